@@ -19,7 +19,7 @@ import signal
 import sys
 
 CONTEXT = 6
-"""Characters that the model sees."""
+"""Number of characters that the model sees."""
 EMBEDDING = 8
 HIDDEN = 40
 BATCH = 16

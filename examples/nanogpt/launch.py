@@ -26,7 +26,7 @@ class RandomState:
     """
 
     KEY = "random_state"
-    """Where it is in a checkpoint. train.py and sample.py ignore keys that they do not know."""
+    """The key of the random state in a checkpoint. train.py and sample.py ignore unknown keys."""
 
     def __init__(self):
         self._before_batch = None

@@ -3,4 +3,4 @@
 import os
 
 PROGRAM = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-"""The runner as it was started: the zipapp, or its folder in a checkout."""
+"""The path of the started runner: the zipapp, or its folder in a checkout."""

@@ -154,7 +154,7 @@ class Keeper:
         self._trouble = Trouble("uploading an artifact", remark, clock)
         self.kept: List[dict] = []
         self.saving = Saving({})
-        """How far it is."""
+        """The progress of the uploads."""
 
     def keep(self, found: Dict[str, str], is_over: IsOver) -> None:
         """Raises `GaveUp` when time is over. A file that the store refuses now is retried after all the others."""

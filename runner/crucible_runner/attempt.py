@@ -71,16 +71,16 @@ class Attempt:
         self.stop: Optional[Stop] = None
         self.checkpoints: Optional[Checkpoints] = None
         self.restored: Optional[Restored] = None
-        """What the command was started with."""
+        """The checkpoint that the command was started with."""
         self.keeper: Optional[Keeper] = None
-        """Of the artifacts, once it is their turn."""
+        """Uploads the artifacts; set when their stage begins."""
         self.overdue: Optional[Overdue] = None
         self.rebalance_at_ms: Optional[int] = None
-        """Since when the provider recommends to leave this machine, if it does."""
+        """The time of the provider's rebalance recommendation, if any."""
         self.container: Optional[str] = None
         """Name of a container that may have to be ended."""
         self.is_foreign = False
-        """The attempt is another machine's: whatever is found under its name is not ours to end."""
+        """The attempt belongs to another machine: resources under its name must not be ended here."""
         self._log = open(self.paths.log, "a", encoding="utf-8", errors="backslashreplace")
 
     def remark(self, text: str) -> None:

@@ -22,9 +22,9 @@ class Resuming:
         self._tried: Set[CheckpointId] = set()
         """Checkpoints that the command failed on."""
         self._may_start_over = True
-        """None of them was complete: then it may be that no save was ever whole."""
+        """True if none of them was complete: then possibly no save was ever whole."""
         self._names_before: Optional[Set[str]] = None
-        """What the bundle has put into the checkpoint directory."""
+        """The names that the bundle has put into the checkpoint directory."""
 
     def restore(self) -> Found:
         """Raises `GaveUp` when the store does not answer in time and `OSError` when the disk refuses a write."""

@@ -57,7 +57,7 @@ class Life:
         self._attempt = attempt
         self._until_ms = attempt.clock.mono_ms() + _ORDER_PATIENCE_MS
         self._end_of_workload: Optional[bool] = None
-        """Once the workload has ended: whether in good order."""
+        """Whether the workload ended in good order; None before its end."""
         self._artifacts: list = []
 
     def live(self) -> int:

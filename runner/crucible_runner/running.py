@@ -42,11 +42,11 @@ class Running:
         self._full_at_ms: Optional[int] = None
         self._asked_at_wall_ms = 0
         self.is_in_good_order: Optional[bool] = None
-        """Once `run` has returned: whether the command had saved what it wanted to save."""
+        """Whether the command had completed its save; set when `run` returns."""
         self.is_command_running = False
         """True for `run`, false for `setup`."""
         self.lasted_ms = 0
-        """How long the command ran, the last time."""
+        """The duration of the command's last run."""
 
     def set_up(self) -> None:
         """Raises `Failed` or `Stopped` when the attempt ends here."""

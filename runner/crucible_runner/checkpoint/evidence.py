@@ -22,7 +22,7 @@ _STEPS_GONE_ON = 2
 
 COMPLETE, SETTLED, QUIET = "complete", "settled", "quiet"
 TRUST = (QUIET, SETTLED, COMPLETE)
-"""From the least to the most."""
+"""In ascending order of trust."""
 
 
 class Evidence(NamedTuple):
@@ -45,14 +45,14 @@ class Standing(NamedTuple):
 
     evidence: Optional[Evidence]
     hindrance: str = ""
-    """A clause for people; empty where nothing is wrong, only early."""
+    """A clause for people; empty when nothing is wrong and it is only too early."""
 
 
 class Circumstances(NamedTuple):
     """Facts that a check uses in addition to the files."""
 
     now_ms: int
-    """Monotonic; the end of the workload once that has ended."""
+    """Monotonic; once the workload has ended, the time of its end."""
     step: Optional[int]
     open_file: Callable[[Selection], Optional[str]]
     """Words about a file that a process still has open for writing, else None."""
@@ -64,16 +64,16 @@ class Contents(NamedTuple):
     """Findings from the contents of a generation. Each text is a clause for people, or None."""
 
     proof: Optional[str]
-    """What proves its files whole."""
+    """The proof that its files are whole."""
     is_folder_proof: bool
-    """A format of whole folders vouches: then no file of it can still be missing."""
+    """The proof comes from a format of whole folders: then none of its files can be missing."""
     torn: Optional[str]
-    """A file that is cut off."""
+    """A truncated file."""
     missing: Optional[str]
-    """A file that programs of the kind usually write, too."""
+    """A missing file that programs of this kind usually write, too."""
     step: Optional[int]
     may_be_settings: bool = False
-    """The proof is of files that may hold settings alone, and no work."""
+    """The proof covers only files that may be settings and contain no training state."""
 
 
 class Formats:

@@ -13,7 +13,7 @@ class Experience(NamedTuple):
 
     went_on: Set[CheckpointId]
     failed: Set[CheckpointId]
-    """And no program ever went on from them."""
+    """Programs failed on them, and no program ever continued from them."""
 
 
 def read_experience(store: Store, keys: Keys, attempt: int) -> Experience:

@@ -71,33 +71,33 @@ class Generation:
     def __init__(self, number: int, files: Dict[str, FileStamp], now_ms: int, step: Optional[int]) -> None:
         self.number = number
         self.files = files
-        """What it has written, as last seen."""
+        """Its written files, as last seen."""
         self.first_ms = now_ms
         self.serious_ms = now_ms
-        """The look (monotonic) that saw the most of it begin: settings may have been written long before."""
+        """The scan (monotonic) that saw the main part of it begin: settings may have been written long before."""
         self.burst_ms = now_ms
-        """The look (monotonic) that saw it begin, or go on after a pause."""
+        """The scan (monotonic) that saw it begin, or resume after a pause."""
         self.changed_ms = now_ms
-        """The look (monotonic) that saw its last change."""
+        """The scan (monotonic) that saw its last change."""
         self.wrote_ms = now_ms
-        """The same, without deletions."""
+        """The scan (monotonic) that saw its last change other than a deletion."""
         self.wrote_at_step = step
         self.paths = set(files)
-        """All that it has written, deleted since or not."""
+        """All paths that it has written, including files deleted since."""
         self.step = step
-        """The newest step that the program can have reached when it made that change."""
+        """The highest step that the program can have reached at its last change."""
         self.written_ns = min((stamp.modified_ns for stamp in files.values()), default=0)
-        """When the first of its files was written, as it was first seen: the save had begun by then (the file system's clock)."""
+        """When the first of its files was written, as first seen: the save had begun by then (the file system's clock)."""
         self.is_doubtful = False
-        """The disk was full while it was written: what could not be written may be missing."""
+        """The disk was full while it was written, so files may be missing."""
         self.held: Set[str] = set()
-        """Its files that a process still had open for writing after the last change: what is written there next is this save."""
+        """Files that a process still had open for writing after the last change: the next write to them belongs to this save."""
         self.is_proven = False
         """It has proved complete."""
         self.is_superseded = False
         """The next save has begun."""
         self.selection: Optional[Selection] = None
-        """The checkpoint that it belongs to, as last seen."""
+        """The checkpoint that contains it, as last seen."""
 
     @property
     def shape(self) -> Shape:
@@ -134,13 +134,13 @@ class Generations:
         self._quiet_ms = quiet_ms
         self.current: Optional[Generation] = None
         self.closed: Deque[Generation] = deque(maxlen=_CLOSED_KEPT)
-        """Those that were followed by another, newest last."""
+        """Generations that were followed by another, newest last."""
         self.complete_shapes: Deque[Shape] = deque(reversed(shapes), maxlen=_SHAPES_KEPT)
         self._begun: Deque[Generation] = deque(maxlen=_BEGUN_KEPT)
         self._bursts_ms: Deque[int] = deque(maxlen=_SHAPES_KEPT)
-        """When something was written after a time of quiet."""
+        """The times of writes that followed a quiet period."""
         self.pause_ms = 0
-        """The longest pause seen within one save, from its last change to the one with which it went on."""
+        """The longest pause seen within one save, from one change to the next."""
 
     def observe(self, look: Look) -> Optional[Generation]:
         """Processes a scan. Returns the generation that is being written or was written last."""

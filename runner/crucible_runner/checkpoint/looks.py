@@ -57,15 +57,15 @@ class Seen(NamedTuple):
 
     selection: Selection
     since_ms: int
-    """The first look (monotonic) that found it as it is."""
+    """The first scan (monotonic) that found it in this state."""
     until_ms: int
-    """The last look that did."""
+    """The last scan (monotonic) that found it in this state."""
     step: Optional[int]
-    """The step that the program had told last when the save began; None where that is not certain."""
+    """The last step reported before the save began; None when that is uncertain."""
     is_declared: bool
-    """The workload has said that it is complete."""
+    """The workload has declared it complete."""
     directory: str
-    """Where its files are."""
+    """The folder of its files."""
     generation: Generation
 
 
@@ -123,7 +123,7 @@ class Looks:
         tree = scan(self._directory, self._rules.wanted)
         self._baseline = baseline_of(tree, self.records)
         self.stamps = dict(tree.files)
-        """The files that were there at the start."""
+        """The files present at the start."""
         self._pace = pace_of(past.saves)
         shapes = [shape_of_manifest(manifest) for manifest in past.complete]
         self.saves = Generations(tree.files.values(), shapes, self._quiet_ms)

@@ -42,7 +42,7 @@ class Name(NamedTuple):
     """The age that the name of a file or folder shows."""
 
     rank: int
-    """How well the number is known to be a step: 2 a step's, 1 an epoch's, 0 none."""
+    """How certainly the number is a step: 2 for a step, 1 for an epoch, 0 for neither."""
     number: int = -1
 
     @property
@@ -59,7 +59,7 @@ class Unit(NamedTuple):
 
     path: str
     kind: str
-    """Units of one kind are generations of one thing: their paths differ only in their numbers."""
+    """Units of one kind are generations of the same data: their paths differ only in their numbers."""
     name: Name
 
 
@@ -128,7 +128,7 @@ class Member(NamedTuple):
     folder: str
     number: str
     part: str
-    """Which part of it a path is: its template."""
+    """The part of the member that a path is: its template."""
 
 
 @lru_cache(maxsize=65536)

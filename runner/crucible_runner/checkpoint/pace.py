@@ -8,9 +8,9 @@ class Past(NamedTuple):
     """Saves of earlier attempts, from their manifests in the store."""
 
     complete: Sequence[dict] = ()
-    """Of the newest complete checkpoints, newest first."""
+    """Manifests of the newest complete checkpoints, newest first."""
     saves: Sequence[dict] = ()
-    """Of every checkpoint that can be read."""
+    """Manifests of every readable checkpoint."""
 
 
 class Pace(NamedTuple):
@@ -19,7 +19,7 @@ class Pace(NamedTuple):
     interval_ms: Optional[int] = None
     """The usual time between two saves of one attempt."""
     interval_steps: Optional[int] = None
-    """The usual number of steps between two saves, of whichever attempts: enough where each attempt saved only once."""
+    """The usual number of steps between two saves, across attempts: sufficient when each attempt saved only once."""
 
     def usual_ms(self, ms_per_step: Optional[float]) -> Optional[int]:
         """The usual time between two saves, for a program with this step time."""

@@ -19,14 +19,15 @@ from .generations import Shape
 from .manifest import read_manifest, shape_of_manifest
 from .pace import Past
 
-# A provisional checkpoint that is supported only by quiet files is tried when it saves this many times the quiet time.
+# A provisional checkpoint that is supported only by quiet files is tried when it was saved at least this many quiet times after the complete
+# one.
 _WORTH_QUIETS = 2
 # A settled checkpoint with less than this share of the newest complete one's size does not rank before it.
 _SETTLED_SHARE = 0.5
 # Number of newest complete checkpoints that define the expected shape of a save; older ones may differ. Fewer or more may be kept.
 _COMPARED = 3
 
-# Files written this far apart also get distinct entry times; the system clock for those has this resolution.
+# Files written this far apart also get distinct entry times. The system clock for entry times has ticks of _TICK_SECONDS.
 _APART_MS = 500
 _TICK_SECONDS = 0.01
 
@@ -40,9 +41,9 @@ class Restored(NamedTuple):
     why: str = ""
     """A clause for people."""
     is_step_known: bool = True
-    """False where the number in the id is only a running number."""
+    """False when the number in the id is only a running number."""
     entries: Sequence[dict] = ()
-    """Its files as they stand in a manifest, each with `storedAt`."""
+    """Its files as manifest entries, each with `storedAt`."""
 
 
 class Found(NamedTuple):
@@ -55,7 +56,7 @@ class Found(NamedTuple):
     """Steps with files in the store, but no manifest yet: the request that writes it may be in progress."""
     past: Past = Past()
     newest: Optional[CheckpointId] = None
-    """The highest that is there, whatever it counts as."""
+    """The highest id in the store, whatever its state."""
 
 
 class Candidate(NamedTuple):
@@ -108,7 +109,7 @@ class Restorer:
         self._job_id = job_id
         self._patience = patience
         self._user: Optional[int] = None
-        """Whom the restored files are given to, if not kept."""
+        """The new owner of the restored files; None keeps the owner."""
 
     def restore(
         self,

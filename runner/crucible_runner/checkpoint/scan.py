@@ -35,7 +35,7 @@ class Tree(NamedTuple):
     links: Dict[str, str]
     """Symbolic links inside the directory: path and target, both relative."""
     pointers: Mapping[str, FrozenSet[str]] = {}
-    """Text files that name numbered files or folders: their paths, and the paths of what they name."""
+    """Text files that name numbered files or folders: maps their paths to the named paths."""
 
 
 class Filter(NamedTuple):
@@ -44,7 +44,7 @@ class Filter(NamedTuple):
     include: Sequence[str] = ()
     exclude: Sequence[str] = ()
     walls: Walls = NO_WALLS
-    """What lies outside of them is no part of a checkpoint, however it is linked."""
+    """Files outside these directories are not part of a checkpoint, even through links."""
 
     def admits(self, path: str) -> bool:
         if self.include and not matches_any(path, self.include):
@@ -59,12 +59,12 @@ class Selection(NamedTuple):
     links: Dict[str, str]
     resume_path: str
     step: Optional[int]
-    """Where the names tell it."""
+    """The step in the names, if any."""
     epoch: Optional[int]
     signature: FrozenSet[tuple]
-    """Changes when the checkpoint does; records do not count."""
+    """Changes whenever the checkpoint changes; records do not count."""
     changed: Dict[str, FileStamp]
-    """Those of its files that were not there at the start; without records."""
+    """Its files that were not present at the start, without records."""
 
 
 @lru_cache(maxsize=1024)

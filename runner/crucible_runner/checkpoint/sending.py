@@ -43,7 +43,7 @@ class Uploaded(NamedTuple):
     evidence: Evidence
     generation: Generation
     files: Dict[str, FileStamp]
-    """The files of its generation as they were uploaded."""
+    """The files of its generation in their uploaded state."""
     manifest: dict
 
 
@@ -52,7 +52,7 @@ class _Stored(NamedTuple):
 
     stamp: FileStamp
     entry: dict
-    """As it stands in a manifest, with `storedAt`."""
+    """The manifest entry, with `storedAt`."""
 
 
 class Sender:
@@ -67,7 +67,7 @@ class Sender:
         self._stored: Dict[str, _Stored] = {}
         self._sending: Dict[str, FileUp] = {}
         self.is_written_in_place = False
-        """Then a link does not keep what is to be uploaded."""
+        """If true, a link does not preserve the content for the upload."""
 
     def send(self, candidate: Candidate, staged: Staged, is_given_up: Callable[[Dict[str, FileUp]], bool]) -> dict:
         """Uploads the files that are not in the store yet. Returns the manifest for the caller to put. Raises `Changed`, `Taken`,

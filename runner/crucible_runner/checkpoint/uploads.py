@@ -44,15 +44,15 @@ class Checkpoints:
         self.newest_state: Optional[str] = None
         self.is_newest_step_known = True
         self.upload_ms = 0
-        """How long the last upload took."""
+        """The duration of the last upload."""
         self.uploads: List[Uploaded] = []
-        """The last ones, newest last."""
+        """The recent uploads, newest last."""
         self.complete_at_ms: Optional[int] = None
         """When a checkpoint of this attempt last proved complete (monotonic)."""
         self.hindrance = ""
-        """Why the newest save is no checkpoint yet; a clause for people, empty where it is only early."""
+        """The reason why the newest save is not a checkpoint yet; a clause for people, empty when it is only too early."""
         self.on_new: Callable[[], None] = lambda: None
-        """Called when the program has saved anew."""
+        """Called when the program has made a new save."""
         self._steps: Set[int] = set()
         self._paths_before: Set[str] = set()
         self._last_signature: Optional[frozenset] = None

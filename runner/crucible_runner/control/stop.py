@@ -22,7 +22,7 @@ class Drain(NamedTuple):
     reason: str
     began_at_ms: int
     window_end_ms: int
-    """Nothing but the log and the result is uploaded after it."""
+    """After this time only the log and the result are uploaded."""
 
     def kill_at_ms(self, upload_ms: int) -> int:
         """Returns when the workload must be dead, so that the newest checkpoint can still be uploaded if the last one took `upload_ms`, 0
@@ -45,16 +45,16 @@ class Stop:
         self._lock = threading.Lock()
         self._usable_until_ms: Optional[int] = order.get("usableUntilMs")
         self.upload_ms: Callable[[], int] = lambda: 0
-        """How long the last upload of a checkpoint took."""
+        """The duration of the last checkpoint upload."""
         self._asked: Optional[Tuple[str, int]] = None
         self._told_here: Optional[Tuple[str, int]] = None
         self._noticed_end_ms: Optional[int] = None
         self._drain: Optional[Drain] = None
         self._is_signalled = False
         self.no_notice_at_ms: Optional[int] = None
-        """Wall clock of the last look for the provider's notice that found none; None without a notice source."""
+        """Wall clock of the last poll that found no notice of the provider; None without a notice source."""
         self.asked_here: Callable[[], Optional[Tuple[str, int]]] = lambda: None
-        """Reason and window of an order to drain that lies on this machine itself: what a signal is about, if there is one."""
+        """Returns the reason and the window of a drain order stored on this machine, which explains a signal; None without one."""
 
     def on_document(self, reason: str, window_ms: int) -> None:
         """Applies `drain.json`, or one of `drains/`: the first reason stays, and the window that ends first."""

@@ -40,7 +40,7 @@ class Watch:
         self._drain_seq = 1
         self._grant: Optional[dict] = None
         self.take_grant: Callable[[dict], None] = lambda sealed: None
-        """Uses the sealed credentials of a lease. Raises `ValueError` or `OSError` that says why it cannot."""
+        """Uses the sealed credentials of a lease. Raises `ValueError` or `OSError` with the reason on failure."""
 
     def begin(self, stop: Stop, lease: Lease, limits: Limits, moved: Callable[[], None]) -> None:
         """`moved` is called whenever the lease is extended, the limits change, or a new spend report arrives."""

@@ -44,7 +44,7 @@ class Wanted(NamedTuple):
 
     image: str
     login: Optional[Login]
-    """What the order names; where it names none, Amazon's registry is asked in the name of the machine."""
+    """The login that the order names; without one, Amazon's registry is accessed with the machine's role."""
 
 
 class Said(NamedTuple):

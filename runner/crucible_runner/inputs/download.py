@@ -35,9 +35,9 @@ class Origin(ABC):
     """One resource on a server."""
 
     name: str
-    """As people wrote it."""
+    """The name as the user wrote it."""
     cache_name: str
-    """Distinguishes it from everything that is stored."""
+    """Distinguishes it from every other cached input."""
 
     @abstractmethod
     def open(self, headers: Dict[str, str], timeout: float) -> http.client.HTTPResponse:

@@ -30,9 +30,9 @@ class Chunk(NamedTuple):
     size: int
     path: Optional[str]
     body: bytes = b""
-    """Without a file."""
+    """The content of a chunk without a file."""
     lost: int = 0
-    """How many lines this chunk stands for without having them."""
+    """The number of lost lines that this chunk replaces."""
 
     def read(self) -> bytes:
         if self.path is None:

@@ -31,12 +31,12 @@ class LineSplitter:
         self._is_rewritten = False
         self._rewritten_since_ms = 0
         self._shown = b""
-        """What the last line made of a bar that is still rewritten says: it is not said twice."""
+        """The content of the last line emitted for a bar that is still being rewritten, which is not repeated."""
         self._held: Dict[bytes, Tuple[bytes, bool]] = {}
-        """The newest writing of each bar that ended in a line end and may yet be drawn again, by its name; with whether it
-        stays when other lines follow."""
+        """The newest version of each bar that ended in a line end and may be drawn again, by its name; the flag says whether it stays when
+        other lines follow."""
         self.writings: List[bytes] = []
-        """What the last feed has brought: lines, and the newest writings of what is rewritten. Not redacted."""
+        """The result of the last feed: lines, and the newest versions of rewritten lines. Not redacted."""
 
     @property
     def unfinished(self) -> bytes:

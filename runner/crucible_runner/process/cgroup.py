@@ -27,8 +27,8 @@ class _Mount(NamedTuple):
 
 
 def make(machine: str, record: str) -> Optional[str]:
-    """Creates the machine's group below the group of this process, so that its limits apply. `record` is the file that tells later
-    processes the path of the group. Returns None when no group can be created."""
+    """Creates the machine's group below the group of this process, so that its limits apply. `record` is the file with the group's
+    path, for later processes. Returns None when no group can be created."""
     known = recorded(machine, record)
     if known is not None:
         return known

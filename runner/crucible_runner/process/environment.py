@@ -27,9 +27,9 @@ class Facts:
         self.paths = paths
         self.checkpoint_dir = checkpoint_dir
         self.has_user = False
-        """The commands run as a user of the job's own."""
+        """The commands run as the job's own user."""
         self.image_password = ""
-        """For the image's registry, where the order names a login."""
+        """The password for the image's registry, if the order names a login."""
         self.resume_from = ""
         """Absolute path of the restored checkpoint; empty without one."""
 

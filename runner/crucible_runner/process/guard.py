@@ -34,7 +34,7 @@ class Options(NamedTuple):
     notice_file: Optional[str]
     has_notice_kill: bool
     user: Optional[int] = None
-    """What the job's commands run as; None for the runner's own user."""
+    """The user of the job's commands; None for the runner's own user."""
     job_root: Optional[str] = None
 
     @property
@@ -48,10 +48,10 @@ class Post(NamedTuple):
     guard: int
     lock: int
     group: Optional[str]
-    """The control group of what the runner starts, where one can be made."""
+    """The control group of the runner's child processes, if one can be created."""
     tell: Callable[[dict], None]
-    """Tells the guard of a `notice` file that the order names, of a `container` that it may have to end, or that the attempt
-    is `foreign`: another machine's."""
+    """Reports to the guard: the order's `notice` file, a `container` that the guard may have to end, or that the attempt is `foreign`,
+    which means that it belongs to another machine."""
 
 
 def run_guarded(options: Options, run: Callable[[Options, Post], int], arguments: List[str]) -> int:

@@ -39,7 +39,7 @@ class Place(NamedTuple):
     """A control group."""
     user: Optional[int] = None
     environment: Optional[Dict[str, str]] = None
-    """None for that of this process."""
+    """None for the environment of this process."""
 
 
 class Leash:

@@ -46,7 +46,7 @@ class Process(NamedTuple):
     group: int
     session: int
     name: str
-    """Of its program, perhaps cut."""
+    """The program's name, possibly truncated."""
 
 
 def become_subreaper() -> None:
@@ -234,7 +234,7 @@ class OpenFile(NamedTuple):
 
     pid: int
     is_append: bool
-    """It can only be appended to."""
+    """It is open for appending only."""
 
 
 def open_for_writing(pids: Iterable[int]) -> Dict[tuple, OpenFile]:

@@ -14,14 +14,14 @@ class End(NamedTuple):
     """How a command ended."""
 
     status: int
-    """Its exit code, or the number of the signal that ended it, negative."""
+    """The exit code, or the number of the signal that ended it, negative."""
     was_asked_to_stop: bool
     was_killed: bool
-    """By the runner."""
+    """The runner killed it."""
     error_lines: List[str]
     is_disk_full: bool
     is_out_of_memory: bool
-    """The kernel has killed something for want of memory meanwhile."""
+    """The kernel's OOM killer has killed a process in the meantime."""
 
     @property
     def is_in_good_order(self) -> bool:

@@ -32,7 +32,7 @@ class Machine(NamedTuple):
     lock: int
     group: Optional[str] = None
     user: Optional[int] = None
-    """What its commands run as, if not as the runner does."""
+    """The user of its commands; None for the runner's own user."""
 
 
 class Sink(NamedTuple):

@@ -59,9 +59,9 @@ class Bar(NamedTuple):
     total: Optional[int]
     is_named_for_training: bool
     is_of_steps: bool
-    """Its name says that it counts steps of the whole training."""
+    """Its name shows that it counts steps of the whole training."""
     is_header_needed: bool
-    """Keras draws the same bar for training, evaluation and prediction; only the line before tells."""
+    """Keras draws the same bar for training, evaluation and prediction; only the preceding line distinguishes them."""
 
     @property
     def key(self) -> bytes:

@@ -32,7 +32,7 @@ class _Step(NamedTuple):
     at_ms: int
     step: int
     until_ms: Optional[int] = None
-    """The helper's file still said so then; what it said between two looks at it is not known. None for what was printed."""
+    """The helper's file still had this step at this time; its values between two reads are unknown. None for printed steps."""
 
 
 class Progress:
@@ -51,7 +51,7 @@ class Progress:
         self._restored_step: Optional[int] = None
         self._steps: Deque[_Step] = deque(maxlen=_STEPS_KEPT)
         self.first_step_at_ms: Optional[int] = None
-        """Wall clock of when the first step of this attempt's own was seen; None before."""
+        """Wall clock time of the attempt's own first step; None before it."""
 
     def begin(self, restored_step: int) -> None:
         """The command is about to start: from now on a step beyond the restored one (0 for none) is its own. Earlier output, from the

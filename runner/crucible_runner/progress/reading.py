@@ -101,12 +101,12 @@ class Reading(NamedTuple):
 
     step: Optional[Count] = None
     is_step_whole: bool = False
-    """The step is certainly one of the whole training: it says so, or stands before its epoch."""
+    """The step certainly counts the whole training: the line says so, or the step precedes its epoch."""
     epoch: Optional[float] = None
     epochs: Optional[int] = None
     is_epoch_over: bool = False
     inner: Optional[Count] = None
-    """What is done of the epoch, in whatever the program counts: batches, samples."""
+    """The finished part of the epoch, in the program's own unit: batches, samples."""
     bar: Optional[Bar] = None
     loss: Optional[float] = None
 

@@ -18,7 +18,7 @@ class Progress(NamedTuple):
     epoch: Optional[float] = None
     epochs_total: Optional[int] = None
     batch: Optional[int] = None
-    """What is done of the epoch, or of a bar that does not tell what it counts."""
+    """The finished part of the epoch, or of a bar with an unknown unit."""
     batches_total: Optional[int] = None
     loss: Optional[float] = None
     percent: Optional[float] = None
@@ -31,7 +31,7 @@ class Tracker:
         self._source = _NO_STEP
         self._is_step_confirmed = False
         self._is_nested: Optional[bool] = None
-        """Whether steps begin anew with each epoch; None until that is seen."""
+        """Whether steps restart with each epoch; None until that is known."""
         self._last_in_epoch: Optional[Tuple[int, int]] = None
         self._epoch: Optional[float] = None
         self._epochs: Optional[int] = None
@@ -49,7 +49,7 @@ class Tracker:
         self._percent: Optional[float] = None
         self._percent_of: object = None
         self.has_advanced = False
-        """A count of the training was seen to grow: at least one step was done while this was looked at."""
+        """A count of the training has grown: at least one step was done while the output was read."""
 
     def see(self, reading: Reading) -> None:
         is_own = True

@@ -65,7 +65,7 @@ class Store(ABC):
     """All methods raise `StoreError` when the store does not answer, whatever the cause."""
 
     transfers = 4
-    """How many parts are worth having on their way at the same time."""
+    """The useful number of concurrent parts."""
 
     def part_bytes(self, size: int) -> int:
         """Returns the part size for an object of this size: a multiple of `PART_BYTES`."""

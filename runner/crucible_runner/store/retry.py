@@ -22,9 +22,9 @@ class Patience(NamedTuple):
     """The time limit for required actions before the workload starts."""
 
     is_stopped: Callable[[], bool]
-    """Somebody asks to stop: also what goes well is given up."""
+    """A stop was requested: even a succeeding action is given up."""
     is_hopeless: Callable[[], bool]
-    """Stopped, or too late to go on trying what does not work."""
+    """A stop was requested, or it is too late to retry a failing action."""
 
 
 class Trouble:

@@ -26,7 +26,7 @@ class Changed(Exception):
 
 IsOver = Callable[[], bool]
 Tell = Callable[[str, int], None]
-"""Told what is being done to a file, and how many of its bytes are done."""
+"""Receives the current operation on a file, and the number of finished bytes."""
 
 
 def _tell_no_one(_doing: str, _done_bytes: int) -> None:

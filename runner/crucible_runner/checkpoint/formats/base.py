@@ -13,18 +13,18 @@ _SMALL_BYTES = 32 * 1024 * 1024
 class Verdict(NamedTuple):
     is_whole: bool
     text: str
-    """A clause for people that begins with what was found, such as `ends with its zip directory`."""
+    """A clause for people that begins with the finding, such as `ends with its zip directory`."""
     may_be_settings: bool = False
-    """Programs write settings in this format, too, before they train."""
+    """Programs also write settings in this format before they train."""
 
 
 class FolderVerdict(NamedTuple):
     is_whole: bool
     text: str
     paths: FrozenSet[str]
-    """The files that the verdict is about, relative to the checkpoint directory."""
+    """The files that the verdict covers, relative to the checkpoint directory."""
     step: Optional[int] = None
-    """The step that the contents tell."""
+    """The step recorded in the contents."""
 
 
 class File:
@@ -57,7 +57,7 @@ class Folder:
     def __init__(self, directory: str, path: str, sizes: Dict[str, int], folders: Dict[str, "Folder"]) -> None:
         self.directory = directory
         self.path = path
-        """Relative to the checkpoint directory; empty for that itself."""
+        """Relative to the checkpoint directory; empty for the directory itself."""
         self.sizes = sizes
         self.folders = folders
 

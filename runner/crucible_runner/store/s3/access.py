@@ -12,10 +12,10 @@ _REGION_DEFAULT = "us-east-1"
 
 class Access(NamedTuple):
     credentials: Optional[Credentials]
-    """None to ask as anybody may."""
+    """None for anonymous requests."""
     region: str
     endpoint: Optional[str]
-    """A server other than that of AWS, such as `http://127.0.0.1:9000`."""
+    """A server other than AWS, such as `http://127.0.0.1:9000`."""
 
     @property
     def words(self) -> str:

@@ -60,7 +60,7 @@ class Ask(NamedTuple):
     headers: Mapping[str, str] = {}
     part: Part = NOTHING
     accepts: Tuple[int, ...] = ()
-    """Answers that are no success but say something that was asked for."""
+    """Error statuses that the caller accepts as answers."""
     silence: float = SILENCE_SECONDS
 
 

@@ -17,9 +17,9 @@ class Base(NamedTuple):
 
     scheme: str
     host: str
-    """With the port, where it is not the usual one."""
+    """Includes the port if it is not the default one."""
     path: str
-    """What stands before `/key`; empty where the bucket is part of the host's name."""
+    """The part before `/key`; empty when the bucket is part of the host name."""
 
 
 class StorePlace(NamedTuple):
@@ -27,10 +27,10 @@ class StorePlace(NamedTuple):
 
     bucket: str
     prefix: str
-    """Stands before every key: empty, or ends with a slash."""
+    """The prefix of every key: empty, or ends with a slash."""
     region: Optional[str]
     endpoint: Optional[str]
-    """A server other than that of AWS, such as `http://127.0.0.1:9000`."""
+    """A server other than AWS, such as `http://127.0.0.1:9000`."""
 
 
 def base_of(bucket: str, region: str, endpoint: Optional[str]) -> Base:

@@ -13,7 +13,7 @@ class Credentials(NamedTuple):
     secret: str
     token: Optional[str]
     origin: str
-    """Where they come from, for people."""
+    """Their source, for people."""
     expires_at_ms: Optional[int] = None
     """Wall clock; None if unknown."""
 
@@ -27,7 +27,7 @@ class Request(NamedTuple):
     query: Sequence[Tuple[str, str]]
     headers: Dict[str, str]
     sha256: str = EMPTY_SHA256
-    """Of the body, in hexadecimal digits."""
+    """The digest of the body, in hexadecimal digits."""
 
     @property
     def target(self) -> str:

@@ -39,12 +39,12 @@ class Line:
     def __init__(self, connection: http.client.HTTPConnection) -> None:
         self.connection = connection
         self.sock: Optional[socket.socket] = None
-        """Kept here too: the connection forgets it when an answer is its last."""
+        """A second reference: the connection drops its own when an answer is its last."""
         self.due = 0.0
         self.idle_since: Optional[float] = None
         self.is_overdue = False
         self.is_spoiled = False
-        """Part of a request was not sent: what is sent next would be taken for it."""
+        """Part of a request was not sent: the server would read the next bytes as its continuation."""
 
     def cut(self) -> None:
         """Interrupts the thread that waits on it."""
