@@ -37,9 +37,9 @@ export interface Retention {
 }
 
 /**
- * Returns the checkpoints that may be removed. These are kept: the newest complete one; the newest from which a program has continued; the
- * `keep` newest complete ones except those after which programs only failed; of the provisional ones that are newer than all of those, the
- * newest `CHECKPOINTS_KEPT` (without any complete one, the newest settled one as well); the protected ones.
+ * Returns the checkpoints that may be removed. These are kept: the newest complete one; the newest from which a program has continued; of the
+ * complete ones, without those after which programs only failed, the `keep` newest; of the provisional ones that are newer than all of those,
+ * the newest `CHECKPOINTS_KEPT` (without any complete one, the newest settled one as well); the protected ones.
  */
 export function expendable(all: readonly KnownCheckpoint[], retention: Retention): KnownCheckpoint[] {
   const { history, protectedIds } = retention
@@ -72,18 +72,18 @@ export interface ThinOut {
 }
 
 /**
- * Removes the checkpoints that a job no longer needs, and what broken uploads of attempts that are over left behind. Answers the
- * ids of the folders from which something was removed.
+ * Removes the checkpoints that a job no longer needs, and leftovers of interrupted uploads of attempts that are over. Returns the ids of the
+ * folders from which something was removed.
  *
- * A runner may work at the same time. Why no file goes that one of its manifests refers to, or will refer to:
+ * A runner may work at the same time. No file is removed that one of its manifests refers to, or will refer to, for these reasons:
  *
  * - A runner refers only to files of its own new checkpoint, of the checkpoint that it was restored from, and of those that it put
- *   last (`lastPutOf`). The folders of live attempts are never taken for leftovers, so its own new files stay.
- * - What a live attempt put last, as the store lists it, stays with all that its manifests refer to. What it puts after that
- *   listing refers to nothing else that is old: by induction no further than to what that checkpoint refers to.
- * - The runner notes in `restores.json` what it is about to restore before it reads the manifest of that checkpoint. Here manifests
- *   go first, then `restores.json` is read again, and only then files go. So either the note is seen here, and files and manifests
- *   stay, or the runner finds no manifest and takes another checkpoint.
+ *   last (`lastPutOf`). The folders of live attempts never count as leftovers, so its own new files are kept.
+ * - The last checkpoint that a live attempt has put, as the store lists it, is kept with all files that its manifests refer to. A
+ *   checkpoint put after that listing refers to no other old files: by induction only to files that this checkpoint refers to.
+ * - The runner records in `restores.json` which checkpoint it is about to restore, before it reads the manifest of that checkpoint. This
+ *   function removes manifests first, then reads `restores.json` again, and only then removes files. Either it sees the record, and keeps
+ *   files and manifests, or the runner finds no manifest and takes another checkpoint.
  */
 export async function thinOutCheckpoints(
   store: ObjectStore,

@@ -2,6 +2,7 @@
  * Reduces the definitions of an API to the part that a program can reach: building all of Temporal's definitions takes longer than the rest
  * of a short command. It keeps the messages, enumerations and services that the code names in full, the calls of these services whose names
  * occur in it, and all their dependencies.
+ *
  * `root` is a protobufjs Root as JSON and is not modified; `code` is all the JavaScript that will use it.
  */
 export function leanProto(root, code) {
