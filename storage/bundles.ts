@@ -23,7 +23,7 @@ export interface BundleLimits {
 /** Code, configuration and small data, which every machine can fetch in seconds. Larger data is an input. */
 export const BUNDLE_LIMITS: BundleLimits = { totalBytes: 500e6, files: 20_000, fileBytes: 200e6 }
 
-/** Files of a tree too large to pack that are looked at all the same, to say where most of them are. */
+/** A tree beyond the file limit is scanned up to this multiple of the limit, to report where most of its files are. */
 const LOOKED_AT_MAX = 10
 /** Maximum number of files that a message names. */
 const NAMED_MAX = 10

@@ -40,7 +40,7 @@ function holderOf(inode: string): string | undefined {
   return pids.sort((a, b) => Number(b) - Number(a)).find(isHolder)
 }
 
-/** Returns how many PID namespaces below ours a process is. */
+/** Returns the number of PID namespaces that a process is in, from ours downwards. */
 function depthOf(pid: string): number {
   const line = /^NSpid:\s+(.*)$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))
   return line === null ? NaN : line[1]!.split(/\s+/).length

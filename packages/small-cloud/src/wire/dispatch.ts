@@ -22,7 +22,7 @@ export interface DispatchParts {
   journal: Journal
   clock: Clock
   regions: ReadonlyMap<string, { isEnabled: boolean }>
-  /** Returns the name of the next request. */
+  /** Returns the id of the next request. */
   requestId(): string
   /** The clock for checking signatures. */
   wallMs(): number
