@@ -1,7 +1,9 @@
 /**
- * The contract of `backends/backend.ts`, one test per promise. Every backend passes all of it; where a promise depends on
- * what a provider can do, the test asks the backend's capabilities. In the order of the interface:
+ * The contract of `backends/backend.ts`, one test per promise. Every backend passes all of it, but for promises about a trait
+ * that it lacks, which are skipped by name. In the order of the interface:
  *
+ * traits
+ *    are those that the backend has
  * all verbs
  *    answer promptly and never wait for a machine
  *    stop when the caller leaves
@@ -33,7 +35,7 @@
  *    waits while a request may still have its effect, where no token is recognised
  *    does not count ended machines
  * start
- *    is there exactly where the runner starts after the launch, and repeating it is harmless
+ *    waits for the machine, and repeating it is harmless
  * observe
  *    answers each handle, in order, also those of machines that are gone or were never there
  *    takes any number of handles in one call
@@ -57,7 +59,7 @@ import type { Order } from '../../core/plan'
 import { offerKey } from '../../core/offer'
 import { until } from '../support/until'
 import { deedsOn } from './deeds'
-import { patiently, settled, type Harness } from './harness'
+import { LACKS, patiently, settled, type Harness, type Traits } from './harness'
 import { sendNameOf } from '../../core/queues'
 import { newJobId } from './orders'
 
@@ -69,7 +71,13 @@ function thisSecond(): number {
   return Math.floor(Date.now() / 1_000) * 1_000
 }
 
-export function describeBackend(name: string, makeHarness: () => Promise<Harness>): void {
+export function describeBackend(name: string, traits: Traits, makeHarness: () => Promise<Harness>): void {
+  /** Registers a test, or where the backend lacks the trait a skipped one whose name says why. */
+  const where =
+    (trait: keyof typeof LACKS) =>
+    (test: string, run: () => Promise<void>): void =>
+      traits[trait] ? it(test, run) : it.skip(`${test} (${LACKS[trait]})`, run)
+
   describe(`${name} keeps the promises of a backend:`, () => {
     let h: Harness
     let backend: Backend
@@ -80,7 +88,6 @@ export function describeBackend(name: string, makeHarness: () => Promise<Harness
     afterEach(() => h.dispose())
 
     const { send, launch, find, observe, untilGone, begin, claimantOf, owned, everyVerb } = deedsOn(() => h)
-    const isTag = (): boolean => backend.capabilities.idempotency === 'tag'
     const handleTo = (id: string): MachineHandle => ({
       backend: backend.name,
       kind: 'machine',
@@ -88,6 +95,25 @@ export function describeBackend(name: string, makeHarness: () => Promise<Harness
       attemptId: id,
       realised: { capacityType: 'on-demand', type: '', place: '', priceMicroUsdPerHour: 0 },
       launchedAtMs: 0,
+    })
+
+    describe('traits', () => {
+      it('are those that the backend has', async () => {
+        const order = await h.order()
+        expect(await find(order.attemptId)).toEqual([])
+        const { idempotency, runnerStart, capacityTypes } = backend.capabilities
+        expect({
+          looksForTags: idempotency === 'tag',
+          startsLater: [runnerStart === 'after-launch', backend.start !== undefined],
+          keepsLogs: backend.logs !== undefined,
+          interruptsMachines: backend.interrupt !== undefined && capacityTypes.includes('spot'),
+        }).toEqual({
+          looksForTags: traits.looksForTags,
+          startsLater: [traits.startsLater, traits.startsLater],
+          keepsLogs: traits.keepsLogs,
+          interruptsMachines: traits.interruptsMachines,
+        })
+      })
     })
 
     describe('all verbs', () => {
@@ -309,12 +335,11 @@ export function describeBackend(name: string, makeHarness: () => Promise<Harness
       it('shows the name of its send, where no token is recognised', async () => {
         const order = await h.order()
         const handle = await launch(order)
-        expect(handle.send).toBe(isTag() ? sendNameOf(order.attemptId, 1) : undefined)
+        expect(handle.send).toBe(traits.looksForTags ? sendNameOf(order.attemptId, 1) : undefined)
         expect(await find(order.attemptId)).toEqual([handle])
       })
 
-      it('yields one machine where its caller did not wait for the answer', async () => {
-        if (!isTag()) return
+      where('looksForTags')('yields one machine where its caller did not wait for the answer', async () => {
         const order = await h.order()
         h.stall()
         const caller = new AbortController()
@@ -337,25 +362,34 @@ export function describeBackend(name: string, makeHarness: () => Promise<Harness
         const order = await h.order()
         const handle = await launch(order)
         expect(await find(order.attemptId)).toEqual([handle])
-        if (!isTag()) return
+        // Its runner has claimed the attempt, so that the second one comes second.
+        await begin(handle, order)
+        expect(await h.startsOf(order.attemptId)).toBe(1)
+        const before = await h.runningOf(order.attemptId)
         await h.duplicate(order)
+        expect(await h.runningOf(order.attemptId)).toBeGreaterThan(before)
         const found = await find(order.attemptId)
-        expect(found).toHaveLength(2)
         expect(found[0]).toEqual(handle)
+        expect(found).toHaveLength(traits.duplicatesAre === 'machines' ? 2 : 1)
         for (const one of found) await begin(one, order)
         expect(found).toContain(await claimantOf(order, found))
-        await backend.terminate(found[1]!, patiently())
-        await untilGone(found[1]!)
-        expect((await observe(handle)).state).not.toBe('gone')
+        for (const one of found.toReversed()) {
+          expect((await observe(handle)).state).not.toBe('gone')
+          await backend.terminate(one, patiently())
+          await untilGone(one)
+        }
+        expect(await h.runningOf(order.attemptId)).toBe(0)
       })
 
-      it('waits while a request may still have its effect, where no token is recognised', async () => {
-        if (!isTag()) return
-        const { attemptId } = await h.order()
-        const look = { ...patiently(), sentUntilMs: Date.now() + 60_000 }
-        expect(await backend.find(attemptId, look)).toMatchObject({ kind: 'unsettled' })
-        expect((await backend.find(attemptId, { ...look, sentUntilMs: 0 })).kind).toBe('absent')
-      })
+      where('looksForTags')(
+        'waits while a request may still have its effect, where no token is recognised',
+        async () => {
+          const { attemptId } = await h.order()
+          const look = { ...patiently(), sentUntilMs: Date.now() + 60_000 }
+          expect(await backend.find(attemptId, look)).toMatchObject({ kind: 'unsettled' })
+          expect((await backend.find(attemptId, { ...look, sentUntilMs: 0 })).kind).toBe('absent')
+        },
+      )
 
       it('does not count ended machines', async () => {
         const order = await h.order()
@@ -367,9 +401,7 @@ export function describeBackend(name: string, makeHarness: () => Promise<Harness
     })
 
     describe('start', () => {
-      it('is there exactly where the runner starts after the launch, and repeating it is harmless', async () => {
-        expect(backend.start !== undefined).toBe(backend.capabilities.runnerStart === 'after-launch')
-        if (backend.start === undefined) return
+      where('startsLater')('waits for the machine, and repeating it is harmless', async () => {
         const start = (to: MachineHandle, order: Order): Promise<void> =>
           backend.start!(to, order, patiently())
         const stuck = await h.order({ isStuck: true })
@@ -465,8 +497,7 @@ export function describeBackend(name: string, makeHarness: () => Promise<Harness
     })
 
     describe('logs', () => {
-      it('can be read to their end', async () => {
-        if (backend.logs === undefined) return
+      where('keepsLogs')('can be read to their end', async () => {
         const logs = (of: MachineHandle, cursor?: string): Promise<LogPage> =>
           backend.logs!(of, cursor, patiently())
         const handle = await launch(await h.order())
@@ -480,18 +511,15 @@ export function describeBackend(name: string, makeHarness: () => Promise<Harness
     })
 
     describe('interrupt', () => {
-      const spotMachine = async (): Promise<MachineHandle | undefined> => {
-        if (backend.interrupt === undefined || !backend.capabilities.capacityTypes.includes('spot'))
-          return undefined
+      const spotMachine = async (): Promise<MachineHandle> => {
         const order = await h.order({ capacityType: 'spot' })
         const handle = await launch(order)
         expect(await h.startsOf(order.attemptId)).toBe(1)
         return handle
       }
 
-      it('takes a machine back at once', async () => {
+      where('interruptsMachines')('takes a machine back at once', async () => {
         const handle = await spotMachine()
-        if (handle === undefined) return
         await backend.interrupt!(handle, { noticeMs: null }, patiently())
         expect((await untilGone(handle)).cause).toBe('interrupted')
         expect(await h.runningOf(handle.attemptId)).toBe(0)
@@ -499,9 +527,8 @@ export function describeBackend(name: string, makeHarness: () => Promise<Harness
         expect((await observe(handle, await h.reopen())).cause).toBe('interrupted')
       })
 
-      it('takes a machine back when its notice has run out', async () => {
+      where('interruptsMachines')('takes a machine back when its notice has run out', async () => {
         const handle = await spotMachine()
-        if (handle === undefined) return
         const beforeMs = Date.now()
         await backend.interrupt!(handle, { noticeMs: 1_000 }, patiently())
         const noticed = await observe(handle)

@@ -10,6 +10,27 @@ export interface WantedOrder {
   isStuck?: boolean
 }
 
+/** What a backend can do that its tests depend on; the first test of the contract compares each with the backend. */
+export interface Traits {
+  /** Its provider recognises no repeated order, so a machine is looked for by its tag. */
+  looksForTags: boolean
+  /** Its launch does not start the runner. */
+  startsLater: boolean
+  keepsLogs: boolean
+  /** A test can take its spot machines back. */
+  interruptsMachines: boolean
+  /** What a second machine of one order is there: another machine, or another process of the one that has the name. */
+  duplicatesAre: 'machines' | 'processes'
+}
+
+/** Why a backend without a trait has nothing to test. */
+export const LACKS: Record<Exclude<keyof Traits, 'duplicatesAre'>, string> = {
+  looksForTags: 'its provider recognises a repeated order',
+  startsLater: 'its launch starts the runner',
+  keepsLogs: 'it keeps no logs',
+  interruptsMachines: 'it cannot take a machine back',
+}
+
 /** A healthy provider with room for a few machines, a backend over it, and ways to look and to meddle behind its back. */
 export interface Harness {
   backend: Backend
@@ -35,7 +56,7 @@ export interface Harness {
   launchesSent(): number
   /** The next launch has its effect, but the answer is lost. False where answers cannot be lost. */
   loseNextAnswer(): boolean
-  /** The provider makes a second machine for an attempt, of another send; only where `idempotency` is `tag`. */
+  /** Makes a second machine for the order of a machine, behind the product's back; of another send where `idempotency` is `tag`. */
   duplicate(order: Order): Promise<void>
   /** The provider shows ended machines no more, where it can; missing where it never forgets. */
   forgetEnded?(): void

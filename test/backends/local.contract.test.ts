@@ -1,7 +1,7 @@
 import { describeBackend } from './contract'
-import { LocalHarness } from './local/harness'
+import { LOCAL_TRAITS, LocalHarness } from './local/harness'
 import { useRealRunner } from './local/runners'
 
 const realRunner = useRealRunner()
 
-describeBackend('local', () => LocalHarness.make(realRunner()))
+describeBackend('local', LOCAL_TRAITS, () => LocalHarness.make(realRunner()))

@@ -1,15 +1,21 @@
 import { describeBackend } from './contract'
-import { ScriptedHarness } from './scripted/harness'
+import { SCRIPTED_TRAITS, ScriptedHarness } from './scripted/harness'
 
-describeBackend('scripted, with tokens, started by its launch,', async () => new ScriptedHarness({}))
+describeBackend(
+  'scripted, with tokens, started by its launch,',
+  SCRIPTED_TRAITS,
+  async () => new ScriptedHarness({}),
+)
 
 describeBackend(
   'scripted, without tokens, started after its launch, billed until terminated,',
+  { ...SCRIPTED_TRAITS, looksForTags: true, startsLater: true },
   async () =>
     new ScriptedHarness({ idempotency: 'tag', runnerStart: 'after-launch', billsUntil: 'terminate' }),
 )
 
 describeBackend(
   'scripted, without tokens, whose machines do not know their ids,',
+  { ...SCRIPTED_TRAITS, looksForTags: true },
   async () => new ScriptedHarness({ idempotency: 'tag', claimsBy: 'send', billsUntil: 'terminate' }),
 )

@@ -4,7 +4,7 @@ import type { Ec2Deps } from '../../../backends/ec2/host'
 import { createBackendOver } from '../../../backends/ec2'
 import type { Order } from '../../../core/plan'
 import { until } from '../../support/until'
-import { patiently, type Harness, type WantedOrder } from '../harness'
+import { patiently, type Harness, type Traits, type WantedOrder } from '../harness'
 import { issueOrder, makeOrder, type OrderOptions } from '../orders'
 import { layout } from '../../../storage/layout'
 import { MemoryStore } from '../scripted/memory-store'
@@ -14,6 +14,14 @@ import { capacityTypeOf, offersFor, type Way } from './ways'
 
 const STUCK = 'sleep 600'
 const DEPLOYMENT = 'test'
+
+export const EC2_TRAITS: Traits = {
+  looksForTags: false,
+  startsLater: true,
+  keepsLogs: true,
+  interruptsMachines: false,
+  duplicatesAre: 'machines',
+}
 
 export const CONFIG: Ec2Config = {
   region: 'us-east-1',
@@ -160,8 +168,11 @@ export class Ec2Harness implements Harness {
     return true
   }
 
-  async duplicate(): Promise<void> {
-    throw new Error('a provider that honours tokens makes none')
+  /** As a second worker with other data would, whose order has another token. */
+  async duplicate({ attemptId }: Order): Promise<void> {
+    const [machine] = this.aws.machinesOf(attemptId)
+    const { capacityType, tags, type, subnet = SUBNETS[0]!.id } = machine!.view()
+    this.aws.add({ capacityType, tags }, { type, subnet })
   }
 
   async dispose(): Promise<void> {

@@ -246,8 +246,26 @@ export class WireHarness implements Harness {
     return true
   }
 
-  async duplicate(): Promise<void> {
-    throw new Error('a provider that honours tokens makes none')
+  /** As a second worker with other data would, whose order has another token. */
+  async duplicate({ attemptId, offers }: Order): Promise<void> {
+    const { tags, zone } = this.#instancesOf(attemptId)[0]!
+    const client = new EC2Client({ region: this.config.region, endpoint: this.cloud.endpoint })
+    await client.send(
+      new RunInstancesCommand({
+        ...{ MinCount: 1, MaxCount: 1, InstanceType: TYPE },
+        LaunchTemplate: { LaunchTemplateName: (offers[0]!.data as TemplateFacts)['template']! },
+        Placement: { AvailabilityZone: zone },
+        TagSpecifications: [
+          {
+            ResourceType: 'instance',
+            Tags: Object.entries(tags)
+              .filter(([key]) => !key.startsWith('aws:'))
+              .map(([Key, Value]) => ({ Key, Value })),
+          },
+        ],
+      }),
+    )
+    client.destroy()
   }
 
   async dispose(): Promise<void> {

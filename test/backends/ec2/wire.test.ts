@@ -14,12 +14,13 @@ import type { Order } from '../../../core/plan'
 import { until } from '../../support/until'
 import { describeBackend } from '../contract'
 import { patiently, settled } from '../harness'
+import { EC2_TRAITS } from './harness'
 import { WAYS } from './ways'
 import { DURATIONS, WireHarness } from './wire-harness'
 import { chosen } from '../../support/selection'
 
 describe.each(chosen(WAYS, ['spot', 'block']))('%s', (way) => {
-  describeBackend('ec2, over the wire,', () => WireHarness.make({}, {}, way))
+  describeBackend('ec2, over the wire,', EC2_TRAITS, () => WireHarness.make({}, {}, way))
 })
 
 describe('over the wire', () => {

@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { copyFile, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { execFileSync } from 'node:child_process'
+import { execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Backend } from '../../../backends/backend'
@@ -12,8 +13,16 @@ import type { LocalDeps } from '../../../backends/local/host'
 import type { Order } from '../../../core/plan'
 import { FileStore } from '../../../storage/file-store'
 import { until } from '../../support/until'
-import { patiently, type Harness, type WantedOrder } from '../harness'
+import { patiently, type Harness, type Traits, type WantedOrder } from '../harness'
 import { issueOrder, makeOrder, type OrderOptions } from '../orders'
+
+export const LOCAL_TRAITS: Traits = {
+  looksForTags: false,
+  startsLater: false,
+  keepsLogs: true,
+  interruptsMachines: true,
+  duplicatesAre: 'processes',
+}
 
 const SLOTS = 4
 /** Another deployment's machine, which takes all there is. */
@@ -134,8 +143,16 @@ export class LocalHarness implements Harness {
     return false
   }
 
-  async duplicate(): Promise<void> {
-    throw new Error('a directory has its name once')
+  /** A second runner of the same directory, as a worker leaves it that dies before it has recorded its process. */
+  async duplicate({ attemptId }: Order): Promise<void> {
+    const child = spawn('sleep', ['600'], {
+      cwd: join(this.root, 'machines', attemptId),
+      env: { ...process.env, CRUCIBLE_MACHINE: attemptId },
+      detached: true,
+      stdio: 'ignore',
+    })
+    await once(child, 'spawn')
+    child.unref()
   }
 
   /** Ends by its own means whatever a failed test left. */

@@ -2,13 +2,21 @@ import type { Backend, Capabilities } from '../../../backends/backend'
 import type { Order } from '../../../core/plan'
 import { sendNameOf } from '../../../core/queues'
 import { until } from '../../support/until'
-import type { Harness, WantedOrder } from '../harness'
+import type { Harness, Traits, WantedOrder } from '../harness'
 import { issueOrder, makeOrder } from '../orders'
 import { RealClock } from './clock'
 import type { Verb } from './faults'
 import { MemoryStore } from './memory-store'
 import { createScriptedBackend } from './scripted-backend'
 import { ScriptedWorld, type Ware } from './world'
+
+export const SCRIPTED_TRAITS: Traits = {
+  looksForTags: false,
+  startsLater: false,
+  keepsLogs: false,
+  interruptsMachines: true,
+  duplicatesAre: 'machines',
+}
 
 const STOCK = 10
 const STUCK = 'sleep 600'
@@ -102,7 +110,8 @@ export class ScriptedHarness implements Harness {
   }
 
   async duplicate(order: Order): Promise<void> {
-    this.world.duplicate(order, sendNameOf(order.attemptId, 2))
+    const isTag = this.world.capabilities.idempotency === 'tag'
+    this.world.duplicate(order, isTag ? sendNameOf(order.attemptId, 2) : undefined)
   }
 
   forgetEnded(): void {
