@@ -10,14 +10,18 @@ import { CACHE, filesOf, hashOf, ROOT } from './content.mjs'
 const IS_ALL = process.argv.includes('--all')
 const LIMIT_MS = (IS_ALL ? 120 : 45) * 60_000
 const SLOWEST = 10
+const escaped = (text) => text.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&')
 const bin = (path) => join(ROOT, 'node_modules', path)
 const TSC = bin('typescript/bin/tsc')
 /** The hash of all files at each check's last success. */
 const PASSED = join(CACHE, 'passed.json')
-/** The prefixes of the lines `FILE: TEST` that may be skipped; any other skip is a failure. */
-const EXPECTED_SKIPS = Object.keys(
+/** Patterns of the lines `FILE: TEST` that may be skipped, each with its reason; any other skip is a failure. */
+const EXPECTED_SKIPS = Object.entries(
   JSON.parse(readFileSync(join(ROOT, 'tools', 'expected-skips.json'), 'utf8')),
-)
+).map(([pattern, reason]) => ({
+  reason,
+  matches: new RegExp(`^${pattern.split('*').map(escaped).join('.*')}`),
+}))
 /** The compiler and the formatter keep their results for unchanged files. */
 const remembering = (name) => ['--incremental', '--tsBuildInfoFile', join(CACHE, `${name}.tsbuildinfo`)]
 const REMEMBERED_FORMAT = [
@@ -131,11 +135,22 @@ function report(testResults) {
       .map(({ fullName }) => `${relative(ROOT, name)}: ${fullName}`),
   )
   counts.skipped += skipped.length
-  const show = (title, lines) =>
-    lines.length > 0 && console.log(`${title}:\n${lines.map((line) => `  ${line}`).join('\n')}`)
-  const unexpected = skipped.filter((line) => !EXPECTED_SKIPS.some((start) => line.startsWith(start)))
-  show('Skipped', skipped)
-  show('Skipped although tools/expected-skips.json does not name it, which fails', unexpected)
+  const reasonOf = (line) => EXPECTED_SKIPS.find(({ matches }) => matches.test(line))?.reason
+  const reasons = new Map()
+  for (const line of skipped) {
+    const reason = reasonOf(line) ?? 'no known reason'
+    const file = line.slice(0, line.indexOf(': '))
+    const files = reasons.get(reason) ?? new Map()
+    reasons.set(reason, files.set(file, (files.get(file) ?? 0) + 1))
+  }
+  if (reasons.size > 0) console.log('Skipped:')
+  for (const [reason, files] of reasons)
+    console.log(`  ${reason}: ${[...files].map(([file, count]) => `${count} of ${file}`).join(', ')}`)
+  const unexpected = skipped.filter((line) => reasonOf(line) === undefined)
+  if (unexpected.length > 0)
+    console.log(
+      `Skipped although tools/expected-skips.json does not name it, which fails:\n${unexpected.map((line) => `  ${line}`).join('\n')}`,
+    )
   counts.failed += unexpected.length
 }
 

@@ -15,6 +15,9 @@ from .pointers import read_pointers
 # Errors of files that vanish during the scan, and of links that are dangling or circular.
 _NOWHERE = (errno.ENOENT, errno.ELOOP)
 
+# Checkpoints looked at beside the newest one. Each costs a pass over all files, and thousands would keep a core busy.
+_OLDER_MAX = 50
+
 IsRecord = Callable[[str], bool]
 
 
@@ -128,7 +131,7 @@ def select(tree: Tree, baseline: FrozenSet[tuple], is_record: IsRecord = is_reco
     # The target of a link, or of a file such as `latest`, that does not yet point to the newest checkpoint is kept.
     kept = newest | _led_to(tree)
     selections = [_selection(tree, lambda path: _is_of(path, kept), changed, is_record)]
-    for number in _older_numbers(ranked, units, newest):
+    for number in _older_numbers(ranked, units, newest)[:_OLDER_MAX]:
         selections += _older(tree, number, units, changed, is_record)
     return selections
 

@@ -255,6 +255,7 @@ export class WireHarness implements Harness {
         ...{ MinCount: 1, MaxCount: 1, InstanceType: TYPE },
         LaunchTemplate: { LaunchTemplateName: (offers[0]!.data as TemplateFacts)['template']! },
         Placement: { AvailabilityZone: zone },
+        ...(this.way === 'spot' ? { InstanceMarketOptions: { MarketType: 'spot' as const } } : {}),
         TagSpecifications: [
           {
             ResourceType: 'instance',

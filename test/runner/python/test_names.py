@@ -146,6 +146,14 @@ class SelectTest(FolderTest):
         self.write("ck/optimizer.pt", "o")
         self.assertEqual([each.step for each in select(scan(self.at("ck")), frozenset())], [3])
 
+    def test_of_thousands_of_checkpoints_only_the_newest_are_told_apart(self):
+        # Written far apart, for a file system's clock may be coarse.
+        for number in range(1, 2_001):
+            self.write("ck/step-%d.pt" % number, "state")
+            os.utime(self.at("ck", "step-%d.pt" % number), (number, number))
+        selections = select(scan(self.at("ck")), frozenset())
+        self.assertEqual([each.step for each in selections], list(range(2_000, 1_949, -1)))
+
     def test_links_stay_links_inside_and_become_files_from_outside(self):
         self.write("elsewhere/big.bin", "big")
         self.write("ck/checkpoint-7/a", "a")
