@@ -1,8 +1,8 @@
 // npm test: set-up, types, lint, format, and the selection of Jest tests that keeps every promise; with --all, every Jest test.
 // Ends with the line "N passed, N failed, N skipped", whatever happens.
 import { spawn } from 'node:child_process'
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { constants, setPriority, tmpdir } from 'node:os'
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { constants, setPriority } from 'node:os'
 import { join, relative } from 'node:path'
 import { performance } from 'node:perf_hooks'
 import { CACHE, filesOf, hashOf, ROOT } from './content.mjs'
@@ -15,6 +15,8 @@ const bin = (path) => join(ROOT, 'node_modules', path)
 const TSC = bin('typescript/bin/tsc')
 /** The hash of all files at each check's last success. */
 const PASSED = join(CACHE, 'passed.json')
+/** Jest's report on the last run, with the duration of each test. */
+const JEST_REPORT = join(CACHE, 'jest.json')
 /** Patterns of the lines `FILE: TEST` that may be skipped, each with its reason; any other skip is a failure. */
 const EXPECTED_SKIPS = Object.entries(
   JSON.parse(readFileSync(join(ROOT, 'tools', 'expected-skips.json'), 'utf8')),
@@ -103,23 +105,19 @@ async function check([name, args], hash) {
 }
 
 async function jest() {
-  const folder = mkdtempSync(join(tmpdir(), 'crucible-test-'))
-  try {
-    const results = join(folder, 'results.json')
-    const { code } = await runNode(
-      [bin('jest/bin/jest.js'), '--json', '--outputFile', results],
-      ['ignore', 'ignore', 'inherit'],
-    )
-    const { numPassedTests, numFailedTests, numRuntimeErrorTestSuites, testResults } = JSON.parse(
-      readFileSync(results, 'utf8'),
-    )
-    counts.passed += numPassedTests
-    counts.failed += numFailedTests + numRuntimeErrorTestSuites
-    report(testResults)
-    if (code !== 0 && counts.failed === 0) throw new Error(`Jest ended with exit code ${code}`)
-  } finally {
-    rmSync(folder, { recursive: true, force: true })
-  }
+  mkdirSync(CACHE, { recursive: true })
+  rmSync(JEST_REPORT, { force: true })
+  const { code } = await runNode(
+    [bin('jest/bin/jest.js'), '--json', '--outputFile', JEST_REPORT],
+    ['ignore', 'ignore', 'inherit'],
+  )
+  const { numPassedTests, numFailedTests, numRuntimeErrorTestSuites, testResults } = JSON.parse(
+    readFileSync(JEST_REPORT, 'utf8'),
+  )
+  counts.passed += numPassedTests
+  counts.failed += numFailedTests + numRuntimeErrorTestSuites
+  report(testResults)
+  if (code !== 0 && counts.failed === 0) throw new Error(`Jest ended with exit code ${code}`)
 }
 
 /** Reports the slowest files, and every test that did not run. */
