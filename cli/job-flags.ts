@@ -2,7 +2,8 @@ import { Option, type Command } from 'commander'
 import type { JobFields, Path } from '../client/job-file'
 import { CrucibleError } from '../client/errors'
 import { REBALANCE_ANSWERS } from '../core/documents'
-import { OBJECTIVES } from '../core/job'
+import { ACCEPTANCES, OBJECTIVES } from '../core/job'
+import { ISOLATIONS } from '../core/offer'
 
 /** A flag for a field of the job file. */
 interface JobFlag {
@@ -52,6 +53,17 @@ const FLAGS: readonly JobFlag[] = [
     flags: '--on-rebalance <what>',
     path: ['on_rebalance'],
     meaning: `what to do when the provider warns of an interruption: ${REBALANCE_ANSWERS.join(', ')}`,
+  },
+  {
+    flags: '--isolation <level>',
+    path: ['isolation'],
+    meaning: `whose hardware may run the job: ${ISOLATIONS.join(', ')}`,
+  },
+  {
+    flags: '--accept <risk>',
+    path: ['accept'],
+    meaning: `risk to accept: ${ACCEPTANCES.join(', ')}; may be repeated`,
+    repeated: 'replaces',
   },
   {
     flags: '--deadline <when>',

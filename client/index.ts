@@ -31,7 +31,15 @@ export type { ListFilter } from './list'
 export type { JobLogLine, LogOptions } from './logs'
 export type { Submission, Submitted } from './submit'
 export type { WatchOptions } from './watch'
-export { isFinal, JOB_REASONS, JOB_STATES, type JobReason, type JobSpec, type JobState } from '../core/job'
+export {
+  isFinal,
+  JOB_REASONS,
+  JOB_STATES,
+  type Acceptance,
+  type JobReason,
+  type JobSpec,
+  type JobState,
+} from '../core/job'
 export type {
   ExtendUpdate,
   GarbageCollectionResult,
@@ -42,7 +50,7 @@ export type {
 export type { Checkpoint } from '../core/checkpoint'
 export type { Continuation } from '../core/continuation'
 export type { MicroUsd } from '../core/money'
-export type { BackendChoice, BackendName, CapacityType } from '../core/offer'
+export type { BackendChoice, BackendName, CapacityType, Isolation } from '../core/offer'
 export type { Placement, Plan } from '../core/plan'
 export type { RecordEntry } from '../core/record'
 export type { TreasuryView } from '../core/treasury'

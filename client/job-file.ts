@@ -40,6 +40,8 @@ export function fieldsOf(spec: JobSpec, submittedAtMs: number): JobFields {
     }),
     duration: duration(durationMs),
     interruptible: spec.isInterruptible,
+    isolation: spec.isolation,
+    accept: spec.accepts,
     checkpoint: defined({
       directory: checkpoint.directory,
       every: duration(checkpoint.everyMs),

@@ -37,6 +37,8 @@ export function detailsOf({ jobId, spec, owner, bundle, from, source, isRehearsa
     ['image', plain(spec.image)],
     ['resources', resourcesInWords(spec.resources)],
     ['interruptible', spec.isInterruptible ? 'yes' : 'no'],
+    ['isolation', spec.isolation],
+    ['accepts', spec.accepts?.join(', ')],
     ['where', spec.backends.map(formatBackendChoice).join(', ') || undefined],
     ['prefers', spec.optimize],
     ['duration, as estimated', spec.durationMs === undefined ? undefined : formatDuration(spec.durationMs)],

@@ -4,8 +4,8 @@ import type { CapacityType } from './offer'
 /** What a backend can do, as data. */
 export interface Capabilities {
   capacityTypes: readonly CapacityType[]
-  /** A container image of the user's choice can be run. */
-  hasCustomImage: boolean
+  /** Who runs a container image of the user's choice: the runner, through the machine's Docker; the provider; or nobody. */
+  imageRunner: 'runner' | 'provider' | 'none'
   /** When the runner starts: by the launch itself, or by a call of `start` once the machine can take it. */
   runnerStart: 'with-launch' | 'after-launch'
   /** Where a machine reads its notice; missing where it is told by its start, or there is none. */

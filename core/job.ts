@@ -1,12 +1,20 @@
 import type { SaveSignal } from './checkpoint'
 import type { ImageLogin, InputFile, RebalanceAnswer } from './documents'
 import type { MicroUsd } from './money'
-import type { BackendChoice } from './offer'
+import type { BackendChoice, Isolation } from './offer'
 import type { ResourceRequest } from './resources'
 
 /** What a job optimises for when several offers can run it. */
 export const OBJECTIVES = ['cost', 'time', 'reliability'] as const
 export type Objective = (typeof OBJECTIVES)[number]
+
+/** What a job's owner may accept of an offer, and no job does unless told. */
+export const ACCEPTANCES = ['preemptible-on-demand', 'billed-until-terminated'] as const
+/** @public */
+export type Acceptance = (typeof ACCEPTANCES)[number]
+
+/** Hardware of private owners is only for jobs that ask for it. */
+export const ISOLATION_DEFAULT: Isolation = 'shared'
 
 /** What the user wrote, checked and with units resolved. JSON; the input of the job workflow. @public */
 export interface JobSpec {
@@ -26,6 +34,10 @@ export interface JobSpec {
   durationMs?: number
   /** True when the job may run on capacity that can be taken back. */
   isInterruptible: boolean
+  /** The least that it needs; `ISOLATION_DEFAULT` when missing. */
+  isolation?: Isolation
+  /** Risks that its owner takes, of which some offers need to be allowed. */
+  accepts?: Acceptance[]
   checkpoint: {
     directory?: string
     everyMs?: number

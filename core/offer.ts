@@ -9,6 +9,11 @@ export const CAPACITY_TYPES = ['spot', 'on-demand', 'reserved'] as const
 /** @public */
 export type CapacityType = (typeof CAPACITY_TYPES)[number]
 
+/** Who else uses the hardware, strictest first: nobody, other customers of the provider, or its owner, a private person or a small host. */
+export const ISOLATIONS = ['dedicated', 'shared', 'community'] as const
+/** @public */
+export type Isolation = (typeof ISOLATIONS)[number]
+
 /**
  * Whether an offer can be had now. `unknown` counts as worth trying: most providers publish no stock level, and only a
  * launch tells. `no-quota` means the account may not have it, whatever the stock. `unusable` means that the backend would not buy it
@@ -47,6 +52,10 @@ export interface Offer {
   /** The part of the provider that sells it, where there are several: one order asks one part. */
   region?: string
   shape: MachineShape
+  /** `dedicated` when missing. */
+  isolation?: Isolation
+  /** Its provider may take the machine back although its price is that of on-demand capacity. */
+  isPreemptible?: boolean
   /** What is billed for a machine hour, all in all; of a reservation, beyond what was paid for it up front. */
   priceMicroUsdPerHour: MicroUsd
   /** Of that, what is billed beside the machine itself (its disk, its address), at a price that stays; missing for nothing. */
@@ -100,6 +109,11 @@ export interface DataTransfer {
  * Small; nothing above the backend reads it.
  */
 export type Pins = Readonly<Record<string, string>>
+
+/** Whether the provider may take its machine back. */
+export function isInterruptible({ capacityType, isPreemptible = false }: Offer): boolean {
+  return capacityType === 'spot' || isPreemptible
+}
 
 /** The most that an hour of it can cost. */
 export function dearestPriceOf(

@@ -159,6 +159,7 @@ function jobOf(file: z.output<typeof jobFile>, { nowMs, defaultName }: ReadOptio
     }),
     ...defined({ durationMs: file.duration }),
     isInterruptible: file.interruptible,
+    ...defined({ isolation: file.isolation, accepts: file.accept }),
     checkpoint: defined({
       directory: checkpoint.directory,
       everyMs: checkpoint.every,

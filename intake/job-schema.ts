@@ -2,7 +2,8 @@
 import { z } from 'zod'
 import { CHECKPOINTS_KEPT, CHECKPOINTS_KEPT_AT_END, SAVE_SIGNALS } from '../core/checkpoint'
 import { REBALANCE_ANSWERS } from '../core/documents'
-import { OBJECTIVES } from '../core/job'
+import { ACCEPTANCES, ISOLATION_DEFAULT, OBJECTIVES } from '../core/job'
+import { ISOLATIONS } from '../core/offer'
 import {
   checkpointPattern,
   command,
@@ -223,6 +224,16 @@ export const jobFile = z
       'Whether the job may run on interruptible capacity (spot) and resume from checkpoints.',
       true,
     ).default(DEFAULTS.interruptible),
+    isolation: field(
+      z.enum(ISOLATIONS),
+      `Hardware that the job may run on: \`dedicated\` to it, also \`shared\` with other customers of the provider, or also of private owners (\`community\`) (default: ${ISOLATION_DEFAULT}).`,
+      'dedicated',
+    ).exactOptional(),
+    accept: field(
+      as.oneOrMore(z.enum(ACCEPTANCES), ACCEPTANCES.length),
+      'Risks to accept: `preemptible-on-demand` (machines that can be interrupted although they are on demand), `billed-until-terminated` (with a budget: machines whose billing ends only at our call).',
+      'billed-until-terminated',
+    ).exactOptional(),
     checkpoint: field(checkpoint, 'Checkpoints of the program, and which to keep.', {
       every: '10m',
     }).exactOptional(),

@@ -2,8 +2,8 @@
 import { z } from 'zod'
 import { SAVE_SIGNALS } from '../core/checkpoint'
 import { REBALANCE_ANSWERS } from '../core/documents'
-import { OBJECTIVES, type JobSpec } from '../core/job'
-import { CAPACITY_TYPES, type BackendChoice } from '../core/offer'
+import { ACCEPTANCES, OBJECTIVES, type JobSpec } from '../core/job'
+import { CAPACITY_TYPES, ISOLATIONS, type BackendChoice } from '../core/offer'
 import { wantsGpu, type Range, type ResourceRequest } from '../core/resources'
 import { faultsOf } from './faults'
 import {
@@ -82,6 +82,8 @@ const jobSpec = z.strictObject({
   resources: resources.default({}),
   durationMs: durationMs.exactOptional(),
   isInterruptible: z.boolean().default(DEFAULTS.interruptible),
+  isolation: z.enum(ISOLATIONS).exactOptional(),
+  accepts: z.array(z.enum(ACCEPTANCES)).max(ACCEPTANCES.length).exactOptional(),
   checkpoint: z
     .strictObject({
       directory: innerPath.exactOptional(),

@@ -1,5 +1,5 @@
 import type { Avoidance } from '../core/ledger'
-import { offerKey, placeKey, type Offer } from '../core/offer'
+import { isInterruptible, offerKey, placeKey, type Offer } from '../core/offer'
 import { formatDuration, HOUR_MS, MINUTE_MS } from '../core/time'
 
 /** How long an offer without capacity is avoided: stock changes within minutes. */
@@ -44,9 +44,9 @@ export function isDeprioritised(offer: Offer, avoid: readonly Avoidance[]): bool
   return avoidanceOf(offer, avoid, 'preference') !== undefined
 }
 
-/** Expected to interrupt again soon. Applies to spot only: other machines break at any place. */
+/** Expected to interrupt again soon. Applies to what its provider takes back: other machines break at any place. */
 export function isShaky(offer: Offer, avoid: readonly Avoidance[]): boolean {
-  return offer.capacityType === 'spot' && avoidanceOf(offer, avoid, 'interruption') !== undefined
+  return isInterruptible(offer) && avoidanceOf(offer, avoid, 'interruption') !== undefined
 }
 
 /** Why an offer is avoided, in words. */

@@ -1,6 +1,6 @@
 import type { JobSpec } from '../core/job'
 import { formatUsd } from '../core/money'
-import { priceInWords, type Offer } from '../core/offer'
+import { isInterruptible, priceInWords, type Offer } from '../core/offer'
 import { rejectionsInWords, silentName, type Placement, type Plan } from '../core/plan'
 import { formatShape } from '../core/resources'
 import { lossDespiteNotice, type Saving } from '../core/saving'
@@ -42,10 +42,14 @@ function moneyOf(offer: Offer, expected: Estimate): string {
   return idle === 0 ? bill : `${bill}, billed even when idle: ${formatUsd(idle)}/h`
 }
 
-function howBought({ capacityType, reservation }: Offer): string {
-  const words = HOW_BOUGHT[capacityType]
+function howBought(offer: Offer): string {
+  const { capacityType, reservation } = offer
+  const words =
+    capacityType !== 'spot' && isInterruptible(offer) ? PREEMPTIBLE_IN_WORDS : HOW_BOUGHT[capacityType]
   return reservation === undefined ? words : `${words}, ${reservation.free} of ${reservation.total} free`
 }
+
+const PREEMPTIBLE_IN_WORDS = 'can be interrupted, although on demand'
 
 const HOW_BOUGHT: Readonly<Record<Offer['capacityType'], string>> = {
   'on-demand': 'not interruptible',
@@ -60,7 +64,7 @@ export function risksOf(
   at: { expected: Estimate; isShaky: boolean; nowMs: number; saving?: Saving },
 ): string[] {
   const risks: string[] = []
-  if (offer.capacityType === 'spot') {
+  if (isInterruptible(offer)) {
     const count = at.expected.interruptions
     risks.push(`${interruptionsInWords(count)}; work since the last checkpoint is repeated`)
     if (at.isShaky) risks.push('this job recently lost a machine there, so another interruption is likely')

@@ -1,8 +1,17 @@
 import { attemptBudget, budgetReserveMs, paidForMs } from '../core/budget'
 import type { Capabilities } from '../core/capabilities'
 import { formatUsd } from '../core/money'
-import { dearestPriceOf, formatBackendChoice, offerKey, type BackendChoice, type Offer } from '../core/offer'
-import type { JobSpec } from '../core/job'
+import {
+  dearestPriceOf,
+  formatBackendChoice,
+  isInterruptible,
+  ISOLATIONS,
+  offerKey,
+  type BackendChoice,
+  type Isolation,
+  type Offer,
+} from '../core/offer'
+import { ISOLATION_DEFAULT, type Acceptance, type JobSpec } from '../core/job'
 import type { Rejection } from '../core/plan'
 import { formatRange, isWithin, wantsGpu, type Range, type ResourceRequest } from '../core/resources'
 import { findAccelerator } from '../core/accelerators'
@@ -64,13 +73,29 @@ function notWanted(offer: Offer, { spec, target }: PlanRequest): string | undefi
   if (spec.backends.length > 0 && !spec.backends.some((choice) => covers(choice, offer))) {
     return `the job allows only ${spec.backends.map(formatBackendChoice).join(', ')}`
   }
-  if (offer.capacityType === 'spot' && !spec.isInterruptible) {
-    return 'it is interruptible, but the job is not marked interruptible'
+  if (isInterruptible(offer) && !spec.isInterruptible) {
+    if (offer.capacityType === 'spot') return 'it is interruptible, but the job is not marked interruptible'
+    if (!accepts(spec, 'preemptible-on-demand'))
+      return 'it can be interrupted although it is on demand; `interruptible: true` or `accept: preemptible-on-demand` allows it'
+  }
+  const { isolation = 'dedicated' } = offer
+  if (ISOLATIONS.indexOf(isolation) > ISOLATIONS.indexOf(spec.isolation ?? ISOLATION_DEFAULT)) {
+    return `its hardware is ${ISOLATION_IN_WORDS[isolation]}; \`isolation: ${isolation}\` allows it`
   }
   if (isKeptForGpus(offer, spec)) {
     return `its GPUs are kept for GPU jobs; \`backends: [${offer.backend}:reserved]\` overrides this`
   }
   return undefined
+}
+
+function accepts({ accepts: accepted = [] }: JobSpec, risk: Acceptance): boolean {
+  return accepted.includes(risk)
+}
+
+const ISOLATION_IN_WORDS: Record<Isolation, string> = {
+  dedicated: 'dedicated',
+  shared: 'shared with other customers',
+  community: "a private owner's",
 }
 
 /** Since it is billed either way, it would always rank first, and a job without GPUs would block its GPUs. */
@@ -116,10 +141,14 @@ function isSameAccelerator(wanted: string, has: string | undefined): boolean {
 }
 
 function notAble(offer: Offer, capabilities: Capabilities, request: PlanRequest): string | undefined {
-  if (request.spec.image !== undefined && !capabilities.hasCustomImage) {
+  if (request.spec.image !== undefined && capabilities.imageRunner === 'none') {
     return `${offer.backend} cannot run a container image here`
   }
-  const { deadlineAtMs, timing, nowMs } = request
+  const { deadlineAtMs, timing, nowMs, remainingMicroUsd, spec } = request
+  const isBilledOn = capabilities.billsUntil === 'terminate' && remainingMicroUsd !== undefined
+  if (isBilledOn && !accepts(spec, 'billed-until-terminated')) {
+    return 'it is billed until our call ends it, so the budget fails if we fail; `accept: billed-until-terminated` allows it'
+  }
   const short = tooLongToRun(offer, request) ?? notUsableLongEnough(offer, request)
   if (short !== undefined) return short
   if (deadlineAtMs !== undefined && deadlineAtMs - nowMs < stoppingMs(timing)) {

@@ -1,6 +1,6 @@
 import type { JobSpec } from '../core/job'
 import { spendOver } from '../core/meter'
-import type { Offer } from '../core/offer'
+import { isInterruptible, type Offer } from '../core/offer'
 import { HOUR_MS } from '../core/time'
 import {
   ASSUMED_CHECKPOINT_EVERY_MS,
@@ -32,8 +32,9 @@ export function estimate(
   spec: JobSpec,
   { isShaky = false }: { isShaky?: boolean } = {},
 ): Estimate {
-  const perHour =
-    offer.capacityType === 'spot' ? (offer.interruptionsPerHour ?? ASSUMED_SPOT_INTERRUPTIONS_PER_HOUR) : 0
+  const perHour = isInterruptible(offer)
+    ? (offer.interruptionsPerHour ?? ASSUMED_SPOT_INTERRUPTIONS_PER_HOUR)
+    : 0
   const calm = estimateAt(offer, spec, perHour)
   if (!isShaky || perHour >= SHAKY_INTERRUPTIONS_PER_HOUR) return calm
   const shaky = estimateAt(offer, spec, SHAKY_INTERRUPTIONS_PER_HOUR)

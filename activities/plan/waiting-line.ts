@@ -262,7 +262,10 @@ const SINCE_MAX = 10_000
 
 /** Jobs with the same one accept the same offers. */
 function wishOf({ resolved: { spec } }: PlanInput): string {
-  const { resources, backends, isInterruptible, optimize, image } = spec
-  const wish = { resources, backends, isInterruptible, optimize, hasImage: image !== undefined }
+  const { resources, backends, isInterruptible, isolation, accepts, optimize, image } = spec
+  const wish = {
+    ...{ resources, backends, isInterruptible, isolation, accepts, optimize },
+    hasImage: image !== undefined,
+  }
   return sha256(JSON.stringify(wish)).slice(0, WISH_LENGTH)
 }

@@ -59,7 +59,7 @@ export function createBackendOver(api: Ec2Api, config: Ec2Config, deps: Ec2Deps)
         ...CAPACITY_TYPES.filter((one) => one === 'on-demand' || config.hasSpot),
         ...(config.reservations === 'none' ? [] : (['reserved'] as const)),
       ],
-      hasCustomImage: true,
+      imageRunner: 'runner',
       runnerStart: 'after-launch',
       notice: { kind: 'instance-metadata' },
       idempotency: 'token',

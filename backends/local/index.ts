@@ -23,7 +23,7 @@ export async function createLocalBackend(config: LocalConfig, deps: LocalDeps): 
     name: 'local',
     capabilities: {
       capacityTypes: capacityTypesOf(host),
-      hasCustomImage: (await whyNoContainers(host.config.environment)) === undefined,
+      imageRunner: (await whyNoContainers(host.config.environment)) === undefined ? 'runner' : 'none',
       runnerStart: 'with-launch',
       idempotency: 'token',
       billsUntil: 'exit',

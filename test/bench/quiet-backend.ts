@@ -17,7 +17,7 @@ export function quietBackend(name: string): Backend {
     capabilities: {
       ...{
         capacityTypes: ['on-demand'],
-        hasCustomImage: true,
+        imageRunner: 'runner',
         runnerStart: 'with-launch',
         idempotency: 'token',
       },

@@ -51,6 +51,8 @@ resources:
   shm: 8GiB
 duration: 1d12h
 interruptible: true
+isolation: dedicated
+accept: billed-until-terminated
 checkpoint:
   directory: ./runs/ckpt/
   every: 10m
@@ -91,6 +93,8 @@ outputs: [weights.bin, "figures/**/*.png"]
         },
         durationMs: 36 * HOUR,
         isInterruptible: true,
+        isolation: 'dedicated',
+        accepts: ['billed-until-terminated'],
         checkpoint: {
           ...{ directory: 'runs/ckpt', everyMs: 600_000, complete: ['trainer_state.json'] },
           ...{ include: ['checkpoint-*', 'latest'], exclude: ['cache'], quietMs: 10_000 },

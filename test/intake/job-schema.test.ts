@@ -72,6 +72,8 @@ describe("the job file's JSON Schema", () => {
       'resources.shm',
       'duration',
       'interruptible',
+      'isolation',
+      'accept',
       'checkpoint',
       'checkpoint.directory',
       'checkpoint.every',

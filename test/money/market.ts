@@ -9,7 +9,7 @@ import type { Dice } from '../kit/dice'
 
 export const CAPABILITIES: Capabilities = {
   capacityTypes: ['spot', 'on-demand'],
-  hasCustomImage: true,
+  imageRunner: 'runner',
   runnerStart: 'after-launch',
   idempotency: 'token',
   billsUntil: 'exit',

@@ -149,7 +149,7 @@ describe('what a plan leaves out, and why', () => {
 
   it('an image where none can be run', () => {
     const { rejections } = makePlan(
-      request([], { ...spec({ image: 'pytorch' }), answers: [answer([offer()], { hasCustomImage: false })] }),
+      request([], { ...spec({ image: 'pytorch' }), answers: [answer([offer()], { imageRunner: 'none' })] }),
       '',
     )
     expect(rejections).toMatchObject([{ why: 'unfit', reason: 'here cannot run a container image here' }])

@@ -16,7 +16,7 @@ import { SPEC } from '../workflows/harness'
 
 const NOW_MS = Date.UTC(2026, 10, 21)
 const CAPABILITIES: Capabilities = {
-  ...{ capacityTypes: ['spot', 'on-demand', 'reserved'], hasCustomImage: true, runnerStart: 'with-launch' },
+  ...{ capacityTypes: ['spot', 'on-demand', 'reserved'], imageRunner: 'runner', runnerStart: 'with-launch' },
   ...{ idempotency: 'token', billsUntil: 'exit', price: 'live' },
 }
 

@@ -14,7 +14,7 @@ export const SPEC: JobSpec = { ...JOB, retries: { failures: 0, interruptions: 10
 
 export const CAPABILITIES: Capabilities = {
   capacityTypes: ['spot', 'on-demand'],
-  hasCustomImage: true,
+  imageRunner: 'runner',
   runnerStart: 'with-launch',
   idempotency: 'token',
   billsUntil: 'exit',

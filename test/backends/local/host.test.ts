@@ -190,7 +190,7 @@ describe('images', () => {
   it('need a container engine that answers', async () => {
     await install('docker', 'exit 1')
     const without = await withPrograms()
-    expect(without.capabilities.hasCustomImage).toBe(false)
+    expect(without.capabilities.imageRunner).toBe('none')
     const outcome = await launch(without, { runner: { image: 'pytorch' } })
     expect(outcome).toMatchObject({ kind: 'refused', failure: { class: 'invalid' } })
   })
@@ -202,7 +202,7 @@ describe('images', () => {
       `echo "$@" >> '${log}'\ncase $1 in version) echo 27.0;; ps) echo c1; echo c2;; esac`,
     )
     const backend = await withPrograms()
-    expect(backend.capabilities.hasCustomImage).toBe(true)
+    expect(backend.capabilities.imageRunner).toBe('runner')
     const outcome = await launch(backend, { runner: { image: 'pytorch' } })
     if (outcome.kind !== 'launched') throw new Error(JSON.stringify(outcome))
     await backend.terminate(outcome.handle, patiently())

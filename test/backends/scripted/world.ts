@@ -106,7 +106,7 @@ export class ScriptedWorld {
     const capacityTypes = [...new Set(options.wares.map((ware) => ware.capacityType))]
     this.capabilities = {
       capacityTypes,
-      ...{ hasCustomImage: true, runnerStart: 'with-launch', idempotency: 'token', billsUntil: 'exit' },
+      ...{ imageRunner: 'runner', runnerStart: 'with-launch', idempotency: 'token', billsUntil: 'exit' },
       price: 'live',
       ...options.capabilities,
     }
