@@ -79,6 +79,8 @@ export interface DecideInput {
   machine?: { offerKey: string; placeKey: string }
   ledger: Ledger
   policy: Policy
+  /** The attempt saved a checkpoint of its own. */
+  hasSaved?: boolean
   /** What is left of the job's budget, the dearest price of the order that has ended, and what it has cost; missing without a budget. */
   budget?: { leftMicroUsd: MicroUsd; priceMaxMicroUsdPerHour: MicroUsd; costMicroUsd?: MicroUsd }
 }

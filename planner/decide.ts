@@ -28,7 +28,7 @@ export const BACKOFF_MAX_MS = 5 * MINUTE_MS
 
 type Facts = Pick<
   DecideInput,
-  'end' | 'drainReason' | 'offerKeys' | 'machine' | 'ledger' | 'policy' | 'budget'
+  'end' | 'drainReason' | 'offerKeys' | 'machine' | 'ledger' | 'policy' | 'hasSaved' | 'budget'
 >
 
 /**
@@ -117,9 +117,13 @@ function afterStop(
   }
 }
 
-/** The provider's limit counts against no offer, but the job lost its machine: a job without progress must come to an end. */
-function afterRunLimit({ policy }: Facts, ledger: Ledger): Decision {
+/**
+ * The provider's limit counts against no offer. After a checkpoint it is a planned change of machines; without one it counts as an
+ * interruption, for a job without progress must come to an end.
+ */
+function afterRunLimit({ policy, hasSaved = false }: Facts, ledger: Ledger): Decision {
   const message = "Its machine reached the provider's limit on how long a machine runs."
+  if (hasSaved) return again('run-limit-reached', `${message} The job saved and resumes at once.`, {})
   ledger.interruptions += 1
   if (ledger.interruptions > policy.interruptionsMax) return exhausted(message, policy)
   return again('run-limit-reached', `${message} The job resumes from its checkpoint.`, {})

@@ -107,6 +107,7 @@ async function decideNext(run: JobRun, order: Order, settlement: Settlement): Pr
     ...(handle === null ? {} : { machine: keysOf({ ...handle.realised, backend: order.backend }) }),
     ledger: { ...run.ledger, spentMicroUsd: run.page.status.spentMicroUsd },
     policy: run.resolved.policy,
+    hasSaved: settlement.checkpoint?.attempt === order.attempt,
     ...budgetAfter(run, order, settlement),
   })
   run.ledger = ledger

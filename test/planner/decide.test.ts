@@ -330,6 +330,15 @@ describe('decide, word by word', () => {
     })
   })
 
+  it('counts the longest run that a provider allows as no interruption where the attempt has saved', () => {
+    const ended: AttemptEnd = { kind: 'stopped', by: 'expired' }
+    const facts = { end: ended, drainReason: null, offerKeys: ['modal/on-demand/h100/'], hasSaved: true }
+    const none: Policy = { failuresMax: 0, interruptionsMax: 0, unclassifiedMax: 3 }
+    const { decision, ledger } = decide({ ...facts, ledger: EMPTY_LEDGER, policy: none })
+    expect(decision).toMatchObject({ kind: 'again', reason: 'run-limit-reached', afterMs: 0, avoid: [] })
+    expect(ledger.interruptions).toBe(0)
+  })
+
   it('remembers of an interruption which pool it was, and leaves none alone for it', () => {
     const machine = { offerKey: 'cloud/spot/v100/b', placeKey: 'cloud/*/*/b' }
     const facts = { drainReason: null, policy, machine, offerKeys: ['cloud/spot/v100/a', machine.offerKey] }

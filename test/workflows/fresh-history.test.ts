@@ -1,6 +1,6 @@
 /** A job between two attempts, with a history that is long enough to begin a fresh one; and the job that goes on in it. */
 import { beforeEach, describe, expect, it, jest } from '@jest/globals'
-import type { FinishInput } from '../../core/activities'
+import type { DecideInput, FinishInput } from '../../core/activities'
 import { EMPTY_LEDGER, type Decision } from '../../core/ledger'
 import type { JobCarry, JobInput } from '../../core/messages'
 import type { JobRun } from '../../workflows/job-run'
@@ -24,6 +24,8 @@ let continued: JobInput[]
 let timers: number[]
 let isCancelled: boolean
 let decisions: Decision[]
+let decided: DecideInput[]
+let savedBy: number | undefined
 
 class Continued extends Error {}
 
@@ -63,13 +65,17 @@ jest.mock('../../workflows/activities', () => ({
     finishJob: async (input: FinishInput) => void finished.push(input),
   },
   copying: { copyCheckpoint: async () => (asked.push('copyCheckpoint'), { checkpoint: { step: 5 } }) },
-  decide: async () => ({ decision: decisions.shift(), ledger: LEDGER }),
+  decide: async (_page: unknown, input: DecideInput) => {
+    decided.push(input)
+    return { decision: decisions.shift(), ledger: LEDGER }
+  },
 }))
 jest.mock('../../workflows/run-attempt', () => ({
   runAttempt: async (run: JobRun) => {
     asked.push(`attempt ${run.nextSeq()}`)
     Object.assign(run.page.status, { state: 'running', spentMicroUsd: run.page.status.spentMicroUsd + 40 })
-    return { end: { kind: 'succeeded' }, handle: null, costMicroUsd: 40, artifacts: [] }
+    const checkpoint = savedBy === undefined ? {} : { checkpoint: { id: '5', step: 5, attempt: savedBy } }
+    return { end: { kind: 'succeeded' }, handle: null, costMicroUsd: 40, artifacts: [], ...checkpoint }
   },
 }))
 jest.mock('../../workflows/next-order', () => ({
@@ -95,6 +101,8 @@ beforeEach(() => {
   timers = []
   isCancelled = false
   decisions = [AGAIN]
+  decided = []
+  savedBy = undefined
 })
 
 async function carried(): Promise<JobCarry> {
@@ -123,6 +131,18 @@ describe('a job with a long history', () => {
     await expect(job(INPUT)).rejects.toMatchObject({ name: 'CancelledFailure' })
     expect(continued).toEqual([])
     expect(finished).toMatchObject([{ status: { state: 'cancelled' } }])
+  })
+})
+
+describe('what follows an attempt', () => {
+  it.each([
+    ['saved a checkpoint', 1, true],
+    ['restored one of before and saved none', 0, false],
+    ['saved none', undefined, false],
+  ])('is decided knowing that it %s', async (_name, by, hasSaved) => {
+    savedBy = by
+    await carried()
+    expect(decided).toMatchObject([{ attempt: 1, hasSaved }])
   })
 })
 

@@ -418,6 +418,18 @@ describe('the scripted provider', () => {
     expect(s.world.machinesOf(order.attemptId)).toHaveLength(3)
   })
 
+  it('sells and ends what its wares say of isolation, preemption and the longest run', async () => {
+    const facts = { runMsMax: MINUTE_MS, isolation: 'shared', isPreemptible: true } as const
+    const s = scene({ stepsTotal: 1_000_000 }, { wares: [{ ...SPOT, ...facts }] })
+    expect(s.world.offers({})).toMatchObject([facts])
+    const { handle } = await s.launch()
+    const observed = async () => (await s.backend.observe([handle], patiently()))[0]
+    await s.clock.advance(MINUTE_MS - 1)
+    expect(await observed()).toMatchObject({ state: 'running' })
+    await s.clock.advance(1)
+    expect(await observed()).toMatchObject({ cause: 'interrupted', endedAtMs: START_MS + MINUTE_MS })
+  })
+
   it('forgets ended machines: lists and observations know nothing of them', async () => {
     const s = scene({}, { forgetsAfterMs: MINUTE_MS })
     const { handle } = await s.launch()

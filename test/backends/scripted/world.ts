@@ -2,6 +2,7 @@ import type { Capabilities, Problem } from '../../../backends/backend'
 import { BackendError } from '../../../backends/errors'
 import type { FindOutcome, LaunchOutcome } from '../../../core/activities'
 import type { MicroUsd } from '../../../core/money'
+import { defined } from '../../../core/defined'
 import { offerKey, type Availability, type Offer } from '../../../core/offer'
 import type { Order } from '../../../core/plan'
 import { reachesGpuMemory } from '../../../core/gpu-memory'
@@ -25,6 +26,11 @@ export interface Ware {
   interruptionsPerHour?: number
   /** Its reservation can be used for so long, from the beginning of the world. */
   usableForMs?: number
+  /** As in offers; the provider ends a machine so long after its launch. */
+  runMsMax?: number
+  isolation?: Offer['isolation']
+  /** As in offers: these are taken back with `interrupt`. */
+  isPreemptible?: boolean
 }
 
 /** What makes a provider hard to use where it recognises no token. It is not played where it is missing. */
@@ -216,6 +222,8 @@ export class ScriptedWorld {
         if (cause !== 'interrupted') this.#stock.set(key, this.#stockOf(ware) + 1)
       },
     })
+    const { runMsMax } = ware
+    if (runMsMax !== undefined) clock.at(clock.now() + runMsMax, () => machine.end('interrupted'))
     this.#living++
     this.machines.push(machine)
     this.#byId.set(machine.handle.id, machine)
@@ -282,6 +290,9 @@ export class ScriptedWorld {
       priceMicroUsdPerHour: prices,
       interruptionsPerHour,
       usableForMs,
+      runMsMax,
+      isolation,
+      isPreemptible,
     } = ware
     const nowMs = this.clock.now()
     const price = typeof prices === 'number' ? prices : prices.findLast(([fromMs]) => fromMs <= nowMs)?.[1]
@@ -296,7 +307,7 @@ export class ScriptedWorld {
     return {
       ...{ backend: this.name, capacityType, type, place, shape, priceMicroUsdPerHour: price, availability },
       priceSource: { kind: this.capabilities.price, observedAtMs: nowMs },
-      ...(interruptionsPerHour === undefined ? {} : { interruptionsPerHour }),
+      ...defined({ interruptionsPerHour, runMsMax, isolation, isPreemptible }),
       ...(usableForMs === undefined ? {} : { usableUntilMs: this.#startedAtMs + usableForMs }),
     }
   }
