@@ -10,6 +10,7 @@ import type { JobPlan } from './plan'
 import type { JournalLine, Sight } from './sight'
 import type { Struck } from './strikes'
 import type { Watchman } from './watchman'
+import { patient } from '../support/patience'
 
 /** What is known of one job when its run is over. */
 export interface JobStory {
@@ -36,7 +37,7 @@ export interface RunFacts {
 }
 
 /** How old a log line must be at a hard kill to be certainly in the store. */
-const LINES_SAFE_AFTER_MS = 5_000
+const LINES_SAFE_AFTER_MS = patient(5_000)
 
 export function storyOf(index: number, plan: JobPlan, sight: Sight): JobStory {
   const settled = sight.records('settled')
