@@ -18,7 +18,12 @@ const moduleNameMapper = {
   '^#small-cloud/(.*)$': '<rootDir>/packages/small-cloud/src/$1.ts',
 }
 const modulePathIgnorePatterns = ['<rootDir>/dist', '<rootDir>/packages/[^/]+/dist']
-const base = { testEnvironment: 'node', transform, modulePathIgnorePatterns, moduleNameMapper }
+const base = {
+  testEnvironment: '<rootDir>/test/support/patient-environment.ts',
+  transform,
+  modulePathIgnorePatterns,
+  moduleNameMapper,
+}
 
 // Tests look into what their jobs write; those of jobs' own users turn it on.
 process.env.CRUCIBLE_LOCAL_UIDS ??= 'no'
@@ -50,6 +55,7 @@ module.exports = {
   workerIdleMemoryLimit: '1GB',
   // A worker that leaks nothing takes longer than Jest's half second to end where other programs have the cores.
   workerGracefulExitTimeout: 30_000,
+  // On an idle machine, as every limit in a test; the environment multiplies them by the patience factor.
   testTimeout: 60_000,
   testSequencer: '<rootDir>/test/support/sequencer.js',
   projects: [

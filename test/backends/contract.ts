@@ -62,9 +62,10 @@ import { deedsOn } from './deeds'
 import { LACKS, patiently, settled, type Harness, type Traits } from './harness'
 import { sendNameOf } from '../../core/queues'
 import { newJobId } from './orders'
+import { patient } from '../support/patience'
 
 /** No verb may take longer, however slow the machine; a machine of a real provider takes minutes. */
-const PROMPT_MS = 10_000
+const PROMPT_MS = patient(10_000)
 
 /** Some providers tell instants in whole seconds. */
 function thisSecond(): number {

@@ -1,8 +1,10 @@
 import type { Settlement } from '../../core/activities'
+import { byNewest, parseCheckpointId, type Checkpoint } from '../../core/checkpoint'
 import type { JobResult } from '../../core/messages'
 import { attemptIdOf } from '../../core/queues'
 import { spend } from '../../core/meter'
 import { microUsd } from '../../core/money'
+import { layout, parseManifestName } from '../../storage/layout'
 import type { ObjectStore } from '../../storage/store'
 import { explained, overlaps, sameWeights, wholeLog } from '../kit/invariants'
 import { causeOf } from './causes'
@@ -10,6 +12,7 @@ import type { JobPlan } from './plan'
 import type { JournalLine, Sight } from './sight'
 import type { Struck } from './strikes'
 import type { Watchman } from './watchman'
+import { patient } from '../support/patience'
 
 /** What is known of one job when its run is over. */
 export interface JobStory {
@@ -36,7 +39,7 @@ export interface RunFacts {
 }
 
 /** How old a log line must be at a hard kill to be certainly in the store. */
-const LINES_SAFE_AFTER_MS = 5_000
+const LINES_SAFE_AFTER_MS = patient(5_000)
 
 export function storyOf(index: number, plan: JobPlan, sight: Sight): JobStory {
   const settled = sight.records('settled')
@@ -67,6 +70,7 @@ export async function breachesOf(job: JobStory, facts: RunFacts): Promise<string
     ...everyEndHasItsCause(job, facts),
     ...oneLiveWorkload(job),
     ...resumedFromTheNewest(job),
+    ...(await resumedFromWhatIsKept(job, facts)),
     ...withinBudget(job, facts),
     ...(await sameWeights(facts.store, weightsOf(job), facts.weights)),
     ...(await wholeLogs(job, facts)),
@@ -138,10 +142,29 @@ function oneLiveWorkload({ journal }: JobStory): string[] {
 /** Each attempt goes on from the newest checkpoint that was complete when the one before was settled. */
 function resumedFromTheNewest({ journal, attempts }: JobStory): string[] {
   return livesOf(journal).flatMap(({ attempt, lines }) => {
-    const before = attempts.filter(({ number }) => number < attempt).at(-1)
-    const saved = before?.settlement.checkpoint?.step ?? 0
+    // Nothing that an attempt has settled with is forgotten by a later one.
+    const before = attempts.filter(({ number }) => number < attempt)
+    const saved = Math.max(0, ...before.map(({ settlement: { checkpoint } }) => checkpoint?.step ?? 0))
     const from = lines[0]!.step
     return from === saved ? [] : [`attempt ${attempt} began after step ${from}, saved was step ${saved}`]
+  })
+}
+
+/** The same by what the store has kept, whatever the settlements say: no attempt began before a complete checkpoint of an earlier one. */
+async function resumedFromWhatIsKept({ journal, sight }: JobStory, { store }: RunFacts): Promise<string[]> {
+  const kept: Checkpoint[] = []
+  for await (const { key } of store.list(layout.checkpoints(sight.jobId))) {
+    const [id, name] = key.slice(layout.checkpoints(sight.jobId).length).split('/')
+    const isComplete = name !== undefined && parseManifestName(name) !== undefined
+    const checkpoint = isComplete ? parseCheckpointId(id!) : undefined
+    if (checkpoint !== undefined) kept.push(checkpoint)
+  }
+  return livesOf(journal).flatMap(({ attempt, lines }) => {
+    const [newest] = kept.filter((one) => one.attempt < attempt).sort(byNewest)
+    const from = lines[0]!.step
+    return newest === undefined || newest.step <= from
+      ? []
+      : [`attempt ${attempt} began after step ${from}, kept is ${newest.id}`]
   })
 }
 
@@ -162,7 +185,7 @@ function withinBudget({ sight, plan, attempts }: JobStory, { watchman }: RunFact
 /** No line doubled or out of order, and none lost that was old enough when its machine ended. */
 async function wholeLogs({ sight, journal, attempts }: JobStory, facts: RunFacts): Promise<string[]> {
   const wrong: string[] = []
-  for (const { number } of attempts) {
+  for (const { number, settlement } of attempts) {
     const steps = new Set<number>()
     // Which lines may be lost the journal tells.
     const log = { jobId: sight.jobId, attempt: number, mayHaveGaps: true }
@@ -171,16 +194,27 @@ async function wholeLogs({ sight, journal, attempts }: JobStory, facts: RunFacts
       if (step !== undefined) steps.add(Number(step))
     })
     wrong.push(...broken)
-    if (wasDiskFull(facts.struck)) continue
     const done = journal.filter(({ attempt, event }) => attempt === number && event === 'step')
-    const safeUntilMs = (done.at(-1)?.monoMs ?? 0) - LINES_SAFE_AFTER_MS
-    const lost = done.filter(({ step, monoMs }) => monoMs < safeUntilMs && !steps.has(step))
+    // A runner whose program has succeeded uploads everything before it says so.
+    const isWhole = settlement.end.kind === 'succeeded'
+    const safeUntilMs = isWhole ? Infinity : (done.at(-1)?.monoMs ?? 0) - LINES_SAFE_AFTER_MS
+    const lost = done.filter(
+      ({ step, monoMs, wallMs }) =>
+        monoMs < safeUntilMs && !steps.has(step) && !wasDiskFullAt(facts.struck, wallMs),
+    )
     if (lost.length > 0)
       wrong.push(`attempt ${number}: ${lost.length} old lines are lost, step ${lost[0]!.step} first`)
   }
   return wrong
 }
 
-function wasDiskFull(struck: readonly Struck[]): boolean {
-  return struck.some(({ fault, hasLanded }) => hasLanded && fault.startsWith('full-'))
+/** Whether a line that was printed then may have met a full disk, which keeps no line. */
+function wasDiskFullAt(struck: readonly Struck[], wallMs: number): boolean {
+  return struck.some(
+    ({ fault, hasLanded, atMs, untilMs }) =>
+      hasLanded &&
+      fault.startsWith('full-') &&
+      wallMs >= atMs - LINES_SAFE_AFTER_MS &&
+      wallMs <= untilMs + LINES_SAFE_AFTER_MS,
+  )
 }

@@ -17,11 +17,12 @@ import { Sight, type JournalLine } from './sight'
 import { clear, setStage, startAll, stopAll, type DiskName, type Product, type Stage } from './stage'
 import { Striker } from './strikes'
 import { Watchman } from './watchman'
+import { patient } from '../support/patience'
 
 /** No run takes so long unless something hangs: the longest honest one waits three minutes for a machine it could not have. */
-const RUN_LIMIT_MS = 6 * 60_000
+const RUN_LIMIT_MS = patient(6 * 60_000)
 /** How long a workflow whose record says that it is over may take to close. */
-const CLOSE_LIMIT_MS = 60_000
+const CLOSE_LIMIT_MS = patient(60_000)
 const LOOK_EVERY_MS = 50
 const WORKLOAD = join(__dirname, 'workload')
 

@@ -6,6 +6,7 @@ import { inWords, type Fault, type Strike } from './plan'
 import type { Part } from './part'
 import type { Sight } from './sight'
 import { startAll, TIMING, type DiskName, type Stage } from './stage'
+import { patient } from '../support/patience'
 
 /** A strike that was tried. */
 export interface Struck {
@@ -23,7 +24,7 @@ export interface Struck {
 }
 
 /** Past its lease and its drain a machine has ended by itself; this much later at the latest, on a busy computer. */
-const FENCED_SLACK_MS = 20_000
+const FENCED_SLACK_MS = patient(20_000)
 const LOOK_EVERY_MS = 50
 
 /** Strikes as planned: those at one job one after the other, while what is down comes back. */

@@ -22,6 +22,7 @@ import type { TestConnection } from '../support/temporal'
 import { ControlPlane, DEPLOYMENT_ID, QUICK } from '../workflows/harness'
 import { CloudMachine } from './machine'
 import { openStorage, type Storage } from './storage'
+import { patient } from '../support/patience'
 
 export const ZONES = ['us-east-1a', 'us-east-1b']
 export const TYPES = ['g5.xlarge', 'g5.2xlarge']
@@ -52,7 +53,7 @@ const CLOUD_CONFIG: Ec2Config = {
 }
 
 /** A call that the cloud leaves unanswered is given up after so long; a busy machine's answer comes sooner. */
-const PATIENCE = { readMs: 5_000, changeMs: 5_000 }
+const PATIENCE = { readMs: patient(5_000), changeMs: patient(5_000) }
 
 export interface CloudWishes {
   world: WorldText

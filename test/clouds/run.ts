@@ -6,6 +6,7 @@ import { isOverWithin, type Outcome } from '../kit/outcome'
 import { CloudDeployment, journal } from './cloud'
 import { breaches } from './invariants'
 import type { CloudWorld } from './world'
+import { patient } from '../support/patience'
 
 export interface CloudReport extends Outcome {
   name: string
@@ -63,7 +64,7 @@ async function runCloud(at: TestConnection, world: CloudWorld): Promise<CloudRep
       attempts: status.attemptsTotal,
       breaches: isOver
         ? await patiently(() => breaches(after))
-        : [`the job was not over after ${WORLD_MAX_MS / 1_000} s: ${status.message}`],
+        : [`the job was not over after ${patient(WORLD_MAX_MS) / 1_000} s: ${status.message}`],
       story: [
         ...world.story,
         ...strikesIn(deployment),

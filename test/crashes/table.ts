@@ -4,6 +4,7 @@ import { OUTAGES, type Outage } from './blackout-plan'
 import { VERDICTS, breachesIn, type Verdict } from './checks'
 import { nameOf, type Point } from './plan'
 import type { CrashReport } from './run'
+import { patient } from '../support/patience'
 
 /** Prints a run, and the whole of its story where it broke something. */
 export function tellCrash(
@@ -48,7 +49,7 @@ export function tellBlackout({ plan, jobs, attachedAfterMs, lastedMs }: Blackout
 }
 
 /** What a person may wait for a machine to be watched again. */
-const ATTACHED_WITHIN_MS = 30_000
+const ATTACHED_WITHIN_MS = patient(30_000)
 
 export function printBlackouts(reports: readonly BlackoutReport[], hourMs: number): void {
   const jobs = reports.flatMap((report) => report.jobs)

@@ -6,6 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { readLinesOf } from '../chaos/seam'
 import { Host } from './host'
 import type { Programs } from './programs'
+import { patient } from '../support/patience'
 
 export const SERVICES = ['postgresql', 'temporal', 'object-storage', 'orchestrator', 'worker-local'] as const
 export type ServiceName = (typeof SERVICES)[number]
@@ -35,8 +36,8 @@ const TRAIN = join(__dirname, '..', 'chaos', 'workload', 'train.py')
 const SAVE_EVERY_STEPS = 5
 const DOWN_MS = 2_000
 const LOOK_EVERY_MS = 300
-const LIMIT_MS = 240_000
-const HEALTHY_LIMIT_MS = 90_000
+const LIMIT_MS = patient(240_000)
+const HEALTHY_LIMIT_MS = patient(90_000)
 
 /**
  * Runs jobs on a team's deployment while its services are killed, backs it up, loses the whole host, restores the backup on a new

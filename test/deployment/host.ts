@@ -20,13 +20,14 @@ import { killMachine, processesOf, signal } from '../chaos/machines'
 import { settingsOf, temporalPorts } from './settings'
 import type { Programs } from './programs'
 import { Service } from './service'
+import { patient } from '../support/patience'
 
 const ROOT = join(__dirname, '..', '..')
 const COMPOSE = parse(readFileSync(join(ROOT, 'docker-compose.yml'), 'utf8'), { merge: true }) as {
   services: Record<string, { command: string[]; environment: Record<string, string | number> }>
   configs: Record<string, { content: string }>
 }
-const HEALTHY_LIMIT_MS = 90_000
+const HEALTHY_LIMIT_MS = patient(90_000)
 export const PASSWORDS = { database: 'password-of-tests', store: 'secret-of-tests' }
 
 /** What a backup consists of. */

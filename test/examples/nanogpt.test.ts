@@ -13,6 +13,7 @@ import { useWorlds, type Machine, type Wanted, type World } from '../runner/worl
 import { testFolder } from '../support/folders'
 import { until } from '../support/until'
 import { IS_SELECTION, itInAll } from '../support/selection'
+import { patient } from '../support/patience'
 
 const createWorld = useWorlds()
 const EXAMPLES = join(__dirname, '..', '..', 'examples')
@@ -71,7 +72,7 @@ function realNanoGpt(): string | undefined {
   const folder = testFolder('nanogpt')
   const git = (...words: string[]): boolean => {
     const env = { ...process.env, GIT_TERMINAL_PROMPT: '0' }
-    return spawnSync('git', ['-C', folder, ...words], { env, timeout: 5_000 }).status === 0
+    return spawnSync('git', ['-C', folder, ...words], { env, timeout: patient(5_000) }).status === 0
   }
   const { commit } = pinned(job('job-cpu.yaml'))
   const url = 'https://github.com/karpathy/nanoGPT'
@@ -155,7 +156,7 @@ async function trainInterrupted(
   const path = join(world.folder, 'notice.json')
   const noticed = await world.launch({ ...order, attempt: 2, notice: { kind: 'file', path } })
   await untilCheckpoint(noticed)
-  writeFileSync(path, JSON.stringify({ terminateAtMs: Date.now() + 10_000 }))
+  writeFileSync(path, JSON.stringify({ terminateAtMs: Date.now() + patient(10_000) }))
   const stopped = await noticed.end()
   expect(stopped).toMatchObject({ outcome: 'stopped', reason: 'interrupted', restoredFrom: { attempt: 1 } })
 

@@ -2,8 +2,9 @@ import { execFileSync, spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { patient } from '../support/patience'
 
-const INSTALL_LIMIT_MS = 20 * 60_000
+const INSTALL_LIMIT_MS = patient(20 * 60_000)
 /** PyTorch's own wheels for processors without a GPU, which its documentation names. */
 const CPU_WHEELS = 'https://download.pytorch.org/whl/cpu'
 /** Of Debian, which has no newer one: the newest versions of the others that work with it. */

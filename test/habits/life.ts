@@ -1,5 +1,4 @@
 import { mkdirSync, renameSync, writeFileSync } from 'node:fs'
-import { availableParallelism, loadavg } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { MachineWatch } from '../../activities/watch/machine'
@@ -16,6 +15,7 @@ import { HeldSaves } from './held'
 import { judgeLife, type Breach } from './judge'
 import { monotonicMs, Notes } from './notes'
 import { strikesOf, type Strike, type Struck } from './strikes'
+import { patient } from '../support/patience'
 
 /** What the orders say: a tenth to a quarter of what the product's say, as the saves are closer to each other. */
 const QUIET_MS = 400
@@ -205,7 +205,7 @@ class Life {
     machine.guard.once('exit', () => (isGone = true))
     let endsAtMs = Infinity
     let isStruck = false
-    while (monotonicMs() - beganMs < STUCK_MS * processesPerCore()) {
+    while (monotonicMs() - beganMs < patient(STUCK_MS)) {
       this.#notes.read()
       if (strike !== undefined && !isStruck && !isGone && monotonicMs() >= this.#momentOf(machine, strike)) {
         isStruck = true
@@ -242,7 +242,7 @@ class Life {
     const { attempt } = machine
     const atMs = monotonicMs()
     const untilMs = atMs + windowMs
-    const settleMs = (this.options.habit.settleMs ?? SETTLE_MS) + SETTLE_WORK_MS * processesPerCore()
+    const settleMs = (this.options.habit.settleMs ?? SETTLE_MS) + patient(SETTLE_WORK_MS)
     this.#struck.push({ attempt, manner, atMs, untilMs, settleMs })
     this.#story.push(`${at(atMs)} attempt ${attempt}: ${manner}${windowMs > 0 ? ` with ${windowMs} ms` : ''}`)
     if (manner === 'kill') await destroy(machine)
@@ -301,11 +301,6 @@ class Life {
 
 /** What is said of a program that saves nothing where it is looked for. */
 const WARNING = /no (complete )?checkpoint|nothing was written/i
-
-/** How many processes want each processor: at least one. */
-function processesPerCore(): number {
-  return Math.max(1, loadavg()[0]! / availableParallelism())
-}
 
 function at(ms: number): string {
   return `${(ms / 1_000).toFixed(3)} s`

@@ -77,10 +77,18 @@ export function resumedFromNewest(resumes: readonly Resume[]): string[] {
   })
 }
 
-/** No line of an attempt's log comes twice or out of order, and none is lost unless `mayHaveGaps`. */
+interface JudgedLog {
+  jobId: string
+  attempt: number
+  mayHaveGaps?: boolean
+  /** How many lines there were, where that is certain. */
+  linesTotal?: number
+}
+
+/** No line of an attempt's log comes twice or out of order, none is lost unless `mayHaveGaps`, and the log goes on to its last line. */
 export async function wholeLog(
   store: ObjectStore,
-  { jobId, attempt, mayHaveGaps = false }: { jobId: string; attempt: number; mayHaveGaps?: boolean },
+  { jobId, attempt, mayHaveGaps = false, linesTotal = 0 }: JudgedLog,
   onLine: (line: LogLine) => void = () => undefined,
 ): Promise<string[]> {
   const wrong: string[] = []
@@ -94,6 +102,7 @@ export async function wholeLog(
     last = n
     onLine(line)
   }
+  if (last < linesTotal) wrong.push(`attempt ${attempt}: the log ends at line ${last} of ${linesTotal}`)
   return wrong
 }
 

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { WorkflowFailedError } from '@temporalio/client'
+import { patient } from '../support/patience'
 
 const ASKED_AGAIN_MS = 500
 
@@ -34,7 +35,7 @@ export function summarise(outcomes: readonly Outcome[]): void {
   process.exitCode = broken.length === 0 ? 0 : 1
 }
 
-/** Whether a job is over, well or not, within a time. A server that is too busy to answer says nothing about the job. */
+/** Whether a job is over, well or not, within a time, which is for an idle machine. A server that is too busy to answer says nothing about the job. */
 export async function isOverWithin(job: { result(): Promise<unknown> }, limitMs: number): Promise<boolean> {
   const patience = new AbortController()
   const over = async (): Promise<boolean> => {
@@ -49,7 +50,7 @@ export async function isOverWithin(job: { result(): Promise<unknown> }, limitMs:
     }
     return false
   }
-  const isOver = await Promise.race([over(), sleep(limitMs, false, { signal: patience.signal })])
+  const isOver = await Promise.race([over(), sleep(patient(limitMs), false, { signal: patience.signal })])
   patience.abort()
   return isOver
 }

@@ -6,6 +6,7 @@ import { USEFUL_RUN_MS } from '../../planner/assumptions'
 import { BESIDE } from '../backends/ec2/fake-market'
 import { QUICK, type CloudDeployment } from './deployment'
 import { onDeployment } from './hooks'
+import { patient } from '../support/patience'
 
 jest.setTimeout(300_000)
 
@@ -13,19 +14,26 @@ const ZONE = 'us-east-1a'
 /** From the end of a block back to the end of the machines in it. */
 const ENDING_MS = 30 * MINUTE_MS
 /** Of the settings of these deployments. */
-const DRAIN_MS = 8 * SECOND_MS
-const POWER_OFF_MS = 2 * SECOND_MS
+const DRAIN_MS = Math.round(patient(8 * SECOND_MS))
+const POWER_OFF_MS = Math.round(patient(2 * SECOND_MS))
+/** From the reservation to a place in it, at most. */
+const START_MS = Math.round(patient(8 * SECOND_MS))
 /** With so much left of it a block is just worth a start. */
 const JUST_ENOUGH_MS = USEFUL_RUN_MS + DRAIN_MS + POWER_OFF_MS + CLOCK_SLACK_MS
 
 /** Our meter begins at the launch, the cloud's when the machine runs. */
-const SLOW_START_MS = 10 * SECOND_MS
+const SLOW_START_MS = patient(10 * SECOND_MS)
 
 const RESERVED: BackendChoice[] = [{ backend: 'ec2', capacityType: 'reserved' }]
 
+const SETTINGS = {
+  ...QUICK,
+  ...{ CRUCIBLE_DRAIN: `${DRAIN_MS / 1_000}s`, CRUCIBLE_POWER_OFF: `${POWER_OFF_MS / 1_000}s` },
+}
+
 let d: CloudDeployment
 
-onDeployment({ world: { durations: { osShutdown: 1_000 } }, settings: QUICK }, (started) => {
+onDeployment({ world: { durations: { osShutdown: 1_000 } }, settings: SETTINGS }, (started) => {
   d = started
 })
 
@@ -36,7 +44,7 @@ describe('a job in a Capacity Block', () => {
   it.concurrent('has saved and left it before it ends, and goes on elsewhere', async () => {
     const block = d.cloud.reserve({
       ...{ kind: 'capacity-block', type: 'g5.xlarge', zone: ZONE, count: 1 },
-      ends: ENDING_MS + JUST_ENOUGH_MS + 8 * SECOND_MS,
+      ends: ENDING_MS + JUST_ENOUGH_MS + START_MS,
     })
     const cutOffMs = block.endsAtMs! - ENDING_MS
     const id = await d.submit({ id: 'job-leaves', resources: on('A10G') })
@@ -70,7 +78,7 @@ describe('a job in a Capacity Block', () => {
   it.concurrent('stays in it where more of it is bought meanwhile', async () => {
     const block = d.cloud.reserve({
       ...{ kind: 'capacity-block', type: 'g6.xlarge', zone: ZONE, count: 1 },
-      ends: ENDING_MS + JUST_ENOUGH_MS + 8 * SECOND_MS,
+      ends: ENDING_MS + JUST_ENOUGH_MS + START_MS,
     })
     const id = await d.submit({ id: 'job-stays-in', resources: on('L4') })
     await d.atStep(id, 20)

@@ -11,6 +11,7 @@ import { putDocument } from '../../storage/json'
 import { layout } from '../../storage/layout'
 import { openStore } from '../../storage/open-store'
 import type { ObjectStore } from '../../storage/store'
+import { patient } from '../support/patience'
 
 const FACTS = { limitsSeq: 0, leaseSeq: 0, logLines: 0, clockMs: 0, uptimeMs: 1_000, gpus: [] }
 
@@ -91,7 +92,7 @@ beforeEach(() => {
 })
 afterEach(() => rmSync(folder, { recursive: true, force: true }))
 
-function rehearsed(host: Host, signal = AbortSignal.timeout(30_000)): Promise<Seen> {
+function rehearsed(host: Host, signal = AbortSignal.timeout(patient(30_000))): Promise<Seen> {
   const options = { host, directory: null, forMs: 600_000, interruptions: 1, now: Date.now, signal }
   return rehearse({ ...options, say: () => undefined })
 }

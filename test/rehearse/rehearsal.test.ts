@@ -9,6 +9,7 @@ import { INTERRUPTIONS_DEFAULT } from '../../rehearse/moments'
 import { rehearse } from '../../rehearse/rehearsal'
 import { Stage } from '../../rehearse/stage'
 import { packRunner } from '../support/runner-program'
+import { patient } from '../support/patience'
 
 const folder = mkdtempSync(join(tmpdir(), 'crucible-rehearsal-test-'))
 const runner = join(folder, 'runner.pyz')
@@ -45,7 +46,7 @@ async function rehearsed(program: string, interruptions = INTERRUPTIONS_DEFAULT)
         now: Date.now,
       },
       say: () => {},
-      signal: AbortSignal.timeout(55 * SECOND_MS),
+      signal: AbortSignal.timeout(patient(55 * SECOND_MS)),
     })
     return judge(seen)
   } finally {

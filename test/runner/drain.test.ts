@@ -7,6 +7,7 @@ import { artifactVersions } from '../../storage/artifacts'
 import { until } from '../support/until'
 import { COUNTER, LINGERING, SLOW_TIMEOUT, STUBBORN, sumOf, TALKATIVE } from './programs'
 import { JOB, machineProcesses, useWorlds, type Machine, type World } from './world'
+import { patient } from '../support/patience'
 
 const createWorld = useWorlds()
 const STEPS = 60
@@ -23,7 +24,7 @@ async function untilStep(machine: Machine, step: number): Promise<void> {
 describe('the end of the reservation that the machine is in', () => {
   it('finds the work saved and the machine left, wherever the lease has moved it to', async () => {
     const world = createWorld()
-    const [drainMs, powerOffMs] = [10_000, 2_000]
+    const [drainMs, powerOffMs] = [patient(10_000), patient(2_000)]
     const machine = await launchCounter(world, {
       ...{ drainMs, powerOffMs, run: 'python3 counter.py 60000 0.05 1000' },
       usableUntilMs: Date.now() + HOUR_MS,
@@ -108,7 +109,7 @@ describe('drain.json', () => {
     expect(result).toMatchObject({ outcome: 'stopped', reason: 'cancelled', signal: 'SIGKILL' })
     const tookMs = result.finishedAtMs - askedAtMs
     expect(tookMs).toBeGreaterThanOrEqual(2_000)
-    expect(tookMs).toBeLessThan(10_000)
+    expect(tookMs).toBeLessThan(patient(10_000))
   })
 
   it('with no time left kills at once and uploads no checkpoint', async () => {
@@ -210,7 +211,7 @@ describe('a command that is asked to stop', () => {
     const result = await machine.end()
     expect(result).toMatchObject({ outcome: 'stopped', exitCode: 143, checkpoint: { step: 7 } })
     // Nor is the whole window waited for.
-    expect(result.phases.find(({ name }) => name === 'draining')!.durationMs).toBeLessThan(8_000)
+    expect(result.phases.find(({ name }) => name === 'draining')!.durationMs).toBeLessThan(patient(8_000))
     expect(machineProcesses(machine.id)).toEqual([])
   })
 
@@ -310,13 +311,13 @@ describe("the provider's notice", () => {
     const path = join(world.folder, 'notice.json')
     const machine = await launchCounter(world, { notice: { kind: 'file', path } })
     await untilStep(machine, 2)
-    const terminateAtMs = give(path, 6_000)
+    const terminateAtMs = give(path, patient(6_000))
     const result = await machine.end()
     expect(result).toMatchObject({ outcome: 'stopped', reason: 'interrupted', exitCode: 143 })
     expect(result.checkpoint).not.toBeNull()
     expect(result.finishedAtMs).toBeLessThan(terminateAtMs)
     const { windowMs } = JSON.parse(machine.read('control/stop.json')) as { windowMs: number }
-    expect(windowMs).toBeLessThan(6_000)
+    expect(windowMs).toBeLessThan(patient(6_000))
   })
 
   it('may be named on the command line, and its time is then kept by the guard', async () => {

@@ -3,8 +3,9 @@ import { CreateBucketCommand, PutObjectCommand, S3Client } from '@aws-sdk/client
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { measureSource } from '../../storage/s3/object-sizes'
 import { startTestCloud, type TestCloud } from '../support/cloud'
+import { patient } from '../support/patience'
 
-const signal = AbortSignal.timeout(60_000)
+const signal = AbortSignal.timeout(patient(60_000))
 let cloud: TestCloud
 beforeAll(async () => {
   cloud = await startTestCloud('home', {

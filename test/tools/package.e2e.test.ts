@@ -16,6 +16,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { blocksOf } from '../docs/markdown'
 import { testVersitygw } from '../support/s3'
 import { testServer } from '../support/temporal'
+import { patient } from '../support/patience'
 
 const ROOT = join(__dirname, '../..')
 const run = promisify(execFile)
@@ -201,7 +202,7 @@ describe('the package', () => {
           CRUCIBLE_VERSITYGW: await testVersitygw(),
           TMPDIR: outside,
         },
-        timeout: DEMO_LIMIT_MS,
+        timeout: patient(DEMO_LIMIT_MS),
         maxBuffer: 64 * 1024 * 1024,
       })
       const { isIdentical, left, jobs, spot, onDemand } = JSON.parse(stdout) as DemoDocument

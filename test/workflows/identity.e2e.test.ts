@@ -14,6 +14,7 @@ import { Deployment, LONG, SPOT, statusOf, worldsOn, type JobHandle, type WorldW
 import { WARNING } from '../backends/scripted/scripted-runner'
 import { until } from '../support/until'
 import { eventually, forReason, inState, TEST_LIMIT_MS } from './looks'
+import { patient } from '../support/patience'
 
 jest.setTimeout(TEST_LIMIT_MS)
 
@@ -231,7 +232,7 @@ describe('a job of many attempts', () => {
     const server = startLeashed(testServer().executable.path, [...serverArguments(ports, {}), ...suggested])
     await waitUntilReady({
       ...{ port: ports.grpc, namespace: DEV_NAMESPACE },
-      ...{ searchAttributes: Object.values(SEARCH_ATTRIBUTES), signal: AbortSignal.timeout(60_000) },
+      ...{ searchAttributes: Object.values(SEARCH_ATTRIBUTES), signal: AbortSignal.timeout(patient(60_000)) },
     })
     const other = await connectTo(`127.0.0.1:${ports.grpc}`)
     const LOSSES = 6

@@ -138,11 +138,18 @@ async function resumedAsSaved(store: ObjectStore, { id, attempts }: JobStatus): 
     const last =
       (await read<RunnerResult>(store, layout.result(id, attempt))) ??
       (await read<Beat>(store, layout.beat(id, attempt)))
-    const hasBegun = phases.some(({ name }) => name === 'running')
+    // Of a machine that was lost no phases may be on record.
+    const hasBegun = phases.some(({ name }) => name === 'running') || (last?.progress ?? null) !== null
     const own = last?.checkpoint?.attempt === attempt ? last.checkpoint : undefined
     // A runner cannot know that what it uploaded was damaged on the way.
     const isSaved = own !== undefined && !(await isDamaged(store, id, own))
-    const fromStep = hasBegun ? (restoredFrom?.step ?? 0) : null
+    // What the runner did counts, not what the job has on record of it.
+    const from = last === undefined ? restoredFrom : last.restoredFrom
+    const fromStep = hasBegun ? (from?.step ?? 0) : null
+    if (hasBegun && last !== undefined && from?.id !== restoredFrom?.id)
+      wrong.push(
+        `attempt ${attempt} began at ${from?.id ?? 'nothing'}, and on record is ${restoredFrom?.id ?? 'nothing'}`,
+      )
     resumes.push({ attempt, fromStep, savedStep: isSaved ? own.step : 0 })
   }
   return [...wrong, ...resumedFromNewest(resumes)]
@@ -166,6 +173,12 @@ function bothTypesOnRecord(attempts: AttemptRecord[]): string[] {
 }
 
 async function wholeLogs(store: ObjectStore, { id: jobId, attempts }: JobStatus): Promise<string[]> {
-  const wrong = await Promise.all(attempts.map(({ number: attempt }) => wholeLog(store, { jobId, attempt })))
+  const wrong = await Promise.all(
+    attempts.map(async ({ number: attempt }) => {
+      // A result is put after the last line; of a machine that was lost the end of the log is lost too.
+      const result = await read<RunnerResult>(store, layout.result(jobId, attempt))
+      return wholeLog(store, { jobId, attempt, linesTotal: result?.logLines ?? 0 })
+    }),
+  )
   return wrong.flat()
 }

@@ -5,6 +5,7 @@ import { Deployment, statusOf } from '../workflows/harness'
 import { breaches } from './invariants'
 import { isOverWithin, type Outcome } from '../kit/outcome'
 import { seededWorld, type SeededWorld } from './world'
+import { patient } from '../support/patience'
 
 const STEPS = 100
 
@@ -47,6 +48,6 @@ export async function runWorld(at: TestConnection, seed: number): Promise<WorldR
 }
 
 function unfinished({ seed, story }: SeededWorld, { state, reason, attemptsTotal }: JobStatus): WorldReport {
-  const breaches = [`the job was not over after ${WORLD_MAX_MS / 1_000} s`]
+  const breaches = [`the job was not over after ${patient(WORLD_MAX_MS) / 1_000} s`]
   return { seed, state: `${state} (${reason})`, attempts: attemptsTotal, breaches, story }
 }

@@ -15,6 +15,7 @@ import type { AccountSetup } from '../../../backends/account'
 import { awsClients } from '../../support/aws-clients'
 import { until } from '../../support/until'
 import { patiently } from '../harness'
+import { patient } from '../../support/patience'
 
 jest.setTimeout(240_000)
 
@@ -103,9 +104,9 @@ async function startMoto(): Promise<void> {
       ...{ prefix: 'crucible', hasOwnNetwork: true, region: 'us-east-1' },
       ...{ endpoint, storeEndpoint: endpoint },
     })
-    const steps = await setup.apply({ signal: AbortSignal.timeout(120_000), onStep: () => {} })
+    const steps = await setup.apply({ signal: AbortSignal.timeout(patient(120_000)), onStep: () => {} })
     expect(steps.filter(({ did }) => did !== 'made')).toEqual([])
-    const { parts, settings } = await setup.survey(AbortSignal.timeout(60_000))
+    const { parts, settings } = await setup.survey(AbortSignal.timeout(patient(60_000)))
     // moto has a name of its own for the role of spot machines.
     expect(parts.filter(({ state }) => state !== 'there').map(({ id }) => id)).toEqual(['spot'])
     const read = parseEc2Config({ ...settings, AWS_REGION: 'us-east-1' })
@@ -114,7 +115,7 @@ async function startMoto(): Promise<void> {
     const backend = await createEc2Backend(config, {
       ...{ clock: Date.now, runnerUrl: async () => 'data:,', storeUrl: settings['CRUCIBLE_STORE']! },
     })
-    const problems = await backend.check({ signal: AbortSignal.timeout(60_000) })
+    const problems = await backend.check({ signal: AbortSignal.timeout(patient(60_000)) })
     const told = problems.map(({ message }) => message)
     // Network, groups, profile, bucket and quotas are in order; of the rest moto knows nothing.
     expect(told.filter((message) => !UNKNOWN_TO_MOTO.some((words) => words.test(message)))).toEqual([])

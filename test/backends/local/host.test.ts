@@ -21,6 +21,7 @@ import type { WantedOrder } from '../harness'
 import { newJobId, type OrderOptions } from '../orders'
 import { LocalHarness, processesMarked } from './harness'
 import { STAND_IN } from './runners'
+import { patient } from '../../support/patience'
 
 let h: LocalHarness
 let programs: string
@@ -403,7 +404,7 @@ describe('processes', () => {
         { pid: child.pid, parent: process.pid, group: child.pid, isDefunct: false },
       ])
       expect(await reader.one(child.pid!)).toEqual(marked[0])
-      expect(Math.abs(Date.parse(`${marked[0]!.started} UTC`) - Date.now())).toBeLessThan(60_000)
+      expect(Math.abs(Date.parse(`${marked[0]!.started} UTC`) - Date.now())).toBeLessThan(patient(60_000))
     } finally {
       child.kill('SIGKILL')
     }

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { Client, Connection } from '@temporalio/client'
 import { startDevServer, type DevServer } from '../../../cli/dev/temporal/dev-server'
 import { testServer } from '../../support/temporal'
+import { patient } from '../../support/patience'
 
 let server: DevServer
 let connection: Connection
@@ -57,7 +58,7 @@ function post(to: { host: string; port: number }, headers: Record<string, string
         resolve(answer.statusCode ?? 0)
       },
     )
-    asking.setTimeout(3_000, () => asking.destroy())
+    asking.setTimeout(patient(3_000), () => asking.destroy())
     asking.on('error', (error) => resolve(error.message))
     asking.end(body)
   })

@@ -15,6 +15,7 @@ import { SEARCH_ATTRIBUTES } from '../../../core/queues'
 import { DAY_MS } from '../../../core/time'
 import { connectTo, testServer } from '../../support/temporal'
 import { until } from '../../support/until'
+import { patient } from '../../support/patience'
 
 let folder: string
 const servers: DevServer[] = []
@@ -195,7 +196,7 @@ describe('a dev server', () => {
     await new Promise((resolve) => holder.close(resolve))
     const args = ['server', 'start-dev', '--headless', '--port', String(port), '--db-filename', dataFile]
     const earlier = startLeashed(testServer().executable.path, args)
-    const signal = AbortSignal.timeout(30_000)
+    const signal = AbortSignal.timeout(patient(30_000))
     await waitUntilReady({ port, namespace: 'default', searchAttributes: [], signal })
     await earlier.stop()
     const { client, close } = await connectTo((await start({ dataFile })).address)

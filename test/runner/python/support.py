@@ -13,6 +13,25 @@ sys.path.insert(0, RUNNER)
 sys.dont_write_bytecode = True
 
 
+def _patience():
+    """The factor of test/support/patience.ts, which says what it means."""
+    setting = os.environ.get("CRUCIBLE_TEST_PATIENCE")
+    if setting:
+        return float(setting)
+    try:
+        return min(4.0, max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1)))
+    except OSError:
+        return 1.0
+
+
+_PATIENCE = _patience()
+
+
+def patient(seconds):
+    """The longest that something may take here that takes at most so long on an idle machine."""
+    return seconds * _PATIENCE
+
+
 class FakeClock:
     """Clocks that stand still until they are told."""
 

@@ -5,7 +5,7 @@ import sys
 import time
 import unittest
 
-from support import FolderTest
+from support import FolderTest, patient
 
 from crucible_runner.process import processes
 from crucible_runner.process.container import ASKING
@@ -79,7 +79,7 @@ class ContainerTest(FolderTest):
         environment = dict(os.environ, PYTHON=sys.executable, ASKING=ASKING)
         first = CONTAINER + ["sh", "-c", FIRST % command]
         quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-        subprocess.run(first, cwd=self.folder, env=environment, timeout=60, **quiet)
+        subprocess.run(first, cwd=self.folder, env=environment, timeout=patient(60), **quiet)
         return self.read("log")
 
     def test_tells_what_runs_in_a_container_and_not_what_listens_to_it(self):

@@ -5,7 +5,7 @@ import sys
 import time
 from unittest import mock
 
-from support import RUNNER, FakeClock, FolderTest
+from support import RUNNER, FakeClock, FolderTest, patient
 
 from crucible_runner.process import processes
 from crucible_runner.artifacts import find_artifacts
@@ -145,7 +145,7 @@ class ProcessesTest(FolderTest):
         unmarked = subprocess.Popen([sys.executable, "-c", script], start_new_session=True)
         self.addCleanup(marked.wait)
         self.addCleanup(unmarked.wait)
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + patient(10)
         while len(processes.of_machine("unit-a", [unmarked.pid], [])) < 4 and time.monotonic() < deadline:
             time.sleep(0.02)
         found = processes.of_machine("unit-a", [unmarked.pid], [])

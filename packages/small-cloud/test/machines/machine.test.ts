@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { spawnSync } from 'node:child_process'
 import { until } from '../support/until'
 import { KINDS, sh, uniqueSleep, useMachines } from './machines'
+import { patient } from '../support/patience'
 
 const createWorld = useMachines()
 const HOST_SECRET = 'CRUCIBLE_TEST_HOST_SECRET'
@@ -115,19 +116,23 @@ describe.each(KINDS)('the agent on a machine of %s', (enclosure) => {
     const answer = await machine.run({
       id: 'a',
       lines: ['#!/usr/bin/env python3', 'import os', 'print(os.getcwd(), os.environ["GREETING"])'],
-      timeoutMs: 20_000,
+      timeoutMs: patient(20_000),
       workingDirectory: '/etc',
       environment: { GREETING: 'hello' },
     })
     expect(answer).toMatchObject({ exitCode: 0, stdout: '/etc hello\n' })
-    const missing = { id: 'b', lines: ['true'], timeoutMs: 20_000, workingDirectory: '/nowhere' }
+    const missing = { id: 'b', lines: ['true'], timeoutMs: patient(20_000), workingDirectory: '/nowhere' }
     expect((await machine.run(missing)).exitCode).not.toBe(0)
   })
 
   it('runs a command that is delivered twice two times', async () => {
     const machine = createWorld().create({ enclosure })
     await machine.boot()
-    const twice = { id: 'same', lines: ['echo x >> "${TMPDIR:-/tmp}/count"', 'sleep 0.2'], timeoutMs: 20_000 }
+    const twice = {
+      id: 'same',
+      lines: ['echo x >> "${TMPDIR:-/tmp}/count"', 'sleep 0.2'],
+      timeoutMs: patient(20_000),
+    }
     await Promise.all([machine.run(twice), machine.run(twice)])
     expect((await sh(machine, 'cat "${TMPDIR:-/tmp}/count"')).stdout).toBe('x\nx\n')
   })

@@ -5,6 +5,7 @@ import { chmodSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createMachine, type AgentAnswer, type Machine, type MachineSpec } from '../../src/machines/machine'
+import { patient } from '../support/patience'
 
 export type Kind = 'namespaces' | 'groups'
 
@@ -63,7 +64,7 @@ export function useMachines(): () => World {
 let commands = 0
 
 /** Runs a script on a machine as its agent does. */
-export function sh(machine: Machine, script: string, timeoutMs = 30_000): Promise<AgentAnswer> {
+export function sh(machine: Machine, script: string, timeoutMs = patient(30_000)): Promise<AgentAnswer> {
   return machine.run({ id: `command-${++commands}`, lines: script.split('\n'), timeoutMs })
 }
 

@@ -3,6 +3,7 @@ import { afterEach, describe, expect, it } from '@jest/globals'
 import { freePlanAdvice } from '../../../../backends/ec2/check/free-plan'
 import { readPlan } from '../../../../backends/ec2/sdk/plan'
 import { stopClouds, testCloud } from '../../../../packages/small-cloud/test/support'
+import { patient } from '../../../support/patience'
 
 afterEach(stopClouds)
 
@@ -31,7 +32,8 @@ describe('the plan of an account', () => {
     const { cloud } = await testCloud({ plan })
     const credentials = { accessKeyId: 'test', secretAccessKey: 'test' }
     const sts = new STSClient({ endpoint: cloud.endpoint, region: 'eu-west-1', credentials })
-    const ask = () => readPlan(sts, { endpoint: cloud.endpoint, signal: AbortSignal.timeout(20_000) })
+    const ask = () =>
+      readPlan(sts, { endpoint: cloud.endpoint, signal: AbortSignal.timeout(patient(20_000)) })
     expect(await ask()).toBe(plan)
     expect((await sts.send(new GetCallerIdentityCommand({}))).Account).toBe('111122223333')
     expect(await ask()).toBe(plan)
@@ -41,7 +43,7 @@ describe('the plan of an account', () => {
     const { cloud } = await testCloud({ users: { ann: { accessKeyId: 'ann', secretAccessKey: 's' } } })
     const credentials = { accessKeyId: 'ann', secretAccessKey: 's' }
     const sts = new STSClient({ endpoint: cloud.endpoint, region: 'us-east-1', credentials })
-    const reading = readPlan(sts, { endpoint: cloud.endpoint, signal: AbortSignal.timeout(20_000) })
+    const reading = readPlan(sts, { endpoint: cloud.endpoint, signal: AbortSignal.timeout(patient(20_000)) })
     await expect(reading).rejects.toMatchObject({ code: 'AccessDeniedException', reach: 'answered' })
   })
 })

@@ -8,6 +8,7 @@ import type { Order } from '../../../../core/plan'
 import { patiently } from '../../harness'
 import { CONFIG, Ec2Harness } from '../harness'
 import { BESIDE, poolKey } from '../fake-market'
+import { patient } from '../../../support/patience'
 
 describe('a launch on EC2', () => {
   let h: Ec2Harness
@@ -222,7 +223,7 @@ describe('a fleet whose answer says nothing', () => {
       ...{ token: 't', templateName: 'l', pool: { type: 'g5.xlarge', subnet: 'subnet-a' }, tags: {} },
       ...{ reservation: 'cr-1', isBlock: false },
     }
-    await expect(api.runReserved(request, AbortSignal.timeout(5_000))).rejects.toMatchObject({
+    await expect(api.runReserved(request, AbortSignal.timeout(patient(5_000)))).rejects.toMatchObject({
       reach: 'unanswered',
     })
   })

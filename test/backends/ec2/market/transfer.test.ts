@@ -4,8 +4,9 @@ import { createTransfers } from '../../../../backends/ec2/market/transfer'
 import { createPricesApi } from '../../../../backends/ec2/sdk/prices'
 import { microUsd } from '../../../../core/money'
 import { HOUR_MS } from '../../../../core/time'
+import { patient } from '../../../support/patience'
 
-const signal = AbortSignal.timeout(60_000)
+const signal = AbortSignal.timeout(patient(60_000))
 
 /** A price list that says what is given, and counts how often it is asked. */
 function stage(list: (from: string, to: string) => string | undefined) {

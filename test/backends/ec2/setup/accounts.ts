@@ -6,6 +6,7 @@ import { storeFrontOver } from '../../../../cli/dev/versitygw/front'
 import { startCloud, type Cloud, type WorldText } from '#small-cloud'
 import { testFolder } from '../../../support/folders'
 import { testVersitygw } from '../../../support/s3'
+import { patient } from '../../../support/patience'
 
 /** Nobody has ever done anything in it. */
 export const EMPTY: WorldText = {
@@ -34,7 +35,7 @@ export function setupOf(cloud: Cloud, options: Partial<SetupOptions> = {}): Acco
   })
 }
 
-export const ignoring = () => AbortSignal.timeout(120_000)
+export const ignoring = () => AbortSignal.timeout(patient(120_000))
 
 export async function applied(setup: AccountSetup, signal = ignoring()): Promise<Step[]> {
   return setup.apply({ signal, onStep: () => {} })

@@ -7,6 +7,7 @@ import { createAccountSetup } from '../../../../backends/ec2/setup'
 import { writeTerraform, type OtherRegion } from '../../../../backends/ec2/setup/terraform'
 import { testFolder } from '../../../support/folders'
 import { hasTerraform, runTerraform, terraformIn } from '../../../support/terraform'
+import { patient } from '../../../support/patience'
 
 jest.setTimeout(120_000)
 
@@ -135,7 +136,7 @@ it('is written also by who has no credentials', async () => {
   const setup = createAccountSetup({
     ...{ prefix: 'crucible', hasOwnNetwork: false, region: 'us-east-1', endpoint: 'http://127.0.0.1:9' },
   })
-  const files = await setup.terraform(AbortSignal.timeout(60_000))
+  const files = await setup.terraform(AbortSignal.timeout(patient(60_000)))
   expect(files['variables.tf']).toMatch(/us-east-1a = "10\.42\.0\.0\/20"/)
   expect(files['variables.tf']).toMatch(/variable "account_id" \{\n[^}]*type += string\n\}/)
 })
@@ -145,7 +146,7 @@ it('is written for several Regions also by who has no credentials', async () => 
     ...{ prefix: 'crucible', hasOwnNetwork: false, endpoint: 'http://127.0.0.1:9' },
     region: 'us-east-1,eu-west-1',
   })
-  const files = await setup.terraform(AbortSignal.timeout(60_000))
+  const files = await setup.terraform(AbortSignal.timeout(patient(60_000)))
   expect(files['variables.tf']).toMatch(
     /provider "aws" \{\n {2}alias {2}= "eu_west_1"\n {2}region = "eu-west-1"\n\}/,
   )

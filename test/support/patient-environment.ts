@@ -1,0 +1,42 @@
+/** Jest's environment for all tests: the time limits of tests and hooks, which are written for an idle machine, grow by the patience factor. */
+import { TestEnvironment } from 'jest-environment-node'
+import { PATIENCE_SETTING, patienceOf, processesPerCore } from './patience'
+
+/** What has a time limit of its own, or none. */
+interface Limited {
+  timeout?: number | null | undefined
+}
+
+/** The part of Jest's events that is of interest here. */
+interface TestEvent {
+  name: string
+  hook?: Limited
+  test?: Limited
+}
+
+class PatientEnvironment extends TestEnvironment {
+  readonly #patience = patienceOf(process.env[PATIENCE_SETTING], processesPerCore())
+  /** A hook of many tests starts many times. */
+  readonly #extended = new WeakSet<object>()
+
+  override async setup(): Promise<void> {
+    await super.setup()
+    // What the test file and its programs read is what their limits grow by.
+    this.global.process.env[PATIENCE_SETTING] = String(this.#patience)
+  }
+
+  handleTestEvent({ name, hook, test }: TestEvent, state: { testTimeout: number }): void {
+    if (name === 'run_start') state.testTimeout *= this.#patience
+    else if (name === 'hook_start') this.#extend(hook)
+    else if (name === 'test_start') this.#extend(test)
+  }
+
+  #extend(limited: Limited | undefined): void {
+    if (!limited?.timeout || this.#extended.has(limited)) return
+    this.#extended.add(limited)
+    limited.timeout *= this.#patience
+  }
+}
+
+// As Jest wants it: the module itself is the class.
+export = PatientEnvironment
