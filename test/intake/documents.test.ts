@@ -1,35 +1,12 @@
 import { describe, expect, it } from '@jest/globals'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import {
-  DocumentError,
-  parseBeat,
-  parseClaim,
-  parseDrain,
-  parseLease,
-  parseLimits,
-  parseLogLine,
-  parseManifest,
-  parseOrder,
-  parseRestores,
-  parseResult,
-} from '../../intake/documents'
+import { DocumentError, parseLease, parseManifest } from '../../intake/documents'
+import { DOCUMENT_PARSERS, kindOfDocument } from '../support/document-parsers'
 
 const GOLDEN = join(__dirname, '..', 'runner', 'golden')
 
-/** The kinds of golden files that this side reads; the others are the machine's own. */
-const PARSERS: Readonly<Record<string, (text: string) => unknown>> = {
-  beat: parseBeat,
-  claim: parseClaim,
-  drain: parseDrain,
-  lease: parseLease,
-  limits: parseLimits,
-  'log-line': parseLogLine,
-  manifest: parseManifest,
-  order: parseOrder,
-  restores: parseRestores,
-  result: parseResult,
-}
+/** Kinds that only the machine reads. */
 const NOT_OURS = ['grant', 'helper', 'notice', 'sealed', 'README']
 
 function goldenFiles(folder: string): { name: string; kind: string | undefined; text: string }[] {
@@ -37,7 +14,7 @@ function goldenFiles(folder: string): { name: string; kind: string | undefined; 
     .filter((entry) => entry.isFile())
     .map(({ name }) => ({
       name,
-      kind: Object.keys(PARSERS).find((kind) => name.startsWith(kind)),
+      kind: kindOfDocument(name),
       text: readFileSync(join(folder, name), 'utf8'),
     }))
 }
@@ -51,13 +28,15 @@ describe('golden documents', () => {
       ({ name, kind }) => kind === undefined && !NOT_OURS.some((other) => name.startsWith(other)),
     )
     expect(strange.map(({ name }) => name)).toEqual([])
-    expect(new Set(valid.map(({ kind }) => kind).filter(Boolean))).toEqual(new Set(Object.keys(PARSERS)))
+    expect(new Set(valid.map(({ kind }) => kind).filter(Boolean))).toEqual(
+      new Set(Object.keys(DOCUMENT_PARSERS)),
+    )
   })
 
   it.each(valid.filter(({ kind }) => kind !== undefined))(
     '$name is read as it stands',
     ({ name, kind, text }) => {
-      const read = PARSERS[kind!]!(text)
+      const read = DOCUMENT_PARSERS[kind!]!(text)
       const isLater = name.includes('later-version')
       if (isLater) expect(JSON.parse(text)).toMatchObject(read as Record<string, unknown>)
       else expect(read).toEqual(JSON.parse(text))
@@ -65,7 +44,7 @@ describe('golden documents', () => {
   )
 
   it.each(invalid.filter(({ kind }) => kind !== undefined))('$name is refused in words', ({ kind, text }) => {
-    expect(() => PARSERS[kind!]!(text)).toThrow(DocumentError)
+    expect(() => DOCUMENT_PARSERS[kind!]!(text)).toThrow(DocumentError)
   })
 })
 
@@ -78,7 +57,7 @@ describe('documents', () => {
   it.each(['', '{', 'null', '[]', '"x"', '7', '\0', '{"seq": NaN}'])(
     'that read %j are an error of their own kind',
     (text) => {
-      for (const [kind, parse] of Object.entries(PARSERS)) {
+      for (const [kind, parse] of Object.entries(DOCUMENT_PARSERS)) {
         expect(() => parse(text)).toThrow(DocumentError)
         expect(() => parse(text)).toThrow(new RegExp(`^not a valid ${kind.replace('-', ' ')}`))
       }

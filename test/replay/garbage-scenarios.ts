@@ -28,6 +28,36 @@ export const GARBAGE_SCENARIOS: readonly Scenario[] = [
     },
   },
   {
+    name: 'garbageCollection.two-backends',
+    wishes: { unserved: ['other'], behave: () => ({ stepsTotal: 10_000 }) },
+    play: async (d) => {
+      await putDocument(d.store, layout.deployment(), { id: DEPLOYMENT })
+      await d.serve('other')
+      // Both backends call their first machine the same; the other one has two.
+      const jobs = await Promise.all(
+        ['scripted', 'other', 'other'].map((backend, index) =>
+          d.submit({ backends: [{ backend }] }, { jobId: `job-${index}` }),
+        ),
+      )
+      await until(async () => {
+        const states = await Promise.all(jobs.map(async (job) => (await statusOf(job)).state))
+        return states.every((state) => state === 'running')
+      })
+      await d.stop('orchestrator')
+      for (const job of jobs) {
+        await d.client.workflow.getHandle(`${job.workflowId}/1`).terminate()
+        await job.terminate()
+      }
+      await d.startOrchestrator()
+      await d.client.workflow.execute(WORKFLOW_TYPES.garbageCollection, {
+        workflowId: 'gc',
+        taskQueue: ORCHESTRATOR_QUEUE,
+        args: [{ deployment: DEPLOYMENT, backends: ['scripted', 'other'], graceMs: 100, isDryRun: false }],
+      })
+      return 'gc'
+    },
+  },
+  {
     name: 'garbageCollection.unfinished-upload',
     play: async (d) => {
       await putDocument(d.store, layout.deployment(), { id: DEPLOYMENT })

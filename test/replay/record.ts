@@ -1,46 +1,73 @@
 /**
  * Records the golden histories: `npm run record-histories [-- NAME...]` plays the scenarios named, or those without a history
- * yet, on a real server. A history that is there stays: it stands for the jobs that run while a new version is installed.
+ * yet, on a real server. A history that is there stays: it stands for the jobs that run while a new version is installed. The
+ * documents that one job leaves in its store are kept too.
  */
 import { existsSync } from 'node:fs'
-import { writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { mkdir, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
 import { historyToJSON } from '@temporalio/common/lib/proto-utils'
 import setUp from '../support/global-setup'
 import tearDown from '../support/global-teardown'
+import { serverOfShortHistories } from '../support/own-server'
 import { connectTo, quietWorkers } from '../support/temporal'
+import type { ObjectStore } from '../../storage/store'
 import { Deployment } from '../workflows/harness'
+import type { Scenario } from './scenario'
 import { SCENARIOS } from './scenarios'
 
 const ROOT = join(__dirname, '..', '..')
 /** Raised when workflows change in a way that old histories cannot follow without `patched()`. */
 const VERSION = 'v1'
+const STORE = join(__dirname, 'store')
+/** Its job leaves a document of most kinds. */
+const STORE_OF = 'job.interrupted-then-resumed'
+
+const fileOf = (name: string): string => join(__dirname, 'histories', `${name}.${VERSION}.json`)
+
+/** Each document as a file whose path is its key. */
+async function keepDocuments(store: ObjectStore): Promise<void> {
+  for await (const { key } of store.list('jobs/')) {
+    if (!key.endsWith('.json')) continue
+    const path = join(STORE, key)
+    await mkdir(dirname(path), { recursive: true })
+    await writeFile(path, (await store.get(key))!)
+  }
+}
+
+const names = process.argv.slice(1).filter((argument) => SCENARIOS.some(({ name }) => name === argument))
+const isStoreMissing = !existsSync(STORE)
+const lacksHistory = (name: string): boolean =>
+  names.length > 0 ? names.includes(name) : !existsSync(fileOf(name))
 
 async function main(): Promise<void> {
-  const names = process.argv.slice(1).filter((argument) => SCENARIOS.some(({ name }) => name === argument))
-  const fileOf = (name: string): string => join(__dirname, 'histories', `${name}.${VERSION}.json`)
-  const wanted = SCENARIOS.filter(({ name }) =>
-    names.length > 0 ? names.includes(name) : !existsSync(fileOf(name)),
-  )
+  const wanted = SCENARIOS.filter(({ name }) => lacksHistory(name) || (isStoreMissing && name === STORE_OF))
   await setUp()
   quietWorkers()
-  const at = await connectTo()
   try {
-    for (const { name, wishes, play } of wanted) {
-      process.stdout.write(`${name}\n`)
-      const deployment = await Deployment.start(at, wishes)
-      try {
-        const workflowId = await play(deployment)
-        const history = await deployment.client.workflow.getHandle(workflowId).fetchHistory()
-        // Stack traces name the place where they were recorded.
-        await writeFile(fileOf(name), historyToJSON(history).replaceAll(ROOT, ''))
-      } finally {
-        await deployment.close()
-      }
+    for (const scenario of wanted) {
+      process.stdout.write(`${scenario.name}\n`)
+      await record(scenario)
     }
   } finally {
-    await at.close()
     await tearDown()
+  }
+}
+
+async function record(scenario: Scenario): Promise<void> {
+  const { name, wishes, play, suggestsFreshHistoryAfterEvents: eventsMax } = scenario
+  const server = eventsMax === undefined ? { at: await connectTo() } : await serverOfShortHistories(eventsMax)
+  const deployment = await Deployment.start(server.at, wishes)
+  try {
+    const played = await play(deployment)
+    const run = typeof played === 'string' ? { workflowId: played, runId: undefined } : played
+    const history = await deployment.client.workflow.getHandle(run.workflowId, run.runId).fetchHistory()
+    // Stack traces name the place where they were recorded.
+    if (lacksHistory(name)) await writeFile(fileOf(name), historyToJSON(history).replaceAll(ROOT, ''))
+    if (isStoreMissing && name === STORE_OF) await keepDocuments(deployment.store)
+  } finally {
+    await deployment.close()
+    await ('stop' in server ? server.stop() : server.at.close())
   }
 }
 

@@ -5,6 +5,8 @@ export interface Scenario {
   /** `<workflow>.<what happens>`: the history's file is named so. */
   name: string
   wishes?: WorldWishes
-  /** Answers the id of the workflow to record, closed. */
-  play: (deployment: Deployment) => Promise<string>
+  /** A server of its own suggests that workflows continue in a fresh history once they have so many events. */
+  suggestsFreshHistoryAfterEvents?: number
+  /** Answers the workflow to record, closed: its id, or one run of it. */
+  play: (deployment: Deployment) => Promise<string | { workflowId: string; runId: string }>
 }

@@ -1,66 +1,21 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { treasuryWorkflowId } from '../../core/queues'
-import { monthOf } from '../../core/treasury'
 import { microUsd } from '../../core/money'
 import type { RecordKind } from '../../core/record'
 import { CLOCK_SLACK_MS } from '../../core/time'
 import { USEFUL_RUN_MS } from '../../planner/assumptions'
 import { layout } from '../../storage/layout'
 import { until } from '../support/until'
-import {
-  QUICK,
-  SPOT,
-  statusOf,
-  type Deployment,
-  type JobHandle,
-  type WorldWishes,
-} from '../workflows/harness'
+import { QUICK, SPOT, statusOf, type Deployment, type WorldWishes } from '../workflows/harness'
 import { carryOf } from '../workflows/carry'
 import { cancelledWithCheckpoint, holdCopies, SOURCE_JOB } from '../workflows/two-jobs'
+import { CAPACITY_SCENARIOS } from './capacity-scenarios'
 import { GARBAGE_SCENARIOS } from './garbage-scenarios'
+import { LONG_SCENARIOS } from './long-scenarios'
+import { MONEY_SCENARIOS } from './money-scenarios'
+import { ATTEMPT, closed, ofAttempt, paused, played, SECOND_ATTEMPT } from './playing'
 import type { Scenario } from './scenario'
 
-const JOB = 'job/job-test'
-const ATTEMPT = 'job/job-test/1'
-const SECOND_ATTEMPT = 'job/job-test/2'
 const LONG = { behave: () => ({ stepsTotal: 10_000 }) }
-
-const closed = (job: JobHandle): Promise<string> =>
-  job.result().then(
-    () => JOB,
-    () => JOB,
-  )
-const running = (job: JobHandle): Promise<void> =>
-  until(async () => (await statusOf(job)).state === 'running')
-
-async function played(
-  deployment: Deployment,
-  spec = {},
-  meddle?: (job: JobHandle) => Promise<unknown>,
-): Promise<string> {
-  const job = await deployment.submit(spec)
-  if (meddle !== undefined) {
-    await running(job)
-    await meddle(job)
-  }
-  return closed(job)
-}
-
-const ofAttempt =
-  (play: Scenario['play']): Scenario['play'] =>
-  async (deployment) => {
-    await play(deployment)
-    return ATTEMPT
-  }
-
-/** A job whose second attempt is held back for longer than a scenario lasts. */
-async function paused(deployment: Deployment): Promise<JobHandle> {
-  const failure = { class: 'throttled', message: 'slow down', retryAfterMs: 600_000 } as const
-  deployment.world.faults.add('launch', { kind: 'refuses', failure })
-  const job = await deployment.submit()
-  await until(async () => (await statusOf(job)).attemptsTotal === 2)
-  return job
-}
 
 /** A store that refuses one kind of record twice. */
 function refusing(deployment: Deployment, kind: RecordKind): Deployment {
@@ -347,16 +302,6 @@ export const SCENARIOS: readonly Scenario[] = [
     wishes: { behave: () => ({ stepsTotal: 10_000, isDeaf: true }), wares: [SPOT] },
     play: ofAttempt((d) => played(d, { budgetMicroUsd: microUsd(7) })),
   },
-  {
-    name: 'treasury.promised-and-settled',
-    wishes: { monthly: { monthMicroUsd: microUsd(1_000), owners: {} } },
-    play: async (d) => {
-      await played(d, { budgetMicroUsd: microUsd(500) })
-      const treasury = treasuryWorkflowId(monthOf(Date.now()))
-      await d.client.workflow.getHandle(treasury).terminate('recorded')
-      return treasury
-    },
-  },
   { name: 'attempt.succeeded', play: ofAttempt((d) => played(d)) },
   {
     name: 'attempt.started-after-launch',
@@ -503,5 +448,8 @@ export const SCENARIOS: readonly Scenario[] = [
     play: ofAttempt((d) => played(d, {}, () => d.client.workflow.getHandle(ATTEMPT).cancel())),
   },
 
+  ...CAPACITY_SCENARIOS,
+  ...MONEY_SCENARIOS,
+  ...LONG_SCENARIOS,
   ...GARBAGE_SCENARIOS,
 ]

@@ -6,6 +6,7 @@ import { readFileSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from '@jest/globals'
 import type { Drain } from '../../core/documents'
+import { microUsd } from '../../core/money'
 import { unstamped } from '../../core/stamps'
 
 interface Payloads {
@@ -18,6 +19,7 @@ interface Event {
   workflowExecutionStartedEventAttributes?: { input?: Payloads }
   workflowExecutionCompletedEventAttributes?: { result?: Payloads }
   markerRecordedEventAttributes?: { details?: { data?: Payloads } }
+  workflowExecutionContinuedAsNewEventAttributes?: { input?: Payloads }
   signalExternalWorkflowExecutionInitiatedEventAttributes?: { signalName: string }
   startChildWorkflowExecutionInitiatedEventAttributes?: { input?: Payloads }
   eventId: string
@@ -90,9 +92,11 @@ describe('an attempt', () => {
       'EVENT_TYPE_WORKFLOW_EXECUTION_CONTINUED_AS_NEW',
     )
     // Of an order that never went out nothing is left to be looked for. A shorter window is put while the settlement is under way.
-    const last = { 'attempt.called-off-in-its-pause': 'withdraw', 'attempt.given-up-then-shorter': 'drain' }[
-      name
-    ]
+    const last = {
+      'attempt.called-off-in-its-pause': 'withdraw',
+      'attempt.unserved': 'withdraw',
+      'attempt.given-up-then-shorter': 'drain',
+    }[name]
     expect(scheduled(events).at(-1)).toBe(last ?? 'settle')
     const ends = events
       .flatMap(({ activityTaskCompletedEventAttributes: it }) => valuesOf(it?.result))
@@ -180,6 +184,52 @@ describe('a job', () => {
       expect(scheduled(events)).not.toContain('settle')
     },
   )
+})
+
+describe('a long history', () => {
+  const continued = (name: string): boolean =>
+    byName.get(name)!.at(-1)!.eventType === 'EVENT_TYPE_WORKFLOW_EXECUTION_CONTINUED_AS_NEW'
+
+  it('is followed by a fresh one, between two attempts of a job', () => {
+    const events = byName.get('job.continued-as-new')!
+    expect(continued('job.continued-as-new')).toBe(true)
+    expect(localOf(events).at(-1)).toBe('decide')
+    expect(valuesOf(events.at(-1)!.workflowExecutionContinuedAsNewEventAttributes?.input)).toMatchObject([
+      { jobId: 'job-test', carry: { status: { attemptsTotal: 1 }, ledger: { attempts: 1 } } },
+    ])
+  })
+
+  it('goes on while a job still has to move', () => {
+    expect(children(byName.get('job.migrated-with-a-long-history')!)).toBe(2)
+    expect(continued('job.migrated-with-a-long-history')).toBe(false)
+  })
+
+  it('is followed by a fresh one with all the money of the month', () => {
+    const events = byName.get('treasury.continued-as-new')!
+    expect(continued('treasury.continued-as-new')).toBe(true)
+    expect(valuesOf(events.at(-1)!.workflowExecutionContinuedAsNewEventAttributes?.input)).toMatchObject([
+      { promised: { 'job-test': { microUsd: microUsd(500) } }, spent: { ada: expect.any(Number) } },
+    ])
+  })
+})
+
+describe('a launch that no worker takes', () => {
+  it('is withdrawn, and settled by its backend only where the order may have been sent', () => {
+    expect(scheduled(byName.get('attempt.unserved')!)).toEqual(['launch', 'withdraw'])
+    expect(scheduled(byName.get('attempt.unserved-though-sent')!)).toEqual(['launch', 'withdraw', 'settle'])
+  })
+})
+
+describe('a garbage collection of two backends', () => {
+  it('gives to each its own candidates only', () => {
+    const looks = byName
+      .get('garbageCollection.two-backends')!
+      .flatMap(({ activityTaskScheduledEventAttributes: it }) => valuesOf(it?.input))
+      .map((input) => input as { backend: string; candidates: string[] })
+    const second = looks.slice(3)
+    expect(second.map(({ backend }) => backend)).toEqual(['scripted', 'other', 'store'])
+    expect(second.map(({ candidates }) => candidates)).toEqual([['m-1'], ['m-1', 'm-2'], []])
+  })
 })
 
 describe('an attempt that is asked to stop', () => {

@@ -1,29 +1,62 @@
 import { createHash } from 'node:crypto'
-import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs'
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
+import { bundleWorkflowCode, DefaultLogger } from '@temporalio/worker'
 import { buildWorkflowBundle } from '../../workers/bundle'
 
 const ROOT = join(__dirname, '..', '..')
 const CACHE = join(ROOT, 'node_modules', '.cache', 'crucible')
 /** All that workflow code may import (ARCHITECTURE.md), and what says by which packages it is bundled. */
 const SOURCES = ['core', 'workflows', 'workers/bundle.ts', 'package-lock.json']
+/** Hands out the commands of a replayed workflow. */
+const CAPTURE = 'test/replay/capture-commands.ts'
 const KEPT_MS = 24 * 3_600_000
 
 let bundled: Promise<{ codePath: string }> | undefined
+let capturing: Promise<{ codePath: string }> | undefined
 
 /** The bundle of the workflows as their sources are now: made by the first process of tests that asks for it, and kept for others. */
 export function testWorkflowBundle(): Promise<{ codePath: string }> {
-  bundled ??= bundle()
+  bundled ??= bundle({ name: 'workflows', sources: SOURCES, build: buildWorkflowBundle })
   return bundled
 }
 
-async function bundle(): Promise<{ codePath: string }> {
-  const codePath = join(CACHE, `workflows-${digestOf(SOURCES)}.js`)
+/** The same workflows, for a replay that looks at the inputs of their commands. */
+export function capturingWorkflowBundle(): Promise<{ codePath: string }> {
+  const build = async (path: string): Promise<void> => {
+    const { code } = await bundleWorkflowCode({
+      workflowsPath: join(ROOT, 'workflows', 'index.ts'),
+      workflowInterceptorModules: [join(ROOT, 'workflows', 'interceptors.ts'), join(ROOT, CAPTURE)],
+      logger: new DefaultLogger('WARN'),
+    })
+    writeFileSync(path, code)
+  }
+  capturing ??= bundle({ name: 'workflows-capturing', sources: [...SOURCES, CAPTURE], build })
+  return capturing
+}
+
+interface Wanted {
+  name: string
+  sources: string[]
+  build: (path: string) => Promise<void>
+}
+
+async function bundle({ name, sources, build }: Wanted): Promise<{ codePath: string }> {
+  const codePath = join(CACHE, `${name}-${digestOf(sources)}.js`)
   if (!existsSync(codePath)) {
     mkdirSync(CACHE, { recursive: true })
     removeOld()
     const unfinished = `${codePath}.${process.pid}`
-    await buildWorkflowBundle(unfinished)
+    await build(unfinished)
     renameSync(unfinished, codePath)
   }
   return { codePath }

@@ -187,7 +187,7 @@ export class ControlPlane extends Workforce {
   constructor(
     at: TestConnection,
     namespace: string,
-    private readonly ground: Ground,
+    protected readonly ground: Ground,
   ) {
     super(at, namespace)
   }
@@ -257,14 +257,20 @@ export class ControlPlane extends Workforce {
   }
 }
 
+function worldOf(store: ObjectStore, wishes: WorldWishes): ScriptedWorld {
+  return new ScriptedWorld({ clock: new RealClock(), store, wares: [SPOT, ON_DEMAND], ...wishes })
+}
+
 /** A whole deployment for one test: its own namespace, a store in memory, a scripted provider, and the real workers. */
 export class Deployment extends ControlPlane {
+  private readonly others: { world: ScriptedWorld; workers: ControlPlane }[] = []
+
   private constructor(
     at: TestConnection,
     namespace: string,
     readonly world: ScriptedWorld,
     readonly store: MemoryStore,
-    wishes: WorldWishes,
+    private readonly wishes: WorldWishes,
   ) {
     super(at, namespace, {
       store,
@@ -281,11 +287,20 @@ export class Deployment extends ControlPlane {
   static async start(at: TestConnection, wishes: WorldWishes = {}): Promise<Deployment> {
     const namespace = await freshNamespace(at.client.connection as never)
     const store = new MemoryStore(Date.now)
-    const world = new ScriptedWorld({ clock: new RealClock(), store, wares: [SPOT, ON_DEMAND], ...wishes })
+    const world = worldOf(store, wishes)
     const deployment = new Deployment(at, namespace, world, store, wishes)
     await deployment.startOrchestrator()
     await deployment.startBackend()
     return deployment
+  }
+
+  /** Serves a backend that `unserved` names, from a world of its own that has what the first one has. */
+  async serve(name: string): Promise<void> {
+    const world = worldOf(this.store, { ...this.wishes, name })
+    const backend = (): Backend => createScriptedBackend(world)
+    const workers = new ControlPlane(this.at, this.namespace, { ...this.ground, backend })
+    this.others.push({ world, workers })
+    await workers.startBackend()
   }
 
   /** Terminates the running attempt, as somebody might in the Temporal UI. */
@@ -302,6 +317,10 @@ export class Deployment extends ControlPlane {
 
   override async close(): Promise<void> {
     this.world.dispose()
+    for (const { world, workers } of this.others) {
+      world.dispose()
+      await workers.close()
+    }
     await super.close()
   }
 }

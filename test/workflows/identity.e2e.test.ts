@@ -1,15 +1,12 @@
 import { randomInt } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals'
-import { startLeashed } from '../../cli/dev/temporal/leash'
-import { DEV_NAMESPACE, serverArguments } from '../../cli/dev/temporal/launch'
-import { choosePorts } from '../../cli/dev/temporal/ports'
-import { waitUntilReady } from '../../cli/dev/temporal/ready'
 import { findJobs } from '../../client/list'
 import { makeJobId } from '../../core/ids'
 import type { JobState } from '../../core/job'
 import { attemptIdOf, JOB_ID_PATTERN, parseAttemptId, SEARCH_ATTRIBUTES } from '../../core/queues'
 import { readRecords } from '../../storage/record'
-import { connectTo, quietWorkers, testServer, type TestConnection } from '../support/temporal'
+import { serverOfShortHistories } from '../support/own-server'
+import { connectTo, quietWorkers, type TestConnection } from '../support/temporal'
 import { Deployment, LONG, SPOT, statusOf, worldsOn, type JobHandle, type WorldWishes } from './harness'
 import { WARNING } from '../backends/scripted/scripted-runner'
 import { until } from '../support/until'
@@ -227,14 +224,7 @@ describe('a command at the wrong moment', () => {
 
 describe('a job of many attempts', () => {
   it('continues as new between two of them, never in one, and loses nothing', async () => {
-    const ports = await choosePorts({})
-    const suggested = ['--dynamic-config-value', 'limit.historyCount.suggestContinueAsNew=60']
-    const server = startLeashed(testServer().executable.path, [...serverArguments(ports, {}), ...suggested])
-    await waitUntilReady({
-      ...{ port: ports.grpc, namespace: DEV_NAMESPACE },
-      ...{ searchAttributes: Object.values(SEARCH_ATTRIBUTES), signal: AbortSignal.timeout(patient(60_000)) },
-    })
-    const other = await connectTo(`127.0.0.1:${ports.grpc}`)
+    const { at: other, stop } = await serverOfShortHistories(60)
     const LOSSES = 6
     const behave: WorldWishes['behave'] = ({ attempt }) =>
       attempt <= LOSSES ? { diesAtStep: attempt * 12 } : {}
@@ -265,8 +255,7 @@ describe('a job of many attempts', () => {
       }
     } finally {
       await deployment.close()
-      await other.close()
-      await server.stop()
+      await stop()
     }
   })
 })
