@@ -11,7 +11,6 @@ import { Deployment, LONG, SPOT, statusOf, worldsOn, type JobHandle, type WorldW
 import { WARNING } from '../backends/scripted/scripted-runner'
 import { until } from '../support/until'
 import { eventually, forReason, inState, TEST_LIMIT_MS } from './looks'
-import { patient } from '../support/patience'
 
 jest.setTimeout(TEST_LIMIT_MS)
 
