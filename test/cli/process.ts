@@ -29,10 +29,16 @@ export class CommandLine {
   constructor(
     private readonly environment: Readonly<Record<string, string>>,
     readonly cwd: string,
+    private readonly main = MAIN,
   ) {}
 
+  /** The same environment and folder, with the command line of another package. */
+  from(main: string): CommandLine {
+    return new CommandLine(this.environment, this.cwd, main)
+  }
+
   start(args: readonly string[], extra: Readonly<Record<string, string>> = {}): Running {
-    const child = spawn(process.execPath, [MAIN, ...args], {
+    const child = spawn(process.execPath, [this.main, ...args], {
       cwd: this.cwd,
       env: { PATH: process.env['PATH'], HOME: this.cwd, USER: 'tester', ...this.environment, ...extra },
       stdio: ['ignore', 'pipe', 'pipe'],

@@ -173,20 +173,24 @@ describe('a rehearsal on EC2 of the small cloud', () => {
     240_000,
   )
 
-  it('shows that a program which ignores its checkpoint does not survive', async () => {
-    const { exitCode, stdout } = await started(
-      'ignores',
-      '--env',
-      'IGNORES=1',
-      '--interruptions',
-      '1',
-      ...LIMITS,
-    ).ended
-    const { survives, checks, jobs } = JSON.parse(stdout) as Document
-    expect({ exitCode, survives }).toEqual({ exitCode: 8, survives: false })
-    expect(checks.find(({ name }) => name === 'Right step')).toMatchObject({ outcome: 'bad' })
-    expect(await livingMachines(jobs)).toEqual([])
-  }, 240_000)
+  itInAll(
+    'shows that a program which ignores its checkpoint does not survive',
+    async () => {
+      const { exitCode, stdout } = await started(
+        'ignores',
+        '--env',
+        'IGNORES=1',
+        '--interruptions',
+        '1',
+        ...LIMITS,
+      ).ended
+      const { survives, checks, jobs } = JSON.parse(stdout) as Document
+      expect({ exitCode, survives }).toEqual({ exitCode: 8, survives: false })
+      expect(checks.find(({ name }) => name === 'Right step')).toMatchObject({ outcome: 'bad' })
+      expect(await livingMachines(jobs)).toEqual([])
+    },
+    240_000,
+  )
 
   it('ends its job and its machine at Ctrl-C', async () => {
     const rehearsal = started('stopped', ...LIMITS)

@@ -43,7 +43,8 @@ export class Stage {
     private readonly environment: Record<string, string>,
   ) {}
 
-  static async set(): Promise<Stage> {
+  /** @param programOf path of the command line, for a package that it installs in the folder; the built one without it */
+  static async set(programOf?: (folder: string) => Promise<string>): Promise<Stage> {
     build()
     const folder = realpathSync(mkdtempSync(join(tmpdir(), 'crucible-e2e-')))
     writeFileSync(join(folder, 'train.py'), TRAIN)
@@ -57,7 +58,7 @@ export class Stage {
       CRUCIBLE_LOCAL_SPOT_PRICE: '1',
       TOKEN: 'abcdefgh',
     }
-    const crucible = new CommandLine(environment, folder)
+    const crucible = new CommandLine(environment, folder, await programOf?.(folder))
     return new Stage(folder, crucible, await crucible.ready('dev'), environment)
   }
 

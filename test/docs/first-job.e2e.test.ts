@@ -19,6 +19,7 @@ import { testVersitygw } from '../support/s3'
 import { testServer } from '../support/temporal'
 import { until } from '../support/until'
 import { blocksOf } from './markdown'
+import { itInAll } from '../support/selection'
 
 jest.setTimeout(600_000)
 
@@ -110,7 +111,7 @@ describe('the pages', () => {
       for (const line of linesOf(page)) await run(line)
   })
 
-  it('move, extend, stop and continue a job', async () => {
+  itInAll('move, extend, stop and continue a job', async () => {
     mkdirSync(join(folder, 'moving'))
     writeFileSync(join(folder, 'moving', 'train.py'), TRAIN)
     const hasSavedIn = async (attempts: number): Promise<boolean> => {

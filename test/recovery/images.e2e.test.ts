@@ -6,6 +6,7 @@ import type { JobSpec } from '../../core/job'
 import { HAS_NAMESPACES } from '../../packages/small-cloud/test/machines/machines'
 import { QUICK, type CloudDeployment } from './deployment'
 import { onDeployment } from './hooks'
+import { itInAll } from '../support/selection'
 
 jest.setTimeout(300_000)
 
@@ -49,6 +50,7 @@ onDeployment(
 
 /** Without namespaces a host has no containers. */
 const test = HAS_NAMESPACES ? it.concurrent : it.skip
+const testInAll = HAS_NAMESPACES ? itInAll.concurrent : it.skip
 
 function submit(id: string, image: string, more: Partial<JobSpec> = {}): Promise<string> {
   return d.submit({ id, image, ...more }, { lastAttempt: 1 })
@@ -96,7 +98,7 @@ describe('an image in a registry that asks for a login', () => {
     expect(JSON.stringify([view, await d.client.records('job-wrong')])).not.toContain('sesame')
   })
 
-  test('ends the job where it names no login', async () => {
+  testInAll('ends the job where it names no login', async () => {
     await submit('job-no-login', `${REGISTRY}/team/train:1`)
     await expectEnd(await d.ended('job-no-login'), 'auth', /authentication required.*set image_login/s)
   })
@@ -121,21 +123,24 @@ describe('an image', () => {
     expect(struck.map((each) => each.struck)).toEqual([3, 2])
   })
 
-  test('of a registry out of reach ends the machine, pauses the job, and says so; by hand it goes on at once', async () => {
-    const id = 'job-away'
-    d.cloud.addFault({ fault: 'registry-down', where: { tags: { 'crucible:attempt': `${id}-1` } } })
-    await submit(id, 'open.example.com/train:1')
-    const paused = await d.see(id, ({ attempts }) => attempts.length === 2)
-    expect(paused).toMatchObject({ state: 'provisioning', reason: 'unreachable' })
-    expect(paused.message).toMatch(
-      /the registry of open\.example\.com\/train:1 does not give it.*refused.*Check that it answers/s,
-    )
-    expect(paused.attempts[0]!.reason).toMatch(/^transient: /)
-    expect(d.machinesOf(id).map(({ state }) => state)).not.toContain('running')
-    expect(d.machinesOf(id)).toHaveLength(1)
-    await d.client.migrate(id)
-    expect(await d.ended(id)).toMatchObject({ state: 'succeeded' })
-  })
+  testInAll(
+    'of a registry out of reach ends the machine, pauses the job, and says so; by hand it goes on at once',
+    async () => {
+      const id = 'job-away'
+      d.cloud.addFault({ fault: 'registry-down', where: { tags: { 'crucible:attempt': `${id}-1` } } })
+      await submit(id, 'open.example.com/train:1')
+      const paused = await d.see(id, ({ attempts }) => attempts.length === 2)
+      expect(paused).toMatchObject({ state: 'provisioning', reason: 'unreachable' })
+      expect(paused.message).toMatch(
+        /the registry of open\.example\.com\/train:1 does not give it.*refused.*Check that it answers/s,
+      )
+      expect(paused.attempts[0]!.reason).toMatch(/^transient: /)
+      expect(d.machinesOf(id).map(({ state }) => state)).not.toContain('running')
+      expect(d.machinesOf(id)).toHaveLength(1)
+      await d.client.migrate(id)
+      expect(await d.ended(id)).toMatchObject({ state: 'succeeded' })
+    },
+  )
 })
 
 describe("an image in Amazon's own registry", () => {

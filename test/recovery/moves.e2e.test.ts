@@ -5,6 +5,7 @@ import { IMAGE_DEFAULT } from '../../backends/ec2/config'
 import { HOUR_MS } from '../../core/time'
 import { QUICK, type CloudDeployment } from './deployment'
 import { onDeployment } from './hooks'
+import { itInAll } from '../support/selection'
 
 jest.setTimeout(300_000)
 
@@ -65,7 +66,7 @@ describe('rebalance recommendation', () => {
 })
 
 describe('the image of the machine', () => {
-  it.concurrent(
+  itInAll.concurrent(
     'stays with the job when the public parameter leads to another; a new job gets that',
     async () => {
       const id = await d.submit({ id: 'job-pinned' })
@@ -123,7 +124,7 @@ describe('a runner that cannot read the store', () => {
     expect(await toldToDrain(id)).toEqual([['Success', '']])
   })
 
-  it.concurrent('nor write to it drains too; the job goes on from what was there before', async () => {
+  itInAll.concurrent('nor write to it drains too; the job goes on from what was there before', async () => {
     const id = await d.submit({ id: 'job-cut-off' })
     const { attempts } = await d.atStep(id, 30)
     const { checkpoint } = attempts[0]!

@@ -127,7 +127,7 @@ describe('a whole job', () => {
     })
   })
 
-  it('waits for its workers to have credentials again, and goes on where it runs', async () => {
+  itInAll('waits for its workers to have credentials again, and goes on where it runs', async () => {
     const roles = {
       'crucible-machine': {
         ...{ managed: ['AmazonSSMManagedInstanceCore', 'AmazonS3FullAccess'], hasProfile: true },

@@ -90,7 +90,7 @@ describe('an interruption', () => {
 })
 
 describe('no machine', () => {
-  it.concurrent(
+  itInAll.concurrent(
     'in a pool leads to other pools, then to other capacity types, then to other backends',
     async () => {
       const types = ['c7i.large', 'm7i.large']
@@ -165,7 +165,7 @@ describe('no machine', () => {
 })
 
 describe('a machine', () => {
-  it.concurrent('that never speaks is replaced in another zone', async () => {
+  itInAll.concurrent('that never speaks is replaced in another zone', async () => {
     const id = 'job-mute'
     d.cloud.addFault({ fault: 'no-agent', where: ofAttempt(`${id}-1`) })
     await d.submit({ id, ...on('A10G') })
@@ -185,7 +185,7 @@ describe('a machine', () => {
     },
   )
 
-  it.concurrent(
+  itInAll.concurrent(
     'that stops speaking is ended after a long silence, and the job goes on elsewhere',
     async () => {
       const id = 'job-hung'

@@ -7,6 +7,7 @@ import { BESIDE } from '../backends/ec2/fake-market'
 import { QUICK, type CloudDeployment } from './deployment'
 import { onDeployment } from './hooks'
 import { patient } from '../support/patience'
+import { itInAll } from '../support/selection'
 
 jest.setTimeout(300_000)
 
@@ -75,7 +76,7 @@ describe('a job in a Capacity Block', () => {
     expect(told).toContain('The reservation of its machine ended')
   })
 
-  it.concurrent('stays in it where more of it is bought meanwhile', async () => {
+  itInAll.concurrent('stays in it where more of it is bought meanwhile', async () => {
     const block = d.cloud.reserve({
       ...{ kind: 'capacity-block', type: 'g6.xlarge', zone: ZONE, count: 1 },
       ends: ENDING_MS + JUST_ENOUGH_MS + START_MS,

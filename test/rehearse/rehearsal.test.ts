@@ -10,6 +10,7 @@ import { rehearse } from '../../rehearse/rehearsal'
 import { Stage } from '../../rehearse/stage'
 import { packRunner } from '../support/runner-program'
 import { patient } from '../support/patience'
+import { itInAll } from '../support/selection'
 
 const folder = mkdtempSync(join(tmpdir(), 'crucible-rehearsal-test-'))
 const runner = join(folder, 'runner.pyz')
@@ -60,7 +61,7 @@ it('finds that a program survives which renames whole checkpoints into place', a
   expect(report.resumes.filter(({ kind }) => kind === 'right').length).toBeGreaterThan(1)
 })
 
-it('finds that a program does not survive which loads a part of its state', async () => {
+itInAll('finds that a program does not survive which loads a part of its state', async () => {
   const { survives, checks } = await rehearsed('loads_half', 3)
   expect(checks.find(({ name }) => name === 'Loss continues')).toMatchObject({ outcome: 'bad' })
   expect(survives).toBe(false)
@@ -76,6 +77,6 @@ it('finds that a program does not survive which fails on its checkpoint', async 
   expect(changes[0]!.text).toMatch(/CRUCIBLE_RESUME_FROM/)
 })
 
-it('finds that a program survives which saves each checkpoint in a folder', async () => {
+itInAll('finds that a program survives which saves each checkpoint in a folder', async () => {
   expect(await rehearsed('hf_like', 2)).toMatchObject({ survives: true })
 })

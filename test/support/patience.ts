@@ -27,8 +27,8 @@ const PATIENCE = patienceOf(process.env[PATIENCE_SETTING], processesPerCore())
 
 /**
  * The longest that something may take here that takes at most so long on an idle machine. Only for upper limits of real time: the
- * least that a test must wait stays what it is.
+ * least that a test must wait stays what it is. A whole number of milliseconds, as timers and documents want it.
  */
 export function patient(limitMs: number): number {
-  return limitMs * PATIENCE
+  return Math.ceil(limitMs * PATIENCE)
 }

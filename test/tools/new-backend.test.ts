@@ -22,7 +22,7 @@ const COPIED = [
   // The contract sends orders as the product does.
   ...['activities/sending.ts', 'activities/documents.ts'],
   ...['contract', 'deeds', 'harness', 'orders'].map((name) => `test/backends/${name}.ts`),
-  'test/support/until.ts',
+  ...['until', 'patience'].map((name) => `test/support/${name}.ts`),
   ...['tools/import-law.json', 'tools/kept-promises.js', 'tools/backend-skeleton', 'tools/new-backend.mjs'],
   ...['package.json', 'tsconfig.json', 'eslint.config.mjs', '.prettierrc.json'],
 ]

@@ -6,16 +6,16 @@ import {
   readFileSync,
   realpathSync,
   rmSync,
-  symlinkSync,
   writeFileSync,
 } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { dirname, join } from 'node:path'
+import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { blocksOf } from '../docs/markdown'
 import { testVersitygw } from '../support/s3'
 import { testServer } from '../support/temporal'
+import { install, pack } from '../support/package'
 import { patient } from '../support/patience'
 
 const ROOT = join(__dirname, '../..')
@@ -45,30 +45,12 @@ describe('the package', () => {
   let home: string
   let packed: string[]
 
-  // Installed as npm does it, but for the dependencies, which are those of this checkout: no network.
   beforeAll(async () => {
     outside = realpathSync(mkdtempSync(join(tmpdir(), 'crucible-package-')))
     home = join(outside, 'home')
-    const { stdout } = await run(
-      'npm',
-      ['pack', '--ignore-scripts', '--json', '--pack-destination', outside],
-      {
-        cwd: ROOT,
-        maxBuffer: 64 * 1024 * 1024,
-      },
-    )
-    const [{ filename, files }] = JSON.parse(stdout) as [{ filename: string; files: { path: string }[] }]
-    packed = files.map(({ path }) => path)
-    const modules = join(outside, 'node_modules')
-    mkdirSync(join(modules, 'crucible-ml'), { recursive: true })
-    await run('tar', [
-      '-xzf',
-      join(outside, filename),
-      '--strip-components=1',
-      '-C',
-      join(modules, 'crucible-ml'),
-    ])
-    linkDependencies(modules)
+    const { tarball, files } = await pack(outside)
+    packed = files
+    await install(tarball, outside)
   }, 120_000)
 
   afterAll(() => rmSync(outside, { recursive: true, force: true }))
@@ -226,18 +208,3 @@ describe('the package', () => {
     DEMO_LIMIT_MS,
   )
 })
-
-/** Every package that the lock has at the top, linked where Node looks for it. */
-function linkDependencies(modules: string): void {
-  for (const name of readdirSync(join(ROOT, 'node_modules'))) {
-    // The small cloud is in the product's own dist/, not in the registry.
-    if (name.startsWith('.') || name === 'crucible-small-cloud') continue
-    const inner = name.startsWith('@')
-      ? readdirSync(join(ROOT, 'node_modules', name)).map((each) => join(name, each))
-      : [name]
-    for (const each of inner) {
-      mkdirSync(dirname(join(modules, each)), { recursive: true })
-      symlinkSync(join(ROOT, 'node_modules', each), join(modules, each))
-    }
-  }
-}

@@ -20,6 +20,7 @@ import { freshNamespace } from '../support/namespace'
 import { SPEC } from '../support/spec'
 import { until } from '../support/until'
 import { connectTo, quietWorkers, testServer, type TestConnection } from '../support/temporal'
+import { itInAll } from '../support/selection'
 
 const logger = pino({ level: 'silent' })
 
@@ -213,36 +214,40 @@ describe('the first connection', () => {
     }
   })
 
-  it('may be lost while the workers are made, which are then made anew', async () => {
-    const { executable } = testServer()
-    const server = await startDevServer({ executable })
-    const ready = await configIn('default')
-    let times = 0
-    const config = {
-      ...ready,
-      temporal: { ...ready.temporal, connection: { address: server.address } },
-      // What is read last before the workers are made.
-      get timing() {
-        if (times++ === 0) process.kill(server.pid, 'SIGSTOP')
-        return ready.timing
-      },
-    }
-    const warned: unknown[] = []
-    const patient = pino({ level: 'warn' }, { write: (line: string) => void warned.push(JSON.parse(line)) })
-    let onReady = (): void => undefined
-    const polling = new Promise<void>((resolve) => (onReady = resolve))
-    const ended = runWorkers({ config, roles: ['local'], logger: patient, signal: stop.signal, onReady })
-    try {
-      await Promise.race([until(() => warned.length > 0, 60_000), ended])
-      process.kill(server.pid, 'SIGCONT')
-      await Promise.race([polling, ended])
-      stop.abort()
-      await ended
-      expect(times).toBeGreaterThan(1)
-    } finally {
-      await server.stop()
-    }
-  }, 120_000)
+  itInAll(
+    'may be lost while the workers are made, which are then made anew',
+    async () => {
+      const { executable } = testServer()
+      const server = await startDevServer({ executable })
+      const ready = await configIn('default')
+      let times = 0
+      const config = {
+        ...ready,
+        temporal: { ...ready.temporal, connection: { address: server.address } },
+        // What is read last before the workers are made.
+        get timing() {
+          if (times++ === 0) process.kill(server.pid, 'SIGSTOP')
+          return ready.timing
+        },
+      }
+      const warned: unknown[] = []
+      const patient = pino({ level: 'warn' }, { write: (line: string) => void warned.push(JSON.parse(line)) })
+      let onReady = (): void => undefined
+      const polling = new Promise<void>((resolve) => (onReady = resolve))
+      const ended = runWorkers({ config, roles: ['local'], logger: patient, signal: stop.signal, onReady })
+      try {
+        await Promise.race([until(() => warned.length > 0, 60_000), ended])
+        process.kill(server.pid, 'SIGCONT')
+        await Promise.race([polling, ended])
+        stop.abort()
+        await ended
+        expect(times).toBeGreaterThan(1)
+      } finally {
+        await server.stop()
+      }
+    },
+    120_000,
+  )
 
   it('is given up at once when the process is told to stop', async () => {
     const connecting = connect(

@@ -12,6 +12,7 @@ import { LONG, SPOT, statusOf, worldsOn, type Deployment } from './harness'
 import { ended, eventually, forReason, running, TEST_LIMIT_MS } from './looks'
 import { partialEntry } from '../support/record'
 import { patient } from '../support/patience'
+import { chosen } from '../support/selection'
 
 jest.setTimeout(TEST_LIMIT_MS)
 
@@ -40,17 +41,20 @@ const mended = ({ store }: Deployment): void => void (store.refuses = () => fals
 describe('a store that refuses writes for a while', () => {
   const KINDS: RecordKind[] = ['resolved', 'planned', 'launched', 'settled', 'decided', 'finished']
 
-  it.concurrent.each(KINDS)('ends no job, and adds little to its history: %s', async (kind) => {
-    await inWorld({}, async (deployment) => {
-      refuse(deployment, kind)
-      const job = await deployment.submit()
-      await eventually(() => deployment.store.refused >= 3)
-      mended(deployment)
-      expect(await job.result()).toMatchObject({ state: 'succeeded', attempts: 1 })
-      const { events } = await job.fetchHistory()
-      expect(events!.length).toBeLessThan(45)
-    })()
-  })
+  it.concurrent.each(chosen(KINDS, ['settled', 'launched', 'planned']))(
+    'ends no job, and adds little to its history: %s',
+    async (kind) => {
+      await inWorld({}, async (deployment) => {
+        refuse(deployment, kind)
+        const job = await deployment.submit()
+        await eventually(() => deployment.store.refused >= 3)
+        mended(deployment)
+        expect(await job.result()).toMatchObject({ state: 'succeeded', attempts: 1 })
+        const { events } = await job.fetchHistory()
+        expect(events!.length).toBeLessThan(45)
+      })()
+    },
+  )
 
   it.concurrent(
     'leaves a job that waits for a machine waiting',

@@ -7,6 +7,7 @@ import { CloudDeployment } from '../recovery/deployment'
 import { connectTo, type TestConnection } from '../support/temporal'
 import { until } from '../support/until'
 import { LONG, SPOT, type JobHandle, statusOf, worldsOn } from './harness'
+import { itInAll } from '../support/selection'
 
 let at: TestConnection
 beforeAll(async () => {
@@ -117,24 +118,28 @@ describe('jobs with equal requests', () => {
 })
 
 describe('jobs with unequal wishes', () => {
-  it('lose no attempt to a race for the one slot of this machine, and each gets it', async () => {
-    const deployment = await CloudDeployment.start(at, {
-      settings: { CRUCIBLE_BACKENDS: 'local', CRUCIBLE_LOCAL_SLOTS: '1' },
-    })
-    try {
-      const wishes = [{}, { cpus: { min: 1 } }, { memoryGiB: { min: 0.1 } }]
-      const ids = await Promise.all(
-        [...wishes, ...wishes, ...wishes].map((resources, index) =>
-          deployment.submit({ run: 'sleep 0.2', name: `racer-${index}`, resources }),
-        ),
-      )
-      const jobs: JobView[] = []
-      for (const id of ids) jobs.push(await deployment.ended(id))
-      expect(jobs.map(({ state, attemptsTotal }) => [state, attemptsTotal])).toEqual(
-        jobs.map(() => ['succeeded', 1]),
-      )
-    } finally {
-      await deployment.stop()
-    }
-  }, 240_000)
+  itInAll(
+    'lose no attempt to a race for the one slot of this machine, and each gets it',
+    async () => {
+      const deployment = await CloudDeployment.start(at, {
+        settings: { CRUCIBLE_BACKENDS: 'local', CRUCIBLE_LOCAL_SLOTS: '1' },
+      })
+      try {
+        const wishes = [{}, { cpus: { min: 1 } }, { memoryGiB: { min: 0.1 } }]
+        const ids = await Promise.all(
+          [...wishes, ...wishes, ...wishes].map((resources, index) =>
+            deployment.submit({ run: 'sleep 0.2', name: `racer-${index}`, resources }),
+          ),
+        )
+        const jobs: JobView[] = []
+        for (const id of ids) jobs.push(await deployment.ended(id))
+        expect(jobs.map(({ state, attemptsTotal }) => [state, attemptsTotal])).toEqual(
+          jobs.map(() => ['succeeded', 1]),
+        )
+      } finally {
+        await deployment.stop()
+      }
+    },
+    240_000,
+  )
 })

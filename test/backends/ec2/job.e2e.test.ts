@@ -37,6 +37,7 @@ import { testWorkflowBundle } from '../../support/workflow-bundle'
 import { QUICK, SPEC, type JobHandle } from '../../workflows/harness'
 import { ended, TEST_LIMIT_MS } from '../../workflows/looks'
 import { CONFIG } from './harness'
+import { itInAll } from '../../support/selection'
 
 jest.setTimeout(TEST_LIMIT_MS)
 
@@ -180,7 +181,7 @@ describe('a job whose machine never registers', () => {
     expect(cloud.instances().filter(({ state }) => state === 'running')).toEqual([])
   })
 
-  it('stops the second time, and says what is wrong with the network', async () => {
+  itInAll('stops the second time, and says what is wrong with the network', async () => {
     await deploy('none', 'none')
     const { type, message } = await ended(await submit({ run: 'echo done', isInterruptible: false }))
     expect(type).toBe('unreachable')
