@@ -1,15 +1,15 @@
-/** What is known of an accelerator whatever machine it sits in. */
+/** What is known about an accelerator, independent of the machine that has it. */
 export interface Accelerator {
   /** The one name used inside Crucible. */
   name: string
-  /** Other spellings met in job files and in what drivers report, compared without case, spaces, dashes and underscores. */
+  /** Other spellings found in job files and driver reports, compared without case, spaces, dashes and underscores. */
   aliases: string[]
-  /** Memory as the vendor states it, in GB per device; what the driver offers is a little less. */
+  /** Memory as the vendor states it, in GB per device; drivers report a little less. */
   memoryGb: number
   /**
-   * Training speed relative to an A100 40 GB, as a first guess until the job's own steps are measured: the ratio of
-   * dense 16-bit matrix throughput in the vendors' data sheets (fp32 for types older than V100), damped by the square
-   * root because training is seldom bound by matrix throughput alone.
+   * Training speed relative to an A100 40 GB, used until the job's own steps are measured: the ratio of dense 16-bit matrix throughput in
+   * the vendors' data sheets (fp32 for types older than V100), damped by the square root because training is seldom bound by matrix
+   * throughput alone.
    */
   relativeSpeed: number
 }
@@ -58,7 +58,7 @@ const BY_SPELLING = new Map(
   ACCELERATORS.flatMap((a) => [a.name, ...a.aliases].map((spelling) => [fold(spelling), a])),
 )
 
-/** The accelerator that a name means, or `undefined` when it is not known (which is not an error: new types appear). */
+/** The accelerator with a name, or `undefined` if it is unknown. That is no error: new types appear. */
 export function findAccelerator(spelling: string): Accelerator | undefined {
   return BY_SPELLING.get(fold(spelling))
 }

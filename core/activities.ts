@@ -1,4 +1,4 @@
-/** The activities by name: workflows call them through these interfaces, `activities/` implements them. */
+/** The activities by name. Workflows call them through these interfaces; `activities/` implements them. */
 import type { Checkpoint, CheckpointSource, CheckpointState, RunnerWarning } from './checkpoint'
 import type { Artifact, Limits, Phase, Progress } from './documents'
 import type {
@@ -33,11 +33,11 @@ export interface PlanInput {
   bundle: JobInput['bundle']
   ledger: Ledger
   avoid: Avoidance[]
-  /** What the job's orders so far have pinned, by backend; missing before the first. */
+  /** What the job's earlier orders have pinned, by backend; missing before the first order. */
   pins?: Record<BackendName, Pins>
-  /** Where a migration wants to go; overrides the ranking. */
+  /** Target of a migration; overrides the ranking. */
   target?: BackendChoice
-  /** The order goes out only after so long. */
+  /** Delay before the order goes out. */
   startsInMs?: number
   deadlineAtMs?: number
   budgetMicroUsd?: MicroUsd
@@ -46,23 +46,23 @@ export interface PlanInput {
 /** What to do next about a placement. */
 export type PlanOutcome =
   | { kind: 'place'; order: Order; words: PlanWords }
-  /** Nothing to be had now; worth asking again. */
+  /** No capacity now; worth another try. */
   | {
       kind: 'wait'
       reason: string
       retryInMs: number
       silentBackends: SilentBackend[]
-      /** Its place in line, where older jobs are ahead or one of them is ordering; missing where the provider was asked. */
+      /** The job's place in line if older jobs are ahead or one of them is ordering; missing if the provider was asked. */
       position?: number
     }
-  /** No offer can ever run this job as it is written. */
+  /** No offer can ever run this job as written. */
   | { kind: 'never'; reason: JobReason; failure: Failure }
 
 /** The plan in words, for the status and the Temporal UI. */
 export interface PlanWords {
   /** One line: where and at what price. */
   summary: string
-  /** Why there. */
+  /** Why it was chosen. */
   reasons: string[]
 }
 
@@ -73,15 +73,15 @@ export interface DecideInput {
   end: AttemptEnd
   /** Why the job asked the attempt to save and stop, if it did. */
   drainReason: JobDrainReason | null
-  /** Every offer of the order, the one that it was made for first. */
+  /** Every offer of the order, the preferred one first. */
   offerKeys: string[]
-  /** Which of them the machine came of, and the place of it (`placeKey`), where there was one. */
+  /** The offer that the machine came from, and its place (`placeKey`), if there was a machine. */
   machine?: { offerKey: string; placeKey: string }
   ledger: Ledger
   policy: Policy
-  /** The attempt saved a checkpoint of its own. */
+  /** Whether the attempt saved a checkpoint of its own. */
   hasSaved?: boolean
-  /** What is left of the job's budget, the dearest price of the order that has ended, and what it has cost; missing without a budget. */
+  /** The remaining budget, and the highest price and the cost of the order that has ended; missing without a budget. */
   budget?: { leftMicroUsd: MicroUsd; priceMaxMicroUsdPerHour: MicroUsd; costMicroUsd?: MicroUsd }
 }
 
@@ -114,44 +114,47 @@ export interface CopyCheckpointInput {
 export interface CopyOutcome {
   /** Among the job's own checkpoints. */
   checkpoint: Checkpoint
-  /** What it is a copy of. */
+  /** The checkpoint that it is a copy of. */
   source: CheckpointSource
-  /** Newer ones that could not be used, each with what is wrong. */
+  /** Newer ones that could not be used, each with the problem. */
   damaged: string[]
 }
 
 /** Activities of the orchestrator worker, on `ORCHESTRATOR_QUEUE`. */
 export interface OrchestratorActivities {
-  /** Checks the spec again, fixes policy, timing and runner, and puts them on record. */
+  /** Checks the spec again, fixes policy, timing and runner, and records them. */
   resolveJob(input: JobInput): Promise<ResolvedJob>
-  /** Copies the checkpoint that a job goes on from into the job's own place, and puts on record which one. Throws `invalid` where none is left. */
+  /**
+   * Copies the checkpoint that a job continues from into the job's own part of the store, and records which one. Throws `invalid` if none
+   * is left.
+   */
   copyCheckpoint(input: CopyCheckpointInput): Promise<CopyOutcome>
-  /** One look at the offers, on record; a local activity. */
+  /** Reads the offers once and records the plan; a local activity. */
   plan(input: PlanInput): Promise<PlanOutcome>
-  /** The whole ranking for a job that is not submitted, or not yet: what `crucible plan` shows. Nothing goes on record. */
+  /** The whole ranking for a job that is not submitted yet, as `crucible plan` shows it. Records nothing. */
   previewPlan(input: { spec: JobSpec; savedBefore?: SavedBefore }): Promise<Plan>
-  /** The same, asked again and again by Temporal's retries until the answer is not `wait`. */
+  /** The same, repeated by Temporal's retries until the answer is not `wait`. */
   planWhenAvailable(input: PlanInput): Promise<Exclude<PlanOutcome, { kind: 'wait' }>>
-  /** What next, and on record; a local activity. */
+  /** Decides what happens next and records it; a local activity. */
   decide(input: DecideInput): Promise<Verdict>
-  /** Tells a running attempt to save and stop; one that is over need not be told. A local activity. */
+  /** Signals a running attempt to save and stop; ignores one that is over. A local activity. */
   stopAttempt(input: StopAttemptInput): Promise<void>
-  /** Puts `drain.json`, or one of `drains/` for a later, shorter window. */
+  /** Puts `drain.json`, or the next document in `drains/` for a later, shorter window. */
   drain(input: DrainInput): Promise<void>
   /**
-   * Takes back an order that no worker picked up: puts `drain.json`, and the settlement of an attempt that bought nothing on
-   * record. Null when the launch was begun after all: then there is something to settle.
+   * Withdraws an order that no worker picked up: puts `drain.json`, and records the settlement of an attempt that bought nothing. Null if
+   * the launch had begun after all: then there is something to settle.
    */
   withdraw(input: WithdrawInput): Promise<{ settlement: Settlement | null }>
   /** Puts `limits/<seq>.json`. */
   extend(input: { jobId: string; attempt: number; limits: Limits }): Promise<void>
-  /** Whether a job may reserve its budget; a local activity of the `treasury` workflow, without effect. */
+  /** Whether a job may reserve its budget; a local activity of the `treasury` workflow, without side effects. */
   admitBudget(question: PromiseQuestion): Promise<PromiseAnswer>
-  /** Promises a job that runs another budget in all, out of its month's money. Throws `quota` where there is not so much. */
+  /** Reserves another total budget for a running job from its month's money. Throws `quota` if that does not suffice. */
   promiseBudget(input: PromiseInput): Promise<void>
-  /** Last record, secrets deleted, the month told what was spent, old checkpoints thinned out. */
+  /** Writes the last record, deletes secrets, reports the job's spending to the month, and removes old checkpoints. */
   finishJob(input: FinishInput): Promise<JobResult>
-  /** `collectGarbage` for what was begun to be written into the store, and for money that was promised to jobs ended by hand. */
+  /** `collectGarbage` for unfinished writes to the store, and for money reserved for jobs that were terminated by hand. */
   collectStoreGarbage(input: CollectStoreGarbageInput): Promise<GarbageVerdict[]>
 }
 
@@ -164,13 +167,13 @@ export type LaunchOutcome =
   | { kind: 'launched'; handle: MachineHandle }
   /** Certainly nothing was bought. */
   | { kind: 'refused'; failure: Failure }
-  /** Sent, and nobody knows: look for it after `findAfterMs`. */
+  /** Sent without an answer: the effect is unknown. Look for the machine after `findAfterMs`. */
   | { kind: 'unconfirmed'; findAfterMs: number }
 
 export type FindOutcome =
-  /** More than one when a provider made duplicates; all of them are to be ended but the first. */
+  /** More than one if a provider made duplicates; all but the first must be terminated. */
   | { kind: 'found'; handles: MachineHandle[] }
-  /** `ended`: those that the provider still shows though nothing of them runs any more, the oldest first. They were paid for. */
+  /** `ended`: machines that the provider still lists although nothing runs on them, oldest first. They were billed. */
   | { kind: 'absent'; ended?: MachineHandle[] }
   /** The provider's lists may still be stale: look again after `againInMs`. */
   | { kind: 'unsettled'; againInMs: number }
@@ -181,11 +184,11 @@ export interface WatchInput {
   timing: Timing
   /** False until the runner's first beat was reported. */
   isRunning: boolean
-  /** True once it was reported that the machine's reservation ends. */
+  /** True once the end of the machine's reservation was reported. */
   isExpiring?: boolean
-  /** Its budget was reported as reached. */
+  /** True once it was reported that the budget is reached. */
   isBudgetReached?: boolean
-  /** What the runner's warning was about when it was told last, null for none; missing where no more of it is wanted. */
+  /** Kind of the runner's warning that was reported last, null for none; missing if warnings are no longer wanted. */
   warned?: RunnerWarning['kind'] | null
 }
 
@@ -195,70 +198,75 @@ export type WatchOutcome =
   | { kind: 'running' }
   /** There is a result, the machine is gone, or its lease has certainly run out. */
   | { kind: 'over'; end: AttemptEnd }
-  /** The machine's reservation ends in so long, and its runner does not drain by itself. */
+  /** The machine's reservation ends after this time, and its runner has not begun to drain. */
   | { kind: 'expiring'; leftMs: number }
-  /** What is left of what the attempt may cost is needed to save and stop. */
+  /** The remaining budget only covers saving and shutting down. */
   | { kind: 'budget' }
-  /** The runner warns of something else than before, or no more. */
+  /** The runner's warning has changed or ended. */
   | { kind: 'warned'; warning: RunnerWarning | null }
-  /** The machine lives, its runner has long been silent, and both provider and store answer. */
+  /** The machine exists, its runner has long been silent, and both provider and store answer. */
   | { kind: 'silent'; silentMs: number }
 
 export interface SettleInput {
   order: Order
   timing: Timing
-  /** Time that a machine which still runs is given to save and stop. */
+  /** Time for a machine that still runs to save and stop. */
   windowMs: number
-  /** What the launch answered; null when nobody knows. */
+  /** The answer to the launch; null if unknown. */
   handle: MachineHandle | null
-  /** How the attempt ended as far as it saw; null when it saw nothing (ended by hand). The runner's result counts more. */
+  /**
+   * How the attempt ended as far as the workflow saw; null if it saw nothing (terminated by hand). The runner's result takes precedence.
+   */
   end: AttemptEnd | null
-  /** Why it was asked to save and stop, if it was. */
+  /** Why it was asked to save and stop, if so. */
   drainReason: DrainReason | null
   recordSeq: number
 }
 
-/** Instants of an attempt that tell where the time of a recovery goes; null where nobody wrote one down. */
+/** Instants of an attempt from which a recovery is split into phases; null if not recorded. */
 export interface AttemptTimes {
-  /** Of the runner's clock, as in `RunnerTimes`. */
+  /** By the runner's clock, as in `RunnerTimes`. */
   firstStepAtMs: number | null
   noNoticeAtMs: number | null
-  /** The runner's last beat, and its result, by its clock. */
+  /** The runner's last beat and its result, by the runner's clock. */
   lastBeatAtMs: number | null
   finishedAtMs: number | null
-  /** `drain.json`: when it was asked to stop, and why; `superseded` is put once its end is known to us without that. */
+  /** `drain.json`: when and why it was asked to stop; `superseded` is put once we know its end without a request. */
   drain: { reason: Drain['reason']; atMs: number } | null
 }
 
 /** What the cost of an attempt rests on. */
 export interface Metering {
-  /** `told`: the provider's own prices over time. `fixed`: its price does not change. `dearest`: the most that it can have been, since nobody told. */
+  /**
+   * `told`: the provider's own prices over time. `fixed`: the price does not change. `dearest`: an upper bound, because the provider
+   * reported no prices.
+   */
   basis: 'told' | 'fixed' | 'dearest'
-  /** Oldest first; the first from the beginning. Only the newest of very many. */
+  /** Oldest first, beginning with the first price. Only the newest ones if there are very many. */
   prices: PriceStep[]
 }
 
-/** What is certain about an attempt whose machine is ended or has fenced itself off. */
+/** What is certain about an attempt whose machine is terminated or has fenced itself off. */
 export interface Settlement {
   end: AttemptEnd
   handle: MachineHandle | null
   endedAtMs?: number
   costMicroUsd: MicroUsd
-  /** From which prices; missing where nothing was bought. */
+  /** The prices used; missing if nothing was bought. */
   metering?: Metering
   restoredFrom?: Checkpoint
-  /** Why that one, in one clause. */
+  /** Why that checkpoint, in one clause. */
   restoredBecause?: string
-  /** Of the newest checkpoint that the runner had put. */
+  /** State of the newest checkpoint that the runner has uploaded. */
   checkpointState?: CheckpointState
-  /** What the runner warned of last. */
+  /** The runner's last warning. */
   warning?: RunnerWarning
   checkpoint?: Checkpoint
   progress?: Progress
   stepsLost?: number | null
   artifacts: Artifact[]
   phases: Phase[]
-  /** Missing where the runner wrote no result. */
+  /** Missing if the runner wrote no result. */
   times?: AttemptTimes
 }
 
@@ -269,13 +277,13 @@ export interface BackendActivities {
   launch(input: LaunchInput): Promise<LaunchOutcome>
   find(input: { order: Order }): Promise<FindOutcome>
   start(input: { order: Order; handle: MachineHandle }): Promise<void>
-  /** Puts `drain.json`, and presses a machine that does not obey it. False where the document could not be put. */
+  /** Puts `drain.json`, and signals a machine that does not obey it. False if the document could not be written. */
   drainMachine(input: DrainMachineInput): Promise<{ isOnRecord: boolean }>
-  /** Takes the machine of a rehearsal's attempt back as the provider would, and puts that on record. */
+  /** Takes back the machine of a rehearsal's attempt as the provider would, and records that. */
   interrupt(input: InterruptInput): Promise<void>
-  /** Whatever became of the attempt, makes sure that nothing of it runs, and says what is certain. */
+  /** Ensures that nothing of the attempt runs, however it ended, and returns what is certain about it. */
   settle(input: SettleInput): Promise<Settlement>
-  /** One look of garbage collection: what is unowned now, and, of `candidates`, what was so the last time too. */
+  /** One pass of garbage collection: what is unowned now and, of `candidates`, what was unowned in the last pass too. */
   collectGarbage(input: CollectGarbageInput): Promise<GarbageVerdict[]>
 }
 
@@ -284,10 +292,10 @@ export type CollectStoreGarbageInput = Omit<CollectGarbageInput, 'backend'>
 export interface CollectGarbageInput {
   deployment: string
   backend: BackendName
-  /** Ids found unowned a grace ago; only these may be ended. */
+  /** Ids that were unowned a grace period ago; only these may be terminated. */
   candidates: string[]
   isDryRun: boolean
-  /** Nothing younger than this is ended, whoever owns it; 0 when missing. */
+  /** Nothing younger than this is terminated, whether it has an owner or not; 0 if missing. */
   youngMs?: number
 }
 

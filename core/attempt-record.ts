@@ -6,7 +6,7 @@ import type { Order } from './plan'
 import { attemptWorkflowId } from './queues'
 import { formatInstant } from './time'
 
-/** An attempt as the job remembers it from its plan on; its order goes out at `startsAtMs`, or at once. */
+/** An attempt as the job stores it from its plan on; its order goes out at `startsAtMs`, or at once. */
 export function attemptOf(order: Order, startsAtMs?: number): AttemptRecord {
   const [offer] = order.offers
   return {

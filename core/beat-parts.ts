@@ -8,7 +8,7 @@ export interface UploadProgress {
   /** Sent to the store. */
   bytesDone: number
   bytesTotal: number
-  /** Read for their digests, which comes first; missing where that is one with sending. */
+  /** Bytes hashed, before they are sent; missing if hashing and sending are one step. */
   bytesRead?: number
 }
 

@@ -14,7 +14,7 @@ import type { MicroUsd } from './money'
 import { CLOCK_SLACK_MS, DAY_MS, HOUR_MS, SECOND_MS } from './time'
 import { stoppingMs, type Timing } from './timing'
 
-/** Ten years, the longest that anything counts as affordable: within the range of every timer and exact in every number. */
+/** Ten years, the longest affordable time: within the range of every timer and exact in every number. */
 export const AFFORDABLE_MAX_MS = 3_650 * DAY_MS
 
 /** What one attempt may spend. The runner computes from it when its machine must be off if it never hears from us again. */

@@ -2,35 +2,35 @@
 export const CHECKPOINT_PART_BYTES = 16 * 1024 * 1024
 
 /**
- * How many of the newest complete checkpoints of a running job stay, unless its `checkpoint.keep` says otherwise; and, where that is no less,
- * how many provisional ones that are newer than every complete one. The order says it to the machine.
+ * How many of the newest complete checkpoints of a running job are kept unless its `checkpoint.keep` says otherwise; also the least number
+ * of provisional ones newer than every complete one. The order passes it to the machine.
  */
 export const CHECKPOINTS_KEPT = 3
-/** The same once the job has ended: the one to go on from, and the one before it. */
+/** The same after the job has ended: the one to continue from, and the one before it. */
 export const CHECKPOINTS_KEPT_AT_END = 2
 
 /**
- * What is known of a checkpoint. `complete`: proven by evidence. The two others are provisional. `settled`: no proof, but
- * the program trained on after it, or it stayed unchanged for long. `quiet`: nothing in it changed for `quietMs`.
+ * What is known about a checkpoint. `complete`: proven by evidence. The two others are provisional. `settled`: no proof, but the program
+ * trained on after it, or it stayed unchanged for long. `quiet`: unchanged for `quietMs`.
  */
 export const CHECKPOINT_STATES = ['complete', 'settled', 'quiet'] as const
 export type CheckpointState = (typeof CHECKPOINT_STATES)[number]
 
-/** What makes the runner believe the state of a checkpoint. */
+/** The evidence for the state of a checkpoint. */
 export const EVIDENCE_KINDS = [
   /** The program said so, with `crucible_job`. */
   'declared',
-  /** A file that `checkpoint.complete` of the job names is there. */
+  /** A file named by the job's `checkpoint.complete` exists. */
   'marker',
   /** A known file format proves itself. */
   'format',
-  /** The next checkpoint was begun. */
+  /** The next checkpoint was started. */
   'next',
-  /** The program ended in good order. */
+  /** The program ended normally. */
   'end',
-  /** The program trained on after it. */
+  /** The program continued training after it. */
   'went-on',
-  /** Nothing changed for a while. */
+  /** Unchanged for a while. */
   'quiet',
 ] as const
 export type EvidenceKind = (typeof EVIDENCE_KINDS)[number]
@@ -53,11 +53,11 @@ export interface ManifestFile {
   /** Permission bits, so that an executable stays one. */
   mode: number
   /**
-   * Where the bytes are, relative to the job's checkpoint folder: `<id>/files/<path>` or `<id>/files.<revision>/<path>`;
-   * `<own id>/files/<path>` when missing. A file that has not changed since an earlier checkpoint is not uploaded again.
+   * Location of the bytes relative to the job's checkpoint folder: `<id>/files/<path>` or `<id>/files.<revision>/<path>`; `<own
+   * id>/files/<path>` if missing. A file that has not changed since an earlier checkpoint is not uploaded again.
    */
   storedAt?: string
-  /** When it was last written; set again when it is restored, as programs look for the newest file. */
+  /** Time of the last write; set again on restore, because programs look for the newest file. */
   modifiedAtMs?: number
 }
 
@@ -65,11 +65,11 @@ export interface ManifestFile {
 export interface ManifestLink {
   /** Relative to the checkpoint directory, with forward slashes. */
   path: string
-  /** Relative to the link's own folder; never leads out of the checkpoint directory. */
+  /** Relative to the link's own folder; never outside the checkpoint directory. */
   target: string
 }
 
-/** A checkpoint of another job, by that job's id and its own. */
+/** A checkpoint of another job, by the id of that job and its own id. */
 export interface CheckpointSource {
   jobId: string
   /** `Checkpoint.id` */
@@ -77,8 +77,8 @@ export interface CheckpointSource {
 }
 
 /**
- * The list of a checkpoint's files, written last and put if absent. A checkpoint without a manifest does not exist. One that
- * grows, or of which more becomes known, gets another manifest: the highest revision that can be read holds.
+ * The list of a checkpoint's files, written last and put if absent. A checkpoint without a manifest does not exist. When a checkpoint
+ * grows, or more becomes known about it, it gets another manifest; the highest readable revision counts.
  */
 export interface Manifest {
   version: 1
@@ -90,9 +90,9 @@ export interface Manifest {
   state: CheckpointState
   evidence: Evidence
   step: number
-  /** False where the number in the id is only a running number or an epoch, because nothing told the step. */
+  /** False if the number in the id is only a running number or an epoch, because the step is unknown. */
   isStepKnown: boolean
-  /** Where names or contents of the files tell one. */
+  /** Only if names or contents of the files show one. */
   epoch?: number
   /** When this manifest was written. */
   createdAtMs: number
@@ -104,20 +104,17 @@ export interface Manifest {
   /** How long its files took to upload. */
   uploadMs?: number
   files: ManifestFile[]
-  /** Made again after the files; missing when there are none. */
+  /** Created again after the files; missing without links. */
   links?: ManifestLink[]
-  /** The checkpoint that this one is a copy of; missing where an attempt of the job made it. */
+  /** The checkpoint that this is a copy of; missing if an attempt of the job made it. */
   copiedFrom?: CheckpointSource
-  /** What `CRUCIBLE_RESUME_FROM` points at, relative to the checkpoint directory: the newest entry, or `.`. */
+  /** The target of `CRUCIBLE_RESUME_FROM`, relative to the checkpoint directory: the newest entry, or `.`. */
   resumePath: string
-  /**
-   * Hex SHA-256 of the bytes of the document before the name of this field, the last one. A manifest without it is
-   * read as it is.
-   */
+  /** Hex SHA-256 of the document's bytes before this field, which is the last one. A manifest without it is accepted unverified. */
   sha256?: string
 }
 
-/** A checkpoint as it is listed. @public */
+/** A checkpoint as listed. @public */
 export interface Checkpoint {
   /** `<step, 12 digits>-<attempt>`, also its folder's name. */
   id: string
@@ -128,11 +125,11 @@ export interface Checkpoint {
   isStepKnown?: boolean
 }
 
-/** What may ask the program to save when its machine is about to go. */
+/** Signals that may ask the program to save before its machine is taken. */
 export const SAVE_SIGNALS = ['SIGTERM', 'SIGUSR1', 'SIGUSR2', 'SIGINT'] as const
 export type SaveSignal = (typeof SAVE_SIGNALS)[number]
 
-/** Something that a person should mend, about checkpoints. */
+/** A problem with checkpoints that needs a person. */
 export interface RunnerWarning {
   /** In lower-case words with dashes, such as `no-checkpoint`. */
   kind: string
@@ -142,20 +139,20 @@ export interface RunnerWarning {
   sinceMs: number
 }
 
-/** What beats and results say of checkpoints beside their ids. */
+/** What beats and results report about checkpoints besides their ids. */
 export interface CheckpointNews {
-  /** Why `restoredFrom` and no other, in one clause; missing where nothing was restored. */
+  /** Why `restoredFrom` was chosen, in one clause; missing if nothing was restored. */
   restoredBecause?: string
   /** The state of `checkpoint`. */
   checkpointState?: CheckpointState
-  /** The most serious one there is. */
+  /** The most serious current one. */
   warning?: RunnerWarning | null
 }
 
-/** What became of a restore. */
+/** How a restore turned out. */
 export const RESTORE_OUTCOMES = [
   'trying',
-  /** The program made a new step after it, or saved anew. */
+  /** The program made a new step after it, or saved again. */
   'went-on',
   /** The program failed before that. */
   'failed',
@@ -164,7 +161,7 @@ export type RestoreOutcome = (typeof RESTORE_OUTCOMES)[number]
 
 export interface Restore {
   checkpoint: Checkpoint
-  /** Of its manifest. */
+  /** Revision of its manifest. */
   revision: number
   state: CheckpointState
   /** Why this one, in one clause. */
@@ -175,17 +172,17 @@ export interface Restore {
   message: string | null
 }
 
-/** `restores.json`: what the attempt was restored from, in order of time. Overwritten by the runner; read by later attempts, too. */
+/** `restores.json`: what the attempt was restored from, in order of time. Overwritten by the runner; later attempts read it too. */
 export interface Restores {
   version: 1
   attemptId: string
   restores: Restore[]
 }
 
-/** Stands for an attempt in the id of a checkpoint that the job got from another job before its first attempt. */
+/** Takes the place of the attempt in the id of a checkpoint that was copied from another job before the first attempt. */
 export const COPIED_BY = 0
 
-/** Grants are written with this number: a checkpoint's id begins with so many digits. */
+/** A checkpoint's id begins with this many digits; grants depend on it. */
 export const CHECKPOINT_STEP_DIGITS = 12
 const CHECKPOINT_ID = new RegExp(`^(\\d{${CHECKPOINT_STEP_DIGITS}})-(\\d+)$`)
 
@@ -193,15 +190,15 @@ export function checkpointId(step: number, attempt: number): string {
   return `${String(step).padStart(CHECKPOINT_STEP_DIGITS, '0')}-${attempt}`
 }
 
-/** The checkpoint that an id names, or `undefined` when it is none. */
+/** The checkpoint with an id, or `undefined` if it is no checkpoint's id. */
 export function parseCheckpointId(id: string): Checkpoint | undefined {
   const match = CHECKPOINT_ID.exec(id)
   return match === null ? undefined : { id, step: Number(match[1]), attempt: Number(match[2]) }
 }
 
 /**
- * Newest first: highest step, then highest attempt. A copy from another job comes after everything that the job saved itself, also
- * when its step is higher: a job that fine-tunes may count its steps from 0 again.
+ * Newest first: highest step, then highest attempt. A copy from another job comes after everything that the job saved itself, even if its
+ * step is higher: a fine-tuning job may count its steps from 0 again.
  */
 export function byNewest(a: Checkpoint, b: Checkpoint): number {
   return isOwn(b) - isOwn(a) || b.step - a.step || b.attempt - a.attempt

@@ -1,6 +1,6 @@
 /**
- * The documents between the control plane and the runner, as they lie in the object store. `docs/reference/runner-protocol.md` is
- * the interface; the files under `test/runner/golden/` hold both sides to it. Every document has exactly one writer.
+ * The documents between the control plane and the runner, as stored in the object store. `docs/reference/runner-protocol.md` is the
+ * interface; the files under `test/runner/golden/` test both sides against it. Every document has exactly one writer.
  */
 import type { Checkpoint, CheckpointNews, SaveSignal } from './checkpoint'
 import type { AttemptBudget } from './budget'
@@ -14,12 +14,12 @@ import type { Progress } from './progress'
 export { DRAIN_REASONS, type Drain, type DrainReason } from './drain'
 export type { Progress } from './progress'
 
-/** When the runner must have stopped, whatever else happens. Control plane writes; the highest `seq` counts. */
+/** When the runner must have stopped in any case. Written by the control plane; the highest `seq` counts. */
 export interface Limits {
   seq: number
   /** The user's deadline: the machine is off by then. */
   deadlineAtMs: number | null
-  /** What this attempt may cost, launch, drain and power-off included; null where nothing limits it. */
+  /** Budget of this attempt, launch, drain and power-off included; null without a limit. */
   budget: AttemptBudget | null
 }
 
@@ -33,11 +33,11 @@ export interface InputFile {
 /** How the machine logs in to the registry of the image. */
 export interface ImageLogin {
   username: string
-  /** Name of the secret that is the password; the workload gets it only if it is among `secrets`, too. */
+  /** Name of the secret with the password; the workload gets it only if `secrets` lists it too. */
   secret: string
 }
 
-/** What becomes of a workload whose machine, as the provider says, may be taken back sooner than others. */
+/** What happens to a workload when the provider warns of a higher interruption risk. */
 export const REBALANCE_ANSWERS = ['save', 'move', 'ignore'] as const
 export type RebalanceAnswer = (typeof REBALANCE_ANSWERS)[number]
 
@@ -45,7 +45,7 @@ export type RebalanceAnswer = (typeof REBALANCE_ANSWERS)[number]
 export type NoticeSource =
   | { kind: 'none' }
   | { kind: 'file'; path: string }
-  /** The metadata service that a provider gives to each of its machines. */
+  /** The metadata service of the provider's machines. */
   | { kind: 'instance-metadata' }
 
 /** `order.json`: what to run. Put once by the control plane, before the machine is launched. */
@@ -58,11 +58,11 @@ export interface RunnerOrder {
   run: string
   setup: string | null
   image: string | null
-  /** Missing where the registry asks for none. */
+  /** Missing if the registry needs no login. */
   imageLogin?: ImageLogin
   shmGiB: number | null
   env: Record<string, string>
-  /** Names; the values come sealed, beside this document, and are deleted once read. */
+  /** Names; the sealed values are stored next to this document and deleted once read. */
   secrets: string[]
   bundle: { sha256: string; sizeBytes: number } | null
   inputs: InputFile[]
@@ -71,9 +71,9 @@ export interface RunnerOrder {
   checkpoint: {
     /** Where the workload writes checkpoints, relative to its working directory; null for the runner's own. */
     directory: string | null
-    /** Upload at most this often; 0 uploads each one. A drain always uploads the newest. */
+    /** Minimum time between uploads; 0 uploads each checkpoint. A drain always uploads the newest. */
     everyMs: number
-    /** A checkpoint without other evidence is provisional once nothing in it changed for this long. */
+    /** A checkpoint without other evidence is provisional once it is unchanged for this long. */
     quietMs: number
     /** Globs: a checkpoint is complete when each matches a file, relative to the checkpoint directory or to the checkpoint's own folder. */
     complete?: string[]
@@ -81,66 +81,64 @@ export interface RunnerOrder {
     include?: string[]
     /** Globs relative to the checkpoint directory: never part of a checkpoint. */
     exclude?: string[]
-    /** What asks the program to save before its machine goes; SIGTERM when missing, which also ends it. */
+    /** How to ask the program to save before its machine is taken; SIGTERM if missing, which also ends it. */
     signal?: SaveSignal
-    /** How many complete ones stay; read by the control plane, which thins out. */
+    /** How many complete checkpoints are kept; read by the control plane, which removes the others. */
     keep: number
   }
   limits: Limits
   /** The first lease, from the runner's start. */
   leaseMs: number
-  /** From the request to stop until the workload is killed; uploads included. */
+  /** From the stop request until the workload is killed, uploads included. */
   drainMs: number
-  /** Kept free at the end of every limit for the upload of the result and the power-off. */
+  /** Time at the end of every limit that is reserved for uploading the result and powering off. */
   powerOffMs: number
   /** A machine whose runner starts later than this after `issuedAtMs` must not run the workload. */
   startWithinMs: number
   beatMs: number
-  /** How long the image may not come, without a layer more, until the attempt ends; 10 minutes when missing. */
+  /** The attempt ends if the image pull makes no progress for this long; 10 minutes if missing. */
   registryMs?: number
-  /** Size that one artifact may have; the runner's own default where it is missing. */
+  /** Maximum size of one artifact; the runner's own default if missing. */
   artifactGiBMax?: number
   notice: NoticeSource
-  /** Until when the machine can be used at all (a reservation's cut-off): it must have saved and stopped by then. */
+  /** End of the machine's availability (a reservation's cut-off): it must have saved and stopped by then. */
   usableUntilMs?: number
-  /** `save` when missing. */
+  /** `save` if missing. */
   onRebalance?: RebalanceAnswer
 }
 
-/** `order.json` as it lies in the store: the order and when it was first put. */
+/** `order.json` as stored: the order and when it was first put. */
 export interface IssuedRunnerOrder extends RunnerOrder {
   issuedAtMs: number
 }
 
-/** `claim.json`: whose the attempt is. Put once, by the first who can tell; never deleted. */
+/** `claim.json`: the machine that owns the attempt. Put once, by the first machine to claim it; never deleted. */
 export interface Claim {
-  /** The provider's id of the machine, as its handle has it; a name of the runner's own where nobody told it that. */
+  /** The provider's id of the machine, as in its handle, or a name made up by the runner if it does not know that id. */
   machine: string
-  /** The name of the send that made the machine, where it was told that. */
+  /** The name of the send that made the machine, if the runner knows it. */
   send?: string
 }
 
-/** How the name begins that a runner makes up for its machine, which no provider knows; the claim's `send` may tell which it is. */
+/** Prefix of a machine name made up by the runner. No provider knows it; the claim's `send` may identify the machine. */
 export const UNNAMED_MACHINE = 'unnamed-'
 
 /**
- * `lease.json`: the right to go on. The runner counts `ttlMs` from the moment at which it *sent* beat number
- * `answersBeat`, on its own monotonic clock, so that the control plane, which renews only after reading that beat, knows
- * when the lease has certainly run out without comparing clocks.
+ * `lease.json`: the right to continue. The runner counts `ttlMs` from the moment when it *sent* beat number `answersBeat`, on its own
+ * monotonic clock. The control plane renews only after reading that beat, so it knows when the lease has certainly run out without
+ * comparing clocks.
  */
 export interface Lease {
   seq: number
   answersBeat: number
   ttlMs: number
-  /** In the place of the order's, where that has moved since. */
+  /** Replaces the order's value if it has changed. */
   usableUntilMs?: number
-  /**
-   * What the attempt had cost at most when that beat was sent; missing where nobody has told. The rest counts at the dearest price.
-   */
+  /** Upper bound of the attempt's cost when that beat was sent; missing if unknown. Later time is counted at the highest price. */
   spentMicroUsd?: MicroUsd
-  /** The same as far as the provider has told its prices, for people. */
+  /** The cost by the provider's reported prices, for people. */
   metered?: Metered
-  /** Fresh credentials for the store, for machines that have none of their own: a `Grant`, sealed with the attempt's key. */
+  /** New credentials for the store, for machines without their own: a `Grant`, sealed with the attempt's key. */
   grant?: Sealed
 }
 
@@ -157,11 +155,11 @@ export const RUNNER_PHASES = [
 ] as const
 export type RunnerPhase = (typeof RUNNER_PHASES)[number]
 
-/** Instants by the runner's wall clock that tell where the time of a recovery goes. */
+/** Instants by the runner's wall clock from which a recovery is split into phases. */
 export interface RunnerTimes {
-  /** When the first step beyond the restored one was seen; null before, and where the workload tells no steps. */
+  /** When the first step beyond the restored one was seen; null before, and if the workload reports no steps. */
   firstStepAtMs?: number | null
-  /** The last look for the provider's notice that found none; null where nobody looks for one. */
+  /** The last poll for the provider's notice that found none; null if notices are not polled. */
   noNoticeAtMs?: number | null
 }
 
@@ -179,11 +177,11 @@ export interface Beat extends RunnerTimes, CheckpointNews {
   limitsSeq: number
   leaseSeq: number
   logLines: number
-  /** When the provider said that the machine may be taken back sooner than others; missing as long as it has not. */
+  /** When the provider first warned of a higher interruption risk; missing without a warning. */
   rebalanceAtMs?: number
-  /** Missing while it saves nothing. */
+  /** Missing while nothing is being saved. */
   saving?: UploadProgress
-  /** The runner's wall clock, for display and for judging clock slack. */
+  /** The runner's wall clock, for display and for estimating clock skew. */
   clockMs: number
   /** Milliseconds since the runner started, monotonic. */
   uptimeMs: number
@@ -198,9 +196,9 @@ export const RESULT_REASONS = [
   'setup',
   'bundle',
   'input',
-  /** There is no such image. */
+  /** The image does not exist. */
   'image',
-  /** The registry does not give it to this machine. */
+  /** The registry refuses this machine. */
   'image-login',
   /** The registry did not answer for a long time. */
   'registry',
@@ -232,7 +230,7 @@ export interface Artifact {
 export interface RunnerResult extends RunnerTimes, CheckpointNews {
   version: 1
   attemptId: string
-  /** `succeeded`: exit code 0 and not asked to stop. `stopped`: asked to stop before it was done. `failed`: the rest. */
+  /** `succeeded`: exit code 0 without a stop request. `stopped`: asked to stop before it was done. `failed`: everything else. */
   outcome: 'succeeded' | 'stopped' | 'failed'
   reason: ResultReason
   /** One sentence for a person. */
@@ -248,26 +246,26 @@ export interface RunnerResult extends RunnerTimes, CheckpointNews {
   finishedAtMs: number
 }
 
-/** `diagnosis.json`: what could be learned of a machine whose runner left no result. Put once by the control plane. */
+/** `diagnosis.json`: what could be learned about a machine whose runner left no result. Put once by the control plane. */
 export interface Diagnosis {
   atMs: number
   /** The provider's id of the machine. */
   machine: string
   /** Some pages for people, secrets masked. */
   text: string
-  /** The line that says most. */
+  /** The most telling line. */
   lastWords?: string
 }
 
 /** A line of `logs/<from>-<to>.ndjson`. */
 export interface LogLine {
-  /** Number of the line in the attempt, from 1, without holes. */
+  /** Number of the line in the attempt, from 1, without gaps. */
   n: number
   /** The runner's wall clock. */
   t: number
-  /** Standard output, standard error, the runner itself, or a gap. */
+  /** Standard output, standard error, the runner, or a gap. */
   s: 'out' | 'err' | 'runner' | 'gap'
   m: string
-  /** On a gap: how many lines were lost. */
+  /** For a gap: how many lines were lost. */
   lost?: number
 }

@@ -1,7 +1,7 @@
 /**
- * Drain: to save and stop within a time window. Cancel, migrate and the deadline are requests of the job, which the job's workflow
- * signals to its attempt. The attempt adds what only it learns: its budget is reached, or its reservation ends. Whatever the reason,
- * the machine reads it in `drain.json`.
+ * Drain: save and stop within a time window. Cancel, migrate and the deadline are requests of the job, which the job's workflow signals to
+ * its attempt. The attempt adds what only it knows: its budget is reached, or its reservation ends. The machine reads any of them in
+ * `drain.json`.
  */
 import type { MachineHandle } from './handle'
 import type { Order } from './plan'
@@ -15,7 +15,7 @@ export const DRAIN_REASONS = [
   'migrated',
   'deadline',
   'budget',
-  /** The attempt is over as far as the job knows; whatever still runs must save and stop. */
+  /** For the job, the attempt is over; anything that still runs must save and stop. */
   'superseded',
   /** The reservation of the machine ends. */
   'expired',
@@ -25,19 +25,19 @@ export type DrainReason = (typeof DRAIN_REASONS)[number]
 /** A request to save and stop; also the signal to an attempt. */
 export interface DrainRequest<Reason extends DrainReason = DrainReason> {
   reason: Reason
-  /** Time for the workload to save and for the upload. 0 ends it at once. */
+  /** Time for the workload to save and upload. 0 ends it at once. */
   windowMs: number
 }
 
 /**
- * `drain.json`: stop now. Put once by the control plane; beats any lease; read before the workload starts. `drains/<seq>.json`, from 2 on:
- * stop sooner than that. The reason `interrupted` is a rehearsal's, which plays the provider's notice.
+ * `drain.json`: stop now. Put once by the control plane; overrides any lease; read before the workload starts. `drains/<seq>.json`, from 2
+ * on: stop sooner than that. The reason `interrupted` is a rehearsal's, which simulates the provider's notice.
  */
 export interface Drain {
-  /** Counts up with every shorter window; 1, which `drain.json` is, where it is missing. */
+  /** Increases with every shorter window; 1, which is `drain.json`, if missing. */
   seq?: number
   reason: DrainReason | 'interrupted'
-  /** Time for the workload to save and for the upload, from when the runner reads this. 0 ends it at once. */
+  /** Time for the workload to save and upload, from the moment when the runner reads this. 0 ends it at once. */
   windowMs: number
   requestedAtMs: number
 }
@@ -54,7 +54,7 @@ export interface DrainInput {
   jobId: string
   attempt: number
   drain: Omit<Drain, 'requestedAtMs'>
-  /** Take the next free number: the sender does not know how many requests an attempt had put before it was lost. */
+  /** Use the next free number: the sender does not know how many requests an attempt had put before it was lost. */
   isNext?: boolean
 }
 
@@ -62,6 +62,6 @@ export interface DrainMachineInput {
   order: Order
   handle: MachineHandle
   drain: Omit<Drain, 'requestedAtMs'>
-  /** How long to wait for the runner to obey the document before the machine is told in another way. */
+  /** How long to wait for the runner to obey the document before the backend signals the machine directly. */
   patienceMs: number
 }

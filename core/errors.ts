@@ -1,14 +1,14 @@
 import type { Failure } from './failure'
 
-/** What the errors of our own carry, by their code: the room that catches one may have no way to its class. */
+/** Codes of our own errors, for rooms that catch an error without having its class. */
 interface CodedErrors {
-  /** A verb of a backend that cannot answer. */
+  /** A backend call that failed. */
   backend: { readonly failure: Failure }
   /** A folder that cannot be packed. */
   bundle: object
   /** Settings that cannot be used. */
   config: object
-  /** A text that is not the document it should be. */
+  /** A text that is not the expected document. */
   document: object
   /** Sealed secrets or a key that cannot be used. */
   secrets: object
@@ -24,7 +24,7 @@ interface CodedErrors {
 export type ErrorCode = keyof CodedErrors
 
 /**
- * An error that other rooms recognise, by its code and never by its class: import laws, late loading and the bundle of the quick commands
+ * An error that other rooms recognise by its code and never by its class: import laws, late loading and the bundle of the quick commands
  * keep classes out of reach. `isCoded` reads the code.
  */
 export abstract class CodedError<Code extends ErrorCode> extends Error {
@@ -47,19 +47,19 @@ export function isCoded<Code extends ErrorCode>(
 
 /** Our own values of the `code` of a store's error or a failure; the other values are a provider's or the operating system's, verbatim. */
 export const CODES = {
-  /** What is stored under a key is not such a document. */
+  /** A stored document has the wrong form. */
   badDocument: 'BAD_DOCUMENT',
   /** A name that cannot be a key of the store. */
   badKey: 'BAD_KEY',
   /** The URL of a store cannot be used; the message says what to write. */
   badUrl: 'BAD_URL',
-  /** A job's source has no good checkpoint left. */
+  /** A job's source has no usable checkpoint left. */
   noCheckpoint: 'NO_CHECKPOINT',
-  /** A store lets two writers create one key: nothing may be built on it. */
+  /** A store lets two writers create one key: it must not be used. */
   noPutIfAbsent: 'NO_PUT_IF_ABSENT',
   /**
-   * Code of a `capacity` failure of a backend that counts its places exactly: another job took the place first. The order has
-   * priority for the next one, so it is sent again.
+   * Code of a `capacity` failure of a backend that counts its places exactly: another job took the place first. The order has priority for
+   * the next one, so it is sent again.
    */
   placeTaken: 'PLACE_TAKEN',
 } as const

@@ -5,25 +5,25 @@
 export const FAILURE_CLASSES = [
   /** The provider asks to slow down. Retry later; nothing happened. */
   'throttled',
-  /** Broken now; the same request may work in a moment; certainly nothing happened. */
+  /** Fails now; the same request may succeed soon. Certainly nothing happened. */
   'transient',
-  /** This offer has no machine now, or nobody serves its backend. Another offer may have one. */
+  /** This offer has no machine now, or its backend has no worker. Another offer may have one. */
   'capacity',
-  /** The account may not have more of this. Another backend or region may do; a person can raise the limit. */
+  /** The account's quota is used up. Another backend or region may do; a person can raise the quota. */
   'quota',
-  /** A machine was bought, and nobody can speak to it. Once more in another place; then stop and say what to look at. */
+  /** A machine was bought but is unreachable. Try once more in another place, then stop and say what to check. */
   'unreachable',
-  /** A machine that we had was taken back or died. Resume from the newest checkpoint; own allowance. */
+  /** Our machine was taken back or died. Resume from the newest checkpoint; this has its own allowance. */
   'interrupted',
   /** The user's program failed. Policy decides whether to try again. */
   'workload',
-  /** The reservation is over, or not there any more. Another offer may do. */
+  /** The reservation is over or gone. Another offer may do. */
   'expired',
   /** Credentials or permissions. Stop and say which. */
   'auth',
   /** The request can never work. Stop and say which field. */
   'invalid',
-  /** Nobody has classed this yet: a few tries, then stop and show the raw code. */
+  /** Not classified yet: a few tries, then stop and show the raw code. */
   'unclassified',
 ] as const
 export type FailureClass = (typeof FAILURE_CLASSES)[number]
@@ -32,11 +32,11 @@ export interface Failure {
   class: FailureClass
   /** One sentence for a person: what happened, without a stack. */
   message: string
-  /** What to do about it, where something can be done. */
+  /** What to do about it, if anything. */
   hint?: string
   /** The provider's or the operating system's own code, verbatim. */
   code?: string
-  /** When to try again, where the other side said so. */
+  /** When to try again, if the other side said so. */
   retryAfterMs?: number
 }
 
@@ -65,8 +65,8 @@ interface FailureCarrier {
 }
 
 /**
- * Reads a failure back out of whatever an activity or a child threw: the nearest cause whose `type` is a failure class.
- * Anything else is `unclassified` with the innermost message.
+ * Reads a failure back from anything that an activity or a child threw: the nearest cause whose `type` is a failure class. Anything else is
+ * `unclassified` with the innermost message.
  */
 export function failureFrom(error: unknown): Failure {
   let at = error as FailureCarrier | undefined

@@ -11,15 +11,15 @@ export const LABEL_FLOOR = 0.92
 /** What a card is and what it reports; both are missing for a machine without GPUs. */
 export type Card = Pick<MachineShape, 'accelerator' | 'gpuMemoryGiB'>
 
-/** What a request asks of the memory of each GPU. */
+/** A request for memory per GPU. */
 export type GpuMemoryRequest = Pick<ResourceRequest, 'gpuMemoryGb' | 'gpuMemoryGiB'>
 
-/** Whether the memory of a card lies within what is asked for. */
+/** Whether a card's memory is within the requested bounds. */
 export function fitsGpuMemory(card: Card, { gpuMemoryGb, gpuMemoryGiB }: GpuMemoryRequest): boolean {
   return isWithin(card.gpuMemoryGiB ?? 0, gpuMemoryGiB) && fitsLabel(card, gpuMemoryGb)
 }
 
-/** Whether a card has at least the memory that is asked for. */
+/** Whether a card has at least the requested memory. */
 export function reachesGpuMemory(card: Card, { gpuMemoryGb, gpuMemoryGiB }: GpuMemoryRequest): boolean {
   return fitsGpuMemory(card, {
     gpuMemoryGb: { min: gpuMemoryGb?.min ?? 0 },
@@ -27,7 +27,7 @@ export function reachesGpuMemory(card: Card, { gpuMemoryGb, gpuMemoryGiB }: GpuM
   })
 }
 
-/** `has 24 GB, wanted 40 GB+`: in the unit in which it was asked for. */
+/** `has 24 GB, wanted 40 GB+`, in the unit of the request. */
 export function gpuMemoryInWords(card: Card, request: GpuMemoryRequest): string {
   const label = labelGb(card)
   const isLabelAsked = request.gpuMemoryGb !== undefined && label !== undefined
@@ -35,7 +35,7 @@ export function gpuMemoryInWords(card: Card, request: GpuMemoryRequest): string 
   return `has ${has}, wanted ${formatGpuMemory(request)!}`
 }
 
-/** `24 GB+`, `16..40 GiB`, or nothing when nothing is asked for. */
+/** `24 GB+`, `16..40 GiB`, or nothing without a request. */
 export function formatGpuMemory({ gpuMemoryGb, gpuMemoryGiB }: GpuMemoryRequest): string | undefined {
   const parts = [
     gpuMemoryGb && formatRange(gpuMemoryGb, ' GB'),
@@ -57,8 +57,8 @@ function fitsLabel(card: Card, wantedGb: Range | undefined): boolean {
 }
 
 /**
- * The size on the label of a known card, in GB. A part of a card (a slice, or a share of one as in `g6f`) goes by the name of the
- * whole and reports far less: its label says nothing.
+ * The size on the label of a known card, in GB. A part of a card (a slice, or a share as in `g6f`) has the name of the whole and reports
+ * far less, so its label does not count.
  */
 function labelGb({ accelerator, gpuMemoryGiB }: Card): number | undefined {
   const known = accelerator === undefined ? undefined : findAccelerator(accelerator)

@@ -1,13 +1,13 @@
 /**
- * Credentials that read the job's part of the store and write what the attempt itself puts there. The first reaches the machine by
- * the backend's private way; the others come with the lease.
+ * Credentials that read the job's part of the store and write what the attempt itself puts there. The first ones reach the machine through
+ * the backend's private channel; later ones come with the lease.
  */
 export interface Grant {
   keyId: string
   secret: string
-  /** Of credentials that were made for a while; null for those of an account that the operator made for machines. */
+  /** For temporary credentials; null for those of an account that the operator made for machines. */
   sessionToken: string | null
-  /** Null where they do not end. */
+  /** Null if they do not expire. */
   expiresAtMs: number | null
 }
 

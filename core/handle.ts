@@ -1,27 +1,27 @@
 import type { MicroUsd } from './money'
 import type { BackendName, CapacityType } from './offer'
 
-/** Anything of ours that a provider bills. */
+/** Anything we bought that a provider bills. */
 export type ResourceKind = 'machine' | 'volume' | 'address' | 'template' | 'spot-request' | 'upload'
 
-/** Small JSON with which a backend finds one resource again after any restart; written on record as soon as it is known. */
+/** Small JSON with which a backend finds one resource again after a restart; recorded as soon as it is known. */
 export interface ResourceHandle {
   backend: BackendName
   kind: ResourceKind
   /** The provider's own id. */
   id: string
-  /** Whatever else the backend needs to find it: region, members, ... */
+  /** Other data that the backend needs to find it: region, members, ... */
   data?: Record<string, string>
 }
 
-/** What was really bought, which may differ from what was asked (invariant 8). */
+/** What was really bought, which may differ from the request (invariant 8). */
 export interface RealisedOffer {
   capacityType: CapacityType
   type: string
   place: string
   /** When it was ordered. */
   priceMicroUsdPerHour: MicroUsd
-  /** The reservation that it is in. */
+  /** Its reservation, if any. */
   reservationId?: string
   /** As of its offer. */
   billedAtLeastMs?: number
@@ -33,13 +33,13 @@ export interface MachineHandle extends ResourceHandle {
   /** The name of the send that made it (`SendContext.send`), as its tag or hostname shows. */
   send?: string
   realised: RealisedOffer
-  /** When billing began, by the provider's clock where it tells, else by ours before the call. */
+  /** When billing began, by the provider's clock if it reports that, otherwise by ours before the call. */
   launchedAtMs: number
 }
 
-/** The tags on everything that we buy, under whatever names the provider allows. */
+/** The tags on everything that we buy, under the names that the provider allows. */
 export interface OwnerTags {
-  /** The deployment that bought it: nobody else's resources are ever touched. */
+  /** The deployment that bought it: other deployments' resources are never touched. */
   deployment: string
   jobId: string
   attemptId: string
@@ -54,8 +54,8 @@ export interface OwnedResource {
   description: string
   /** Region, zone, folder: where a person would look for it. */
   place?: string
-  /** What it costs a day, as long as it stays as it is: 0 for nothing; missing where nobody knows. */
+  /** Cost per day while it stays as it is: 0 if free; missing if unknown. */
   costMicroUsdPerDay?: MicroUsd
-  /** Of what serves many jobs and belongs to none: whether it is still of use, and why. Then no owner is asked for. */
+  /** For shared resources that belong to no job: whether it is still needed, and why. Then no owner is asked. */
   use?: { isNeeded: boolean; reason: string }
 }

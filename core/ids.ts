@@ -1,11 +1,11 @@
-/** Crockford's base 32: no letter is mistaken for a digit; lower case, as providers want it in names. */
+/** Crockford's base 32: no two letters look alike; lower case, as providers require in names. */
 const DIGITS = '0123456789abcdefghjkmnpqrstvwxyz'
 const LETTERS = DIGITS.slice(10)
 
-/** A random whole number from 0 up to, but without, its argument. */
+/** A random whole number from 0 up to its argument, exclusive. */
 export type RandomBelow = (limit: number) => number
 
-/** Fifty bits: enough that two made at random never meet. */
+/** Fifty bits: enough that two random ids never collide. */
 const DEPLOYMENT_ID_LENGTH = 10
 
 /** A new id of a deployment, such as `dep-0r5k2m9x4c`. */
@@ -15,11 +15,11 @@ export function makeDeploymentId(randomBelow: RandomBelow): string {
 
 /** The longest id of a job (`JOB_ID_PATTERN`). */
 export const JOB_ID_LENGTH_MAX = 40
-/** 700 million ids of each name: a person can read one aloud. Whether one is taken is looked up before it is used. */
+/** 700 million ids for each name, short enough to read aloud. An id is checked before it is used. */
 const JOB_SUFFIX_LENGTH = 6
 
 /**
- * A new id for a job of this name, such as `char-lm-xm8n27`. It begins with a letter, and so does what follows the name: of
+ * A new id for a job of this name, such as `char-lm-xm8n27`. It begins with a letter, and so does the part after the name: in
  * `char-lm-xm8n27-2` the number is the attempt's.
  */
 export function makeJobId(name: string, randomBelow: RandomBelow): string {

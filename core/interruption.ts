@@ -1,6 +1,6 @@
 import { formatDuration } from './time'
 
-/** What takes the machine of a rehearsal's attempt back. */
+/** Request that takes back the machine of a rehearsal's attempt. */
 export interface InterruptInput {
   jobId: string
   attempt: number
@@ -9,7 +9,7 @@ export interface InterruptInput {
   recordSeq: number
 }
 
-/** What becomes of a machine that a rehearsal takes back; null for no notice. */
+/** How the machine of a rehearsal ends; null for no notice. */
 export function interruptionInWords(noticeMs: number | null): string {
   return noticeMs === null
     ? 'is taken back without notice'

@@ -8,7 +8,7 @@ import type { ResourceRequest } from './resources'
 export const OBJECTIVES = ['cost', 'time', 'reliability'] as const
 export type Objective = (typeof OBJECTIVES)[number]
 
-/** What a job's owner may accept of an offer, and no job does unless told. */
+/** Risks of an offer that a job's owner must accept explicitly. */
 export const ACCEPTANCES = ['preemptible-on-demand', 'billed-until-terminated'] as const
 /** @public */
 export type Acceptance = (typeof ACCEPTANCES)[number]
@@ -24,9 +24,9 @@ export interface JobSpec {
   run: string
   /** Shell command line(s) run before it on every machine, timed as a stage of its own. */
   setup?: string
-  /** Container image; the command runs on the bare machine when missing. */
+  /** Container image; without one the command runs on the bare machine. */
   image?: string
-  /** Where its registry wants one. */
+  /** Login for its registry, if needed. */
   imageLogin?: ImageLogin
   inputs: InputFile[]
   resources: ResourceRequest
@@ -34,39 +34,39 @@ export interface JobSpec {
   durationMs?: number
   /** True when the job may run on capacity that can be taken back. */
   isInterruptible: boolean
-  /** The least that it needs; `ISOLATION_DEFAULT` when missing. */
+  /** The strictest sharing that it requires; `ISOLATION_DEFAULT` if missing. */
   isolation?: Isolation
-  /** Risks that its owner takes, of which some offers need to be allowed. */
+  /** Risks that its owner accepts; some offers require that. */
   accepts?: Acceptance[]
   checkpoint: {
     directory?: string
     everyMs?: number
-    /** The user's estimate of how big one is. */
+    /** The user's estimate of its size. */
     sizeBytes?: number
-    /** Globs of the files that prove a checkpoint complete; all must be there. */
+    /** Globs of the files that prove a checkpoint complete; all must match. */
     complete?: string[]
-    /** Globs of what is part of a checkpoint; everything when missing. */
+    /** Globs of what belongs to a checkpoint; everything if missing. */
     include?: string[]
-    /** Globs of what is never part of one. */
+    /** Globs of what never belongs to one. */
     exclude?: string[]
-    /** In the place of the worker's default. */
+    /** Replaces the worker's default. */
     quietMs?: number
-    /** What asks the program to save before its machine goes; SIGTERM when missing. */
+    /** How to ask the program to save before its machine is taken; SIGTERM if missing. */
     signal?: SaveSignal
-    /** How many complete checkpoints stay; `CHECKPOINTS_KEPT` when missing, and `CHECKPOINTS_KEPT_AT_END` once the job has ended. */
+    /** How many complete checkpoints are kept; `CHECKPOINTS_KEPT` if missing, and `CHECKPOINTS_KEPT_AT_END` once the job has ended. */
     keep?: number
   }
-  /** `save` when missing. */
+  /** `save` if missing. */
   onRebalance?: RebalanceAnswer
-  /** By when the job must be over; the machine is off by then. */
+  /** The job must be over and its machine off by then. */
   deadlineAtMs?: number
-  /** What the job may cost in all, over all its attempts. */
+  /** What the job may cost over all its attempts. */
   budgetMicroUsd?: MicroUsd
-  /** Where it may run; empty means everywhere that is configured. */
+  /** Where it may run; empty means every configured backend. */
   backends: BackendChoice[]
   optimize: Objective
   retries: {
-    /** How often a failed workload is started again. */
+    /** How often a failed workload is restarted. */
     failures: number
     /** How often the job may lose its machine. */
     interruptions: number
@@ -74,11 +74,11 @@ export interface JobSpec {
   env: Record<string, string>
   /** Names of secrets that the workload gets as environment variables. */
   secrets: string[]
-  /** Paths or globs under the working directory kept as artifacts. */
+  /** Paths or globs under the working directory that are kept as artifacts. */
   outputs: string[]
 }
 
-/** Every secret whose value the machine needs, the workload's own first. */
+/** Every secret that the machine needs, the workload's own first. */
 export function secretsNeeded({ secrets, imageLogin }: Pick<JobSpec, 'secrets' | 'imageLogin'>): string[] {
   return imageLogin === undefined ? secrets : [...new Set([...secrets, imageLogin.secret])]
 }
@@ -90,7 +90,7 @@ export interface BundleRef {
   files: number
 }
 
-/** Where a job is. Why it is there is the reason. @public */
+/** Where a job is in its life; the reason says why. @public */
 export const JOB_STATES = [
   'pending',
   'provisioning',

@@ -8,10 +8,10 @@ import type { JobReason } from './job'
 import type { MicroUsd } from './money'
 import type { BackendName, CapacityType } from './offer'
 
-/** How one attempt ended, worked out from documents and provider once its machine is certainly ended. */
+/** How one attempt ended, derived from documents and provider once its machine is certainly gone. */
 export type AttemptEnd =
   | { kind: 'succeeded' }
-  /** Asked to stop, and stopped with what it had saved. `lease`: it fenced itself off while we were away. */
+  /** Stopped on request, with what it had saved. `lease`: it fenced itself off during our outage. */
   | { kind: 'stopped'; by: DrainReason | 'lease' }
   | { kind: 'failed'; failure: Failure; isLaunched: boolean }
 
@@ -25,25 +25,25 @@ export interface AttemptRecord {
   attemptId: string
   workflowId: string
   backend: BackendName
-  /** What was asked for. */
+  /** The requested placement. */
   capacityType: CapacityType
   offerKey: string
   state: AttemptState
   reason: string
-  /** What was got; missing until the launch is confirmed. */
+  /** The actual placement; missing until the launch is confirmed. */
   realised?: RealisedOffer
   launchedAtMs?: number
   endedAtMs?: number
   costMicroUsd: MicroUsd
-  /** `dearest`: nobody told its prices, and it cost that at most. Missing until it has ended. */
+  /** `dearest`: an upper bound, because its prices are unknown. Missing until it has ended. */
   costBasis?: Metering['basis']
   restoredFrom?: Checkpoint
-  /** Why that one, in one clause. */
+  /** Why that checkpoint, in one clause. */
   restoredBecause?: string
   /** The newest checkpoint when the attempt ended. */
   checkpoint?: Checkpoint
   checkpointState?: CheckpointState
-  /** What its runner warned of last. */
+  /** Its runner's last warning. */
   warning?: RunnerWarning
   progress?: Progress
   /** Steps done but not in any checkpoint when the attempt ended; null when steps are not known. */
@@ -51,16 +51,16 @@ export interface AttemptRecord {
   phases?: Phase[]
 }
 
-/** What the policy counts. Capacity misses spend neither allowance, only time. */
+/** What the policy counts. Launches without capacity use up neither allowance, only time. */
 export interface Ledger {
   attempts: number
   failures: number
   interruptions: number
-  /** Failures in a row that nobody has classed, or that outlasted the patience of a machine. */
+  /** Consecutive failures that are unclassified, or that exhausted a machine's retries. */
   unclassified: number
-  /** Launches in a row that got no machine. */
+  /** Consecutive launches without a machine. */
   misses: number
-  /** Machines in a row that were unreachable; missing where there was none. */
+  /** Consecutive unreachable machines; missing if there was none. */
   unreachable?: number
   spentMicroUsd: MicroUsd
 }
@@ -74,21 +74,21 @@ export const EMPTY_LEDGER: Ledger = {
   spentMicroUsd: 0,
 }
 
-/** How much a job may go through. */
+/** A job's allowances. */
 export interface Policy {
   failuresMax: number
   interruptionsMax: number
   unclassifiedMax: number
 }
 
-/** An offer that something stands against for a while. */
+/** An offer that is avoided for a while. */
 export interface Avoidance {
   /** An `offerKey`, or a `placeKey` for every offer there. */
   offerKey: string
   forMs: number
   /**
-   * `capacity`: not chosen, it will come back. `quota`: not chosen, nor by itself to come back. `preference`: chosen only when there is no
-   * other. `interruption`: reckoned to be taken back again soon, and chosen where it is still the best.
+   * `capacity`: not chosen; capacity may return. `quota`: not chosen until a person raises the quota. `preference`: chosen only if there is
+   * no other. `interruption`: expected to be interrupted again soon, and chosen if it is still the best.
    */
   why: 'capacity' | 'quota' | 'preference' | 'interruption'
 }
@@ -105,7 +105,7 @@ export type Decision =
       avoid: Avoidance[]
     }
 
-/** A decision and the ledger as it stands after it. */
+/** A decision and the resulting ledger. */
 export interface Verdict {
   decision: Decision
   ledger: Ledger

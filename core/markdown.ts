@@ -1,6 +1,6 @@
 /**
- * Text from outside on pages that are read as markdown, as Temporal's Web UI reads summaries and details. It makes no link, no
- * picture, no heading and no formula there; code between backticks stays code.
+ * Text from outside on pages that are rendered as Markdown, such as summaries and details in Temporal's Web UI. It creates no link, image,
+ * heading or formula there; code between backticks stays code.
  */
 export function plainInMarkdown(text: string): string {
   return text
@@ -10,7 +10,7 @@ export function plainInMarkdown(text: string): string {
     .join('')
 }
 
-/** The same of a name that stands where code would be out of place. */
+/** The same for a name outside of code. */
 export function nameInMarkdown(text: string): string {
   return escaped(text.replace(/\s+/g, ' '))
 }
@@ -21,9 +21,9 @@ function escaped(text: string): string {
   return (
     text
       .replace(/[\\`*[\]<>|$]|~~/g, (special) => `\\${special}`)
-      // Inside a word it means nothing, and names are full of it.
+      // Harmless inside a word, and common in names.
       .replace(/(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])/g, '\\_')
-      // Addresses become links without any mark.
+      // Addresses become links without any markup.
       .replace(/:\/\//g, ':\\/\\/')
       .replace(/\bwww\./gi, (prefix) => prefix.replace('.', '\\.'))
       .replace(/^(\s*)([-+#>]|\d+[.)])(?=\s|$)/, (_, space: string, mark: string) =>

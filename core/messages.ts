@@ -18,9 +18,9 @@ export interface JobInput {
   owner: string
   deployment: string
   submittedAtMs: number
-  /** The job that this one repeats or goes on from. */
+  /** The job that this one repeats or continues. */
   from?: string
-  /** What it goes on from; missing where it starts over. */
+  /** The checkpoint that it continues from; missing if it starts over. */
   source?: JobSource
   /** A job of `crucible rehearse`: only such a job obeys `INTERRUPT_UPDATE`. */
   isRehearsal?: true
@@ -28,13 +28,13 @@ export interface JobInput {
   carry?: JobCarry
 }
 
-/** The checkpoint of another job that a job begins with. Where its files prove to be damaged, an older one is taken. @public */
+/** The checkpoint of another job that a job begins with. If its files prove to be damaged, an older one is used. @public */
 export interface JobSource {
   jobId: string
   checkpoint: Checkpoint
 }
 
-/** What a job takes along when it continues as new. */
+/** State that a job keeps when it continues as new. */
 export interface JobCarry {
   resolved: ResolvedJob
   status: JobStatus
@@ -45,7 +45,7 @@ export interface JobCarry {
   recordSeq: number
 }
 
-/** How long the next order is held back, and why, in the words of the decision that holds it back. */
+/** How long the next order is delayed, and why, in the words of the decision. */
 export interface Pause {
   forMs: number
   reason: JobReason
@@ -59,14 +59,14 @@ export interface ResolvedJob {
   timing: Timing
   runnerSha256: string
   storeUrl: string
-  /** The month whose money the job's budget is promised from; missing where months and owners have no budgets. */
+  /** The month from which the job's budget is reserved; missing if months and owners have no budgets. */
   month?: string
 }
 
-/** Answer of the status query. What changes with every step is not in it: that is the beat's, joined by the client. */
+/** Answer of the status query. Values that change with every step are not in it: they are in the beat, and the client joins them. */
 export interface JobStatus {
   id: string
-  /** The workflow's run that says so, for links to its page. */
+  /** The workflow run that answered, for links to its page. */
   runId?: string
   name: string
   owner: string
@@ -74,20 +74,20 @@ export interface JobStatus {
   reason: JobReason
   /** One sentence for a person. */
   message: string
-  /** What keeps the job from its next step, as long as it does; retried meanwhile. */
+  /** What currently keeps the job from its next step; it is retried meanwhile. */
   trouble?: string
   /** As in `JobInput`. */
   isRehearsal?: true
   submittedAtMs: number
   deadlineAtMs?: number
   budgetMicroUsd?: MicroUsd
-  /** Money of all ended attempts. */
+  /** Cost of all ended attempts. */
   spentMicroUsd: MicroUsd
   /** Oldest first; only the newest `ATTEMPTS_SHOWN_MAX` are kept. */
   attempts: AttemptRecord[]
   attemptsTotal: number
   checkpoint?: Checkpoint
-  /** Why the present placement was chosen, from the plan. */
+  /** Why the current placement was chosen, from the plan. */
   placementReasons: string[]
 }
 
@@ -112,17 +112,17 @@ export interface JobResult {
 export interface AttemptInput {
   order: Order
   timing: Timing
-  /** From the start of the attempt until its order goes out; until then nothing is bought. */
+  /** Delay from the start of the attempt until its order goes out; before that nothing is bought. */
   pause?: Pause
-  /** Numbers under which the launch and the settlement go on record. */
+  /** Record numbers of the launch and the settlement. */
   launchSeq: number
   settleSeq: number
 }
 
-/** Result of the `attempt` workflow: what is certain about it, its machine ended. */
+/** Result of the `attempt` workflow: what is certain about it once its machine has ended. */
 /**
- * The type of the failure with which an attempt closes that has lost its machine, or whose program failed: Temporal shows it as failed.
- * Its detail is the attempt's outcome, which is as certain as that of one that completes.
+ * The type of the failure with which an attempt closes if it lost its machine or its program failed: Temporal shows it as failed. Its
+ * detail is the attempt's outcome, as certain as that of a completed one.
  */
 export const ATTEMPT_FAILED = 'attempt-failed'
 
@@ -142,13 +142,13 @@ export interface ExtendRequest {
   limits: Limits
 }
 
-/** Signal from an attempt to its job: what the runner warns of now. */
+/** Signal from an attempt to its job: the runner's current warning. */
 export interface WarningNotice {
   attempt: number
   warning: RunnerWarning | null
 }
 
-/** Update of a job: move it. Without a target it moves to the best placement but the present one, if there is another. */
+/** Update of a job: move it. Without a target it moves to the best other placement, if there is one. */
 export interface MigrateUpdate {
   to?: BackendChoice
 }
@@ -161,7 +161,7 @@ export interface ExtendUpdate {
 
 /** Update of a rehearsal's job: take its machine back as the provider would. */
 export interface InterruptUpdate {
-  /** The attempt that is meant: an update that comes late must not strike the next one. */
+  /** The attempt that is meant, so that a late update does not hit the next one. */
   attempt: number
   /** From the notice to the end of the machine; null for none. */
   noticeMs: number | null
@@ -182,21 +182,21 @@ export interface GarbageCollectionInput {
 
 /** What garbage collection found about one resource. @experimental */
 export interface GarbageVerdict {
-  /** `store` for what is in the object store, and for the money of months. */
+  /** `store` for the object store, and for the money of months. */
   backend: BackendName
   kind: string
   id: string
-  /** The attempt or job that it was made for; empty for what serves many. */
+  /** The attempt or job that it was made for; empty for shared resources. */
   owner: string
   description: string
-  /** `unseen`: a place where something may be, and at which nobody looks any more. */
+  /** `unseen`: a place where something may remain and that no worker scans any more. */
   action: 'kept' | 'ended' | 'would-end' | 'failed' | 'unseen'
   /** Why, in a sentence. */
   reason: string
   /** Region, zone, folder. */
   place?: string
   sinceMs?: number
-  /** 0 for what is free; missing where nobody knows. */
+  /** 0 if free; missing if unknown. */
   costMicroUsdPerDay?: MicroUsd
 }
 
@@ -219,5 +219,5 @@ export const INTERRUPT_UPDATE = 'interrupt'
 export const DRAIN_SIGNAL = 'drain'
 export const EXTEND_SIGNAL = 'extend'
 export const WARNING_SIGNAL = 'warning'
-/** Signal to a job and to its attempt: whatever waits before it tries again tries now. */
+/** Signal to a job and to its attempt: retry now whatever waits for a retry. */
 export const RETRY_SIGNAL = 'retry'

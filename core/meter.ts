@@ -3,7 +3,7 @@ import { HOUR_MS, SECOND_MS } from './time'
 
 const SECONDS_PER_HOUR = HOUR_MS / SECOND_MS
 
-/** A price, and since when it is in force. */
+/** A price, and since when it applies. */
 export interface PriceStep {
   fromAtMs: number
   priceMicroUsdPerHour: MicroUsd
@@ -13,17 +13,17 @@ export interface PriceStep {
 export interface Usage {
   fromAtMs: number
   toAtMs?: number
-  /** At its beginning. */
+  /** Price at its beginning. */
   priceMicroUsdPerHour: MicroUsd
-  /** What the price became, oldest first. */
+  /** Later prices, oldest first. */
   changes?: readonly PriceStep[]
-  /** What is billed at least, however soon it ended. */
+  /** Minimum billed duration. */
   billedAtLeastMs?: number
 }
 
 /**
- * What it costs until `nowMs`: by the started second and for no less than the least, as providers bill, each moment at the price then
- * in force, rounded up to the next micro-dollar. This file holds the only spend arithmetic.
+ * Cost until `nowMs`: by the started second and at least the minimum duration, as providers bill, each moment at the price then in force,
+ * rounded up to the next micro-dollar. This file holds the only spend arithmetic.
  */
 export function spend(usage: Usage, nowMs: number): MicroUsd {
   const { fromAtMs, toAtMs = nowMs, priceMicroUsdPerHour, changes = [], billedAtLeastMs = 0 } = usage
@@ -33,7 +33,7 @@ export function spend(usage: Usage, nowMs: number): MicroUsd {
   const sum = new Sum()
   let at: PriceStep = { fromAtMs, priceMicroUsdPerHour }
   for (const change of changes) {
-    // What is billed beyond the end is billed at the price of the end, whoever asks when.
+    // Time billed beyond the end has the price of the end, so that the result does not depend on when it is computed.
     if (change.fromAtMs >= toAtMs) break
     if (change.fromAtMs > at.fromAtMs) sum.add(change.fromAtMs - at.fromAtMs, at)
     at = { ...change, fromAtMs: Math.max(at.fromAtMs, change.fromAtMs) }
@@ -42,7 +42,7 @@ export function spend(usage: Usage, nowMs: number): MicroUsd {
   return sum.microUsd
 }
 
-/** Adds stretches up without rounding any: a month of milliseconds times a price is more than a number holds exactly. */
+/** Sums without rounding each stretch: a month of milliseconds times a price exceeds what a number holds exactly. */
 class Sum {
   private whole = 0
   private rest = 0
@@ -59,7 +59,7 @@ class Sum {
   }
 }
 
-/** What a machine that still runs has cost. */
+/** The cost so far of a machine that still runs. */
 export interface Metered {
   toAtMs: number
   costMicroUsd: MicroUsd
@@ -67,7 +67,7 @@ export interface Metered {
   priceMicroUsdPerHour: MicroUsd
 }
 
-/** What a duration costs at a price. */
+/** The cost of a duration at a price. */
 export function spendOver(durationMs: number, priceMicroUsdPerHour: MicroUsd): MicroUsd {
   const billedSeconds = Math.ceil(durationMs / SECOND_MS)
   return Math.ceil((billedSeconds * priceMicroUsdPerHour) / SECONDS_PER_HOUR)

@@ -14,8 +14,8 @@ export function microUsd(usd: number): MicroUsd {
 }
 
 /**
- * Micro-dollars as people read them: two decimals from a cent up, otherwise enough to show that it is not nothing.
- * `formatUsd(0)` is `$0.00`, `formatUsd(1_500)` is `$0.0015`.
+ * Micro-dollars for people: two decimals from a cent up, otherwise enough to show a non-zero amount. `formatUsd(0)` is `$0.00`,
+ * `formatUsd(1_500)` is `$0.0015`.
  */
 export function formatUsd(amount: MicroUsd): string {
   const sign = amount < 0 ? '-' : ''

@@ -1,18 +1,21 @@
 import type { Failure } from './failure'
 
-/** What a provider says of a machine. It never says how the workload is: that is the beat's. */
+/** A provider's report about a machine. It never describes the workload: the beat does. */
 export interface Observation {
-  /** `gone` covers everything that cannot run any more: ended, failed to start, unknown to the provider. */
+  /** `gone` covers everything that cannot run any more: terminated, failed to start, unknown to the provider. */
   state: 'pending' | 'running' | 'stopping' | 'gone'
   /** The provider's own words. */
   detail?: string
-  /** For `gone`, and for `stopping` where it is known by then: whether the provider took it back (`interrupted`), or it ended by itself or by us. */
+  /**
+   * For `gone`, and for `stopping` if already known: whether the provider took it back (`interrupted`), or it was ended by its own
+   * power-off or by us.
+   */
   cause?: 'interrupted' | 'ended' | 'failed-to-start' | 'unknown'
-  /** For `failed-to-start`: what that was, where it was something else than want of capacity. */
+  /** For `failed-to-start`: the cause, if it was not missing capacity. */
   failure?: Failure
-  /** For `gone`, and for `stopping` where nothing is billed any more: when that began, where the provider tells. Billing stops here. */
+  /** For `gone`, and for `stopping` if nothing is billed any more: since when, if the provider reports it. Billing stops here. */
   endedAtMs?: number
-  /** Until when it can be used at all, where its provider has said so and may say otherwise. */
+  /** End of its availability, if its provider has announced one; it may change. */
   usableUntilMs?: number
   /** An interruption notice that the provider shows from outside the machine. */
   noticeAtMs?: number

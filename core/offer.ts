@@ -9,39 +9,42 @@ export const CAPACITY_TYPES = ['spot', 'on-demand', 'reserved'] as const
 /** @public */
 export type CapacityType = (typeof CAPACITY_TYPES)[number]
 
-/** Who else uses the hardware, strictest first: nobody, other customers of the provider, or its owner, a private person or a small host. */
+/**
+ * Who else uses the hardware, strictest first: no other customer, other customers of the provider, or its owner, a private person or small
+ * host.
+ */
 export const ISOLATIONS = ['dedicated', 'shared', 'community'] as const
 /** @public */
 export type Isolation = (typeof ISOLATIONS)[number]
 
 /**
- * Whether an offer can be had now. `unknown` counts as worth trying: most providers publish no stock level, and only a
- * launch tells. `no-quota` means the account may not have it, whatever the stock. `unusable` means that the backend would not buy it
- * for any job as it is set up; it is listed so that a job that asks for it is told why.
+ * Whether an offer is available now. `unknown` counts as worth trying: most providers publish no stock level, so availability is unknown
+ * until launch. `no-quota`: the account may not have it, whatever the stock. `unusable`: the backend would not buy it for any job in this
+ * configuration; it is listed so that a job that asks for it learns why.
  */
 export type Availability = 'available' | 'unknown' | 'unavailable' | 'no-quota' | 'unusable'
 
-/** Where a price was read and when: a price without its age misleads. */
+/** Where and when a price was read: a price without its age misleads. */
 export interface PriceSource {
   /** `live` (asked of the provider), `static` (a dated table in the backend's folder) or `configured` (set by the user). */
   kind: 'live' | 'static' | 'configured'
   observedAtMs: number
 }
 
-/** What a reservation adds to an offer: capacity that is held, and paid for, whether anything runs in it or not. */
+/** What a reservation adds to an offer: capacity that is held and paid for whether it is used or not. */
 export interface ReservedCapacity {
-  /** Places into which a machine could be launched now, of so many. */
+  /** Places that are free for a launch now, and the total. */
   free: number
   total: number
-  /** When it begins, while that is still to come. */
+  /** When it begins, if that is in the future. */
   startsAtMs?: number
-  /** When it ends, where it does. */
+  /** When it ends, if it does. */
   endsAtMs?: number
-  /** What a free place costs per hour: beyond what was paid up front, and no longer once a machine runs in it. */
+  /** The hourly cost of a free place: beyond the upfront payment, and no longer once a machine runs in it. */
   idleMicroUsdPerHour: MicroUsd
 }
 
-/** A priced possibility: a shape at a place, bought in one way. */
+/** A priced possibility: a machine type at a place, bought in one way. */
 export interface Offer {
   backend: BackendName
   capacityType: CapacityType
@@ -49,26 +52,26 @@ export interface Offer {
   type: string
   /** Region, zone or host; empty when the provider has no places. */
   place: string
-  /** The part of the provider that sells it, where there are several: one order asks one part. */
+  /** The part of the provider that sells it, if there are several: one order uses one part. */
   region?: string
   shape: MachineShape
   /** `dedicated` when missing. */
   isolation?: Isolation
-  /** Its provider may take the machine back although its price is that of on-demand capacity. */
+  /** The provider may take the machine back although its price is that of on-demand capacity. */
   isPreemptible?: boolean
-  /** What is billed for a machine hour, all in all; of a reservation, beyond what was paid for it up front. */
+  /** Total billed per machine hour; for a reservation, beyond its upfront payment. */
   priceMicroUsdPerHour: MicroUsd
-  /** Of that, what is billed beside the machine itself (its disk, its address), at a price that stays; missing for nothing. */
+  /** The part of it billed for other things than the machine (its disk, its address), at a constant price; missing if nothing. */
   besideMicroUsdPerHour?: MicroUsd
   priceSource: PriceSource
-  /** The most that the price can become while a machine of it runs; missing where it stays as it is. */
+  /** The highest price while a machine of it runs; missing if the price is constant. */
   priceMaxMicroUsdPerHour?: MicroUsd
-  /** What the provider bills at least, however soon the machine ends; missing where every second counts alike. */
+  /** Minimum billed duration; missing if every second is billed alike. */
   billedAtLeastMs?: number
-  /** What it costs to move data between the machine and the store; missing where that is free. */
+  /** Cost of moving data between the machine and the store; missing if free. */
   transfer?: DataTransfer
   availability: Availability
-  /** How many such machines could be had now, where the backend counts its places exactly. */
+  /** How many such machines are available now, if the backend counts its places exactly. */
   freePlaces?: number
   /** Why it is unavailable, or a remark worth showing. */
   note?: string
@@ -76,37 +79,37 @@ export interface Offer {
   reservationId?: string
   /** Of a `reserved` offer. */
   reservation?: ReservedCapacity
-  /** Until when the capacity can be used at all: from then on its provider ends what runs in it. */
+  /** End of the capacity's availability: the provider then ends whatever runs in it. */
   usableUntilMs?: number
-  /** The provider ends a machine of it so long after its launch; missing where it may run for ever. */
+  /** The provider ends a machine this long after its launch; missing if it may run without limit. */
   runMsMax?: number
-  /** Expected interruptions per hour of running, where the backend has a figure for it. */
+  /** Expected interruptions per hour of running, if the backend has a figure. */
   interruptionsPerHour?: number
   /**
-   * Whatever else the backend needs to buy exactly this (image, network, ...), fixed when the offer was made: it goes on record
-   * with the order, so that a repeated launch asks for the very same. Small; nothing above the backend reads it.
+   * Other data that the backend needs to buy exactly this (image, network, ...), fixed when the offer was made. It is recorded with the
+   * order, so that a repeated launch asks for exactly the same. Small; nothing above the backend reads it.
    */
   data?: Record<string, string>
-  /** What of this offer all later ones of the same job must have, too: `offers` gets it back. */
+  /** Properties of this offer that all later ones of the same job must share: `offers` gets it back. */
   pins?: Pins
 }
 
-/** The way between machines of an offer and the store of the deployment, where that is in another Region. */
+/** The route between machines of an offer and the deployment's store in another Region. */
 export interface DataTransfer {
   /** Where the store is. */
   storeRegion: string
-  /** Of 10^9 bytes from the machine to the store, and from the store to the machine. */
+  /** Per 10^9 bytes from the machine to the store, and from the store to the machine. */
   upMicroUsdPerGb: MicroUsd
   downMicroUsdPerGb: MicroUsd
-  /** Where both prices were read and when. */
+  /** Where and when both prices were read. */
   priceSource?: PriceSource
   /** What one machine is expected to move. */
   bytesPerSecond: number
 }
 
 /**
- * What stays the same for all attempts of a job at one backend (the image that a name stood for, ...), in that backend's own words.
- * Small; nothing above the backend reads it.
+ * What stays the same for all attempts of a job at one backend (the image behind a name, ...), in that backend's own words. Small; nothing
+ * above the backend reads it.
  */
 export type Pins = Readonly<Record<string, string>>
 
@@ -115,14 +118,14 @@ export function isInterruptible({ capacityType, isPreemptible = false }: Offer):
   return capacityType === 'spot' || isPreemptible
 }
 
-/** The most that an hour of it can cost. */
+/** The highest price of an hour of it. */
 export function dearestPriceOf(
   offer: Pick<Offer, 'priceMicroUsdPerHour' | 'priceMaxMicroUsdPerHour'>,
 ): MicroUsd {
   return Math.max(offer.priceMicroUsdPerHour, offer.priceMaxMicroUsdPerHour ?? 0)
 }
 
-/** Identity of an offer for memory of what was out of stock: everything but price and stock. */
+/** Identity of an offer for remembering what was out of stock: everything but price and stock. */
 export function offerKey(
   offer: Pick<Offer, 'backend' | 'capacityType' | 'type' | 'place' | 'reservationId'>,
 ): string {
@@ -135,19 +138,19 @@ export function isReservedKey(key: string): boolean {
   return key.split('/')[1] === 'reserved'
 }
 
-/** `$1.01/h`, `free`, or `paid` for what was paid for up front, but for what is billed beside it. */
+/** `$1.01/h`, `free`, or `paid` if it was paid for upfront and only extras are billed. */
 export function priceInWords(offer: Offer): string {
   const { priceMicroUsdPerHour: price, besideMicroUsdPerHour: beside = 0, reservation } = offer
   if (reservation === undefined || price > beside) return price === 0 ? 'free' : `${formatUsd(price)}/h`
   return beside === 0 ? 'paid' : `paid, ${formatUsd(beside)}/h`
 }
 
-/** Stands for every offer at a place, in what a plan is to keep away from. */
+/** Stands for every offer at a place when a plan avoids places. */
 export function placeKey({ backend, place }: Pick<Offer, 'backend' | 'place'>): string {
   return [backend, '*', '*', place].join('/')
 }
 
-/** What the user wrote under `backends`: a backend, or one capacity type of it (`ec2:spot`). @public */
+/** One entry of `backends`: a backend, or one capacity type of it (`ec2:spot`). @public */
 export interface BackendChoice {
   backend: BackendName
   capacityType?: CapacityType

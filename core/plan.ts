@@ -8,9 +8,9 @@ import type { ResourceRequest } from './resources'
 export interface Rejection {
   offerKey: string
   reason: string
-  /** `unfit`: never, as the job is written. `quota`: not until somebody raises it. `unavailable`: not now. */
+  /** `unfit`: never, as the job is written. `quota`: not until a person raises it. `unavailable`: not now. */
   why: 'unfit' | 'quota' | 'unavailable'
-  /** What the job is expected to cost there, where that is the reason. */
+  /** The job's expected cost there, if that is the reason. */
   costMicroUsd?: MicroUsd
 }
 
@@ -23,8 +23,8 @@ export function nameSome(keys: readonly string[]): string {
 }
 
 /**
- * Each reason once, with the offers that it holds for: `ec2/spot/p3.2xlarge/us-east-1a: out of stock`. Of what costs more than there
- * is, each offer its own, the least is reason enough for all.
+ * Each reason once, with the offers that it applies to: `ec2/spot/p3.2xlarge/us-east-1a: out of stock`. For offers above the budget, each
+ * at its own price, the cheapest stands for all.
  */
 export function rejectionsInWords(rejections: readonly Rejection[]): string[] {
   const dear = rejections.flatMap(({ costMicroUsd, reason }) =>
@@ -39,18 +39,18 @@ export function rejectionsInWords(rejections: readonly Rejection[]): string[] {
   return [...keys].map(([reason, offers]) => `${nameSome(offers)}: ${reason}`)
 }
 
-/** An offer with what it would mean for this job. @experimental */
+/** An offer and its consequences for this job. @experimental */
 export interface Placement {
   offer: Offer
-  /** Expected money until the job is done, with expected interruptions. */
+  /** Expected cost of the whole job, with expected interruptions. */
   costMicroUsd: MicroUsd
-  /** What of that is not paid for either way, for capacity that is reserved; the ranking goes by it. Missing where it is all of it. */
+  /** The part of it that is not billed either way, for reserved capacity; the ranking uses it. Missing if that is all of it. */
   extraCostMicroUsd?: MicroUsd
-  /** What of it is expected for moving data between machines and a store elsewhere; missing where that is free. */
+  /** The part of it for moving data between machines and a store elsewhere; missing if that is free. */
   transferMicroUsd?: MicroUsd
   /** Expected time until the job is done. */
   durationMs: number
-  /** Sentences for people: why it stands where it stands, best reason first. */
+  /** Sentences for people: why it ranks where it does, best reason first. */
   reasons: string[]
   /** Sentences for people: what may go wrong. */
   risks: string[]
@@ -60,7 +60,7 @@ export interface Placement {
 export interface Plan {
   placements: Placement[]
   rejections: Rejection[]
-  /** True when the job gave no duration and the figures rest on `ASSUMED_DURATION_MS`. */
+  /** True if the job gave no duration and the figures rest on `ASSUMED_DURATION_MS`. */
   isDurationAssumed: boolean
   /** Digest of the offers it was made from; the offers themselves are in `market/`. */
   offersSha256: string
@@ -70,22 +70,22 @@ export interface Plan {
 
 export interface SilentBackend {
   backend: BackendName
-  /** The one part of it that did not answer, while others did. */
+  /** The one part of it that did not answer, if others did. */
   place?: string
   reason: string
 }
 
-/** `ec2`, or `ec2 in eu-west-1` where only a part of it did not answer. */
+/** `ec2`, or `ec2 in eu-west-1` if only a part of it did not answer. */
 export function silentName({ backend, place }: Pick<SilentBackend, 'backend' | 'place'>): string {
   return place === undefined ? backend : `${backend} in ${place}`
 }
 
-/** What one backend said when it was asked for offers. */
+/** One backend's answer to a request for offers. */
 export interface BackendAnswer {
   backend: BackendName
   capabilities: Capabilities
   offers: Offer[]
-  /** Parts of the provider that did not answer, with the reason; missing where all did. */
+  /** Parts of the provider that did not answer, with the reason; missing if all did. */
   silentPlaces?: { place: string; reason: string }[]
 }
 
@@ -94,7 +94,7 @@ export function placesOf({ offers }: Pick<Order, 'offers'>): string[] {
   return [...new Set(offers.map(({ place }) => place))]
 }
 
-/** One placement made concrete; recorded whole before it is sent and sent unchanged however often. */
+/** One placement made concrete; recorded whole before it is sent, and sent unchanged however often. */
 export interface Order {
   attemptId: string
   jobId: string
@@ -104,22 +104,24 @@ export interface Order {
   capacityType: CapacityType
   /** Interchangeable offers of that one capacity type; the backend takes whichever it gets. */
   offers: Offer[]
-  /** What the job asks for, for a backend that cuts machines to size (slots, GPUs, disk); missing means the least there is. */
+  /** The job's request, for a backend that cuts machines to size (slots, GPUs, disk); missing means the minimum. */
   resources: ResourceRequest
   /** Number of machines in the gang. */
   nodes: 1
-  /** Same token, same order, one machine, however often it is sent. At most 64 characters of `[a-z0-9-]`. */
+  /**
+   * Idempotency token: the same token means the same order and one machine, however often it is sent. At most 64 characters of `[a-z0-9-]`.
+   */
   token: string
-  /** Where the runner starts after the launch, a silent one is started again before its machine is given up. */
+  /** If the runner starts after the launch, a silent one is started again before its machine is given up. */
   runnerStart: Capabilities['runnerStart']
-  /** The runner program's digest: a job keeps the runner it was started with, whatever is upgraded meanwhile. */
+  /** Digest of the runner program: a job keeps the runner that it started with through upgrades. */
   runnerSha256: string
   /** The object store as the machine reaches it. */
   storeUrl: string
-  /** The dearest that any of the offers can become, on which the hard stop rests. */
+  /** The highest price that any of the offers can reach; the hard stop rests on it. */
   priceMaxMicroUsdPerHour: MicroUsd
-  /** What moving its data is expected to cost with the dearest of its offers: the machine must not spend it. Missing where that is free. */
+  /** Expected cost of moving data with the most expensive of its offers: the machine must not spend it. Missing if that is free. */
   transferMicroUsd?: MicroUsd
-  /** What `order.json` will say. */
+  /** The content of `order.json`. */
   runner: RunnerOrder
 }

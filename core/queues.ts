@@ -45,14 +45,14 @@ export function sendNameOf(attemptId: string, seq: number): string {
   return `${attemptId}-s${seq}`
 }
 
-/** The job and the number that an attempt id stands for, or `undefined` when it is not ours. */
+/** The job and the number that an attempt id stands for, or `undefined` if it is no attempt id. */
 export function parseAttemptId(attemptId: string): { jobId: string; attempt: number } | undefined {
   const match = /^(.+)-(\d+)$/.exec(attemptId)
   return match === null ? undefined : { jobId: match[1]!, attempt: Number(match[2]) }
 }
 
 /**
- * The client makes an id of the job's name (`ids.ts`); a caller may bring its own of this form. Forty characters leave room for an
+ * The client makes an id from the job's name (`ids.ts`); a caller may supply its own of this form. Forty characters leave room for an
  * attempt number and an owner's prefix within the sixty that every provider accepts as a name.
  */
 export const JOB_ID_PATTERN = /^[a-z](?:[0-9a-z-]{0,38}[0-9a-z])?$/

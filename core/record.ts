@@ -5,29 +5,29 @@ import type { JobInput, JobResult, JobStatus, ResolvedJob } from './messages'
 import type { Order, Plan } from './plan'
 
 /**
- * The record of a job: what was asked and every decision with its inputs, each put once, in order. It outlives the
- * workflow's history, so that a decision can be explained later from what was known when it was made.
+ * The record of a job: what was requested and every decision with its inputs, each put once, in order. It outlives the workflow's history,
+ * so that a decision can be explained later from what was known when it was made.
  */
 
-/** What an entry tells. */
+/** Kinds of entries. */
 export const RECORD_KINDS = [
   /** What the user asked for. */
   'submitted',
   /** The spec as checked by a worker, with everything that stays fixed for the job's life. */
   'resolved',
-  /** Which checkpoint of another job was copied for this one to go on from. */
+  /** The checkpoint of another job that was copied for this one to continue from. */
   'copied',
-  /** No machine was to be had; from then on the job waited for one. */
+  /** No machine was available; from then on the job waited for one. */
   'waiting',
-  /** One look at the offers and what was chosen. */
+  /** One reading of the offers and the choice. */
   'planned',
   /** An order, whole, before it is sent. */
   'launched',
-  /** A rehearsal took the machine of an attempt back. */
+  /** A rehearsal took back the machine of an attempt. */
   'interrupted',
   /** What is certain about an attempt once its machine is ended. */
   'settled',
-  /** What happens after an attempt, and from which figures that followed. */
+  /** What happens after an attempt, and the figures behind it. */
   'decided',
   /** How the job ended. */
   'finished',

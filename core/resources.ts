@@ -4,11 +4,11 @@ export interface Range {
   max?: number
 }
 
-/** What a job asks of one machine. Everything left out is "whatever there is". */
+/** A job's request for one machine. A missing field accepts anything. */
 export interface ResourceRequest {
   /** Number of GPUs. Asking for GPU memory or an accelerator by name means at least one. */
   gpus?: Range
-  /** Memory of each GPU, in GB as the label of the card says it (`gpu-memory.ts`). */
+  /** Memory of each GPU, in GB as on the card's label (`gpu-memory.ts`). */
   gpuMemoryGb?: Range
   /** Memory of each GPU, in GiB as the driver reports it. */
   gpuMemoryGiB?: Range

@@ -1,38 +1,38 @@
-/** Whether a checkpoint can be saved between a provider's notice and its end of the machine. The only arithmetic of that. */
+/** Whether a checkpoint can be saved between a provider's notice and the end of the machine. The only arithmetic of that. */
 import type { Manifest } from './checkpoint'
 import type { JobSpec } from './job'
 import { formatBytes } from './resources'
 import { formatDuration, MINUTE_MS, SECOND_MS } from './time'
 
-/** A checkpoint that was saved before: how big it was, and how long writing and uploading it took, where a runner has seen that. */
+/** An earlier checkpoint: its size, and how long writing and uploading it took, if a runner has measured that. */
 export type SavedBefore = Pick<Manifest, 'totalBytes' | 'uploadMs' | 'saveMs'>
 
-/** What saving a checkpoint is expected to take. */
+/** The expected effort of saving a checkpoint. */
 export interface Saving {
   sizeBytes: number
   /** Of the upload. */
   durationMs: number
-  /** What the program takes to write it, beyond what `SAVED_WITHIN_MS` leaves room for; 0 where that is not known. */
+  /** The program's writing time beyond what `SAVED_WITHIN_MS` allows; 0 if unknown. */
   writeMs: number
   /** Whether a runner has measured the rate, or it is the assumed one. */
   isMeasured: boolean
 }
 
 /**
- * Of the two minutes that a provider's notice leaves, what is there for the upload: a second goes until it is read, some until
- * the workload has written its checkpoint, and the last belong to the result.
+ * Time for the upload within the two minutes of a provider's notice: a second passes until it is read, some until the workload has written
+ * its checkpoint, and the end is reserved for the result.
  */
 export const SAVED_WITHIN_MS = 1.5 * MINUTE_MS
-/** What of the rest of a notice is there for the program to write its checkpoint. */
+/** The remaining time of a notice, for the program to write its checkpoint. */
 const WRITTEN_WITHIN_MS = 20 * SECOND_MS
 
-/** Assumed where nobody has measured: four threads of the runner reach 134 MiB/s and more on a fast store (docs/design/benchmarks.md). */
+/** Assumed without a measurement: four threads of the runner reach 134 MiB/s and more on a fast store (docs/design/benchmarks.md). */
 export const ASSUMED_UPLOAD_BYTES_PER_SECOND = 100 * 2 ** 20
 
-/** What is smaller tells of the store's answers, not of its rate. */
+/** Smaller transfers measure the store's latency, not its rate. */
 const TELLING_BYTES = 64 * 2 ** 20
 
-/** What saving takes, by what the spec says of the size, else by the last checkpoint; `undefined` where neither is known. */
+/** The effort of saving by the spec's estimated size, otherwise by the last checkpoint; `undefined` if neither is known. */
 export function savingOf({ checkpoint }: JobSpec, before: SavedBefore | undefined): Saving | undefined {
   const sizeBytes = checkpoint.sizeBytes ?? before?.totalBytes
   if (sizeBytes === undefined) return undefined
@@ -43,7 +43,7 @@ export function savingOf({ checkpoint }: JobSpec, before: SavedBefore | undefine
   return { sizeBytes, durationMs: Math.ceil(sizeBytes / bytesPerMs), writeMs, isMeasured }
 }
 
-/** What a notice does not save, as part of a sentence; nothing where the checkpoint can be saved in time. */
+/** What cannot be saved within a notice, as part of a sentence; nothing if the checkpoint can be saved in time. */
 export function lossDespiteNotice(
   { sizeBytes, durationMs, writeMs, isMeasured }: Saving,
   everyMs: number | undefined,

@@ -1,6 +1,6 @@
 /**
- * Interceptors for a Temporal client that stamp what it sends. They are written without the SDK's types, which `core/` does not
- * know, and fit them by their shape.
+ * Interceptors for a Temporal client that stamp what it sends. They are written without the SDK's types, which `core/` may not import, and
+ * match them structurally.
  */
 import { defined } from './defined'
 import { stamped, type Stamp } from './stamps'

@@ -8,7 +8,7 @@ import { HOUR_MS } from './time'
 export type Stamp =
   /** A client starts a workflow. */
   | { kind: 'start'; name: string; atMs: number }
-  /** A schedule starts a workflow, again and again. */
+  /** A schedule starts a workflow repeatedly. */
   | { kind: 'schedule'; name: string }
   /** A workflow starts a child; `run` is the parent's run. */
   | { kind: 'child'; name: string; run: string }
@@ -18,22 +18,22 @@ export type Stamp =
   | { kind: 'signal'; name: string }
   | { kind: 'update'; name: string; updateId: string; atMs: number }
   /**
-   * `run` is that of the workflow that schedules the activity; missing for an activity outside any workflow. `deployment` is the one
-   * whose work it is; missing where the workflow does not know it.
+   * `run` is that of the workflow that schedules the activity; missing for an activity outside any workflow. `deployment` owns the work;
+   * missing if the workflow does not know it.
    */
   | { kind: 'activity'; name: string; run?: string; deployment?: string }
 
-/** An argument that only carries a stamp. The key is long so that no input of ours has it by chance. */
+/** An argument that only carries a stamp. The key is long so that no other input has it by chance. */
 interface Stamped {
   crucibleStamp: Stamp
 }
 
-/** What the worker puts in the place of a payload that this deployment did not sign. */
+/** Replaces a payload that this deployment did not sign. */
 interface Refused {
   crucibleRefused: string
 }
 
-/** How far the clock of a client may be from that of the server. */
+/** Tolerated difference between the clocks of a client and the server. */
 export const STAMP_SLACK_MS = HOUR_MS
 
 export function stamped(args: readonly unknown[], stamp: Stamp): unknown[] {
@@ -64,7 +64,7 @@ export function refusalOfArguments(args: readonly unknown[]): string | undefined
 
 const UNSTAMPED = 'it is not signed'
 
-/** What a workflow's run knows about how it came to be. */
+/** What a workflow run knows about its origin. */
 export interface RunOrigin {
   workflowType: string
   startedAtMs: number
@@ -72,7 +72,7 @@ export interface RunOrigin {
   continuedFrom?: string | undefined
 }
 
-/** Why a workflow must not run with an input of this stamp. */
+/** Why a workflow must not run with an input that has this stamp. */
 export function startProblem(stamp: Stamp | undefined, run: RunOrigin): string | undefined {
   if (stamp === undefined) return UNSTAMPED
   if (stamp.name !== run.workflowType) return `it was signed for ${stamp.name}`
@@ -124,7 +124,7 @@ function wordsOf({ kind, name }: Stamp): string {
   return `${kind} ${name}`
 }
 
-/** The deployment that the input of a workflow or an activity names, of itself or in its order. */
+/** The deployment that the input of a workflow or an activity names, itself or in its order. */
 export function deploymentOf(input: unknown): string | undefined {
   const { deployment, order } = (input ?? {}) as { deployment?: unknown; order?: { deployment?: unknown } }
   const named = deployment ?? order?.deployment

@@ -8,8 +8,8 @@ export const HOUR_MS = 60 * MINUTE_MS
 export const DAY_MS = 24 * HOUR_MS
 
 /**
- * Slack that every comparison of two machines' wall clocks allows. Clock services keep machines within a second of each
- * other; half a minute also covers a machine whose clock is set only after its first beats.
+ * Slack for every comparison of two machines' wall clocks. Clock services keep machines within a second of each other; half a minute also
+ * covers a machine whose clock is set only after its first beats.
  */
 export const CLOCK_SLACK_MS = 30 * SECOND_MS
 

@@ -2,41 +2,41 @@ import { HOUR_MS, MINUTE_MS, SECOND_MS } from './time'
 
 /** Every duration of an attempt's life that is not a provider's. Fixed when the job is resolved, so a running job keeps its own. */
 export interface Timing {
-  /** How long a machine may go on without its lease being renewed. */
+  /** How long a machine may continue without a renewal of its lease. */
   leaseMs: number
-  /** From the request to stop until the workload is killed, uploads included. */
+  /** From the stop request until the workload is killed, uploads included. */
   drainMs: number
-  /** Kept free at the end of every limit for the result and the power-off. */
+  /** Time at the end of every limit that is reserved for the result and the power-off. */
   powerOffMs: number
-  /** Pace of `beat.json`. */
+  /** Interval of `beat.json`. */
   beatMs: number
-  /** A checkpoint directory that did not change for this long is complete. */
+  /** A checkpoint directory that is unchanged for this long is complete. */
   checkpointQuietMs: number
   /** A machine whose runner starts later than this after its order must not run the workload. */
   startWithinMs: number
-  /** How long a machine tries for an image of which nothing comes. Missing in jobs of versions that had no such setting. */
+  /** How long a machine waits for an image pull without progress. Missing in the timing of older jobs. */
   registryMs?: number
-  /** Silence of a living machine's runner after which the owner may end it, provider and store answering all the while. */
+  /** How long the runner of an existing machine may be silent, while provider and store answer, before its attempt is ended. */
   silenceMs: number
-  /** Pace at which a watch asks the provider about its machines. */
+  /** Interval at which a watch asks the provider about its machines. */
   observeMs: number
-  /** Two looks at least this far apart must agree before a machine counts as gone. */
+  /** Two observations at least this far apart must agree before a machine counts as gone. */
   goneConfirmMs: number
-  /** Not a duration, but fixed at the same moment: the size that one artifact may have. The runner has a default. */
+  /** Not a duration, but fixed at the same moment: the maximum size of one artifact. The runner has a default. */
   artifactGiBMax?: number
 }
 
-/** From the request to stop until the machine is off: the runner keeps this time free at the end of every limit. */
+/** From the stop request until the machine is off: the runner reserves this time at the end of every limit. */
 export function stoppingMs({ drainMs, powerOffMs }: Pick<Timing, 'drainMs' | 'powerOffMs'>): number {
   return drainMs + powerOffMs
 }
 
-/** A rehearsal sees the steps of its jobs in their beats only. */
+/** A rehearsal sees the steps of its jobs only in their beats. */
 export function rehearsalTiming(timing: Timing): Timing {
   return { ...timing, beatMs: Math.min(timing.beatMs, SECOND_MS) }
 }
 
-/** What a store on this machine changes: its documents cost nothing to write or read. */
+/** Faster timing for a store on this machine, where documents cost nothing to write or read. */
 export const FILE_STORE_PACE: Pick<Timing, 'beatMs' | 'observeMs' | 'checkpointQuietMs' | 'goneConfirmMs'> = {
   beatMs: SECOND_MS,
   observeMs: SECOND_MS / 2,

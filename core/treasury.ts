@@ -7,15 +7,15 @@ import type { MicroUsd } from './money'
 
 /** Limits of one calendar month (UTC). */
 export interface MonthlyLimits {
-  /** Of all owners together; missing without such a limit. */
+  /** For all owners together; missing without such a limit. */
   monthMicroUsd?: MicroUsd
-  /** Of each owner who has none of his own; missing without such a limit. */
+  /** For each owner without a limit of their own; missing without such a limit. */
   ownerMicroUsd?: MicroUsd
-  /** Of single owners, by name. */
+  /** For single owners, by name. */
   owners: Readonly<Record<string, MicroUsd>>
 }
 
-/** True when there is anything to keep to. */
+/** True if any limit is set. */
 export function limitsAnybody({ monthMicroUsd, ownerMicroUsd, owners }: MonthlyLimits): boolean {
   return monthMicroUsd !== undefined || ownerMicroUsd !== undefined || Object.keys(owners).length > 0
 }
@@ -25,7 +25,7 @@ export function monthOf(atMs: number): string {
   return new Date(atMs).toISOString().slice(0, 7)
 }
 
-/** Money promised to a job that is not over. */
+/** Money reserved for a job that is not over. */
 export interface Promised {
   owner: string
   microUsd: MicroUsd
@@ -33,23 +33,23 @@ export interface Promised {
 
 export interface TreasuryState {
   month: string
-  /** As the last job brought them; for whoever looks. */
+  /** As the last job sent them, for display. */
   limits: MonthlyLimits
   promised: Record<string, Promised>
-  /** What jobs that are over have spent, by owner. */
+  /** Spending of jobs that are over, by owner. */
   spent: Record<string, MicroUsd>
-  /** Jobs that were over last, so that a word of before, which comes late, is not taken for a new one. */
+  /** The last jobs that were over, so that a late request of one does not reserve money again. */
   over: string[]
 }
 
-/** No word comes later than so many jobs; a month may have any number. */
+/** A request is never later than this many jobs; a month may have any number. */
 const OVER_KEPT = 1_000
 
 export function emptyTreasury(month: string): TreasuryState {
   return { month, limits: { owners: {} }, promised: {}, spent: {}, over: [] }
 }
 
-/** Promise a job so much in all, its former promise included. */
+/** Reserve a total amount for a job, including its earlier reservation. */
 export interface PromiseRequest {
   jobId: string
   owner: string
@@ -68,14 +68,14 @@ export interface Committed {
   promisedMicroUsd: MicroUsd
 }
 
-/** What the policy is asked: the request, and what other jobs have spent and reserved. */
+/** The question to the policy: the request, and what other jobs have spent and reserved. */
 export interface PromiseQuestion extends PromiseRequest {
   month: string
   byOwner: Committed
   byAll: Committed
 }
 
-/** A job is over: what it has spent is spent, and the rest of its promise is there for others. */
+/** A job is over: its spending is final, and the rest of its reservation is free again. */
 export interface SettleRequest {
   jobId: string
   owner: string
@@ -130,7 +130,7 @@ export function settle(state: TreasuryState, { jobId, owner, spentMicroUsd }: Se
 export interface Account extends Committed {
   /** Null without a limit. */
   limitMicroUsd: MicroUsd | null
-  /** Neither spent nor promised; null without a limit. */
+  /** Neither spent nor reserved; null without a limit. */
   leftMicroUsd: MicroUsd | null
 }
 
@@ -143,7 +143,7 @@ export interface TreasuryView {
   jobs: ({ jobId: string } & Promised)[]
 }
 
-/** How the month stands. */
+/** The state of the month. */
 export function viewOf(state: TreasuryState): TreasuryView {
   const { month, limits, promised, spent } = state
   const promises = Object.values(promised)

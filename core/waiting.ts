@@ -2,7 +2,7 @@ import type { JobSpec } from './job'
 import { formatBackendChoice, type Pins } from './offer'
 import { wantsGpu, type ResourceRequest } from './resources'
 
-/** A job in line for a machine. Jobs of one wish accept the same offers, so that the oldest of them goes first. */
+/** A job in line for a machine. Jobs with equal wishes accept the same offers, so that the oldest of them goes first. */
 export interface Waiter {
   jobId: string
   /** When the job was submitted: a job that recovers from an interruption keeps its age. */
@@ -12,26 +12,26 @@ export interface Waiter {
   backends: readonly string[]
 }
 
-/** A job that asks a backend for a place in order to take it; others only look. */
+/** A job that asks a backend for a place to take it; others only look. */
 export interface Asker {
   jobId: string
   /** When it was submitted. */
   sinceMs: number
-  /** Older jobs with equal wishes that wait, too: this one gets a place only if each of them can have one. */
+  /** Older waiting jobs with equal wishes: this one gets a place only if each of them can have one. */
   ahead: readonly string[]
-  /** It asked before, and takes a place elsewhere or none: what was held for it is free again. */
+  /** It asked before and now takes a place elsewhere or none: its held place is free again. */
   isGone?: boolean
 }
 
-/** What a backend's worker is asked for offers with. */
+/** A request for offers to a backend's worker. */
 export interface OffersInput {
   request: ResourceRequest
   pins?: Pins
-  /** For whom a place is held, where the backend counts its places. */
+  /** The job for which a place is held, if the backend counts its places. */
   asker?: Asker
 }
 
-/** Where a job is in its line. */
+/** A job's position in its line. */
 export interface LinePlace {
   /** 1 for the next one. */
   position: number
@@ -39,14 +39,14 @@ export interface LinePlace {
   pool: string
 }
 
-/** The older waiters of the same wish, oldest first. Jobs of the same age go by their ids. */
+/** The older waiters with the same wish, oldest first. Jobs of the same age are ordered by id. */
 export function aheadOf<T extends Waiter>(self: Waiter, waiters: readonly T[]): T[] {
   return inOrder(
     waiters.filter((other) => other.wish === self.wish && other.jobId !== self.jobId && isOlder(other, self)),
   )
 }
 
-/** The oldest first. */
+/** Oldest first. */
 export function inOrder<T extends Pick<Waiter, 'jobId' | 'sinceMs'>>(waiters: readonly T[]): T[] {
   return [...waiters].sort((a, b) => (isOlder(a, b) ? -1 : 1))
 }
@@ -55,7 +55,7 @@ function isOlder(a: Pick<Waiter, 'jobId' | 'sinceMs'>, b: Pick<Waiter, 'jobId' |
   return a.sinceMs === b.sinceMs ? a.jobId < b.jobId : a.sinceMs < b.sinceMs
 }
 
-/** What a job waits for, as far as its spec says. */
+/** What a job waits for, according to its spec. */
 export function poolOf({ backends, resources }: Pick<JobSpec, 'backends' | 'resources'>): string {
   const where = backends.length === 0 ? 'any backend' : backends.map(formatBackendChoice).join(' or ')
   if (!wantsGpu(resources)) return where

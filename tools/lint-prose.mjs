@@ -41,7 +41,7 @@ const STRINGS = [
   ...['rehearse', 'runner'],
 ]
 /** Those whose comments are checked as well; add a path once its comments pass. */
-const COMMENTS = ['cli', 'client', 'intake', 'planner', 'workflows', 'activities', 'workers', 'rehearse']
+const COMMENTS = ['cli', 'client', 'core', 'intake', 'planner', 'workflows', 'activities', 'workers', 'rehearse']
 /** Dated records, which are not edited after acceptance. */
 const SKIPPED = ['docs/decisions']
 /** The files that passed last, by their contents. */
