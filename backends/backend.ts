@@ -177,8 +177,8 @@ export interface SendContext extends CallContext {
 /** What `find` receives. */
 export interface FindContext extends LookContext {
   /**
-   * Until when a request that was sent for the attempt may reach the provider, by the clock of a worker (`CLOCK_SLACK_MS`): older
-   * lists do not prove that there is no machine. Missing for `token`, and if no send can have an effect any more.
+   * The time until which a request for the attempt may reach the provider, by the clock of a worker (`CLOCK_SLACK_MS`): older lists do not
+   * prove that no machine exists. Missing for `token`, and if no send can have an effect any more.
    */
   sentUntilMs?: number
 }

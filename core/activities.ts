@@ -124,10 +124,7 @@ export interface CopyOutcome {
 export interface OrchestratorActivities {
   /** Checks the spec again, fixes policy, timing and runner, and records them. */
   resolveJob(input: JobInput): Promise<ResolvedJob>
-  /**
-   * Copies the checkpoint that a job continues from into the job's own part of the store, and records which one. Throws `invalid` if none
-   * is left.
-   */
+  /** Copies the checkpoint that a job continues from into the job's own part of the store. Throws `invalid` if none is left. */
   copyCheckpoint(input: CopyCheckpointInput): Promise<CopyOutcome>
   /** Reads the offers once and records the plan; a local activity. */
   plan(input: PlanInput): Promise<PlanOutcome>
@@ -141,10 +138,7 @@ export interface OrchestratorActivities {
   stopAttempt(input: StopAttemptInput): Promise<void>
   /** Puts `drain.json`, or the next document in `drains/` for a later, shorter window. */
   drain(input: DrainInput): Promise<void>
-  /**
-   * Withdraws an order that no worker picked up: puts `drain.json`, and records the settlement of an attempt that bought nothing. Null if
-   * the launch had begun after all: then there is something to settle.
-   */
+  /** Withdraws an order that no worker picked up. Null if the launch had begun after all: then there is something to settle. */
   withdraw(input: WithdrawInput): Promise<{ settlement: Settlement | null }>
   /** Puts `limits/<seq>.json`. */
   extend(input: { jobId: string; attempt: number; limits: Limits }): Promise<void>
@@ -214,9 +208,7 @@ export interface SettleInput {
   windowMs: number
   /** The answer to the launch; null if unknown. */
   handle: MachineHandle | null
-  /**
-   * How the attempt ended as far as the workflow saw; null if it saw nothing (terminated by hand). The runner's result takes precedence.
-   */
+  /** How the attempt ended as far as the workflow saw; null if it saw nothing. The runner's result takes precedence. */
   end: AttemptEnd | null
   /** Why it was asked to save and stop, if so. */
   drainReason: DrainReason | null
@@ -237,10 +229,7 @@ export interface AttemptTimes {
 
 /** What the cost of an attempt rests on. */
 export interface Metering {
-  /**
-   * `told`: the provider's own prices over time. `fixed`: the price does not change. `dearest`: an upper bound, because the provider
-   * reported no prices.
-   */
+  /** Provider's prices over time (`told`), a constant price (`fixed`), or an upper bound, because none is known (`dearest`). */
   basis: 'told' | 'fixed' | 'dearest'
   /** Oldest first, beginning with the first price. Only the newest ones if there are very many. */
   prices: PriceStep[]

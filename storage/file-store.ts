@@ -191,7 +191,7 @@ export class FileStore implements ObjectStore {
     return join(this.#root, key)
   }
 
-  /** Performs an action on the object's file; returns `undefined` when there is none. */
+  /** Performs an action on the object's file; returns `undefined` if it does not exist. */
   async #existing<T>(
     key: string,
     verb: string,

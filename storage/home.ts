@@ -10,9 +10,9 @@ export type Environment = Readonly<Record<string, string | undefined>>
 export interface Home {
   /** `CRUCIBLE_HOME`, else `~/.crucible`. */
   directory: string
-  /** `CRUCIBLE_STORE`, else a folder of the home. */
+  /** `CRUCIBLE_STORE`; by default a folder of the home. */
   storeUrl: string
-  /** `CRUCIBLE_SECRET_KEY_FILE`, else a file of the home. */
+  /** `CRUCIBLE_SECRET_KEY_FILE`; by default a file of the home. */
   secretKeyFile: string
 }
 

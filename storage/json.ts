@@ -5,7 +5,7 @@ import { StoreError, type ObjectStore } from './store'
 export type Parse<T> = (text: string) => T
 
 /**
- * Returns the document under a key, or `undefined` when there is none. Throws a `StoreError` with code `BAD_DOCUMENT` and the parser's
+ * Returns the document under a key, or `undefined` without one. Throws a `StoreError` with code `BAD_DOCUMENT` and the parser's
  * complaint when the object is not such a document.
  */
 export async function readDocument<T>(

@@ -69,8 +69,8 @@ export class Sends {
   }
 
   /**
-   * Returns until when the last request may have reached the provider; undefined if none can have had an effect. A send without an outcome
-   * is in progress, or its worker has died: it is over `limitMs` after its mark.
+   * Returns the latest time at which the last request may have reached the provider; undefined if none can have had an effect. A send
+   * without an outcome is in progress, or its worker has died: it is over `limitMs` after its mark.
    */
   async sentUntilMs(limitMs: number): Promise<number | undefined> {
     const { last } = await this.read()

@@ -9,7 +9,7 @@ export interface ObjectStore {
   /** `file:///...`, `s3://bucket/prefix`: the URL with which another process opens the same store. */
   readonly url: string
 
-  /** Returns the whole object, or `undefined` when there is none. */
+  /** Returns the whole object, or `undefined` if it does not exist. */
   get(key: string): Promise<Buffer | undefined>
 
   /** Returns size and age without the content, or `undefined` when there is no object. */

@@ -1,6 +1,6 @@
 // Checks the words that people read against tools/prose/words.yml: pages without their code, and the strings and comments of sources.
 //
-//   npm run lint:prose                          every page, and the sources of STRINGS and COMMENTS below
+//   npm run lint:prose                          every page, and the sources of SOURCES below
 //   node tools/lint-prose.mjs docs/faq.md cli/help.ts
 //
 // A line that quotes a refused phrase on purpose ends with <!-- prose-ok --> (Markdown), // prose-ok or # prose-ok (sources).
@@ -24,24 +24,11 @@ const PAGES = [
   'examples/char-lm/README.md',
   'examples/nanogpt/README.md',
 ]
-/** Files and folders of sources whose help texts and messages are checked. */
-const STRINGS = [
-  ...[
-    'cli',
-    'client',
-    'intake',
-    'planner',
-    'core',
-    'workflows',
-    'activities',
-    'backends',
-    'workers',
-    'storage',
-  ],
-  ...['rehearse', 'runner'],
+/** Files and folders of sources whose help texts, messages and comments are checked. */
+const SOURCES = [
+  ...['core', 'intake', 'planner', 'storage', 'workflows', 'activities', 'backends', 'workers', 'client'],
+  ...['rehearse', 'cli', 'runner'],
 ]
-/** Those whose comments are checked as well; add a path once its comments pass. */
-const COMMENTS = ['cli', 'client', 'core', 'intake', 'planner', 'workflows', 'activities', 'workers', 'rehearse']
 /** Dated records, which are not edited after acceptance. */
 const SKIPPED = ['docs/decisions']
 /** The files that passed last, by their contents. */
@@ -86,14 +73,12 @@ function textsOf(files) {
   const scripts = files.filter((path) => SOURCE.test(path))
   const python = scripts.filter((path) => path.endsWith('.py'))
   const pythonPieces = piecesOfPython(python.map((path) => join(ROOT, path)))
-  const isChecked = (path, kind) =>
-    kind === 'string' || COMMENTS.some((folder) => path === folder || path.startsWith(`${folder}/`))
   return new Map(
     files.map((path) => {
       const text = readFileSync(join(ROOT, path), 'utf8')
       if (!scripts.includes(path)) return [path, withoutGenerated(text)]
       const pieces = path.endsWith('.py') ? pythonPieces[python.indexOf(path)] : piecesOfScript(path, text)
-      return [path, laidOut(pieces.filter(({ kind }) => isChecked(path, kind)))]
+      return [path, laidOut(pieces)]
     }),
   )
 }
@@ -125,7 +110,7 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) {
       ? asked
       : [
           ...PAGES.flatMap((path) => filesUnder(path, /\.md$/)),
-          ...STRINGS.flatMap((path) => filesUnder(path, SOURCE)),
+          ...SOURCES.flatMap((path) => filesUnder(path, SOURCE)),
         ]
   const rules = hashOf(RULES)
   const passed = readPassed(rules)

@@ -2,10 +2,10 @@ import { setMaxListeners } from 'node:events'
 import type { CallContext } from '../backend'
 import { ec2Error, transient } from './errors'
 
-/** Runs a verb: not at all when the caller has already left, and with nothing but `BackendError` coming out. */
+/** Runs a verb, unless the caller has already aborted, and converts every error to a `BackendError`. */
 export async function verb<T>(ctx: CallContext, task: () => Promise<T>): Promise<T> {
   throwIfAborted(ctx.signal)
-  // Every call of the SDK that a verb makes listens to the same one.
+  // The signal that every SDK call of a verb listens to.
   setMaxListeners(0, ctx.signal)
   try {
     return await task()
@@ -18,7 +18,7 @@ export function throwIfAborted(signal: AbortSignal): void {
   if (signal.aborted) throw transient('the caller stopped waiting')
 }
 
-/** Waits, unless the caller leaves first. */
+/** Waits, unless the caller aborts first. */
 export async function pause(durationMs: number, signal: AbortSignal): Promise<void> {
   throwIfAborted(signal)
   await new Promise<void>((resolve) => {
@@ -33,11 +33,11 @@ export async function pause(durationMs: number, signal: AbortSignal): Promise<vo
   throwIfAborted(signal)
 }
 
-/** Something that is read seldom and used often. */
+/** A value that is read rarely and used often. */
 export interface Cached<T> {
-  /** The value, read anew when it is older than it may be. One reading serves all who ask meanwhile. */
+  /** The value, read again if it is older than allowed. Concurrent callers share one read. */
   get(signal: AbortSignal): Promise<{ value: T; readAtMs: number }>
-  /** As `get`, but the last value, however old, or nothing, where a reading fails or takes longer than a caller can wait. */
+  /** As `get`, but returns the last value of any age, or nothing, if a read fails or takes longer than a caller can wait. */
   soon(withinMs: number, signal: AbortSignal): Promise<{ value: T; readAtMs: number } | undefined>
 }
 
@@ -47,7 +47,7 @@ export interface CachedOptions<T> {
   read: (signal: AbortSignal) => Promise<T>
 }
 
-/** A reading goes on when the caller who began it leaves: others wait for it. This bounds it. */
+/** A read continues when its first caller leaves, because others wait for it. This bounds it. */
 const READING_LIMIT_MS = 60_000
 
 export function cached<T>({ freshForMs, clock, read }: CachedOptions<T>): Cached<T> {
@@ -81,7 +81,7 @@ export function cached<T>({ freshForMs, clock, read }: CachedOptions<T>): Cached
   }
 }
 
-/** The promise's answer, or an error as soon as the caller leaves. */
+/** The promise's answer, or an error as soon as the caller aborts. */
 async function unlessAborted<T>(signal: AbortSignal, promise: Promise<T>): Promise<T> {
   promise.catch(() => undefined)
   throwIfAborted(signal)

@@ -3,38 +3,38 @@ import { HOUR_MS, MINUTE_MS, SECOND_MS } from '../../core/time'
 
 /** Where and how machines are bought. */
 export interface Ec2Config {
-  /** The one that this is about: of a whole config the first of `regions`. */
+  /** The Region of this config; for a whole config the first of `regions`. */
   region: string
-  /** All Regions in which machines are bought, one at least. */
+  /** All Regions in which machines are bought; at least one. */
   regions: string[]
   /** Subnets by id, or the default ones of every zone. */
   subnets: string[] | 'default'
-  /** Security groups by id, or the one of a name in the network of the subnets. */
+  /** Security groups by id, or by name in the network of the subnets. */
   securityGroups: { ids: string[] } | { name: string }
   /** Name of the instance profile of the machines. */
   profile: string
-  /** An image (`ami-...`) or a public parameter; `{arch}` in it stands for the type's architecture. */
+  /** An image (`ami-...`) or a public parameter; `{arch}` in it is replaced by the type's architecture. */
   image: string
-  /** Names of machine types, with `*`. */
+  /** Names of machine types, with `*` as a wildcard. */
   types: string[]
   hasSpot: boolean
-  /** Which capacity reservations and Capacity Blocks may be used. */
+  /** Capacity reservations and Capacity Blocks that may be used. */
   reservations: 'all' | 'none' | string[]
-  /** The least that a machine's disk has. */
+  /** Minimum disk size of a machine. */
   diskGiB: number
   /** A machine whose agent has not registered after this long is given up. */
   registerWithinMs: number
   /** Machines get credentials for their own attempt's part of the store. Without them they use those of their profile. */
   hasGrants: boolean
-  /** For how long after a change the provider's lists may not show it. */
+  /** How long the provider's lists may miss a change. */
   staleForMs: number
-  /** A launch template of this age that no machine came of any more is deleted. */
+  /** A launch template of this age without machines is deleted. */
   templatesKeptMs: number
-  /** Another server in the place of AWS. */
+  /** A server that replaces AWS. */
   endpoint?: string
 }
 
-/** Names of what the set-up makes, used where no other is named. */
+/** Names that set-up uses, and defaults here. */
 export const PROFILE_DEFAULT = 'crucible-machine'
 export const GROUP_DEFAULT = 'crucible-machine'
 
@@ -42,20 +42,20 @@ export const GROUP_DEFAULT = 'crucible-machine'
 export const IMAGE_DEFAULT =
   '/aws/service/deeplearning/ami/{arch}/base-oss-nvidia-driver-gpu-ubuntu-22.04/latest/ami-id'
 
-/** NVIDIA's GPUs of every generation, and of machines without one a generation that every Region has. */
+/** NVIDIA GPUs of every generation, and CPU machines of a generation that every Region has. */
 export const TYPES_DEFAULT = ['g*', 'p*', 'c7i.*', 'm7i.*', 'r7i.*']
 
-/** The image takes about sixty. */
+/** The image needs about sixty. */
 const DISK_DEFAULT_GIB = 100
-/** The most that one volume can have. */
+/** Maximum size of one volume. */
 export const DISK_MAX_GIB = 16_384
 
-/** An agent registers within two minutes; five times as much is no longer slowness. */
+/** An agent registers within two minutes; five times as long is more than slowness. */
 const REGISTER_DEFAULT_MS = 10 * MINUTE_MS
-/** AWS advises to wait for up to five minutes before a list is believed ("Eventual consistency", EC2 developer guide). */
+/** AWS advises waiting up to five minutes before relying on a list ("Eventual consistency", EC2 developer guide). */
 const STALE_DEFAULT_MS = 5 * MINUTE_MS
 
-/** Launches make a missing one again: this only keeps one that is used every week from being made anew each time. */
+/** Launches create a missing one again: this only avoids recreating one that is used every week. */
 const TEMPLATES_KEPT_DEFAULT_MS = 168 * HOUR_MS
 
 /** The settings by name, for the parser's messages and for the documentation. */
@@ -127,7 +127,7 @@ export const EC2_SETTINGS = [
   },
 ]
 
-/** The SDK asks for a newer Node than Crucible does, on standard error, at each start: whoever runs it has no use for that. */
+/** The SDK prints at each start that it wants a newer Node than Crucible requires; users cannot act on that. */
 export function silenceSdk(env: NodeJS.ProcessEnv = process.env): void {
   env['AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED'] ??= 'true'
 }
@@ -180,7 +180,7 @@ function regionOf(env: Record<string, string | undefined>): string {
   return env.AWS_REGION?.trim() || env.AWS_DEFAULT_REGION?.trim() || ''
 }
 
-/** A wish, with what the environment says of where AWS is. */
+/** A request, completed by the environment's settings for AWS. */
 export function accountOptions<T extends { region?: string }>(
   wish: T,
   env: Record<string, string | undefined>,

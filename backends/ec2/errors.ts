@@ -4,12 +4,12 @@ import { BackendError } from '../errors'
 import { AwsError } from './sdk/api'
 import { meaningOf, meaningOfState, type Meaning } from './meanings'
 
-/** The failure that a code stands for; its raw text stays. */
+/** The failure that a code stands for; its raw text is kept. */
 export function failureOfCode(code: string, message: string): Failure {
   return toFailure(meaningOf(code, message), { code, message })
 }
 
-/** What became of a machine that never came to run. */
+/** The failure of a machine that never reached the running state. */
 export function failureOfState(code: string, message: string): Failure | undefined {
   const known = meaningOfState(code)
   return known && toFailure(known, { code, message: message === '' ? code : message })
@@ -23,14 +23,14 @@ function toFailure(known: Meaning | undefined, facts: { code: string; message: s
   }
 }
 
-/** Whether a mutating call that failed so may have had its effect. */
+/** Whether a mutating call that failed this way may have had its effect. */
 export function mayHaveHappened(error: AwsError): boolean {
   if (error.reach !== 'answered') return error.reach === 'unanswered'
   const known = meaningOf(error.code, error.message)
   return known?.isUncertain ?? (known === undefined && (error.httpStatus ?? 0) >= 500)
 }
 
-/** Classes whatever a verb met on its way; a `BackendError` passes unchanged. */
+/** Converts every error of a verb to a `BackendError`; a `BackendError` passes unchanged. */
 export function ec2Error(error: unknown): BackendError {
   if (error instanceof BackendError) return error
   if (!(error instanceof AwsError)) {
@@ -39,7 +39,7 @@ export function ec2Error(error: unknown): BackendError {
   }
   const { code, message, reach, httpStatus } = error
   const failure = failureOfCode(code, message)
-  // No answer, or one of a server that is unwell: nothing that a code could tell.
+  // No answer, or one of an overloaded server: there is no code to classify.
   const isPassing = failure.class === 'unclassified' && (reach !== 'answered' || (httpStatus ?? 0) >= 500)
   return new BackendError(isPassing ? { ...failure, class: 'transient' } : failure, { cause: error })
 }

@@ -11,19 +11,19 @@ import { createReservations, type Reservations } from './market/reservations'
 import type { PriceHistories } from './market/prices'
 import { readUserData, type TemplateCommon } from './launch/template'
 
-/** What the backend needs from whoever composes it. */
+/** Dependencies that the caller provides. */
 export interface Ec2Deps {
   /** Milliseconds since 1970. */
   clock(): number
-  /** Whose machines may be found and ended; everybody's without it. */
+  /** Deployment whose machines may be found and ended; every deployment's if missing. */
   deployment?: string
-  /** The attempt's key for its sealed secrets, 64 hex digits; missing where there are no secrets. */
+  /** The attempt's key for its sealed secrets, 64 hex digits; missing without secrets. */
   secretKeyOf?(attemptId: string): string
-  /** Credentials for the store, as the text of a file for the runner; missing where the store asks for none. */
+  /** Credentials for the store, as the text of a file for the runner; missing for a store without credentials. */
   grantFile?(order: Order): Promise<string>
-  /** A URL under which a machine can read the runner program of this digest within the next minutes. */
+  /** A URL from which a machine can download the runner program with this digest within the next minutes. */
   runnerUrl(sha256: string): Promise<string>
-  /** The object store, where it is worth checking from here. */
+  /** The object store, if it can be checked from here. */
   storeUrl?: string
 }
 
@@ -38,13 +38,13 @@ export interface Host {
   memory: Memory
   common: TemplateCommon
   histories: PriceHistories
-  /** Value of a quota by its code; the last known one, or nothing, where it cannot be read. */
+  /** Value of a quota by its code; the last known one, or nothing, if it cannot be read. */
   quota(code: string, signal: AbortSignal): Promise<number | undefined>
 }
 
-/** A person raises a limit seldom, and then wants it used today. */
+/** A person raises a quota rarely, and then wants to use it the same day. */
 const QUOTA_FRESH_MS = 10 * MINUTE_MS
-/** What a plan can wait for a figure that it can do without. */
+/** How long a plan waits for an optional figure. */
 export const PATIENCE_MS = 6_000
 
 export function createHost(config: Ec2Config, deps: Ec2Deps, unpaced: Ec2Api): Host {
@@ -71,9 +71,9 @@ export function createHost(config: Ec2Config, deps: Ec2Deps, unpaced: Ec2Api): H
   }
 }
 
-/** How long a pool that had nothing is left alone, by what it said. */
+/** How long a pool without capacity is avoided, by its answer. */
 export const LEFT_ALONE_MS: Readonly<Record<'capacity' | 'quota' | 'never', number>> = {
-  // Stock changes within minutes; others who buy there by the thousand use the same figure.
+  // Stock changes within minutes; other large users of spot use the same figure.
   capacity: 3 * MINUTE_MS,
   quota: 3 * MINUTE_MS,
   never: 6 * HOUR_MS,

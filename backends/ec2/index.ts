@@ -19,7 +19,7 @@ import { start } from './machine/start'
 import { createStoreRegion } from './store-region'
 import { endMachine, terminate } from './machine/terminate'
 
-/** Machines of EC2, on demand, spot, and in what is reserved, in the Regions of one account. */
+/** EC2 machines, on demand, spot and reserved, in the Regions of one account. */
 export async function createEc2Backend(config: Ec2Config, deps: Ec2Deps): Promise<Backend> {
   // Only now: who does not use EC2 does not wait for its SDK.
   // eslint-disable-next-line @typescript-eslint/no-require-imports -- an import that waits would need another spelling in tests
@@ -29,7 +29,7 @@ export async function createEc2Backend(config: Ec2Config, deps: Ec2Deps): Promis
   return createBackendAcross(apiOf, config, deps)
 }
 
-/** The same over anything that behaves as the provider does in each Region. */
+/** The same over any implementation of the API, for each Region. */
 export function createBackendAcross(
   apiOf: (region: string) => Ec2Api,
   config: Ec2Config,
@@ -48,7 +48,7 @@ export function createBackendAcross(
   })
 }
 
-/** One Region over anything that behaves as the provider does. */
+/** One Region over any implementation of the API. */
 export function createBackendOver(api: Ec2Api, config: Ec2Config, deps: Ec2Deps): Backend {
   const host = createHost(config, deps, api)
   return {

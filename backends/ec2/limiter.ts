@@ -2,18 +2,18 @@ import { transient } from './errors'
 import type { Ec2Api } from './sdk/api'
 
 /**
- * What an account may send in one Region: a bucket of requests that fills again ("Request throttling for the Amazon EC2 API",
- * November 2026: 50 and 5 per second for calls that change something). All workers of a deployment share it; what one of them
- * keeps to still keeps a burst of jobs from being refused in turns.
+ * Request rate of an account in one Region: a token bucket ("Request throttling for the Amazon EC2 API", November 2026: 50 tokens, 5 per
+ * second for mutating calls). All workers of a deployment share it; even per-worker limiting prevents a burst of jobs from being refused in
+ * turn.
  */
 const BUCKET = 50
 const PER_SECOND = 5
 
-/** `ending`: it stops money, and goes before all that spends it. */
+/** `ending`: it stops spending, and precedes every call that spends. */
 type Rank = 'ending' | 'other'
 
 export interface Limiter {
-  /** Runs a call when there is room for it. Throws `transient` when the caller leaves before. */
+  /** Runs a call when the rate allows it. Throws `transient` if the caller aborts first. */
   run<T>(rank: Rank, signal: AbortSignal, call: () => Promise<T>): Promise<T>
 }
 
@@ -61,7 +61,7 @@ export function createLimiter(clock: () => number): Limiter {
   }
 }
 
-/** The same calls, those that change something at the provider's pace. */
+/** The same calls, with mutating ones at the provider's rate. */
 export function paced(api: Ec2Api, limiter: Limiter): Ec2Api {
   const { machines, commands, leftovers } = api
   return {

@@ -2,14 +2,14 @@ import { defined } from '../../core/defined'
 import type { FailureClass } from '../../core/failure'
 import { MINUTE_MS } from '../../core/time'
 
-/** What a code allows to be done next. */
+/** What may be done after a code. */
 export interface Meaning {
   class: FailureClass
   hint?: string
-  /** After a mutating call it may have had its effect all the same. */
+  /** For a mutating call: it may have had its effect. */
   isUncertain?: boolean
   retryAfterMs?: number
-  /** It holds for every launch of the deployment, or of one capacity type of it, whichever pool said it. */
+  /** Applies to every launch of the deployment, or of one capacity type, no matter which pool reported it. */
   isDeploymentWide?: true
 }
 
@@ -18,7 +18,7 @@ const meaning = (failureClass: FailureClass, hint?: string): Meaning => ({
   ...defined({ hint }),
 })
 
-/** Every pool would answer the same: profile, image, groups and account are those of all launches. */
+/** Every pool would answer the same, because all launches share profile, image, groups and account. */
 const deploymentWide = (failureClass: FailureClass, hint: string): Meaning => ({
   ...meaning(failureClass, hint),
   isDeploymentWide: true,
@@ -41,7 +41,7 @@ const KEYS = deploymentWide(
 )
 const ENDED_KEYS = meaning('transient', 'The AWS credentials of the worker have expired. Renew them.')
 const CLOCK = meaning('transient', 'Set the clock of the worker: it is minutes away from that of AWS.')
-/** Of one pool only where a policy denies single types, zones or subnets. */
+/** Applies to one pool only if a policy denies single types, zones or subnets. */
 const RIGHTS = meaning(
   'auth',
   'Grant this identity the permission, or lift the service control policy that denies it; `crucible doctor` lists what is missing.',
@@ -73,11 +73,11 @@ const BUCKET_REGION = meaning(
 const NO_AGENT = meaning('transient')
 
 /**
- * Every code that EC2, SSM, STS and S3 are known to answer, and what it allows to be done next. From the EC2 API reference
- * ("Error codes") and the error shapes of the SDK, November 2026. What is missing here is `unclassified`, its text kept.
+ * Every code that EC2, SSM, STS and S3 are known to answer, and what may be done next. From the EC2 API reference ("Error codes") and the
+ * error shapes of the SDK, November 2026. A missing code is `unclassified`, with its text kept.
  */
 const MEANINGS: Readonly<Record<string, Meaning>> = {
-  // No machine here now: another type, zone or kind may have one. The first comes with HTTP 500, and is no fault.
+  // No machine here now: another type, zone or capacity type may have one. The first comes with HTTP 500, and is no server error.
   InsufficientInstanceCapacity: NO_STOCK,
   InsufficientCapacity: NO_STOCK,
   ReservationCapacityExceeded: NO_STOCK,
@@ -233,20 +233,20 @@ const MEANINGS: Readonly<Record<string, Meaning>> = {
   ),
 }
 
-/** Why a machine that was accepted came to nothing, by the code of its state's reason. */
+/** Why an accepted machine failed, by the code of its state reason. */
 const STATE_REASONS: Readonly<Record<string, Meaning>> = {
   'Server.InsufficientInstanceCapacity': NO_STOCK,
   'Server.InternalError': NO_STOCK,
   'Client.VolumeLimitExceeded': MORE_QUOTA,
   'Client.InvalidSnapshot.NotFound': IMAGE,
-  // Most often a key with which the image's disk is encrypted and which the account may not use.
+  // Usually a key that encrypts the image's disk and that the account may not use.
   'Client.InternalError': meaning(
     'unclassified',
     'Check that the account may use the image and the key of its disk.',
   ),
 }
 
-/** A profile that was made moments ago is not known everywhere yet, and EC2 then calls it invalid. */
+/** A profile that was created moments ago is not known everywhere yet, and EC2 then calls it invalid. */
 const PROFILE: Meaning = {
   class: 'transient',
   hint: 'Check that the profile of CRUCIBLE_EC2_PROFILE exists; a new one shows within a minute.',
@@ -259,7 +259,7 @@ export const UPGRADE_PLAN =
 /** Accounts on the free plan may launch a few small types. */
 const FREE_PLAN = meaning('quota', UPGRADE_PLAN)
 
-/** Codes that mean something else with certain words. The first that fits holds. */
+/** Codes whose meaning depends on the message. The first match counts. */
 const BY_WORDS: readonly { code: string; words: RegExp; meaning: Meaning }[] = [
   { code: 'InvalidParameterValue', words: /iam instance profile/i, meaning: PROFILE },
   { code: 'InvalidParameterCombination', words: /not eligible for Free Tier/i, meaning: FREE_PLAN },
@@ -271,16 +271,16 @@ const BY_WORDS: readonly { code: string; words: RegExp; meaning: Meaning }[] = [
   },
 ]
 
-/** What a state reason of a machine that never came to run allows; `undefined` for one that says nothing of the kind. */
+/** The failure behind the state reason of a machine that never ran; `undefined` for a state reason of another kind. */
 export function meaningOfState(code: string): Meaning | undefined {
   return STATE_REASONS[code]
 }
 
-/** What an answer of AWS allows; `undefined` for a code that has no line here. */
+/** The failure behind an answer of AWS; `undefined` for a code without an entry here. */
 export function meaningOf(code: string, message: string): Meaning | undefined {
   const special = BY_WORDS.find((each) => each.code === code && each.words.test(message))
   if (special !== undefined) return special.meaning
-  // These services have no code of their own for a clock that is off.
+  // These services have no separate code for clock skew.
   if (/^Signature (?:expired|not yet current)/.test(message)) return CLOCK
   return MEANINGS[code]
 }

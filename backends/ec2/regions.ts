@@ -14,23 +14,23 @@ import type { StoreRegion } from './store-region'
 import type { TransferBetween } from './market/transfer'
 
 export interface RegionsOptions {
-  /** Where machines are bought, the first one first; one at least. */
+  /** Where machines are bought; the first Region is the default. At least one. */
   regions: readonly string[]
-  /** The backend of one Region, with its own clients, caches and rate limit. */
+  /** The backend of one Region, with separate clients, caches and rate limit. */
   open: (region: string) => Backend
-  /** Where the store is, as far as that is known. */
+  /** The store's Region, if known. */
   storeRegion: StoreRegion
   transferBetween: TransferBetween
 }
 
-/** A plan does without a Region that has not answered after this long: callers wait for twenty seconds at most. */
+/** A plan does without a Region that has not answered after this long: callers wait at most twenty seconds. */
 const OFFERS_LIMIT_MS = 15 * SECOND_MS
-/** Garbage collection has time, but not for ever. */
+/** Garbage collection has time, but not without limit. */
 const LIST_LIMIT_MS = MINUTE_MS
 
 /**
- * Several Regions of one account as one backend. A machine is asked for in the Region that its handle names, whether that is still listed
- * or not.
+ * Several Regions of one account as one backend. A machine is asked for in the Region that its handle names, even if that is no longer
+ * configured.
  */
 export function acrossRegions({ regions, open, storeRegion, transferBetween }: RegionsOptions): Backend {
   const opened = new Map<string, Backend>()
@@ -99,7 +99,7 @@ interface Look {
   regions: readonly string[]
   at: (region: string) => Backend
   ctx: LookContext
-  /** A Region that takes longer has not answered. */
+  /** A Region that takes longer counts as unanswered. */
   limitMs?: number
 }
 
@@ -201,7 +201,7 @@ const isIn =
   ({ place }: Offer): boolean =>
     (regionOfPlace(place) ?? region) === region
 
-/** All offers of an order are of one Region: the planner sees to it. */
+/** All offers of an order are of one Region: the planner guarantees it. */
 function regionOfOrder({ offers }: Order): string | undefined {
   return regionOfPlace(offers[0]?.place ?? '')
 }

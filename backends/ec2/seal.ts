@@ -1,20 +1,20 @@
 import { createHash, createHmac, getDiffieHellman } from 'node:crypto'
 
-/** A key that only the machine can open whose half of the secret it was sealed with. */
+/** A key that only the machine with the other half of the shared secret can open. */
 export interface Seal {
-  /** Our half, as hexadecimal digits. */
+  /** Our half, in hexadecimal digits. */
   public: string
   text: string
   tag: string
 }
 
-/** The group of 2048 bits of RFC 3526; both standard libraries can count in it. */
+/** The group of 2048 bits of RFC 3526; both standard libraries can compute in it. */
 const GROUP = 'modp14'
 const NUMBER_BYTES = 256
 
 /**
- * Seals a 32-byte key for a machine. Commands and their answers are kept by the provider for a month, for everybody in the
- * account who may read them: with a secret agreed upon for this once, what is kept there opens nothing.
+ * Seals a 32-byte key for a machine. The provider keeps commands and their output for a month, readable for everyone in the account with
+ * the permission: with a secret agreed once per machine, what it keeps opens nothing.
  *
  * @param machinePublic the machine's half, hexadecimal
  * @param key 64 hexadecimal digits
@@ -26,7 +26,7 @@ export function sealFor(machinePublic: string, key: string): Seal {
   const shared = createHash('sha256')
     .update(padded(exchange.computeSecret(theirs)))
     .digest()
-  // Used once, so that a pad is enough.
+  // Used once, so a one-time pad suffices.
   const pad = createHmac('sha256', shared).update('encrypt').digest()
   const text = Buffer.from(key, 'hex').map((byte, at) => byte ^ pad[at]!)
   const tag = createHmac('sha256', shared).update('authenticate').update(text).digest('hex')

@@ -3,12 +3,12 @@ import type { AccountApi } from './sdk/api'
 import { cached } from './calls'
 import { placeOf } from './check/bucket'
 
-/** The Region of the store; nothing where it is not in a bucket of AWS, or where that cannot be learned. */
+/** The Region of the store; nothing if it is not an AWS bucket, or its Region is unknown. */
 export type StoreRegion = (signal: AbortSignal) => Promise<string | undefined>
 
-/** A bucket never moves; one that is made anew elsewhere is seen soon enough. */
+/** A bucket never moves; one that is recreated elsewhere is noticed soon enough. */
 const FRESH_MS = HOUR_MS
-/** What a plan can wait for it. */
+/** How long a plan waits for it. */
 const PATIENCE_MS = 3_000
 
 export function createStoreRegion({
@@ -19,15 +19,15 @@ export function createStoreRegion({
 }: {
   storeUrl: string | undefined
   account: Pick<AccountApi, 'bucketRegion'>
-  /** Another server in the place of AWS: then the store is in a Region of that. */
+  /** A server that replaces AWS: then the store is in one of its Regions. */
   endpoint: string | undefined
   clock: () => number
 }): StoreRegion {
   if (storeUrl === undefined || !storeUrl.startsWith('s3://')) return async () => undefined
   const { bucket } = placeOf(storeUrl)
-  // A server of one's own is in no Region, whatever its URL says.
+  // A non-AWS server is in no Region, even if its URL names one.
   if (bucket.endpoint !== undefined && endpoint === undefined) return async () => undefined
-  // The small cloud, where the URL says it; what AWS says of its own bucket is surer than any setting.
+  // The small cloud, if the URL names a Region; AWS's own answer about a bucket is more reliable than any setting.
   if (bucket.endpoint !== undefined && bucket.region !== undefined) return async () => bucket.region
   const read = async (signal: AbortSignal): Promise<string | undefined> =>
     account.bucketRegion(bucket, signal)

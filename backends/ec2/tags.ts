@@ -10,11 +10,11 @@ export const TAGS = {
   deployment: 'crucible:deployment',
   job: 'crucible:job',
   attempt: 'crucible:attempt',
-  /** Milliseconds: within which the runner must have started, and that a machine has from the end of its lease to power off. */
+  /** Milliseconds: within which the runner must have started, and from the end of its lease until the power-off. */
   timer: 'crucible:timer',
-  /** What each pool of the order costs, by which a machine that is found tells its price; in pieces, `-1`, `-2`, ... */
+  /** Price of each pool of the order, so that a machine that is found later has its price; in parts, `-1`, `-2`, ... */
   prices: 'crucible:prices',
-  /** Micro-dollars an hour of that for disk and address, at most. */
+  /** Upper bound of the micro-dollars per hour for disk and address. */
   beside: 'crucible:beside',
   /** It got credentials for its own attempt; without the tag it uses the store with its role. */
   grant: 'crucible:grant',
@@ -23,7 +23,7 @@ export const TAGS = {
 /** A tag's value has at most 256 characters. */
 const VALUE_MAX = 250
 
-/** Everything that the machine and whoever finds it must know; on it from its first moment. */
+/** Everything that the machine and its finder must know; set from the start. */
 export function tagsOf(order: Order, hasGrant = false): Record<string, string> {
   return {
     Name: `crucible ${order.attemptId}`,
@@ -39,7 +39,7 @@ export function tagsOf(order: Order, hasGrant = false): Record<string, string> {
 
 const besideOf = ({ besideMicroUsdPerHour = 0 }: Offer): number => besideMicroUsdPerHour
 
-/** A machine on which no runner begins has nothing to save, and must be off before its money is used up. */
+/** A machine whose runner never starts has nothing to save, and must be off before its budget is used up. */
 function startsWithinMs({ runner }: Order): number {
   const paidMs = paidForMs(runner.limits.budget) - bootReserveMs(runner)
   return Math.max(0, Math.min(runner.startWithinMs + CLOCK_SLACK_MS, paidMs))
@@ -71,7 +71,7 @@ function pricesOf(offers: Offer[]): Record<string, string> {
   return Object.fromEntries(pieces.map((piece, at) => [`${TAGS.prices}-${at + 1}`, piece]))
 }
 
-/** The price at which a machine was ordered, by what stands on it; the dearest of its order for a pool that nobody ordered. */
+/** The price at which a machine was ordered, from its tags; the highest of its order for a pool that was not ordered. */
 export function priceOn(tags: Record<string, string>, pool: { type: string; place: string }): number {
   const entries = Object.entries(tags)
     .filter(([name]) => name.startsWith(`${TAGS.prices}-`))

@@ -150,7 +150,7 @@ const parseYesNo: Parser<string> = (text) => {
 const UID_MIN = 1000
 /** Some programs read larger ones as negative. */
 const UID_MAX = 2 ** 31 - 1
-/** The uid of the user nobody, and -1 in 16 bits, which means no user. */
+/** The uid of the system's unprivileged user, and -1 in 16 bits, which means no user. */
 const UIDS_RESERVED = [65_534, 65_535]
 
 function parseUids(text: string, slots: number): UidRange | undefined | Complaint {

@@ -44,7 +44,7 @@ export interface Host {
   /** When the root was last cleared of leftovers. */
   sweptAtMs: number
   processes(): ProcessLook
-  /** Path of the Python that runs the runner; throws a `BackendError` if there is none. */
+  /** Path of the Python that runs the runner; throws a `BackendError` without one. */
   python(signal: AbortSignal): Promise<string>
   gpus(signal: AbortSignal): Promise<GpuInventory>
   jobUsers(signal: AbortSignal): Promise<JobUsers>

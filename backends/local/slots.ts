@@ -39,7 +39,7 @@ export async function takenOn(host: Host): Promise<Taken> {
   }
 }
 
-/** Identical GPUs, several of which can go to one job: a job never gets two kinds. */
+/** Identical GPUs; one job may get several of them, but never two kinds. */
 export interface GpuKind {
   accelerator: string
   memoryGiB: number

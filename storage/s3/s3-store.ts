@@ -223,7 +223,7 @@ export class S3Store implements ObjectStore {
     }
   }
 
-  /** Performs an action on an object; returns `undefined` when there is none. */
+  /** Performs an action on an object; returns `undefined` if it does not exist. */
   async #existing<T>(
     key: string,
     verb: string,

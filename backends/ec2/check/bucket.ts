@@ -5,7 +5,7 @@ import type { Host } from '../host'
 
 const REMOVE_LIMIT_MS = 5_000
 
-/** Whether the store is where the machines are, and keeps the promise on which checkpoints and records rest. */
+/** Whether the store is in the machines' Region and honours conditional writes, on which checkpoints and records depend. */
 export async function checkBucket(host: Host, signal: AbortSignal): Promise<Problem[]> {
   const { storeUrl } = host.deps
   if (storeUrl === undefined || !storeUrl.startsWith('s3://')) return []
@@ -19,7 +19,7 @@ export async function checkBucket(host: Host, signal: AbortSignal): Promise<Prob
   return [...far(host, bucket, region), ...(await checkPutIfAbsent(host, { bucket: real, prefix }, signal))]
 }
 
-/** Only a bucket of AWS is in a Region. Store and runner find it wherever it is, by an answer that sends them there. */
+/** Only an AWS bucket has a Region. Store and runner find it anywhere, through a redirect. */
 function far({ config }: Host, bucket: Bucket, region: string): Problem[] {
   if (bucket.endpoint !== undefined) return []
   const url = `s3://${bucket.name}?region=${region}`
@@ -42,7 +42,7 @@ function far({ config }: Host, bucket: Bucket, region: string): Problem[] {
   ]
 }
 
-/** Two writers of one key, of which the second must be told. */
+/** Two writers of one key: the second one must be refused. */
 async function checkPutIfAbsent(
   { api }: Host,
   { bucket, prefix }: { bucket: Bucket; prefix: string },
@@ -54,7 +54,7 @@ async function checkPutIfAbsent(
     const isSecond = await api.account.putIfAbsent(bucket, key, signal)
     if (isFirst && !isSecond) return []
   } finally {
-    // The caller may have left meanwhile.
+    // The caller may have aborted meanwhile.
     await api.account.deleteObject(bucket, key, AbortSignal.timeout(REMOVE_LIMIT_MS)).catch(() => undefined)
   }
   return [

@@ -4,7 +4,7 @@ import { BackendError } from '../../errors'
 import type { Host } from '../host'
 import { wayOut } from './egress'
 
-/** Why nobody can speak to a machine that runs, as far as its network and its profile tell. */
+/** Why a running machine is unreachable, as far as its network and profile show. */
 export async function diagnose(
   host: Host,
   { id, realised }: MachineHandle,

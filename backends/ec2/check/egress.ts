@@ -2,10 +2,10 @@ import type { Problem } from '../../backend'
 import type { Subnet } from '../sdk/api'
 import type { Host } from '../host'
 
-/** What the agent and the runner must reach. Since version 3.3.40 the agent does without `ec2messages`. */
+/** Endpoints that the agent and the runner need. Since version 3.3.40 the agent does not need `ec2messages`. */
 const NEEDED = ['ssm', 'ssmmessages', 's3']
 
-/** Why machines of a subnet cannot reach what they need, or `undefined` when they can. */
+/** Why machines of a subnet cannot reach their endpoints, or `undefined` if they can. */
 export async function wayOut(host: Host, subnet: Subnet, signal: AbortSignal): Promise<Problem | undefined> {
   const [route, endpoints] = await Promise.all([
     host.api.network.defaultRoute(subnet, signal),

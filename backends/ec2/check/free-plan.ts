@@ -3,10 +3,10 @@ import type { MachineType } from '../sdk/api'
 import type { Host } from '../host'
 import { UPGRADE_PLAN } from '../meanings'
 
-/** Of those that the free plan allows the ones that a first job is best run on; `describe-instance-types` says whether they still are. */
+/** The best types for a first job among those on the free plan; `describe-instance-types` says whether they still are. */
 export const FREE_PLAN_TYPES = ['m7i-flex.large', 'c7i-flex.large']
 
-/** Why the plan of the account keeps a type from being launched, if it does. */
+/** Why the account's plan prevents the launch of a type, if it does. */
 export function planNote(
   plan: 'free' | 'paid' | undefined,
   { name, isFreeTier }: MachineType,
@@ -15,7 +15,7 @@ export function planNote(
   return `the account is on the free plan, which does not launch ${name}: upgrade the account's plan`
 }
 
-/** What to do with an account that is new; nothing where the plan does not allow a type that would do. */
+/** Advice for a new account; nothing if the plan allows no suitable type. */
 export function freePlanAdvice(types: readonly Pick<MachineType, 'name' | 'isFreeTier'>[]): string {
   const eligible = types.filter(({ isFreeTier }) => isFreeTier).map(({ name }) => name)
   const first = FREE_PLAN_TYPES.find((name) => eligible.includes(name)) ?? eligible[0]

@@ -18,8 +18,8 @@ const isOptional = (action: string): boolean =>
   )
 
 /**
- * What stands in the way of machines here, worst first. Makes nothing but a small object in the bucket, to see whether it
- * keeps the promise that a second writer is told; and removes it.
+ * Problems that prevent machines here, worst first. Read-only, except for a small object in the bucket that tests conditional writes and is
+ * removed again.
  */
 export async function check(host: Host, { signal }: CallContext): Promise<Problem[]> {
   const identity = await nameable(() => host.api.account.identity(signal), signal)
@@ -50,14 +50,14 @@ export async function check(host: Host, { signal }: CallContext): Promise<Proble
     .sort((a, b) => a.severity.localeCompare(b.severity))
 }
 
-/** What is in the way of several parts is told once; a missing permission is named by whoever lists them all, too. */
+/** A problem shared by several parts is listed once; the list of missing permissions is separate. */
 function isFirstWord({ failure, message, remedy }: Problem, at: number, all: Problem[]): boolean {
   const isSame = (one: Problem): boolean =>
     one.remedy === remedy && (failure === 'auth' || one.message === message)
   return all.findIndex(isSame) === at
 }
 
-/** An answer, or the problem that there is none. Only a caller who left is told by an error. */
+/** An answer, or the problem that prevented it. Throws only if the caller aborted. */
 async function nameable<T>(
   ask: () => Promise<T>,
   signal: AbortSignal,
@@ -77,7 +77,7 @@ async function nameable<T>(
   }
 }
 
-/** As all services say it: `... is not authorized to perform: ec2:DescribeSubnets`. */
+/** The common wording of all services: `... is not authorized to perform: ec2:DescribeSubnets`. */
 const NAMED_ACTION = /not authorized to perform: ([\w-]+:\w+)/
 
 function denial(message: string, action: string): Problem {
@@ -120,13 +120,13 @@ async function checkPermissions(
   }
 }
 
-/** The profile's role; most are named alike, and who may not look is told so elsewhere. */
+/** The profile's role. Most have the profile's name; a missing permission to read it is reported elsewhere. */
 async function roleNameOf({ api, config: { profile } }: Host, signal: AbortSignal): Promise<string> {
   const found = await api.account.profile(profile, signal).catch(() => undefined)
   return found?.roleName ?? profile
 }
 
-/** The bucket, where policies of this account decide on it: not in a server of its own. */
+/** The bucket if policies of this account apply to it; not that of a non-AWS server. */
 function storeOf({ config, deps: { storeUrl } }: Host): string | undefined {
   if (storeUrl === undefined || !storeUrl.startsWith('s3://')) return undefined
   const { bucket } = placeOf(storeUrl)
@@ -134,8 +134,8 @@ function storeOf({ config, deps: { storeUrl } }: Host): string | undefined {
 }
 
 /**
- * Policies are asked of the role, not of one session of it. A session's ARN lacks the path of its role, which those of single sign-on have
- * (`/aws-reserved/sso.amazonaws.com/...`): IAM is asked for it.
+ * Policies are queried for the role, not for one session of it. A session's ARN lacks the path of its role, which single sign-on roles have
+ * (`/aws-reserved/sso.amazonaws.com/...`), so IAM is asked for the role.
  */
 async function principalOf({ api }: Host, arn: string, signal: AbortSignal): Promise<string> {
   const session = /^arn:([\w-]+):sts::(\d+):assumed-role\/([^/]+)\/.+$/.exec(arn)
@@ -177,7 +177,7 @@ async function checkImage(host: Host, signal: AbortSignal): Promise<Problem[]> {
   return []
 }
 
-/** Names the families of machines of which the account may have none. New accounts may have no GPU at all. */
+/** Names the machine families whose quota is zero. New accounts may have no GPU quota at all. */
 async function checkQuotas(host: Host, signal: AbortSignal): Promise<Problem[]> {
   const types = await host.market.types(signal)
   const families = new Map(
@@ -205,7 +205,7 @@ async function checkQuotas(host: Host, signal: AbortSignal): Promise<Problem[]> 
   return (await Promise.all(found)).flat()
 }
 
-/** Says when prices are old ones, and that what has none is not offered. */
+/** Reports prices that are not current, and types that are not offered because they have no price. */
 async function checkPrices(host: Host, signal: AbortSignal): Promise<Problem[]> {
   const [all, priceOf] = await Promise.all([host.market.types(signal), host.market.onDemand(signal)])
   const types = all.filter((type) => whyUnusable(type, host.config) === undefined)

@@ -2,17 +2,17 @@ import type { Problem } from '../../backend'
 import { wayOut } from './egress'
 import type { Host } from '../host'
 
-/** Whether machines can be put somewhere from where they reach what they must. */
+/** Whether there is a subnet from which machines reach their endpoints. */
 export async function checkWaysOut(host: Host, signal: AbortSignal): Promise<Problem[]> {
   const subnets = [...(await host.places.byZone(signal)).values()]
   const ways = await Promise.all(subnets.map((subnet) => wayOut(host, subnet, signal)))
   const blocked = ways.filter((problem) => problem !== undefined)
-  // One subnet from where machines get out is enough to begin with.
+  // One subnet with a way out is enough to start.
   const severity = blocked.length === subnets.length ? 'error' : 'warning'
   return blocked.map((problem): Problem => ({ ...problem, severity }))
 }
 
-/** Whether the security groups let machines out, and nobody in. */
+/** Whether the security groups allow outbound traffic and nothing inbound. */
 export async function checkGroups(host: Host, signal: AbortSignal): Promise<Problem[]> {
   const subnets = [...(await host.places.byZone(signal)).values()]
   const vpcs = [...new Set(subnets.map(({ vpc }) => vpc))]

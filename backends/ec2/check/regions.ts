@@ -6,8 +6,8 @@ interface OfRegion {
 }
 
 /**
- * The problems of several Regions: what all of them have is told once, the rest with its Region. One Region in which machines can be bought
- * is enough, so that an error in another one is a warning.
+ * Problems of several Regions: those that all have are listed once, the others with their Region. One Region that can sell machines is
+ * enough, so an error in another one is a warning.
  */
 export function mergeProblems(found: OfRegion[]): Problem[] {
   const isUsable = found.some(({ problems }) => problems.every(({ severity }) => severity !== 'error'))
@@ -26,12 +26,12 @@ export function mergeProblems(found: OfRegion[]): Problem[] {
   return merged.sort((a, b) => a.severity.localeCompare(b.severity))
 }
 
-/** Keys that another Region takes are right. */
+/** The keys are valid, because another Region accepts them. */
 function isAnswered({ problems }: OfRegion): boolean {
   return !problems.some(({ message }) => isKeyRefused(message))
 }
 
-/** As services of a Region answer whose account has not enabled it. */
+/** What the services of a Region answer if the account has not enabled it. */
 function isKeyRefused(message: string): boolean {
   return /AuthFailure|InvalidClientTokenId|UnrecognizedClientException|security token included|validate the provided access credentials/.test(
     message,

@@ -3,19 +3,19 @@ import { ec2Error } from '../errors'
 import type { Host } from '../host'
 import { probesOf, STORE_PERMISSIONS, type PolicyFacts } from '../setup/permissions'
 
-/** Actions named in one sentence. */
+/** Actions listed in one sentence. */
 const NAMED_MAX = 3
 
 /**
- * Whether the role of the machines is allowed what it should be in the store: nothing where machines get grants, and all that the
- * runner does where they do not. `bucket` is missing where policies of this account do not decide on the store.
+ * Whether the role of the machines has the right permissions on the store: none if machines get grants, otherwise everything that the
+ * runner does. `bucket` is missing if policies of this account do not apply to the store.
  */
 export async function checkStoreRights(
   { config, api }: Host,
   bucket: string | undefined,
   { account, signal }: { account: string; signal: AbortSignal },
 ): Promise<Problem[]> {
-  // Whether there is a profile with a role is another check.
+  // The existence of a profile with a role is a separate check.
   const profile = await api.account.profile(config.profile, signal).catch(() => undefined)
   if (bucket === undefined || profile?.roleName === undefined) return []
   const { roleName, roleArn = `arn:aws:iam::${account}:role/${roleName}` } = profile

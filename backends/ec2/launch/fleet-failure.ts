@@ -9,13 +9,13 @@ import { isNotOffered, meaningOf } from '../meanings'
 
 type PoolError = FleetAnswer['errors'][number]
 
-/** Says only that the fleet got nothing; EC2 puts it beside the code that tells why. */
+/** Says only that the fleet got nothing; EC2 adds it to the code with the cause. */
 const SAYS_NOTHING = 'UnfulfillableCapacity'
 
 /**
- * What a fleet without a machine stands for. EC2 answers 200 whatever kept it from launching, with one error for each pool and often
- * `UnfulfillableCapacity` beside them. What holds for every launch of the deployment comes first, for no other pool will do better; then
- * the pools by `FAILURE_PRECEDENCE`.
+ * The failure that a fleet without a machine stands for. EC2 answers 200 for any cause, with one error for each pool and often an
+ * additional `UnfulfillableCapacity`. Errors that apply to every launch of the deployment come first, because no other pool helps; then the
+ * pools by `FAILURE_PRECEDENCE`.
  *
  * @param errors at least one
  */
@@ -39,7 +39,7 @@ export function failureOfFleet(host: Host, order: Order, errors: readonly PoolEr
   }
 }
 
-/** Transient failures rank above ones that need an operator, because another pool of the same order may recover by itself. */
+/** Transient failures rank above ones that need an operator, because another pool of the same order may recover. */
 const FAILURE_PRECEDENCE: readonly FailureClass[] = [
   'capacity',
   'throttled',
@@ -56,7 +56,7 @@ function preferring<T>(all: T[], isPreferred: (one: T) => boolean): T[] {
   return preferred.length > 0 ? preferred : all
 }
 
-/** Remembers that a pool gave nothing, so that the next plans prefer others for a while. */
+/** Remembers a pool without capacity, so that the next plans prefer others for a while. */
 function leaveAlone(
   { memory }: Host,
   order: Order,
@@ -79,12 +79,12 @@ function isOf({ type, data }: Offer, pool: PoolError['pool']): boolean {
   )
 }
 
-/** IAM and EC2 make new profiles and groups known everywhere within about this long. */
+/** New profiles and groups are visible everywhere within about this long. */
 const NEW_MS = MINUTE_MS
 
 /**
- * EC2 calls a profile or a group that was made moments ago unknown. Such an answer is transient for a minute after it was first seen,
- * and `invalid` from then on, wherever it came from: the call itself or one pool of a fleet.
+ * EC2 does not know a profile or group that was created moments ago. Such an answer is transient for a minute after it was first seen, and
+ * `invalid` from then on, whether it came from the call itself or from one pool of a fleet.
  */
 export function treatAsTransientWhileNew(
   host: Host,

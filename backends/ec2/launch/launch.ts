@@ -16,12 +16,12 @@ import { reservedFailure } from './reserved-launch'
 import { tagsOf, TAGS } from '../tags'
 import { templateSpec, type TemplateFacts } from './template'
 
-/** A machine ordered is seldom seen later than this; its tag is looked for from then on. */
+/** An ordered machine rarely appears later than this; from then on its tag is searched. */
 const FIND_AFTER_MS = 5 * SECOND_MS
 
 /**
- * Sends the order as one instant fleet of one machine, or as one machine for a reservation. All of it stands in the order, the token
- * included, so that the provider takes a repetition for the same request.
+ * Sends the order as one instant fleet of one machine, or as one machine for a reservation. Everything is part of the order, the token
+ * included, so that the provider recognises a repetition as the same request.
  */
 export async function launch(host: Host, order: Order, { signal }: CallContext): Promise<LaunchOutcome> {
   const { attemptId } = order
@@ -40,14 +40,14 @@ export async function launch(host: Host, order: Order, { signal }: CallContext):
     return { kind: 'launched', handle }
   } catch (error) {
     const failure = await reservedFailure(host, order, { failure: ec2Error(error).failure, signal })
-    // Temporal sends the order again for these; for the rest it is certain that nothing was bought.
+    // Temporal sends the order again for these; for all others it is certain that nothing was bought.
     if (failure.class === 'transient' || failure.class === 'throttled')
       throw new BackendError(failure, { cause: error })
     return refuse(host, order, failure)
   }
 }
 
-/** Throws `invalid` for an order that this backend can never carry out. */
+/** Throws `invalid` for an order that this backend can never fulfil. */
 function requestFor(order: Order, hasGrant: boolean): FleetRequest | ReservedRequest {
   const [first] = order.offers
   const template = first?.data?.template
@@ -62,7 +62,7 @@ function requestFor(order: Order, hasGrant: boolean): FleetRequest | ReservedReq
     token: order.token,
     capacityType,
     templateName: template,
-    // Pools of another image or disk would need a template of their own; they are other orders.
+    // Pools with another image or disk would need a separate template; they belong to other orders.
     pools: order.offers
       .filter(({ data }) => data?.template === template)
       .map(({ type, data }) => ({ type, subnet: data!.subnet! })),
@@ -89,7 +89,7 @@ interface Sending {
   signal: AbortSignal
 }
 
-/** `undefined` when nobody knows what came of it. A template that is not there yet is made, and the request sent again. */
+/** `undefined` if the outcome is unknown. A missing template is created, and the request sent again. */
 async function send(host: Host, sending: Sending): Promise<FleetAnswer | undefined> {
   const { order, request, signal } = sending
   try {
@@ -132,7 +132,7 @@ function isTemplateMissing(error: unknown): boolean {
   )
 }
 
-/** `undefined` when the request may have had its effect; throws what it failed of otherwise. */
+/** `undefined` if the request may have had its effect; otherwise throws the failure. */
 function classifySendError(host: Host, error: unknown): undefined {
   if (!(error instanceof AwsError)) throw error
   if (mayHaveHappened(error)) return undefined
@@ -145,13 +145,13 @@ async function makeTemplate(host: Host, { order, request, signal }: Sending): Pr
   try {
     await host.api.machines.createTemplate(spec, signal)
   } catch (error) {
-    // Another worker was faster, or an answer was lost: its name says what it holds.
+    // Another worker was faster, or an answer was lost: the name determines the content.
     if (hasCode(error, 'InvalidLaunchTemplateName.AlreadyExistsException')) return
     throw error
   }
 }
 
-/** The token was used for a request that was not the same: what came of that one is the attempt's machine. */
+/** The token was used for a different request: the result of that one is the attempt's machine. */
 async function adopt(host: Host, order: Order, signal: AbortSignal): Promise<FleetAnswer> {
   const found = await host.api.machines.byTag({ name: TAGS.attempt, value: order.attemptId }, signal)
   if (found.length > 0) return { machines: found.map(({ id }) => ({ id })), errors: [] }
@@ -166,8 +166,8 @@ function isSilent({ machines, errors }: FleetAnswer): boolean {
 }
 
 /**
- * What EC2 has on record of a fleet that answered with neither a machine nor an error; `undefined` where that tells nothing either, and
- * the machine's tag must.
+ * EC2's record of a fleet that answered with neither a machine nor an error; `undefined` if that says nothing either, and the machine's tag
+ * must be searched.
  */
 async function askFleet(
   host: Host,
@@ -181,17 +181,17 @@ async function askFleet(
       const answer = await host.api.machines.fleet(fleetId, signal)
       if (answer !== undefined && !isSilent(answer)) return answer
     } catch {
-      // Not permitted, or not answered: a machine may have been bought all the same.
+      // Not permitted, or not answered: a machine may have been bought.
       return undefined
     }
   }
   return undefined
 }
 
-/** Pauses between looks for a machine just made: in all about two seconds, after which its fleet's word must do. */
+/** Pauses between lookups of a new machine: about two seconds in total, after which the fleet's answer is used. */
 const LOOKS_MS = [0, 200, 600, 1_200]
 
-/** The machine as the provider's lists show it, if they do soon: when its billing began stands only there. */
+/** The machine from the provider's lists, if it appears there soon: only they show when billing began. */
 async function see(host: Host, id: string, signal: AbortSignal): Promise<Machine | undefined> {
   for (const waitMs of LOOKS_MS) {
     try {
@@ -199,7 +199,7 @@ async function see(host: Host, id: string, signal: AbortSignal): Promise<Machine
       const [machine] = await host.api.machines.byId([id], signal)
       if (machine !== undefined && machine.tags[TAGS.attempt] !== undefined) return machine
     } catch {
-      // It is bought, whatever the lists say, and whoever has left.
+      // It is bought, even if the lists lack it or the caller has aborted.
       return undefined
     }
   }

@@ -2,22 +2,22 @@ import { offerKey } from '../../../core/offer'
 
 type Key = Parameters<typeof offerKey>[0]
 
-/** What this process remembers of its own launches. Forgotten with it, which costs a try, never a machine. */
+/** What this process remembers about its own launches. Losing it costs a retry, never a machine. */
 export interface Memory {
-  /** A pool had no machine, in the provider's words. */
+  /** A pool without capacity, in the provider's words. */
   missed(pool: Key, words: string, forMs: number): void
-  /** Why a pool had none a moment ago, if that was so. */
+  /** Why a pool recently had no capacity, if so. */
   whyMissed(pool: Key): string | undefined
-  /** The provider refused the attempt's order for certain: there is nothing to be found of it. */
+  /** The provider certainly refused the attempt's order: there is no machine to find. */
   refused(attemptId: string): void
   /** A machine may have been bought for the attempt. */
   sent(attemptId: string): void
   isRefused(attemptId: string): boolean
-  /** When something was first so, as long as it stays so; forgets what is no longer. */
+  /** Since when a condition has held without interruption; forgotten once it ends. */
   since(what: string, isSo: boolean): number | undefined
 }
 
-/** Entries kept, so that a worker of a year's jobs does not remember them all. */
+/** Maximum number of entries, so that a long-running worker does not keep every job. */
 const KEPT_MAX = 10_000
 
 export function createMemory(clock: () => number): Memory {
@@ -51,7 +51,7 @@ export function createMemory(clock: () => number): Memory {
   }
 }
 
-/** Makes room by forgetting the oldest. */
+/** Makes room by dropping the oldest. */
 function keep<T extends Map<string, unknown> | Set<string>>(entries: T): T {
   const [oldest] = entries.keys()
   if (entries.size >= KEPT_MAX && oldest !== undefined) entries.delete(oldest)

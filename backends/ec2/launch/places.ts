@@ -4,9 +4,9 @@ import { cached } from '../calls'
 import { GROUP_DEFAULT, type Ec2Config } from '../config'
 import { invalid } from '../errors'
 
-/** Where machines may be put. */
+/** Subnets and security groups for machines. */
 export interface Places {
-  /** All subnets of the settings. */
+  /** All configured subnets. */
   subnets(signal: AbortSignal): Promise<Subnet[]>
   /** For each zone the subnet with the most free addresses. */
   byZone(signal: AbortSignal): Promise<ReadonlyMap<string, Subnet>>
@@ -14,7 +14,7 @@ export interface Places {
   groups(vpc: string, signal: AbortSignal): Promise<SecurityGroup[]>
 }
 
-/** Long enough to cost little, short enough that a subnet just added is used soon and a full one is seen. */
+/** Long enough to cost little, short enough that a new subnet is soon used and a full one noticed. */
 const FRESH_MS = 2 * MINUTE_MS
 
 export function createPlaces({

@@ -1,11 +1,9 @@
 import type { Pins } from '../../../core/offer'
 
-/** Images have an id in each Region, so a job pins one for each Region: `image/x86_64@eu-west-1`. */
+/** Images have a different id in each Region, so a job pins one for each Region: `image/x86_64@eu-west-1`. */
 const separator = '@'
 
-/**
- * The pins of one Region under the names that it knows. Those without a Region are of a time at which there was one: the first one's.
- */
+/** The pins of one Region, without the Region in their names. Pins without a Region belong to the first Region. */
 export function withoutRegion(
   pins: Pins | undefined,
   region: string,

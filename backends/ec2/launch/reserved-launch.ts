@@ -5,13 +5,13 @@ import type { Reservation } from '../sdk/api'
 import type { Host } from '../host'
 import { isLive } from '../market/reservations'
 
-/** When a block begins its capacity may come a little late: for so long a refusal is not believed ("transient failures", EC2 user guide). */
+/** The capacity of a block may appear a little after its start: until then a refusal is retried ("transient failures", EC2 user guide). */
 const SETTLES_MS = 10 * MINUTE_MS
 const AGAIN_MS = 15 * SECOND_MS
 
 /**
- * What a failure to launch into a reservation really stands for. EC2 says the same of one that is full, that has not begun, and that
- * has ended; the reservation itself tells which. Others, and those of other orders, pass unchanged.
+ * The real meaning of a failed launch into a reservation. EC2 answers the same for one that is full, has not begun, or has ended; the
+ * reservation itself shows which. Other failures, and those of other orders, pass unchanged.
  */
 export async function reservedFailure(
   host: Host,
@@ -25,7 +25,7 @@ export async function reservedFailure(
   try {
     reservation = await host.reservations.anew(id, signal)
   } catch {
-    // Nobody can tell: there was no place, whatever the reason.
+    // The cause is unknown: either way there was no place.
     return failure
   }
   return { ...failure, ...verdictOn(reservation, { id, nowMs: host.deps.clock() }) }

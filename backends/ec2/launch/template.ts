@@ -4,37 +4,37 @@ import { join } from 'node:path'
 import type { TemplateSpec } from '../sdk/api'
 import { TAGS } from '../tags'
 
-/** What a launch template says, apart from what it always says. As text, because it stands in the offer's data. */
+/** The variable content of a launch template, as text, because it is part of the offer's data. */
 export interface TemplateFacts extends Partial<Record<string, string>> {
   image: string
   rootDevice: string
   diskGiB: string
   profile: string
-  /** Ids of security groups, with commas between them. */
+  /** Ids of security groups, separated by commas. */
   groups: string
-  /** `none`: its machines take no place of a reservation; missing where the launch says. */
+  /** `none`: its machines never use a reservation; missing if the launch decides. */
   reservations?: string
-  /** `spot`: its launches make spot requests, which it tags. A launch on demand with such a template is refused. */
+  /** `spot`: its launches make spot requests, which it tags. EC2 refuses an on-demand launch with such a template. */
   market?: string
 }
 
-/** What a machine runs at its first boot. The same for all: what concerns one attempt stands in the machine's tags. */
+/** Script of a machine's first boot. The same for all: data of one attempt is in the machine's tags. */
 export function readUserData(): string {
   return readMachineFile('user-data.sh').replace('@DEAD_MAN@', () => readMachineFile('dead_man.py').trimEnd())
 }
 
-/** A program of those that run on the machine; they lie beside this code. */
+/** One of the programs for the machine, which are in the folder `machine/`. */
 export function readMachineFile(name: string): string {
   return readFileSync(join(__dirname, '..', 'machine', name), 'utf8')
 }
 
-/** What all templates of one backend have in common. */
+/** What all templates of one backend share. */
 export interface TemplateCommon {
   deployment: string
   userData: string
 }
 
-/** A template never changes: another content is another name. */
+/** A template never changes: another content has another name. */
 export function templateName(facts: TemplateFacts, { deployment, userData }: TemplateCommon): string {
   const content = JSON.stringify([deployment, Object.entries(facts).sort(), userData])
   return `crucible-${createHash('sha256').update(content).digest('hex').slice(0, 16)}`

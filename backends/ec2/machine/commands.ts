@@ -5,7 +5,7 @@ import { transient } from '../errors'
 import type { Host } from '../host'
 import { readMachineFile } from '../launch/template'
 
-/** A program of `machine/` with what it is to do in front; quoted twice over, so that nothing of it is read on the way. */
+/** A program of `machine/` preceded by its specification; quoted twice, so that no shell interprets any of it. */
 export function script(program: string, spec: Record<string, unknown>): string[] {
   const text = Buffer.from(JSON.stringify(spec)).toString('base64')
   return [
@@ -19,41 +19,41 @@ export function script(program: string, spec: Record<string, unknown>): string[]
 
 export interface MachineCommand {
   machineId: string
-  /** Names the command and what it is for, so that a repetition finds the one before; at most 100 characters. */
+  /** Identifies the command and its purpose, so that a repetition finds the earlier one; at most 100 characters. */
   comment: string
   lines: string[]
-  /** Whether an answer from a while ago is as good as a new one, and how old it may be. */
+  /** How old an earlier answer may be to be used instead of a new one; missing if never. */
   goodForMs: number
-  /** Whether an answer is whole: one that was cut short on its way is asked for again. */
+  /** Whether an answer is complete; a truncated one is requested again. */
   isWhole?: (answer: CommandAnswer) => boolean
 }
 
-/** What a command answered. */
+/** The output of a command. */
 export interface CommandAnswer {
   exitCode: number
   stdout: string
   stderr: string
 }
 
-/** Within this the agent fetches a command, or never. */
+/** The agent fetches a command within this time, or never. */
 const DELIVERY_TIMEOUT_MS = MINUTE_MS
-/** Our commands take a second; one that fetches a program over a bad line takes longer. */
+/** Our commands take a second; one that downloads a program over a slow line takes longer. */
 const RUN_TIMEOUT_MS = 4 * MINUTE_MS
-/** A verb never waits for a machine: after this the caller asks again, and the same command is waited for. */
+/** A verb never waits for a machine: after this the caller asks again, and continues to wait for the same command. */
 const WAIT_MS = 8 * SECOND_MS
 const ASKED_AGAIN_MS = SECOND_MS
 const FIRST_LOOK_MS = 50
 /**
- * A start waits for two answers. No limit of these questions is documented; those who ask at once are few, as commands are sent no
- * faster than five a second (`limiter.ts`).
+ * A start waits for two answers. No rate limit for these queries is documented; few callers ask at once, because commands are sent at most
+ * five a second (`limiter.ts`).
  */
 const LOOK_MAX_MS = 500
 
 const UNDER_WAY = ['Pending', 'InProgress', 'Delayed', 'Cancelling']
 
 /**
- * Runs a short, repeatable command on a machine and answers what it said. There is no token by which the provider would know
- * a repetition: one that is under way is waited for instead of sent again. Throws `transient` while there is no answer.
+ * Runs a short, repeatable command on a machine and returns its output. The provider has no idempotency token for commands: one in progress
+ * is awaited instead of sent again. Throws `transient` while there is no answer.
  */
 export async function runOnMachine(
   host: Host,
@@ -103,7 +103,7 @@ async function waitFor(
 }
 
 function answerOf({ status, details, exitCode, stdout, stderr }: InvocationResult): CommandAnswer {
-  // A command that ran to its end says itself how that was; of the others nobody knows whether they ran at all.
+  // A command that ran to its end reports its own outcome; for all others it is unknown whether they ran.
   if (status === 'Success' || (status === 'Failed' && exitCode > 0)) return { exitCode, stdout, stderr }
   throw transient(`a command to the machine came to nothing: ${details === '' ? status : details}`)
 }

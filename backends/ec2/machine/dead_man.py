@@ -1,9 +1,8 @@
-"""Powers the machine off when its time is over, whatever other processes still run.
+"""Powers the machine off when its time is over, even if other processes still run.
 
-Until a runner has begun that is the time within which it may begin. From then on it is the end of its lease and what is kept
-for saving and powering off, or the hard stop where that comes first: in that all is kept already. The runner notes both in
-`runner.json`, by the clock that counts from this machine's boot. It keeps to them itself; this is for the machine whose runner
-cannot any more.
+Until a runner has started, that is the time within which it may start. Afterwards it is the end of its lease plus the time for saving and
+powering off, or the hard stop if that comes first, which already includes that time. The runner notes both in `runner.json`, by the clock
+that counts from this machine's boot. It obeys them itself; this program is for a machine whose runner no longer can.
 """
 
 import glob
@@ -15,10 +14,10 @@ import time
 import urllib.request
 
 ENDPOINT = os.environ.get("AWS_EC2_METADATA_SERVICE_ENDPOINT") or "http://169.254.169.254"
-# Where the machine's own tags cannot be read: an hour to begin, ten minutes to end.
+# If the machine's own tags cannot be read: an hour to start, ten minutes to end.
 TIMER = (3600000, 600000)
 LOOK_SECONDS = 1
-# A power-off that was asked for and did not come is asked for again.
+# A power-off without effect is requested again.
 AGAIN_SECONDS = 60
 
 
@@ -39,13 +38,13 @@ def metadata(path):
 
 
 def read_timer():
-    """How long a runner has to begin, and how long after the end of its lease the machine may still be on."""
+    """How long a runner has to start, and how long the machine may stay on after the end of its lease."""
     start, end = metadata("tags/instance/crucible:timer").split()
     return int(start), int(end)
 
 
 def boot_id():
-    """Tells one boot of the machine from the next."""
+    """Returns an id of the machine's current boot."""
     try:
         with open("/proc/sys/kernel/random/boot_id") as file:
             return file.read().strip()
@@ -54,7 +53,7 @@ def boot_id():
 
 
 def in_this_boot(told, boot, mono_ms, wall_ms):
-    """What a runner noted, its instants as the present boot counts them; those of an earlier one come over by the wall clock."""
+    """The runner's note, with its instants converted to the current boot's clock; those of an earlier boot by the wall clock."""
     if told["boot"] == boot and told["monoMs"] <= mono_ms:
         return told
     shift_ms = mono_ms - max(0, wall_ms - told["wallMs"]) - told["monoMs"]
@@ -66,7 +65,7 @@ def in_this_boot(told, boot, mono_ms, wall_ms):
 
 
 def read_runner(root):
-    """What the runner last noted, or None before it has begun."""
+    """The runner's last note, or None before it has started."""
     newest = None
     for path in glob.glob(os.path.join(glob.escape(root), "*", "runner.json")):
         try:
@@ -75,7 +74,7 @@ def read_runner(root):
             if newest is None or told["wallMs"] > newest["wallMs"]:
                 newest = told
         except (OSError, ValueError, KeyError):
-            pass  # half written, or gone with its directory
+            pass  # half written, or removed with its directory
     return newest and in_this_boot(newest, boot_id(), now_ms(), time.time_ns() // 1000000)
 
 
@@ -95,7 +94,7 @@ def main(root):
             try:
                 timer = read_timer()
             except (OSError, ValueError):
-                pass  # the metadata service comes up with the network
+                pass  # the metadata service starts with the network
         if now_ms() >= end_ms(began_ms, timer or TIMER, read_runner(root)):
             print("crucible: this machine's time is over", file=sys.stderr, flush=True)
             subprocess.call(["shutdown", "-h", "now"])

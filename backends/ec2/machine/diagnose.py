@@ -1,6 +1,6 @@
-"""Says what a machine knows of the runner of one attempt, for people: `{"text", "last"}`. Changes nothing.
+"""Reports what a machine knows about the runner of one attempt, for people: `{"text", "last"}`. Changes nothing.
 
-Sent through the provider's agent with `SPEC` in front. Of what programs of others print only the journal of our own units is shown.
+Sent through the provider's agent with `SPEC` in front. Of other programs' output, only the journal of our own units is shown.
 """
 
 import json

@@ -1,6 +1,6 @@
 """Tells the runner of one attempt on this machine to drain: writes the order from the store locally, and sends a signal.
 
-Sent through the provider's agent with `SPEC` in front. Telling it again, or when it has ended, changes nothing.
+Sent through the provider's agent with `SPEC` in front. A repetition, or a call after the runner has ended, changes nothing.
 """
 
 import json
@@ -31,7 +31,7 @@ def main(spec):
     with open(path + ".part", "w") as file:
         json.dump(spec["drain"], file)
     os.replace(path + ".part", path)
-    # The guard hands it on to the runner; the workload hears of it from there.
+    # The guard passes it to the runner, which signals the workload.
     return subprocess.call(["systemctl", "kill", "--kill-who=main", "--signal=SIGTERM", UNIT])
 
 

@@ -7,10 +7,10 @@ import { transient } from '../errors'
 import type { Host } from '../host'
 import { isMachineId } from './machines'
 
-/** A telling of this age is the one that is asked for again. */
+/** A command of at most this age counts as the requested one. */
 const TOLD_JUST_NOW_MS = 30 * SECOND_MS
 
-/** Puts the order to drain onto the machine itself and wakes its runner, by a short command through the agent. */
+/** Puts the drain order onto the machine itself and wakes its runner, by a short command through the agent. */
 export async function drain(
   host: Host,
   { handle: { id, attemptId }, drain: order }: { handle: MachineHandle; drain: Drain },

@@ -6,12 +6,12 @@ import type { SpotRequest, Template } from '../sdk/api-leftovers'
 import type { Host } from '../host'
 import { ownerOf, TAGS } from '../tags'
 
-/** On each machine that came of a launch template, put there by EC2. */
+/** EC2 puts it on each machine that was launched from a template. */
 const TEMPLATE_TAG = 'aws:ec2launchtemplate:id'
 
 /**
- * Launch templates, which cost nothing and of which a Region allows 5,000, and spot requests without a machine. There is nothing
- * else: network cards go with their machines, and addresses are those of the subnets.
+ * Launch templates, which cost nothing but are limited to 5,000 per Region, and spot requests without a machine. There are no other
+ * leftovers: network interfaces end with their machines, and addresses belong to the subnets.
  */
 export async function leftovers(
   host: Host,
@@ -19,7 +19,7 @@ export async function leftovers(
   { signal }: CallContext,
 ): Promise<OwnedResource[]> {
   const tag = { name: TAGS.deployment, value: deployment }
-  // Machines after what they may have come of: one that is launched between the two is seen.
+  // Machines are read after their templates and requests, so that one launched in between is seen.
   const [templates, requests] = await Promise.all([
     host.api.leftovers.templates({ tag }, signal),
     host.api.leftovers.spotRequests(undefined, signal),
@@ -47,8 +47,8 @@ function ofTemplate(host: Host, template: Template, machines: Machine[]): OwnedR
 }
 
 /**
- * By use and age alone: which jobs have it in an order is not asked, since a launch makes a missing template again, under the same
- * name and with the same content.
+ * By use and age alone: whether a job's order names it is irrelevant, because a launch creates a missing template again with the same name
+ * and content.
  */
 function useOf(
   { config, deps }: Host,
@@ -63,7 +63,7 @@ function useOf(
     : { isNeeded: false, reason: `no machine uses it, and it is older than ${keptFor}` }
 }
 
-/** Ours by its own tag or by that of its machine, and nothing lives that came of it. */
+/** Ours by its own tag or by that of its machine, and without a running machine. */
 function isDangling(
   { machineId, tags }: SpotRequest,
   { deployment, machines }: { deployment: string; machines: Machine[] },

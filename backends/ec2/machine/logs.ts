@@ -6,12 +6,12 @@ import { hasCode } from '../errors'
 import type { Host } from '../host'
 import { isMachineId } from './machines'
 
-/** The end of the console is what tells; the provider keeps its last 64 KiB. */
+/** The end of the console is the informative part; the provider keeps its last 64 KiB. */
 const CONSOLE_CHARS_MAX = 8_000
-/** A diagnosis of this age is the one that is asked for again. */
+/** A diagnosis of at most this age counts as the requested one. */
 const DIAGNOSED_JUST_NOW_MS = 20 * SECOND_MS
 
-/** What the agent is to the provider, what the machine says of its runner where the agent still hears, and the console. */
+/** The agent's state, what the machine reports about its runner if the agent responds, and the console. */
 export async function logs(
   host: Host,
   { id, attemptId }: MachineHandle,
@@ -38,7 +38,7 @@ function agentInWords(agent: { isOnline: boolean } | undefined | 'unknown'): str
   return agent.isOnline ? 'is online' : 'has lost its connection'
 }
 
-/** `undefined` when there is no such machine. */
+/** `undefined` without such a machine. */
 async function readConsole(host: Host, id: string, signal: AbortSignal): Promise<string | undefined> {
   try {
     return ((await host.api.machines.console(id, signal)) ?? '').slice(-CONSOLE_CHARS_MAX)
@@ -66,7 +66,7 @@ async function ask(
   }
 }
 
-/** What `machine/diagnose.py` prints; nothing where it was cut short. */
+/** The output of `machine/diagnose.py`; nothing if it was truncated. */
 function told(stdout: string): { text: string; lastWords?: string } | undefined {
   try {
     const { text, last } = JSON.parse(stdout) as { text: string; last: string | null }
@@ -78,7 +78,7 @@ function told(stdout: string): { text: string; lastWords?: string } | undefined 
 
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
 
-/** Keys, and what of an address or of user data signs something. */
+/** Keys, and signatures in URLs or user data. */
 const SECRETS = [
   /\b(?:AKIA|ASIA)[0-9A-Z]{16}\b/g,
   /(?<=X-Amz-(?:Signature|Credential|Security-Token)=)[^&\s"']+/gi,

@@ -7,14 +7,14 @@ import { failureOfState } from '../errors'
 import { BILLED_AT_LEAST_MS } from '../market/prices'
 import { ownerOf, priceOn, TAGS, tagsOf } from '../tags'
 
-/** Machines are named by the provider; nothing else is worth asking it about. */
+/** Ids of machines; the provider is asked about nothing else. */
 const ID = /^i-[0-9a-f]{8,17}$/
 
 export function isMachineId(id: string): boolean {
   return ID.test(id)
 }
 
-/** A machine as its tags and the provider tell of it: the same for whoever finds it, whenever. */
+/** A machine as its tags and the provider describe it: the same for every caller at any time. */
 export function handleOf(machine: Machine): MachineHandle {
   const { id, capacityType, type, zone, launchedAtMs, reservation, tags } = machine
   const beside = tags[TAGS.beside]
@@ -36,7 +36,10 @@ export function handleOf(machine: Machine): MachineHandle {
   }
 }
 
-/** A machine that the provider's lists do not show yet, as its fleet tells of it. Where that does not say which, the dearest is meant. */
+/**
+ * A machine that the provider's lists do not show yet, as its fleet describes it. If the fleet names no pool, the most expensive offer is
+ * assumed.
+ */
 export function handleOfFleet(
   order: Order,
   { id, launchedAtMs, pool }: { id: string; launchedAtMs: number; pool?: Partial<Pool> },
@@ -60,9 +63,9 @@ export function handleOfFleet(
   }
 }
 
-/** Taken back by the provider, by the code of its reason. */
+/** Taken back by the provider, by the code of its state reason. */
 const TAKEN_BACK = ['Server.SpotInstanceTermination', 'Server.SpotInstanceShutdown', 'Server.ScheduledStop']
-/** By us, by hand, or by itself. */
+/** By us, by hand, or by its own shutdown. */
 const ENDED = [
   'Client.UserInitiatedShutdown',
   'Client.UserInitiatedHibernate',
@@ -70,15 +73,15 @@ const ENDED = [
 ]
 
 /**
- * One that was stopped, by hand or from inside, counts as gone as one that has ended: nothing runs on it. Its disk is paid for, and it
- * could be started again, until it is ended as well: `find` and `list` have it.
+ * A stopped machine counts as gone, like a terminated one: nothing runs on it. Its disk is still billed, and it could be started again
+ * until it is terminated: `find` and `list` include it.
  */
 export function observationOf(machine: Machine): Observation {
   const { state, reason, transition } = machine
   const detail = reason?.message ?? reason?.code
   const words = detail === undefined || detail === '' ? {} : { detail }
   if (state === 'pending' || state === 'running') return { state, ...words }
-  // Why it goes is told before it is gone, and decides what follows; so is until when it costs.
+  // The cause and the end of billing are known before the machine is gone, and decide what follows.
   const endedAtMs = instantIn(transition)
   return {
     state: state === 'terminated' || state === 'stopped' ? 'gone' : 'stopping',
@@ -93,13 +96,13 @@ function causeOf({ reason, capacityType }: Machine): Pick<Observation, 'cause' |
   if (TAKEN_BACK.includes(reason.code)) return { cause: 'interrupted' }
   if (ENDED.includes(reason.code)) return { cause: 'ended' }
   const failure = failureOfState(reason.code, reason.message)
-  // What is said of one whose Capacity Block has ended is documented nowhere, but it is the provider that ends it.
+  // The reason code after the end of a Capacity Block is undocumented, but the provider ends those machines.
   if (failure === undefined && capacityType === 'reserved' && reason.code.startsWith('Server.'))
     return { cause: 'interrupted' }
   return failure === undefined ? { cause: 'unknown' } : { cause: 'failed-to-start', failure }
 }
 
-/** `User initiated (2026-11-21 10:00:00 GMT)`: the only place where the provider says when. */
+/** `User initiated (2026-11-21 10:00:00 GMT)`: the only place where the provider states the time. */
 function instantIn(transition: string | undefined): number | undefined {
   const match = /\((\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d(?:\.\d+)?) (?:GMT|UTC)\)/.exec(transition ?? '')
   return match === null ? undefined : Date.parse(`${match[1]}T${match[2]}Z`)

@@ -29,7 +29,7 @@ export async function observe(
   })
 }
 
-/** A machine that no list shows may be too young for it. One that has ended is shown for an hour, then no longer. */
+/** A machine that no list shows may be too new. A terminated one is listed for an hour. */
 function unseen(host: Host, { id, launchedAtMs }: MachineHandle): Observation {
   const isYoung = isMachineId(id) && host.deps.clock() - launchedAtMs < host.config.staleForMs
   return isYoung
@@ -37,31 +37,31 @@ function unseen(host: Host, { id, launchedAtMs }: MachineHandle): Observation {
     : { state: 'gone', cause: 'unknown', detail: 'EC2 knows no such machine' }
 }
 
-/** Time between two looks for a machine that may not be in the lists yet. */
+/** Time between two lookups of a machine that may not be listed yet. */
 const LOOK_AGAIN_MS = 15 * SECOND_MS
 
 /**
- * The machines of an attempt by their tag. That there is none is believed when its order was refused, or when the lists have
- * shown none for as long as they may be stale.
+ * The machines of an attempt by their tag. `absent` only if its order was refused, or if the lists have shown none for as long as they may
+ * be stale.
  */
 export async function find(host: Host, attemptId: string, { signal }: CallContext): Promise<FindOutcome> {
   const found = await host.api.machines.byTag({ name: TAGS.attempt, value: attemptId }, signal)
   const ours = found
     .filter((machine) => isOurs(host, machine))
     .sort((a, b) => a.launchedAtMs - b.launchedAtMs || (a.id < b.id ? -1 : 1))
-  // One that is still shutting down may still be at work.
+  // A machine that is still shutting down may still work.
   const handles = ours.filter(({ state }) => state !== 'terminated').map(handleOf)
   const ended = ours.filter(({ state }) => state === 'terminated').map(handleOf)
   const emptySinceMs = host.memory.since(`no machine of ${attemptId}`, found.length === 0)
   if (handles.length > 0) return { kind: 'found', handles }
-  // An ended one was in the lists: so are all others by now.
+  // A terminated one was listed, so all others are by now.
   if (emptySinceMs === undefined || host.memory.isRefused(attemptId))
     return { kind: 'absent', ...(ended.length > 0 && { ended }) }
   const leftMs = emptySinceMs + host.config.staleForMs - host.deps.clock()
   return leftMs <= 0 ? { kind: 'absent' } : { kind: 'unsettled', againInMs: Math.min(leftMs, LOOK_AGAIN_MS) }
 }
 
-/** From the moment at which it shuts down nothing is billed. */
+/** Nothing is billed once it shuts down. */
 function isBilled({ state }: Machine): boolean {
   return state !== 'terminated' && state !== 'shutting-down'
 }
@@ -70,7 +70,7 @@ function isOurs({ deps }: Host, { tags }: Machine): boolean {
   return deps.deployment === undefined || ownerOf(tags).deployment === deps.deployment
 }
 
-/** Machines and volumes of a deployment that are paid for. Templates and what ends with its machine cost nothing. */
+/** Machines and volumes of a deployment that are billed. Templates, and everything that ends with its machine, cost nothing. */
 export async function list(
   host: Host,
   deployment: string,
@@ -89,7 +89,7 @@ export async function list(
       createdAtMs: machine.launchedAtMs,
       description: `${machine.type} in ${machine.zone}, ${machine.state} since ${formatInstant(machine.launchedAtMs)}`,
       place: machine.zone,
-      // One that is stopped costs its disk, of which nothing is known here.
+      // A stopped machine costs its disk, whose price is unknown here.
       ...(machine.state === 'stopped'
         ? {}
         : {

@@ -1,6 +1,6 @@
-"""Starts the runner of one attempt on this machine, as a unit of its own. Running it again, or twice at once, is harmless.
+"""Starts the runner of one attempt on this machine, as a separate unit. Running it again, or twice at once, is harmless.
 
-Sent through the provider's agent with `SPEC` in front: what to do, as JSON. Exit codes say whose trouble it was.
+Sent through the provider's agent with `SPEC` in front: the specification, as JSON. The exit code says which side failed.
 """
 
 import fcntl
@@ -18,7 +18,7 @@ import urllib.request
 UNFIT, UNFETCHED, DAMAGED, UNSTARTED, UNSEALED = 10, 11, 12, 13, 14
 UNIT = "crucible-runner"
 FETCH_TRIES = 3
-# Of this machine's environment the runner needs the way to the store and to the metadata; the workload gets none of it.
+# The runner needs these variables of the machine to reach the store and the metadata service; the workload gets none of them.
 PASSED = ("PATH", "HOME", "LANG", "AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3", "AWS_EC2_METADATA_SERVICE_ENDPOINT")
 PASSED += ("AWS_CA_BUNDLE", "SSL_CERT_FILE", "http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")
 # The group of 2048 bits of RFC 3526.
@@ -66,7 +66,7 @@ def start(spec, root):
         # Sealed with the key above.
         grant = os.path.join(root, "grant.json")
         write(grant, spec["grant"].encode("ascii"), 0o600)
-    # By this name the runner claims the attempt.
+    # The runner claims the attempt with this name.
     write(os.path.join(root, "machine-id"), spec["machineId"].encode("ascii") + b"\n", 0o600)
     return run(spec, root, program, key, grant)
 
@@ -93,7 +93,7 @@ def run(spec, root, program, key, grant):
 
 
 def fetch(url, path):
-    """Answers why not, or None."""
+    """Returns the reason for a failure, or None."""
     error = None
     for tries in range(FETCH_TRIES):
         time.sleep(tries)
@@ -102,7 +102,7 @@ def fetch(url, path):
                 write(path, source.read(), 0o600)
             return None
         except (OSError, ValueError) as reason:
-            # An address may carry a signature; only what went wrong is for a log.
+            # A URL may carry a signature, so only the error is logged.
             error = str(reason).replace(url, "its address")
     return error
 
@@ -116,7 +116,7 @@ def digest_of(path):
 
 
 def write(path, body, mode):
-    """Whole or not at all."""
+    """Completely or not at all."""
     descriptor, temporary = tempfile.mkstemp(dir=os.path.dirname(path))
     with os.fdopen(descriptor, "wb") as file:
         os.fchmod(descriptor, mode)

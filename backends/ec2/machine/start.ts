@@ -13,16 +13,16 @@ import type { Host } from '../host'
 import { isMachineId, observationOf } from './machines'
 import { sealFor } from '../seal'
 
-/** A start of this age that succeeded is the one that is asked for again. */
+/** A successful start of at most this age counts as the requested one. */
 const STARTED_JUST_NOW_MS = 20 * SECOND_MS
-/** A machine's half of the secret stays the same until it is used, and is asked for no more after that. */
+/** A machine's half of the secret stays the same until it is used, and is not requested after that. */
 const PREPARED_MS = HOUR_MS
 
-/** After this part of the time that it has taken so far a machine is asked for again: it is never kept waiting for much longer. */
+/** A machine is asked again after this share of the elapsed time, so that it never waits much longer than it already has. */
 const ASKED_AGAIN_PART = 1 / 4
 const ASKED_AGAIN_MS = { min: SECOND_MS / 4, max: 5 * SECOND_MS }
 
-/** What the exit codes of `machine/start.py` stand for. */
+/** Meanings of the exit codes of `machine/start.py`. */
 const MEANINGS: Readonly<Record<number, { class: FailureClass; hint?: string }>> = {
   10: {
     class: 'invalid',
@@ -36,8 +36,8 @@ const MEANINGS: Readonly<Record<number, { class: FailureClass; hint?: string }>>
 }
 
 /**
- * Starts the runner by a short command through the agent, as a unit of its own: what runs for weeks hangs on no command. Its
- * repetition changes nothing where the runner runs.
+ * Starts the runner by a short command through the agent, as a separate unit: a job of weeks must not depend on a running command. A
+ * repetition changes nothing while the runner runs.
  */
 export async function start(
   host: Host,
@@ -45,7 +45,7 @@ export async function start(
   { signal }: CallContext,
 ): Promise<void> {
   await assertReachable(host, handle, signal)
-  // Also for a job without secrets: what renews the machine's rights in the store is sealed with it, too.
+  // Also for a job without secrets: renewed grants for the store are sealed with it too.
   const key = host.deps.secretKeyOf?.(order.attemptId)
   const seal = key === undefined ? null : sealFor(await publicNumberOf(host, { handle, order }, signal), key)
   const spec = {
@@ -76,10 +76,10 @@ function specOf({ config }: Host, order: Order): Record<string, unknown> {
     ...{ attemptId, jobId, attempt, storeUrl, runnerSha256 },
     environment: { AWS_REGION: config.region },
     properties: [
-      // When the machine shuts down, its runner is told and saves; then all that is left of it ends.
+      // At shutdown, the runner gets a signal and saves; then the rest of the unit is killed.
       'KillMode=mixed',
       `TimeoutStopSec=${stopSeconds}`,
-      // A workload that runs out of memory ends alone: the runner has to tell.
+      // A workload that runs out of memory ends alone, so that the runner can report it.
       'OOMPolicy=continue',
       'LimitNOFILE=1048576',
       'LimitMEMLOCK=infinity',
@@ -130,7 +130,7 @@ function askAgainInMs(waitedMs: number): number {
   return Math.min(ASKED_AGAIN_MS.max, Math.max(ASKED_AGAIN_MS.min, againInMs))
 }
 
-/** Throws `transient` while the machine comes up, and says why when it never will. */
+/** Throws `transient` while the machine boots, and another failure if it never will. */
 async function assertReachable(host: Host, handle: MachineHandle, signal: AbortSignal): Promise<void> {
   if (!isMachineId(handle.id)) throw invalid(`"${handle.id}" is no machine of EC2`, 'Plan the job again.')
   const agent = await host.api.commands.agent(handle.id, signal)
@@ -146,7 +146,7 @@ async function assertReachable(host: Host, handle: MachineHandle, signal: AbortS
     })
   }
   const waitedMs = host.deps.clock() - handle.launchedAtMs
-  // One that was there once is silent for another reason, and the watch judges that.
+  // An agent that was online once is silent for another reason; the watch decides.
   if (agent !== undefined || waitedMs < host.config.registerWithinMs)
     throw transient(`the agent of ${handle.id} is not there yet`, askAgainInMs(waitedMs))
   throw await diagnose(host, handle, signal)

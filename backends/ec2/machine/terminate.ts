@@ -6,8 +6,8 @@ import { isMachineId } from './machines'
 import { ownerOf } from '../tags'
 
 /**
- * Ends a machine, a loose volume, or what is left over. One machine in each call: an id that is not there would fail it for all. An id that the
- * provider does not know may be too young for its lists: `observe` says so, and whoever waits for the end asks again.
+ * Ends a machine, a detached volume, or a leftover. One machine per call, because one unknown id fails the whole call. An id that the
+ * provider does not know may be too new for its lists: `observe` says so, and the caller asks again.
  */
 export async function terminate(
   host: Host,
@@ -20,7 +20,7 @@ export async function terminate(
   if (kind === 'machine') return endMachine(host, { id }, { signal, isAbrupt: false })
 }
 
-/** `isAbrupt`: without shutting its system down first, which would tell its processes. */
+/** `isAbrupt`: without an operating-system shutdown, which would signal its processes. */
 export async function endMachine(
   host: Host,
   { id }: Pick<ResourceHandle, 'id'>,
@@ -58,7 +58,7 @@ async function deleteTemplate(host: Host, id: string, signal: AbortSignal): Prom
   }
 }
 
-/** Takes back a spot request of which no machine lives: a machine is ended by itself, and its request with it. */
+/** Cancels a spot request without a running machine. Terminating a machine also closes its request. */
 async function cancelSpotRequest(host: Host, id: string, signal: AbortSignal): Promise<void> {
   const [request] = await host.api.leftovers.spotRequests(id, signal)
   if (request === undefined) return

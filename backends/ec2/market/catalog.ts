@@ -1,13 +1,13 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** `catalog.json`: prices as `tools/gen-ec2-catalog.mjs` found them. */
+/** `catalog.json`: prices as found by `tools/gen-ec2-catalog.mjs`. */
 interface Catalog {
   observedAt: string
   source: string
   /** Dollars per hour of Linux on shared hardware, by Region and type. */
   usdPerHour: Record<string, Record<string, number>>
-  /** Dollars for a GiB of gp3 and a month, by Region. */
+  /** Dollars per GiB of gp3 and month, by Region. */
   diskUsdPerGiBMonth: Record<string, number>
 }
 
@@ -15,14 +15,14 @@ export interface CatalogPrices {
   usdPerHour(type: string): number | undefined
   diskUsdPerGiBMonth: number
   observedAtMs: number
-  /** Of when and where they are, for people. */
+  /** Date and source of the prices, for people. */
   words: string
 }
 
-/** A Region of which the catalog knows nothing is priced as this one; most are a few per cent dearer. */
+/** A Region that the catalog lacks is priced as this one; most are a few per cent more expensive. */
 const REGION_OTHERWISE = 'us-east-1'
 
-/** The prices that came with this version. Read when asked for, which is seldom. */
+/** The prices that came with this version. Read on demand, which is rare. */
 export function catalogPrices(region: string): CatalogPrices {
   const catalog = JSON.parse(readFileSync(join(__dirname, 'catalog.json'), 'utf8')) as Catalog
   const place = catalog.usdPerHour[region] === undefined ? REGION_OTHERWISE : region

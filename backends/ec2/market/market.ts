@@ -11,41 +11,41 @@ import { FREE_PLAN_TYPES } from '../check/free-plan'
 export interface Price {
   microUsdPerHour: MicroUsd
   source: PriceSource
-  /** What is to be said of a price that is not the one in force here and now. */
+  /** A remark about a price that is not the current one of this Region. */
   note?: string
 }
 
-/** What there is to buy in the Region, and for how much. */
+/** What is for sale in the Region, and its prices. */
 export interface Market {
-  /** The plan of the account; nothing where it cannot be read. */
+  /** The plan of the account; nothing if it cannot be read. */
   plan(signal: AbortSignal): Promise<'free' | 'paid' | undefined>
-  /** Those of the settings; where the account is on the free plan also those that a first job can run on. */
+  /** The configured types; for an account on the free plan also those that can run a first job. */
   types(signal: AbortSignal): Promise<MachineType[]>
   /** The zones that have each type at all. */
   zones(signal: AbortSignal): Promise<ReadonlyMap<string, ReadonlySet<string>>>
   onDemand(signal: AbortSignal): Promise<(type: string) => Price | undefined>
-  /** Of a GiB of disk and a month. */
+  /** Price per GiB of disk and month. */
   diskUsdPerGiBMonth(signal: AbortSignal): Promise<number>
-  /** Nothing where the prices cannot be had. */
+  /** Nothing if the prices cannot be read. */
   spot(signal: AbortSignal): Promise<((type: string, zone: string) => Price | undefined) | undefined>
   /**
-   * The image for an architecture: the one that is pinned, if there still is one, else what the setting names; `undefined` where
-   * that has none for it.
+   * The image for an architecture: the pinned one if it still exists, otherwise the one that the setting names; `undefined` if the setting
+   * has none for it.
    */
   image(architecture: string, pinned: string | undefined, signal: AbortSignal): Promise<Image | undefined>
 }
 
-/** New types come a few times a year. */
+/** New types appear a few times a year. */
 const TYPES_FRESH_MS = 6 * HOUR_MS
-/** A person upgrades a plan once, and then wants it used. */
+/** A person upgrades a plan once, and then wants to use it. */
 const PLAN_FRESH_MS = 10 * MINUTE_MS
 /** List prices change a few times a year, and never during a job. */
 const PRICES_FRESH_MS = 6 * HOUR_MS
 /** Spot prices move slowly, a few times a day. */
 const SPOT_FRESH_MS = 5 * MINUTE_MS
-/** A new image comes every week or two. */
+/** A new image appears every week or two. */
 const IMAGE_FRESH_MS = HOUR_MS
-/** Beyond this a plan does without live prices: whoever asks waits twenty seconds at most, for all of it. */
+/** Beyond this a plan does without live prices: its caller waits at most twenty seconds for everything. */
 const PRICE_PATIENCE_MS = 6_000
 
 interface Parts {
@@ -120,7 +120,7 @@ function imagesOf({ config, api, clock }: Parts): Market['image'] {
       cached({ freshForMs: IMAGE_FRESH_MS, clock, read: (within) => readImage(api, name, within) })
     images.set(name, known)
     const { value } = await known.get(signal)
-    // It may be made, or shared, any moment.
+    // It may be created, or shared, at any moment.
     if (value === undefined) images.delete(name)
     return value
   }
@@ -159,7 +159,7 @@ function live(usdPerHour: string | undefined, readAtMs: number): Price | undefin
   }
 }
 
-/** The list's price; where the list cannot be had, the one of the catalog that came with this version. */
+/** The list price; if the list cannot be read, the one of the catalog that came with this version. */
 function listed(
   read: { value: Map<string, string>; readAtMs: number } | undefined,
   region: string,

@@ -16,10 +16,10 @@ export const BACKEND = 'ec2'
 export const CAPACITY_TYPES = ['on-demand', 'spot'] as const
 type Bought = (typeof CAPACITY_TYPES)[number]
 
-/** Under which a job keeps the image of its machines of an architecture: images that their names stand for change every week. */
+/** Pin that keeps a job's machine image for an architecture: image parameters change every week. */
 const imagePin = (architecture: string): string => `image/${architecture}`
 
-/** Every type that could hold the request, in every zone that has it and us, in all ways of buying. */
+/** Every type that could hold the request, in every zone with that type and a subnet, for every capacity type. */
 export async function offers(
   host: Host,
   { request, pins = {} }: { request: ResourceRequest; pins?: Pins | undefined },
@@ -55,7 +55,7 @@ export async function offers(
         const data = await dataFor(host, { image, subnet, diskGiB, capacityType }, signal)
         const price =
           capacityType === 'spot' ? spotPrice(type.name, zone, { spot, onDemand }) : onDemand(type.name)
-        // Without a price of our own to end at, spot is kept up to what the type costs on demand.
+        // Without a price limit of its own, spot is kept up to the on-demand price of the type.
         const most = capacityType === 'spot' ? onDemand(type.name) : price
         if (price === undefined || most === undefined) continue
         const { availability, note } = availabilityOf(host, { type, capacityType, subnet, quotas, plan })
@@ -90,7 +90,7 @@ export async function offers(
   return [...found, ...unusableOffers(host, { types, zones, onDemand, request })]
 }
 
-/** Types that a job asks for by their accelerator and that are never bought here, each once, with the reason. */
+/** Types that a job requests by their accelerator and that are never bought here, each once, with the reason. */
 function unusableOffers(
   host: Host,
   {
@@ -120,7 +120,7 @@ function unusableOffers(
   })
 }
 
-/** Where in its zone a machine of a reservation goes; a note where it can go nowhere. */
+/** The subnet for a reservation's machine in its zone; a note without one. */
 async function placeFor(
   host: Host,
   {
@@ -146,7 +146,7 @@ function bought({ config }: Host, { usageClasses }: MachineType): Bought[] {
   return CAPACITY_TYPES.filter((one) => usageClasses.includes(one) && (one === 'on-demand' || config.hasSpot))
 }
 
-/** A spot price that cannot be had is at most the list's: nobody is ever charged more. */
+/** If a spot price cannot be read, the list price is the upper bound: EC2 never charges more. */
 function spotPrice(type: string, zone: string, { spot, onDemand }: Prices): Price | undefined {
   if (spot !== undefined) return spot(type, zone)
   const listed = onDemand(type)
@@ -223,7 +223,7 @@ function availabilityOf(
   return { availability: 'unknown' }
 }
 
-/** The limits of all families at hand that can be read; one that cannot stands in nobody's way. */
+/** The quotas of all families in the list that can be read; an unreadable one excludes nothing. */
 async function quotasFor(
   host: Host,
   types: MachineType[],
@@ -263,7 +263,7 @@ async function imagesFor(
   return new Map(found)
 }
 
-/** What a launch of the offer needs beside it; the same order then asks for the same machine, however often it is sent. */
+/** Additional data for a launch of the offer, so that the same order always requests the same machine. */
 async function dataFor(
   host: Host,
   {

@@ -6,10 +6,10 @@ import { cached, type Cached } from '../calls'
 import { transient } from '../errors'
 import type { Host } from '../host'
 
-/** Linux by the second, but never less than a minute of it ("How EC2 On-Demand and Spot Instances are billed"). */
+/** Linux by the second, but at least a minute ("How EC2 On-Demand and Spot Instances are billed"). */
 export const BILLED_AT_LEAST_MS = MINUTE_MS
 
-/** Many machines are of one pool, and its price changes a few times a day. */
+/** Many machines share a pool, whose price changes a few times a day. */
 const FRESH_MS = MINUTE_MS
 
 interface Change {
@@ -17,13 +17,10 @@ interface Change {
   usdPerHour: string
 }
 
-/** The histories of spot prices that machines at work have need of. */
+/** The spot price histories that running machines need. */
 export type PriceHistories = Map<string, Cached<Change[]> & { fromAtMs: number }>
 
-/**
- * A spot machine costs what its pool costs at each moment, and what is billed beside it; all others what they cost when they were
- * ordered.
- */
+/** A spot machine costs the pool's price at each moment, plus disk and address; all others cost what they cost when ordered. */
 export async function prices(
   host: Host,
   { realised, data }: MachineHandle,
@@ -50,7 +47,7 @@ export async function prices(
   }
 }
 
-/** One reading serves every machine of a pool that is not older than the first who asked. */
+/** One read serves every machine of a pool that is not older than the first requester. */
 function historyOf(
   { api, deps, histories }: Host,
   pool: { type: string; zone: string; fromAtMs: number },

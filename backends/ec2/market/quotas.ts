@@ -1,11 +1,11 @@
 import type { QuotaRequest } from '../sdk/api'
 
-/** Whether AWS has still to decide. */
+/** Whether AWS still has to decide. */
 export function isOpen({ status }: Pick<QuotaRequest, 'status'>): boolean {
   return ['PENDING', 'CASE_OPENED'].includes(status)
 }
 
-/** Whether AWS has decided against it, or has not looked at it: what was granted may take a while to show. */
+/** Whether AWS has refused, or not looked at it: a granted quota may take a while to show. */
 export function isRefused({ status }: Pick<QuotaRequest, 'status'>): boolean {
   return ['DENIED', 'NOT_APPROVED', 'CASE_CLOSED', 'INVALID_REQUEST'].includes(status)
 }
@@ -20,7 +20,7 @@ const STATUS_WORDS: Readonly<Record<string, string>> = {
   INVALID_REQUEST: 'not taken',
 }
 
-/** `8 vCPUs were asked for on 2026-11-22: pending` */
+/** `8 vCPUs were requested on 2026-11-22: pending` */
 export function requestInWords({ wanted, status, askedAtMs }: QuotaRequest): string {
   const day = new Date(askedAtMs).toISOString().slice(0, 10)
   return `${wanted} vCPUs were asked for on ${day}: ${STATUS_WORDS[status] ?? status}`

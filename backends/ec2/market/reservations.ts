@@ -5,30 +5,30 @@ import { cached } from '../calls'
 import type { Ec2Config } from '../config'
 import type { Host } from '../host'
 
-/** What is reserved for this account, and may be used. */
+/** Reservations of this account that may be used. */
 export interface Reservations {
-  /** Those that there are, or will be, for machines of ours; nothing where it cannot be had. */
+  /** Current and future reservations for our machines; nothing if they cannot be read. */
   usable(signal: AbortSignal): Promise<{ value: Reservation[]; readAtMs: number } | undefined>
-  /** When the provider begins to end the machines of each block, by its id; nothing of those that cannot be had. */
+  /** When the provider begins to end the machines of each block, by its id; unreadable ones are left out. */
   cutOffs(signal: AbortSignal): Promise<ReadonlyMap<string, number>>
-  /** The same reservation as it is now, and not a moment ago; `undefined` where there is none of that id. Throws. */
+  /** The current state of a reservation, read anew; `undefined` without one of that id. Throws. */
   anew(id: string, signal: AbortSignal): Promise<Reservation | undefined>
 }
 
-/** For plans: a place counted a second ago is as good as one counted now. */
+/** For plans: a free place counted a second ago is as good as one counted now. */
 const FRESH_MS = SECOND_MS
-/** For machines: more of a block is bought an hour before its end at the latest. */
+/** For machines: a block is extended at the latest an hour before its end. */
 const CUT_OFFS_FRESH_MS = 10 * SECOND_MS
-/** What a plan, or a look at machines, can wait for it. */
+/** How long a plan, or an observation of machines, waits for it. */
 const PATIENCE_MS = 6_000
 
-/** EC2 begins to end the machines of a Capacity Block so long before its end ("Capacity Blocks for ML", EC2 user guide). */
+/** How long before the end of a Capacity Block EC2 begins to end its machines ("Capacity Blocks for ML", EC2 user guide). */
 const CUT_OFF_MS = 30 * MINUTE_MS
 const ULTRA_SERVER_CUT_OFF_MS = 60 * MINUTE_MS
 
-/** Our image, and the tenancy that costs nothing extra. */
+/** Our image, and the tenancy without an extra charge. */
 const [PLATFORM, TENANCY] = ['Linux/UNIX', 'default']
-/** States of what is there, or is still to come. */
+/** States of reservations that exist or are scheduled. */
 const LIVE = ['active', 'scheduled', 'payment-pending', 'pending', 'assessing', 'delayed']
 
 export function createReservations({
@@ -68,7 +68,7 @@ function isUsable(reservation: Reservation, { reservations }: Ec2Config): boolea
     (reservations === 'all' || reservations.includes(id)) &&
     platform === PLATFORM &&
     tenancy === TENANCY &&
-    // Its places are taken back with a notice of two minutes: that is spot by another name.
+    // Its places are taken back with a notice of two minutes: effectively spot.
     !isInterruptible &&
     isLive({ state })
   )
@@ -79,18 +79,18 @@ export function isLive({ state }: Pick<Reservation, 'state'>): boolean {
 }
 
 /**
- * When the provider begins to end the machines of a block, which is known beforehand: its warning is best effort. Machines of a
- * reservation on demand run on.
+ * When the provider begins to end the machines of a block. That is known beforehand, and its warning is best effort. Machines of an
+ * on-demand reservation keep running.
  */
 export function cutOffOf({ isBlock, isUltraServer, endsAtMs }: Reservation): number | undefined {
   if (!isBlock || endsAtMs === undefined) return undefined
   return endsAtMs - (isUltraServer ? ULTRA_SERVER_CUT_OFF_MS : CUT_OFF_MS)
 }
 
-/** Says which of those that are named is none. */
+/** Lists the named ids that are no reservations. */
 export async function checkReservations(host: Host, signal: AbortSignal): Promise<Problem[]> {
   const { reservations: named, region, regions } = host.config
-  // Each reservation is in one Region: that it is not in another one says nothing.
+  // Each reservation is in one Region, so its absence from another one proves nothing.
   if (typeof named === 'string' || regions.length > 1) return []
   const all = await host.api.market.reservations(signal)
   const missing = named.filter((id) => !all.some((one) => one.id === id && isLive(one)))

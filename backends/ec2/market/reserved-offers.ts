@@ -7,7 +7,7 @@ import type { Host } from '../host'
 import type { Price } from './market'
 import { cutOffOf } from './reservations'
 
-/** What an offer of a reservation says that others do not. */
+/** Properties that only offers of a reservation have. */
 export type ReservedFacts = Pick<
   Offer,
   'reservationId' | 'usableUntilMs' | 'priceMicroUsdPerHour' | 'besideMicroUsdPerHour'
@@ -16,13 +16,13 @@ export type ReservedFacts = Pick<
   priceSource: PriceSource
   availability: Availability
   notes: string[]
-  /** For the launch. */
+  /** Data for the launch. */
   data: Record<string, string>
 }
 
 /**
- * What a reservation offers of its type. A place on demand costs the list's price, with or without a machine in it; a place in a block
- * has been paid for; both without what is billed beside it. `undefined` where nobody knows the price.
+ * The offer of a reservation. An on-demand place costs the list price, used or not; a place in a block is paid for; both without disk and
+ * address. `undefined` if the price is unknown.
  */
 export function reservedFacts(
   host: Host,
@@ -63,7 +63,7 @@ export function reservedFacts(
   }
 }
 
-/** The end of a reservation on demand is no end of the machines in it. */
+/** The end of an on-demand reservation does not end its machines. */
 function endNote({ endsAtMs }: Reservation): string[] {
   if (endsAtMs === undefined) return []
   return [

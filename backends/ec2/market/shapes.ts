@@ -7,7 +7,7 @@ import { partInWords } from './usable'
 
 const MIB_PER_GIB = 1024
 
-/** What a machine of a type has, with a disk of this size. */
+/** Resources of a type, with a disk of this size. */
 export function shapeOf(type: MachineType, diskGiB: number): MachineShape {
   const shape = { cpus: type.cpus, memoryGiB: type.memoryMiB / MIB_PER_GIB, diskGiB }
   const [gpu] = type.gpus
@@ -20,7 +20,7 @@ export function shapeOf(type: MachineType, diskGiB: number): MachineShape {
   }
 }
 
-/** The provider names a chip without its memory, of which some come with two sizes: the nearest is meant. */
+/** The provider names a chip without its memory, and some come with two sizes: the nearest one is chosen. */
 function acceleratorOf({ name, memoryMiB: ownMiB, part }: Gpu): string {
   const memoryMiB = ownMiB / part
   const named = findAccelerator(name) ?? findAccelerator(name.replace(/\bServer\b/, ''))
@@ -32,18 +32,18 @@ function acceleratorOf({ name, memoryMiB: ownMiB, part }: Gpu): string {
   return nearest?.name ?? name
 }
 
-/** Sizes of disks: few, because each needs a launch template of its own. */
+/** Disk sizes: few, because each needs its own launch template. */
 const DISK_STEPS_GIB = [
   20, 50, 100, 200, 300, 500, 750, 1_000, 1_500, 2_000, 3_000, 4_000, 6_000, 8_000, 12_000,
 ]
 
-/** The disk for a request: at least what is asked, what the settings say, and what the image needs. */
+/** The disk for a request: at least the requested size, the configured minimum, and what the image needs. */
 export function diskFor(request: ResourceRequest, atLeastGiB: number[]): number {
   const neededGiB = Math.max(request.diskGiB?.min ?? 0, ...atLeastGiB)
   return DISK_STEPS_GIB.find((step) => step >= neededGiB) ?? DISK_MAX_GIB
 }
 
-/** The machines that could hold a request, larger ones too; where none could, the largest. */
+/** The types that could hold a request, larger ones too; if none can, the largest. */
 export function holding(types: MachineType[], request: ResourceRequest): MachineType[] {
   const fitting = types.filter((type) => isEnough(type, request) && isWanted(type, request))
   if (fitting.length > 0) return fitting
@@ -91,7 +91,7 @@ const QUOTAS: readonly [RegExp, QuotaCodes][] = [
   [/^[acdhimrtz]\d/, { 'on-demand': 'L-1216C47A', spot: 'L-34B43A08', words: 'standard' }],
 ]
 
-/** The quota under which a type falls, or `undefined` for one that we do not know of. */
+/** The quota that a type counts against, or `undefined` if it is unknown. */
 export function quotaOf(type: string): QuotaCodes | undefined {
   return QUOTAS.find(([pattern]) => pattern.test(type))?.[1]
 }

@@ -4,7 +4,7 @@ import { HOUR_MS } from '../../../core/time'
 import { cached, type Cached } from '../calls'
 import type { MarketApi } from '../sdk/api'
 
-/** What moving data between machines of a Region and a store costs; `undefined` within one Region, where it is free. */
+/** The cost of moving data between machines of a Region and a store; `undefined` within one Region, where it is free. */
 export type TransferBetween = (
   region: string,
   storeRegion: string,
@@ -13,12 +13,12 @@ export type TransferBetween = (
 
 /** As long as the prices of machines. */
 const FRESH_MS = 6 * HOUR_MS
-/** Beyond this a plan takes the price of the table: whoever asks waits twenty seconds at most, for all of it. */
+/** Beyond this a plan uses the table: its caller waits at most twenty seconds for everything. */
 const PATIENCE_MS = 6_000
-/** Assumed: several connections of one machine, slowed down by the distance; within a Region it is twice as much. */
+/** Assumed: several connections of one machine, slowed down by the distance; within a Region it is twice as fast. */
 const BYTES_PER_SECOND = 50 * 2 ** 20
 
-/** Reads the price list, and takes the table below for what cannot be read. */
+/** Reads the price list, and falls back to the table below. */
 export function createTransfers({
   market,
   clock,
@@ -62,8 +62,8 @@ interface TransferPrice {
 }
 
 /**
- * Dollars for a GB that leaves a Region for another one; what arrives costs nothing. These are the prices of the list (service
- * `AWSDataTransfer`, "InterRegion Outbound"), as Infracost's estimates of `aws_data_transfer` publish them Region by Region.
+ * Dollars per GB that leaves a Region for another one; incoming data is free. These are the prices of the list (service `AWSDataTransfer`,
+ * "InterRegion Outbound"), as Infracost's estimates of `aws_data_transfer` publish them Region by Region.
  */
 const USD_PER_GB: Readonly<Record<string, number>> = {
   ...ofAll(0.02, ['us-east-1', 'us-east-2', 'us-west-1', 'us-west-2', 'ca-central-1', 'ca-west-1']),
@@ -77,7 +77,7 @@ const USD_PER_GB: Readonly<Record<string, number>> = {
   'sa-east-1': 0.138,
 }
 const TABLE_SOURCE: PriceSource = { kind: 'static', observedAtMs: Date.UTC(2026, 10, 22) }
-/** Of a Region that is not in the table: the dearest known, af-south-1, so that nothing costs more than the plan says. */
+/** For a Region that the table lacks: the highest known price, af-south-1, so that nothing costs more than the plan says. */
 const USD_PER_GB_OTHERWISE = 0.147
 /** Between these two it costs half. */
 const NEAR: readonly string[] = ['us-east-1', 'us-east-2']

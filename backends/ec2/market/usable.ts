@@ -4,16 +4,18 @@ import { MINUTE_MS } from '../../../core/time'
 
 type Settings = Pick<Ec2Config, 'types' | 'image' | 'registerWithinMs'>
 
-/** Families with other chips than GPUs (Trainium, Inferentia, Habana, Qualcomm, FPGAs, video). One of them says so in its name alone. */
+/**
+ * Families with other chips than GPUs (Trainium, Inferentia, Habana, Qualcomm, FPGAs, video). One of them is recognisable only by its name.
+ */
 const OTHER_CHIPS = /^(?:trn|inf|dl|vt|f)\d/
-/** As EC2 names them: GPUs before Turing, which NVIDIA's open kernel driver does not support. */
+/** EC2's names of GPUs before Turing, which NVIDIA's open kernel driver does not support. */
 const BEFORE_TURING = ['K520', 'K80', 'M60', 'P100', 'V100']
-/** Bare metal starts in 10 to 20 minutes and more. */
+/** Bare metal takes 10 to 20 minutes or more to start. */
 const METAL_START_MS = 30 * MINUTE_MS
 
 /**
- * Why a type is not bought, whatever a job asks for; `undefined` for one that is. A type that would start and then not do what a job
- * expects costs money for nothing.
+ * Why a type is never bought for any job; `undefined` for a usable one. A type that starts and then lacks what a job expects would waste
+ * money.
  */
 export function whyUnusable(type: MachineType, settings: Settings): string | undefined {
   const { name, gpus, hasOtherChips } = type
@@ -25,7 +27,7 @@ export function whyUnusable(type: MachineType, settings: Settings): string | und
   return whyNotDriven(type, settings) ?? whyNotNamed(type, settings)
 }
 
-/** What the driver of AWS's own image cannot do; nobody knows that of another image. */
+/** Limits of the driver in AWS's own image; those of other images are unknown. */
 function whyNotDriven({ gpus }: MachineType, { image }: Settings): string | undefined {
   if (!/\boss-nvidia-driver\b/.test(image)) return undefined
   const part = gpus.find((gpu) => gpu.part < 1)
@@ -37,7 +39,7 @@ function whyNotDriven({ gpus }: MachineType, { image }: Settings): string | unde
   return undefined
 }
 
-/** What is different enough from other machines that a job must not get it by being cheap. */
+/** Differences from other machines that a job must ask for, so that a low price alone never selects them. */
 function whyNotNamed(
   { name, isBareMetal, architectures }: MachineType,
   settings: Settings,

@@ -24,7 +24,7 @@ interface AccountClients {
   quotas: ServiceQuotasClient
   ssm: SSMClient
   s3Of: (bucket: Bucket) => S3Client
-  /** Another server in the place of AWS. */
+  /** A server that replaces AWS. */
   endpoint?: string | undefined
 }
 
@@ -88,7 +88,7 @@ export function createAccountApi({ sts, iam, quotas, ssm, s3Of, endpoint }: Acco
 
 async function identity(sts: STSClient, signal: AbortSignal): ReturnType<AccountApi['identity']> {
   const { Account, Arn } = await sts.send(new GetCallerIdentityCommand({}), { abortSignal: signal })
-  // By the `Date` of the answer; the SDK signs by it.
+  // From the `Date` header of the answer; the SDK signs with it.
   const { systemClockOffset = 0 } = sts.config as { systemClockOffset?: number }
   return { account: Account ?? '', arn: Arn ?? '', clockAheadMs: systemClockOffset }
 }
@@ -165,7 +165,7 @@ function isNoSuch(error: unknown): boolean {
   return /NoSuchEntity/.test((error as { name?: string }).name ?? '')
 }
 
-/** A bucket of another Region answers a redirect, which says where it is. */
+/** A bucket of another Region answers with a redirect that names its Region. */
 async function bucketRegion(s3: S3Client, bucket: string, signal: AbortSignal): Promise<string | undefined> {
   try {
     const { BucketRegion } = await s3.send(new HeadBucketCommand({ Bucket: bucket }), { abortSignal: signal })

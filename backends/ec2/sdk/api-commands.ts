@@ -1,4 +1,4 @@
-/** A command on a machine, as the provider's agent tells of it. */
+/** A command on a machine, as the provider's agent reports it. */
 export interface Invocation {
   commandId: string
   comment: string
@@ -9,7 +9,7 @@ export interface Invocation {
 
 export interface InvocationResult {
   status: string
-  /** More exactly: `DeliveryTimedOut`, ... */
+  /** In more detail: `DeliveryTimedOut`, ... */
   details: string
   exitCode: number
   stdout: string
@@ -27,9 +27,9 @@ export interface CommandRequest {
 }
 
 export interface CommandsApi {
-  /** What is known of a machine's agent: `undefined` when it has never registered. */
+  /** The state of a machine's agent: `undefined` if it has never registered. */
   agent(machineId: string, signal: AbortSignal): Promise<{ isOnline: boolean } | undefined>
-  /** Answers the command's id. */
+  /** Returns the command's id. */
   send(request: CommandRequest, signal: AbortSignal): Promise<string>
   /** The commands of one machine, newest first. */
   invocations(machineId: string, signal: AbortSignal): Promise<Invocation[]>

@@ -1,4 +1,4 @@
-/** A launch template, as far as it is of interest whether anybody still needs it. */
+/** The parts of a launch template that decide whether it is still needed. */
 export interface Template {
   id: string
   name: string
@@ -6,25 +6,25 @@ export interface Template {
   tags: Record<string, string>
 }
 
-/** A request for a spot machine that is not over for the provider. */
+/** A request for a spot machine that the provider still considers open. */
 export interface SpotRequest {
   id: string
   state: string
-  /** Of the machine that came of it; missing while none did. */
+  /** Id of the machine that it launched; missing without one. */
   machineId?: string
   createdAtMs: number
   tags: Record<string, string>
 }
 
-/** What costs nothing by itself, and yet counts against a limit or may come to cost something. */
+/** Resources that are free but count against a limit, or may start to cost money. */
 export interface LeftoversApi {
   templates(
     wanted: { tag: { name: string; value: string } } | { id: string },
     signal: AbortSignal,
   ): Promise<Template[]>
   deleteTemplate(id: string, signal: AbortSignal): Promise<void>
-  /** All of the account that are open or active, or the one of an id: those of earlier versions carry no tags. */
+  /** All open or active ones of the account, or one by id: those of earlier versions have no tags. */
   spotRequests(id: string | undefined, signal: AbortSignal): Promise<SpotRequest[]>
-  /** Takes a request back; a machine that came of it goes on. */
+  /** Cancels a request; a machine that it launched keeps running. */
   cancelSpotRequest(id: string, signal: AbortSignal): Promise<void>
 }

@@ -5,7 +5,7 @@ export interface MachineType {
   /** `x86_64`, `arm64`, ... */
   architectures: string[]
   gpus: Gpu[]
-  /** It has chips for learning that are no GPUs, or other special hardware. */
+  /** It has AI accelerators other than GPUs, or other special hardware. */
   hasOtherChips: boolean
   /** `on-demand`, `spot`, `capacity-block`. */
   usageClasses: string[]
@@ -20,7 +20,7 @@ export interface Gpu {
   /** Devices that a program sees; each may be a part of a GPU. */
   count: number
   memoryMiB: number
-  /** What each is of a whole GPU, up to 1. */
+  /** The share of a whole GPU of each, up to 1. */
   part: number
 }
 
@@ -34,16 +34,16 @@ export interface Image {
   id: string
   architecture: string
   rootDevice: string
-  /** Smallest root volume that can hold it. */
+  /** Minimum size of a root volume. */
   diskGiB: number
 }
 
-/** Capacity that the account holds, or that another shares with it. */
+/** Capacity that the account holds, or that another account shares with it. */
 export interface Reservation {
   id: string
-  /** A Capacity Block: it begins and ends at instants, and what runs in it ends with it. */
+  /** A Capacity Block: it starts and ends at fixed times, and its machines end with it. */
   isBlock: boolean
-  /** A block of several machines that are one, which is ended earlier than others. */
+  /** A block of several machines that form one unit, which ends earlier than others. */
   isUltraServer: boolean
   /** Its places are taken back whenever their owner wants them. */
   isInterruptible: boolean
@@ -63,22 +63,22 @@ export interface Reservation {
 export interface MarketApi {
   /** The types whose names match patterns with `*`. */
   types(patterns: string[], signal: AbortSignal): Promise<MachineType[]>
-  /** Where each type is to be had at all, stock or not. */
+  /** The zones in which each type is sold, in stock or not. */
   typeZones(patterns: string[], signal: AbortSignal): Promise<{ type: string; zone: string }[]>
-  /** Dollars per hour of Linux on shared hardware, by type, of a whole Region. */
+  /** Dollars per hour of Linux on shared hardware, by type, for a whole Region. */
   onDemandPrices(region: string, signal: AbortSignal): Promise<Map<string, string>>
-  /** Dollars for a GiB of disk of the kind that machines get (gp3) and a month; nothing where the list does not say. */
+  /** Dollars per GiB of the machines' kind of disk (gp3) and month; nothing if the list has none. */
   diskUsdPerGiBMonth(region: string, signal: AbortSignal): Promise<string | undefined>
-  /** Dollars for a GB (10^9 bytes) that leaves one Region for another; nothing where the list does not say. */
+  /** Dollars per GB (10^9 bytes) that leaves one Region for another; nothing if the list has none. */
   transferUsdPerGb(way: { from: string; to: string }, signal: AbortSignal): Promise<string | undefined>
-  /** The prices in force now. */
+  /** The current prices. */
   spotPrices(types: string[], signal: AbortSignal): Promise<SpotPrice[]>
-  /** The price of one pool in force at an instant, and every one since, the oldest first. */
+  /** The price of one pool at an instant, and every later one, oldest first. */
   spotPriceHistory(
     pool: { type: string; zone: string; fromAtMs: number },
     signal: AbortSignal,
   ): Promise<{ atMs: number; usdPerHour: string }[]>
   image(id: string, signal: AbortSignal): Promise<Image | undefined>
-  /** Whatever their state. */
+  /** In any state. */
   reservations(signal: AbortSignal): Promise<Reservation[]>
 }

@@ -5,8 +5,8 @@ import type { MarketApi } from './api-market'
 export type * from './api-market'
 
 /**
- * What this backend asks of AWS, in our own terms: the boundary at which tests put a fake, and behind which alone the SDK is
- * known (`sdk*.ts`). Lists are whole: paging is behind this line. Every call throws `AwsError` and nothing else.
+ * This backend's use of AWS, in our own terms: the boundary where tests insert a fake, and the only part that knows the SDK (`sdk*.ts`).
+ * Lists are complete, because paging is hidden here. Every call throws `AwsError` and nothing else.
  */
 export interface Ec2Api {
   readonly account: AccountApi
@@ -17,14 +17,14 @@ export interface Ec2Api {
   readonly leftovers: LeftoversApi
 }
 
-/** A call that failed, before anybody has judged what that means. */
+/** A failed call, before its meaning is classified. */
 export class AwsError extends Error {
   /** The provider's or the system's own code, verbatim. */
   readonly code: string
   readonly httpStatus: number | undefined
   /**
-   * `answered`: the provider said so. `unsent`: it never got the request. `unanswered`: nobody knows whether it did, or what
-   * came of it.
+   * `answered`: the provider said so. `unsent`: it never got the request. `unanswered`: it may have got the request, and the result is
+   * unknown.
    */
   readonly reach: 'answered' | 'unsent' | 'unanswered'
 
@@ -41,30 +41,30 @@ export class AwsError extends Error {
 }
 
 export interface AccountApi {
-  /** `clockAheadMs`: how far the provider's clock is ahead of ours, to a second or two. */
+  /** `clockAheadMs`: how far the provider's clock is ahead of our clock, to a second or two. */
   identity(signal: AbortSignal): Promise<{ account: string; arn: string; clockAheadMs: number }>
-  /** New accounts may be on the free plan, which launches a few small types only. */
+  /** New accounts may be on the free plan, which launches only a few small types. */
   plan(signal: AbortSignal): Promise<'free' | 'paid'>
   /** The value of one quota of EC2, in its own unit. */
   quota(code: string, signal: AbortSignal): Promise<number>
   /** Requests for higher quotas of EC2 in this Region, newest first. */
   quotaRequests(signal: AbortSignal): Promise<QuotaRequest[]>
-  /** Which of these actions the identity may not do to a resource in a context, as far as its policies tell. */
+  /** The actions that the identity may not perform on a resource in a context, according to its policies. */
   deniedActions(
     arn: string,
     wish: { actions: string[]; probe: { resource: string; context: Record<string, string> } },
     signal: AbortSignal,
   ): Promise<string[]>
-  /** The role of an instance profile and the policies attached to it, or `undefined` when there is no such profile. */
+  /** The role of an instance profile and its attached policies, or `undefined` without such a profile. */
   profile(name: string, signal: AbortSignal): Promise<Profile | undefined>
   hasRole(name: string, signal: AbortSignal): Promise<boolean>
-  /** The whole ARN of a role, with its path; `undefined` when there is no such role. */
+  /** The full ARN of a role, with its path; `undefined` without such a role. */
   roleArn(name: string, signal: AbortSignal): Promise<string | undefined>
   /** A public or own parameter's value. */
   parameter(name: string, signal: AbortSignal): Promise<string>
-  /** Region of a bucket, or `undefined` when there is no such bucket. */
+  /** Region of a bucket, or `undefined` without such a bucket. */
   bucketRegion(bucket: Bucket, signal: AbortSignal): Promise<string | undefined>
-  /** Puts an object unless there is one; false, and nothing changed, when there is. */
+  /** Puts an object if it does not exist; otherwise returns false and changes nothing. */
   putIfAbsent(bucket: Bucket, key: string, signal: AbortSignal): Promise<boolean>
   deleteObject(bucket: Bucket, key: string, signal: AbortSignal): Promise<void>
 }
@@ -74,12 +74,12 @@ export type Profile = { roleName?: string; roleArn?: string; policies: string[] 
 export interface QuotaRequest {
   code: string
   wanted: number
-  /** As AWS says it: `PENDING`, `CASE_OPENED`, `APPROVED`, `DENIED`, `CASE_CLOSED`, ... */
+  /** In AWS's words: `PENDING`, `CASE_OPENED`, `APPROVED`, `DENIED`, `CASE_CLOSED`, ... */
   status: string
   askedAtMs: number
 }
 
-/** A bucket of the object store, which need not be one of AWS. */
+/** A bucket of the object store, which need not be on AWS. */
 export interface Bucket {
   name: string
   region?: string
@@ -100,7 +100,7 @@ export interface SecurityGroup {
   name: string
   vpc: string
   inboundRules: number
-  /** Everything, or HTTPS at least, may leave. */
+  /** Outbound traffic is allowed: all of it, or at least HTTPS. */
   letsOut: boolean
 }
 
@@ -111,9 +111,9 @@ export interface NetworkApi {
     wanted: { ids: string[] } | { name: string; vpcs: string[] },
     signal: AbortSignal,
   ): Promise<SecurityGroup[]>
-  /** How traffic leaves a subnet: where its default route leads (`igw-...`, `nat-...`), or `undefined` without one. */
+  /** Target of a subnet's default route (`igw-...`, `nat-...`), or `undefined` without one. */
   defaultRoute(subnet: Subnet, signal: AbortSignal): Promise<string | undefined>
-  /** The services that a network reaches without a way out, by the last part of their names (`ssm`, `s3`). */
+  /** The services that a network reaches through endpoints, by the last part of their names (`ssm`, `s3`). */
   endpoints(vpc: string, signal: AbortSignal): Promise<string[]>
 }
 
@@ -131,9 +131,9 @@ export interface TemplateSpec {
   rootDevice: string
   diskGiB: number
   userData: string
-  /** Its machines take no place of a reservation. */
+  /** Its machines never use a reservation. */
   avoidsReservations: boolean
-  /** Spot requests of its launches get the tags of the template, all of them; only launches of spot machines may use it. */
+  /** Spot requests of its launches get all tags of the template; only launches of spot machines may use it. */
   tagsSpotRequests: boolean
   tags: Record<string, string>
 }
@@ -144,7 +144,7 @@ export interface FleetRequest {
   templateName: string
   /** Best first. */
   pools: Pool[]
-  /** On the machine and all that comes with it. */
+  /** For the machine and everything created with it. */
   tags: Record<string, string>
 }
 
@@ -155,20 +155,20 @@ export interface ReservedRequest {
   pool: Pool
   reservation: string
   isBlock: boolean
-  /** On the machine and all that comes with it. */
+  /** For the machine and everything created with it. */
   tags: Record<string, string>
 }
 
-/** What came of a fleet of one machine. With neither machines nor errors it says nothing. */
+/** The result of a fleet of one machine. With neither machines nor errors it says nothing. */
 export interface FleetAnswer {
   fleetId?: string
   machines: {
     id: string
     pool?: Partial<Pool>
-    /** Where the answer says all of it. */
+    /** Only if the answer has all of it. */
     machine?: Machine
   }[]
-  /** Why a pool gave none. */
+  /** Why a pool had no machine. */
   errors: { code: string; message: string; pool?: Partial<Pool> }[]
 }
 
@@ -185,9 +185,9 @@ export interface Machine {
   /** The reservation that it is in, or was launched into. */
   reservation?: string
   tags: Record<string, string>
-  /** Why it is in its state, by the provider's own code, when it is ending or has ended. */
+  /** The provider's code for why it is ending or has ended. */
   reason?: { code: string; message: string }
-  /** When and by whose wish it left its former state: `User initiated (2026-11-21 10:00:00 GMT)`. */
+  /** When and on whose request it left its former state: `User initiated (2026-11-21 10:00:00 GMT)`. */
   transition?: string
 }
 
@@ -202,19 +202,19 @@ export interface Volume {
 
 export interface MachinesApi {
   createFleet(request: FleetRequest, signal: AbortSignal): Promise<FleetAnswer>
-  /** What is on record of an instant fleet; `undefined` where it is not shown (yet). */
+  /** The record of an instant fleet; `undefined` if it is not shown (yet). */
   fleet(id: string, signal: AbortSignal): Promise<FleetAnswer | undefined>
-  /** Launches into a reservation, or throws: never elsewhere. */
+  /** Launches into a reservation, and nowhere else, or throws. */
   runReserved(request: ReservedRequest, signal: AbortSignal): Promise<Machine>
   /** Makes version 1 of a launch template. */
   createTemplate(spec: TemplateSpec, signal: AbortSignal): Promise<void>
-  /** Those of these that the provider shows. */
+  /** Those of these machines that the provider shows. */
   byId(ids: string[], signal: AbortSignal): Promise<Machine[]>
   byTag(tag: { name: string; value: string }, signal: AbortSignal): Promise<Machine[]>
   terminate(id: string, signal: AbortSignal, how?: { isAbrupt: boolean }): Promise<void>
-  /** Volumes that no machine uses. */
+  /** Volumes that are attached to no machine. */
   looseVolumes(tag: { name: string; value: string }, signal: AbortSignal): Promise<Volume[]>
   deleteVolume(id: string, signal: AbortSignal): Promise<void>
-  /** The serial console's text, or `undefined` while there is none. */
+  /** The serial console's text, or `undefined` while it has none. */
   console(id: string, signal: AbortSignal): Promise<string | undefined>
 }

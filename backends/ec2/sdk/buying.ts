@@ -20,7 +20,7 @@ import type { Clients } from './index'
 import { call } from './errors'
 import { machineOf, tagList } from './machine'
 
-/** The calls that buy machines, and what is on record of them. */
+/** The calls that buy machines, and the provider's record of them. */
 export function createBuyingApi({
   reading,
   changing,
@@ -69,7 +69,7 @@ function fleetAnswer(
   }
 }
 
-/** One machine from any of the pools, at once or not at all: such a fleet starts no second one later. */
+/** One machine from any of the pools, immediately or not at all: an instant fleet never launches later. */
 function fleetInput({
   token,
   capacityType,
@@ -114,7 +114,7 @@ function machineTags(
   return TAGGED.map((ResourceType) => ({ ResourceType, Tags }))
 }
 
-/** Where the reservation has no place the launch fails: what names one goes nowhere else. */
+/** If the reservation is full the launch fails: a launch that names one never goes elsewhere. */
 function reservedInput(request: ReservedRequest): RunInstancesCommandInput {
   const { token, templateName, pool, reservation, isBlock, tags } = request
   return {
@@ -123,7 +123,7 @@ function reservedInput(request: ReservedRequest): RunInstancesCommandInput {
     MaxCount: 1,
     LaunchTemplate: { LaunchTemplateName: templateName, Version: '1' },
     InstanceType: pool.type as _InstanceType,
-    // Names the zone as well: the token counts for one.
+    // Also names the zone, because the token alone identifies the request.
     SubnetId: pool.subnet,
     CapacityReservationSpecification: {
       CapacityReservationPreference: 'capacity-reservations-only',

@@ -11,7 +11,7 @@ import { call } from './errors'
 
 /** A shell script, run by the agent as root. */
 const DOCUMENT = 'AWS-RunShellScript'
-/** Only the latest matter. */
+/** Only the latest ones matter. */
 const INVOCATIONS_SHOWN = 50
 
 export function createCommandsApi({ reading, changing }: Clients): CommandsApi {
@@ -28,7 +28,7 @@ export function createCommandsApi({ reading, changing }: Clients): CommandsApi {
           const [information] = InstanceInformationList ?? []
           return information && { isOnline: information.PingStatus === 'Online' }
         } catch (error) {
-          // One that has not registered yet is unknown to the filter.
+          // The filter does not know a machine that has not registered yet.
           if ((error as { name?: string }).name === 'InvalidInstanceId') return undefined
           throw error
         }

@@ -1,6 +1,6 @@
 import { AwsError } from './api'
 
-/** The parts of whatever the SDK throws that tell what happened; its classes are many and its copies may be several. */
+/** The informative parts of everything the SDK throws; it has many error classes, and may be installed in several copies. */
 interface Thrown {
   name?: unknown
   Code?: unknown
@@ -9,16 +9,16 @@ interface Thrown {
   $metadata?: { httpStatusCode?: number; clockSkewCorrected?: boolean }
 }
 
-/** Errors of the network that come before a byte was sent. */
+/** Network errors before any byte was sent. */
 const UNSENT = ['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH']
 const UNSENT_NAMES = ['CredentialsProviderError', 'TokenProviderError']
 
-/** Makes one call of the SDK; what it throws becomes an `AwsError` that says how far the request got. */
+/** Makes one call of the SDK; an error becomes an `AwsError` that says how far the request got. */
 export async function call<T>(signal: AbortSignal, send: () => Promise<T>): Promise<T> {
   if (signal.aborted) throw new AwsError('the caller stopped waiting', { code: 'Aborted', reach: 'unsent' })
   try {
     return await send().catch((error: unknown) => {
-      // Refused for the time that it was signed at, which the SDK has learned since: nothing has happened, and now it is right.
+      // Refused because of the signing time, which the SDK has corrected since: nothing has happened, and a retry succeeds.
       if ((error as Thrown).$metadata?.clockSkewCorrected !== true) throw error
       return send()
     })
@@ -40,7 +40,7 @@ export function awsError(error: unknown): AwsError {
   const isUnsent =
     UNSENT_NAMES.includes(name) ||
     UNSENT.includes(system ?? '') ||
-    // The SDK's own words for a connection that never came about.
+    // The SDK's own wording for a connection that was never established.
     /without establishing a connection/i.test(message)
   return new AwsError(message, {
     code: system ?? name,
@@ -49,12 +49,12 @@ export function awsError(error: unknown): AwsError {
   })
 }
 
-/** An answer that was cut short carries a status, and says nothing all the same. */
+/** A truncated answer has a status, but no usable content. */
 function isNoAnswer(name: string, httpStatus: number): boolean {
   return httpStatus < 400 && name !== 'DryRunOperation'
 }
 
-/** Some answers name their shape rather than their code, or both. */
+/** Some answers name their shape instead of their code, or both. */
 function codeOf({ Code }: Thrown, name: string): string {
   return textOf(Code) ?? name
 }

@@ -15,12 +15,12 @@ import { createMachinesApi } from './machines'
 import { createMarketApi } from './market'
 import { createNetworkApi } from './network'
 
-/** How the clients reach AWS; credentials come from where the SDK finds them. */
+/** How the clients reach AWS; credentials come from the SDK's default chain. */
 export interface SdkOptions {
   region: string
-  /** Another server in the place of AWS. */
+  /** A server that replaces AWS. */
   endpoint?: string
-  /** How long a call may go without an answer; what AWS may take when missing. */
+  /** Timeout of one call; suitable for AWS if missing. */
   patience?: Patience
 }
 
@@ -32,10 +32,10 @@ interface Patience {
 const CONNECT_TIMEOUT_MS = 3_000
 /** An instant fleet tries one pool after the other before it answers. */
 const PATIENCE: Patience = { readMs: 15_000, changeMs: 90_000 }
-/** Reads have no effect: three tries within the call. What changes something is sent once; whoever asked decides on more. */
+/** Reads have no effect: three tries within the call. Mutating calls are sent once; the caller decides about retries. */
 const READ_ATTEMPTS = 3
 
-/** Where the price list is served; it has the prices of all Regions. Elsewhere it is not. */
+/** The only Region here that serves the price list, with the prices of all Regions. */
 const PRICING_REGIONS = ['us-east-1', 'eu-central-1', 'ap-south-1']
 
 export interface Clients {
@@ -70,7 +70,7 @@ export function createSdkApi({ region, endpoint, patience = PATIENCE }: SdkOptio
   }
 }
 
-/** One client for each place of a bucket; a store that is not of AWS has an endpoint of its own. */
+/** One client for each bucket location; a non-AWS store has a separate endpoint. */
 function s3ClientsWith(reading: S3ClientConfig & { region: string }): (bucket: Bucket) => S3Client {
   const clients = new Map<string, S3Client>()
   return ({ region = reading.region, endpoint = reading.endpoint }) => {

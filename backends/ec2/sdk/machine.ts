@@ -19,7 +19,7 @@ export function machineOf(instance: Instance): Machine {
   }
 }
 
-/** What it is in, or what it was launched into: what it is in changes when a reservation ends under it. */
+/** Its current reservation, or the one it was launched into: a reservation may end while its machine runs. */
 function reservationOf({
   CapacityReservationId: own,
   CapacityReservationSpecification: wish,

@@ -14,7 +14,7 @@ import { createBuyingApi } from './buying'
 import { call } from './errors'
 import { machineOf, tagList, tagsOf } from './machine'
 
-/** More values than this in one filter are refused. */
+/** A filter refuses more values than this. */
 const FILTER_VALUES_MAX = 200
 const PAGE = 1_000
 
@@ -38,7 +38,7 @@ export function createMachinesApi({ reading, changing }: Clients): MachinesApi {
         await changing.ec2.send(
           new CreateLaunchTemplateCommand({
             LaunchTemplateName: spec.name,
-            // Without a token of ours: with one that was used before, a template that was deleted would not be made again.
+            // Without a token: with a token that was used before, a deleted template would not be created again.
             VersionDescription: 'Made by Crucible; never changed',
             LaunchTemplateData: templateData(spec),
             TagSpecifications: [{ ResourceType: 'launch-template', Tags: tagList(spec.tags) }],
@@ -48,7 +48,7 @@ export function createMachinesApi({ reading, changing }: Clients): MachinesApi {
       }),
     byId: async (ids, signal) => {
       const found: Machine[] = []
-      // By filter, because one id that is not there fails the whole call where ids are named.
+      // By filter, because a call that names ids fails if one of them is unknown.
       for (let at = 0; at < ids.length; at += FILTER_VALUES_MAX) {
         const some = ids.slice(at, at + FILTER_VALUES_MAX)
         found.push(...(await find([{ Name: 'instance-id', Values: some }], signal)))
@@ -104,7 +104,7 @@ function templateData(spec: TemplateSpec): RequestLaunchTemplateData {
     ImageId: spec.image,
     IamInstanceProfile: { Name: spec.profile },
     SecurityGroupIds: spec.securityGroups,
-    // Else a machine on demand would take a place of whichever open reservation fits it, whoever holds it for what.
+    // Otherwise an on-demand machine would use any open reservation that fits it, even one that is meant for something else.
     ...(spec.avoidsReservations && {
       CapacityReservationSpecification: { CapacityReservationPreference: 'none' },
     }),
@@ -122,7 +122,7 @@ function templateData(spec: TemplateSpec): RequestLaunchTemplateData {
     MetadataOptions: {
       HttpEndpoint: 'enabled',
       HttpTokens: 'required',
-      // A container with a network of its own is one hop away, and gets none of the machine's credentials.
+      // A container with a separate network is one hop away, and gets none of the machine's credentials.
       HttpPutResponseHopLimit: 1,
       InstanceMetadataTags: 'enabled',
     },

@@ -50,7 +50,7 @@ export function createMarketApi(ec2: EC2Client, pricing: PricingClient): MarketA
     image: (id, signal) =>
       call(signal, async () => {
         const { Images } = await ec2.send(
-          // A job keeps its image for weeks, in which AWS may deprecate it: it still launches.
+          // A job keeps its image for weeks. AWS may deprecate it meanwhile; it still launches.
           new DescribeImagesCommand({
             Filters: [{ Name: 'image-id', Values: [id] }],
             IncludeDeprecated: true,
@@ -84,7 +84,7 @@ function reservationOf(told: CapacityReservation): Reservation {
   return {
     id: told.CapacityReservationId ?? '',
     isBlock: told.ReservationType === 'capacity-block',
-    // Said of these alone.
+    // Only these have this status.
     isUltraServer: told.LaunchStatus !== undefined,
     isInterruptible: told.Interruptible === true,
     state: told.State ?? '',
@@ -122,14 +122,14 @@ function gpuOf(gpu: GpuDeviceInfo): Gpu {
   return {
     name: gpu.Name ?? 'GPU',
     manufacturer: gpu.Manufacturer ?? '',
-    // Of parts of a GPU `Count` is 0.
+    // `Count` is 0 for parts of a GPU.
     count: gpu.LogicalGpuCount ?? gpu.Count ?? 0,
     memoryMiB: gpu.MemoryInfo?.SizeInMiB ?? 0,
     part: gpu.GpuPartitionSize ?? 1,
   }
 }
 
-/** Trainium and Inferentia: known, so that a job that asks for them is told why it gets none. */
+/** Trainium and Inferentia: known, so that a job that asks for them gets a reason. */
 function neuronOf({ Name, Count, MemoryInfo }: NeuronDeviceInfo): Gpu {
   return {
     ...{ name: Name ?? 'Neuron', manufacturer: 'AWS', count: Count ?? 0, part: 1 },
@@ -137,7 +137,7 @@ function neuronOf({ Name, Count, MemoryInfo }: NeuronDeviceInfo): Gpu {
   }
 }
 
-/** A history that begins and ends now has the price in force of each type and zone. */
+/** A history that begins and ends now has the current price of each type and zone. */
 async function spotPrices(ec2: EC2Client, types: string[], signal: AbortSignal): Promise<SpotPrice[]> {
   const now = new Date()
   const pages = paginateDescribeSpotPriceHistory(
@@ -163,7 +163,7 @@ async function spotPrices(ec2: EC2Client, types: string[], signal: AbortSignal):
   return [...newest.values()].map(({ price }) => price)
 }
 
-/** What was in force at the beginning comes with it: a history begins with the last change before its start. */
+/** The initial price is included: a history begins with the last change before its start. */
 async function spotPriceHistory(
   ec2: EC2Client,
   { type, zone, fromAtMs }: { type: string; zone: string; fromAtMs: number },

@@ -2,7 +2,7 @@ import { STSClient } from '@aws-sdk/client-sts'
 import { AwsError } from './api'
 import { call } from './errors'
 
-/** The one endpoint of the service; it answers for the account, whatever the Region of its machines. */
+/** The service's only endpoint; it answers for the account, in every Region. */
 const REGION = 'us-east-1'
 const ENDPOINT = `https://freetier.${REGION}.api.aws`
 const ANSWER_TIMEOUT_MS = 10_000
@@ -10,8 +10,8 @@ const ANSWER_TIMEOUT_MS = 10_000
 export type AccountPlan = 'free' | 'paid'
 
 /**
- * The plan of the account. There is no client of this service among the SDK's packages that we use, and it is one call: it is signed by
- * the signer of another client, with its credentials and its clock.
+ * The plan of the account. The SDK packages in use have no client for this service, and it is one call: it is signed by the signer of
+ * another client, with that client's credentials and clock.
  */
 export function readPlan(
   sts: STSClient,
@@ -20,7 +20,7 @@ export function readPlan(
   return call(signal, async () => {
     const url = new URL(endpoint)
     const body = '{}'
-    // A client of its own: a signer keeps the name of the service that it first signed for.
+    // A separate client: a signer keeps the service name of its first signature.
     const own = new STSClient({ region: REGION, credentials: sts.config.credentials })
     const signer = await own.config.signer({
       ...{ name: 'sigv4', signingName: 'freetier', signingRegion: REGION, properties: {} },

@@ -4,7 +4,7 @@ import { call } from './errors'
 
 const EC2 = 'AmazonEC2'
 
-/** In the Region itself, not in what belongs to it. */
+/** In the Region itself, not in its Local Zones and the like. */
 const DISKS = { locationType: 'AWS Region', volumeApiName: 'gp3' }
 
 /** Linux on shared hardware, by the hour. */
@@ -36,14 +36,14 @@ export function createPricesApi(
       call(signal, async () => {
         const attributes = { regionCode: region, ...DISKS }
         const found = await products(pricing, { service: EC2, attributes }, signal)
-        // What is also sold by that name is paid for by throughput.
+        // A variant with the same name is billed by throughput.
         return found.map((product) => priceOf(product, 'GB-Mo')).find((price) => price !== undefined)
       }),
     transferUsdPerGb: ({ from, to }, signal) =>
       call(signal, async () => {
         const attributes = { fromRegionCode: from, toRegionCode: to, transferType: 'InterRegion Outbound' }
         const found = await products(pricing, { service: 'AWSDataTransfer', attributes }, signal)
-        // What some services ask beside that, or instead of it, has names of its own.
+        // Some services have additional or different charges with separate names.
         const usual = found.filter(({ product }) =>
           /-AWS-Out-Bytes$/.test(product?.attributes?.usagetype ?? ''),
         )
@@ -84,7 +84,7 @@ async function products(
   return found
 }
 
-/** The one price of a product of the price list for a unit. */
+/** The only price of a product of the price list for a unit. */
 function priceOf({ terms }: Product, wanted: 'Hrs' | 'GB-Mo' | 'GB'): string | undefined {
   const dimensions = Object.values(terms?.OnDemand ?? {}).flatMap(({ priceDimensions }) =>
     Object.values(priceDimensions ?? {}),

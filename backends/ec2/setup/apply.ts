@@ -8,12 +8,12 @@ import type { Driver, Found, Site } from './driver'
 import { driverOf } from './drivers'
 import { WHAT, type Piece } from './pieces'
 
-/** What is made may come to be seen only a while after. */
+/** A new resource may become visible only after a while. */
 const LOOKS_AFTER_LOSS = 6
 const LOOK_PAUSE_MS = 1_000
 const MAKE_TRIES = 3
 
-/** How a piece is; also notes its id for those that need it. */
+/** Reads the state of a piece; also notes its id for pieces that need it. */
 export async function readPiece(piece: Piece, site: Site): Promise<AccountPart> {
   const part = { id: piece.id, what: WHAT[piece.kind], name: piece.name }
   try {
@@ -31,7 +31,7 @@ export async function readPiece(piece: Piece, site: Site): Promise<AccountPart> 
   }
 }
 
-/** Makes what is missing and mends what differs, one after the other; what fails keeps only those waiting that need it. */
+/** Creates what is missing and corrects what differs, one after the other; a failure holds up only the pieces that depend on it. */
 export async function applyAll(
   site: Site,
   { signal, onStep }: Work,
@@ -77,7 +77,7 @@ async function applyOne(piece: Piece, site: Site): Promise<Omit<Step, 'part'> | 
   }
 }
 
-/** A request whose answer is lost may have been obeyed: what it made is looked for before another one is sent. */
+/** A request without an answer may have succeeded: its result is looked up before another one is sent. */
 async function makeOnce(driver: Driver<Piece>, piece: Piece, site: Site): Promise<string> {
   for (let tries = 1; ; tries++) {
     try {

@@ -22,7 +22,7 @@ export interface Clients {
 export interface Access {
   region: string
   profile?: string
-  /** Another server in the place of AWS. */
+  /** A server that replaces AWS. */
   endpoint?: string
   storeEndpoint?: string
 }
@@ -30,7 +30,7 @@ export interface Access {
 const CONNECT_TIMEOUT_MS = 5_000
 const ANSWER_TIMEOUT_MS = 20_000
 
-/** Each request is sent once: whether to send it again is decided here, where it is known what it does. */
+/** Each request is sent once: retries are decided here, where the effect of a request is known. */
 export function createClients({ region, profile, endpoint, storeEndpoint = endpoint }: Access): Clients {
   silenceSdk()
   const requestHandler = {
@@ -53,25 +53,25 @@ export function createClients({ region, profile, endpoint, storeEndpoint = endpo
   }
 }
 
-/** How long something is tried again that should come right by itself. */
+/** How long a passing error is retried. */
 const PATIENCE_MS = 90_000
 const PAUSE_MS = { first: 250, most: 5_000 }
 
-/** Codes of what was made a moment ago and is not known everywhere yet. */
+/** Codes for something that was created a moment ago and is not known everywhere yet. */
 const NOT_YET = /NotFound|NoSuch(?!Key)|MalformedPolicyDocument.*principal|ServiceUnavailable/i
-/** Codes of what waits for something else to be gone. */
+/** Codes for something that waits for the removal of something else. */
 export const STILL_IN_USE =
   /DependencyViolation|DeleteConflict|ResourceInUse|OperationAborted|has some mapped/i
 
 export interface Insistence {
   signal: AbortSignal
-  /** Errors after which it may be right soon, by code or message, beside throttling. */
+  /** Errors that may soon pass, by code or message, in addition to throttling. */
   until?: RegExp
-  /** Sending it twice does no harm, so that also a lost answer is no reason to stop. */
+  /** Sending it twice is harmless, so a lost answer is retried too. */
   isRepeatable?: boolean
 }
 
-/** Sends something until it is answered with something else than "later". Throws what it was told at last. */
+/** Repeats a request until the answer is something other than "later". Throws the last error. */
 export async function insist<T>(send: () => Promise<T>, how: Insistence): Promise<T> {
   const startMs = performance.now()
   for (let pauseMs = PAUSE_MS.first; ; pauseMs = Math.min(pauseMs * 2, PAUSE_MS.most)) {
@@ -85,12 +85,12 @@ export async function insist<T>(send: () => Promise<T>, how: Insistence): Promis
   }
 }
 
-/** Reads, and changes that say how something shall be: twice is as good as once. */
+/** Reads, and idempotent changes. */
 export function repeat<T>(send: () => Promise<T>, signal: AbortSignal): Promise<T> {
   return insist(send, { signal, isRepeatable: true })
 }
 
-/** The same for what was just made. */
+/** The same for a resource that was just created. */
 export function settle<T>(send: () => Promise<T>, signal: AbortSignal): Promise<T> {
   return insist(send, { signal, isRepeatable: true, until: NOT_YET })
 }
@@ -102,7 +102,7 @@ function isPassing(error: AwsError, { until, isRepeatable }: Insistence): boolea
   return isRepeatable === true && isUncertain(error) && error.reach !== 'unsent'
 }
 
-/** Whether nobody knows if it happened. */
+/** Whether its effect is unknown. */
 export function isUncertain(error: unknown): boolean {
   if (!(error instanceof AwsError)) return false
   return error.reach === 'unanswered' || (error.httpStatus ?? 0) >= 500

@@ -9,35 +9,35 @@ import {
 import { AGENT_ACTIONS, BUYER_ACTIONS, IMAGE_ACTIONS } from './role-actions'
 import { SETUP_TAGS, type Piece, type RolePiece, type SubnetPiece } from './pieces'
 
-/** All that the description depends on. Terraform puts its variables in the place of the texts. */
+/** Everything that the description depends on. Terraform replaces the texts by its variables. */
 export interface Choices {
   account: string
-  /** Of the store, and of machines. */
+  /** Region of the store, and of machines. */
   region: string
-  /** Other Regions of machines: each gets a network of its own or uses its default one. */
+  /** Other Regions of machines: each gets a separate network or uses its default one. */
   moreRegions?: readonly string[]
   prefix: string
   bucket: string
-  /** A network that is there, or one to be made with a subnet in each zone. */
+  /** An existing network, or one to be created with a subnet in each zone. */
   network: { vpcId: string } | { zones: readonly string[] }
-  /** The account has no role for spot yet, or one that the set-up made. */
+  /** The account has no spot role yet, or one that set-up created. */
   makesSpotRole: boolean
 }
 
 const SPOT_SERVICE = 'spot.amazonaws.com'
-/** Its first sixteenth is the first zone's. Not that of default networks, so that both can be peered. */
+/** Its first sixteenth belongs to the first zone. Differs from that of default networks, so that both can be peered. */
 const CIDR = '10.42.0.0/16'
-/** Workers end unfinished uploads after three days; this is for when there are no workers any more. */
+/** Workers end unfinished uploads after three days; this applies if no workers are left. */
 const ABORT_UPLOADS_DAYS = 7
-/** What `crucible doctor` puts and removes, where it was killed in between. Nothing of a job ever expires. */
+/** Objects that `crucible doctor` puts and removes, if it was killed in between. Nothing of a job ever expires. */
 const EXPIRE_DAYS = { 'probes/': 1 }
 
-/** By which set-ups of one account know of each other. */
+/** Tag by which several set-ups in one account recognise each other. */
 export const MACHINE_DESCRIPTION = 'Machines of Crucible: agent, store, images'
-/** The longest that a role's session can be set to: a grant of so long lets a machine outlive long outages of ours. */
+/** The longest possible session of a role: a grant of this length lets a machine outlive a long outage of the control plane. */
 const GRANT_SESSION_SECONDS = 12 * 3600
 
-/** The call that makes the role of a service takes no tags: these words, from its first moment, say whose it is. */
+/** The call that creates a service's role takes no tags: this text identifies its owner from the start. */
 export const spotDescription = (prefix: string): string => `Made by the set-up ${prefix} of Crucible`
 
 export const ROLES = ['machine', 'grant', 'worker', 'buyer'] as const
@@ -45,7 +45,7 @@ export type RoleOf = (typeof ROLES)[number]
 
 export const roleName = (prefix: string, of: RoleOf): string => `${prefix}-${of}`
 
-/** Everything that an account needs, in the order in which it can be made. */
+/** Everything that an account needs, in the order of creation. */
 export function describeAccount(choices: Choices): Piece[] {
   const { account, region, moreRegions = [], prefix, bucket, makesSpotRole } = choices
   const machine = roleName(prefix, 'machine')
@@ -150,7 +150,7 @@ function rolesOf(facts: PolicyFacts, prefix: string): RolePiece[] {
   ]
 }
 
-/** A purchase is tagged as it is made. */
+/** A purchase is tagged in the same call. */
 function tagsOf({ account, region, moreRegions = [] }: PolicyFacts): Statement {
   const resources = [region, ...moreRegions].map((each) => `arn:aws:ec2:${each}:${account}:*/*`)
   return {

@@ -2,41 +2,41 @@ import type { Clients } from './clients'
 import type { Choices } from './description'
 import { SETUP_TAGS, type Piece } from './pieces'
 
-/** The account while it is looked at or worked on. */
+/** The account during a survey or a set-up. */
 export interface Site {
   clients: Clients
   choices: Choices
   signal: AbortSignal
-  /** Ids of the pieces that are there, as the provider has them. */
+  /** Provider ids of the existing pieces. */
   ids: Map<string, string>
-  /** The same in the other Regions, of the one with the store; missing where there are none. */
+  /** The same in the other Regions, by the Region of the store; missing without other Regions. */
   others?: readonly Site[]
 }
 
-/** What there is in the place of a piece. */
+/** The current state of a piece. */
 export interface Found {
   id: string
-  /** `taken`: it was not made by this set-up and is in the way. `theirs`: it was not, and is used as it is. */
+  /** `taken`: not created by this set-up, and in the way. `theirs`: not created by it, and used as it is. */
   owner: 'ours' | 'theirs' | 'taken'
-  /** How it is not as it should be, or why it is in the way; sentences without a full stop. */
+  /** How it differs, or why it is in the way; sentences without a full stop. */
   remarks: string[]
   /** What set-up leaves unchanged, and why; sentences without a full stop. It needs no other work. */
   notes?: string[]
-  /** More of the same that a lost answer left behind. */
+  /** Duplicates that a lost answer left behind. */
   extras: string[]
 }
 
-/** What became of something that was to be removed. */
+/** The outcome of a removal. */
 export type Gone = { kept: string } | undefined
 
 /** The calls for one kind of piece. Each of them throws `AwsError`. */
 export interface Driver<P extends Piece> {
   read(piece: P, site: Site): Promise<Found | undefined>
-  /** Makes it, tagged as ours from its first moment; what more it takes is `mend`'s. Answers its id. */
+  /** Creates it with our tags from the start; it may be incomplete. Returns its id. */
   make(piece: P, site: Site): Promise<string>
-  /** Makes it as it should be, from whatever it is. */
+  /** Corrects it from any state. */
   mend(piece: P, id: string, site: Site): Promise<void>
-  /** Ids of all that this set-up has made of this kind, also what the description does not want any more. */
+  /** Ids of everything of this kind that this set-up created, even if the description no longer needs it. */
   all(piece: P | undefined, site: Site): Promise<{ id: string; name: string }[]>
   /** Absent is success. */
   remove(id: string, site: Site & { hasData: boolean }): Promise<Gone>
@@ -60,7 +60,7 @@ export function isOurs(
   return (tags ?? []).some(({ Key, Value }) => Key === SETUP_TAGS.setup && Value === prefix)
 }
 
-/** Whether two documents say the same, whatever the order of their keys. */
+/** Whether two documents are equal, independent of the order of their keys. */
 export function isSame(a: unknown, b: unknown): boolean {
   return canonical(a) === canonical(b)
 }

@@ -24,7 +24,7 @@ export function driverOf(kind: Piece['kind']): Driver<Piece> {
   return DRIVERS[kind]
 }
 
-/** What must go first comes first. */
+/** In the order of removal. */
 export const REMOVAL_ORDER: readonly Piece['kind'][] = [
   ...(['endpoint', 'subnet', 'routes', 'gateway', 'group', 'vpc'] as const),
   ...(['bucket', 'profile', 'role', 'linked-role'] as const),

@@ -4,7 +4,7 @@ import type { RolePiece } from './pieces'
 
 const MACHINES_NAMED_MAX = 3
 
-/** Policies of an older set-up that machines still use, and words about each. */
+/** Policies of an older set-up that machines still use, with an explanation of each. */
 export async function formerOf(
   { formerPolicies = [] }: RolePiece,
   inline: ReadonlyMap<string, unknown>,

@@ -1,6 +1,6 @@
-/** Terraform's language, as its own formatter would write it. */
+/** Terraform's language, formatted as its own formatter does. */
 
-/** An expression that stands as it is, such as `var.prefix`. */
+/** A literal expression, such as `var.prefix`. */
 export class Expression {
   constructor(readonly text: string) {}
 }
@@ -42,7 +42,7 @@ function writeBlock(
   return body === '' ? `${told}${indent}${head} {}` : `${told}${indent}${head} {\n${body}\n${indent}}`
 }
 
-/** Neighbours on one line each have their signs of equality in one column. */
+/** Adjacent one-line entries align their equal signs. */
 function writeAttributes(entries: readonly [string, Value][], indent: string): string {
   const written = entries.map(([name, value]) => [name, write(value, indent)] as const)
   return written
@@ -59,7 +59,7 @@ function widthAround(written: readonly (readonly [string, string])[], at: number
   let [from, to] = [at, at]
   while (isShort(from - 1)) from--
   while (isShort(to + 1)) to++
-  // One that goes over several lines closes a row of neighbours, and its name counts.
+  // A multi-line entry ends a group of aligned neighbours, and its name counts.
   return Math.max(...written.slice(from, to + 1).map(([name]) => name.length))
 }
 
@@ -83,7 +83,7 @@ function write(value: Value, indent: string): string {
 const LINE_MAX = 100
 const keyOf = (name: string): string => (/^[A-Za-z_][\w-]*$/.test(name) ? name : `"${name}"`)
 
-/** A document as `jsonencode(...)` of an expression, so that people can read it. */
+/** A document as `jsonencode(...)` of a readable expression. */
 export function json(document: Value): Expression {
   return new Expression(`jsonencode(${write(document, '')})`)
 }

@@ -23,17 +23,17 @@ import { writeTerraform } from './terraform'
 
 const PREFIX = /^[a-z][a-z0-9-]{0,30}[a-z0-9]$/
 const BUCKET = /^[a-z0-9][a-z0-9-]{1,61}[a-z0-9]$/
-/** China, GovCloud, and what has no way to the Internet. */
+/** China, GovCloud, and Regions without Internet access. */
 const OTHER_PARTITION = /^(?:cn|us-gov|us-iso\w*|eu-iso\w*)-/
 const REGION = /^[a-z]{2}(?:-[a-z]+)+-\d$/
 
 export interface SetupOptions extends AccountWish {
-  /** Other servers in the place of AWS. */
+  /** Servers that replace AWS. */
   endpoint?: string
   storeEndpoint?: string
 }
 
-/** Throws a `BackendError` for wishes that cannot be. */
+/** Throws a `BackendError` for impossible requests. */
 export function createAccountSetup(options: SetupOptions): AccountSetup {
   const wish = checked(options)
   const known = new Map<string, Clients>()
@@ -65,7 +65,7 @@ export function createAccountSetup(options: SetupOptions): AccountSetup {
     },
     remove: async (work) => {
       const { site, others } = await place(work.signal)
-      // The roles say which Regions there are: they go last.
+      // The roles record the Regions, so they are removed last.
       const gone = await removeOthers(others, work)
       return gone.some(({ did }) => did === 'failed') ? gone : [...gone, ...(await removeAll(site, work))]
     },
@@ -112,7 +112,7 @@ async function survey(place: Place): Promise<Survey> {
   const { account, region, bucket, prefix, network } = site.choices
   const pieces = describeAccount(site.choices)
   const parts = []
-  // One after the other: what comes later is told by the ids of what came before.
+  // One after the other: later pieces need the ids of earlier ones.
   for (const piece of pieces) parts.push(await readPiece(piece, site))
   for (const other of place.others) parts.push(...(await readOther(other)))
   const sites = [site, ...place.others]
@@ -151,7 +151,7 @@ function remarksOf(network: Place['site']['choices']['network'], hasDefault: boo
   ]
 }
 
-/** Nothing where the plan may not be read: a launch tells. */
+/** Nothing if the plan may not be read: a launch shows it. */
 async function planRemarks({ clients, signal }: Place['site']): Promise<string[]> {
   const plan = await clients.plan(signal).catch(() => undefined)
   if (plan !== 'free') return []
@@ -159,7 +159,7 @@ async function planRemarks({ clients, signal }: Place['site']): Promise<string[]
   return [`The account is on the free plan, which launches no machine with a GPU. ${freePlanAdvice(types)}`]
 }
 
-/** Zones that nearly every Region has, where nobody can be asked. */
+/** Zones that nearly every Region has, for use without an account. */
 const USUAL_ZONES = ['a', 'b', 'c']
 const usualNetwork = (region: string): { zones: string[] } => ({
   zones: USUAL_ZONES.map((letter) => `${region}${letter}`),

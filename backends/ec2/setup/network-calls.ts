@@ -1,4 +1,4 @@
-/** Calls of EC2 that look for, make and remove parts of networks. */
+/** EC2 calls that find, create and remove parts of networks. */
 import type * as ec2 from '@aws-sdk/client-ec2'
 import { AwsError } from '../sdk/api'
 import { insist, repeat, settle, STILL_IN_USE } from './clients'
@@ -15,18 +15,18 @@ export const reading =
   ({ clients, signal }: Site): Send =>
   (send) =>
     repeat(() => send(clients.ec2, { abortSignal: signal }), signal)
-/** Refers to what was made a moment ago. */
+/** Refers to something that was created a moment ago. */
 export const settling =
   ({ clients, signal }: Site): Send =>
   (send) =>
     settle(() => send(clients.ec2, { abortSignal: signal }), signal)
-/** Makes something new, and so is sent once. */
+/** Creates something, so it is sent once. */
 export const making =
   ({ clients, signal }: Site): Send =>
   (send) =>
     insist(() => send(clients.ec2, { abortSignal: signal }), { signal, until: /NotFound/ })
 
-/** What is gone is gone, and what is still in use will not be for long. */
+/** A missing part counts as removed, and a part in use will soon be free. */
 export async function dropping(site: Site, send: Parameters<Send>[0]): Promise<void> {
   const { clients, signal } = site
   await insist(() => send(clients.ec2, { abortSignal: signal }), {
@@ -48,7 +48,7 @@ export function marked(
   return { TagSpecifications: [{ ResourceType: kind, Tags: tagsFor(site, { Name }) }] }
 }
 
-/** One is used; the rest is what lost answers left behind. */
+/** One is used; the others are duplicates after lost answers. */
 export function found<T>(
   all: readonly T[],
   idOf: (one: T) => string,

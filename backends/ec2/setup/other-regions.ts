@@ -6,7 +6,7 @@ import type { Piece } from './pieces'
 import { REMOVAL_ORDER } from './drivers'
 import { findRemoval, removeAll } from './remove'
 
-/** What a Region has of its own; roles and the store are of the account. */
+/** The pieces that each Region has separately; roles and the store belong to the account. */
 const REGIONAL: readonly Piece['kind'][] = REMOVAL_ORDER.filter(
   (kind) => !['role', 'profile', 'linked-role', 'bucket'].includes(kind),
 )
@@ -15,7 +15,7 @@ export function regionsOf({ region, moreRegions = [] }: Choices): string[] {
   return [region, ...moreRegions]
 }
 
-/** The same part, with its Region in its name: each of them has one of that name. */
+/** The same part with its Region in the name, because each Region has one. */
 function named<P extends Pick<AccountPart, 'id' | 'name'>>(part: P, { choices: { region } }: Site): P {
   return { ...part, name: `${part.name} in ${region}` }
 }
@@ -32,7 +32,7 @@ export function otherRemark({ choices: { region, network } }: Site): string {
     : `In ${region} machines go into a network of their own.`
 }
 
-/** One Region after the other. What fails in one keeps no other waiting. */
+/** One Region after the other. A failure in one does not stop the others. */
 export async function applyOthers(sites: Site[], { signal, onStep }: Work): Promise<Step[]> {
   const steps: Step[] = []
   for (const site of sites) {

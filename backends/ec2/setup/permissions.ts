@@ -1,6 +1,6 @@
 import { TAGS } from '../tags'
 
-/** What a permission is limited to. */
+/** The scope of a permission. */
 export type Scope =
   | 'region'
   | 'anywhere'
@@ -19,13 +19,13 @@ export type Scope =
   | 'store'
   | 'store-objects'
 
-/** Something that workers must be allowed, or that makes things better. */
+/** A permission that workers need, or that improves something. */
 export interface Permission {
-  /** In the name that policies have. */
+  /** As in policies. */
   action: string
   /** All of them are needed. */
   scopes: readonly Scope[]
-  /** Without it something is missing that one can do without. */
+  /** Without it an optional feature is missing. */
   isOptional?: true
 }
 
@@ -35,8 +35,8 @@ const useful = (scope: Scope, ...actions: string[]): Permission[] =>
   needed(scope, ...actions).map((each) => ({ ...each, isOptional: true }))
 
 /**
- * All that the verbs, the checks and the store call. The one list of it: the checks ask for these, the set-up allows a worker
- * these, and docs/reference/aws-account.md prints them.
+ * Everything that the verbs, the checks and the store call. The only list: the checks test these permissions, set-up grants them to
+ * workers, and docs/reference/aws-account.md prints them.
  */
 export const WORKER_PERMISSIONS: readonly Permission[] = [
   ...needed(
@@ -66,7 +66,7 @@ export const WORKER_PERMISSIONS: readonly Permission[] = [
   { action: 'ssm:SendCommand', scopes: ['shell-document', 'own-commands'] },
   ...useful('region', 'ec2:DescribeSpotPriceHistory', 'ec2:GetConsoleOutput', 'ec2:DescribeRouteTables'),
   ...useful('region', 'ec2:DescribeVpcEndpoints', 'ec2:DescribeCapacityReservations'),
-  // Tells what became of a fleet whose answer was empty.
+  // Shows the outcome of a fleet whose answer was empty.
   ...useful('region', 'ec2:DescribeFleets'),
   ...useful('region', 'ec2:DescribeLaunchTemplates', 'ec2:DescribeSpotInstanceRequests'),
   ...useful('own-spot-requests', 'ec2:CancelSpotInstanceRequests'),
@@ -79,10 +79,10 @@ export const WORKER_PERMISSIONS: readonly Permission[] = [
   ...useful('spot-role', 'iam:GetRole'),
 ]
 
-/** What workers need to give each machine credentials of its own. `crucible doctor` gets some and tries them. */
+/** What workers need to give each machine separate credentials. `crucible doctor` requests some and tries them. */
 export const GRANT_PERMISSIONS: readonly Permission[] = needed('grant-role', 'sts:AssumeRole')
 
-/** Permissions on the store: of workers, of clients, and of the role that grants are made from. */
+/** Permissions on the store: of workers, of clients, and of the role behind the grants. */
 export const STORE_PERMISSIONS: readonly Permission[] = [
   ...needed('store-objects', 's3:GetObject', 's3:PutObject', 's3:DeleteObject', 's3:AbortMultipartUpload'),
   ...needed('store-objects', 's3:ListMultipartUploadParts'),
@@ -90,15 +90,15 @@ export const STORE_PERMISSIONS: readonly Permission[] = [
   ...useful('store', 's3:ListBucketMultipartUploads'),
 ]
 
-/** Names that a policy is written with. */
+/** Names used in policies. */
 export interface PolicyFacts {
   account: string
   region: string
-  /** Others in which the same is allowed. */
+  /** Other Regions with the same permissions. */
   moreRegions?: readonly string[]
   machineRole: string
   machineProfile: string
-  /** Name of the role that grants are made from, where it is needed. */
+  /** Name of the role behind the grants, if needed. */
   grantRole?: string
   bucket: string
 }
@@ -111,14 +111,14 @@ export interface Statement {
   Condition?: Record<string, Record<string, string | readonly string[]>>
 }
 
-/** A resource and the surroundings of a call, such that a permission limited to a scope allows it. */
+/** A resource and a call's context for which a permission limited to a scope must be allowed. */
 export interface Probe {
   resource: string
   context: Record<string, string>
 }
 
 const OWNED_TAG = TAGS.deployment
-/** As AWS names it in every account. */
+/** The same name in every AWS account. */
 const SPOT_ROLE_PATH = 'aws-service-role/spot.amazonaws.com/AWSServiceRoleForEC2Spot'
 
 interface ScopeRule {
@@ -249,7 +249,7 @@ const SCOPES: Readonly<Record<Scope, ScopeRule>> = {
   },
 }
 
-/** Permissions as statements, those with one scope in one. */
+/** Permissions as statements, one per scope. */
 export function statementsOf(permissions: readonly Permission[], facts: PolicyFacts): Statement[] {
   return scopesOf(permissions).map(([scope, some]) => {
     const { resource, condition } = SCOPES[scope]
@@ -262,7 +262,7 @@ export function statementsOf(permissions: readonly Permission[], facts: PolicyFa
   })
 }
 
-/** What to ask whether somebody has permissions: actions and where they must be allowed. */
+/** The questions for a permission check: actions and the scopes in which they must be allowed. */
 export function probesOf(
   permissions: readonly Permission[],
   facts: PolicyFacts,

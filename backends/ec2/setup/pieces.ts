@@ -1,8 +1,7 @@
 import type { Statement } from './permissions'
 
 /**
- * What an account needs, as data. Calls of the API (`drivers.ts`) and Terraform (`terraform.ts`) are both made of it, and of
- * nothing else.
+ * What an account needs, as data. API calls (`drivers.ts`) and Terraform (`terraform.ts`) are both derived from it, and from nothing else.
  */
 export type Piece =
   | LinkedRolePiece
@@ -20,11 +19,11 @@ interface Common {
   /** Unique in the description, and the name of the resource in Terraform. */
   id: string
   name: string
-  /** Ids of pieces that must be there before. */
+  /** Ids of pieces that must exist first. */
   needs: readonly string[]
 }
 
-/** The role that a service keeps for itself in the account. */
+/** The role of an AWS service in the account. */
 export interface LinkedRolePiece extends Common {
   kind: 'linked-role'
   service: string
@@ -34,9 +33,9 @@ export interface LinkedRolePiece extends Common {
 export interface BucketPiece extends Common {
   kind: 'bucket'
   region: string
-  /** Days after which a part of an upload that was never completed is removed. */
+  /** Days after which parts of an unfinished upload are removed. */
   abortUploadsAfterDays: number
-  /** Objects that nobody needs for long, by prefix: after so many days. */
+  /** Short-lived objects, by prefix: days until they expire. */
   expireAfterDays: Readonly<Record<string, number>>
   policy: readonly Statement[]
 }
@@ -47,16 +46,13 @@ export interface RolePiece extends Common {
   trust: Statement
   /** Names of managed policies. */
   managed: readonly string[]
-  /** Policies of its own by name. */
+  /** Inline policies by name. */
   policies: Readonly<Record<string, readonly Statement[]>>
-  /**
-   * Policies of its own, by name, that it had in older set-ups. They are removed once no machine is left that was started
-   * without a grant.
-   */
+  /** Names of inline policies of older set-ups. They are removed once no machine is left that was started without a grant. */
   formerPolicies?: readonly string[]
-  /** How long a session of it can be; an hour when missing. */
+  /** Maximum length of a session; an hour if missing. */
   sessionSecondsMax?: number
-  /** Beside those that everything has. */
+  /** In addition to the common tags. */
   tags: Readonly<Record<string, string>>
 }
 
@@ -75,7 +71,7 @@ export interface GatewayPiece extends Common {
   kind: 'gateway'
 }
 
-/** One table for all subnets: everything leaves by the gateway. */
+/** One route table for all subnets: all traffic leaves through the gateway. */
 export interface RoutesPiece extends Common {
   kind: 'routes'
 }
@@ -86,7 +82,7 @@ export interface SubnetPiece extends Common {
   cidr: string
 }
 
-/** Traffic to the store stays inside, and costs nothing. */
+/** Traffic to the store stays inside the network, and is free. */
 export interface EndpointPiece extends Common {
   kind: 'endpoint'
   service: string
@@ -95,7 +91,7 @@ export interface EndpointPiece extends Common {
 export interface GroupPiece extends Common {
   kind: 'group'
   description: string
-  /** A network that was there; the one of the description when missing. */
+  /** An existing network; the one of the description if missing. */
   vpcId?: string
 }
 
@@ -113,9 +109,9 @@ export const WHAT: Readonly<Record<Piece['kind'], string>> = {
 }
 
 export const SETUP_TAGS = {
-  /** On everything that the set-up makes: its prefix. */
+  /** Tag on everything that set-up creates: its prefix. */
   setup: 'crucible:setup',
-  /** On the machines' role: what else was chosen. */
+  /** Tag on the machines' role: the other choices. */
   region: 'crucible:region',
   bucket: 'crucible:bucket',
 } as const

@@ -12,7 +12,7 @@ import { listVpcs } from './network'
 import { SETUP_TAGS } from './pieces'
 
 export interface Place {
-  /** Of the store and of what knows no Regions. */
+  /** Region of the store and of services without Regions. */
   site: Site
   /** The other Regions of machines. */
   others: Site[]
@@ -21,16 +21,16 @@ export interface Place {
   hasDefault: boolean
 }
 
-/** More subnets than this are of no use, and the first sixteen fit into the network. */
+/** More subnets than this are useless, and the first sixteen fit into the network. */
 const ZONES_MAX = 6
 
-/** Whose account this is, and what was chosen for it: now, or when it was set up. */
+/** The account and the choices for it: from now, or from an earlier set-up. */
 export async function findPlace(
   wish: AccountWish & { region: string; moreRegions?: readonly string[] },
   clientsOf: (region: string) => Clients,
   signal: AbortSignal,
 ): Promise<Place> {
-  // Every call of the SDK listens to it, and there are dozens.
+  // Dozens of SDK calls listen to it.
   setMaxListeners(0, signal)
   const { prefix } = wish
   const asked = [wish.region, ...(wish.moreRegions ?? [])]
@@ -41,7 +41,7 @@ export async function findPlace(
   )
   const before = await chosenBefore(clients, prefix, signal)
   checkAgainst(before, { ...wish, asked })
-  // The store stays where it is, and what was set up before stays set up.
+  // The store keeps its place, and earlier choices remain.
   const [region = wish.region, ...earlier] = before.regions ?? []
   const moreRegions = [...new Set([...earlier, ...asked])].filter((each) => each !== region)
   const bucket = wish.bucket ?? before.bucket ?? `${prefix}-${account}-${region}`
@@ -70,12 +70,12 @@ async function chooseNetwork(
 }
 
 interface Before {
-  /** The one of the store first. */
+  /** The Region of the store first. */
   regions?: string[]
   bucket?: string
 }
 
-/** What the role of the machines says of an earlier run. */
+/** The choices of an earlier run, from the role of the machines. */
 async function chosenBefore(clients: Clients, prefix: string, signal: AbortSignal): Promise<Before> {
   const RoleName = roleName(prefix, 'machine')
   try {
@@ -89,7 +89,7 @@ async function chosenBefore(clients: Clients, prefix: string, signal: AbortSigna
       ...defined({ bucket }),
     }
   } catch (error) {
-    // Who may not look is told so of the role itself.
+    // A missing permission is reported for the role itself.
     if (hasCode(error, 'NoSuchEntity', 'NoSuchEntityException') || isDenied(error)) return {}
     throw ec2Error(error)
   }
@@ -138,7 +138,7 @@ async function zonesOf({ clients, signal }: Site): Promise<string[]> {
     .slice(0, ZONES_MAX)
 }
 
-/** What nothing goes on without. */
+/** A value without which set-up cannot continue. */
 async function ask<T>(send: () => Promise<T>, signal: AbortSignal): Promise<T> {
   try {
     return await repeat(send, signal)

@@ -8,9 +8,9 @@ import { readQuota, readQuotaRequests } from '../sdk/account'
 import { insist, isUncertain } from './clients'
 import type { Site } from './driver'
 
-/** Of the smallest machines with a GPU, `g4dn.xlarge` and the like. */
+/** vCPUs of the smallest machines with a GPU, `g4dn.xlarge` and the like. */
 const SMALLEST_VCPUS = 4
-/** Two of them. AWS grants so much within minutes or a day; hundreds are looked at by people. */
+/** Two of them. AWS grants this within minutes or a day; people review hundreds. */
 const WANTED_VCPUS = 8
 
 function wantedQuotas(): { code: string; name: string }[] {
@@ -21,7 +21,7 @@ function wantedQuotas(): { code: string; name: string }[] {
   }))
 }
 
-/** How much of what machines with GPUs need is allowed, and what became of requests for more. */
+/** The quotas that machines with GPUs need, and the state of requests for more. */
 export async function readQuotas({ clients, signal }: Site): Promise<QuotaState[]> {
   const options = { signal, client: clients.quotas }
   const requests = await readQuotaRequests(options).catch(() => undefined)
@@ -33,7 +33,7 @@ export async function readQuotas({ clients, signal }: Site): Promise<QuotaState[
         ...{ code, name, wanted: WANTED_VCPUS, unit: 'vCPUs' },
         ...defined({ value }),
         ...(last === undefined ? {} : { request: requestInWords(last) }),
-        // Never twice at once: where nobody knows what was asked, a person asks.
+        // Never two requests at once: if earlier requests are unknown, a person asks.
         isAskable:
           value !== undefined &&
           value < SMALLEST_VCPUS &&
@@ -50,7 +50,7 @@ export async function askForQuotas(site: Site): Promise<QuotaState[]> {
   return readQuotas(site)
 }
 
-/** A request whose answer is lost is looked for, and left to the next run where it is not to be seen. */
+/** A request without an answer is looked up, and left to the next run if it is not visible. */
 async function askFor(
   { clients, signal }: Site,
   { code, wanted }: { code: string; wanted: number },

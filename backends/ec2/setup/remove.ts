@@ -15,7 +15,7 @@ interface Item {
   name: string
 }
 
-/** Everything that the set-up has made, in the order in which it can go; and what jobs of it have left. */
+/** Everything that set-up created, in the order of removal, and leftovers of its jobs. */
 export async function listAll(
   site: Site,
   wanted: readonly Piece['kind'][] = REMOVAL_ORDER,
@@ -81,7 +81,7 @@ async function removeOne(
   return gone === undefined ? { did: 'removed' } : { did: 'kept', reason: gone.kept }
 }
 
-/** The backend makes templates as it needs them; those with our profile can be of use to nobody once that is gone. */
+/** The backend creates templates as needed; those with our profile are useless once the profile is gone. */
 async function templatesOf({ clients, choices, signal }: Site): Promise<Item[]> {
   const options = { abortSignal: signal }
   const Filters = [{ Name: 'tag-key', Values: [TAGS.deployment] }]
@@ -119,8 +119,8 @@ async function obstaclesTo(site: Site): Promise<Obstacle[]> {
 }
 
 /**
- * What lives on what is to be removed: every machine with the profile, and machines of deployments that have no profile any more or
- * stand in a security group of the set-up.
+ * Machines that depend on what is to be removed: every machine with the profile, and machines of deployments that have no profile any more
+ * or use a security group of the set-up.
  */
 async function machinesOf(site: Site): Promise<ec2.Instance[]> {
   const [withProfile, tagged, groups] = await Promise.all([

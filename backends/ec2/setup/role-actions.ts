@@ -1,4 +1,4 @@
-/** Actions of the roles that are not for workers. */
+/** Actions of roles other than the workers'. */
 
 /** What the agent of Systems Manager needs to take commands: `AmazonSSMManagedInstanceCore` without the right to read parameters. */
 export const AGENT_ACTIONS: readonly string[] = [
@@ -17,7 +17,7 @@ export const AGENT_ACTIONS: readonly string[] = [
   'ec2messages:SendReply',
 ]
 
-/** What pulling from Amazon's own registry takes. */
+/** What pulling from Amazon's own registry needs. */
 export const IMAGE_ACTIONS: readonly string[] = [
   'ecr:GetAuthorizationToken',
   'ecr:BatchCheckLayerAvailability',
@@ -25,7 +25,7 @@ export const IMAGE_ACTIONS: readonly string[] = [
   'ecr:GetDownloadUrlForLayer',
 ]
 
-/** What spends money in advance and cannot be undone: a role that only runs jobs does not have it. */
+/** Irreversible purchases in advance: a role that only runs jobs may not make them. */
 export const BUYER_ACTIONS: readonly string[] = [
   'ec2:DescribeCapacityBlockOfferings',
   'ec2:DescribeCapacityBlockExtensionOfferings',

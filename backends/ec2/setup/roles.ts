@@ -13,7 +13,7 @@ const MANAGED_ARN = 'arn:aws:iam::aws:policy/'
 const isAbsent = (error: unknown): boolean => hasCode(error, 'NoSuchEntity', 'NoSuchEntityException')
 const NOT_MADE_HERE = 'is there already, and was not made by this set-up: choose another --prefix'
 
-/** What is read, or nothing where it is not there. */
+/** The result of a read, or nothing if it does not exist. */
 async function orNothing<T>(read: Promise<T>): Promise<T | undefined> {
   return read.catch((error: unknown) => {
     if (isAbsent(error)) return undefined
@@ -213,7 +213,7 @@ export const profiles: Driver<ProfilePiece> = {
     if (has !== undefined) await dropRole(site, InstanceProfileName, has)
     const command = new iam.AddRoleToInstanceProfileCommand({ InstanceProfileName, RoleName: role })
     await settle(() => clients.iam.send(command, { abortSignal: signal }), signal).catch(async (error) => {
-      // An answer that was lost, and the second request that finds it done.
+      // The answer was lost, and the second request finds it done.
       if ((await profileNamed(site, InstanceProfileName))?.Roles?.[0]?.RoleName !== role) throw error
     })
   },
@@ -259,7 +259,7 @@ export const linkedRoles: Driver<LinkedRolePiece> = {
     try {
       await insist(() => clients.iam.send(command, { abortSignal: signal }), { signal })
     } catch (error) {
-      // Another made it meanwhile, or it could not be seen: it is one for the whole account.
+      // Another set-up created it meanwhile, or it was not visible: it is one per account.
       if (!(hasCode(error, 'InvalidInput', 'InvalidInputException') && isTaken(error))) throw error
     }
     return name

@@ -1,19 +1,19 @@
 import { defined } from '../../../core/defined'
 interface Made {
   region: string
-  /** All Regions of machines, where there are several. */
+  /** All Regions of machines, if there are several. */
   regions?: readonly string[]
   bucket: string
   profile: string
-  /** ARN of the role that grants are made from. */
+  /** ARN of the role behind the grants. */
   grantRole: string
-  /** Id of the security group, once it is there; ids with commas between them for several Regions. */
+  /** Id of the security group, once it exists; ids separated by commas for several Regions. */
   group?: string
-  /** Ids, where machines are not to be put into the default network. */
+  /** Ids, if machines do not use the default network. */
   subnets?: readonly string[]
 }
 
-/** What client and workers need in their environment to use an account that was set up. */
+/** The environment that client and workers need to use an account after set-up. */
 export function settingsOf({
   region,
   regions = [],

@@ -13,7 +13,7 @@ const BLOCKED = {
   RestrictPublicBuckets: true,
 }
 const ENCRYPTION = { ApplyServerSideEncryptionByDefault: { SSEAlgorithm: 'AES256' } } as const
-/** In which no place is named when a bucket is made. */
+/** The Region whose buckets are created without naming a place. */
 const FIRST_REGION = 'us-east-1'
 const DELETE_AT_ONCE = 1000
 
@@ -32,7 +32,7 @@ export function lifecycleOf({ abortUploadsAfterDays, expireAfterDays }: BucketPi
 
 type Way = { exists: false } | { exists: true; obstacle?: string }
 
-/** Whether there is a bucket of this name, and whether it is one that can be used. */
+/** Whether a bucket of this name exists, and whether it is usable. */
 async function look({ clients, choices, signal }: Site, Bucket: string): Promise<Way> {
   try {
     const { BucketRegion } = await repeat(
@@ -57,7 +57,7 @@ async function look({ clients, choices, signal }: Site, Bucket: string): Promise
 const elsewhere = (region = 'another Region'): string =>
   `is in ${region}: choose another name with --bucket, or its Region with --region`
 
-/** A setting of a bucket; nothing where it was never made. */
+/** A setting of a bucket; nothing if it was never set. */
 async function setting<T>(send: () => Promise<T>, signal: AbortSignal): Promise<T | undefined> {
   return repeat(send, signal).catch((error: unknown) => {
     if (error instanceof AwsError && error.httpStatus === 404) return undefined
@@ -114,7 +114,7 @@ export const buckets: Driver<BucketPiece> = {
     if (!way.exists) return undefined
     if (way.obstacle !== undefined) return { ...ours(piece.name, [way.obstacle]), owner: 'taken' }
     const tags = await tagsOf(site, piece.name)
-    // What is not ours is used as it is: whoever named it knows what is in it. A fresh one that a kill left untagged is empty.
+    // A bucket that is not ours is used as it is, because its owner named it. A new one that a kill left untagged is empty.
     if (!isOurs(site, tags) && !(tags.length === 0 && (await isFresh(site, piece.name))))
       return { ...ours(piece.name, await differences(piece, site)), owner: 'theirs' }
     const untagged = isOurs(site, tags) ? [] : ['is not marked as made by this set-up']
@@ -199,7 +199,7 @@ async function isFresh({ clients, signal }: Site, Bucket: string): Promise<boole
   return (Contents ?? []).length === 0
 }
 
-/** Every object and every upload; versions there are none in a bucket that we made. */
+/** Every object and every upload; a bucket that we created has no versions. */
 async function empty(Bucket: string, { clients, signal }: Site): Promise<void> {
   const options = { abortSignal: signal }
   for (;;) {
@@ -214,7 +214,7 @@ async function empty(Bucket: string, { clients, signal }: Site): Promise<void> {
         clients.s3.send(new s3.DeleteObjectsCommand({ Bucket, Delete: { Objects, Quiet: true } }), options),
       signal,
     )
-    // The request as a whole went well all the same.
+    // The request succeeded as a whole.
     if (refused !== undefined)
       throw new AwsError(`${refused.Key} cannot be deleted: ${refused.Message}`, {
         ...{ code: refused.Code ?? 'AccessDenied', reach: 'answered' },

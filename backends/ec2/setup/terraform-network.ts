@@ -16,7 +16,7 @@ export function networkBlocks(choices: Choices, place: RegionalPlace): Block[] {
   return [...others.map((piece) => blockOf(piece, place)), ...subnetBlocks(subnets, place)]
 }
 
-/** Zones and their addresses, as the value of the Region's variable. */
+/** Zones and their address ranges, as the value of the Region's variable. */
 export function zonesOf(choices: Choices): Record<string, string> {
   const subnets = networkOf(choices).filter((piece) => piece.kind === 'subnet')
   return Object.fromEntries(subnets.map(({ zone, cidr }) => [zone, cidr]))

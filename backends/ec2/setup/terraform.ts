@@ -18,25 +18,25 @@ import {
   type RegionalPlace,
 } from './terraform-terms'
 
-/** What the values of the variables are where nobody says otherwise; what is missing must be said. */
+/** Default values of the variables; a variable without one must be set. */
 export interface TerraformDefaults extends Omit<Choices, 'account' | 'bucket' | 'moreRegions'> {
   account?: string
   bucket?: string
-  /** The other Regions of machines. Each has a provider of its own, so that they stand in the files and are no variables. */
+  /** The other Regions of machines. Each needs a separate provider, so they are fixed in the files and are no variables. */
   others?: readonly OtherRegion[]
 }
 
 export type OtherRegion = Pick<Choices, 'region' | 'network'>
 
-/** A Region as the files have it. */
+/** A Region in the files. */
 interface Regional {
   choices: Choices
   place: RegionalPlace
-  /** What its network is by default. */
+  /** Its default network. */
   network: Choices['network']
 }
 
-/** The account's description in files, by name. */
+/** The account's description as files, by name. */
 export function writeTerraform(defaults: TerraformDefaults): Record<string, string> {
   const regions = regionsOf(defaults)
   const [{ choices }] = regions
@@ -83,7 +83,7 @@ function policy(statements: readonly Statement[]): Expression {
   return json({ Version: '2012-10-17', Statement: valueOf(statements) })
 }
 
-/** Of the account, in no Region or in the one of the store. */
+/** Belongs to the account: without a Region, or in the Region of the store. */
 type AccountPiece = Extract<Piece, { kind: 'linked-role' | 'bucket' | 'role' | 'profile' }>
 
 function blocksOf(piece: AccountPiece): Block[] {
@@ -223,7 +223,7 @@ function outputs(regions: readonly Regional[]): Block[] {
   const ids = regions
     .filter(({ network }) => !('vpcId' in network))
     .map(({ place: { suffix } }) => `values(aws_subnet.zone${suffix})[*].id`)
-  // One expression, for quotes within a text are the end of it.
+  // One expression, because quotes within a text would end it.
   const all = ids.length === 1 ? ids[0] : `concat(${ids.join(', ')})`
   const subnets = ids.length === 0 ? [] : [`\${join(",", ${all})}`]
   const groups = regions.map(({ place: { suffix } }) => `\${aws_security_group.machines${suffix}.id}`)

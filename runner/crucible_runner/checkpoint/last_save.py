@@ -35,7 +35,7 @@ class LastSave:
             return max(current.burst_ms + save_ms, self._drain.began_at_ms) + after_ms
         if interval_ms is None:
             return None
-        # Measured from end to end of saves: a second file beside it, such as a copy of the best checkpoint, shifts both.
+        # Measured from end to end of saves: a second file next to it, such as a copy of the best checkpoint, shifts both.
         ended_ms = self._looks.trained_since_ms() + save_ms if current is None else current.changed_ms
         due_ms = ended_ms + interval_ms + int(interval_ms * _LATE_SHARE)
         return None if due_ms < self._drain.began_at_ms else due_ms + after_ms

@@ -9,7 +9,7 @@ _UNFINISHED_WORDS = {"tmp", "partial", "incomplete"}
 # torch.distributed.checkpoint keeps its index in a file that begins with a dot.
 _HIDDEN_BUT_NEEDED = (".metadata",)
 
-# Logs, metrics, event files, the run file of wandb, and what SQLite keeps beside a database.
+# Logs, metrics, event files, the run file of wandb, and the files that SQLite keeps next to a database.
 _RECORD = re.compile(
     r".*\.(?:log|jsonl|ndjson|csv|tsv|wandb)|events\.out\.tfevents\..*|.*\.(?:db|sqlite3?)-(?:journal|wal|shm)",
     re.IGNORECASE,

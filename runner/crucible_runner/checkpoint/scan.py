@@ -15,7 +15,7 @@ from .pointers import read_pointers
 # Errors of files that vanish during the scan, and of links that are dangling or circular.
 _NOWHERE = (errno.ENOENT, errno.ELOOP)
 
-# Checkpoints looked at beside the newest one. Each costs a pass over all files, and thousands would keep a core busy.
+# Checkpoints scanned in addition to the newest one. Each costs a pass over all files, and thousands would keep a core busy.
 _OLDER_MAX = 50
 
 IsRecord = Callable[[str], bool]

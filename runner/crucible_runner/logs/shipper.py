@@ -78,7 +78,7 @@ class Shipper:
             self._merge()
 
     def _merge(self) -> None:
-        # The list is cleared first: when the store fails now, the small files simply stay.
+        # The list is cleared first: if the store fails now, the small files stay.
         merged, self._sent = self._sent, []
         if len(merged) > 1:
             body = b"".join(each.body for each in merged)

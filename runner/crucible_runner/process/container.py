@@ -10,7 +10,7 @@ from ..paths import Paths, remove_tree
 from .processes import PASSING_ON, TELLING
 
 _CALL_SECONDS = 60.0
-# The engine's own processes beside the command: its client, its monitor and the first process of a container.
+# The engine's own processes, apart from the command: its client, its monitor and the first process of a container.
 _ENGINE = {"docker", "podman", "conmon", "containerd-shim-runc-v2", "docker-init", "tini", "catatonit"}
 # The capabilities that `apt-get` and `pip` need in a setup that runs as root in the container. None of them reaches outside the container:
 # no raw sockets, no devices, no file capabilities, no mounts.

@@ -12,7 +12,7 @@ OF_TOTAL = COUNT + rb"(?:\s*(?:/|\bof\b|\bout of\b)\s*" + COUNT + rb")?"
 # Words for passes over data other than the training data.
 EVAL_WORDS = rb"(?:val|valid|validat\w*|eval\w*|test\w*|dev|sanity|predict\w*|infer\w*)"
 _METRIC = rb"(?:loss|acc\w*|f1|auc|ppl|perplexity|err\w*|score|map|miou|bleu|rmse|mae|mse|r2)"
-# `valid on 'valid' subset`, `[test]`, `DEV :`, but not `val loss 4.04` or `Val Acc 0.5`, which appear beside training figures.
+# `valid on 'valid' subset`, `[test]`, `DEV :`, but not `val loss 4.04` or `Val Acc 0.5`, which appear next to training figures.
 EVAL_MARK = re.compile(
     rb"(?<![A-Za-z0-9_])" + EVAL_WORDS + rb"(?![A-Za-z0-9_])(?![\s_\-./]*" + _METRIC + rb")", re.IGNORECASE
 )
