@@ -41,7 +41,7 @@ function check(version, root) {
   if (missing !== undefined) throw new Refusal(`${missing} does not exist; nothing was written.`)
 }
 
-/** Copies beside the target and renames, so that an interrupted run leaves no half of a release. */
+/** Copies next to the target and renames, so that an interrupted run leaves no half of a release. */
 function freeze(version, root) {
   check(version, root)
   mkdirSync(join(root, RELEASES), { recursive: true })

@@ -27,7 +27,7 @@ const PAGES = [
 /** Files and folders of sources whose help texts, messages and comments are checked. */
 const SOURCES = [
   ...['core', 'intake', 'planner', 'storage', 'workflows', 'activities', 'backends', 'workers', 'client'],
-  ...['rehearse', 'cli', 'runner'],
+  ...['rehearse', 'cli', 'runner', 'tools', 'examples'],
 ]
 /** Dated records, which are not edited after acceptance. */
 const SKIPPED = ['docs/decisions']

@@ -1,4 +1,4 @@
-// Bundles the quick commands (cli/quick.ts) and their libraries into one file of dist/, with their licences beside it.
+// Bundles the quick commands (cli/quick.ts) and their libraries into one file of dist/, with their licences next to it.
 //
 //   node tools/quick.mjs
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'

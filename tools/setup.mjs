@@ -181,7 +181,7 @@ async function makeReady() {
   if (flags.includes('--test')) await getServers()
 }
 
-/** The servers for the tests, each of which takes minutes to get the first time. */
+/** The servers for the tests; each takes minutes to get the first time. */
 async function getServers() {
   const require = createRequire(import.meta.url)
   const { resolveExecutable } = require('../dist/cli/dev/temporal/resolve.js')

@@ -42,7 +42,7 @@ function folders(home) {
   return [join(cache, `real-${VERSION}`), join(cache, `stand-in-${digest.digest('hex').slice(0, 16)}`)]
 }
 
-/** Returns the mirror's folder, `undefined` while there is none. */
+/** Returns the mirror's folder, `undefined` if it does not exist. */
 export function findTerraformProvider(home) {
   return folders(home).find(isWhole)
 }

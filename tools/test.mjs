@@ -34,7 +34,7 @@ const REMEMBERED_FORMAT = [
   join(CACHE, 'format'),
 ]
 
-/** Each check counts as one test. Two lanes for two cores, beside Jest, whose tests wait for much of their time. */
+/** Each check counts as one test. Two lanes for two cores, in addition to Jest, whose tests wait much of the time. */
 const LANES = [
   [
     ['types', [TSC, '--noEmit', '-p', 'tsconfig.json', ...remembering('types')]],

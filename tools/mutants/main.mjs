@@ -104,7 +104,7 @@ class Hunt {
     )
     const { verdict, output } = this.baselines.get(key)
     if (verdict === 'passed') return
-    throw new Error(`These tests fail without any mutant; mend them first:\n${output.slice(-4_000)}`)
+    throw new Error(`These tests fail without any mutant; fix them first:\n${output.slice(-4_000)}`)
   }
 }
 

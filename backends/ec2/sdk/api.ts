@@ -5,7 +5,7 @@ import type { MarketApi } from './api-market'
 export type * from './api-market'
 
 /**
- * This backend's use of AWS, in our own terms: the boundary where tests insert a fake, and the only part that knows the SDK (`sdk*.ts`).
+ * This backend's use of AWS, in our own terms: the boundary where tests insert a fake, and the only part that knows the SDK (`sdk/`).
  * Lists are complete, because paging is hidden here. Every call throws `AwsError` and nothing else.
  */
 export interface Ec2Api {

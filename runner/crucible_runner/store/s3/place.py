@@ -1,4 +1,4 @@
-"""Bucket locations, and the URL of a store in S3 (storage/s3/url.ts is the other side)."""
+"""Bucket locations, and the URL of a store in S3 (storage/s3/place.ts is the other side)."""
 
 import re
 from typing import NamedTuple, Optional
