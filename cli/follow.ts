@@ -1,6 +1,6 @@
 import type { AttemptView, JobView } from '../client/job-view'
 import { readLogs, type JobLogLine, type LogOptions } from '../client/logs'
-import { lookAt } from '../client/look'
+import { readView } from '../client/read-view'
 import { isAttemptOver } from '../client/view'
 import { watchJob } from '../client/watch'
 import { EXIT_CODES } from '../client/errors'
@@ -35,7 +35,7 @@ export async function follow(cli: Cli, jobId: string): Promise<JobView | undefin
     tellOnInterrupt(cli, jobId)
     return undefined
   }
-  const view = await lookAt(cli.context(), jobId)
+  const view = await readView(cli.context(), jobId)
   tellEnd(cli, view)
   return view
 }

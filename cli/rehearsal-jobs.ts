@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Context } from '../client/context'
 import { CrucibleError, toCrucibleError } from '../client/errors'
 import type { AttemptView, JobView } from '../client/job-view'
-import { lookAt, readMachine } from '../client/look'
+import { readView, readMachine } from '../client/read-view'
 import { submit, type Submission } from '../client/submit'
 import { cancel, interruptRehearsal } from '../client/updates'
 import { isAttemptOver } from '../client/view'
@@ -29,7 +29,7 @@ export interface RehearsalJobs {
   signal: AbortSignal
 }
 
-const LOOK_MS = 500
+const POLL_MS = 500
 /** Machines that the provider itself interrupts do not end the rehearsal. */
 const INTERRUPTIONS_SPARE = 10
 const NAME_LENGTH_MAX = 40
@@ -37,7 +37,7 @@ const NAME_LENGTH_MAX = 40
 /** Rehearses on a backend of a deployment: each part of a rehearsal is a job there, with the same guarantees as any other job. */
 export class RehearsalJobsHost implements Host {
   readonly sight = 'store'
-  readonly pace = { lookMs: LOOK_MS, listMs: SECOND_MS, goneMs: SECOND_MS }
+  readonly pace = { pollMs: POLL_MS, listMs: SECOND_MS, goneMs: SECOND_MS }
   /** Ids of the jobs, with the cost of finished ones. */
   readonly jobs = new Map<string, { part: Part; costMicroUsd: number }>()
   private readonly open = new Set<string>()
@@ -83,7 +83,7 @@ export class RehearsalJobsHost implements Host {
     let shown = ''
     for (;;) {
       signal.throwIfAborted()
-      const view = await lookAt(this.context, jobId)
+      const view = await readView(this.context, jobId)
       const last = view.attempts.at(-1)
       if (last !== undefined && last.number > before && (await this.hasMachine(jobId, last)))
         return { jobId, attempt: last.number }
@@ -94,7 +94,7 @@ export class RehearsalJobsHost implements Host {
       }
       if (view.message !== shown) note(`${jobId}: ${view.message}`)
       shown = view.message
-      await sleep(LOOK_MS)
+      await sleep(POLL_MS)
     }
   }
 
@@ -114,7 +114,7 @@ export class RehearsalJobsHost implements Host {
   }
 
   private async isEnding({ jobId, attempt }: Machine): Promise<boolean> {
-    const { state, attempts } = await lookAt(this.context, jobId)
+    const { state, attempts } = await readView(this.context, jobId)
     const found = attempts.find(({ number }) => number === attempt)
     return isFinal(state) || found?.state !== 'running'
   }
@@ -124,7 +124,7 @@ export class RehearsalJobsHost implements Host {
   }
 
   async isGone({ jobId, attempt }: Machine): Promise<boolean> {
-    const { state, attempts } = await lookAt(this.context, jobId)
+    const { state, attempts } = await readView(this.context, jobId)
     const found = attempts.find(({ number }) => number === attempt)
     return isFinal(state) || found === undefined || isAttemptOver(found)
   }
@@ -138,7 +138,7 @@ export class RehearsalJobsHost implements Host {
     const { note, endsWithinMs } = this.options
     if (!(await this.cancel(jobId))) return void this.open.delete(jobId)
     const limit = AbortSignal.timeout(endsWithinMs)
-    for await (const { state, cost } of watchJob(this.context, jobId, { everyMs: LOOK_MS, signal: limit })) {
+    for await (const { state, cost } of watchJob(this.context, jobId, { everyMs: POLL_MS, signal: limit })) {
       this.jobs.get(jobId)!.costMicroUsd = cost.spentMicroUsd
       if (isFinal(state)) return void this.open.delete(jobId)
     }
@@ -154,13 +154,13 @@ export class RehearsalJobsHost implements Host {
   /** Returns false if the job does not exist, because its submission failed. */
   private async cancel(jobId: string): Promise<boolean> {
     try {
-      if (isFinal((await lookAt(this.context, jobId)).state)) return true
+      if (isFinal((await readView(this.context, jobId)).state)) return true
       await cancel(this.context, jobId, { isNow: true })
     } catch (error) {
       const { kind } = toCrucibleError(error)
       if (kind === 'not-found') return false
       if (kind === 'unconfirmed') await cancel(this.context, jobId)
-      else if (kind !== 'failed' || !isFinal((await lookAt(this.context, jobId)).state)) throw error
+      else if (kind !== 'failed' || !isFinal((await readView(this.context, jobId)).state)) throw error
     }
     return true
   }

@@ -10,7 +10,7 @@ import { readRecords } from '../storage/record'
 import type { Context } from './context'
 import { CrucibleError, toCrucibleError } from './errors'
 import { submissionOf } from './history'
-import { noSuchJob } from './look'
+import { noSuchJob } from './read-view'
 
 /** An artifact of a job. @public */
 export interface ArtifactView {

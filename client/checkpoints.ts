@@ -9,7 +9,7 @@ import { eachOf } from '../storage/parallel'
 import type { Context } from './context'
 import { CrucibleError } from './errors'
 import { submissionWithId } from './find-job'
-import { noSuchJob } from './look'
+import { noSuchJob } from './read-view'
 
 /** A checkpoint; manifest data is null if the manifest is unreadable. @public */
 export interface CheckpointView extends Checkpoint {

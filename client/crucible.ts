@@ -23,7 +23,7 @@ import {
 import type { JobSummary, JobView } from './job-view'
 import { listJobs, type ListFilter } from './list'
 import { readLogs, type JobLogLine, type LogOptions } from './logs'
-import { lookAt } from './look'
+import { readView } from './read-view'
 import { planThroughWorkers } from './plan'
 import { savedBefore } from './saved'
 import { submit, type Submission, type Submitted } from './submit'
@@ -61,7 +61,7 @@ export class Crucible {
 
   /** The current state of a job. */
   get(jobId: string): Promise<JobView> {
-    return ours(() => lookAt(this.#context, jobId))
+    return ours(() => readView(this.#context, jobId))
   }
 
   /** The state of a job after every change, until it is over. */

@@ -8,7 +8,7 @@ import { eachOf } from '../storage/parallel'
 import type { Context } from './context'
 import { CrucibleError } from './errors'
 import { submissionWithId } from './find-job'
-import { noSuchJob } from './look'
+import { noSuchJob } from './read-view'
 
 /** @public */
 export interface CheckpointDownload {

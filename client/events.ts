@@ -11,7 +11,7 @@ import type { ObjectStore } from '../storage/store'
 import type { Context } from './context'
 import { submissionOf } from './history'
 import { attemptsOf } from './logs'
-import { noSuchJob, readMachine } from './look'
+import { noSuchJob, readMachine } from './read-view'
 
 /** An event of a job. @experimental */
 export interface JobEvent {

@@ -7,7 +7,7 @@ import type { Context } from './context'
 import { CrucibleError } from './errors'
 import { resultOf, submissionOf } from './history'
 import { listJobs } from './list'
-import { noSuchJob } from './look'
+import { noSuchJob } from './read-view'
 
 /** Jobs that a message about an ambiguous name lists. */
 const NAMED_MAX = 10

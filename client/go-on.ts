@@ -7,7 +7,7 @@ import { readRecords } from '../storage/record'
 import type { Context } from './context'
 import { CrucibleError, isTemporals } from './errors'
 import { resultOf, submissionOf } from './history'
-import { noSuchJob } from './look'
+import { noSuchJob } from './read-view'
 
 /** States in which a workflow may still give work to its machine. */
 const OPEN: readonly WorkflowExecutionStatusName[] = ['RUNNING', 'PAUSED', 'CONTINUED_AS_NEW', 'UNKNOWN']

@@ -8,7 +8,7 @@ import { readRecords } from '../storage/record'
 import { StoreError, type ObjectStore } from '../storage/store'
 import type { Context } from './context'
 import { submissionOf } from './history'
-import { lookAt, noSuchJob } from './look'
+import { readView, noSuchJob } from './read-view'
 
 /** A line of a job's log, with its attempt. Numbers count from 1 in each attempt. @public */
 export interface JobLogLine extends LogLine {
@@ -143,7 +143,7 @@ class LogReader {
     const nowMs = this.context.now()
     if (nowMs - this.askedTemporalAtMs < ASK_TEMPORAL_EVERY_MS) return
     this.askedTemporalAtMs = nowMs
-    const { state } = await lookAt(this.context, this.jobId)
+    const { state } = await readView(this.context, this.jobId)
     // Reported by the server: a record without an end cannot be final.
     if (state === 'failed') this.isJobOver = true
   }

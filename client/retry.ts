@@ -3,7 +3,7 @@ import { RETRY_SIGNAL, type UpdateReceipt } from '../core/messages'
 import { attemptWorkflowId, jobWorkflowId } from '../core/queues'
 import type { Context } from './context'
 import { CrucibleError, isTemporals } from './errors'
-import { lookAt } from './look'
+import { readView } from './read-view'
 import { waitingForRetry } from './workflow-state'
 
 /**
@@ -11,7 +11,7 @@ import { waitingForRetry } from './workflow-state'
  * tries of an activity. Throws `failed` if the job is over.
  */
 export async function retryNow(context: Context, jobId: string): Promise<UpdateReceipt> {
-  const { attemptsTotal } = await lookAt(context, jobId)
+  const { attemptsTotal } = await readView(context, jobId)
   const client = await context.temporal()
   const job = await tryAgain(client, jobWorkflowId(jobId))
   if (job === undefined) throw new CrucibleError('failed', `${jobId} is over: nothing to retry.`)

@@ -17,7 +17,7 @@ import { formatBackendChoice, type BackendChoice } from '../core/offer'
 import type { Context } from './context'
 import { CrucibleError, isTemporals, toCrucibleError } from './errors'
 import { submissionWithId } from './find-job'
-import { lookAt, noSuchJob } from './look'
+import { readView, noSuchJob } from './read-view'
 import { planThroughWorkers } from './plan'
 
 /** A running worker answers quickly; after this time, the caller must check the answer later. */
@@ -84,7 +84,7 @@ export async function cancel(
   jobId: string,
   { isNow = false }: { isNow?: boolean } = {},
 ): Promise<UpdateReceipt> {
-  const { state } = await lookAt(context, jobId)
+  const { state } = await readView(context, jobId)
   if (state === 'cancelled') return { message: 'It is already cancelled.' }
   if (isFinal(state)) {
     throw new CrucibleError('failed', `${jobId} cannot be cancelled: it is already over (${state}).`)
@@ -132,7 +132,7 @@ function unconfirmed(jobId: string, cause: unknown): CrucibleError {
 }
 
 async function whyUnknown(context: Context, jobId: string): Promise<CrucibleError> {
-  const { state } = await lookAt(context, jobId)
+  const { state } = await readView(context, jobId)
   return isFinal(state) ? new CrucibleError('failed', `${jobId} is already over (${state}).`) : gone(jobId)
 }
 

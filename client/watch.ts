@@ -4,7 +4,7 @@ import { SECOND_MS } from '../core/time'
 import type { Context } from './context'
 import { toCrucibleError } from './errors'
 import type { JobView } from './job-view'
-import { lookAt } from './look'
+import { readView } from './read-view'
 
 /** @public */
 export interface WatchOptions {
@@ -23,7 +23,7 @@ export async function* watchJob(
 ): AsyncGenerator<JobView> {
   let shown = ''
   while (signal?.aborted !== true) {
-    const view = await lookAt(context, jobId).catch((error: unknown) => {
+    const view = await readView(context, jobId).catch((error: unknown) => {
       const known = toCrucibleError(error)
       if (shown !== '' && known.kind === 'unavailable') return undefined
       throw known

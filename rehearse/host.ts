@@ -19,7 +19,7 @@ export interface Host {
   readonly store: ObjectStore
   readonly sight: Sight
   /** Intervals for reading beats, for listing checkpoints, and for checking whether a machine is gone. */
-  readonly pace: { lookMs: number; listMs: number; goneMs: number }
+  readonly pace: { pollMs: number; listMs: number; goneMs: number }
   /** Starts a job; returns its id. */
   begin(part: Part): Promise<string>
   /**

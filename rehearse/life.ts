@@ -78,13 +78,13 @@ export abstract class Life {
     try {
       for (;;) {
         signal.throwIfAborted()
-        await watch.look()
+        await watch.poll()
         await attend(watch, machine)
         if (now() - goneLookAtMs >= host.pace.goneMs) {
           if (await host.isGone(machine)) break
           goneLookAtMs = now()
         }
-        await sleep(host.pace.lookMs)
+        await sleep(host.pace.pollMs)
       }
       await watch.finish()
       if (!this.isStopped) this.noteProvider(watch)

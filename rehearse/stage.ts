@@ -51,7 +51,7 @@ export interface StageOptions {
  */
 export class Stage implements Host {
   readonly sight = 'folder'
-  readonly pace = { lookMs: 25, listMs: 200, goneMs: 250 }
+  readonly pace = { pollMs: 25, listMs: 200, goneMs: 250 }
   private readonly handles = new Map<Machine, MachineHandle>()
   private readonly sealed = new Set<string>()
 

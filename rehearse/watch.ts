@@ -59,13 +59,13 @@ export class AttemptWatch {
     return step == null || stepsTotal == null || stepsTotal <= 0 ? null : step / stepsTotal
   }
 
-  async look(): Promise<void> {
+  async poll(): Promise<void> {
     const { jobId, attempt } = this.machine
     const beat = await readDocument(this.store, layout.beat(jobId, attempt), parseBeat).catch(
       ignoreBadDocument,
     )
     if (beat !== undefined && beat.seq !== this.beat?.seq) this.take(beat)
-    if (this.isRunning) this.lookAtFolder()
+    if (this.isRunning) this.scanFolder()
     if (this.now() - this.listedAtMs < this.host.pace.listMs) return
     await this.list()
     this.listedAtMs = this.now()
@@ -73,7 +73,7 @@ export class AttemptWatch {
 
   /** Reads the remaining documents once the machine is gone. */
   async finish(): Promise<void> {
-    await this.look()
+    await this.poll()
     await this.list()
     const { jobId, attempt } = this.machine
     const result = await readDocument(this.store, layout.result(jobId, attempt), parseResult)
@@ -122,7 +122,7 @@ export class AttemptWatch {
     this.firstStepAtMs ??= progress.atMs
   }
 
-  private lookAtFolder(): void {
+  private scanFolder(): void {
     const { folders } = this.machine
     if (folders === undefined) return
     const signature = signatureOf(folders.checkpoints)

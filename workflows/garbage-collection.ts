@@ -9,17 +9,17 @@ import { backendQueue, ORCHESTRATOR_QUEUE } from '../core/queues'
  * orphaned both times. Runs on a Temporal Schedule, and by hand.
  */
 export async function garbageCollection(input: GarbageCollectionInput): Promise<GarbageCollectionResult> {
-  const first = await lookEverywhere(input, { summary: 'find orphaned resources', candidatesOf: () => [] })
+  const first = await scanEverywhere(input, { summary: 'find orphaned resources', candidatesOf: () => [] })
   const candidates = first.filter(({ action }) => action === 'would-end')
   if (input.isDryRun || candidates.length === 0) return { verdicts: first }
   await sleep(input.graceMs, { summary: 'grace period before anything is removed' })
   const candidatesOf = (backend: string): string[] =>
     candidates.filter((each) => each.backend === backend).map(({ id }) => id)
-  const look = { summary: 'remove what is still orphaned', candidatesOf, youngMs: input.graceMs }
-  return { verdicts: await lookEverywhere(input, look) }
+  const second = { summary: 'remove what is still orphaned', candidatesOf, youngMs: input.graceMs }
+  return { verdicts: await scanEverywhere(input, second) }
 }
 
-interface Look {
+interface Scan {
   summary: string
   /** Ids found unowned by the last scan, by backend. */
   candidatesOf: (backend: string) => string[]
@@ -27,9 +27,9 @@ interface Look {
   youngMs?: number
 }
 
-async function lookEverywhere(
+async function scanEverywhere(
   { backends, deployment, isDryRun }: GarbageCollectionInput,
-  { summary, candidatesOf, ...young }: Look,
+  { summary, candidatesOf, ...young }: Scan,
 ): Promise<GarbageVerdict[]> {
   const inputFor = (backend: string): CollectGarbageInput => ({
     ...{ deployment, backend, candidates: candidatesOf(backend), isDryRun },
@@ -60,9 +60,9 @@ function looking(taskQueue: string, summary: string): Looks {
 }
 
 /** A backend that does not answer must not keep the others from being swept. */
-async function asked(backend: string, look: () => Promise<GarbageVerdict[]>): Promise<GarbageVerdict[]> {
+async function asked(backend: string, scan: () => Promise<GarbageVerdict[]>): Promise<GarbageVerdict[]> {
   try {
-    return await look()
+    return await scan()
   } catch (error) {
     const { message, hint } = failureFrom(error)
     return [unasked(backend, hint === undefined ? message : `${message} ${hint}`)]

@@ -7,7 +7,7 @@ import { machineEnvironment, NOTICE_DEFAULT_MS, PYTHON_DEFAULT, type LocalConfig
 import { Holds } from './holds'
 import { readGpus, type GpuInventory } from './gpus'
 import { readJobUsers, type JobUsers } from './job-users'
-import { lookAtProcesses, type ProcessLook, type ProcessReader } from './processes'
+import { scanProcesses, type ProcessScan, type ProcessReader } from './processes'
 import { createLinuxReader } from './processes-linux'
 import { createPsReader } from './processes-ps'
 import { findPython } from './python'
@@ -43,7 +43,7 @@ export interface Host {
   makeFolders(): Promise<void>
   /** When the root was last cleared of leftovers. */
   sweptAtMs: number
-  processes(): ProcessLook
+  processes(): ProcessScan
   /** Path of the Python that runs the runner; throws a `BackendError` without one. */
   python(signal: AbortSignal): Promise<string>
   gpus(signal: AbortSignal): Promise<GpuInventory>
@@ -86,7 +86,7 @@ export function createHost(config: LocalConfig, deps: LocalDeps): Host {
       hasFolders = true
     },
     sweptAtMs: 0,
-    processes: () => lookAtProcesses(reader),
+    processes: () => scanProcesses(reader),
     python: async (signal) => {
       const nowMs = deps.clock()
       if (python === undefined || nowMs - python.atMs > PYTHON_FRESH_MS) {

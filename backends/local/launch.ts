@@ -10,7 +10,7 @@ import { compileRunner } from './compile-runner'
 import { endProcesses } from './end-processes'
 import { hasCode, invalid, localError, messageOf } from './errors'
 import type { Host } from './host'
-import { look, type MachineView } from './look'
+import { scan, type MachineView } from './scan'
 import { assertPossible, fetchRunner, recordFor } from './prepare'
 import { PYTHON_REMEDY } from './python'
 import { assertOwned, FILES, handleOf, isMachineId, writeJson, type MachineRecord } from './records'
@@ -39,7 +39,7 @@ async function launchAlone(host: Host, order: Order, signal: AbortSignal): Promi
   if (!isMachineId(id))
     throw invalid(`"${id}" is not a valid machine name`, 'Use at most 63 characters of a-z, 0-9 and dashes.')
   await host.makeFolders()
-  const view = (await look(host, [id]))[0] ?? (await make(host, order, signal))
+  const view = (await scan(host, [id]))[0] ?? (await make(host, order, signal))
   assertOwned(view.machine, order.deployment)
   if (view.state === 'unstarted') await start(host, view.machine, await host.python(signal))
   return { kind: 'launched', handle: handleOf(view.machine) }
@@ -83,7 +83,7 @@ async function name(host: Host, staged: string, machine: MachineRecord): Promise
     return { machine, state: 'unstarted', hasDirectory: true }
   } catch (error) {
     if (!hasCode(error, 'EEXIST', 'ENOTEMPTY')) throw error
-    const [view] = await look(host, [attemptId])
+    const [view] = await scan(host, [attemptId])
     if (view !== undefined) return view
     throw invalid(
       `${host.paths.machine(attemptId)} exists and is not a machine's directory`,
@@ -100,7 +100,7 @@ async function start(host: Host, machine: MachineRecord, python: string): Promis
     (error: unknown) => [error],
   )
   try {
-    const [view] = await look(host, [attemptId])
+    const [view] = await scan(host, [attemptId])
     // Another process ended the machine between our last scan and the start.
     if (view?.state === 'stopping' || view?.hasDirectory === false) await endProcesses(host, machine)
     // If it was started and only writing its process record failed, it is still found without the record.

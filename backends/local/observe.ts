@@ -3,7 +3,7 @@ import type { MachineHandle, OwnedResource } from '../../core/handle'
 import type { Observation } from '../../core/observation'
 import { formatInstant, MINUTE_MS } from '../../core/time'
 import type { Host } from './host'
-import { look, lookAtAll, lookLeniently, type MachineView } from './look'
+import { scan, scanAll, scanLeniently, type MachineView } from './scan'
 import { handleOf } from './records'
 
 /** A launch that has not started its runner after this long has died; its order, sent again, still starts it. */
@@ -11,7 +11,7 @@ const START_WITHIN_MS = MINUTE_MS
 
 export async function observe(host: Host, handles: MachineHandle[]): Promise<Observation[]> {
   const ids = handles.map((handle) => handle.id)
-  const views = await lookLeniently(host, ids)
+  const views = await scanLeniently(host, ids)
   return views.map((view) => observationOf(view, host.deps.clock()))
 }
 
@@ -41,7 +41,7 @@ function observationOf(view: MachineView | 'damaged' | undefined, nowMs: number)
 
 /** A directory is a machine even before its runner starts: it occupies its slots. An ended one does not count. */
 export async function find(host: Host, attemptId: string): Promise<FindOutcome> {
-  const [view] = await look(host, [attemptId])
+  const [view] = await scan(host, [attemptId])
   const { deployment } = host.deps
   if (view === undefined || view.state === 'gone') return { kind: 'absent' }
   if (deployment !== undefined && view.machine.owner.deployment !== deployment) return { kind: 'absent' }
@@ -50,7 +50,7 @@ export async function find(host: Host, attemptId: string): Promise<FindOutcome> 
 
 /** Every machine of a deployment with a directory, ended or not: a directory occupies space until it is removed. */
 export async function list(host: Host, deployment: string): Promise<OwnedResource[]> {
-  const views = await lookAtAll(host)
+  const views = await scanAll(host)
   return views
     .filter((view) => view.machine.owner.deployment === deployment)
     .map(({ machine, state, ended }) => ({

@@ -25,14 +25,14 @@ export interface ProcessReader {
 }
 
 /** One scan of this host's processes, which reads all of them at most once. */
-export interface ProcessLook {
+export interface ProcessScan {
   identify(pid: number): Promise<ProcessIdentity | undefined>
   isAlive(identity: ProcessIdentity): Promise<boolean>
   /** Every living process of a machine; `first` is the one it was started with, if known. */
   ofMachine(machine: string, first?: ProcessIdentity): Promise<ProcessInfo[]>
 }
 
-export function lookAtProcesses(reader: ProcessReader): ProcessLook {
+export function scanProcesses(reader: ProcessReader): ProcessScan {
   let all: Promise<ProcessInfo[]> | undefined
   return {
     identify: (pid) => reader.one(pid),

@@ -2,7 +2,7 @@ import { reachesGpuMemory } from '../../core/gpu-memory'
 import { wantsGpu, type ResourceRequest } from '../../core/resources'
 import type { Gpu } from './gpus'
 import type { Host } from './host'
-import { lookAtAll } from './look'
+import { scanAll } from './scan'
 
 /** Key of the slot count; not a valid machine name. */
 export const SLOTS = '/slots'
@@ -30,7 +30,7 @@ export interface Taken {
 }
 
 export async function takenOn(host: Host): Promise<Taken> {
-  const machines = (await lookAtAll(host)).filter((view) => view.state !== 'gone').map((view) => view.machine)
+  const machines = (await scanAll(host)).filter((view) => view.state !== 'gone').map((view) => view.machine)
   return {
     slots: machines.reduce((sum, machine) => sum + machine.slots, 0),
     gpus: new Set(machines.flatMap((machine) => machine.gpus)),

@@ -5,7 +5,7 @@ import { BackendError } from '../errors'
 import { endProcesses } from './end-processes'
 import { hasCode, invalid, localError } from './errors'
 import type { Host } from './host'
-import { look, recordEnd, type MachineView } from './look'
+import { scan, recordEnd, type MachineView } from './scan'
 import {
   assertOwned,
   FILES,
@@ -21,7 +21,7 @@ export async function terminate(host: Host, { kind, id }: ResourceHandle, ctx: C
   if (kind !== 'machine') return
   await host
     .exclusive(id, ctx.signal, async () => {
-      const [view] = await look(host, [id])
+      const [view] = await scan(host, [id])
       if (view === undefined) return
       assertOwned(view.machine, host.deps.deployment)
       if (view.hasDirectory) {
@@ -51,7 +51,7 @@ export async function interrupt(
 ): Promise<void> {
   const { id } = handle
   await host.exclusive(id, ctx.signal, async () => {
-    const [view] = await look(host, [id])
+    const [view] = await scan(host, [id])
     if (view === undefined || view.state === 'gone') return
     assertOwned(view.machine, host.deps.deployment)
     if (view.machine.realised.capacityType !== 'spot') {

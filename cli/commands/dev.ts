@@ -10,7 +10,7 @@ import {
   type Home,
 } from '../../client/config'
 import { CrucibleError, toCrucibleError } from '../../client/errors'
-import { jobsUiUrl } from '../../client/look'
+import { jobsUiUrl } from '../../client/read-view'
 import type { WorkerConfig } from '../../workers/config'
 import { countArgument } from '../arguments'
 import type { Cli } from '../cli'

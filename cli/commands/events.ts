@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import { CrucibleError } from '../../client/errors'
 import { findJob } from '../../client/find-job'
-import { lookAt } from '../../client/look'
+import { readView } from '../../client/read-view'
 import { formatInstant } from '../../core/time'
 import type { Cli } from '../cli'
 import { continuationLines } from '../continuation'
@@ -36,7 +36,7 @@ async function events(cli: Cli, meant: string, isWhole: boolean): Promise<void> 
   const context = cli.context()
   const jobId = await findJob(context, meant)
   const story = await eventsOf(context, jobId)
-  const view = story.some(({ kind }) => kind === 'finished') ? await lookAt(context, jobId) : undefined
+  const view = story.some(({ kind }) => kind === 'finished') ? await readView(context, jobId) : undefined
   const continuation = view?.continuation ?? null
   cli.out.json({
     id: jobId,

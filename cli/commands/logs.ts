@@ -2,7 +2,7 @@ import type { Command } from 'commander'
 import { CrucibleError } from '../../client/errors'
 import { findJob } from '../../client/find-job'
 import type { JobLogLine, LogOptions } from '../../client/logs'
-import { lookAt } from '../../client/look'
+import { readView } from '../../client/read-view'
 import { defined } from '../../core/defined'
 import { formatInstant } from '../../core/time'
 import { countArgument } from '../arguments'
@@ -71,7 +71,7 @@ async function logs(cli: Cli, meant: string, asked: Options): Promise<void> {
   if (count === 0 && attempt !== undefined) await checkAttempt(cli, jobId, attempt)
   if (!isFollowing) out.json({ lines })
   if (count === 0) {
-    const { state, message } = await lookAt(context, jobId)
+    const { state, message } = await readView(context, jobId)
     out.note(`No lines yet: ${state}. ${message}`)
   }
 }

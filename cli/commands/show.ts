@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import { findJob } from '../../client/find-job'
 import type { AttemptView, JobView, RecoveryView, TroubleView } from '../../client/job-view'
-import { lookAt } from '../../client/look'
+import { readView } from '../../client/read-view'
 import { watchJob } from '../../client/watch'
 import { isFinal } from '../../core/job'
 import { formatUsd } from '../../core/money'
@@ -47,7 +47,7 @@ async function show(cli: Cli, meant: string, isWatched: boolean): Promise<void> 
   const context = cli.context()
   const jobId = await findJob(context, meant)
   if (!isWatched) {
-    const view = await lookAt(context, jobId)
+    const view = await readView(context, jobId)
     cli.out.json(view)
     return renderWhole(cli, view)
   }

@@ -6,7 +6,7 @@ import { readArtifact } from '../../storage/artifacts'
 import { CrucibleError } from '../../client/errors'
 import { formatProblem, parseJobFile } from '../../client/job-file'
 import type { JobView } from '../../client/job-view'
-import { lookAt, readAttempt } from '../../client/look'
+import { readView, readAttempt } from '../../client/read-view'
 import { submit } from '../../client/submit'
 import { isFinal, type JobSpec } from '../../core/job'
 import type { MachineHandle } from '../../core/handle'
@@ -55,7 +55,7 @@ export async function playStory(telling: StoryTelling): Promise<Story> {
   const spec = await specOf(telling)
   const moved = await start(telling, spec)
   progress.note(`Submitted ${spec.name} as ${moved}: a language model in plain Python, on a spot machine.`)
-  const { uiUrl } = await lookAt(stage.context, moved)
+  const { uiUrl } = await readView(stage.context, moved)
   if (uiUrl !== null) progress.note(`Its page in the Temporal Web UI, while the demo runs: ${uiUrl}`)
   await lose(telling, { id: moved, attempt: 1, ...FIRST_LOSS })
   await tellStart(telling, moved, 2)
@@ -152,7 +152,7 @@ async function untilStep(
 }
 
 async function checkOn({ context }: Stage, id: string): Promise<void> {
-  const { state, message, attemptsTotal } = await lookAt(context, id)
+  const { state, message, attemptsTotal } = await readView(context, id)
   if (isFinal(state)) {
     throw new CrucibleError(
       'failed',
@@ -164,7 +164,7 @@ async function checkOn({ context }: Stage, id: string): Promise<void> {
 async function end({ stage, progress, signal }: StoryTelling, id: string): Promise<JobView> {
   for (;;) {
     signal.throwIfAborted()
-    const view = await lookAt(stage.context, id)
+    const view = await readView(stage.context, id)
     if (view.state === 'succeeded') return view
     if (isFinal(view.state)) throw new CrucibleError('failed', `${id} has ${view.state}: ${view.message}`)
     progress.update(`${view.name}: ${progressInWords(view.progress)}`)

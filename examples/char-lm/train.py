@@ -237,7 +237,7 @@ def main():
     state = checkpoints.load_newest()
     if state is not None:
         training.restore(state)
-        print("going on from step %d" % training.step, flush=True)
+        print("continuing from step %d" % training.step, flush=True)
     while training.step < options.steps:
         training.do_step()
         if training.step % 10 == 0 or training.step == options.steps:

@@ -12,7 +12,7 @@ import crucible_job
 
 from .artifacts import Keeper
 from .checkpoint.history import RestoreBook
-from .checkpoint.looks import Looks, Rules
+from .checkpoint.scanner import Scanner, Rules
 from .checkpoint.overdue import Overdue
 from .checkpoint.restore import Restored
 from .checkpoint.scan import Filter
@@ -161,7 +161,7 @@ class Attempt:
                 os.chown(path, self.options.user, self.options.user, follow_symlinks=False)
         wanted = Filter(checkpoint.get("include", ()), checkpoint.get("exclude", ()), walls)
         rules = Rules(checkpoint["quietMs"], checkpoint.get("complete", ()), wanted)
-        self.looks = Looks(self.paths, self.directory, rules, self.clock, self.progress)
+        self.scanner = Scanner(self.paths, self.directory, rules, self.clock, self.progress)
         settings = Settings(
             self.order["jobId"],
             self.order["attempt"],
@@ -169,9 +169,9 @@ class Attempt:
             self.paths.staging,
             checkpoint["everyMs"],
         )
-        self.checkpoints = Checkpoints(settings, self.looks, self.store, self.keys)
+        self.checkpoints = Checkpoints(settings, self.scanner, self.store, self.keys)
         self.checkpoints.on_new = self._note_new_checkpoint
-        self.overdue = Overdue(self.checkpoints, self.looks, self.directory, self.paths.work, self.clock)
+        self.overdue = Overdue(self.checkpoints, self.scanner, self.directory, self.paths.work, self.clock)
 
     def walls(self, *more: str) -> Walls:
         """Without a container or a user of its own, a job can read every file that the runner can read."""
@@ -189,7 +189,7 @@ class Attempt:
         return Patience(self.is_stopped, self.is_hopeless)
 
     def is_stopped(self) -> bool:
-        return self.stop is not None and self.stop.look() is not None
+        return self.stop is not None and self.stop.poll() is not None
 
     def is_hopeless(self) -> bool:
         is_too_late = self._hopeless_at_ms is not None and self.clock.mono_ms() > self._hopeless_at_ms
@@ -249,8 +249,8 @@ class Attempt:
         if notice["kind"] == "file":
             self.post.tell({"notice": notice["path"]})
         if notice["kind"] != "none":
-            look = open_hint(notice)
-            hint = look and Hint(look, self._on_rebalance)
+            poll = open_hint(notice)
+            hint = poll and Hint(poll, self._on_rebalance)
             watch_notice(open_source(notice), self.stop, self.remark, self.clock, hint)
 
     def _on_rebalance(self, at_ms: int) -> None:

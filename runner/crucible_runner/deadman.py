@@ -22,7 +22,7 @@ def arm(attempt: Attempt, order_until_ms: int) -> None:
     def end_ms() -> float:
         if attempt.stop is None:
             return order_until_ms
-        drain = attempt.stop.look()
+        drain = attempt.stop.poll()
         return float("inf") if drain is None else drain.window_end_ms + attempt.order["powerOffMs"]
 
     def run() -> None:

@@ -30,7 +30,7 @@ from .store.transfer import IsOver
 # A machine that cannot reach the store, or has no order there, must not keep running for nothing.
 _ORDER_PATIENCE_MS = 60 * 60_000
 _ABSENT_PATIENCE_MS = 15_000
-_ABSENT_LOOK_SECONDS = 0.2
+_ABSENT_SCAN_SECONDS = 0.2
 _REFUSAL_PATIENCE_MS = 60_000
 # No attempt follows after these reasons, so all remaining time may go to the artifacts.
 _FINAL_REASONS = ("cancelled", "deadline", "budget")
@@ -95,7 +95,7 @@ class Life:
                 return body
             if self._is_starting_over() or attempt.clock.mono_ms() > absent_until_ms:
                 raise GaveUp("the store has nothing at %s" % attempt.keys.order)
-            time.sleep(_ABSENT_LOOK_SECONDS)
+            time.sleep(_ABSENT_SCAN_SECONDS)
 
     def _has_result(self) -> bool:
         attempt, trouble = self._attempt, self._attempt.trouble("looking for a result")
@@ -116,7 +116,7 @@ class Life:
         except (Failed, Stopped) as end:
             return end.ending()
         except GaveUp:
-            drain = attempt.stop.look()
+            drain = attempt.stop.poll()
             if drain is None:
                 return Ending("stopped", "late", "The store did not answer until it was too late to start.")
             return stopped_early(drain.reason).ending()
@@ -130,7 +130,7 @@ class Life:
             allowed = (in_words(waited_ms), in_words(order["startWithinMs"]))
             raise Stopped("late", "The machine started %s after its order; %s were allowed." % allowed)
         # First of all: a command that must be stopped must not be started.
-        persist(attempt.watch.look, attempt.is_hopeless, attempt.trouble("reading drain.json"))
+        persist(attempt.watch.poll, attempt.is_hopeless, attempt.trouble("reading drain.json"))
         attempt.watch.start(order["beatMs"], attempt.clock)
         self._check()
         facts = self._fetch()
@@ -151,7 +151,7 @@ class Life:
         return ending
 
     def _check(self) -> None:
-        drain = self._attempt.stop.look()
+        drain = self._attempt.stop.poll()
         if drain is not None:
             raise stopped_early(drain.reason)
 
@@ -206,7 +206,7 @@ class Life:
 
     def _left_ms(self) -> Optional[int]:
         """Returns the time left for uploads; None without a limit."""
-        drain = self._attempt.stop.look()
+        drain = self._attempt.stop.poll()
         return None if drain is None else drain.window_end_ms - self._attempt.clock.mono_ms()
 
     def _is_over(self, share: float) -> IsOver:

@@ -20,7 +20,7 @@ from .process.verdict import End, failure_words, judge
 from .process.workload import Machine, Sink, Workload
 from .store.retry import Pauses
 
-_LOOK_SECONDS = 0.1
+_SCAN_SECONDS = 0.1
 # A process that survives SIGKILL hangs in the kernel; the attempt ends without it.
 _KILL_PATIENCE_MS = 15_000
 _ENDED_BY_REQUEST = (-signal.SIGTERM, -signal.SIGINT, 128 + signal.SIGTERM, 128 + signal.SIGINT)
@@ -65,7 +65,7 @@ class Running:
             attempt.enter("setup")
             end = self._tend(self._start(["sh", "-c", order["setup"]]))
             if end.was_asked_to_stop or end.was_killed:
-                drain = attempt.stop.look()
+                drain = attempt.stop.poll()
                 raise stopped_early(drain.reason if drain is not None else "interrupted")
             if end.status != 0:
                 raise Failed("disk-full" if end.is_disk_full else "setup", failure_words("setup", end))
@@ -97,7 +97,7 @@ class Running:
         if self._docker is not None and os.path.exists(self._mark("setup-failed")):
             raise Failed("disk-full" if end.is_disk_full else "setup", failure_words("setup", end))
         self.is_in_good_order = end.is_in_good_order and not self._is_end_doubtful(end)
-        drain = attempt.stop.look()
+        drain = attempt.stop.poll()
         return judge(end, drain.reason if drain is not None else None, attempt.progress.is_done())
 
     def _start(self, command: List[str], found: Optional[Found] = None) -> Workload:
@@ -145,11 +145,11 @@ class Running:
         attempt = self._attempt
         killed_at_ms: Optional[int] = None
         waiting: Optional[LastSave] = None
-        while not workload.ended.wait(_LOOK_SECONDS):
+        while not workload.ended.wait(_SCAN_SECONDS):
             self._note_full_disk()
             self._note_setup_done()
             self._note_first_step()
-            drain = attempt.stop.look()
+            drain = attempt.stop.poll()
             if drain is None:
                 continue
             now_ms = attempt.clock.mono_ms()
@@ -195,7 +195,7 @@ class Running:
         """Decides whether the command may save once more before it is asked to end."""
         attempt = self._attempt
         asks_with = attempt.order["checkpoint"].get("signal", "SIGTERM")
-        waiting = LastSave(attempt.checkpoints, attempt.looks, drain, attempt.clock)
+        waiting = LastSave(attempt.checkpoints, attempt.scanner, drain, attempt.clock)
         until_ms = drain.kill_at_ms(attempt.upload_ms()) - _REQUEST_MS
         if self.is_command_running and asks_with != "SIGTERM":
             attempt.remark("asking the command to save, with %s" % asks_with)
@@ -256,4 +256,4 @@ class Running:
         """In a container 143 may also mean that SIGTERM killed the command during a save; writes since then show that it did not."""
         if self._docker is None or end.status != 143:
             return False
-        return not self._attempt.looks.is_written_since(self._asked_at_wall_ms)
+        return not self._attempt.scanner.is_written_since(self._asked_at_wall_ms)

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { WorkflowNotFoundError, type Client } from '@temporalio/client'
 import { listJobs } from '../../client/list'
-import { lookAt } from '../../client/look'
+import { readView } from '../../client/read-view'
 import type { JobInput, JobStatus } from '../../core/messages'
 import { MINUTE_MS } from '../../core/time'
 import { putDocument } from '../../storage/json'
@@ -115,8 +115,8 @@ describe('the list of jobs', () => {
     await job('job-lost', 50 * MINUTE_MS, { isFinished: false })
     await job('job-new', 1_000, { isFinished: false })
     expect(await listJobs(world.context)).toMatchObject([{ id: 'job-lost', state: 'failed' }])
-    expect((await lookAt(world.context, 'job-lost')).message).toMatch(/has no workflow for it/)
-    expect(await lookAt(world.context, 'job-new')).toMatchObject({ state: 'pending' })
+    expect((await readView(world.context, 'job-lost')).message).toMatch(/has no workflow for it/)
+    expect(await readView(world.context, 'job-new')).toMatchObject({ state: 'pending' })
   })
 
   it('has what Temporal knows where the store is away, and says what is missing', async () => {

@@ -123,12 +123,12 @@ export class Attempt {
         this.world.count('stopped by the control plane')
         void this.stop()
       }
-      await clock.until(clock.nowMs + this.lookMs())
+      await clock.until(clock.nowMs + this.pollMs())
     }
   }
 
   /** Often enough near the end, and seldom enough before. */
-  private lookMs(): number {
+  private pollMs(): number {
     const leftMs = this.machine.stopAtMs - this.world.clock.nowMs - TIMING.drainMs - TIMING.powerOffMs
     return Math.min(LOOK_MAX_MS, Math.max(TIMING.beatMs, Math.round(leftMs / 12)))
   }

@@ -21,7 +21,7 @@ type Fate = 'trains' | 'lost' | 'nothing' | 'succeeds'
 /** A provider whose machines do as the test says, seen through the store only. */
 class Elsewhere implements Host {
   readonly sight = 'store'
-  readonly pace = { lookMs: 5, listMs: 20, goneMs: 5 }
+  readonly pace = { pollMs: 5, listMs: 20, goneMs: 5 }
   readonly log: string[] = []
   private readonly gone = new Set<string>()
 

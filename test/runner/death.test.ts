@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals'
 import { spawnSync } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { lookAtProcesses } from '../../backends/local/processes'
+import { scanProcesses } from '../../backends/local/processes'
 import { createLinuxReader } from '../../backends/local/processes-linux'
 import { until } from '../support/until'
 import { COUNTER, STUBBORN, sumOf } from './programs'
@@ -199,7 +199,7 @@ describe(`daemons that outlive guard, runner and leash${HAS_GROUPS ? '' : ' (ski
     const bundle = await world.bundle({ 'daemon.py': DAEMON })
     const machine = await world.launch({ bundle, run: 'python3 daemon.py; echo step 1; exec sleep 600' })
     const daemon = await killAllWhoEnd(machine)
-    const found = await lookAtProcesses(createLinuxReader()).ofMachine(machine.id)
+    const found = await scanProcesses(createLinuxReader()).ofMachine(machine.id)
     expect(found.map(({ pid }) => pid)).toEqual([daemon])
     process.kill(daemon, 'SIGKILL')
     await until(() => !isAlive(daemon))

@@ -8,7 +8,7 @@ generations.py groups files that were written together, and finds when the next 
 pace.py        measures the time and the steps between saves over all attempts
 formats/       one file per format that can prove itself whole or torn
 evidence.py    decides whether a generation is complete, provisional, or neither, and why
-looks.py       scans the directory repeatedly and combines the modules above
+scanner.py       scans the directory repeatedly and combines the modules above
 uploads.py     uploads the checkpoints that count, the manifest last
 restore.py     chooses the checkpoint to restore, and the next candidate after it
 experience.py  reads how programs fared with the checkpoints that they were given

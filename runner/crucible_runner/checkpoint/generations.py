@@ -116,7 +116,7 @@ class Generation:
         return self.changed_ms - self.first_ms
 
 
-class Look(NamedTuple):
+class Scan(NamedTuple):
     """The newest checkpoint as one scan found it."""
 
     selection: Selection
@@ -142,58 +142,58 @@ class Generations:
         self.pause_ms = 0
         """The longest pause seen within one save, from one change to the next."""
 
-    def observe(self, look: Look) -> Optional[Generation]:
+    def observe(self, scan: Scan) -> Optional[Generation]:
         """Processes a scan. Returns the generation that is being written or was written last."""
         # Files that were only moved, for example to make room for the next save, count as unchanged.
-        changed = {path: stamp for path, stamp in look.selection.changed.items() if stamp not in self._before}
+        changed = {path: stamp for path, stamp in scan.selection.changed.items() if stamp not in self._before}
         current = self.current
         if current is None:
             if changed:
-                self._begin(changed, look)
+                self._begin(changed, scan)
         else:
             ours = set(current.files.values())
             fresh = [path for path, stamp in changed.items() if stamp not in ours]
-            if fresh and self._is_next(current, fresh, changed, look):
+            if fresh and self._is_next(current, fresh, changed, scan):
                 current.is_superseded = True
                 self.closed.append(current)
                 self._before.update(current.files.values())
-                self._begin({path: changed[path] for path in fresh if changed[path] not in self._before}, look)
+                self._begin({path: changed[path] for path in fresh if changed[path] not in self._before}, scan)
             elif fresh or len(changed) != len(current.files):
-                pause_ms = look.at_ms - current.changed_ms
+                pause_ms = scan.at_ms - current.changed_ms
                 if fresh and pause_ms >= self._quiet_ms:
-                    self._bursts_ms.append(look.at_ms)
-                    current.burst_ms = look.at_ms
+                    self._bursts_ms.append(scan.at_ms)
+                    current.burst_ms = scan.at_ms
                     self.pause_ms = max(self.pause_ms, pause_ms)
                     written = sum(changed[path].size for path in fresh)
                     if current.total < _SERIOUS_SHARE * written:
-                        current.serious_ms = look.at_ms
-                    if look.step != current.step and written >= _SERIOUS_SHARE * current.total:
+                        current.serious_ms = scan.at_ms
+                    if scan.step != current.step and written >= _SERIOUS_SHARE * current.total:
                         # A later save that cannot be distinguished from the one before.
                         current.written_ns = min(changed[path].modified_ns for path in fresh)
                 current.files = changed
                 if fresh:
-                    current.wrote_ms, current.wrote_at_step = look.at_ms, look.step
+                    current.wrote_ms, current.wrote_at_step = scan.at_ms, scan.step
                     current.paths.update(fresh)
                 current.held = set()
-                current.changed_ms = look.at_ms
-                current.step = look.step
+                current.changed_ms = scan.at_ms
+                current.step = scan.step
         if self.current is not None:
-            self.current.selection = look.selection
-            if look.is_disk_full and self.current.changed_ms == look.at_ms:
+            self.current.selection = scan.selection
+            if scan.is_disk_full and self.current.changed_ms == scan.at_ms:
                 self.current.is_doubtful = True
         return self.current
 
-    def _begin(self, files: Dict[str, FileStamp], look: Look) -> None:
+    def _begin(self, files: Dict[str, FileStamp], scan: Scan) -> None:
         number = self.current.number + 1 if self.current is not None else 1
-        self.current = Generation(number, files, look.at_ms, look.step)
+        self.current = Generation(number, files, scan.at_ms, scan.step)
         self._begun.append(self.current)
-        self._bursts_ms.append(look.at_ms)
+        self._bursts_ms.append(scan.at_ms)
 
-    def _is_next(self, current: Generation, fresh: List[str], changed: Dict[str, FileStamp], look: Look) -> bool:
+    def _is_next(self, current: Generation, fresh: List[str], changed: Dict[str, FileStamp], scan: Scan) -> bool:
         """Whether the changes belong to the next save rather than to the one being written."""
-        was_quiet = look.at_ms - current.wrote_ms >= self._quiet_ms
-        are_steps_known = None not in (current.wrote_at_step, look.step)
-        has_trained = are_steps_known and look.step != current.wrote_at_step
+        was_quiet = scan.at_ms - current.wrote_ms >= self._quiet_ms
+        are_steps_known = None not in (current.wrote_at_step, scan.step)
+        has_trained = are_steps_known and scan.step != current.wrote_at_step
         is_over = was_quiet and (has_trained or (current.is_proven and not are_steps_known))
         # Paths that differ only in their numbers or alternate, such as `50/model` and `60/model`, or `a.pt` and `b.pt`.
         siblings = {template(path) for path in current.paths} if is_over else set()

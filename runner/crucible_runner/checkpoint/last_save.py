@@ -6,7 +6,7 @@ from ..clock import Clock
 from ..control.stop import Drain
 from .evidence import QUIET
 from .generations import Generation
-from .looks import Looks
+from .scanner import Scanner
 from .uploads import Checkpoints
 
 # Expected variation of the interval between saves.
@@ -16,27 +16,27 @@ _LATE_SHARE = 0.25
 class LastSave:
     """Waits for a checkpoint whose save was not finished when the drain began."""
 
-    def __init__(self, checkpoints: Checkpoints, looks: Looks, drain: Drain, clock: Clock) -> None:
+    def __init__(self, checkpoints: Checkpoints, scanner: Scanner, drain: Drain, clock: Clock) -> None:
         self._checkpoints = checkpoints
-        self._looks = looks
+        self._scanner = scanner
         self._drain = drain
         self._clock = clock
         self._until_ms: Optional[int] = None
-        current = looks.saves.current
+        current = scanner.saves.current
         self._safe_before_ms = current.changed_ms if current is not None and self._is_safe(current) else -1
 
     def due_ms(self) -> Optional[int]:
         """Returns when the next or current save should be in the store (monotonic); None when it cannot be estimated."""
-        saves = self._looks.saves
-        current, interval_ms = saves.current, self._looks.interval_ms()
-        after_ms = self._checkpoints.upload_ms + self._looks.quiet_ms
+        saves = self._scanner.saves
+        current, interval_ms = saves.current, self._scanner.interval_ms()
+        after_ms = self._checkpoints.upload_ms + self._scanner.quiet_ms
         save_ms = saves.closed[-1].save_ms if saves.closed else 0
         if current is not None and not self._is_safe(current):
             return max(current.burst_ms + save_ms, self._drain.began_at_ms) + after_ms
         if interval_ms is None:
             return None
         # Measured from end to end of saves: a second file next to it, such as a copy of the best checkpoint, shifts both.
-        ended_ms = self._looks.trained_since_ms() + save_ms if current is None else current.changed_ms
+        ended_ms = self._scanner.trained_since_ms() + save_ms if current is None else current.changed_ms
         due_ms = ended_ms + interval_ms + int(interval_ms * _LATE_SHARE)
         return None if due_ms < self._drain.began_at_ms else due_ms + after_ms
 
@@ -47,7 +47,7 @@ class LastSave:
             return False
         if uploaded.evidence.state != QUIET:
             return True
-        return self._looks.saves.is_like_complete(generation.shape) and generation.unfinished() is None
+        return self._scanner.saves.is_like_complete(generation.shape) and generation.unfinished() is None
 
     def _begun_ms(self, generation: Generation) -> int:
         """Returns when its last burst of writing began (monotonic). A scan notices that late; the files of a new save give a better time."""
@@ -64,7 +64,7 @@ class LastSave:
         """Whether the save has arrived, its time has passed, or no save is awaited."""
         if self._until_ms is None or self._clock.mono_ms() >= self._until_ms:
             return True
-        current = self._looks.saves.current
+        current = self._scanner.saves.current
         if current is None or current.changed_ms <= self._safe_before_ms or not self._is_safe(current):
             return False
         if self._begun_ms(current) >= self._drain.began_at_ms:

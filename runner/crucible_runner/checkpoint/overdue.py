@@ -7,7 +7,7 @@ from typing import Dict, List, NamedTuple, Optional
 
 from ..clock import Clock, in_words
 from ..store.retry import Remark
-from .looks import Looks
+from .scanner import Scanner
 from .names import is_record, template
 from .uploads import Checkpoints
 
@@ -25,7 +25,7 @@ _OUTSIDE_WRITES_AT_END = 2
 _OUTSIDE_FILES_MAX = 20_000
 _OUTSIDE_BYTES_MIN = 1024 * 1024
 _LOOK_SHARE = 0.02
-_LOOK_SECONDS_MIN = 0.5
+_SCAN_SECONDS_MIN = 0.5
 _SAVED = (".pt", ".pth", ".ckpt", ".bin", ".safetensors", ".h5", ".hdf5", ".keras", ".npz", ".pkl", ".pickle", ".joblib")
 _SAVED += (".msgpack", ".ubj", ".model", ".cbm", ".distcp", ".tar")
 _NOT_OURS = (".git", "node_modules", "__pycache__", "site-packages", "wandb", "mlruns")
@@ -40,9 +40,9 @@ class _Outside(NamedTuple):
 class Overdue:
     """Beats and results report `warning`; it is None while nothing is wrong."""
 
-    def __init__(self, checkpoints: Checkpoints, looks: Looks, directory: str, work: str, clock: Clock) -> None:
+    def __init__(self, checkpoints: Checkpoints, scanner: Scanner, directory: str, work: str, clock: Clock) -> None:
         self._checkpoints = checkpoints
-        self._looks = looks
+        self._scanner = scanner
         self._directory = os.path.realpath(directory)
         self._shown = os.path.relpath(directory, work) if directory.startswith(work + os.sep) else directory
         self._work = work
@@ -72,17 +72,17 @@ class Overdue:
             self._remark("cannot look for checkpoints outside of %s: %s" % (self._shown, error))
 
     def _run(self) -> None:
-        pause_seconds = max(_LOOK_SECONDS_MIN, self._quiet_ms / 1000)
+        pause_seconds = max(_SCAN_SECONDS_MIN, self._quiet_ms / 1000)
         while not self._is_over.wait(pause_seconds):
             began = time.monotonic()
             try:
-                self.look()
+                self.check()
             except Exception as error:  # the workload owns the folder, which may contain anything
                 self._remark("cannot look for checkpoints outside of %s: %s" % (self._shown, error))
                 return
-            pause_seconds = max(_LOOK_SECONDS_MIN, self._quiet_ms / 1000, (time.monotonic() - began) / _LOOK_SHARE)
+            pause_seconds = max(_SCAN_SECONDS_MIN, self._quiet_ms / 1000, (time.monotonic() - began) / _LOOK_SHARE)
 
-    def look(self) -> None:
+    def check(self) -> None:
         with self._lock:
             if self._is_over.is_set():
                 return
@@ -109,7 +109,7 @@ class Overdue:
         found = self._found_outside(_OUTSIDE_WRITES) if self._has_saved_nothing() else None
         if found is not None:
             return found
-        interval_ms = self._looks.interval_ms()
+        interval_ms = self._scanner.interval_ms()
         if interval_ms is not None:
             patience_ms = max(_INTERVALS * max(interval_ms, self._every_ms), _HINDERED_QUIETS * self._quiet_ms)
         else:
@@ -118,9 +118,9 @@ class Overdue:
         if waited_ms <= patience_ms:
             return None
         newest = self._checkpoints.uploads[-1] if self._checkpoints.uploads else None
-        if newest is not None and newest.generation is self._looks.saves.current:
+        if newest is not None and newest.generation is self._scanner.saves.current:
             cause = "the last one (%s) is only provisional: %s" % (newest.checkpoint.name, newest.evidence.text)
-        elif newest is None and self._looks.saves.current is not None:
+        elif newest is None and self._scanner.saves.current is not None:
             cause = "%s is written to again and again, and is not quiet for long enough in between" % self._shown
         else:
             cause = "nothing was written to %s" % self._shown
@@ -132,7 +132,7 @@ class Overdue:
 
     def _has_saved_nothing(self) -> bool:
         is_empty = self._checkpoints.complete_at_ms is None and not self._checkpoints.uploads
-        return is_empty and self._looks.saves.current is None
+        return is_empty and self._scanner.saves.current is None
 
     def _found_outside(self, writes_min: int) -> Optional[tuple]:
         outside = self._saved_outside(writes_min)

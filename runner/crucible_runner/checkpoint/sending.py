@@ -11,7 +11,7 @@ from ..store.base import Store, StoreError
 from ..store.transfer import Changed, FileUp, upload_files
 from .evidence import Evidence
 from .generations import Generation
-from .looks import Seen
+from .scanner import Seen
 from .manifest import Taken, entry_of, is_taken
 from .scan import FileStamp, Selection, newest_change_ns
 from .staging import Staged

@@ -10,13 +10,13 @@ from ..store.retry import GaveUp, Pauses, Remark, Trouble, persist
 from ..store.transfer import Changed, FileUp
 from .evidence import COMPLETE, Evidence
 from .generations import Generation
-from .looks import Looks, Seen
+from .scanner import Scanner, Seen
 from .manifest import Taken, manifest_bytes, put_manifest
 from .restore import Found
 from .sending import Candidate, Sender, Settings, Uploaded, check_names
 from .staging import Staged, stage
 
-_LOOK_SECONDS = 0.5
+_SCAN_SECONDS = 0.5
 # Once the workload has ended, a local error (such as an unreadable file) is permanent.
 _LAST_TRIES = 3
 # Number of recent uploads that are still checked for proof of completeness.
@@ -35,9 +35,9 @@ class _Final(NamedTuple):
 class Checkpoints:
     """The attempt's checkpoints and the thread that uploads new ones."""
 
-    def __init__(self, settings: Settings, looks: Looks, store: Store, keys: Keys) -> None:
+    def __init__(self, settings: Settings, scanner: Scanner, store: Store, keys: Keys) -> None:
         self._settings = settings
-        self._looks = looks
+        self._scanner = scanner
         self._store = store
         self._keys = keys
         self.newest: Optional[CheckpointId] = None
@@ -78,12 +78,12 @@ class Checkpoints:
             newest = max(restored.checkpoint, found.newest or restored.checkpoint, key=lambda each: each.age)
             self.newest, self.newest_state = newest, restored.state
             self.is_newest_step_known = restored.is_step_known
-        self._looks.begin(Trouble("looking at the checkpoint directory", remark, clock), remark, pids, found.past)
-        self._paths_before.update(self._looks.stamps)
+        self._scanner.begin(Trouble("looking at the checkpoint directory", remark, clock), remark, pids, found.past)
+        self._paths_before.update(self._scanner.stamps)
         self._sender = Sender(self._settings, self._store, self._keys, clock, found.begun_steps)
         self.saving = self._sender.saving
         if restored is not None:
-            self._sender.know(restored.entries, self._looks.stamps)
+            self._sender.know(restored.entries, self._scanner.stamps)
         self._thread = threading.Thread(target=self._run, name="checkpoints", daemon=True)
         self._thread.start()
 
@@ -93,7 +93,7 @@ class Checkpoints:
 
     def give_up(self) -> None:
         """The workload has ended and restarts with another checkpoint: nothing more is uploaded."""
-        self._looks.end()
+        self._scanner.end()
         self._is_given_up = True
         self._wake.set()
         if self._thread is not None:
@@ -103,9 +103,9 @@ class Checkpoints:
         """The workload has ended: uploads its saves while time is left (None: no limit). A workload that was not started has saved nothing."""
         if self._thread is None:
             return
-        self._looks.end()
+        self._scanner.end()
         try:
-            self._looks.look()
+            self._scanner.scan()
         except Exception as error:  # the workload owns the directory, which may contain anything
             self._remark("the checkpoint directory cannot be read: %s" % error)
         self._final = _Final(is_in_good_order, left_ms)
@@ -135,11 +135,11 @@ class Checkpoints:
                     return
                 else:
                     # A short quiet period must be seen before it is over.
-                    self._wake.wait(min(_LOOK_SECONDS, self._looks.look_seconds))
+                    self._wake.wait(min(_SCAN_SECONDS, self._scanner.scan_seconds))
             except (Changed, Taken) as reason:
                 self._remark("a checkpoint was dropped: %s" % reason)
                 failures += is_final
-                self._wake.wait(_LOOK_SECONDS)
+                self._wake.wait(_SCAN_SECONDS)
             except GaveUp:
                 continue
             except Exception as error:  # a failure of the store, the disk or anything else: the upload must be retried
@@ -152,7 +152,7 @@ class Checkpoints:
 
     def _find(self) -> Optional[Candidate]:
         """Returns the next upload, if any: the newest checkpoint that counts, unless it is in the store."""
-        for index, seen in enumerate(self._looks.seen):
+        for index, seen in enumerate(self._scanner.seen):
             if seen.selection.signature == self._last_signature:
                 if index == 0:
                     return None
@@ -170,7 +170,7 @@ class Checkpoints:
 
     def _evidence(self, seen: Seen, is_newest: bool) -> Optional[Evidence]:
         final = self._final
-        evidence, hindrance = self._looks.standing(seen, final.is_in_good_order if final is not None else None)
+        evidence, hindrance = self._scanner.standing(seen, final.is_in_good_order if final is not None else None)
         if is_newest:
             self.hindrance = hindrance
             if hindrance and final is not None:
@@ -215,7 +215,7 @@ class Checkpoints:
         """Returns the step, and whether it is known or only a running number. A newer checkpoint must have the higher number."""
         own = grown.checkpoint.step if grown is not None else None
         used = self._steps - {own}
-        in_contents = None if seen.is_declared else self._looks.step_in(seen)
+        in_contents = None if seen.is_declared else self._scanner.step_in(seen)
         if seen.selection.step is not None and not self._is_slot(seen):
             return seen.selection.step, True
         newest = self.newest.step if self.newest is not None else -1
@@ -245,7 +245,7 @@ class Checkpoints:
                 # The checkpoint may be about to be deleted from the store; its remembered shape counts from here on.
                 self.uploads[index] = uploaded._replace(evidence=evidence)
                 if evidence.state == COMPLETE:
-                    self._looks.saves.accept(generation)
+                    self._scanner.saves.accept(generation)
                 continue
             revision = uploaded.revision + 1
             manifest = dict(uploaded.manifest, revision=revision, **evidence.document())
@@ -259,17 +259,17 @@ class Checkpoints:
         persist(lambda: put_manifest(self._store, key, body), self._is_out_of_time, self._trouble)
 
     def _evidence_now(self, uploaded: Uploaded) -> Optional[Evidence]:
-        newest = self._looks.seen[0] if self._looks.seen else None
+        newest = self._scanner.seen[0] if self._scanner.seen else None
         if newest is not None and newest.generation is uploaded.generation:
             return self._evidence(newest, True)
-        return self._looks.standing_of_uploaded(uploaded.generation).evidence
+        return self._scanner.standing_of_uploaded(uploaded.generation).evidence
 
     def _note(
         self, checkpoint: CheckpointId, evidence: Evidence, generation: Generation, is_step_known: bool
     ) -> None:
         if evidence.state == COMPLETE:
             self.complete_at_ms = self._clock.mono_ms()
-            self._looks.saves.accept(generation)
+            self._scanner.saves.accept(generation)
         if self.newest is None or checkpoint.age >= self.newest.age:
             self.newest, self.newest_state = checkpoint, evidence.state
             self.is_newest_step_known = is_step_known
@@ -278,10 +278,10 @@ class Checkpoints:
         began_ms = self._clock.mono_ms()
         seen = candidate.seen
         check_names(seen.selection)
-        staged = Staged(self._settings.staging, self._looks.walls)
+        staged = Staged(self._settings.staging, self._scanner.walls)
         try:
-            stage(staged, seen.directory, seen.selection, self._sender.is_written_in_place, self._looks.records)
-            if not (staged.is_what_was_seen(seen.selection) and self._looks.is_still(seen)):
+            stage(staged, seen.directory, seen.selection, self._sender.is_written_in_place, self._scanner.records)
+            if not (staged.is_what_was_seen(seen.selection) and self._scanner.is_still(seen)):
                 raise Changed("it changed while it was set aside")
             self._current = candidate
             manifest = self._sender.send(candidate, staged, lambda files: self._is_not_worth_it(files, began_ms))
@@ -294,7 +294,7 @@ class Checkpoints:
         finally:
             self._current = None
             staged.remove()
-        self._looks.uploaded(seen)
+        self._scanner.uploaded(seen)
         self._remember(candidate, manifest, began_ms)
         self.upload_ms = self._clock.mono_ms() - began_ms
         files = "1 file" if len(staged.stamps) == 1 else "%d files" % len(staged.stamps)
@@ -333,10 +333,10 @@ class Checkpoints:
         left_ms = final.left_ms()
         if left_ms is None:
             return False
-        newer = next(iter(self._looks.seen), None)
+        newer = next(iter(self._scanner.seen), None)
         if left_ms <= 0 or newer is None or newer.selection.signature == current.seen.selection.signature:
             return left_ms <= 0
-        if self._looks.standing(newer, final.is_in_good_order).evidence is None:
+        if self._scanner.standing(newer, final.is_in_good_order).evidence is None:
             return False
         sent = sum(file.sent_bytes for file in files.values())
         ms_per_byte = (self._clock.mono_ms() - began_ms) / max(1, sent)

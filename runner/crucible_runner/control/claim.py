@@ -10,7 +10,7 @@ from ..paths import write_whole
 from ..shapes import DocumentError
 from ..store.base import Store
 
-# Prefix of the id of a machine that did not get an id from its provider. No provider id looks like this.
+# Prefix of the id of a machine that did not get an id from its provider. No provider id begins with it.
 _UNNAMED = "unnamed-"
 
 

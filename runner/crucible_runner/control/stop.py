@@ -101,7 +101,7 @@ class Stop:
         with self._lock:
             return self._drain is not None
 
-    def look(self) -> Optional[Drain]:
+    def poll(self) -> Optional[Drain]:
         """Returns the current drain, or None while no reason exists."""
         now_ms = self._clock.mono_ms()
         with self._lock:

@@ -6,7 +6,7 @@ from typing import Callable, NamedTuple, Optional
 from ..clock import Clock
 from ..documents import DRAIN, LEASE, LIMITS, parse
 from ..keys import Keys
-from ..notices import Look
+from ..notices import Poll
 from ..shapes import DocumentError, Shape
 from ..store.base import Store
 from ..store.retry import Remark, Trouble
@@ -19,7 +19,7 @@ _LOOK_SECONDS_MAX = 5.0
 _DRAINING_LOOK_SECONDS_MAX = 1.0
 _NOTICE_LOOK_SECONDS = 1.0
 # AWS recommends polling non-urgent metadata every five seconds.
-_LOOKS_PER_HINT = 5
+_POLLS_PER_HINT = 5
 
 
 class Numbered(NamedTuple):
@@ -58,14 +58,14 @@ class Watch:
                 most = _DRAINING_LOOK_SECONDS_MAX if self._stop.is_draining() else _LOOK_SECONDS_MAX
                 pause.wait(min(beat_ms / 1000, most))
                 try:
-                    self.look()
+                    self.poll()
                     trouble.passed()
                 except Exception as error:  # whatever the error is: the documents must be read again
                     trouble.happened(error)
 
         threading.Thread(target=run, name="documents", daemon=True).start()
 
-    def look(self) -> None:
+    def poll(self) -> None:
         """Reads all of them once."""
         self._read_drain()
         lease = self._read(self._keys.lease, LEASE)
@@ -149,30 +149,30 @@ class Watch:
 class Hint(NamedTuple):
     """The provider's source for rebalance recommendations, and the callback that receives one, once."""
 
-    look: Look
+    poll: Poll
     heard: Callable[[int], None]
 
 
-def watch_notice(look: Look, stop: Stop, remark: Remark, clock: Clock, hint: Optional[Hint] = None) -> None:
+def watch_notice(poll: Poll, stop: Stop, remark: Remark, clock: Clock, hint: Optional[Hint] = None) -> None:
     """A thread that asks the provider's notice source once a second, and its hint source less often."""
     pause = threading.Event()
 
     def run() -> None:
-        complaint, looks, left = "", 0, hint
+        complaint, polls, left = "", 0, hint
         while True:
             try:
                 asked_at_ms = clock.wall_ms()
-                terminate_at_ms = look()
+                terminate_at_ms = poll()
                 if terminate_at_ms is not None:
                     stop.on_notice(terminate_at_ms)
                 else:
                     stop.on_no_notice(asked_at_ms)
-                if left is not None and looks % _LOOKS_PER_HINT == 0:
-                    since_ms = left.look()
+                if left is not None and polls % _POLLS_PER_HINT == 0:
+                    since_ms = left.poll()
                     if since_ms is not None:
                         left.heard(since_ms)
                         left = None
-                looks += 1
+                polls += 1
             except OSError as error:
                 if str(error) != complaint:
                     complaint = str(error)

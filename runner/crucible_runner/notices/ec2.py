@@ -16,21 +16,21 @@ _ACTION = record({"time": text})
 _HINT_PATH = "/latest/meta-data/events/recommendations/rebalance"
 _HINT = record({"noticeTime": text})
 
-Look = Callable[[], Optional[int]]
+Poll = Callable[[], Optional[int]]
 
 
-def open_source(_notice: dict, environment: Mapping[str, str] = os.environ) -> Look:
-    return _looker(environment, _PATH, lambda told: _ACTION(told, "")["time"])
+def open_source(_notice: dict, environment: Mapping[str, str] = os.environ) -> Poll:
+    return _poller(environment, _PATH, lambda told: _ACTION(told, "")["time"])
 
 
-def open_hint(_notice: dict, environment: Mapping[str, str] = os.environ) -> Look:
-    return _looker(environment, _HINT_PATH, lambda told: _HINT(told, "")["noticeTime"])
+def open_hint(_notice: dict, environment: Mapping[str, str] = os.environ) -> Poll:
+    return _poller(environment, _HINT_PATH, lambda told: _HINT(told, "")["noticeTime"])
 
 
-def _looker(environment: Mapping[str, str], path: str, instant_of: Callable[[dict], str]) -> Look:
+def _poller(environment: Mapping[str, str], path: str, instant_of: Callable[[dict], str]) -> Poll:
     metadata = Metadata(environment)
 
-    def look() -> Optional[int]:
+    def poll() -> Optional[int]:
         body = metadata.get(path)
         if body is None:
             return None
@@ -39,7 +39,7 @@ def _looker(environment: Mapping[str, str], path: str, instant_of: Callable[[dic
         except (ValueError, DocumentError) as error:
             raise OSError("the notice in the instance metadata cannot be read: %s" % error) from error
 
-    return look
+    return poll
 
 
 def _instant_ms(written: str) -> int:

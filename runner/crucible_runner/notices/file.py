@@ -12,7 +12,7 @@ _NOTICE = record({"terminateAtMs": whole()})
 def open_source(notice: dict) -> Callable[[], Optional[int]]:
     path = notice["path"]
 
-    def look() -> Optional[int]:
+    def poll() -> Optional[int]:
         try:
             with open(path, "rb") as file:
                 body = file.read()
@@ -24,4 +24,4 @@ def open_source(notice: dict) -> Callable[[], Optional[int]]:
             # The file may be half written, and an unreadable notice must not end the polling.
             raise OSError("the notice in %s cannot be read: %s" % (path, error)) from error
 
-    return look
+    return poll

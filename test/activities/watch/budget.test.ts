@@ -62,7 +62,11 @@ const watch = (over: Partial<WatchInput> = {}): MachineWatch =>
 const lease = (): Promise<Lease | undefined> =>
   place.read<Lease>(layout.lease(input.order.jobId, input.order.attempt))
 
-async function lookAt(one: MachineWatch, afterStartMs: number, { isBeating = true } = {}): Promise<unknown> {
+async function readView(
+  one: MachineWatch,
+  afterStartMs: number,
+  { isBeating = true } = {},
+): Promise<unknown> {
   nowMs = startMs + afterStartMs
   if (isBeating) await place.beat(input.order, { seq: ++seq })
   return one.check(RUNNING, true)
@@ -71,19 +75,19 @@ async function lookAt(one: MachineWatch, afterStartMs: number, { isBeating = tru
 describe('the money of a machine that runs', () => {
   it('is told with the lease, the oftener the less is left', async () => {
     const one = watch()
-    await lookAt(one, 0)
+    await readView(one, 0)
     expect(await lease()).toMatchObject({ seq: 1, spentMicroUsd: 0 })
     // Two dollars do for two hours at the dearest price; a lease alone is renewed after half an hour.
-    await lookAt(one, 29 * MINUTE_MS)
+    await readView(one, 29 * MINUTE_MS)
     expect(await lease()).toMatchObject({ seq: 1 })
-    await lookAt(one, 30 * MINUTE_MS)
+    await readView(one, 30 * MINUTE_MS)
     expect(await lease()).toMatchObject({
       ...{ seq: 2, spentMicroUsd: microUsd(0.25) },
       metered: { costMicroUsd: microUsd(0.25), priceMicroUsdPerHour: HALF },
     })
-    await lookAt(one, 3.5 * HOUR_MS)
+    await readView(one, 3.5 * HOUR_MS)
     const { seq: before } = (await lease())!
-    await lookAt(one, 3.5 * HOUR_MS + 5 * MINUTE_MS)
+    await readView(one, 3.5 * HOUR_MS + 5 * MINUTE_MS)
     expect((await lease())!.seq).toBeGreaterThan(before)
   })
 
@@ -93,34 +97,36 @@ describe('the money of a machine that runs', () => {
       prices: [{ fromAtMs: startMs, priceMicroUsdPerHour: HALF }],
       knownToAtMs: nowMs - 6 * MINUTE_MS,
     })
-    await lookAt(one, HOUR_MS)
+    await readView(one, HOUR_MS)
     expect(await lease()).toMatchObject({ spentMicroUsd: microUsd(0.45) + microUsd(0.1) })
     prices = () => Promise.reject(new Error('silent'))
-    await lookAt(one, 2 * HOUR_MS)
+    await readView(one, 2 * HOUR_MS)
     // What was told before holds.
     expect(await lease()).toMatchObject({ spentMicroUsd: microUsd(1.55) })
-    await lookAt(watch(), HOUR_MS, { isBeating: false })
+    await readView(watch(), HOUR_MS, { isBeating: false })
   })
 
   it('reaches its budget by what it really cost, with time to end a machine that does not obey; and says so once', async () => {
     const one = watch()
     // At the dearest price it would be over after two hours.
-    expect(await lookAt(one, 3 * HOUR_MS)).toBeUndefined()
-    expect(await lookAt(one, 4 * HOUR_MS - 2 * RESERVE_MS - MINUTE_MS, { isBeating: false })).toBeUndefined()
-    expect(await lookAt(one, 4 * HOUR_MS - RESERVE_MS, { isBeating: false })).toEqual({ kind: 'budget' })
-    expect(await lookAt(one, 4 * HOUR_MS, { isBeating: false })).toBeUndefined()
+    expect(await readView(one, 3 * HOUR_MS)).toBeUndefined()
+    expect(
+      await readView(one, 4 * HOUR_MS - 2 * RESERVE_MS - MINUTE_MS, { isBeating: false }),
+    ).toBeUndefined()
+    expect(await readView(one, 4 * HOUR_MS - RESERVE_MS, { isBeating: false })).toEqual({ kind: 'budget' })
+    expect(await readView(one, 4 * HOUR_MS, { isBeating: false })).toBeUndefined()
     const told = watch({ isBudgetReached: true })
-    expect(await lookAt(told, 4 * HOUR_MS, { isBeating: false })).toBeUndefined()
+    expect(await readView(told, 4 * HOUR_MS, { isBeating: false })).toBeUndefined()
   })
 
   it('knows of more money before it says that there is none, whether or not its runner has read of it', async () => {
     const one = watch()
-    await lookAt(one, 0)
+    await readView(one, 0)
     const budget = { microUsd: microUsd(20), priceMaxMicroUsdPerHour: DEAREST }
     await new AttemptDocuments(place.store, input.order, () => nowMs).putLimits({
       ...{ seq: 1, deadlineAtMs: null, budget },
     })
-    expect(await lookAt(one, 4 * HOUR_MS, { isBeating: false })).toBeUndefined()
+    expect(await readView(one, 4 * HOUR_MS, { isBeating: false })).toBeUndefined()
   })
 
   it('says nothing of a budget while the store cannot tell of more money, nor before it is known what was told', async () => {

@@ -11,7 +11,7 @@ from crucible_runner.documents import MANIFEST, dump, parse
 from crucible_runner.store.file_store import FileStore
 from crucible_runner.keys import CheckpointId, Keys
 from crucible_runner.checkpoint.evidence import Evidence
-from crucible_runner.checkpoint.looks import Looks, Rules
+from crucible_runner.checkpoint.scanner import Scanner, Rules
 from crucible_runner.checkpoint.manifest import Taken, manifest_bytes, read_manifest
 from crucible_runner.checkpoint.pace import Past
 from crucible_runner.paths import Paths
@@ -40,9 +40,9 @@ class UploadingTest(FolderTest):
         self.progress = Progress(self.paths.progress, self.clock)
 
     def begin(self, restored=None, own_steps=(), every_ms=0, pids=lambda: [], begun_steps=(), past=Past()):
-        self.looks = Looks(self.paths, self.paths.checkpoints, Rules(QUIET_MS), self.clock, self.progress)
+        self.scanner = Scanner(self.paths, self.paths.checkpoints, Rules(QUIET_MS), self.clock, self.progress)
         settings = Settings("job-a", 2, self.paths.checkpoints, self.paths.staging, every_ms)
-        self.checkpoints = Checkpoints(settings, self.looks, self.store, self.keys)
+        self.checkpoints = Checkpoints(settings, self.scanner, self.store, self.keys)
         found = Found(Restored(restored, ".") if restored else None, list(own_steps), begun_steps, past)
         never = threading.Event()
         # The threads are not started: the tests take their place.
@@ -62,7 +62,7 @@ class UploadingTest(FolderTest):
     def tick(self, ms=1_000):
         """A look, and whatever upload it leads to. Returns the step uploaded, if any."""
         self.clock.advance(ms)
-        self.looks.look()
+        self.scanner.scan()
         self.checkpoints._promote()
         candidate = self.checkpoints._find()
         if candidate is None:
@@ -162,11 +162,11 @@ class CheckpointsTest(UploadingTest):
                 self.clock.advance(began_ms - self.clock.wall_ms())
                 self.save("model.pt")
                 self.clock.advance(500)
-                self.assertEqual(self.looks.look()[0].step, expected)
+                self.assertEqual(self.scanner.scan()[0].step, expected)
                 # The save goes on; it had begun before.
                 self.progress.see([b"step 11"])
                 self.save("optimizer.pt")
-                self.assertEqual(self.looks.look()[0].step, expected)
+                self.assertEqual(self.scanner.scan()[0].step, expected)
                 uploaded = next(step for step in (self.tick() for _ in range(4)) if step is not None)
                 self.assertEqual((uploaded, self.manifest(uploaded)["isStepKnown"]), (expected or 1, expected is not None))
 
@@ -184,13 +184,13 @@ class CheckpointsTest(UploadingTest):
         self.clock.advance(1_000)
         tell(9)
         # Between the two the file may have said 6, 7 or 8.
-        self.assertIsNone(self.looks.look()[0].step)
+        self.assertIsNone(self.scanner.scan()[0].step)
         self.clock.advance(1_000)
         self.progress.step()
         self.clock.advance(1_000)
         self.save("model.pt", "another")
         self.clock.advance(1_000)
-        self.assertEqual(self.looks.look()[0].step, 9)
+        self.assertEqual(self.scanner.scan()[0].step, 9)
 
     def test_a_file_held_open_through_a_pause_is_one_save(self):
         for is_held, numbers in (True, [1, 1]), (False, [1, 2]):
@@ -198,47 +198,47 @@ class CheckpointsTest(UploadingTest):
             self.begin(pids=lambda: [os.getpid()])
             self.save("state.bin", "x" * 100)
             path = self.at("machine", "checkpoints", "state.bin")
-            seen = [self.looks.look()[0].generation.number]
+            seen = [self.scanner.scan()[0].generation.number]
             with open(path, "r+b") if is_held else open(os.devnull):
                 self.clock.advance(QUIET_MS // 2)
-                self.looks.look()
+                self.scanner.scan()
             self.clock.advance(QUIET_MS)
             os.utime(path, ns=(self.clock.wall_ms() * 1_000_000,) * 2)
-            seen.append(self.looks.look()[0].generation.number)
+            seen.append(self.scanner.scan()[0].generation.number)
             self.assertEqual(seen, numbers)
 
     def test_the_interval_of_earlier_attempts_holds_until_this_one_has_its_own(self):
         saved = {"step": 10, "isStepKnown": True, "savedAtMs": 0}
         before = [dict(saved, attempt=1), dict(saved, attempt=2, step=20, savedAtMs=9)]
         self.begin(past=Past((), before))
-        self.assertIsNone(self.looks.interval_ms())
+        self.assertIsNone(self.scanner.interval_ms())
         for step in (20, 21, 24):
             self.progress.see([b"step %d" % step])
             self.clock.advance(100 * step)
-        self.assertEqual(self.looks.interval_ms(), 10 * (2_000 + 2_100) // 4)
+        self.assertEqual(self.scanner.interval_ms(), 10 * (2_000 + 2_100) // 4)
         before.append(dict(saved, attempt=2, step=30, savedAtMs=5_009))
         self.begin(past=Past((), before))
-        self.assertEqual(self.looks.interval_ms(), 5_000)
+        self.assertEqual(self.scanner.interval_ms(), 5_000)
         for version in range(2):
             self.clock.advance(7_000)
             self.save("step-%d.pt" % version)
-            self.looks.look()
-        self.assertEqual(self.looks.interval_ms(), 7_000)
+            self.scanner.scan()
+        self.assertEqual(self.scanner.interval_ms(), 7_000)
 
     def test_has_trained_since_its_first_step(self):
         self.begin()
         begun_ms = self.clock.mono_ms()
-        self.assertEqual(self.looks.trained_since_ms(), begun_ms)
+        self.assertEqual(self.scanner.trained_since_ms(), begun_ms)
         self.progress.begin(0)
         self.clock.advance(5_000)
         self.progress.see([b"step 1"])
         self.clock.advance(5_000)
-        self.assertEqual(self.looks.trained_since_ms(), begun_ms + 5_000)
+        self.assertEqual(self.scanner.trained_since_ms(), begun_ms + 5_000)
 
     def test_an_end_before_the_beginning_uploads_nothing(self):
         self.begin()
         self.save("step-1.pt")
-        fresh = Checkpoints(self.checkpoints._settings, self.looks, self.store, self.keys)
+        fresh = Checkpoints(self.checkpoints._settings, self.scanner, self.store, self.keys)
         fresh.finish(True, lambda: None)
         fresh.give_up()
         self.assertIsNone(fresh.newest)
@@ -471,10 +471,10 @@ class CheckpointsTest(UploadingTest):
     def test_what_was_torn_at_the_end_does_not_become_quiet_however_long_another_upload_takes(self):
         self.begin()
         self.save("step-1.pt", "torn")
-        self.looks.look()
-        self.looks.end()
+        self.scanner.scan()
+        self.scanner.end()
         self.clock.advance(60_000)
-        self.looks.look()
+        self.scanner.scan()
         self.checkpoints._final = _Final(False, lambda: None)
         self.assertIsNone(self.checkpoints._find())
 
@@ -500,10 +500,10 @@ class CheckpointsTest(UploadingTest):
             self.begin()
             self.save("step-1.pt", "x" * 100)
             self.tick(), self.tick(), self.tick(0)
-            self.looks.look()
-            current = Candidate(self.looks.seen[0], CheckpointId(1, 2), True, Evidence("quiet", "quiet", "quiet"))
+            self.scanner.scan()
+            current = Candidate(self.scanner.seen[0], CheckpointId(1, 2), True, Evidence("quiet", "quiet", "quiet"))
             self.save("step-2.pt", "y" * 100)
-            self.looks.look()
+            self.scanner.scan()
             self.checkpoints._current = current
             self.checkpoints._final = _Final(True, lambda: left_ms)
             file = mock.Mock(size=100, sent_bytes=50)
@@ -530,7 +530,7 @@ class CheckpointsTest(UploadingTest):
 
     def test_what_was_written_on_a_full_disk_is_not_trusted_unless_the_program_says_so(self):
         self.begin()
-        with mock.patch("crucible_runner.checkpoint.looks.is_full", return_value=True):
+        with mock.patch("crucible_runner.checkpoint.scanner.is_full", return_value=True):
             self.save("step-1.pt", "ha")
             self.tick()
         # There is room again, and the file is as it was.
@@ -538,7 +538,7 @@ class CheckpointsTest(UploadingTest):
         self.assertEqual(self.checkpoints.hindrance, "the disk was full when it was written")
         self.save("step-2.pt", "half")
         self.assertEqual([self.tick(), self.tick(), self.tick()], [None, None, 2])
-        with mock.patch("crucible_runner.checkpoint.looks.is_full", return_value=True):
+        with mock.patch("crucible_runner.checkpoint.scanner.is_full", return_value=True):
             self.save("step-3.pt", "wh")
             self.tick()
             self.save("step-3.pt", "whole")
@@ -558,10 +558,10 @@ class CheckpointsTest(UploadingTest):
                 pauses.append(seconds)
                 return len(pauses) > 3
 
-        self.looks._is_ended = Ending()
+        self.scanner._is_ended = Ending()
         times = iter([0, 0.5, 10, 10.01, 20, 23])
-        with mock.patch("crucible_runner.checkpoint.looks.time.monotonic", lambda: next(times)):
-            self.looks._run()
+        with mock.patch("crucible_runner.checkpoint.scanner.time.monotonic", lambda: next(times)):
+            self.scanner._run()
         self.assertEqual([round(pause, 6) for pause in pauses], [0.5, 4.5, 0.5, 27.0])
 
     def test_names_that_no_manifest_can_hold_are_refused_before_anything_is_sent(self):

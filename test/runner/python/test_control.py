@@ -61,21 +61,21 @@ class WatchTest(ControlTest):
         self.store.put(self.keys.lease, dump({"seq": 9, "answersBeat": 3, "ttlMs": 60_000}))
         self.store.put(self.keys.limits + "000001.json", dump(dict(NONE, seq=1, budget=paid_for(5_000))))
         self.store.put(self.keys.limits + "000010.json", dump(dict(NONE, seq=10, budget=paid_for(90_000))))
-        self.watch.look()
-        self.watch.look()
+        self.watch.poll()
+        self.watch.poll()
         lapses_at_ms = self.clock.mono_ms() + 60_000
         self.assertEqual(self.moves, [(lapses_at_ms, 0), (lapses_at_ms, 10)])
         self.assertEqual((self.lease.seq, self.limits.seq), (9, 10))
-        self.assertIsNone(self.stop.look())
+        self.assertIsNone(self.stop.poll())
 
     def test_a_lease_may_move_the_end_of_the_reservation(self):
         self.lease.sent(3, self.clock.mono_ms())
         lease = {"seq": 1, "answersBeat": 3, "ttlMs": 900_000, "usableUntilMs": self.clock.wall_ms() + 60_000}
         self.store.put(self.keys.lease, dump(lease))
-        self.watch.look()
-        self.assertIsNone(self.stop.look())
+        self.watch.poll()
+        self.assertIsNone(self.stop.poll())
         self.clock.advance(30_000)
-        self.assertEqual(self.stop.look().reason, "expired")
+        self.assertEqual(self.stop.poll().reason, "expired")
 
     def test_counts_what_is_spent_from_the_beat_that_the_lease_answers(self):
         self.limits.obey(dict(NONE, seq=1, budget=paid_for(100_000)))
@@ -83,45 +83,45 @@ class WatchTest(ControlTest):
         self.lease.sent(3, sent_ms)
         lease = {"seq": 1, "answersBeat": 3, "ttlMs": 0, "spentMicroUsd": 4}
         self.store.put(self.keys.lease, dump(lease))
-        self.watch.look()
-        self.watch.look()
+        self.watch.poll()
+        self.watch.poll()
         self.assertEqual(self.limits.hard_stop(0, 0), (sent_ms + 96_000, "budget"))
         self.assertEqual(len(self.moves), 1)
         self.store.put(self.keys.lease, dump(dict(lease, answersBeat=99, spentMicroUsd=0)))
-        self.watch.look()
+        self.watch.poll()
         self.assertEqual(self.limits.hard_stop(0, 0), (sent_ms + 96_000, "budget"))
 
     def test_what_cannot_be_understood_is_ignored_and_said_once(self):
         self.store.put(self.keys.lease, b'{"seq": 1}')
         for _ in range(3):
-            self.watch.look()
+            self.watch.poll()
         self.assertEqual(len(self.remarks), 1)
         self.assertIn("answersBeat is missing", self.remarks[0])
-        self.assertIsNone(self.stop.look())
+        self.assertIsNone(self.stop.poll())
 
     def test_a_drain_stops_whatever_it_says(self):
         self.store.put(self.keys.drain, b"{")
-        self.watch.look()
-        self.assertEqual(self.stop.look().reason, "superseded")
+        self.watch.poll()
+        self.assertEqual(self.stop.poll().reason, "superseded")
 
     def test_a_rehearsal_plays_the_notice_of_a_provider(self):
         self.store.put(self.keys.drain, dump({"reason": "interrupted", "windowMs": 400, "requestedAtMs": 1}))
-        self.watch.look()
-        self.assertEqual(self.stop.look().reason, "interrupted")
+        self.watch.poll()
+        self.assertEqual(self.stop.poll().reason, "interrupted")
 
     def test_a_later_window_of_a_drain_only_makes_it_shorter(self):
         drain = {"reason": "migrated", "windowMs": 400, "requestedAtMs": 1}
         self.store.put(self.keys.drain, dump(drain))
-        self.watch.look()
-        first = self.stop.look()
+        self.watch.poll()
+        first = self.stop.poll()
         self.clock.advance(10)
         self.store.put(self.keys.shorter_drains + "000002.json", dump(dict(drain, windowMs=20)))
-        self.watch.look()
-        self.assertEqual(self.stop.look(), (first.reason, first.began_at_ms, first.began_at_ms + 30))
+        self.watch.poll()
+        self.assertEqual(self.stop.poll(), (first.reason, first.began_at_ms, first.began_at_ms + 30))
         self.store.put(self.keys.shorter_drains + "000003.json", dump(dict(drain, windowMs=300)))
-        self.watch.look()
-        self.watch.look()
-        self.assertEqual(self.stop.look().window_end_ms, first.began_at_ms + 30)
+        self.watch.poll()
+        self.watch.poll()
+        self.assertEqual(self.stop.poll().window_end_ms, first.began_at_ms + 30)
         self.assertEqual(len(self.remarks), 2)
 
     def test_the_newest_window_is_read_where_several_were_missed(self):
@@ -129,9 +129,9 @@ class WatchTest(ControlTest):
         self.store.put(self.keys.drain, dump(drain))
         for seq, window_ms in ((2, 300), (3, 50)):
             self.store.put(self.keys.shorter_drains + "%06d.json" % seq, dump(dict(drain, windowMs=window_ms)))
-        self.watch.look()
+        self.watch.poll()
         now_ms = self.clock.mono_ms()
-        self.assertEqual(self.stop.look(), ("cancelled", now_ms, now_ms + 50))
+        self.assertEqual(self.stop.poll(), ("cancelled", now_ms, now_ms + 50))
 
 
 class BeatsTest(ControlTest):

@@ -2,7 +2,7 @@ import unittest
 
 from support import RUNNER  # noqa: F401, puts the runner on the path
 
-from crucible_runner.checkpoint.generations import Generation, Generations, Look, shape_of, unfinished_member
+from crucible_runner.checkpoint.generations import Generation, Generations, Scan, shape_of, unfinished_member
 from crucible_runner.checkpoint.pace import Pace, pace_of
 from crucible_runner.checkpoint.scan import FileStamp, Selection
 
@@ -14,126 +14,126 @@ def stamp(size, version, inode=1):
     return FileStamp(size, version, inode, 1, 0o600)
 
 
-def look(at_ms, step=None, is_disk_full=False, **files):
+def scan(at_ms, step=None, is_disk_full=False, **files):
     """A look that finds these files, each `(size, version)` or `(size, version, inode)`."""
     named = {path.replace("__", "/").replace("_pt", ".pt"): stamp(*each) for path, each in files.items()}
     selection = Selection(named, {}, ".", None, None, frozenset(named.items()), named)
-    return Look(selection, at_ms, step, is_disk_full)
+    return Scan(selection, at_ms, step, is_disk_full)
 
 
 class SavesTest(unittest.TestCase):
-    def saves_of(self, *looks, baseline=(), shapes=()):
+    def saves_of(self, *scans, baseline=(), shapes=()):
         saves = Generations(baseline, shapes, QUIET_MS)
-        for each in looks:
+        for each in scans:
             saves.observe(each)
         return saves
 
-    def assert_numbers(self, expected, *looks, **options):
+    def assert_numbers(self, expected, *scans, **options):
         """The number of the current generation after each look; None before the first."""
         saves = Generations(options.get("baseline", ()), (), QUIET_MS)
         numbers = []
-        for each in looks:
+        for each in scans:
             generation = saves.observe(each)
             numbers.append(generation.number if generation is not None else None)
         self.assertEqual(numbers, expected)
 
     def test_what_belongs_to_the_next_save(self):
         a, b = (100, 1, 1), (100, 1, 2)
-        for name, expected, looks in (
-            ("nothing has changed", [1, 1], [look(0, a=a), look(5_000, a=a)]),
-            ("a second file comes after a pause", [1, 1], [look(0, a=a), look(5_000, a=a, b=b)]),
-            ("a file is replaced by another", [1, 2], [look(0, a=a), look(100, a=(100, 2, 7))]),
-            ("in place, at once", [1, 1], [look(0, a=a), look(999, a=(100, 2, 1))]),
-            ("in place, after a pause", [1, 2], [look(0, a=a), look(1_000, a=(100, 2, 1))]),
-            ("it grows a little after a pause", [1, 2], [look(0, a=a), look(1_000, a=(105, 2, 1))]),
-            ("it grows much after a pause", [1, 1], [look(0, a=a), look(1_000, a=(106, 2, 1))]),
-            ("it grows much after training", [1, 2], [look(0, 4, a=a), look(1_000, 5, a=(200, 2, 1))]),
-            ("it grows much after a pause, at the same step", [1, 1], [look(0, 5, a=a), look(1_000, 5, a=(200, 2, 1))]),
-            ("it grows much after training, at once", [1, 1], [look(0, 4, a=a), look(999, 5, a=(200, 2, 1))]),
-            ("it grows much, and one step is not known", [1, 1], [look(0, a=a), look(1_000, 5, a=(200, 2, 1))]),
-            ("it shrinks after a pause", [1, 2], [look(0, a=a), look(1_000, a=(10, 2, 1))]),
-            ("the next of a kind", [1, 2], [look(0, step_1_pt=a), look(1, step_1_pt=a, step_2_pt=b)]),
-            ("more of the same unit", [1, 1], [look(0, step_1__a=a), look(1, step_1__a=a, step_1__b=b)]),
-            ("the next number, after training", [1, 2], [look(0, 4, m1_pt=a), look(1_000, 5, m1_pt=a, m2_pt=b)]),
-            ("the next number, at once", [1, 1], [look(0, 4, m1_pt=a), look(999, 5, m1_pt=a, m2_pt=b)]),
-            ("the next number, at the same step", [1, 1], [look(0, 5, m1_pt=a), look(1_000, 5, m1_pt=a, m2_pt=b)]),
-            ("the next numbered folder, after training", [1, 2], [look(0, 4, m1__a=a), look(1_000, 5, m1__a=a, m2__a=b)]),
-            ("more of the same number, after training", [1, 1], [look(0, 4, m1__x=a), look(1_000, 5, m1__x=a, m1__y=b)]),
-            ("another part of another number", [1, 1], [look(0, 4, m1__x=a), look(1_000, 5, m1__x=a, m2__y=b)]),
-            ("the other of two, after training", [1, 2], [look(0, 4, a_pt=a), look(1_000, 5, a_pt=a, b_pt=b)]),
-            ("the same folder, after training", [1, 2], [look(0, 4, m1__v1=a), look(1_000, 5, m1__v1=a, m1__v2=b)]),
-            ("another piece, after training", [1, 1], [look(0, 4, rank_1_pt=a), look(1_000, 5, rank_1_pt=a, rank_2_pt=b)]),
-            ("another kind", [1, 1], [look(0, step_1_pt=a), look(1, step_1_pt=a, epoch_2_pt=b)]),
+        for name, expected, scans in (
+            ("nothing has changed", [1, 1], [scan(0, a=a), scan(5_000, a=a)]),
+            ("a second file comes after a pause", [1, 1], [scan(0, a=a), scan(5_000, a=a, b=b)]),
+            ("a file is replaced by another", [1, 2], [scan(0, a=a), scan(100, a=(100, 2, 7))]),
+            ("in place, at once", [1, 1], [scan(0, a=a), scan(999, a=(100, 2, 1))]),
+            ("in place, after a pause", [1, 2], [scan(0, a=a), scan(1_000, a=(100, 2, 1))]),
+            ("it grows a little after a pause", [1, 2], [scan(0, a=a), scan(1_000, a=(105, 2, 1))]),
+            ("it grows much after a pause", [1, 1], [scan(0, a=a), scan(1_000, a=(106, 2, 1))]),
+            ("it grows much after training", [1, 2], [scan(0, 4, a=a), scan(1_000, 5, a=(200, 2, 1))]),
+            ("it grows much after a pause, at the same step", [1, 1], [scan(0, 5, a=a), scan(1_000, 5, a=(200, 2, 1))]),
+            ("it grows much after training, at once", [1, 1], [scan(0, 4, a=a), scan(999, 5, a=(200, 2, 1))]),
+            ("it grows much, and one step is not known", [1, 1], [scan(0, a=a), scan(1_000, 5, a=(200, 2, 1))]),
+            ("it shrinks after a pause", [1, 2], [scan(0, a=a), scan(1_000, a=(10, 2, 1))]),
+            ("the next of a kind", [1, 2], [scan(0, step_1_pt=a), scan(1, step_1_pt=a, step_2_pt=b)]),
+            ("more of the same unit", [1, 1], [scan(0, step_1__a=a), scan(1, step_1__a=a, step_1__b=b)]),
+            ("the next number, after training", [1, 2], [scan(0, 4, m1_pt=a), scan(1_000, 5, m1_pt=a, m2_pt=b)]),
+            ("the next number, at once", [1, 1], [scan(0, 4, m1_pt=a), scan(999, 5, m1_pt=a, m2_pt=b)]),
+            ("the next number, at the same step", [1, 1], [scan(0, 5, m1_pt=a), scan(1_000, 5, m1_pt=a, m2_pt=b)]),
+            ("the next numbered folder, after training", [1, 2], [scan(0, 4, m1__a=a), scan(1_000, 5, m1__a=a, m2__a=b)]),
+            ("more of the same number, after training", [1, 1], [scan(0, 4, m1__x=a), scan(1_000, 5, m1__x=a, m1__y=b)]),
+            ("another part of another number", [1, 1], [scan(0, 4, m1__x=a), scan(1_000, 5, m1__x=a, m2__y=b)]),
+            ("the other of two, after training", [1, 2], [scan(0, 4, a_pt=a), scan(1_000, 5, a_pt=a, b_pt=b)]),
+            ("the same folder, after training", [1, 2], [scan(0, 4, m1__v1=a), scan(1_000, 5, m1__v1=a, m1__v2=b)]),
+            ("another piece, after training", [1, 1], [scan(0, 4, rank_1_pt=a), scan(1_000, 5, rank_1_pt=a, rank_2_pt=b)]),
+            ("another kind", [1, 1], [scan(0, step_1_pt=a), scan(1, step_1_pt=a, epoch_2_pt=b)]),
         ):
             with self.subTest(name):
-                self.assert_numbers(expected, *looks)
+                self.assert_numbers(expected, *scans)
 
     def test_what_was_deleted_before_the_next_save_belongs_to_the_one_before(self):
         settings, old, new = (5, 1, 1), (100, 1, 2), (100, 9, 3)
         for name, expected, then in (
-            ("the next number", 2, look(3_900, 5, config=settings, m2_pt=new)),
-            ("at the step of the last one", 1, look(3_900, 4, config=settings, m2_pt=new)),
-            ("another name", 1, look(3_900, 5, config=settings, other=new)),
+            ("the next number", 2, scan(3_900, 5, config=settings, m2_pt=new)),
+            ("at the step of the last one", 1, scan(3_900, 4, config=settings, m2_pt=new)),
+            ("another name", 1, scan(3_900, 5, config=settings, other=new)),
         ):
             with self.subTest(name):
-                begun = look(0, 4, config=settings, m1_pt=old)
-                deleted = look(3_000, 5, config=settings)
+                begun = scan(0, 4, config=settings, m1_pt=old)
+                deleted = scan(3_000, 5, config=settings)
                 saves = self.saves_of(begun, deleted, then)
                 self.assertEqual(saves.current.number, expected)
 
     def test_where_no_steps_are_told_what_has_proved_complete_is_followed_by_the_next(self):
         old, new = (100, 1, 1), (100, 9, 2)
         for is_proven, step, number in ((False, None, 1), (True, None, 2), (True, 4, 1)):
-            saves = self.saves_of(look(0, step, m1_pt=old))
+            saves = self.saves_of(scan(0, step, m1_pt=old))
             if is_proven:
                 saves.accept(saves.current)
-            self.assertEqual(saves.observe(look(3_000, step, m1_pt=old, m2_pt=new)).number, number)
+            self.assertEqual(saves.observe(scan(3_000, step, m1_pt=old, m2_pt=new)).number, number)
 
     def test_files_of_the_start_and_of_earlier_saves_belong_to_none(self):
-        self.assert_numbers([None, 1], look(0, a=(1, 1)), look(1, a=(1, 1), b=(1, 2)), baseline=[stamp(1, 1)])
-        saves = self.saves_of(look(0, a=(9, 1, 1)), look(1, a=(9, 2, 2), old=(9, 1, 1)))
+        self.assert_numbers([None, 1], scan(0, a=(1, 1)), scan(1, a=(1, 1), b=(1, 2)), baseline=[stamp(1, 1)])
+        saves = self.saves_of(scan(0, a=(9, 1, 1)), scan(1, a=(9, 2, 2), old=(9, 1, 1)))
         self.assertEqual(list(saves.current.files), ["a"])
         # What was only moved stays what it was.
-        saves.observe(look(2, a=(9, 2, 2), older=(9, 1, 1), b=(9, 3, 3)))
+        saves.observe(scan(2, a=(9, 2, 2), older=(9, 1, 1), b=(9, 3, 3)))
         self.assertEqual(sorted(saves.current.files), ["a", "b"])
 
     def test_what_a_process_still_holds_open_is_written_on_and_not_anew(self):
         for held, number in ({"a"}, 1), ({"b"}, 2), (set(), 2):
             for step in None, 5:
-                saves = self.saves_of(look(0, step and 4, a=(100, 1)))
+                saves = self.saves_of(scan(0, step and 4, a=(100, 1)))
                 saves.current.held = held
-                self.assertEqual(saves.observe(look(2_000, step, a=(100, 2))).number, number)
-        saves = self.saves_of(look(0, a=(100, 1)))
+                self.assertEqual(saves.observe(scan(2_000, step, a=(100, 2))).number, number)
+        saves = self.saves_of(scan(0, a=(100, 1)))
         saves.current.held = {"a"}
-        saves.observe(look(2_000, a=(100, 2)))
+        saves.observe(scan(2_000, a=(100, 2)))
         # It must be asked again after each change.
         self.assertEqual(saves.current.held, set())
-        self.assertEqual(saves.observe(look(4_000, a=(100, 3))).number, 2)
+        self.assertEqual(saves.observe(scan(4_000, a=(100, 3))).number, 2)
 
     def test_remembers_what_was_seen_of_a_save(self):
-        saves = self.saves_of(look(0, 3, a=(10, 1, 1)), look(500, 4, a=(10, 1, 1)), look(900, 5, a=(10, 1, 1), b=(10, 2, 2)))
+        saves = self.saves_of(scan(0, 3, a=(10, 1, 1)), scan(500, 4, a=(10, 1, 1)), scan(900, 5, a=(10, 1, 1), b=(10, 2, 2)))
         current = saves.current
         told = (current.first_ms, current.changed_ms, current.save_ms, current.step, current.is_superseded)
         self.assertEqual(told, (0, 900, 900, 5, False))
-        saves.observe(look(1_000, 5, a=(10, 3, 3), b=(10, 2, 2)))
+        saves.observe(scan(1_000, 5, a=(10, 3, 3), b=(10, 2, 2)))
         self.assertEqual((current.is_superseded, list(saves.closed), saves.current.number), (True, [current], 2))
         self.assertEqual(list(saves.current.files), ["a"])
         # A file that goes is a change, too.
-        last = look(2_000, 6, b=(10, 2, 2))
+        last = scan(2_000, 6, b=(10, 2, 2))
         saves.observe(last)
         self.assertIs(saves.current.selection, last.selection)
         self.assertEqual((saves.current.files, saves.current.changed_ms), ({}, 2_000))
 
     def test_a_full_disk_makes_doubtful_what_was_written_on_it(self):
-        saves = self.saves_of(look(0, a=(10, 1)), look(500, is_disk_full=True, a=(10, 1)))
+        saves = self.saves_of(scan(0, a=(10, 1)), scan(500, is_disk_full=True, a=(10, 1)))
         self.assertFalse(saves.current.is_doubtful)
-        saves.observe(look(600, is_disk_full=True, a=(10, 1), b=(10, 2, 2)))
+        saves.observe(scan(600, is_disk_full=True, a=(10, 1), b=(10, 2, 2)))
         self.assertTrue(saves.current.is_doubtful)
-        saves.observe(look(700, a=(10, 1), b=(10, 3, 2)))
+        saves.observe(scan(700, a=(10, 1), b=(10, 3, 2)))
         self.assertTrue(saves.current.is_doubtful)
 
     def test_only_the_last_saves_are_kept(self):
-        saves = self.saves_of(*(look(each, a=(10, each, each)) for each in range(9)))
+        saves = self.saves_of(*(scan(each, a=(10, each, each)) for each in range(9)))
         self.assertEqual([each.number for each in saves.closed], [5, 6, 7, 8])
 
     def test_the_interval_is_the_usual_time_between_beginnings(self):
@@ -144,53 +144,53 @@ class SavesTest(unittest.TestCase):
             # The oldest ones do not count.
             ([0, 90_000, 180_000, 180_100, 180_200, 180_300, 180_400], 100),
         ):
-            saves = self.saves_of(*(look(at, a=(10, at, at)) for at in begun))
+            saves = self.saves_of(*(scan(at, a=(10, at, at)) for at in begun))
             self.assertEqual(saves.interval_ms(), expected)
 
     def test_small_files_beside_the_saves_do_not_shorten_the_interval(self):
-        big, looks = (100, 1, 1), []
+        big, scans = (100, 1, 1), []
         for at in range(30):
             if at % 10 == 0:
                 big = (100, at, 100 + at)
-            looks.append(look(at * 700, a=big, metrics=(49 + (at == 27), at, 1_000 + at)))
-        saves = self.saves_of(*looks[:26])
+            scans.append(scan(at * 700, a=big, metrics=(49 + (at == 27), at, 1_000 + at)))
+        saves = self.saves_of(*scans[:26])
         self.assertEqual(saves.interval_ms(), 7_000)
         # As soon as one has half of the bytes it is a save.
-        saves = self.saves_of(*looks)
+        saves = self.saves_of(*scans)
         self.assertLess(saves.interval_ms(), 7_000)
 
     def test_settings_that_were_written_long_before_do_not_lengthen_the_interval(self):
         settings = (10, 1, 1)
         saves = self.saves_of(
-            look(0, 1, config=settings),
-            look(9_000, 5, config=settings, m1_pt=(100, 2, 2)),
-            look(12_000, 8, config=settings, m1_pt=(100, 2, 2), m2_pt=(100, 3, 3)),
+            scan(0, 1, config=settings),
+            scan(9_000, 5, config=settings, m1_pt=(100, 2, 2)),
+            scan(12_000, 8, config=settings, m1_pt=(100, 2, 2), m2_pt=(100, 3, 3)),
         )
         self.assertEqual(saves.interval_ms(), 3_000)
 
     def test_a_pause_within_a_save_is_no_interval(self):
         both = dict(a=(10, 1, 1), b=(10, 2, 2))
-        saves = self.saves_of(look(0, a=both["a"]), look(2_000, **both), look(6_000, a=(10, 3, 3), b=both["b"]))
+        saves = self.saves_of(scan(0, a=both["a"]), scan(2_000, **both), scan(6_000, a=(10, 3, 3), b=both["b"]))
         self.assertEqual((saves.closed[0].save_ms, saves.closed[0].burst_ms, saves.interval_ms()), (2_000, 2_000, 6_000))
 
     def test_when_a_save_had_begun_is_told_by_its_oldest_file(self):
-        saves = self.saves_of(look(0, 4, a=(10, 700, 1), b=(10, 600, 2)), look(100, 4, a=(10, 900, 1), b=(10, 900, 2)))
+        saves = self.saves_of(scan(0, 4, a=(10, 700, 1), b=(10, 600, 2)), scan(100, 4, a=(10, 900, 1), b=(10, 900, 2)))
         self.assertEqual(saves.current.written_ns, 600)
         # It goes on after a pause, at the same step.
-        saves.observe(look(2_000, 4, a=(10, 900, 1), b=(20, 2_000, 2)))
+        saves.observe(scan(2_000, 4, a=(10, 900, 1), b=(20, 2_000, 2)))
         self.assertEqual((saves.current.number, saves.current.written_ns), (1, 600))
         # A small file beside it is not the save.
-        saves.observe(look(3_000, 5, a=(10, 900, 1), b=(20, 2_000, 2), metrics=(9, 3_100, 9)))
+        saves.observe(scan(3_000, 5, a=(10, 900, 1), b=(20, 2_000, 2), metrics=(9, 3_100, 9)))
         self.assertEqual((saves.current.number, saves.current.written_ns), (1, 600))
         # It cannot be told from the one before, and is another.
-        saves.observe(look(4_000, 6, c=(16, 4_100, 4), d=(5, 4_000, 3), a=(10, 900, 1), b=(20, 2_000, 2)))
+        saves.observe(scan(4_000, 6, c=(16, 4_100, 4), d=(5, 4_000, 3), a=(10, 900, 1), b=(20, 2_000, 2)))
         self.assertEqual((saves.current.number, saves.current.written_ns), (1, 4_000))
 
     def test_where_no_save_is_told_from_the_next_the_bursts_tell_the_interval(self):
         pool = {"f%d" % each: (10, each, each) for each in range(4)}
         names = list(pool)
-        looks = [look(at, **{name: pool[name] for name in names[: index + 1]}) for index, at in enumerate((0, 900, 2_500, 4_500))]
-        saves = self.saves_of(*looks)
+        scans = [scan(at, **{name: pool[name] for name in names[: index + 1]}) for index, at in enumerate((0, 900, 2_500, 4_500))]
+        saves = self.saves_of(*scans)
         # From 0 to 900 is no pause: it is the same burst.
         self.assertEqual((saves.current.number, saves.interval_ms(), saves.pause_ms), (1, 2_500, 2_000))
         self.assertEqual((saves.current.first_ms, saves.current.burst_ms), (0, 4_500))
@@ -275,7 +275,7 @@ class ShapesTest(unittest.TestCase):
         def saves_of(*sizes):
             saves = self.saves(1_000)
             for number, size in enumerate(sizes):
-                saves.observe(look(number, a=(size, number, number)))
+                saves.observe(scan(number, a=(size, number, number)))
             return saves
 
         same = shape_of({"a": 100})

@@ -21,7 +21,7 @@ class LastSaveTest(unittest.TestCase):
         self.interval_ms = None
         self.hurried = 0
         self.saves = Generations((), (), QUIET_MS)
-        self.looks = SimpleNamespace(
+        self.scanner = SimpleNamespace(
             saves=self.saves,
             quiet_ms=QUIET_MS,
             interval_ms=lambda: self.interval_ms,
@@ -53,7 +53,7 @@ class LastSaveTest(unittest.TestCase):
         )
 
     def last_save(self):
-        return LastSave(self.checkpoints, self.looks, Drain("interrupted", BEGAN_MS, BEGAN_MS + 9_000), self.clock)
+        return LastSave(self.checkpoints, self.scanner, Drain("interrupted", BEGAN_MS, BEGAN_MS + 9_000), self.clock)
 
     def due_ms(self):
         """How long after the beginning of the drain the next save should be in the store."""

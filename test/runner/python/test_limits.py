@@ -90,37 +90,37 @@ class StopTest(unittest.TestCase):
 
     def test_nothing_asks_for_it(self):
         self.clock.advance(999_999)
-        self.assertIsNone(self.stop.look())
+        self.assertIsNone(self.stop.poll())
 
     def test_the_window_is_the_least_of_all(self):
         self.stop.on_document("cancelled", 60_000)
-        self.assertEqual(self.stop.look(), ("cancelled", 0, 10_000))
+        self.assertEqual(self.stop.poll(), ("cancelled", 0, 10_000))
         self.clock.advance(2_000)
         self.stop.on_notice(self.clock.wall_ms() + 3_000)
-        self.assertEqual(self.stop.look(), ("cancelled", 0, 4_700))
+        self.assertEqual(self.stop.poll(), ("cancelled", 0, 4_700))
 
     def test_is_only_ever_made_shorter(self):
         self.stop.on_notice(self.clock.wall_ms() + 2_000)
-        self.assertEqual(self.stop.look(), ("interrupted", 0, 1_800))
+        self.assertEqual(self.stop.poll(), ("interrupted", 0, 1_800))
         self.stop.on_document("migrated", 60_000)
         self.stop.on_notice(self.clock.wall_ms() + 60_000)
-        self.assertEqual(self.stop.look(), ("interrupted", 0, 1_800))
+        self.assertEqual(self.stop.poll(), ("interrupted", 0, 1_800))
 
     def test_ranks_reasons_found_at_the_same_look(self):
         self.clock.advance(1_000_000)
         self.stop.on_signal()
-        self.assertEqual(self.stop.look().reason, "interrupted")
+        self.assertEqual(self.stop.poll().reason, "interrupted")
         other = Stop(self.clock, {"drainMs": 10_000, "powerOffMs": 1_000}, self.limits, self.lease)
         other.on_signal()
         other.on_document("deadline", 5_000)
-        self.assertEqual(other.look().reason, "deadline")
+        self.assertEqual(other.poll().reason, "deadline")
 
     def test_begins_early_enough_before_the_hard_stop(self):
         self.limits.obey({"seq": 1, "deadlineAtMs": None, "budget": paid_for(100_000)})
         self.clock.advance(88_999)
-        self.assertIsNone(self.stop.look())
+        self.assertIsNone(self.stop.poll())
         self.clock.advance(1)
-        self.assertEqual(self.stop.look(), ("budget", 89_000, 99_000))
+        self.assertEqual(self.stop.poll(), ("budget", 89_000, 99_000))
 
     def usable_for(self, left_ms, upload_ms=0):
         until_ms = self.clock.wall_ms() + left_ms
@@ -132,16 +132,16 @@ class StopTest(unittest.TestCase):
     def test_is_over_before_the_reservation_ends_whatever_the_clocks(self):
         stop = self.usable_for(100_000)
         self.clock.advance(58_999)
-        self.assertIsNone(stop.look())
+        self.assertIsNone(stop.poll())
         self.clock.advance(1)
-        self.assertEqual(stop.look(), ("expired", 59_000, 69_000))
+        self.assertEqual(stop.poll(), ("expired", 59_000, 69_000))
 
     def test_begins_the_earlier_the_longer_its_checkpoints_take_to_go_up(self):
         stop = self.usable_for(100_000, upload_ms=20_000)
         self.clock.advance(8_999)
-        self.assertIsNone(stop.look())
+        self.assertIsNone(stop.poll())
         self.clock.advance(1)
-        drain = stop.look()
+        drain = stop.poll()
         self.assertEqual(drain, ("expired", 9_000, 69_000))
         self.assertEqual(drain.kill_at_ms(20_000), 39_000)
 
@@ -149,33 +149,33 @@ class StopTest(unittest.TestCase):
         stop = self.usable_for(100_000)
         stop.on_usable_until(self.clock.wall_ms() + 200_000)
         self.clock.advance(158_999)
-        self.assertIsNone(stop.look())
+        self.assertIsNone(stop.poll())
         self.clock.advance(1)
-        self.assertEqual(stop.look(), ("expired", 159_000, 169_000))
+        self.assertEqual(stop.poll(), ("expired", 159_000, 169_000))
 
     def test_one_that_ends_at_once_leaves_no_window(self):
-        self.assertEqual(self.usable_for(0).look(), ("expired", 0, 0))
+        self.assertEqual(self.usable_for(0).poll(), ("expired", 0, 0))
 
     def test_begins_when_the_lease_lapses(self):
         self.clock.advance(1_000_000)
-        self.assertEqual(self.stop.look(), ("lease", 1_000_000, 1_010_000))
+        self.assertEqual(self.stop.poll(), ("lease", 1_000_000, 1_010_000))
 
     def test_has_no_window_left_when_the_machine_slept_past_it(self):
         self.clock.advance(5_000_000)
-        drain = self.stop.look()
+        drain = self.stop.poll()
         self.assertEqual(drain, ("lease", 5_000_000, 5_000_000))
         self.assertEqual(drain.kill_at_ms(0), 5_000_000)
 
     def test_a_drain_is_not_undone_by_new_limits(self):
         self.limits.obey({"seq": 1, "deadlineAtMs": None, "budget": paid_for(100_000)})
         self.clock.advance(95_000)
-        self.assertEqual(self.stop.look(), ("budget", 95_000, 99_000))
+        self.assertEqual(self.stop.poll(), ("budget", 95_000, 99_000))
         self.limits.obey({"seq": 2, "deadlineAtMs": None, "budget": paid_for(900_000)})
-        self.assertEqual(self.stop.look(), ("budget", 95_000, 99_000))
+        self.assertEqual(self.stop.poll(), ("budget", 95_000, 99_000))
 
     def test_keeps_time_for_the_upload_but_never_more_than_half(self):
         self.stop.on_document("migrated", 8_000)
-        drain = self.stop.look()
+        drain = self.stop.poll()
         self.assertEqual(drain.kill_at_ms(0), 8_000)
         self.assertEqual(drain.kill_at_ms(2_000), 4_500)
         self.assertEqual(drain.kill_at_ms(60_000), 4_000)
@@ -184,18 +184,18 @@ class StopTest(unittest.TestCase):
         told = [("cancelled", 8_000)]
         self.stop.asked_here = lambda: told[0]
         self.stop.on_signal()
-        self.assertEqual(self.stop.look(), ("cancelled", 0, 8_000))
+        self.assertEqual(self.stop.poll(), ("cancelled", 0, 8_000))
         self.clock.advance(1_000)
         told[0] = ("cancelled", 2_000)
         self.stop.on_signal()
-        self.assertEqual(self.stop.look(), ("cancelled", 0, 3_000))
+        self.assertEqual(self.stop.poll(), ("cancelled", 0, 3_000))
         self.clock.advance(1_000)
         self.stop.on_signal()
-        self.assertEqual(self.stop.look(), ("cancelled", 0, 3_000))
+        self.assertEqual(self.stop.poll(), ("cancelled", 0, 3_000))
 
     def test_a_document_that_says_now_ends_a_drain_under_way(self):
         self.stop.on_signal()
-        self.assertEqual(self.stop.look().window_end_ms, 10_000)
+        self.assertEqual(self.stop.poll().window_end_ms, 10_000)
         self.clock.advance(1_000)
         self.stop.on_document("superseded", 0)
-        self.assertEqual(self.stop.look(), ("interrupted", 0, 1_000))
+        self.assertEqual(self.stop.poll(), ("interrupted", 0, 1_000))

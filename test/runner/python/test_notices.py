@@ -44,45 +44,45 @@ class InstanceMetadataTest(unittest.TestCase):
         self.addCleanup(self.server.server_close)
         self.addCleanup(self.server.shutdown)
         endpoint = "http://127.0.0.1:%d" % self.server.server_port
-        self.look = ec2.open_source({}, {"AWS_EC2_METADATA_SERVICE_ENDPOINT": endpoint})
+        self.poll = ec2.open_source({}, {"AWS_EC2_METADATA_SERVICE_ENDPOINT": endpoint})
         self.hint = ec2.open_hint({}, {"AWS_EC2_METADATA_SERVICE_ENDPOINT": endpoint})
 
     def test_nothing_is_announced_until_it_is(self):
-        self.assertIsNone(self.look())
+        self.assertIsNone(self.poll())
         self.server.paths[ACTION] = json.dumps({"action": "terminate", "time": "2026-11-21T10:00:00Z"})
-        self.assertEqual(self.look(), 1795255200000)
+        self.assertEqual(self.poll(), 1795255200000)
 
     def test_a_recommendation_to_leave_is_no_notice(self):
         self.assertIsNone(self.hint())
         self.server.paths[HINT] = json.dumps({"noticeTime": "2026-11-21T10:00:00Z"})
         self.assertEqual(self.hint(), 1795255200000)
-        self.assertIsNone(self.look())
+        self.assertIsNone(self.poll())
         self.server.paths[HINT] = "{}"
         with self.assertRaisesRegex(OSError, "cannot be read"):
             self.hint()
 
     def test_an_instant_may_have_a_fraction(self):
         self.server.paths[ACTION] = json.dumps({"action": "stop", "time": "2026-11-21T10:00:00.250Z"})
-        self.assertEqual(self.look(), 1795255200250)
+        self.assertEqual(self.poll(), 1795255200250)
 
     def test_one_token_does_for_many_looks_and_a_new_one_is_got_when_it_is_refused(self):
-        self.look()
-        self.look()
+        self.poll()
+        self.poll()
         self.assertEqual(self.server.tokens, 1)
         self.server.tokens = 5
-        self.assertIsNone(self.look())
+        self.assertIsNone(self.poll())
         self.assertEqual(self.server.tokens, 6)
 
     def test_what_cannot_be_read_is_told_and_asked_for_again(self):
         for body in ("no json", "[]", '{"action": "terminate"}', '{"action": "terminate", "time": "soon"}'):
             self.server.paths[ACTION] = body
             with self.assertRaisesRegex(OSError, "cannot be read"):
-                self.look()
+                self.poll()
 
     def test_a_service_that_is_not_there_is_told(self):
-        look = ec2.open_source({}, {"AWS_EC2_METADATA_SERVICE_ENDPOINT": "http://127.0.0.1:1"})
+        poll = ec2.open_source({}, {"AWS_EC2_METADATA_SERVICE_ENDPOINT": "http://127.0.0.1:1"})
         with self.assertRaises(OSError):
-            look()
+            poll()
 
 
 class OrderTest(unittest.TestCase):

@@ -19,21 +19,21 @@ class OverdueTest(FolderTest):
         self.clock = FakeClock()
         self.checkpoints = SimpleNamespace(complete_at_ms=None, uploads=[], hindrance="")
         self.interval_ms = None
-        self.looks = SimpleNamespace(interval_ms=lambda: self.interval_ms, saves=SimpleNamespace(current=None))
+        self.scanner = SimpleNamespace(interval_ms=lambda: self.interval_ms, saves=SimpleNamespace(current=None))
         self.remarks = []
         os.makedirs(self.at("work", "checkpoints"))
         self.begin()
 
     def begin(self, every_ms=0):
-        self.overdue = Overdue(self.checkpoints, self.looks, self.at("work", "checkpoints"), self.at("work"), self.clock)
+        self.overdue = Overdue(self.checkpoints, self.scanner, self.at("work", "checkpoints"), self.at("work"), self.clock)
         with mock.patch.object(threading.Thread, "start", lambda thread: None):
             self.overdue.begin(QUIET_MS, every_ms, self.remarks.append)
         self.written_ns = time.time_ns()
 
-    def look(self, ms=0):
+    def check(self, ms=0):
         """The warning after so much time, as its kind and text."""
         self.clock.advance(ms)
-        self.overdue.look()
+        self.overdue.check()
         warning = self.overdue.warning
         return None if warning is None else (warning["kind"], warning["text"])
 
@@ -58,8 +58,8 @@ class OverdueTest(FolderTest):
                 self.begin(every_ms)
                 if complete_after_ms is not None:
                     self.checkpoints.complete_at_ms = self.clock.mono_ms() + complete_after_ms
-                self.assertIsNone(self.look(patience_ms))
-                kind, text = self.look(1)
+                self.assertIsNone(self.check(patience_ms))
+                kind, text = self.check(1)
                 self.assertEqual(kind, "no-checkpoint")
                 self.assertIn("nothing was written to checkpoints", text)
                 self.assertIn("since the start" if complete_after_ms is None else "for 1 min 30 s", text)
@@ -68,40 +68,40 @@ class OverdueTest(FolderTest):
         evidence = Evidence("quiet", "quiet", "latest is not there")
         newest = SimpleNamespace(checkpoint=CheckpointId(7, 2), generation=object(), evidence=evidence)
         self.checkpoints.uploads = [newest]
-        self.looks.saves.current = newest.generation
-        self.assertIn("the last one (000000000007-2) is only provisional: latest is not there.", self.look(361_000)[1])
+        self.scanner.saves.current = newest.generation
+        self.assertIn("the last one (000000000007-2) is only provisional: latest is not there.", self.check(361_000)[1])
         # What is being written now is another one.
-        self.looks.saves.current = object()
+        self.scanner.saves.current = object()
         self.begin()
-        self.assertIn("nothing was written", self.look(361_000)[1])
+        self.assertIn("nothing was written", self.check(361_000)[1])
 
     def test_says_that_there_was_no_pause_in_which_to_take_one(self):
-        self.looks.saves.current = object()
-        self.assertIn("checkpoints is written to again and again", self.look(361_000)[1])
+        self.scanner.saves.current = object()
+        self.assertIn("checkpoints is written to again and again", self.check(361_000)[1])
 
     def test_a_hindrance_that_stays_is_told_and_a_passing_one_is_not(self):
         self.checkpoints.hindrance = "model.pt is held open for writing by pid 7"
-        self.assertIsNone(self.look())
-        self.assertIsNone(self.look(19_999))
+        self.assertIsNone(self.check())
+        self.assertIsNone(self.check(19_999))
         self.checkpoints.hindrance = ""
-        self.assertIsNone(self.look(1))
+        self.assertIsNone(self.check(1))
         self.checkpoints.hindrance = "model.pt is held open for writing by pid 7"
-        self.assertIsNone(self.look())
-        self.assertIsNone(self.look(19_999))
-        kind, text = self.look(1)
+        self.assertIsNone(self.check())
+        self.assertIsNone(self.check(19_999))
+        kind, text = self.check(1)
         self.assertEqual(kind, "no-checkpoint")
         self.assertIn("model.pt is held open for writing by pid 7. See docs/guides/checkpoints.md.", text)
 
     def test_a_warning_is_said_once_and_taken_back(self):
-        self.look(361_000)
+        self.check(361_000)
         since_ms = self.overdue.warning["sinceMs"]
-        self.look(5_000)
+        self.check(5_000)
         self.assertEqual((len(self.remarks), self.overdue.warning["sinceMs"]), (1, since_ms))
         self.assertEqual(since_ms, self.clock.wall_ms() - 5_000)
         self.checkpoints.complete_at_ms = self.clock.mono_ms()
-        self.assertIsNone(self.look())
+        self.assertIsNone(self.check())
         self.assertIn("is settled", self.remarks[1])
-        self.assertIsNone(self.look())
+        self.assertIsNone(self.check())
         self.assertEqual(len(self.remarks), 2)
 
     def test_finds_what_is_saved_elsewhere(self):
@@ -121,9 +121,9 @@ class OverdueTest(FolderTest):
                 self.setUp()
                 for count in range(2):
                     self.save(name % count if "%" in name else name, size)
-                    self.assertIsNone(self.look())
+                    self.assertIsNone(self.check())
                 self.save(name % 2 if "%" in name else name, size)
-                found = self.look()
+                found = self.check()
                 self.assertEqual(found is not None and found[0] == "outside", is_found)
                 if is_found:
                     self.assertIn("was written 3 times. Set checkpoint.directory to %s." % (os.path.dirname(name) or "."), found[1])
@@ -132,21 +132,21 @@ class OverdueTest(FolderTest):
         self.save("last.pt")
         os.utime(self.at("work", "last.pt"), ns=(1, 1))
         for _ in range(3):
-            self.assertIsNone(self.look())
-        self.save("last.pt"), self.look(), self.save("last.pt")
-        self.assertIsNone(self.look())
+            self.assertIsNone(self.check())
+        self.save("last.pt"), self.check(), self.save("last.pt")
+        self.assertIsNone(self.check())
 
     def test_what_is_saved_elsewhere_does_not_count_once_something_was_saved_here(self):
         for change in (
             lambda: setattr(self.checkpoints, "complete_at_ms", self.clock.mono_ms()),
             lambda: self.checkpoints.uploads.append(mock.Mock()),
-            lambda: setattr(self.looks.saves, "current", mock.Mock()),
+            lambda: setattr(self.scanner.saves, "current", mock.Mock()),
         ):
             self.setUp()
             change()
             for _ in range(3):
                 self.save("runs/last.pt")
-                self.assertIsNone(self.look())
+                self.assertIsNone(self.check())
             self.overdue.end()
             self.assertIsNone(self.overdue.warning)
 
@@ -155,26 +155,26 @@ class OverdueTest(FolderTest):
             self.save("b/model.pt")
             if count > 1:
                 self.save("a/other.pt")
-            self.overdue.look()
+            self.overdue.check()
         self.overdue.warning = None
-        self.assertIn("./b/model.pt was written 5 times", self.look()[1])
+        self.assertIn("./b/model.pt was written 5 times", self.check()[1])
 
     def test_at_the_end_of_a_program_two_writes_are_enough(self):
         for writes, is_said in (1, False), (2, True):
             self.setUp()
             for _ in range(writes):
                 self.save("runs/last.pt")
-                self.look()
+                self.check()
             self.overdue.end()
             self.assertEqual(self.overdue.warning is not None, is_said)
             self.assertEqual(len(self.remarks), is_said)
             # The thread may look once more; what was said stays.
             self.checkpoints.complete_at_ms = self.clock.mono_ms()
-            self.overdue.look()
+            self.overdue.check()
             self.assertEqual(self.overdue.warning is not None, is_said)
 
     def test_the_end_says_nothing_new_where_a_warning_stands(self):
-        self.look(361_000)
+        self.check(361_000)
         for _ in range(2):
             self.save("runs/last.pt"), self.overdue._saved_outside(1)
         self.overdue.end()

@@ -25,7 +25,7 @@ from crucible_runner.checkpoint.sending import Settings
 from crucible_runner.checkpoint.uploads import Checkpoints
 from crucible_runner.checkpoint.evidence import COMPLETE, SETTLED
 from crucible_runner.keys import CheckpointId, Keys, parse_checkpoint_id, stored_at
-from crucible_runner.checkpoint.looks import Looks, Rules
+from crucible_runner.checkpoint.scanner import Scanner, Rules
 from crucible_runner.paths import Paths
 from crucible_runner.progress import Progress
 from crucible_runner.checkpoint.restore import Found, Restorer
@@ -343,7 +343,7 @@ class Case:
         self._deed_ms = self._looked_ms = self._clock.mono_ms()
         self._thinned = self._restored
         self._progress = Progress(paths.progress, self._clock)
-        self._looks = Looks(paths, paths.checkpoints, Rules(QUIET_MS), self._clock, self._progress)
+        self._looks = Scanner(paths, paths.checkpoints, Rules(QUIET_MS), self._clock, self._progress)
         every_ms = self.dice.choice((0, 0, 5_000))
         settings = Settings(JOB, self._attempt, paths.checkpoints, paths.staging, every_ms)
         self._checkpoints = Checkpoints(settings, self._looks, self._store, Keys(JOB, self._attempt))

@@ -31,7 +31,7 @@ def file_check(file: File) -> Optional[Verdict]:
 
 
 def _is_directory_there(file: File, tail: bytes, at: int) -> bool:
-    """Looks for the directory just before the end record: data before the archive shifts its offsets."""
+    """Scanner for the directory just before the end record: data before the archive shifts its offsets."""
     size, comment = struct.unpack_from("<12xI4xH", tail, at)
     end = file.size - len(tail) + at
     if end + _END_BYTES + comment != file.size:

@@ -152,7 +152,7 @@ export class Service {
     const { killMode, stopTimeoutMs } = this.settings
     const started = performance.now()
     let isInTime = true
-    for (let lookMs = LOOK_MIN_MS; this.main !== undefined && (await this.members()).length > 0;) {
+    for (let pollMs = LOOK_MIN_MS; this.main !== undefined && (await this.members()).length > 0;) {
       const isLate = performance.now() - started > stopTimeoutMs
       // With `mixed`, processes that the main process leaves behind are not asked.
       if (isLate || (killMode === 'mixed' && this.end !== undefined)) {
@@ -160,8 +160,8 @@ export class Service {
         this.state = { active: 'deactivating', sub: 'stop-sigkill' }
         await this.signal('SIGKILL', 'all')
       }
-      await pause(lookMs)
-      lookMs = Math.min(lookMs * 2, LOOK_MAX_MS)
+      await pause(pollMs)
+      pollMs = Math.min(pollMs * 2, LOOK_MAX_MS)
     }
     return isInTime
   }

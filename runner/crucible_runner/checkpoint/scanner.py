@@ -13,7 +13,7 @@ from ..process.symptoms import is_full
 from ..progress import Progress
 from ..store.retry import Remark, Trouble
 from .evidence import COMPLETE, Circumstances, Evidence, Formats, Judge, Standing
-from .generations import Generation, Generations, Look
+from .generations import Generation, Generations, Scan
 from .hold import Hold
 from .manifest import shape_of_manifest
 from .pace import Pace, Past, pace_of
@@ -30,8 +30,8 @@ from .scan import (
     single_file,
 )
 
-_LOOK_SECONDS_MAX = 1.0
-_LOOKS_PER_QUIET = 4
+_SCAN_SECONDS_MAX = 1.0
+_SCANS_PER_QUIET = 4
 # Scanning ten thousand files takes a large part of a second: scans may use this share of the time, the workload gets the rest.
 _LOOK_SHARE = 0.1
 # Maximum delay between printing a line and reading it here.
@@ -83,7 +83,7 @@ class _Declaration(NamedTuple):
     path: str
 
 
-class Looks:
+class Scanner:
     """The current content of the directory. Files present when `begin` was called are no new checkpoint."""
 
     def __init__(self, paths: Paths, directory: str, rules: Rules, clock: Clock, progress: Progress) -> None:
@@ -93,7 +93,7 @@ class Looks:
         self._saved = paths.saved
         self._hold = Hold(paths.held, rules.wanted.walls)
         self._quiet_ms = self.quiet_ms = rules.quiet_ms
-        self.look_seconds = min(_LOOK_SECONDS_MAX, rules.quiet_ms / _LOOKS_PER_QUIET / 1000) or 0.1
+        self.scan_seconds = min(_SCAN_SECONDS_MAX, rules.quiet_ms / _SCANS_PER_QUIET / 1000) or 0.1
         self._clock = clock
         self._progress = progress
         self._lock = threading.Lock()
@@ -127,7 +127,7 @@ class Looks:
         self._pace = pace_of(past.saves)
         shapes = [shape_of_manifest(manifest) for manifest in past.complete]
         self.saves = Generations(tree.files.values(), shapes, self._quiet_ms)
-        threading.Thread(target=self._run, name="looks", daemon=True).start()
+        threading.Thread(target=self._run, name="scanner", daemon=True).start()
 
     def end(self) -> None:
         """The workload has ended: quiet files are no evidence from now on."""
@@ -135,17 +135,17 @@ class Looks:
         self._is_ended.set()
 
     def _run(self) -> None:
-        shortest = pause_seconds = self.look_seconds
+        shortest = pause_seconds = self.scan_seconds
         while not self._is_ended.wait(pause_seconds):
             began = time.monotonic()
             try:
-                self.look()
+                self.scan()
                 self._trouble.passed()
             except Exception as error:  # the workload owns the directory, which may contain anything for a while
                 self._trouble.happened(error)
             pause_seconds = max(shortest, (time.monotonic() - began) * (1 / _LOOK_SHARE - 1))
 
-    def look(self) -> List[Seen]:
+    def scan(self) -> List[Seen]:
         """Scans once. Raises `OSError` when the directory cannot be read."""
         with self._lock:
             now = _First(self._clock.mono_ms(), self._progress.step(), is_full(self._directory))
@@ -168,7 +168,7 @@ class Looks:
             return []
         newest = selections[0]
         step = self._step_when_written(newest, self._known[newest.signature])
-        generation = self.saves.observe(Look(newest, now.at_ms, step, now.is_disk_full))
+        generation = self.saves.observe(Scan(newest, now.at_ms, step, now.is_disk_full))
         if generation is not None:
             self._note_held(generation, now.at_ms)
         found = [self._seen_as(newest, self._known[newest.signature], now, generation)] if generation else []
@@ -276,12 +276,12 @@ class Looks:
         if seen.directory == self._hold.folder:
             with self._lock:
                 return self._hold.selection == seen.selection and self._hold.is_intact()
-        looks = [again.selection.signature for again in self.look() if again.directory == seen.directory]
-        return seen.selection.signature in looks
+        signatures = [again.selection.signature for again in self.scan() if again.directory == seen.directory]
+        return seen.selection.signature in signatures
 
     def is_written_since(self, wall_ms: int) -> bool:
         """Whether a file of the newest checkpoint was written after that instant."""
-        seen = self.look()
+        seen = self.scan()
         return bool(seen) and newest_change_ns(seen[0].selection) > wall_ms * 1_000_000
 
     def uploaded(self, seen: Seen) -> None:

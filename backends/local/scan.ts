@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { BackendError } from '../errors'
 import { hasCode } from './errors'
 import type { Host } from './host'
-import type { ProcessLook } from './processes'
+import type { ProcessScan } from './processes'
 import {
   FILES,
   isMachineId,
@@ -30,13 +30,13 @@ export interface MachineView {
 }
 
 /** One view per id, in order; `undefined` for an unknown id, or one that was forgotten long ago. */
-export function look(host: Host, ids: string[]): Promise<(MachineView | undefined)[]> {
+export function scan(host: Host, ids: string[]): Promise<(MachineView | undefined)[]> {
   const processes = host.processes()
   return inTurn(ids, async (id) => (isMachineId(id) ? viewOf(host, id, processes) : undefined))
 }
 
-/** As `look`, with `damaged` for a machine whose record is unreadable, so that it does not hide all others. */
-export function lookLeniently(host: Host, ids: string[]): Promise<(MachineView | 'damaged' | undefined)[]> {
+/** As `scan`, with `damaged` for a machine whose record is unreadable, so that it does not hide all others. */
+export function scanLeniently(host: Host, ids: string[]): Promise<(MachineView | 'damaged' | undefined)[]> {
   const processes = host.processes()
   return inTurn(ids, async (id) => {
     try {
@@ -49,10 +49,10 @@ export function lookLeniently(host: Host, ids: string[]): Promise<(MachineView |
 }
 
 /** Every machine with a directory and a record; `check` reports the others. */
-export async function lookAtAll(host: Host): Promise<MachineView[]> {
+export async function scanAll(host: Host): Promise<MachineView[]> {
   const ids = await namesIn(host.paths.machines)
   if (ids.length === 0) await assertFolders(host)
-  const views = await lookLeniently(host, ids)
+  const views = await scanLeniently(host, ids)
   return views.flatMap((view) =>
     view !== undefined && view !== 'damaged' && view.hasDirectory ? [view] : [],
   )
@@ -69,7 +69,7 @@ async function inTurn<T>(ids: string[], read: (id: string) => Promise<T>): Promi
   return all
 }
 
-async function viewOf(host: Host, id: string, processes: ProcessLook): Promise<MachineView | undefined> {
+async function viewOf(host: Host, id: string, processes: ProcessScan): Promise<MachineView | undefined> {
   const files = await readMachine(host.paths, id)
   if (files === undefined) {
     const buried = await buriedView(host, id)
@@ -115,7 +115,7 @@ async function buriedView(host: Host, id: string): Promise<MachineView | undefin
 }
 
 /** Checks the first process if it lives, which costs one small read; otherwise scans all processes. */
-async function hasProcesses({ machine, process }: MachineFiles, processes: ProcessLook): Promise<boolean> {
+async function hasProcesses({ machine, process }: MachineFiles, processes: ProcessScan): Promise<boolean> {
   if (process !== undefined && (await processes.isAlive(process))) return true
   return (await processes.ofMachine(machine.owner.attemptId, process)).length > 0
 }

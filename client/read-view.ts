@@ -23,7 +23,7 @@ import { askWorkflow, closedWithoutRecord, STARTS_WITHIN_MS, type WorkflowSeen }
  * The current state of a job. A finished job's record is final; for any other the workflow is asked, and if it does not answer
  * within two seconds, the view is made from record and beats alone. Throws `not-found`.
  */
-export async function lookAt(context: Context, jobId: string): Promise<JobView> {
+export async function readView(context: Context, jobId: string): Promise<JobView> {
   const { store, config } = context
   const first = await readRecords(store, jobId)
   const known = statusFromRecord(first)

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import type { Client } from '@temporalio/client'
-import { lookAt } from '../../client/look'
+import { readView } from '../../client/read-view'
 import type { JobStatus } from '../../core/messages'
 import { formatInstant, MINUTE_MS } from '../../core/time'
 import { layout } from '../../storage/layout'
@@ -39,14 +39,14 @@ const never = (): Promise<never> => new Promise(() => {})
 
 describe('a look at a job', () => {
   it('finds no job that nobody submitted', async () => {
-    await expect(lookAt(world.context, JOB)).rejects.toMatchObject({ kind: 'not-found' })
+    await expect(readView(world.context, JOB)).rejects.toMatchObject({ kind: 'not-found' })
   })
 
   it("is the workflow's own word where it answers", async () => {
     await world.submitted()
     const status = statusOf({ message: 'From the workflow.', runId: 'run-2' })
     world.client = server('RUNNING', async () => status).client
-    expect(await lookAt(world.context, JOB)).toMatchObject({
+    expect(await readView(world.context, JOB)).toMatchObject({
       isLive: true,
       state: 'running',
       message: 'From the workflow.',
@@ -59,7 +59,7 @@ describe('a look at a job', () => {
     await world.planned(1, 5_000)
     await world.machine(1)
     await world.beat(1, { progress: { step: 7, stepsTotal: 10, loss: null, atMs: NOW } })
-    expect(await lookAt(world.context, JOB)).toMatchObject({
+    expect(await readView(world.context, JOB)).toMatchObject({
       isLive: false,
       state: 'running',
       progress: { step: 7, percent: 70 },
@@ -75,11 +75,11 @@ describe('a look at a job', () => {
     await world.submitted()
     const outcome = { kind: 'wait', reason: 'No offer fits this job: out of stock.' }
     await world.record('waiting', { outcome }, 1)
-    expect(await lookAt(world.context, JOB)).toMatchObject({
+    expect(await readView(world.context, JOB)).toMatchObject({
       ...{ state: 'pending', reason: 'waiting-for-capacity', message: outcome.reason },
     })
     await world.planned(1, 0, 5 * MINUTE_MS)
-    expect(await lookAt(world.context, JOB)).toMatchObject({
+    expect(await readView(world.context, JOB)).toMatchObject({
       state: 'provisioning',
       attempts: [{ state: 'provisioning', reason: `waits until ${formatInstant(NOW + 5 * MINUTE_MS)}` }],
     })
@@ -89,7 +89,7 @@ describe('a look at a job', () => {
     await world.submitted()
     const { client, limitsMs } = server('RUNNING', never)
     world.client = client
-    expect(await lookAt(world.context, JOB)).toMatchObject({ isLive: false, state: 'pending' })
+    expect(await readView(world.context, JOB)).toMatchObject({ isLive: false, state: 'pending' })
     expect(limitsMs).toHaveLength(2)
     for (const limitMs of limitsMs) expect(limitMs).toBeLessThanOrEqual(2_000)
   })
@@ -98,7 +98,7 @@ describe('a look at a job', () => {
     await world.submitted()
     world.context.temporal = never
     const startedAtMs = performance.now()
-    expect(await lookAt(world.context, JOB)).toMatchObject({ isLive: false, state: 'pending' })
+    expect(await readView(world.context, JOB)).toMatchObject({ isLive: false, state: 'pending' })
     const tookMs = performance.now() - startedAtMs
     expect(tookMs).toBeGreaterThan(1_900)
     expect(tookMs).toBeLessThan(patient(20_000))
@@ -107,7 +107,7 @@ describe('a look at a job', () => {
   it('says so when the workflow was terminated by hand', async () => {
     await world.submitted()
     world.client = server('TERMINATED', never).client
-    const view = await lookAt(world.context, JOB)
+    const view = await readView(world.context, JOB)
     expect(view).toMatchObject({ isLive: true, state: 'failed', reason: 'unclassified' })
     expect(view.message).toMatch(/terminated by hand.*crucible gc/)
     expect(view.continuation?.command).toBe(`crucible submit --from ${JOB} --fresh`)
@@ -118,7 +118,7 @@ describe('a look at a job', () => {
     async (closed) => {
       await world.submitted()
       world.client = server(closed, async () => statusOf({ state: 'recovering' })).client
-      const view = await lookAt(world.context, JOB)
+      const view = await readView(world.context, JOB)
       expect(view).toMatchObject({ isLive: true, state: 'failed', reason: 'unclassified', trouble: null })
       expect(view.continuation?.command).toBe(`crucible submit --from ${JOB} --fresh`)
     },
@@ -131,7 +131,7 @@ describe('a look at a job', () => {
     await world.beat(1)
     await world.settled(1, { costMicroUsd: 300 })
     world.client = server('TERMINATED', async () => statusOf({ state: 'running' })).client
-    const { attempts, cost } = await lookAt(world.context, JOB)
+    const { attempts, cost } = await readView(world.context, JOB)
     expect(attempts).toMatchObject([{ state: 'succeeded', costMicroUsd: 300 }])
     expect(cost.spentMicroUsd).toBe(300)
   })
@@ -142,7 +142,7 @@ describe('a look at a job', () => {
     await world.machine(1)
     await world.beat(1)
     world.client = server('TERMINATED', never, { closeTime: new Date(NOW) }).client
-    const { attempts } = await lookAt(world.context, JOB)
+    const { attempts } = await readView(world.context, JOB)
     expect(attempts).toMatchObject([{ state: 'failed', endedAtMs: NOW }])
   })
 
@@ -154,7 +154,7 @@ describe('a look at a job', () => {
     }
     const raw = { pendingActivities: [pending] }
     world.client = server('RUNNING', async () => statusOf(), { raw }).client
-    expect(await lookAt(world.context, JOB)).toMatchObject({
+    expect(await readView(world.context, JOB)).toMatchObject({
       trouble: { message: 'disk full', tries: 3, nextTryAtMs: NOW },
     })
   })
@@ -171,7 +171,7 @@ describe('a look at a job', () => {
     }
     const raw = { pendingActivities: [pending] }
     world.client = server('RUNNING', async () => statusOf(), { raw }).client
-    expect((await lookAt(world.context, JOB)).trouble).toBeNull()
+    expect((await readView(world.context, JOB)).trouble).toBeNull()
   })
 
   it('takes the record of a finished job for the last word, without asking anybody', async () => {
@@ -181,7 +181,7 @@ describe('a look at a job', () => {
     const done = statusOf({ state: 'succeeded', reason: 'completed', message: 'The job is done.' })
     await world.finished(done)
     world.client = server('RUNNING', () => Promise.reject(new Error('asked'))).client
-    expect(await lookAt(world.context, JOB)).toMatchObject({
+    expect(await readView(world.context, JOB)).toMatchObject({
       isLive: true,
       state: 'succeeded',
       endedAtMs: NOW,
@@ -206,9 +206,9 @@ describe('a look at a job', () => {
       afterMs: 0,
       avoid: [],
     })
-    expect(await lookAt(world.context, JOB)).toMatchObject({ state: 'recovering', reason: 'interrupted' })
+    expect(await readView(world.context, JOB)).toMatchObject({ state: 'recovering', reason: 'interrupted' })
     await world.planned(2, 300)
-    expect(await lookAt(world.context, JOB)).toMatchObject({
+    expect(await readView(world.context, JOB)).toMatchObject({
       state: 'provisioning',
       cost: { spentMicroUsd: 300 },
       attempts: [
@@ -228,8 +228,8 @@ describe('a look at a job', () => {
     await world.submitted()
     await world.planned(1)
     await world.store.put(layout.beat(JOB, 1), '{"seq": 1')
-    expect(await lookAt(world.context, JOB)).toMatchObject({ state: 'provisioning', progress: null })
+    expect(await readView(world.context, JOB)).toMatchObject({ state: 'provisioning', progress: null })
     await world.store.put(layout.beat(JOB, 1), JSON.stringify(beatOf(1)))
-    expect(await lookAt(world.context, JOB)).toMatchObject({ state: 'running' })
+    expect(await readView(world.context, JOB)).toMatchObject({ state: 'running' })
   })
 })
