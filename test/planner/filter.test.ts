@@ -7,8 +7,9 @@ import { offerKey, type Offer } from '../../core/offer'
 import type { ResourceRequest } from '../../core/resources'
 import { CLOCK_SLACK_MS, HOUR_MS, MINUTE_MS } from '../../core/time'
 import { DEFAULT_TIMING, stoppingMs } from '../../core/timing'
+import { makePlan } from '../../planner/plan'
 import type { PlanRequest } from '../../planner/request'
-import { NOW_MS, offer, rejection, SPEC } from './wishes'
+import { answer, NOW_MS, offer, rejection, request, SPEC } from './wishes'
 
 const reasonFor = (one: Offer, changes: Partial<PlanRequest> = {}): string | undefined =>
   rejection(one, changes)?.reason
@@ -88,6 +89,16 @@ describe('where a job may run', () => {
     const bare = { ...held, shape: { cpus: 8, memoryGiB: 32, gpus: 0 } }
     expect(reasonFor(bare)).toBeUndefined()
   })
+})
+
+it.each([
+  ['runner', 'pytorch', undefined],
+  ['none', 'pytorch', 'here cannot run a container image here'],
+  ['none', undefined, undefined],
+] as const)('image runner %s, image %s: the reason against the offer is %s', (by, image, reason) => {
+  const spec = image === undefined ? SPEC : { ...SPEC, image }
+  const asked = request([], { spec, answers: [answer([offer()], { imageRunner: by })] })
+  expect(makePlan(asked, '').rejections[0]?.reason).toBe(reason)
 })
 
 describe('the first reason of several', () => {
