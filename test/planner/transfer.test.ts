@@ -102,7 +102,9 @@ describe('a store in another Region', () => {
       const plain = plan([far()], { spec }).placements[0]!
       const read = plan([far()], { ...reading, inputSizes: inputSizes! }).placements[0]!
       expect(read.transferMicroUsd! - plain.transferMicroUsd!).toBe(microUsd(0.2))
-      expect(read.reasons.join('; ')).toContain('including $0.20 for reading 10 GB of inputs from us-east-1')
+      expect(read.reasons).toContain(
+        'including $0.20 for reading 10 GB of inputs from us-east-1, at $0.02 per GB',
+      )
     })
 
     it('reads them again after each interruption that is expected', () => {
