@@ -4,7 +4,7 @@
  */
 export function plainInMarkdown(text: string): string {
   return text
-    .replace(/\s*[\r\n]+\s*/g, ' ')
+    .replace(/\s*[\r\n]\s*/g, ' ')
     .split(CODE)
     .map((part) => (CODE.test(part) ? part : escaped(part)))
     .join('')
@@ -26,8 +26,9 @@ function escaped(text: string): string {
       // Addresses become links without any markup.
       .replace(/:\/\//g, ':\\/\\/')
       .replace(/\bwww\./gi, (prefix) => prefix.replace('.', '\\.'))
-      .replace(/^(\s*)([-+#>]|\d+[.)])(?=\s|$)/, (_, space: string, mark: string) =>
-        /^\d/.test(mark) ? `${space}${mark.slice(0, -1)}\\${mark.slice(-1)}` : `${space}\\${mark}`,
+      .replace(
+        /^\s*(?:[-+#>]|\d+[.)])(?=\s|$)/,
+        (start: string) => `${start.slice(0, -1)}\\${start.slice(-1)}`,
       )
   )
 }

@@ -12,6 +12,12 @@ describe('text from outside in markdown', () => {
     ['a\n# heading\n\n- list', 'a # heading - list'],
     ['# heading', '\\# heading'],
     ['1. first', '1\\. first'],
+    ['  12) twelfth', '  12\\) twelfth'],
+    ['+', '\\+'],
+    ['> quote', '\\> quote'],
+    ['#5 is a number, and so is 2.5', '#5 is a number, and so is 2.5'],
+    ['a - b', 'a - b'],
+    ['a \r\n \n b', 'a b'],
     ['one ` tick', 'one \\` tick'],
     ['back\\slash', 'back\\\\slash'],
   ])('makes %j harmless', (text, expected) => {

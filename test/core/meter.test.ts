@@ -46,6 +46,8 @@ describe('the meter', () => {
     const changes = [{ fromAtMs: 30_000, priceMicroUsdPerHour: 7_200 }]
     expect(spend({ ...usage, changes }, 0)).toBe(60)
     expect(spend({ ...usage, toAtMs: 30_001, changes }, 0)).toBe(30 + 60)
+    // A price from the end on was never in force.
+    expect(spend({ ...usage, toAtMs: 30_000, changes }, 0)).toBe(60)
     expect(spend({ ...usage, toAtMs: 0 }, 0)).toBe(0)
   })
 

@@ -76,6 +76,10 @@ describe('signalProblem and activityProblem', () => {
   it('tell one name and one run from another', () => {
     expect(signalProblem({ kind: 'signal', name: 'drain' }, 'drain')).toBeUndefined()
     expect(signalProblem({ kind: 'signal', name: 'extend' }, 'drain')).toBe('it was signed as signal extend')
+    expect(signalProblem({ kind: 'schedule', name: 'drain' }, 'drain')).toBe(
+      'it was signed as schedule drain',
+    )
+    expect(signalProblem(undefined, 'drain')).toBe('it is not signed')
     const stamp: Stamp = { kind: 'activity', name: 'launch', run: 'r1' }
     expect(activityProblem(stamp, { name: 'launch', run: 'r1' })).toBeUndefined()
     expect(activityProblem(stamp, { name: 'settle', run: 'r1' })).toBe('it was signed as activity launch')

@@ -24,6 +24,8 @@ describe('steps lost', () => {
       { checkpoint: at(3), isCheckpointStepKnown: false },
       null,
     ],
+    ['all without a checkpoint, whatever its number would be', { isCheckpointStepKnown: false }, 60],
+    ['none where only the restored ones were repeated', { restoredFrom: at(60), checkpoint: at(60) }, 0],
     ['those since the restored one', { restoredFrom: at(50), checkpoint: at(50) }, 10],
     ['unknown where steps count anew', { restoredFrom: at(500), checkpoint: at(500) }, null],
   ])('are %s', (_, end, lost) => {

@@ -2,6 +2,7 @@ import { describe, expect, it } from '@jest/globals'
 import { microUsd } from '../../core/money'
 import {
   emptyTreasury,
+  limitsAnybody,
   monthOf,
   settle,
   viewOf,
@@ -104,4 +105,13 @@ describe('the money of a month', () => {
     expect(monthOf(Date.UTC(2026, 11, 1) - 1)).toBe('2026-11')
     expect(monthOf(Date.UTC(2026, 11, 1))).toBe('2026-12')
   })
+})
+
+it.each<[boolean, MonthlyLimits]>([
+  [false, { owners: {} }],
+  [true, { owners: {}, monthMicroUsd: 0 }],
+  [true, { owners: {}, ownerMicroUsd: 0 }],
+  [true, { owners: { bob: 0 } }],
+])('whether anybody is limited: %s by %j', (isLimited, limits) => {
+  expect(limitsAnybody(limits)).toBe(isLimited)
 })

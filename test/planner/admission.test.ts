@@ -26,6 +26,33 @@ describe('a job that gives its duration', () => {
     ).toBe('wait')
   })
 
+  it('is told what moving its data adds to the machine, and that expected interruptions are in it', () => {
+    const transfer = {
+      ...{ storeRegion: 'us-east-1', bytesPerSecond: 50e6 },
+      ...{ upMicroUsdPerGb: microUsd(0.02), downMicroUsdPerGb: microUsd(0.02) },
+    }
+    const far = offer({ region: 'eu-west-1', transfer })
+    const sized = { ...spec, checkpoint: { everyMs: HOUR_MS, sizeBytes: 10e9 } }
+    const wish = { spec: sized, isFirst: true }
+    // Nine checkpoints of 10 GB go up, beside eight hours and two minutes of the machine.
+    const costMicroUsd = 8_033_334 + microUsd(1.8)
+    expect(rejection(far, { ...wish, remainingMicroUsd: costMicroUsd - 1 })).toMatchObject({
+      costMicroUsd,
+      reason:
+        '8h of small at $1.00, plus 2m to save and stop and $1.80 for moving its data, cost $9.83; the budget is $9.83',
+    })
+    expect(rejection(far, { ...wish, remainingMicroUsd: costMicroUsd })).toBeUndefined()
+    const spot = offer({ capacityType: 'spot', interruptionsPerHour: 1 })
+    expect(rejection(spot, { ...first, remainingMicroUsd: microUsd(5) })?.reason).toMatch(
+      /^10h 56m \(expected interruptions included\) of small at \$1\.00, /,
+    )
+  })
+
+  it('is not begun where the provider bills at least more than its budget', () => {
+    const daily = offer({ billedAtLeastMs: 24 * HOUR_MS })
+    expect(rejection(daily, { ...first, remainingMicroUsd: microUsd(20) })?.costMicroUsd).toBe(microUsd(24))
+  })
+
   it('is begun where it fits, and goes on whatever is left', () => {
     expect(plan([cheap], { ...first, remainingMicroUsd: microUsd(6.5) }).placements).toHaveLength(1)
     expect(plan([cheap], { spec, remainingMicroUsd: microUsd(5) }).placements).toHaveLength(1)
@@ -35,7 +62,11 @@ describe('a job that gives its duration', () => {
     expect(rejection(cheap, { ...first, deadlineAtMs: NOW_MS + 8 * HOUR_MS + 119_000 })?.reason).toBe(
       'it needs 8h, plus 2m to save and stop, but the deadline is in 8h 1m',
     )
-    expect(rejection(cheap, { ...first, deadlineAtMs: NOW_MS + 8 * HOUR_MS + 120_000 })).toBeUndefined()
+    const deadlineAtMs = NOW_MS + 8 * HOUR_MS + 120_000
+    expect(rejection(cheap, { ...first, deadlineAtMs })).toBeUndefined()
+    expect(rejection(cheap, { ...first, deadlineAtMs, startsInMs: 1_000 })?.why).toBe('unfit')
+    // A later attempt has less to do.
+    expect(rejection(cheap, { spec, deadlineAtMs: NOW_MS + HOUR_MS })).toBeUndefined()
   })
 
   it('is told once of all, those of which the budget buys no useful time among them', () => {

@@ -270,6 +270,52 @@ describe('decide, word by word', () => {
     expect(after(end, { ...EMPTY_LEDGER, misses: 4 })).toMatchObject({ afterMs: 32_000 })
   })
 
+  it('counts launches without a machine, in a row', () => {
+    const missed = (end: AttemptEnd) =>
+      decide({
+        end,
+        drainReason: null,
+        ledger: { ...EMPTY_LEDGER, misses: 4 },
+        policy,
+        offerKeys: [offerKey],
+      }).ledger.misses
+    expect([failed('capacity', false), failed('unclassified', false)].map(missed)).toEqual([5, 5])
+    expect([failed('transient'), failed('workload'), failed('interrupted')].map(missed)).toEqual([0, 0, 0])
+    expect(missed({ kind: 'stopped', by: 'lease' })).toBe(0)
+  })
+
+  it('counts failures without a class in a row, and a machine that waited in vain among them', () => {
+    const before = { ...EMPTY_LEDGER, unclassified: 2 }
+    const counted = (end: AttemptEnd) =>
+      decide({ end, drainReason: null, ledger: before, policy, offerKeys: [offerKey] }).ledger.unclassified
+    expect([failed('unclassified'), failed('unclassified', false), failed('transient')].map(counted)).toEqual(
+      [3, 3, 3],
+    )
+    expect([failed('transient', false), failed('workload'), failed('capacity', false)].map(counted)).toEqual([
+      0, 0, 0,
+    ])
+  })
+
+  it('pauses before a retry of the same: 2 s, 4 s, and so on, up to five minutes', () => {
+    const pauses = [0, 1, 2, 7, 8, 50].map((misses) =>
+      after(failed('throttled', false), { ...EMPTY_LEDGER, misses }),
+    )
+    expect(pauses).toMatchObject(
+      [2, 4, 8, 256, 300, 300].map((seconds) => ({ afterMs: seconds * 1_000, avoid: [] })),
+    )
+    expect(after(failed('unclassified'), { ...EMPTY_LEDGER, unclassified: 1 })).toMatchObject({
+      ...{ reason: 'machine-lost', afterMs: 4_000 },
+    })
+  })
+
+  it('leaves an offer alone for as long as its provider says', () => {
+    const end: AttemptEnd = {
+      ...{ kind: 'failed', isLaunched: false },
+      failure: { class: 'capacity', message: 'no capacity', retryAfterMs: 9_000 },
+    }
+    expect(after(end)).toMatchObject({ avoid: [{ offerKey, why: 'capacity', forMs: 9_000 }] })
+  })
+
   it('resumes at once after an interruption, a lapsed lease, and an attempt ended by hand', () => {
     expect(after(failed('interrupted'))).toMatchObject({
       kind: 'again',
@@ -364,6 +410,14 @@ describe('decide, word by word', () => {
       failure: { class: 'auth', message: 'Denied.', hint: 'Ask for the role.' },
     }
     expect(after(auth)).toMatchObject({ message: 'Denied. Ask for the role.' })
+    const said = (code: string) =>
+      after({ kind: 'failed', isLaunched: false, failure: { class: 'auth', message: 'Denied: E1.', code } })
+    // A code that is in the message, or is the class, would be told twice.
+    expect(['E1', 'auth', 'E2'].map(said)).toMatchObject([
+      { message: 'Denied: E1.' },
+      { message: 'Denied: E1.' },
+      { message: 'Denied: E1. (E2)' },
+    ])
   })
 
   describe('of an attempt that its budget has ended', () => {
@@ -383,8 +437,26 @@ describe('decide, word by word', () => {
       expect(verdict(3_000_000).decision).toMatchObject({ kind: 'again', afterMs: 0 })
     })
 
-    it('ends where the rest buys nothing that is worth it', () => {
+    it('ends where the rest buys nothing that is worth it: less than ten minutes of the machine', () => {
       expect(verdict(9_900_000).decision).toMatchObject({ kind: 'finish', reason: 'budget-reached' })
+      const tenMinutesMicroUsd = Math.ceil(1_000_000 / 6)
+      expect(verdict(10_000_000 - tenMinutesMicroUsd).decision.kind).toBe('again')
+      expect(verdict(10_000_000 - tenMinutesMicroUsd + 300).decision.kind).toBe('finish')
+    })
+
+    it('suspects a clock only where less than a twentieth was used', () => {
+      const message = (costMicroUsd: number) =>
+        (verdict(costMicroUsd).decision as { message: string }).message
+      expect(message(499_999)).toContain('suggests clock skew')
+      expect(message(500_000)).not.toContain('clock')
+    })
+
+    it('ends where nobody knows the budget', () => {
+      const { decision } = decide({
+        ...{ end: { kind: 'stopped', by: 'budget' }, drainReason: null, policy, offerKeys: [offerKey] },
+        ledger: EMPTY_LEDGER,
+      })
+      expect(decision).toMatchObject({ kind: 'finish', reason: 'budget-reached' })
     })
 
     it('pauses, and stops after a few, where hardly any of it was used: suggests clock skew', () => {
@@ -392,6 +464,7 @@ describe('decide, word by word', () => {
       expect(first).toMatchObject({ decision: { kind: 'again' }, ledger: { unclassified: 1 } })
       expect(first.decision).toMatchObject({ message: expect.stringContaining('suggests clock skew') })
       expect((first.decision as { afterMs: number }).afterMs).toBeGreaterThan(0)
+      expect(verdict(10_000, { ...EMPTY_LEDGER, unclassified: 2 }).decision.kind).toBe('again')
       expect(verdict(10_000, { ...EMPTY_LEDGER, unclassified: 3 }).decision).toMatchObject({
         ...{ kind: 'finish', state: 'failed', reason: 'budget-reached' },
       })

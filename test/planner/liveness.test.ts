@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
-import { CLOCK_SLACK_MS, HOUR_MS, MINUTE_MS } from '../../core/time'
+import { CLOCK_SLACK_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from '../../core/time'
 import { DEFAULT_TIMING } from '../../core/timing'
-import { judge, leaseOverAtMs, type Evidence } from '../../planner/liveness'
+import { expiringInMs, judge, leaseMsWithin, leaseOverAtMs, type Evidence } from '../../planner/liveness'
 
 const NOW_MS = 1_000 * HOUR_MS
 const timing = DEFAULT_TIMING
@@ -26,6 +26,11 @@ describe('judging whether an attempt lives', () => {
     expect(judge(evidence({ beatSeenAtMs: NOW_MS + MINUTE_MS }), silentAt)).toEqual({ kind: 'alive' })
     expect(judge(evidence({ providerFailedAtMs: NOW_MS + MINUTE_MS }), silentAt)).toEqual({ kind: 'alive' })
     expect(judge(evidence({ storeFailedAtMs: NOW_MS + MINUTE_MS }), silentAt)).toEqual({ kind: 'alive' })
+    const answered = evidence({
+      providerFailedAtMs: NOW_MS + MINUTE_MS,
+      beatSeenAtMs: NOW_MS + 2 * MINUTE_MS,
+    })
+    expect(judge(answered, silentAt + 2 * MINUTE_MS)).toEqual({ kind: 'silent', silentMs: timing.silenceMs })
     // A watch that has only just begun has heard nothing yet, however old the last beat is.
     const late = evidence({ watchedSinceMs: silentAt, beatSeenAtMs: NOW_MS - HOUR_MS })
     expect(judge(late, silentAt + 1)).toEqual({ kind: 'alive' })
@@ -62,5 +67,39 @@ describe('judging whether an attempt lives', () => {
         if (lookAtMs < runnerEndsAtMs) expect(judge(known, lookAtMs)).toEqual({ kind: 'alive' })
       }),
     )
+  })
+})
+
+describe('a lease', () => {
+  it('ends with a drain before the credentials of its machine do', () => {
+    const stopMs = timing.drainMs + timing.powerOffMs
+    expect(leaseMsWithin(timing, HOUR_MS)).toBe(HOUR_MS - stopMs)
+    expect(leaseMsWithin(timing, HOUR_MS + 0.5)).toBe(HOUR_MS - stopMs)
+    expect(leaseMsWithin(timing, timing.leaseMs + stopMs)).toBe(timing.leaseMs)
+    expect(leaseMsWithin(timing, 100 * HOUR_MS)).toBe(timing.leaseMs)
+  })
+})
+
+describe('a machine whose reservation ends', () => {
+  const own = { drainMs: MINUTE_MS, powerOffMs: 10 * SECOND_MS, beatMs: SECOND_MS }
+  /** When its power-off must begin. */
+  const offAtMs = NOW_MS - CLOCK_SLACK_MS - own.powerOffMs
+
+  it('should have begun to drain a drain before its power-off, with time for a beat to tell so', () => {
+    // Two beats, and five seconds until the second is read.
+    const dueAtMs = offAtMs - own.drainMs + 7 * SECOND_MS
+    expect(expiringInMs(own, NOW_MS, dueAtMs - 1)).toBeUndefined()
+    expect(expiringInMs(own, NOW_MS, dueAtMs)).toBe(own.drainMs - 7 * SECOND_MS)
+  })
+
+  it('waits for a beat no longer than half the drain', () => {
+    const slow = { ...own, beatMs: HOUR_MS }
+    expect(expiringInMs(slow, NOW_MS, offAtMs - own.drainMs / 2 - 1)).toBeUndefined()
+    expect(expiringInMs(slow, NOW_MS, offAtMs - own.drainMs / 2)).toBe(own.drainMs / 2)
+  })
+
+  it('has no less than no time left', () => {
+    expect(expiringInMs(own, NOW_MS, offAtMs + 1)).toBe(0)
+    expect(expiringInMs(own, NOW_MS, NOW_MS + HOUR_MS)).toBe(0)
   })
 })

@@ -321,6 +321,11 @@ describe('the ranking', () => {
     expect(placement?.reasons[0]).toMatch(/^\$1\.00\/h \(with \$0\.02 for disk and address\), about /)
   })
 
+  it('says whether the duration is assumed', () => {
+    expect(plan([cheap]).isDurationAssumed).toBe(true)
+    expect(plan([cheap], { spec: { ...SPEC, durationMs: HOUR_MS } }).isDurationAssumed).toBe(false)
+  })
+
   it('gives reasons and risks in words', () => {
     const [placement] = plan([spot]).placements
     expect(placement?.reasons.join('; ')).toMatch(
@@ -389,6 +394,34 @@ describe('an order', () => {
       seq: 0,
       deadlineAtMs: NOW_MS + HOUR_MS,
       budget: { microUsd: microUsd(6), priceMaxMicroUsdPerHour: microUsd(1.2) },
+    })
+  })
+
+  it('takes along as many as a history has room for, the best ones', () => {
+    const zones = Array.from({ length: 25 }, (_, index) =>
+      offer({ place: `zone-${index}`, priceMicroUsdPerHour: microUsd(1) + index }),
+    )
+    const made = order([...zones].reverse())
+    expect(made.offers.map(({ place }) => place)).toEqual(zones.slice(0, 20).map(({ place }) => place))
+    expect(made.priceMaxMicroUsdPerHour).toBe(microUsd(1) + 19)
+  })
+
+  it('tells the runner everything that the job says of its checkpoints', () => {
+    const checkpoint = {
+      ...{ directory: 'ck', everyMs: 60_000, quietMs: 9_000, keep: 7, signal: 'SIGUSR1' as const },
+      ...{ complete: ['done'], include: ['*.pt'], exclude: ['*.tmp'] },
+    }
+    const spec = { ...input.resolved.spec, checkpoint }
+    const asked = request([offer()])
+    const made = makeOrder(
+      makePlan(asked, ''),
+      { ...input, resolved: { ...input.resolved, spec } },
+      asked.answers,
+    )
+    expect(made.runner.checkpoint).toEqual(checkpoint)
+    // What it leaves out has a default, or is left to the runner.
+    expect(order([offer()]).runner.checkpoint).toEqual({
+      ...{ directory: 'ck', everyMs: 60_000, quietMs: DEFAULT_TIMING.checkpointQuietMs, keep: 3 },
     })
   })
 

@@ -96,6 +96,17 @@ describe('a store in another Region', () => {
       )
     })
 
+    it('counts each with its own size, and none that is in the Region of the machine', () => {
+      const [large, small] = sized('us-east-1') as [object, object]
+      const inputSizes = [{ ...large, region: 'eu-west-1' }, small] as PlanRequest['inputSizes']
+      const plain = plan([far()], { spec }).placements[0]!
+      const read = plan([far()], { ...reading, inputSizes: inputSizes! }).placements[0]!
+      expect(read.transferMicroUsd! - plain.transferMicroUsd!).toBe(microUsd(0.2))
+      expect(read.reasons).toContain(
+        'including $0.20 for reading 10 GB of inputs from us-east-1, at $0.02 per GB',
+      )
+    })
+
     it('reads them again after each interruption that is expected', () => {
       const spot = far({ capacityType: 'spot', interruptionsPerHour: 1 })
       const wish = { spec: { ...reading.spec, isInterruptible: true } }

@@ -34,6 +34,7 @@ export async function mutantsOf(file) {
       operator: mutatorName,
       before: content.slice(from, to),
       after: replacement,
+      original: content,
       text: content.slice(0, from) + replacement + content.slice(to),
     }
   })
@@ -75,15 +76,22 @@ export function createTypeCheck(project = 'tsconfig.pure.json') {
       const name = `/${path.slice(dirname(path).length + 1).replace(/\.ts$/, '')}'`
       return other === path || readFileSync(other, 'utf8').includes(name)
     })
-  return ({ file, text }) => {
+  const hasErrors = (path) =>
+    service.getSyntacticDiagnostics(path).length > 0 || service.getSemanticDiagnostics(path).length > 0
+  /** The file as its importers see it. */
+  const declarationsOf = (path) =>
+    service
+      .getEmitOutput(path, true, true)
+      .outputFiles.map(({ text }) => text)
+      .join('')
+  return ({ file, text, original }) => {
     const path = join(ROOT, file)
+    const before = declarationsOf(path)
     changed.set(path, { text, version: ++version })
-    const compiles = importers(path).every(
-      (other) =>
-        service.getSyntacticDiagnostics(other).length === 0 &&
-        service.getSemanticDiagnostics(other).length === 0,
-    )
-    changed.set(path, { text: readFileSync(path, 'utf8'), version: ++version })
+    const compiles =
+      !hasErrors(path) &&
+      (declarationsOf(path) === before || !importers(path).some((other) => hasErrors(other)))
+    changed.set(path, { text: original, version: ++version })
     return compiles
   }
 }

@@ -66,9 +66,6 @@ const oneLine = (text) => text.replace(/\s+/g, ' ').slice(0, 120)
 const wordsOf = ({ file, line, operator, before, after }) =>
   `${file}:${line} ${operator}\n    - ${oneLine(before)}\n    + ${oneLine(after) || '(nothing)'}`
 
-/** The first test that failed, from Jest's output. */
-const catcherIn = (output) => /● (.+)/.exec(output)?.[1] ?? 'a test file that does not load'
-
 class Hunt {
   checkout = new Checkout()
   compiles = createTypeCheck()
@@ -89,9 +86,8 @@ class Hunt {
     ]) {
       if (tests.length === 0) continue
       await this.expectPassing(project, tests)
-      const { verdict, output } = await this.checkout.testWith(mutant, project, tests)
-      if (verdict !== 'passed')
-        return { verdict: 'caught', by: verdict === 'late' ? 'its time' : catcherIn(output) }
+      const { verdict, failures } = await this.checkout.testWith(mutant, project, tests)
+      if (verdict !== 'passed') return { verdict: 'caught', by: failures[0]?.name ?? 'its time' }
     }
     return { verdict: 'survived' }
   }
@@ -102,9 +98,11 @@ class Hunt {
       key,
       this.baselines.get(key) ?? (await this.checkout.testWith(undefined, project, tests)),
     )
-    const { verdict, output } = this.baselines.get(key)
+    const { verdict, failures } = this.baselines.get(key)
     if (verdict === 'passed') return
-    throw new Error(`These tests fail without any mutant; fix them first:\n${output.slice(-4_000)}`)
+    throw new Error(
+      `These tests fail without any mutant; fix them first:\n${failures.map(({ name, message }) => `${name}\n${message}`).join('\n')}`,
+    )
   }
 }
 

@@ -7,7 +7,7 @@ const ROOMS = [
   ...['core', 'intake', 'planner', 'storage', 'workflows', 'activities', 'backends', 'workers', 'client'],
   ...['rehearse', 'cli', 'test'],
 ]
-/** A test that reaches a file through more imports than this rarely checks it. */
+/** A test of another room that reaches a file through more imports than this rarely checks it. */
 const DISTANCE_MAX = 3
 /** Maximum number of selected test files. */
 const FILES_MAX = 16
@@ -15,7 +15,7 @@ const FILES_MAX = 16
 const LEFT_OUT =
   /^test\/(tools|runner|small-cloud|habits|torn|examples|docs|deployment|attacks|money)\/|\.e2e\.test\.ts$/
 
-/** Tests of workflow code, which load it in a bundle and not by import. */
+/** Tests of workflow code, which load it in a bundle and not by import. Policy is not workflow code. */
 const OF_WORKFLOWS = /^test\/(workflows|replay)\//
 
 /**
@@ -26,13 +26,20 @@ export function testsOf(file, imports = readImports()) {
   const distances = distancesTo(file, imports)
   const near = [...distances]
     .filter(
-      ([path, distance]) => path.endsWith('.test.ts') && !LEFT_OUT.test(path) && distance <= DISTANCE_MAX,
+      ([path, distance]) =>
+        path.endsWith('.test.ts') &&
+        !LEFT_OUT.test(path) &&
+        !(file.startsWith('planner/') && OF_WORKFLOWS.test(path)) &&
+        (distance <= DISTANCE_MAX || isOwn(path, file)),
     )
     .sort(([one, a], [other, b]) => isOwn(other, file) - isOwn(one, file) || a - b || (one < other ? -1 : 1))
     .map(([path]) => path)
     .slice(0, FILES_MAX)
   if (!file.startsWith('workflows/')) return { unit: near, temporal: [] }
-  const bundled = [...imports.keys()].filter((path) => OF_WORKFLOWS.test(path) && path.endsWith('.test.ts'))
+  // A replay bundles the workflows first, which takes longest.
+  const bundled = [...imports.keys()]
+    .filter((path) => OF_WORKFLOWS.test(path) && path.endsWith('.test.ts'))
+    .sort((one, other) => isOwn(other, file) - isOwn(one, file))
   const isEnd = (path) => path.endsWith('.e2e.test.ts')
   return {
     unit: [...new Set([...near, ...bundled.filter((path) => !isEnd(path))])],
@@ -41,13 +48,13 @@ export function testsOf(file, imports = readImports()) {
 }
 
 /** The tests of the same room come first: `test/planner` for `planner/`. */
-const isOwn = (test, file) => Number(test.startsWith(`test/${file.split('/')[0]}/`))
+const isOwn = (test, file) => test.startsWith(`test/${file.split('/')[0]}/`)
 
 /** Returns the number of imports between a file and each file that reaches it. */
 function distancesTo(file, imports) {
   const distances = new Map([[file, 0]])
   let edge = [file]
-  for (let distance = 1; edge.length > 0 && distance <= DISTANCE_MAX; distance += 1) {
+  for (let distance = 1; edge.length > 0; distance += 1) {
     const isOnEdge = new Set(edge)
     edge = [...imports].flatMap(([path, targets]) =>
       !distances.has(path) && targets.some((target) => isOnEdge.has(target)) ? [path] : [],

@@ -1,0 +1,36 @@
+import { expect, it } from '@jest/globals'
+import { EMPTY_LEDGER } from '../../../core/ledger'
+import type { PlanInput } from '../../../core/activities'
+import { DEFAULT_TIMING } from '../../../core/timing'
+import { makeOrder } from '../../../planner/order'
+import { makePlan } from '../../../planner/plan'
+import { SPEC } from '../../support/spec'
+import { patiently } from '../harness'
+import { Ec2Harness } from './harness'
+
+const NOW_MS = Date.parse('2026-12-01T10:00:00Z')
+
+it('a machine that the provider may take back reads its notice in its metadata: spot and reserved alike', async () => {
+  const { backend } = new Ec2Harness({}, { clock: () => NOW_MS }, 'block')
+  const input: PlanInput = {
+    ...{ jobId: 'job-1', deployment: 'dep-1', recordSeq: 2, attempt: 1, bundle: null, avoid: [] },
+    resolved: {
+      ...{ spec: SPEC, timing: DEFAULT_TIMING, runnerSha256: '', storeUrl: '' },
+      policy: { failuresMax: 0, interruptionsMax: 1, unclassifiedMax: 3 },
+    },
+    ledger: EMPTY_LEDGER,
+  }
+  const offers = await backend.offers({}, patiently())
+  const noticeOf = (capacityType: string): unknown => {
+    const backends = [{ backend: 'ec2', capacityType: capacityType as 'spot' }]
+    const answers = [{ backend: 'ec2', capabilities: backend.capabilities, offers }]
+    const spec = { ...SPEC, isInterruptible: true, backends }
+    const wish = { spec, timing: DEFAULT_TIMING, answers, silentBackends: [], avoid: [], nowMs: NOW_MS }
+    return makeOrder(makePlan(wish, ''), input, answers).runner.notice
+  }
+  expect(['spot', 'reserved', 'on-demand'].map(noticeOf)).toEqual([
+    { kind: 'instance-metadata' },
+    { kind: 'instance-metadata' },
+    { kind: 'none' },
+  ])
+})

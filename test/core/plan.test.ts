@@ -1,0 +1,50 @@
+import { describe, expect, it } from '@jest/globals'
+import type { Offer } from '../../core/offer'
+import { nameSome, placesOf, rejectionsInWords, silentName, type Rejection } from '../../core/plan'
+
+describe('a list of names in a sentence', () => {
+  it.each([
+    [['a'], 'a'],
+    [['a', 'b', 'c'], 'a, b, c'],
+    [['a', 'b', 'c', 'd'], 'a, b, c and 1 more'],
+    [['a', 'b', 'c', 'd', 'e'], 'a, b, c and 2 more'],
+  ])('%j', (names, words) => {
+    expect(nameSome(names)).toBe(words)
+  })
+})
+
+describe('rejections in words', () => {
+  const rejection = (offerKey: string, changes: Partial<Rejection> = {}): Rejection => ({
+    ...{ offerKey, why: 'unavailable', reason: 'out of stock' },
+    ...changes,
+  })
+
+  it('give each reason once, in the order of the offers', () => {
+    const other = rejection('c', { reason: 'no quota' })
+    expect(rejectionsInWords([rejection('a'), other, rejection('b')])).toEqual([
+      'a, b: out of stock',
+      'c: no quota',
+    ])
+    expect(rejectionsInWords([])).toEqual([])
+  })
+
+  it('give only the least cost of what costs more than there is', () => {
+    const dear = [9, 3, 5].map((costMicroUsd) =>
+      rejection(`at-${costMicroUsd}`, { costMicroUsd, reason: `costs ${costMicroUsd}` }),
+    )
+    expect(rejectionsInWords([...dear, rejection('a')])).toEqual([
+      'at-9, at-3, at-5: costs 3',
+      'a: out of stock',
+    ])
+  })
+})
+
+it('a silent backend is named with its place where only a part of it is silent', () => {
+  expect(silentName({ backend: 'ec2' })).toBe('ec2')
+  expect(silentName({ backend: 'ec2', place: 'eu-west-1' })).toBe('ec2 in eu-west-1')
+})
+
+it('the places of an order are told once each', () => {
+  const offers = ['a', 'b', 'a'].map((place) => ({ place }) as Offer)
+  expect(placesOf({ offers })).toEqual(['a', 'b'])
+})

@@ -1,0 +1,116 @@
+import { describe, expect, it } from '@jest/globals'
+import { microUsd } from '../../core/money'
+import type { Offer } from '../../core/offer'
+import { offerKey } from '../../core/offer'
+import { HOUR_MS, MINUTE_MS } from '../../core/time'
+import { summaryOf, whyNone } from '../../planner/explain'
+import type { PlanRequest } from '../../planner/request'
+import { NOW_MS, offer, plan, SPEC } from './wishes'
+
+const first = (one: Offer, changes: Partial<PlanRequest> = {}) => plan([one], changes).placements[0]!
+const reasons = (one: Offer, changes: Partial<PlanRequest> = {}): string[] => first(one, changes).reasons
+const risks = (one: Offer, changes: Partial<PlanRequest> = {}): string[] => first(one, changes).risks
+
+describe('the reasons for a placement', () => {
+  it('are its price, its shape, how it is bought, its note, and an assumed duration, in this order', () => {
+    expect(reasons(offer({ note: 'A note.' }))).toEqual([
+      '$1.00/h, about $1.00 in 1h',
+      '8 cpus, 32 GiB, 1x L4 22 GiB',
+      'not interruptible',
+      'A note.',
+      'the job gives no duration: one hour is assumed',
+    ])
+    expect(reasons(offer(), { spec: { ...SPEC, durationMs: 2 * HOUR_MS } })).toEqual([
+      '$1.00/h, about $2.00 in 2h',
+      '8 cpus, 32 GiB, 1x L4 22 GiB',
+      'not interruptible',
+    ])
+  })
+
+  it('do not mention a duration where nothing is paid', () => {
+    expect(reasons(offer({ priceMicroUsdPerHour: 0 }))).toEqual([
+      'costs nothing',
+      expect.any(String),
+      'not interruptible',
+    ])
+  })
+
+  it('tell of a reservation that is not billed while idle only its price', () => {
+    const reservation = { free: 1, total: 2, idleMicroUsdPerHour: 0 }
+    const bare = { cpus: 8, memoryGiB: 32, gpus: 0 }
+    const held = offer({ capacityType: 'reserved', reservationId: 'r-1', shape: bare, reservation })
+    expect(reasons(held)).toEqual([
+      '$1.00/h, about $1.00 in 1h',
+      '8 cpus, 32 GiB',
+      'already reserved, 1 of 2 free',
+      expect.any(String),
+    ])
+  })
+})
+
+describe('the risks of a placement', () => {
+  it('are none of a machine that is never taken back, with a price of today', () => {
+    expect(risks(offer())).toEqual([])
+  })
+
+  it('have unknown availability among them, but for a reservation, of which the free places are told', () => {
+    expect(risks(offer({ availability: 'unknown' }))).toEqual(['availability is unknown until launch'])
+    const reservation = { free: 1, total: 2, idleMicroUsdPerHour: 0 }
+    const bare = { cpus: 8, memoryGiB: 32, gpus: 0 }
+    const held = { capacityType: 'reserved', reservationId: 'r-1', shape: bare, reservation } as const
+    expect(risks(offer({ availability: 'unknown', ...held }))).toEqual([])
+  })
+
+  it('have the age of a price from a table among them, from a day on', () => {
+    const aged = (kind: 'static' | 'live', ageMs: number) =>
+      risks(offer({ priceSource: { kind, observedAtMs: NOW_MS - ageMs } }))
+    expect(aged('static', 24 * HOUR_MS)).toEqual([])
+    expect(aged('static', 49 * HOUR_MS)).toEqual(['the price is 2d 1h old'])
+    expect(aged('live', 49 * HOUR_MS)).toEqual([])
+  })
+
+  it('have a recent interruption there among them only where there was one', () => {
+    const spot = offer({ capacityType: 'spot' })
+    const avoid = [{ offerKey: offerKey(spot), forMs: MINUTE_MS, why: 'interruption' as const }]
+    const lost = 'this job recently lost a machine there, so another interruption is likely'
+    expect(risks(spot, { avoid })).toContain(lost)
+    expect(risks(spot)).not.toContain(lost)
+  })
+
+  it('have a missing checkpoint interval among them only where it is missing', () => {
+    const spot = offer({ capacityType: 'spot' })
+    const unsaid = 'the job does not say how often it saves'
+    expect(risks(spot)).toContain(unsaid)
+    expect(risks(spot, { spec: { ...SPEC, checkpoint: { everyMs: MINUTE_MS } } })).not.toContain(unsaid)
+  })
+
+  it.each([
+    [0.001, 'less than 1 % chance of an interruption'],
+    [0.01, '1 % chance of an interruption'],
+    [0.94, '94 % chance of an interruption'],
+    [0.95, 'about 1 interruption'],
+    [1.49, 'about 1 interruption'],
+    [1.5, 'about 2 interruptions'],
+    [3, 'about 3 interruptions'],
+  ])('tell %d expected interruptions as "%s"', (interruptionsPerHour, words) => {
+    const [risk] = risks(offer({ capacityType: 'spot', interruptionsPerHour }))
+    expect(risk).toBe(`${words}; work since the last checkpoint is repeated`)
+  })
+})
+
+describe('a plan in words', () => {
+  it('names type, place and price of a placement, and no place where there is none', () => {
+    expect(summaryOf(first(offer()))).toBe('here on-demand, small in a, $1.00/h')
+    expect(summaryOf(first(offer({ place: '', priceMicroUsdPerHour: microUsd(0) })))).toBe(
+      'here on-demand, small, free',
+    )
+  })
+
+  it('without a placement gives the reasons of offers and of backends that did not answer', () => {
+    const silentBackends = [{ backend: 'there', reason: 'no worker is running for it' }]
+    const none = plan([offer({ availability: 'unavailable' })], { silentBackends })
+    expect(whyNone(none)).toBe('here/on-demand/small/a: out of stock; there: no worker is running for it')
+    expect(whyNone(plan([], { silentBackends }))).toBe('there: no worker is running for it')
+    expect(whyNone(plan([]))).toBe('no backend has any offer')
+  })
+})

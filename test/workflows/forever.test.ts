@@ -1,0 +1,73 @@
+/** Steps that must happen: how long they wait between tries, and what the page shows meanwhile. */
+import { beforeEach, describe, expect, it, jest } from '@jest/globals'
+import { ApplicationFailure } from '@temporalio/common'
+import type { Failure } from '../../core/failure'
+import { MINUTE_MS } from '../../core/time'
+import type * as Forever from '../../workflows/forever'
+
+let isCancelled: boolean
+
+jest.mock('@temporalio/workflow', () => ({
+  CancellationScope: { current: () => ({ consideredCancelled: isCancelled }) },
+  defineSignal: (name: string) => name,
+}))
+const { forever, localThenOrdinary } = jest.requireActual<typeof Forever>('../../workflows/forever')
+
+let pauses: number[]
+/** What the page was told: the class of a trouble, or that it is over. */
+let shown: string[]
+const PAGE = {
+  trouble: (failure: Failure | undefined) => void shown.push(failure?.class ?? 'over'),
+  retries: { pause: async (forMs: number) => void pauses.push(forMs) },
+} as unknown as Forever.TroublePage
+
+beforeEach(() => {
+  isCancelled = false
+  pauses = []
+  shown = []
+})
+
+/** Work that fails so often before it is done. */
+function failing(times: number): () => Promise<string> {
+  let left = times
+  return async () => {
+    if (left-- > 0) throw ApplicationFailure.create({ type: 'transient', message: 'not yet' })
+    return 'done'
+  }
+}
+
+describe('a step that must happen', () => {
+  it('shows nothing where it succeeds at once', async () => {
+    expect(await forever(failing(0), PAGE)).toBe('done')
+    expect([pauses, shown]).toEqual([[], []])
+  })
+
+  it('is tried again soon at first, then rarely, and shows its trouble until it is over', async () => {
+    expect(await forever(failing(5), PAGE)).toBe('done')
+    expect(pauses).toEqual([10_000, MINUTE_MS, 10 * MINUTE_MS, 10 * MINUTE_MS, 10 * MINUTE_MS])
+    expect(shown).toEqual([...Array<string>(5).fill('transient'), 'over'])
+  })
+
+  it('ends with its scope', async () => {
+    isCancelled = true
+    await expect(forever(failing(1), PAGE)).rejects.toThrow('not yet')
+    expect(shown).toEqual([])
+  })
+})
+
+describe('a step with a local activity', () => {
+  it('needs the ordinary one only where the local one failed', async () => {
+    const ordinary = jest.fn(failing(1))
+    expect(await localThenOrdinary({ local: failing(0), ordinary }, PAGE)).toBe('done')
+    expect([ordinary.mock.calls.length, shown]).toEqual([0, []])
+    expect(await localThenOrdinary({ local: failing(1), ordinary }, PAGE)).toBe('done')
+    expect(ordinary).toHaveBeenCalledTimes(2)
+    expect(shown.slice(0, 2)).toEqual(['transient', 'transient'])
+    expect(shown.at(-1)).toBe('over')
+  })
+
+  it('is over where the ordinary one succeeds at once', async () => {
+    await localThenOrdinary({ local: failing(1), ordinary: failing(0) }, PAGE)
+    expect(shown).toEqual(['transient', 'over'])
+  })
+})
