@@ -2,8 +2,13 @@ import type { Failure } from './failure'
 
 /** What a provider says of a machine. It never says how the workload is: that is the beat's. */
 export interface Observation {
-  /** `gone` covers everything that cannot run any more: ended, failed to start, unknown to the provider. */
-  state: 'pending' | 'running' | 'stopping' | 'gone'
+  /**
+   * `queued`: accepted, and waiting for capacity; costs nothing. `gone` covers everything that cannot run any more: ended, failed to
+   * start, unknown to the provider.
+   */
+  state: 'queued' | 'pending' | 'running' | 'stopping' | 'gone'
+  /** When billing began, once it has and if the provider reports it. Only for providers whose launches can be queued. */
+  billedFromAtMs?: number
   /** The provider's own words. */
   detail?: string
   /** For `gone`, and for `stopping` where it is known by then: whether the provider took it back (`interrupted`), or it ended by itself or by us. */

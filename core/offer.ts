@@ -65,6 +65,12 @@ export interface Offer {
   priceMaxMicroUsdPerHour?: MicroUsd
   /** What the provider bills at least, however soon the machine ends; missing where every second counts alike. */
   billedAtLeastMs?: number
+  /** Billing counts in steps of this duration, each begun one in full; missing for steps of one second. */
+  billedInStepsOfMs?: number
+  /** What still costs money when the machine is off, in words. */
+  stillBilled?: string
+  /** The price before a discount or credit that the operator has configured; `priceMicroUsdPerHour` is after it. */
+  listPriceMicroUsdPerHour?: MicroUsd
   /** What it costs to move data between the machine and the store; missing where that is free. */
   transfer?: DataTransfer
   availability: Availability

@@ -120,6 +120,8 @@ export interface Order {
   priceMaxMicroUsdPerHour: MicroUsd
   /** What moving its data is expected to cost with the dearest of its offers: the machine must not spend it. Missing where that is free. */
   transferMicroUsd?: MicroUsd
+  /** The container image that the provider itself runs (`imageRunner: 'provider'`); then `runner.image` is null. */
+  image?: string
   /** What `order.json` will say. */
   runner: RunnerOrder
 }

@@ -14,6 +14,8 @@ export interface Timing {
   checkpointQuietMs: number
   /** A machine whose runner starts later than this after its order must not run the workload. */
   startWithinMs: number
+  /** How long an accepted launch may wait in the provider's queue; then it counts as missing capacity. Missing in older jobs. */
+  queueMs?: number
   /** How long a machine tries for an image of which nothing comes. Missing in jobs of versions that had no such setting. */
   registryMs?: number
   /** Silence of a living machine's runner after which the owner may end it, provider and store answering all the while. */
@@ -53,6 +55,7 @@ export const DEFAULT_TIMING: Required<Omit<Timing, 'artifactGiBMax'>> & Timing =
   beatMs: 5 * SECOND_MS,
   checkpointQuietMs: 2 * SECOND_MS,
   startWithinMs: HOUR_MS,
+  queueMs: 15 * MINUTE_MS,
   registryMs: 10 * MINUTE_MS,
   silenceMs: 30 * MINUTE_MS,
   observeMs: 2 * SECOND_MS,
