@@ -27,6 +27,8 @@ export interface BackendDeps {
   deployment?: string
   /** A URL from which a machine anywhere can download the runner program with this digest, for at least 15 minutes. */
   runnerUrl(sha256: string): Promise<string>
+  /** What one send gives to its machine at launch: `backends/bootstrap.ts` makes the bootstrap of it. */
+  handOver?(order: Order, send: string): Promise<HandOver>
   /** The object store, as machines reach it. */
   storeUrl?: string
   /** The attempt's key for its sealed secrets, 64 hex digits. */
@@ -36,6 +38,17 @@ export interface BackendDeps {
    * a store without credentials. Throws a `BackendError`.
    */
   grantFile?(attempt: Pick<Order, 'jobId' | 'attempt' | 'attemptId'>): Promise<string>
+}
+
+/**
+ * The bootstrap hand-over (docs/decisions/0041): where a machine fetches the document with the attempt's key, its first grant and the
+ * runner's digest, and the key that opens it. The document exists until the machine has read it, and until the settlement at the latest.
+ */
+export interface HandOver {
+  /** Valid as long as a runner may start; reading it needs no credentials. */
+  url: string
+  /** 64 hex digits; opens this one document. */
+  key: string
 }
 
 /** The result of reading settings: a backend to create, or all their problems at once. */

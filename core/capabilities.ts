@@ -1,6 +1,16 @@
 import type { NoticeSource } from './documents'
 import type { CapacityType } from './offer'
 
+/** How often a provider may be called. A missing field leaves our own pace (`Timing`) as it is. */
+export interface Pace {
+  /** Least time between two `observe` calls. */
+  observeMs?: number
+  /** Least time between two looks that both find a machine gone, for lists that may miss a machine that exists. */
+  goneConfirmMs?: number
+  /** Launches per minute that the account allows, over all workers together. */
+  launchesPerMinute?: number
+}
+
 /** What a backend can do, as data. */
 export interface Capabilities {
   capacityTypes: readonly CapacityType[]
@@ -19,6 +29,21 @@ export interface Capabilities {
   claimsBy?: 'id' | 'send'
   /** What ends billing: the machine's own power-off, or our `terminate`. */
   billsUntil: 'exit' | 'terminate'
+  /**
+   * How many offers one order may name: any number of interchangeable ones, or exactly one type at one place, so that only what was
+   * tried is avoided afterwards. `many` if missing.
+   */
+  offersPerOrder?: 'many' | 'one'
+  /** A launch may be accepted and then wait for capacity (`queued` of `Observation`), free of charge. */
+  queues?: boolean
+  /**
+   * What `gone` proves: `confirmed`, that nothing of the machine runs; `requested`, only that its end was requested or that the provider
+   * lists it no more. After a `requested` end, nothing else starts before the result exists or the lease has certainly expired.
+   * `confirmed` if missing.
+   */
+  ends?: 'confirmed' | 'requested'
+  /** The provider's own limits on calls; missing without any. */
+  pace?: Pace
   /** Whether the provider is asked for prices. */
   price: 'live' | 'static' | 'configured'
 }

@@ -25,6 +25,7 @@ export interface RealisedOffer {
   reservationId?: string
   /** As of its offer. */
   billedAtLeastMs?: number
+  billedInStepsOfMs?: number
 }
 
 export interface MachineHandle extends ResourceHandle {

@@ -2,8 +2,13 @@ import type { Failure } from './failure'
 
 /** A provider's report about a machine. It never describes the workload: the beat does. */
 export interface Observation {
-  /** `gone` covers everything that cannot run any more: terminated, failed to start, unknown to the provider. */
-  state: 'pending' | 'running' | 'stopping' | 'gone'
+  /**
+   * `queued`: accepted, and waiting for capacity; costs nothing. `gone` covers everything that cannot run any more: terminated, failed
+   * to start, unknown to the provider.
+   */
+  state: 'queued' | 'pending' | 'running' | 'stopping' | 'gone'
+  /** When billing began, once it has and if the provider reports it. Only for providers whose launches can be queued. */
+  billedFromAtMs?: number
   /** The provider's own words. */
   detail?: string
   /**

@@ -68,6 +68,12 @@ export interface Offer {
   priceMaxMicroUsdPerHour?: MicroUsd
   /** Minimum billed duration; missing if every second is billed alike. */
   billedAtLeastMs?: number
+  /** Billing counts in steps of this duration, each begun one in full; missing for steps of one second. */
+  billedInStepsOfMs?: number
+  /** What still costs money when the machine is off, in words. */
+  stillBilled?: string
+  /** The price before a discount or credit that the operator has configured; `priceMicroUsdPerHour` is after it. */
+  listPriceMicroUsdPerHour?: MicroUsd
   /** Cost of moving data between the machine and the store; missing if free. */
   transfer?: DataTransfer
   availability: Availability

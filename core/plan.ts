@@ -122,6 +122,8 @@ export interface Order {
   priceMaxMicroUsdPerHour: MicroUsd
   /** Expected cost of moving data with the most expensive of its offers: the machine must not spend it. Missing if that is free. */
   transferMicroUsd?: MicroUsd
+  /** The container image that the provider itself runs (`imageRunner: 'provider'`); then `runner.image` is null. */
+  image?: string
   /** The content of `order.json`. */
   runner: RunnerOrder
 }

@@ -8,6 +8,11 @@ export function backendQueue(backend: BackendName): string {
   return `crucible.${backend}`
 }
 
+/** Task queue of the launches of a backend whose account allows only so many per minute (`Pace.launchesPerMinute`). */
+export function launchQueue(backend: BackendName): string {
+  return `crucible.${backend}.launch`
+}
+
 /** Task queue of a backend's watches: thousands of slots, so that they never starve a launch or a terminate. */
 export function watchQueue(backend: BackendName): string {
   return `crucible.${backend}.watch`

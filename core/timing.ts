@@ -14,6 +14,8 @@ export interface Timing {
   checkpointQuietMs: number
   /** A machine whose runner starts later than this after its order must not run the workload. */
   startWithinMs: number
+  /** How long an accepted launch may wait in the provider's queue; then it counts as missing capacity. Missing in older jobs. */
+  queueMs?: number
   /** How long a machine waits for an image pull without progress. Missing in the timing of older jobs. */
   registryMs?: number
   /** How long the runner of an existing machine may be silent, while provider and store answer, before its attempt is ended. */
@@ -53,6 +55,7 @@ export const DEFAULT_TIMING: Required<Omit<Timing, 'artifactGiBMax'>> & Timing =
   beatMs: 5 * SECOND_MS,
   checkpointQuietMs: 2 * SECOND_MS,
   startWithinMs: HOUR_MS,
+  queueMs: 15 * MINUTE_MS,
   registryMs: 10 * MINUTE_MS,
   silenceMs: 30 * MINUTE_MS,
   observeMs: 2 * SECOND_MS,

@@ -71,20 +71,10 @@ export async function start(
 
 function specOf({ config }: Host, order: Order): Record<string, unknown> {
   const { attemptId, jobId, attempt, storeUrl, runnerSha256, runner } = order
-  const stopSeconds = Math.ceil(stoppingMs(runner) / SECOND_MS)
   return {
     ...{ attemptId, jobId, attempt, storeUrl, runnerSha256 },
     environment: { AWS_REGION: config.region },
-    properties: [
-      // At shutdown, the runner gets a signal and saves; then the rest of the unit is killed.
-      'KillMode=mixed',
-      `TimeoutStopSec=${stopSeconds}`,
-      // A workload that runs out of memory ends alone, so that the runner can report it.
-      'OOMPolicy=continue',
-      'LimitNOFILE=1048576',
-      'LimitMEMLOCK=infinity',
-      'TasksMax=infinity',
-    ],
+    stopSeconds: Math.ceil(stoppingMs(runner) / SECOND_MS),
   }
 }
 
