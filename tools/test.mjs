@@ -1,6 +1,7 @@
 // npm test: set-up, types, lint, format, and the selection of Jest tests that keeps every promise; with --all, every Jest test.
 // Ends with the line "N passed, N failed, N skipped", whatever happens.
 import { spawn } from 'node:child_process'
+import { createHash } from 'node:crypto'
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { constants, setPriority } from 'node:os'
 import { join, relative } from 'node:path'
@@ -13,7 +14,7 @@ const SLOWEST = 10
 const escaped = (text) => text.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&')
 const bin = (path) => join(ROOT, 'node_modules', path)
 const TSC = bin('typescript/bin/tsc')
-/** The hash of all files at each check's last success. */
+/** The hash of the files that each check reads, at its last success. */
 const PASSED = join(CACHE, 'passed.json')
 /** Jest's report on the last run, with the duration of each test. */
 const JEST_REPORT = join(CACHE, 'jest.json')
@@ -34,20 +35,33 @@ const REMEMBERED_FORMAT = [
   join(CACHE, 'format'),
 ]
 
-/** Each check counts as one test. Two lanes for two cores, in addition to Jest, whose tests wait much of the time. */
+const ANY_FILE = /./
+const TYPESCRIPT = /\.(?:ts|json)$/
+const SCRIPTS = /\.(?:ts|js|mjs|json)$/
+const PAGES = /^docs\/|^[^/]+\.md$|^package-lock\.json$/
+
+/**
+ * Each check counts as one test; the pattern matches the files whose content it reads. Two lanes for two cores, beside Jest, whose tests
+ * wait much of the time.
+ */
 const LANES = [
   [
-    ['types', [TSC, '--noEmit', '-p', 'tsconfig.json', ...remembering('types')]],
-    ['types without Node', [TSC, '--noEmit', '-p', 'tsconfig.pure.json', ...remembering('types-pure')]],
+    ['types', TYPESCRIPT, [TSC, '--noEmit', '-p', 'tsconfig.json', ...remembering('types')]],
+    [
+      'types without Node',
+      TYPESCRIPT,
+      [TSC, '--noEmit', '-p', 'tsconfig.pure.json', ...remembering('types-pure')],
+    ],
     [
       'format',
+      ANY_FILE,
       [bin('prettier/bin/prettier.cjs'), '--check', '--log-level', 'warn', ...REMEMBERED_FORMAT, '.'],
     ],
   ],
   [
-    ['lint', [bin('eslint/bin/eslint.js'), '.']],
-    ['prose', [join(ROOT, 'tools', 'lint-prose.mjs')]],
-    ['docs site', [bin('vitepress/bin/vitepress.js'), 'build', 'docs']],
+    ['lint', SCRIPTS, [bin('eslint/bin/eslint.js'), '.']],
+    ['prose', ANY_FILE, [join(ROOT, 'tools', 'lint-prose.mjs')]],
+    ['docs site', PAGES, [bin('vitepress/bin/vitepress.js'), 'build', 'docs']],
   ],
 ]
 
@@ -67,15 +81,23 @@ function runNode(args, stdio, isPatient = false) {
 
 const counts = { passed: 0, failed: 0, skipped: 0 }
 
-/** Covers every file that a check can read: types and lint of one file depend on others, so a check is repeated unless nothing changed. */
-function hashOfEverything() {
+/** Types and lint of one file depend on others, so a check is repeated unless none of the files that it can read has changed. */
+function filesOfChecks() {
   const isOutput = (name) => ['node_modules', 'dist', 'coverage', 'calls'].includes(name)
   const settings = ['.prettierrc.json', '.prettierignore', '.editorconfig']
   const entries = readdirSync(ROOT, { withFileTypes: true }).filter(
     ({ name }) => settings.includes(name) || (!name.startsWith('.') && !isOutput(name)),
   )
-  const files = entries.flatMap((entry) => (entry.isDirectory() ? filesOf(entry.name) : [entry.name]))
-  return `${hashOf(files)} ${process.version}`
+  return [
+    ...entries.flatMap((entry) => (entry.isDirectory() ? filesOf(entry.name) : [entry.name])),
+    ...filesOf('docs/.vitepress'),
+  ]
+}
+
+/** Covers the names of all files, because imports and links lead to them, and the contents of those that the check reads. */
+function hashFor(reads, files) {
+  const names = createHash('sha256').update(files.join('\0')).digest('hex')
+  return [hashOf(files.filter((file) => reads.test(file))), names, process.version].join(' ')
 }
 
 function readPassed() {
@@ -86,10 +108,11 @@ function readPassed() {
   }
 }
 
-async function check([name, args], hash) {
+async function check([name, reads, args], files) {
+  const hash = hashFor(reads, files)
   if (readPassed()[name] === hash) {
     counts.passed += 1
-    console.log(`✓ ${name} (no file has changed since it passed)`)
+    console.log(`✓ ${name} (nothing that it reads has changed since it passed)`)
     return
   }
   const startedAt = performance.now()
@@ -158,10 +181,10 @@ try {
     ['ignore', 'inherit', 'inherit'],
   )
   if (code !== 0) throw new Error('The set-up failed; see above.')
-  const hash = hashOfEverything()
+  const files = filesOfChecks()
   const checked = Promise.all(
     LANES.map(async (lane) => {
-      for (const step of lane) await check(step, hash)
+      for (const step of lane) await check(step, files)
     }),
   )
   await jest().finally(() => checked)

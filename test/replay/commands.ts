@@ -134,15 +134,26 @@ function endOf(event: HistoryEvent): Command | undefined {
   return event.workflowExecutionCanceledEventAttributes ? { what: 'cancellation', input: null } : undefined
 }
 
-/** The commands that the code gives when the history is replayed, those of local activities included. */
-export async function replayedCommands(history: History): Promise<Command[]> {
+/** A replayed history: the commands that the code gives, those of local activities included, and why it cannot be continued. */
+export interface Replayed {
+  commands: Command[]
+  error: Error | undefined
+}
+
+/** Replays histories in one worker, because its start takes longer than a replay. */
+export async function replayed(histories: readonly History[]): Promise<Replayed[]> {
   const workflowBundle = await capturingWorkflowBundle()
-  const sent: SentCommand[] = []
+  let sent: SentCommand[] = []
   const fn = (_info: unknown, commands: SentCommand[]): void => void sent.push(...commands)
   const sinks = { capture: { commands: { fn, callDuringReplay: true } } }
-  await Worker.runReplayHistory({ workflowBundle, sinks }, history)
-  const next = counted()
-  return sent.flatMap((command) => sentCommandOf(command, next) ?? [])
+  const found: Replayed[] = []
+  const named = histories.map((history) => ({ workflowId: 'replayed', history }))
+  for await (const { error } of Worker.runReplayHistories({ workflowBundle, sinks }, named)) {
+    const next = counted()
+    found.push({ commands: sent.flatMap((command) => sentCommandOf(command, next) ?? []), error })
+    sent = []
+  }
+  return found
 }
 
 function sentCommandOf(command: SentCommand, next: (kind: string) => string): Command | undefined {

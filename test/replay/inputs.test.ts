@@ -6,17 +6,20 @@ import { readFileSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, it } from '@jest/globals'
 import { DefaultLogger, Runtime } from '@temporalio/worker'
-import { commandsOf, differences, replayedCommands, type Command, type History } from './commands'
+import { commandsOf, differences, replayed, type Command, type History, type Replayed } from './commands'
 
 const HISTORIES = join(__dirname, 'histories')
 const files = readdirSync(HISTORIES).sort()
 const read = (file: string): History => JSON.parse(readFileSync(join(HISTORIES, file), 'utf8')) as History
+let replays: Map<string, Replayed>
 
-beforeAll(() => {
+beforeAll(async () => {
   Runtime.install({
     logger: new DefaultLogger('ERROR'),
     telemetryOptions: { logging: { filter: { core: 'ERROR', other: 'ERROR' } } },
   })
+  const found = await replayed(files.map(read))
+  replays = new Map(found.map((each, index) => [files[index]!, each]))
 })
 
 /** Fields that had another name in versions before the first release, by activity: nothing reads them under the old one. */
@@ -44,9 +47,9 @@ function renamed({ what, input }: Command): unknown {
 }
 
 /** Each command of a history that the code gives with other inputs. */
-function changes(file: string, { history, replayed }: { history: History; replayed: Command[] }): string[] {
-  const inputs = new Map(replayed.map(({ what, input }) => [what, input]))
-  return commandsOf(history)
+function changes(file: string, given: readonly Command[]): string[] {
+  const inputs = new Map(given.map(({ what, input }) => [what, input]))
+  return commandsOf(read(file))
     .flatMap((command) => {
       const { what, eventId } = command
       const found = inputs.has(what) ? differences(renamed(command), inputs.get(what)) : ['is missing']
@@ -56,21 +59,20 @@ function changes(file: string, { history, replayed }: { history: History; replay
 }
 
 describe('a job that runs while this version is installed', () => {
-  it.each(files)('gives its activities, timers and children what it gave them before: %s', async (file) => {
-    const history = read(file)
-    expect(changes(file, { history, replayed: await replayedCommands(history) })).toEqual([])
+  it.each(files)('gives its activities, timers and children what it gave them before: %s', (file) => {
+    const { commands, error } = replays.get(file)!
+    expect(error).toBeUndefined()
+    expect(changes(file, commands)).toEqual([])
   })
 })
 
 describe('a comparison of inputs', () => {
   const file = 'attempt.drained.v1.json'
-  const changed = async (change: (command: Command) => Command): Promise<string[]> => {
-    const history = read(file)
-    return changes(file, { history, replayed: (await replayedCommands(history)).map(change) })
-  }
+  const changed = (change: (command: Command) => Command): string[] =>
+    changes(file, replays.get(file)!.commands.map(change))
 
-  it('names history, event, activity and field', async () => {
-    const found = await changed((command) =>
+  it('names history, event, activity and field', () => {
+    const found = changed((command) =>
       command.what.endsWith(' settle')
         ? { ...command, input: [{ ...(command.input as [object])[0], windowMs: 7 }] }
         : command,
@@ -78,8 +80,8 @@ describe('a comparison of inputs', () => {
     expect(found).toEqual([`${file}, event 36, activity 5 settle: $[0].windowMs was 0, is 7`])
   })
 
-  it('misses a command that is not given', async () => {
-    const found = await changed((command) => ({ ...command, what: command.what.replace('activity 1 ', '') }))
+  it('misses a command that is not given', () => {
+    const found = changed((command) => ({ ...command, what: command.what.replace('activity 1 ', '') }))
     expect(found).toEqual([
       expect.stringMatching(/^attempt\.drained\.v1\.json, event \d+, activity 1 launch: is missing$/),
     ])

@@ -40,12 +40,16 @@ export interface TestS3 extends Versitygw {
   close(): Promise<void>
 }
 
+let versitygw: Promise<string> | undefined
+
+/** Looked for once in a file of tests: each time compares the digest of the whole executable with the record. */
 export function testVersitygw(): Promise<string> {
-  return resolveVersitygw({
+  versitygw ??= resolveVersitygw({
     home: process.env['CRUCIBLE_HOME'] ?? join(homedir(), '.crucible'),
     env: process.env,
     progress: progressOn(process.stderr, Date.now),
   })
+  return versitygw
 }
 
 export async function startTestS3(...buckets: string[]): Promise<TestS3> {

@@ -59,7 +59,11 @@ async function startMoto(): Promise<void> {
     delete process.env['AWS_SESSION_TOKEN']
     await startMoto()
   }, 120_000)
-  afterAll(() => void server?.kill('SIGKILL'))
+  afterAll(async () => {
+    if (server?.exitCode !== null) return
+    server.kill('SIGKILL')
+    await once(server, 'exit')
+  })
 
   it('understands fleets of both kinds, and shows, finds and ends their machines', async () => {
     const { signal } = patiently()

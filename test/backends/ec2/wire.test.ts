@@ -11,6 +11,7 @@ import type { Drain } from '../../../core/documents'
 import type { BackendError } from '../../../backends/errors'
 import type { MachineHandle } from '../../../core/handle'
 import type { Order } from '../../../core/plan'
+import { patient } from '../../support/patience'
 import { until } from '../../support/until'
 import { describeBackend } from '../contract'
 import { patiently, settled } from '../harness'
@@ -19,7 +20,7 @@ import { WAYS } from './ways'
 import { DURATIONS, WireHarness } from './wire-harness'
 import { chosen } from '../../support/selection'
 
-describe.each(chosen(WAYS, ['spot', 'block']))('%s', (way) => {
+describe.each(chosen(WAYS, ['spot']))('%s', (way) => {
   describeBackend('ec2, over the wire,', EC2_TRAITS, () => WireHarness.make({}, {}, way))
 })
 
@@ -227,7 +228,7 @@ describe('over the wire', () => {
   })
 
   it('lists that lag neither hide a machine nor make a second one', async () => {
-    h = await WireHarness.make({ durations: { notFound: [3_000, 3_000] } }, { staleForMs: 60_000 })
+    h = await WireHarness.make({ durations: { notFound: patient(3_000) } }, { staleForMs: 60_000 })
     const order = await h.order()
     const handle = await launched(order)
     expect(await look(handle)).toMatchObject({ state: 'pending' })
