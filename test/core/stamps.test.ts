@@ -124,6 +124,26 @@ describe('the interceptors of a client', () => {
     })
   })
 
+  it('stamp what has no arguments of its own: the stamp is then the only one', async () => {
+    const only = (stamp: Stamp): object => ({ args: [{ crucibleStamp: stamp }] })
+    expect(await workflow[0].startWithDetails({ workflowType: 'job', options: {} }, seen)).toMatchObject({
+      options: only({ kind: 'start', name: 'job', atMs: NOW_MS }),
+    })
+    const creation = { options: { action: { workflowType: 'garbageCollection' } } }
+    expect(await schedule[0].create(creation, seen)).toMatchObject({
+      options: { action: only({ kind: 'schedule', name: 'garbageCollection' }) },
+    })
+    const promise = {
+      ...{ workflowType: 'treasury', workflowStartOptions: {} },
+      ...{ updateName: 'promise', updateArgs: [], updateOptions: {} },
+    }
+    expect(await workflow[0].startUpdateWithStart(promise, seen)).toMatchObject({
+      workflowStartOptions: only({ kind: 'start', name: 'treasury', atMs: NOW_MS }),
+      updateOptions: { updateId: 'made' },
+      updateArgs: [{ crucibleStamp: { kind: 'update', name: 'promise', updateId: 'made', atMs: NOW_MS } }],
+    })
+  })
+
   it('give an update that has no id one, and sign that', async () => {
     const update = { updateName: 'migrate', args: [], options: {} }
     expect(await workflow[0].startUpdate(update, seen)).toMatchObject({

@@ -1,5 +1,7 @@
 import { beforeEach, describe, expect, it, jest } from '@jest/globals'
+import { ApplicationFailure } from '@temporalio/common'
 import type { CollectGarbageInput } from '../../core/activities'
+import { carrying } from '../../core/failure'
 import type { GarbageCollectionInput, GarbageVerdict } from '../../core/messages'
 import type * as Collection from '../../workflows/garbage-collection'
 
@@ -82,5 +84,17 @@ describe('a garbage collection', () => {
       ['ec2', 'failed'],
       ['store', 'ended'],
     ])
+  })
+
+  it('says why a backend cannot be asked, and what to do about it', async () => {
+    const failure = { class: 'auth', message: 'The credentials have expired.' } as const
+    const reasonOf = async (hint?: string): Promise<string | undefined> => {
+      answerOf = () => {
+        throw ApplicationFailure.create(carrying({ ...failure, ...(hint && { hint }) }))
+      }
+      return (await garbageCollection({ ...INPUT, backends: ['ec2'] })).verdicts[0]?.reason
+    }
+    expect(await reasonOf()).toBe('The credentials have expired.')
+    expect(await reasonOf('Renew them.')).toBe('The credentials have expired. Renew them.')
   })
 })

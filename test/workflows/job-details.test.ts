@@ -62,9 +62,13 @@ describe("a job's page in the Temporal UI", () => {
   it('tells what the newest attempt warned of, and no running number as a step', () => {
     const warning = { kind: 'no-checkpoint', text: 'Nothing was saved for 20 min.', sinceMs: 1 }
     const checkpoint = { id: '000000000003-1', step: 3, attempt: 1, isStepKnown: false }
-    const lines = linesOf({ attempts: [attemptOf(1), attemptOf(2, { warning })], checkpoint })
-    expect(lines).toContain('**Warning (attempt 2):** Nothing was saved for 20 min.')
+    const attempts = [attemptOf(1), attemptOf(2), attemptOf(3, { warning })]
+    const lines = linesOf({ attempts, checkpoint })
+    expect(lines).toContain('**Warning (attempt 3):** Nothing was saved for 20 min.')
     expect(lines).toContain('- newest checkpoint: 000000000003-1 (attempt 1)')
+    expect(linesOf({ checkpoint: { id: '000000000003-1', step: 3, attempt: 1 } })).toContain(
+      '- newest checkpoint: step 3 (attempt 1)',
+    )
     const later = linesOf({ attempts: [attemptOf(1, { warning }), attemptOf(2)] })
     expect(later.join()).not.toContain('Warning')
   })

@@ -1,0 +1,133 @@
+/** What a workflow refuses to do for a stranger, and what it signs; `strangers.e2e.test.ts` shows the same with a server. */
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals'
+import { refused, stamped, type Stamp } from '../../core/stamps'
+import type * as Interceptors from '../../workflows/interceptors'
+
+const NOW_MS = Date.UTC(2026, 10, 21)
+const sandbox = globalThis as { crucibleRequiresSeals?: boolean }
+
+let warnings: string[]
+
+jest.mock('@temporalio/workflow', () => ({
+  ...jest.requireActual<object>('@temporalio/common'),
+  CancellationScope: {},
+  defineSignal: () => undefined,
+  log: { warn: (text: string) => warnings.push(text) },
+  workflowInfo: () => ({ workflowType: 'job', startTime: new Date(NOW_MS), runId: 'run-1' }),
+}))
+const { interceptors } = jest.requireActual<typeof Interceptors>('../../workflows/interceptors')
+
+beforeEach(() => {
+  warnings = []
+  sandbox.crucibleRequiresSeals = true
+})
+afterEach(() => {
+  delete sandbox.crucibleRequiresSeals
+})
+
+const INPUT = { deployment: 'dep-1', spec: {} }
+const START: Stamp = { kind: 'start', name: 'job', atMs: NOW_MS }
+const headers = {}
+const result = async (input: unknown): Promise<unknown> => input
+
+function made() {
+  const { inbound, outbound } = interceptors()
+  const [{ execute, handleSignal, handleUpdate, validateUpdate }] = inbound as [
+    Required<NonNullable<typeof inbound>[number]>,
+  ]
+  const [out] = outbound as [Required<NonNullable<typeof outbound>[number]>]
+  return {
+    start: (...args: unknown[]) => execute({ args, headers }, result),
+    signal: (...args: unknown[]) => handleSignal({ signalName: 'drain', args, headers }, result as never),
+    update: (...args: unknown[]) => handleUpdate({ name: 'migrate', updateId: 'u-1', args, headers }, result),
+    check: (...args: unknown[]) =>
+      validateUpdate({ name: 'migrate', updateId: 'u-1', args, headers }, () => undefined),
+    out,
+  }
+}
+
+describe('a workflow of a deployment with a key', () => {
+  it('runs on an input that was signed for it, without the stamp', async () => {
+    expect(await made().start(...stamped([INPUT], START))).toMatchObject({ args: [INPUT] })
+  })
+
+  it.each<[string, unknown[]]>([
+    ['is not signed', [INPUT]],
+    ['was signed for another type', stamped([INPUT], { ...START, name: 'attempt' })],
+    ['could not be opened', stamped([refused('signed with another key')], START)],
+  ])('refuses an input that %s', async (_name, args) => {
+    await expect(made().start(...args)).rejects.toMatchObject({ type: 'auth', nonRetryable: true })
+  })
+
+  it('ignores a signal of a stranger, and says so in its log', async () => {
+    const { signal } = made()
+    const stamp: Stamp = { kind: 'signal', name: 'drain' }
+    expect(await signal(...stamped([1], stamp))).toMatchObject({ args: [1] })
+    expect(warnings).toEqual([])
+    expect(await signal(1)).toBeUndefined()
+    expect(warnings).toEqual([expect.stringContaining('Refused the signal drain: it is not signed.')])
+  })
+
+  it('refuses an update of a stranger, whether or not a validator sees it first', async () => {
+    const { update, check } = made()
+    const own = stamped([1], { kind: 'update', name: 'migrate', updateId: 'u-1', atMs: NOW_MS })
+    expect(await update(...own)).toMatchObject({ args: [1] })
+    expect(() => check(...own)).not.toThrow()
+    await expect(update(1)).rejects.toMatchObject({ type: 'auth' })
+    expect(() => check(1)).toThrow('Refused the update migrate')
+    const other = stamped([1], { kind: 'update', name: 'migrate', updateId: 'u-2', atMs: NOW_MS })
+    await expect(update(...other)).rejects.toMatchObject({ type: 'auth' })
+  })
+
+  it('signs what it asks activities, children, other workflows and its next run', async () => {
+    const { start, out } = made()
+    await start(...stamped([INPUT], START))
+    const args = [1]
+    const activity = { crucibleStamp: { kind: 'activity', name: 'plan', run: 'run-1', deployment: 'dep-1' } }
+    const asked = { activityType: 'plan', args, headers } as never
+    expect(await out.scheduleActivity(asked, result)).toMatchObject({ args: [1, activity] })
+    expect(await out.scheduleLocalActivity(asked, result)).toMatchObject({ args: [1, activity] })
+    const signal = { signalName: 'drain', args, headers } as never
+    expect(await out.signalWorkflow(signal, result as never)).toMatchObject({
+      args: [1, { crucibleStamp: { kind: 'signal', name: 'drain' } }],
+    })
+    const fresh = { options: { workflowType: 'job' }, args, headers } as never
+    expect(await out.continueAsNew(fresh, result as never)).toMatchObject({
+      args: [1, { crucibleStamp: { kind: 'continue', name: 'job', run: 'run-1' } }],
+    })
+    const child = { workflowType: 'attempt', options: {}, headers } as never
+    const [started] = await out.startChildWorkflowExecution(
+      child,
+      async (input) => [Promise.resolve(input as never), Promise.resolve()] as never,
+    )
+    expect(await started).toMatchObject({
+      options: { args: [{ crucibleStamp: { kind: 'child', name: 'attempt', run: 'run-1' } }] },
+    })
+  })
+
+  it('takes no result that no worker of the deployment has signed', async () => {
+    const { out } = made()
+    const asked = { activityType: 'plan', args: [], headers } as never
+    const forged = async (): Promise<unknown> => refused('not signed')
+    await expect(out.scheduleActivity(asked, forged)).rejects.toThrow('Refused the result of plan')
+    await expect(out.scheduleLocalActivity(asked, forged)).rejects.toThrow('Refused the result of plan')
+    const child = { workflowType: 'attempt', options: {}, headers } as never
+    const [, closed] = await out.startChildWorkflowExecution(
+      child,
+      async () => [Promise.resolve('run-2'), forged()] as never,
+    )
+    await expect(closed).rejects.toThrow('Refused the result of attempt')
+  })
+})
+
+describe('a history that is replayed without a key', () => {
+  it('runs on an input that is not signed, and takes signals and updates', async () => {
+    delete sandbox.crucibleRequiresSeals
+    const { start, signal, update, check } = made()
+    expect(await start(INPUT)).toMatchObject({ args: [INPUT] })
+    expect(await signal(1)).toMatchObject({ args: [1] })
+    expect(await update(1)).toMatchObject({ args: [1] })
+    expect(() => check(1)).not.toThrow()
+    expect(warnings).toEqual([])
+  })
+})
