@@ -103,7 +103,7 @@ describe('npm test', () => {
   })
 
   it('repeats a check only after a file has changed that it reads', async () => {
-    checkout.write('docs/page.md', '# A page')
+    checkout.write('docs/faq.md', '# A page')
     const kept = async (): Promise<string[]> => {
       const { stdout } = await run()
       return [...stdout.matchAll(/^✓ (.+) \(nothing that it reads has changed/gm)].map(([, name]) => name!)
@@ -114,7 +114,7 @@ describe('npm test', () => {
     )
     checkout.write('core/time.ts', '// another time')
     expect(await kept()).toEqual(['docs site'])
-    checkout.write('docs/page.md', '# Another page')
+    checkout.write('docs/faq.md', '# Another page')
     expect((await kept()).sort()).toEqual(['lint', 'types', 'types without Node'])
   })
 
