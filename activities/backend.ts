@@ -9,7 +9,9 @@ import type {
   Settlement,
 } from '../core/activities'
 import type { Artifact, RunnerOrder } from '../core/documents'
+import type { Failure } from '../core/failure'
 import { formatUsd } from '../core/money'
+import type { Order } from '../core/plan'
 import { formatDuration, MINUTE_MS } from '../core/time'
 import { leaseMsWithin } from '../planner/liveness'
 import { putRecord } from '../storage/record'
@@ -19,6 +21,7 @@ import { AttemptDocuments } from './documents'
 import { drainMachine } from './draining'
 import { collectGarbage, type OwnerLookup } from './garbage/garbage'
 import type { GrantSource } from './watch/grants'
+import type { LaunchPace } from './launch-pace'
 import { beating } from './heartbeat'
 import { interruptMachine } from './interrupting'
 import { sendOnce, type SendingDeps } from './sending'
@@ -36,6 +39,8 @@ export interface BackendDeps extends SendingDeps {
   wake?: Wake | undefined
   /** Source of the machines' credentials for the store; missing for machines with their own. */
   grants?: GrantSource | undefined
+  /** Missing if the account allows any number of launches. */
+  launchPace?: LaunchPace | undefined
 }
 
 /** A backend's verbs as activities. `failureInterceptor` converts errors to failures. */
@@ -43,6 +48,8 @@ export function createBackendActivities(deps: BackendDeps): BackendActivities {
   const { backend } = deps
   return {
     offers: (wanted) => beating((signal) => answerOf(backend, wanted, signal)),
+
+    servesLaunches: async () => backend.capabilities.pace?.launchesPerMinute !== undefined,
 
     launch: (input) =>
       beating(async (signal) => {
@@ -75,10 +82,16 @@ export function createBackendActivities(deps: BackendDeps): BackendActivities {
 }
 
 async function launch(deps: BackendDeps, input: LaunchInput, signal: AbortSignal): Promise<LaunchOutcome> {
-  const { store, now } = deps
+  const { store, now, launchPace } = deps
   const { order } = input
   const documents = new AttemptDocuments(store, order, now)
+  if (await isTooLate(deps, order, documents)) return { kind: 'unconfirmed', findAfterMs: 0 }
+  // Before anything is put: what counts from the order does not run while it waits.
+  await launchPace?.turn(signal)
   await documents.putOrder({ ...order.runner, leaseMs: await firstLeaseMs(deps, input) })
+  // It may have been called off in its line: taking an order back puts this document first, and then looks for the order.
+  if (launchPace !== undefined && (await documents.isToldToStop()))
+    return { kind: 'refused', failure: CALLED_OFF }
   await putRecord(store, order.jobId, {
     seq: input.recordSeq,
     atMs: now(),
@@ -88,9 +101,44 @@ async function launch(deps: BackendDeps, input: LaunchInput, signal: AbortSignal
     data: order,
   })
   await deps.handOverSecrets(order)
-  const outcome = await sendOnce(deps, order, signal)
+  const outcome = await slowingDown(launchPace, sendOnce(deps, order, signal))
   throwIfPlaceTaken(outcome)
   return outcome
+}
+
+const CALLED_OFF: Failure = { class: 'transient', message: 'The order was called off before it was sent.' }
+
+/** A throttled launch holds back those that follow it. */
+async function slowingDown(
+  launchPace: LaunchPace | undefined,
+  sending: Promise<LaunchOutcome>,
+): Promise<LaunchOutcome> {
+  const outcome = await sending.catch((error: unknown) => {
+    if (error instanceof BackendError && error.class === 'throttled')
+      launchPace?.slowDown(error.failure.retryAfterMs)
+    throw error
+  })
+  if (outcome.kind === 'refused' && outcome.failure.class === 'throttled')
+    launchPace?.slowDown(outcome.failure.retryAfterMs)
+  return outcome
+}
+
+/** How long an order is sent again and again; then another placement may do better. */
+const SENT_WITHIN_MS = 30 * MINUTE_MS
+
+/**
+ * An order that waits in a queue has no limit on its activity. A machine that starts much later than the order was put would do nothing and
+ * cost money.
+ */
+async function isTooLate(
+  { launchPace, now }: BackendDeps,
+  { runner }: Order,
+  documents: AttemptDocuments,
+): Promise<boolean> {
+  if (launchPace === undefined) return false
+  const issuedAtMs = (await documents.readOrder())?.issuedAtMs
+  if (issuedAtMs === undefined) return false
+  return now() - issuedAtMs > Math.min(SENT_WITHIN_MS, runner.startWithinMs / 2)
 }
 
 /** How long an order that lost its place to another job waits for the next place; sending it again leaves no history event. */

@@ -89,6 +89,11 @@ export class AttemptDocuments {
     }
   }
 
+  /** Whether any request to stop has been put, readable or not. */
+  async isToldToStop(): Promise<boolean> {
+    return (await this.store.head(layout.drain(this.at.jobId, this.at.attempt))) !== undefined
+  }
+
   /** The newest request to stop. Its number is 0 without any; its window is unlimited if it is unreadable. */
   async newestDrain(): Promise<{ seq: number; windowMs: number }> {
     const { jobId, attempt } = this.at

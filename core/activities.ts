@@ -262,7 +262,9 @@ export interface Settlement {
 /** Activities of a backend's worker, on `backendQueue(name)`. */
 export interface BackendActivities {
   offers(input: OffersInput): Promise<BackendAnswer>
-  /** Puts `order.json` and the first record, then sends the order. */
+  /** Whether workers of this backend serve `launchQueue`; an answer shows that the backend has a worker. */
+  servesLaunches(input: object): Promise<boolean>
+  /** Puts `order.json` and the first record, then sends the order. On `launchQueue`, it first waits for its turn. */
   launch(input: LaunchInput): Promise<LaunchOutcome>
   find(input: { order: Order }): Promise<FindOutcome>
   start(input: { order: Order; handle: MachineHandle }): Promise<void>

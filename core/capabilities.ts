@@ -3,11 +3,11 @@ import type { CapacityType } from './offer'
 
 /** How often a provider may be called. A missing field leaves our own pace (`Timing`) as it is. */
 export interface Pace {
-  /** Least time between two `observe` calls. */
+  /** Least time between two `observe` calls of one watching worker, and of one settlement. */
   observeMs?: number
   /** Least time between two looks that both find a machine gone, for lists that may miss a machine that exists. */
   goneConfirmMs?: number
-  /** Launches per minute that the account allows, over all workers together. */
+  /** Launches per minute that the account allows, over all workers together. They wait in `launchQueue` (core/queues.ts). */
   launchesPerMinute?: number
 }
 

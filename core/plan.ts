@@ -124,6 +124,8 @@ export interface Order {
   transferMicroUsd?: MicroUsd
   /** The container image that the provider itself runs (`imageRunner: 'provider'`); then `runner.image` is null. */
   image?: string
+  /** Its account allows only so many launches per minute (`Pace.launchesPerMinute`): it waits in `launchQueue`. */
+  isPaced?: true
   /** The content of `order.json`. */
   runner: RunnerOrder
 }

@@ -1,3 +1,4 @@
+import type { Pace } from '../core/capabilities'
 import { stoppingMs, type Timing } from '../core/timing'
 import { CLOCK_SLACK_MS, SECOND_MS } from '../core/time'
 
@@ -18,8 +19,8 @@ export interface Evidence {
   /** The last time each of the two did not answer. */
   providerFailedAtMs?: number
   storeFailedAtMs?: number
-  /** When the first of the consecutive observations was made that found the machine gone. */
-  goneSinceMs?: number
+  /** When the first and the newest of the consecutive observations were made that found the machine gone. */
+  gone?: { firstAtMs: number; lastAtMs: number }
 }
 
 export type Liveness =
@@ -35,10 +36,8 @@ export type Liveness =
  * expired, or after a long silence during which provider and store kept answering.
  */
 export function judge(evidence: Evidence, nowMs: number): Liveness {
-  const { timing } = evidence
-  if (evidence.goneSinceMs !== undefined && nowMs - evidence.goneSinceMs >= timing.goneConfirmMs) {
-    return { kind: 'gone' }
-  }
+  const { timing, gone } = evidence
+  if (gone !== undefined && isConfirmed(gone, timing)) return { kind: 'gone' }
   if (nowMs > leaseOverAtMs(evidence)) return { kind: 'fenced' }
   const quietSince = Math.max(
     evidence.watchedSinceMs,
@@ -48,6 +47,23 @@ export function judge(evidence: Evidence, nowMs: number): Liveness {
   )
   const silentMs = nowMs - quietSince
   return silentMs >= timing.silenceMs ? { kind: 'silent', silentMs } : { kind: 'alive' }
+}
+
+/** Whether two observations that found a machine gone are far enough apart. */
+export function isConfirmed(
+  { firstAtMs, lastAtMs }: NonNullable<Evidence['gone']>,
+  { goneConfirmMs }: Pick<Timing, 'goneConfirmMs'>,
+): boolean {
+  return lastAtMs - firstAtMs >= goneConfirmMs
+}
+
+/** Our own pace of observations, or the slower one that a provider needs. */
+export function atPace(timing: Timing, { observeMs = 0, goneConfirmMs = 0 }: Pace = {}): Timing {
+  return {
+    ...timing,
+    observeMs: Math.max(timing.observeMs, observeMs),
+    goneConfirmMs: Math.max(timing.goneConfirmMs, goneConfirmMs),
+  }
 }
 
 /** The longest lease, up to the usual one, that leaves time for a drain before the credentials expire. */

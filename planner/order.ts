@@ -51,6 +51,7 @@ export function makeOrder(plan: Plan, input: PlanInput, answers: BackendAnswer[]
     storeUrl: input.resolved.storeUrl,
     priceMaxMicroUsdPerHour: priceMax,
     ...(transferMaxMicroUsd === 0 ? {} : { transferMicroUsd: transferMaxMicroUsd }),
+    ...(capabilities.pace?.launchesPerMinute === undefined ? {} : { isPaced: true }),
     runner: runnerOrder(input, {
       priceMax,
       transferMicroUsd: transferMaxMicroUsd,

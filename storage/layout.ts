@@ -25,6 +25,9 @@ export const layout = {
     `submissions/${String(LATEST_MS - submittedAtMs).padStart(15, '0')}-${jobId}`,
   /** Jobs that wait for machines, by age, and the job of each request that may order now; docs/reference/waiting.md. */
   waiting: () => 'waiting/',
+  /** Times of launches of a backend whose account allows only so many per minute (`storage/launch-turns.ts`). */
+  launches: (backend: string) => `launches/${backend}/`,
+  launch: (backend: string, seq: number) => `launches/${backend}/${String(seq).padStart(12, '0')}.json`,
 
   /**
    * What machines read once at their start, one document for each send (docs/decisions/0041-hand-over.md). Outside of the job's folder:

@@ -1,12 +1,14 @@
 import type { Client } from '@temporalio/client'
-import { Worker, type NativeConnection } from '@temporalio/worker'
+import { Worker, type NativeConnection, type WorkerOptions } from '@temporalio/worker'
 import { createBackendActivities } from '../activities/backend'
+import { LaunchPace } from '../activities/launch-pace'
 import { WatchLoop } from '../activities/watch/loop'
 import type { GrantSource } from '../activities/watch/grants'
 import { createWatchActivities } from '../activities/watch/activities'
 import type { Backend } from '../backends/backend'
+import type { BackendActivities, LaunchInput } from '../core/activities'
 import { defined } from '../core/defined'
-import { backendQueue, watchQueue } from '../core/queues'
+import { backendQueue, launchQueue, watchQueue } from '../core/queues'
 import type { Logger } from 'pino'
 import type { ObjectStore } from '../storage/store'
 import { ownersThrough } from './owners'
@@ -36,32 +38,76 @@ export interface BackendWorkerDeps {
 /** Concurrent watches in one process: an entry in a set each, observed together. */
 const WATCHES_MAX = 10_000
 
-/** The two workers of one backend: one for its verbs, and one for its watches, so that watches never starve a terminate. */
+/** A worker holds as many launches as it can send in these minutes; the others wait in their task queue. */
+const LAUNCHES_HELD_MINUTES = 10
+
+/**
+ * The workers of one backend: one for its verbs, one for its watches, so that watches never starve a terminate, and one for its launches
+ * if its account limits them, so that waiting launches delay nothing else.
+ */
 export async function createBackendWorkers(deps: BackendWorkerDeps): Promise<Worker[]> {
-  return Promise.all([createVerbsWorker(deps), createWatchWorker(deps)])
+  const launches = await createLaunchWorker(deps)
+  return [
+    ...(await Promise.all([createVerbsWorker(deps), createWatchWorker(deps)])),
+    ...(launches === undefined ? [] : [launches]),
+  ]
 }
 
 export function createVerbsWorker(deps: BackendWorkerDeps): Promise<Worker> {
-  const { connection, namespace, client, store, backend, secrets, grants, deployment, sendLimitMs } = deps
-  const { authentication = new Authentication() } = deps
   return Worker.create({
+    ...optionsOf(deps),
+    taskQueue: backendQueue(deps.backend.name),
+    activities: activitiesOf(deps),
+  })
+}
+
+/** Undefined if the account allows any number of launches. */
+export async function createLaunchWorker(deps: BackendWorkerDeps): Promise<Worker | undefined> {
+  const { store, backend } = deps
+  const { launchesPerMinute } = backend.capabilities.pace ?? {}
+  if (launchesPerMinute === undefined) return undefined
+  const launchPace = new LaunchPace({ store, backend: backend.name, launchesPerMinute }, Date.now)
+  const activities = activitiesOf(deps, launchPace)
+  return Worker.create({
+    ...optionsOf(deps),
+    taskQueue: launchQueue(backend.name),
+    activities: { launch: (input: LaunchInput) => activities.launch(input) },
+    // Not `maxTaskQueueActivitiesPerSecond`: docs/decisions/0043-launches-take-turns.md.
+    maxConcurrentActivityTaskExecutions: Math.ceil(launchesPerMinute * LAUNCHES_HELD_MINUTES),
+  })
+}
+
+function optionsOf({
+  connection,
+  namespace,
+  deployment,
+  authentication = new Authentication(),
+}: BackendWorkerDeps): Pick<
+  WorkerOptions,
+  'connection' | 'namespace' | 'interceptors' | 'dataConverter' | 'shutdownGraceTime'
+> {
+  return {
     connection,
     namespace,
-    taskQueue: backendQueue(backend.name),
-    activities: createBackendActivities({
-      backend,
-      store,
-      now: Date.now,
-      handOverSecrets: (order) => secrets.handOver(order),
-      maskSecrets: (jobId, text) => secrets.mask(jobId, text),
-      owners: ownersThrough(client),
-      wake: wakeThrough(client),
-      grants,
-      ...defined({ sendLimitMs }),
-    }),
     ...authentication.workerOptions(deployment),
     // A launch in progress gets time to answer; another worker takes over a settlement.
     shutdownGraceTime: '5 seconds',
+  }
+}
+
+function activitiesOf(deps: BackendWorkerDeps, launchPace?: LaunchPace): BackendActivities {
+  const { client, store, backend, secrets, grants, sendLimitMs } = deps
+  return createBackendActivities({
+    backend,
+    store,
+    now: Date.now,
+    handOverSecrets: (order) => secrets.handOver(order),
+    maskSecrets: (jobId, text) => secrets.mask(jobId, text),
+    owners: ownersThrough(client),
+    wake: wakeThrough(client),
+    grants,
+    launchPace,
+    ...defined({ sendLimitMs }),
   })
 }
 

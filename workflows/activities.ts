@@ -14,7 +14,7 @@ import type {
   WatchActivities,
 } from '../core/activities'
 import type { Verdict } from '../core/ledger'
-import { backendQueue, ORCHESTRATOR_QUEUE, watchQueue } from '../core/queues'
+import { backendQueue, launchQueue, ORCHESTRATOR_QUEUE, watchQueue } from '../core/queues'
 import { localThenOrdinary, type TroublePage } from './forever'
 
 /**
@@ -156,6 +156,32 @@ export function on(backend: string): {
       startToCloseTimeout: '3650 days',
       retry: { initialInterval: '1 second', backoffCoefficient: 1 },
       summary: 'watch the machine',
+    }),
+  }
+}
+
+/** A launch that waits behind others of its account, and the question whether its backend has a worker. */
+export function inTurn(backend: string): {
+  asking: Pick<BackendActivities, 'servesLaunches'>
+  launching: Pick<BackendActivities, 'launch'>
+} {
+  return {
+    asking: proxyActivities<BackendActivities>({
+      taskQueue: backendQueue(backend),
+      startToCloseTimeout: '10 seconds',
+      scheduleToStartTimeout: SERVED_WITHIN,
+      retry: { ...RETRY, maximumAttempts: 3 },
+      summary: 'check that the backend has a worker',
+    }),
+    launching: proxyActivities<BackendActivities>({
+      ...EFFECT,
+      taskQueue: launchQueue(backend),
+      // It waits for its turn in a worker, too; that says nothing about workers. The activity limits how long a throttled order is
+      // sent again.
+      startToCloseTimeout: '1 hour',
+      scheduleToStartTimeout: SERVED_SOME_DAY,
+      retry: RETRY,
+      summary: 'order the machine, in turn',
     }),
   }
 }

@@ -43,7 +43,7 @@ async function live(
   page.ordering()
   const machine: Machine = { handle: null }
   const draining = kept(obeyDrain(input, page, { commands, machine }))
-  const launched = await launch(input).catch(failedLaunch)
+  const launched = await launch(input, commands).catch(failedLaunch)
   if (launched.kind === 'untouched') {
     commands.close()
     return page.over({ settlement: launched.settlement })

@@ -6,6 +6,8 @@ import type { MachineHandle } from '../core/handle'
 import type { AttemptEnd } from '../core/ledger'
 import type { AttemptInput } from '../core/messages'
 import { on, orchestrator, starting } from './activities'
+import type { AttemptCommands } from './attempt-commands'
+import { launchInTurn } from './launch-in-turn'
 
 /** The outcome of an order. */
 export type Launched =
@@ -17,12 +19,24 @@ export type Launched =
 
 type Answer = { kind: 'machine'; handle: MachineHandle } | { kind: 'nothing'; handle: null; end: AttemptEnd }
 
-/** Sends the order and determines its outcome. No policy here; an effect with an unknown outcome is looked up. */
-export async function launch(input: AttemptInput): Promise<Launched> {
+/**
+ * Sends the order and determines its outcome. No policy here; an effect with an unknown outcome is looked up.
+ *
+ * @param commands a request to stop calls off an order that still waits for its turn
+ */
+export async function launch(
+  input: AttemptInput,
+  commands: Pick<AttemptCommands, 'drain'>,
+): Promise<Launched> {
   const { order, launchSeq } = input
   let outcome: LaunchOutcome
   try {
-    outcome = await on(order.backend).launching.launch({ order, recordSeq: launchSeq })
+    const answer = await (order.isPaced === true
+      ? launchInTurn(input, commands)
+      : on(order.backend).launching.launch({ order, recordSeq: launchSeq }))
+    if (answer.kind === 'unserved') return unserved(input)
+    if (answer.kind === 'called-off') return withdraw(input, { kind: 'stopped', by: answer.by })
+    outcome = answer
   } catch (error) {
     if (isTimeout(error, 'SCHEDULE_TO_START')) return unserved(input)
     // A timed-out effect is unconfirmed, not failed.
@@ -64,13 +78,18 @@ async function look({ order }: AttemptInput, findAfterMs: number): Promise<Answe
 }
 
 /** The backend has no worker: for the job, that is missing capacity. */
-async function unserved({ order, settleSeq: recordSeq }: AttemptInput): Promise<Launched> {
+function unserved(input: AttemptInput): Promise<Launched> {
+  const { backend } = input.order
   const failure: Failure = {
     class: 'capacity',
-    message: `No worker is running for ${order.backend}.`,
-    hint: `Start one: \`crucible worker ${order.backend}\`.`,
+    message: `No worker is running for ${backend}.`,
+    hint: `Start one: \`crucible worker ${backend}\`.`,
   }
-  const end: AttemptEnd = { kind: 'failed', isLaunched: false, failure }
+  return withdraw(input, { kind: 'failed', isLaunched: false, failure })
+}
+
+/** Takes back an order that was probably not sent; the settlement finds what it made otherwise. */
+async function withdraw({ order, settleSeq: recordSeq }: AttemptInput, end: AttemptEnd): Promise<Launched> {
   const { settlement } = await orchestrator.withdraw({ order, end, recordSeq })
   return settlement === null ? { kind: 'nothing', handle: null, end } : { kind: 'untouched', settlement }
 }

@@ -1,8 +1,10 @@
+import type { Pace } from '../../core/capabilities'
 import { CODES } from '../../core/errors'
 import type { SettleInput } from '../../core/activities'
 import type { Diagnosis, RunnerResult } from '../../core/documents'
 import type { MachineHandle } from '../../core/handle'
 import type { Observation } from '../../core/observation'
+import { isConfirmed, type Evidence } from '../../planner/liveness'
 import { StoreError } from '../../storage/store'
 import { lookFor, sealSends } from '../sending'
 import { diagnose, type DiagnosisDeps } from './diagnosis'
@@ -18,12 +20,18 @@ function knownFirst(known: MachineHandle | null, found: MachineHandle[]): Machin
 export class Ending {
   /** For the first of them, if its runner left no result. */
   diagnosis: Diagnosis | undefined
+  private readonly pace: Pace
+  private observedAtMs = -Infinity
+  /** By machine id: since when each look has found it gone. */
+  private readonly gone = new Map<string, NonNullable<Evidence['gone']>>()
 
   constructor(
     private readonly deps: DiagnosisDeps,
     private readonly input: SettleInput,
     private readonly at: { documents: AttemptDocuments; signal: AbortSignal },
-  ) {}
+  ) {
+    this.pace = deps.backend.capabilities.pace ?? {}
+  }
 
   /**
    * Every machine of the attempt, once the provider's lists can be trusted. If the attempt knew none, also those that came and
@@ -70,7 +78,7 @@ export class Ending {
       const looks = await this.observe(machines)
       // The first report counts: a machine is not billed while it shuts down, and our ending it later changes nothing.
       looks.forEach(({ endedAtMs }, index) => (ends[index] ??= endedAtMs))
-      const living = machines.filter((_, index) => looks[index]?.state !== 'gone')
+      const living = machines.filter((machine) => !this.isGone(machine))
       // Ended ones too: terminating them removes what they left (a directory, a volume).
       for (const machine of living.length > 0 ? living : machines) {
         await this.deps.backend.terminate(machine, { signal: this.at.signal })
@@ -97,7 +105,8 @@ export class Ending {
     for (;;) {
       const looks = await this.observe(machines)
       const isOver =
-        looks.every(({ state }) => state === 'gone') || (await readResult(this.at.documents)) !== undefined
+        machines.every((machine) => this.isGone(machine)) ||
+        (await readResult(this.at.documents)) !== undefined
       if (isOver || this.deps.now() >= untilMs) return looks
       // The job may shorten the window meanwhile; the runner reads that at its next poll.
       const newest = await this.at.documents.newestDrain().catch(() => undefined)
@@ -128,8 +137,27 @@ export class Ending {
     this.diagnosis = await diagnose(this.deps, this.input.order, { handle, signal: this.at.signal })
   }
 
-  private observe(machines: MachineHandle[]): Promise<Observation[]> {
-    return this.deps.backend.observe(machines, { signal: this.at.signal })
+  /** Waits until the provider may be asked again. */
+  private async observe(machines: MachineHandle[]): Promise<Observation[]> {
+    const { observeMs = 0 } = this.pace
+    const waitMs = this.observedAtMs + observeMs - this.deps.now()
+    if (waitMs > 0) await pause(waitMs, this.at.signal)
+    this.observedAtMs = this.deps.now()
+    const looks = await this.deps.backend.observe(machines, { signal: this.at.signal })
+    const nowMs = this.deps.now()
+    machines.forEach(({ id }, index) => {
+      if (looks[index]?.state === 'gone')
+        this.gone.set(id, { firstAtMs: this.gone.get(id)?.firstAtMs ?? nowMs, lastAtMs: nowMs })
+      else this.gone.delete(id)
+    })
+    return looks
+  }
+
+  /** One look is enough for a provider whose lists miss no machine. */
+  private isGone({ id }: MachineHandle): boolean {
+    const gone = this.gone.get(id)
+    const { goneConfirmMs = 0 } = this.pace
+    return gone !== undefined && isConfirmed(gone, { goneConfirmMs })
   }
 }
 

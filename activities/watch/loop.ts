@@ -3,6 +3,7 @@ import { failureOf } from '../../backends/errors'
 import type { WatchInput, WatchOutcome } from '../../core/activities'
 import type { Failure } from '../../core/failure'
 import type { Observation } from '../../core/observation'
+import { atPace } from '../../planner/liveness'
 import type { ObjectStore } from '../../storage/store'
 import type { GrantSource } from './grants'
 import { pause } from '../heartbeat'
@@ -20,6 +21,8 @@ const OBSERVE_LIMIT_MS = 60_000
 /** Upper bound on how long one machine delays the others. */
 const CHECK_LIMIT_MS = 30_000
 
+type Look = Parameters<MachineWatch['check']>[0]
+
 interface WatchEntry {
   input: WatchInput
   machine: MachineWatch
@@ -29,8 +32,8 @@ interface WatchEntry {
 }
 
 /**
- * Observes all machines that a worker watches together: one call to the provider for the whole loop, and beats read at a rate
- * that depends on its size, so that a thousand jobs cost about as much as ten.
+ * Observes all machines that a worker watches together: one call to the provider for the whole loop, no more often than the provider
+ * allows (`Pace.observeMs`), and beats read at a rate that depends on its size, so that a thousand jobs cost about as much as ten.
  */
 export class WatchLoop {
   /** Timeout of the provider's answer about all machines. */
@@ -49,6 +52,7 @@ export class WatchLoop {
   /** Machines with an observation in progress. */
   private readonly held = new Set<WatchEntry>()
   private isActive = false
+  private observedAtMs = -Infinity
   /** Ends the pause between two observations early when a machine is added. */
   private wake: AbortController = new AbortController()
 
@@ -61,7 +65,8 @@ export class WatchLoop {
   /** Resolves when the machine needs action; rejects when the signal aborts. */
   watch(input: WatchInput, signal: AbortSignal): Promise<WatchOutcome> {
     return new Promise<WatchOutcome>((resolve, reject) => {
-      const machine = new MachineWatch(this, input)
+      const timing = atPace(input.timing, this.backend.capabilities.pace)
+      const machine = new MachineWatch(this, { ...input, timing })
       const entry: WatchEntry = { input, machine, resolve, reject, readDueAtMs: 0 }
       const leave = (): void => {
         this.entries.delete(entry)
@@ -95,14 +100,26 @@ export class WatchLoop {
 
   private async checkAll(all: WatchEntry[]): Promise<void> {
     const entries = all.filter((entry) => !this.held.has(entry))
-    const observations = await this.observe(entries)
-    const queue = entries.map((entry) => ({ entry, observation: observations.get(entry) }))
+    const observations = this.isObserveDue() ? await this.observe(entries) : undefined
+    const queue = entries.map((entry) => ({
+      entry,
+      observation: observations === undefined ? ('not-due' as const) : observations.get(entry),
+    }))
     const next = async (): Promise<void> => {
       for (let item = queue.pop(); item !== undefined; item = queue.pop()) {
         await this.checkWithinLimit(item.entry, item.observation)
       }
     }
     await Promise.all(Array.from({ length: READS_AT_ONCE }, next))
+  }
+
+  /** Documents of the store are read in between. */
+  private isObserveDue(): boolean {
+    const { observeMs = 0 } = this.backend.capabilities.pace ?? {}
+    const nowMs = this.now()
+    if (nowMs < this.observedAtMs + observeMs) return false
+    this.observedAtMs = nowMs
+    return true
   }
 
   private async observe(entries: WatchEntry[]): Promise<Map<WatchEntry, Observation>> {
@@ -143,7 +160,7 @@ export class WatchLoop {
   }
 
   /** Resolves when the observation is over, or takes too long. */
-  private async checkWithinLimit(entry: WatchEntry, observation: Observation | undefined): Promise<void> {
+  private async checkWithinLimit(entry: WatchEntry, observation: Look): Promise<void> {
     this.held.add(entry)
     const look = this.check(entry, observation).finally(() => this.held.delete(entry))
     const limit = new AbortController()
@@ -151,10 +168,11 @@ export class WatchLoop {
     limit.abort()
   }
 
-  private async check(entry: WatchEntry, observation: Observation | undefined): Promise<void> {
+  private async check(entry: WatchEntry, observation: Look): Promise<void> {
     if (!this.entries.has(entry)) return
     const nowMs = this.now()
-    const isReadDue = nowMs >= entry.readDueAtMs || observation?.state === 'gone'
+    const isGone = typeof observation === 'object' && observation.state === 'gone'
+    const isReadDue = nowMs >= entry.readDueAtMs || isGone
     if (isReadDue) entry.readDueAtMs = nowMs + this.readEveryMs(entry)
     try {
       const outcome = await entry.machine.check(observation, isReadDue)

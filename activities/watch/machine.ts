@@ -37,6 +37,8 @@ export class MachineWatch {
   /** Of the newest lease. */
   private ttlMs: number
   private checkedAtMs = 0
+  /** The provider's last answer. */
+  private lastSeen: Observation | undefined
   private thinnedAtId: string | undefined
   /** When the newest unreadable beat was written. */
   private unreadAtMs: number | undefined
@@ -69,11 +71,17 @@ export class MachineWatch {
     this.isBudgetReached = input.isBudgetReached === true
   }
 
-  /** One observation. `undefined` while there is nothing to do. `observation` is missing if the provider did not answer. */
-  async check(observation: Observation | undefined, isReadDue: boolean): Promise<WatchOutcome | undefined> {
+  /**
+   * One check. `undefined` while there is nothing to do. `observation` is missing if the provider did not answer, and `not-due` if its
+   * pace did not allow to ask it.
+   */
+  async check(
+    observation: Observation | undefined | 'not-due',
+    isReadDue: boolean,
+  ): Promise<WatchOutcome | undefined> {
     this.checkedAtMs = this.now()
     const evidence = (this.evidence ??= this.firstEvidence())
-    this.note(evidence, observation)
+    if (observation !== 'not-due') this.note(evidence, observation)
     const outcome = isReadDue ? await this.read(evidence) : undefined
     if (outcome !== undefined) return outcome
     const liveness = judge(evidence, this.now())
@@ -83,7 +91,7 @@ export class MachineWatch {
       case 'gone':
         return this.conclude(
           evidence,
-          endFromLoss(observation ?? GONE, { hasSpoken: this.beat !== undefined }),
+          endFromLoss(this.lastSeen ?? GONE, { hasSpoken: this.beat !== undefined }),
         )
       case 'fenced':
         return this.conclude(evidence, { kind: 'stopped', by: 'lease' })
@@ -137,9 +145,12 @@ export class MachineWatch {
       evidence.providerFailedAtMs = this.now()
       return
     }
+    this.lastSeen = observation
     this.observedUntilMs = observation.usableUntilMs ?? this.observedUntilMs
-    if (observation.state === 'gone') evidence.goneSinceMs ??= this.now()
-    else delete evidence.goneSinceMs
+    const nowMs = this.now()
+    if (observation.state === 'gone')
+      evidence.gone = { firstAtMs: evidence.gone?.firstAtMs ?? nowMs, lastAtMs: nowMs }
+    else delete evidence.gone
   }
 
   /** Reads the runner's documents; renews the lease. A store that does not answer says nothing about the machine. */

@@ -1,7 +1,7 @@
 import { CompleteAsyncError, Context } from '@temporalio/activity'
 import type { Client } from '@temporalio/client'
 import { Worker, type ActivityInterceptorsFactory, type NativeConnection } from '@temporalio/worker'
-import { backendQueue, ORCHESTRATOR_QUEUE, watchQueue } from '../../core/queues'
+import { backendQueue, launchQueue, ORCHESTRATOR_QUEUE, watchQueue } from '../../core/queues'
 import { testWorkflowBundle } from '../support/workflow-bundle'
 import { Workforce, type WorkerName } from '../workflows/harness'
 import { callingProcess, gate } from './process'
@@ -15,11 +15,14 @@ const NAMES: Readonly<Record<WorkerName, readonly string[]>> = {
   ],
   verbs: ['offers', 'launch', 'find', 'start', 'drainMachine', 'settle', 'collectGarbage'],
   watches: ['watch'],
+  // Not started: no site's account limits its launches.
+  launches: ['launch'],
 }
 const QUEUES: Readonly<Record<WorkerName, string>> = {
   orchestrator: ORCHESTRATOR_QUEUE,
   verbs: backendQueue('ec2'),
   watches: watchQueue('ec2'),
+  launches: launchQueue('ec2'),
 }
 /** So many of all sites at once. */
 const AT_ONCE_MAX = 1_000

@@ -2,7 +2,14 @@ import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
 import { CLOCK_SLACK_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from '../../core/time'
 import { DEFAULT_TIMING } from '../../core/timing'
-import { expiringInMs, judge, leaseMsWithin, leaseOverAtMs, type Evidence } from '../../planner/liveness'
+import {
+  atPace,
+  expiringInMs,
+  judge,
+  leaseMsWithin,
+  leaseOverAtMs,
+  type Evidence,
+} from '../../planner/liveness'
 
 const NOW_MS = 1_000 * HOUR_MS
 const timing = DEFAULT_TIMING
@@ -13,10 +20,19 @@ function evidence(changes: Partial<Evidence> = {}): Evidence {
 
 describe('judging whether an attempt lives', () => {
   it('lets a machine be gone only when two looks, far enough apart, agree', () => {
-    const gone = evidence({ goneSinceMs: NOW_MS })
-    expect(judge(gone, NOW_MS + timing.goneConfirmMs - 1)).toEqual({ kind: 'alive' })
-    expect(judge(gone, NOW_MS + timing.goneConfirmMs)).toEqual({ kind: 'gone' })
-    expect(judge(evidence(), NOW_MS + timing.goneConfirmMs)).toEqual({ kind: 'alive' })
+    const lookedAgainAfter = (ms: number): Evidence =>
+      evidence({ gone: { firstAtMs: NOW_MS, lastAtMs: NOW_MS + ms } })
+    const laterMs = NOW_MS + 2 * timing.goneConfirmMs
+    expect(judge(lookedAgainAfter(timing.goneConfirmMs - 1), laterMs)).toEqual({ kind: 'alive' })
+    expect(judge(lookedAgainAfter(timing.goneConfirmMs), laterMs)).toEqual({ kind: 'gone' })
+    expect(judge(evidence(), laterMs)).toEqual({ kind: 'alive' })
+  })
+
+  it('uses the slower of our pace and the pace that the provider needs', () => {
+    expect(atPace(timing)).toEqual(timing)
+    const pace = { observeMs: 10 * MINUTE_MS, goneConfirmMs: 1 }
+    expect(atPace(timing, pace)).toEqual({ ...timing, observeMs: 10 * MINUTE_MS })
+    expect(atPace(timing, { goneConfirmMs: MINUTE_MS })).toEqual({ ...timing, goneConfirmMs: MINUTE_MS })
   })
 
   it('takes silence for death no sooner than half an hour, and only if both were asked and answered', () => {

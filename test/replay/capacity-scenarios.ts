@@ -2,7 +2,7 @@ import { RETRY_SIGNAL } from '../../core/messages'
 import { layout } from '../../storage/layout'
 import { until } from '../support/until'
 import { SPOT, statusOf, type Deployment } from '../workflows/harness'
-import { closed, paused, SECOND_ATTEMPT } from './playing'
+import { ATTEMPT, closed, ofAttempt, paused, played, SECOND_ATTEMPT } from './playing'
 import type { Scenario } from './scenario'
 
 /** No worker takes the launch of the second attempt until that waited for two minutes. */
@@ -26,6 +26,27 @@ const ofSecondAttempt =
   }
 
 export const CAPACITY_SCENARIOS: readonly Scenario[] = [
+  {
+    name: 'attempt.launched-in-turn',
+    wishes: { capabilities: { pace: { launchesPerMinute: 600 } } },
+    play: ofAttempt((d) => played(d)),
+  },
+  {
+    name: 'attempt.called-off-before-its-turn',
+    wishes: {
+      capabilities: { pace: { launchesPerMinute: 0.2 } },
+      behave: () => ({ stepsTotal: 10_000 }),
+    },
+    play: async (d) => {
+      await d.submit({}, { jobId: 'job-first' })
+      await until(() => d.world.machines.length === 1)
+      const job = await d.submit()
+      await until(async () => (await statusOf(job)).attemptsTotal === 1)
+      await job.cancel()
+      await closed(job)
+      return ATTEMPT
+    },
+  },
   { name: 'job.unserved-then-served', play: (d) => unserved(d) },
   { name: 'attempt.unserved', play: ofSecondAttempt((d) => unserved(d)) },
   {

@@ -94,6 +94,7 @@ describe('an attempt', () => {
     // Of an order that never went out nothing is left to be looked for. A shorter window is put while the settlement is under way.
     const last = {
       'attempt.called-off-in-its-pause': 'withdraw',
+      'attempt.called-off-before-its-turn': 'withdraw',
       'attempt.unserved': 'withdraw',
       'attempt.given-up-then-shorter': 'drain',
     }[name]

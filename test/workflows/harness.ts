@@ -20,7 +20,12 @@ import type { MonthlyLimits } from '../../core/treasury'
 import { HOUR_MS } from '../../core/time'
 import { DEFAULT_TIMING, type Timing } from '../../core/timing'
 import { Authentication } from '../../workers/authentication'
-import { createVerbsWorker, createWatchWorker, type BackendWorkerDeps } from '../../workers/backend'
+import {
+  createLaunchWorker,
+  createVerbsWorker,
+  createWatchWorker,
+  type BackendWorkerDeps,
+} from '../../workers/backend'
 import { offersThroughWorkers } from '../../workers/offers'
 import { ownersThrough } from '../../workers/owners'
 import { wakeThrough } from '../../workers/waking'
@@ -80,7 +85,7 @@ export interface WorldWishes extends Partial<Omit<WorldOptions, 'clock' | 'store
   unserved?: string[]
 }
 
-const WORKERS = ['orchestrator', 'verbs', 'watches'] as const
+const WORKERS = ['orchestrator', 'verbs', 'watches', 'launches'] as const
 export type WorkerName = (typeof WORKERS)[number]
 
 export const DEPLOYMENT_ID = 'dep-0123456789'
@@ -151,12 +156,13 @@ export class Jobs {
 export abstract class Workforce extends Jobs {
   private readonly workers = new Map<WorkerName, { worker: Worker; run: Promise<void> }>()
 
-  protected abstract make(name: WorkerName): Promise<Worker>
+  /** Undefined where a deployment has no such worker. */
+  protected abstract make(name: WorkerName): Promise<Worker | undefined>
 
   async start(...names: WorkerName[]): Promise<void> {
     const starting = names.map(async (name) => {
       const worker = await this.make(name)
-      this.workers.set(name, { worker, run: worker.run() })
+      if (worker !== undefined) this.workers.set(name, { worker, run: worker.run() })
     })
     await Promise.all(starting)
   }
@@ -197,12 +203,20 @@ export class ControlPlane extends Workforce {
   }
 
   startBackend(): Promise<void> {
-    return this.start('verbs', 'watches')
+    return this.start('verbs', 'watches', 'launches')
   }
 
-  protected async make(name: WorkerName): Promise<Worker> {
-    if (name === 'orchestrator') return this.makeOrchestrator()
-    return name === 'verbs' ? createVerbsWorker(this.backendDeps()) : createWatchWorker(this.backendDeps())
+  protected async make(name: WorkerName): Promise<Worker | undefined> {
+    switch (name) {
+      case 'orchestrator':
+        return this.makeOrchestrator()
+      case 'verbs':
+        return createVerbsWorker(this.backendDeps())
+      case 'watches':
+        return createWatchWorker(this.backendDeps())
+      case 'launches':
+        return createLaunchWorker(this.backendDeps())
+    }
   }
 
   private async makeOrchestrator(): Promise<Worker> {
@@ -301,6 +315,11 @@ export class Deployment extends ControlPlane {
     const workers = new ControlPlane(this.at, this.namespace, { ...this.ground, backend })
     this.others.push({ world, workers })
     await workers.startBackend()
+  }
+
+  /** More workers for the same backend, with a connection of their own. */
+  beside(at: TestConnection): ControlPlane {
+    return new ControlPlane(at, this.namespace, this.ground)
   }
 
   /** Terminates the running attempt, as somebody might in the Temporal UI. */

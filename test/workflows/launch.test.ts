@@ -43,7 +43,17 @@ jest.mock('../../workflows/activities', () => {
   }
 })
 
-const { launch, failedLaunch, startRunner } = jest.requireActual<typeof Launch>('../../workflows/launch')
+jest.mock('../../workflows/launch-in-turn', () => ({
+  launchInTurn: async () => {
+    asked.push('launch in turn')
+    return answers['launch in turn']!()
+  },
+}))
+
+const tested = jest.requireActual<typeof Launch>('../../workflows/launch')
+const { failedLaunch, startRunner } = tested
+const launch = (input: AttemptInput): ReturnType<typeof tested.launch> =>
+  tested.launch(input, { drain: null })
 
 beforeEach(() => {
   asked = []
@@ -104,6 +114,24 @@ describe('a launch', () => {
   it('that somebody had picked up after all is settled', async () => {
     answers = { launch: timedOut('SCHEDULE_TO_START'), withdraw: () => ({ settlement: null }) }
     expect(await launch(INPUT)).toMatchObject({ kind: 'nothing', end: { failure: { class: 'capacity' } } })
+  })
+
+  it('that waits for its turn is sent in another way, with the same outcomes', async () => {
+    const paced = { ...INPUT, order: { ...INPUT.order, isPaced: true as const } }
+    answers = { 'launch in turn': answering({ kind: 'launched', handle: HANDLE }) }
+    expect(await launch(paced)).toEqual({ kind: 'machine', handle: HANDLE })
+    const settlement = { costMicroUsd: 0 }
+    answers = { 'launch in turn': () => ({ kind: 'unserved' }), withdraw: () => ({ settlement }) }
+    expect(await launch(paced)).toEqual({ kind: 'untouched', settlement })
+    expect(told).toMatchObject({ end: { failure: { class: 'capacity' } } })
+    answers = {
+      'launch in turn': () => ({ kind: 'called-off', by: 'cancelled' }),
+      withdraw: () => ({ settlement: null }),
+    }
+    const end = { kind: 'stopped', by: 'cancelled' }
+    expect(await launch(paced)).toEqual({ kind: 'nothing', handle: null, end })
+    expect(told).toMatchObject({ recordSeq: INPUT.settleSeq, end })
+    expect(asked.filter((each) => each === 'launch')).toEqual([])
   })
 
   it('that broke on the way is settled as a failure', () => {

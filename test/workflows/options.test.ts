@@ -39,10 +39,12 @@ const DOCUMENTS = ['resolveJob', 'drain', 'withdraw', 'extend', 'finishJob'] as 
 
 const effects = (): [string, ActivityOptions][] => {
   const { launching, verbs, ending, watching } = activities.on('here')
+  const { launching: inTurn } = activities.inTurn('here')
   return [
     ...DOCUMENTS.map((name): [string, ActivityOptions] => [name, optionsOf(activities.orchestrator, name)]),
     ...ORDINARY.map((name): [string, ActivityOptions] => [name, optionsOf(activities.ordinary, name)]),
     ['launch', optionsOf(launching, 'launch')],
+    ['launch in turn', optionsOf(inTurn, 'launch')],
     ['find', optionsOf(verbs, 'find')],
     ['start', optionsOf(activities.starting('here', 60_000), 'start')],
     ['settle', optionsOf(ending, 'settle')],
@@ -73,6 +75,8 @@ describe('every activity with an effect', () => {
       plan: '1 day',
       decide: '1 day',
       launch: '2 minutes',
+      // Behind others of its account; whether the backend has a worker is asked for separately.
+      'launch in turn': '1 day',
       find: '1 day',
       start: 60_000,
       settle: '1 day',
@@ -97,6 +101,7 @@ describe('every activity with an effect', () => {
       plan: 'crucible',
       decide: 'crucible',
       launch: 'crucible.here',
+      'launch in turn': 'crucible.here.launch',
       find: 'crucible.here',
       start: 'crucible.here',
       settle: 'crucible.here',
@@ -153,6 +158,6 @@ describe('every activity', () => {
     ]
     const summaries = [...effects().map(([, options]) => options), ...others].map(({ summary }) => summary)
     expect(summaries).not.toContain(undefined)
-    expect(new Set(summaries).size).toBe(15)
+    expect(new Set(summaries).size).toBe(16)
   })
 })

@@ -46,6 +46,23 @@ const inputOf = (launched = place.launched()): SettleInput => ({
 })
 const settle = (input: SettleInput): Promise<Settlement> => perform(place.verbs(), 'settle', input)
 
+describe('a machine of a provider whose lists may miss it', () => {
+  it('has not ended by one look that finds it gone, and is asked about at the pace of its provider', async () => {
+    const pace = { observeMs: 60, goneConfirmMs: 100 }
+    await anew({ capabilities: { billsUntil: 'terminate', pace } })
+    const input = inputOf()
+    place.world.faults.add('observe', { kind: 'lies-gone' }, { times: 2 })
+    place.world.faults.add('terminate', { kind: 'ignored' }, { times: 1 })
+    await settle(input)
+    expect(place.lives()).toEqual(['gone'])
+    const times = place.world.callsOf('observe').map(({ atMs }) => atMs)
+    const gaps = times.slice(1).map((atMs, index) => atMs - times[index]!)
+    expect(Math.min(...gaps)).toBeGreaterThanOrEqual(pace.observeMs - 1)
+    // Seen alive after both lies, and gone for long enough after its end.
+    expect(times.length).toBeGreaterThanOrEqual(5)
+  })
+})
+
 describe('a machine that came and went before anybody knew of it', () => {
   it('was paid for, and lost: its provider still tells of it', async () => {
     const { order, handle } = place.launched()

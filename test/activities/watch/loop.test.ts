@@ -51,6 +51,23 @@ describe('a loop', () => {
     expect(loop.size).toBe(49)
   })
 
+  it('asks a provider no more often than it allows, and reads documents meanwhile', async () => {
+    Object.assign(place.backend, {
+      capabilities: { ...place.backend.capabilities, pace: { observeMs: 600 } },
+    })
+    const loop = new WatchLoop(place.backend, place.store, place.now)
+    const inputs = Array.from({ length: 5 }, () => watched({ beatMs: 0 }))
+    const [first] = inputs.map((input) => follow(loop, input))
+    await until(() => observed() === 1)
+    await place.result(inputs[0]!.order)
+    await until(() => first!.outcome !== undefined)
+    expect(observed()).toBe(1)
+    await until(() => observed() === 4)
+    const times = place.world.callsOf('observe').map(({ atMs }) => atMs)
+    const gaps = times.slice(1).map((atMs, index) => atMs - times[index]!)
+    expect(Math.min(...gaps)).toBeGreaterThanOrEqual(600)
+  })
+
   it('goes on hearing of machines at one place while another one does not answer', async () => {
     const loop = new WatchLoop(place.backend, place.store, place.now)
     const [lost, seen] = [watched(), watched()]

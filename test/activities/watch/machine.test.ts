@@ -340,6 +340,15 @@ describe('a machine that is gone', () => {
     })
   })
 
+  it('is not gone by the time that passes after one look', async () => {
+    const one = watch()
+    await one.check(GONE, true)
+    nowMs += 2 * TIMING.goneConfirmMs
+    expect(await one.check('not-due', true)).toBeUndefined()
+    expect(await one.check(undefined, true)).toBeUndefined()
+    expect(await one.check(GONE, true)).toMatchObject({ kind: 'over' })
+  })
+
   it('is not gone when it was seen alive in between', async () => {
     const one = watch()
     await one.check(GONE, true)

@@ -1,0 +1,62 @@
+import type { BackendName } from '../core/offer'
+import { MINUTE_MS } from '../core/time'
+import { putDocumentIfAbsent, readDocument } from './json'
+import { layout } from './layout'
+import type { ObjectStore } from './store'
+
+/** `launches/<backend>/<seq>.json`: the time of one launch. Put if absent, and never changed. */
+interface Turn {
+  /** By the clock of the worker that took it. */
+  atMs: number
+}
+
+/** Older documents are deleted; only the newest one counts. */
+const KEPT = 50
+
+/** No turn is this far ahead unless a worker's clock is wrong: it does not hold up the launches of the others. */
+const AHEAD_MAX_MS = 10 * MINUTE_MS
+/** Every worker may have taken a turn. */
+const AHEAD_GAPS_MAX = 20
+
+/**
+ * Spaces the launches of one account over all workers. The rate limit of Temporal's task queues does not: each partition of a queue has a
+ * burst of its own (docs/decisions/0043-launches-take-turns.md).
+ */
+export class LaunchTurns {
+  constructor(
+    private readonly store: ObjectStore,
+    private readonly at: { backend: BackendName; gapMs: number },
+    private readonly now: () => number,
+  ) {}
+
+  /** Takes the next turn, which is not before a time, and returns its time, which may be now. */
+  async take(notBeforeMs: number): Promise<number> {
+    const { backend, gapMs } = this.at
+    for (;;) {
+      const seqs = await this.seqs()
+      const lastSeq = seqs.at(-1) ?? 0
+      const last = await this.read(lastSeq)
+      const nowMs = this.now()
+      const latestMs = nowMs + Math.max(AHEAD_MAX_MS, AHEAD_GAPS_MAX * gapMs)
+      const lastAtMs = last === undefined || last.atMs > latestMs ? -Infinity : last.atMs
+      const atMs = Math.max(nowMs, notBeforeMs, lastAtMs + gapMs)
+      const turn: Turn = { atMs }
+      if (!(await putDocumentIfAbsent(this.store, layout.launch(backend, lastSeq + 1), turn))) continue
+      for (const seq of seqs.slice(0, -KEPT)) await this.store.delete(layout.launch(backend, seq))
+      return atMs
+    }
+  }
+
+  private async seqs(): Promise<number[]> {
+    const seqs: number[] = []
+    for await (const { key } of this.store.list(layout.launches(this.at.backend)))
+      seqs.push(Number(/(\d+)\.json$/.exec(key)?.[1] ?? 0))
+    return seqs
+  }
+
+  /** Only this class writes these documents. */
+  private read(seq: number): Promise<Turn | undefined> {
+    if (seq === 0) return Promise.resolve(undefined)
+    return readDocument(this.store, layout.launch(this.at.backend, seq), (text) => JSON.parse(text) as Turn)
+  }
+}
