@@ -47,11 +47,11 @@ export async function listJobs(context: Context, filter: ListFilter = {}): Promi
   found.sort((a, b) => b.startTime.getTime() - a.startTime.getTime())
   const read = await eachOf(found, async (execution) => ({
     execution,
-    entries: await reads.tell(() => readLastEntries(context.store, jobIdOf(execution.workflowId))),
+    entries: await reads.tryRead(() => readLastEntries(context.store, jobIdOf(execution.workflowId))),
   }))
   refuseForeign(context, read)
   const isAnyOpen = found.some(({ status }) => OPEN.includes(status.name))
-  const line = isAnyOpen ? await reads.tell(() => readLine(context.store)) : undefined
+  const line = isAnyOpen ? await reads.tryRead(() => readLine(context.store)) : undefined
   const jobs = await eachOf(read, (one) => summarise(context, one, { reads, waiters: line?.waiters ?? [] }))
   const recorded = await listRecorded(context, { client, filter, reads, jobs })
   if (reads.trouble !== undefined)
@@ -89,7 +89,7 @@ async function listRecorded(
   const { client, filter, reads, jobs } = at
   const limit = (filter.limit ?? LIST_LIMIT) - jobs.length
   if (limit <= 0) return []
-  const found = await reads.tell(() =>
+  const found = await reads.tryRead(() =>
     recordedJobs(context.store, {
       limit,
       known: new Set(jobs.map(({ id }) => id)),
@@ -216,7 +216,7 @@ async function summarise(
     status,
     trouble: isOpen ? await troubleNow(context, status) : null,
     spec: submissionOf(entries)?.spec,
-    newest: isRunning ? await reads.tell(() => readAttempt(context.store, jobId, last.number)) : undefined,
+    newest: isRunning ? await reads.tryRead(() => readAttempt(context.store, jobId, last.number)) : undefined,
     endedAtMs: resultOf(entries)?.finishedAtMs ?? execution.closeTime?.getTime(),
     ...{ waiters, nowMs: context.now() },
   })

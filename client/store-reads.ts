@@ -16,7 +16,7 @@ export class StoreReads {
   ) {}
 
   /** The result of a read, or nothing once the store is in trouble. */
-  async tell<T>(read: () => Promise<T>): Promise<T | undefined> {
+  async tryRead<T>(read: () => Promise<T>): Promise<T | undefined> {
     if (this.trouble !== undefined) return undefined
     if (this.activeTotal++ === 0) this.activeSinceMs = this.now()
     const leftMs = this.limitMs - this.busyMs - (this.now() - this.activeSinceMs)

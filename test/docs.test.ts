@@ -13,6 +13,8 @@ import { RUN_BY } from './docs/runs'
 const ROOT = join(__dirname, '..')
 /** A page longer than this is split or cut. */
 const WORDS_MAX = 1_500
+/** All pages for users together: more than this is not read. */
+const WORDS_MAX_OF_ALL = 22_000
 
 const PAGES = [
   ...pagesIn('.'),
@@ -54,6 +56,11 @@ function isInTree(path: string): boolean {
 
 function read(path: string): string {
   return readFileSync(join(ROOT, path), 'utf8')
+}
+
+/** A page without the parts that are generated from help texts and settings. */
+function withoutGenerated(page: string): string {
+  return page.replace(/<!-- ([\w-]+) -->[^]*?<!-- \/\1 -->/g, '')
 }
 
 function pagesIn(folder: string): string[] {
@@ -194,6 +201,17 @@ describe('the code', () => {
     )
     expect(named.length).toBeGreaterThan(50)
     expect(named.filter(({ page }) => !existsSync(join(ROOT, page)))).toEqual([])
+  })
+})
+
+describe('README and docs', () => {
+  it(`have at most ${WORDS_MAX_OF_ALL} words, decisions and generated parts aside`, () => {
+    const pages = PAGES.filter((page) => page === 'README.md' || page.startsWith('docs/'))
+    const words = pages
+      .filter((page) => dirname(page) !== 'docs/decisions')
+      .flatMap((page) => wordsOf(withoutGenerated(read(page))))
+    expect(words.length).toBeGreaterThan(10_000)
+    expect(words.length).toBeLessThanOrEqual(WORDS_MAX_OF_ALL)
   })
 })
 

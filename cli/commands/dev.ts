@@ -60,7 +60,7 @@ export function define(command: Command, cli: Cli): void {
     .addHelpText(
       'after',
       examples(
-        ['crucible dev', 'in a terminal of its own'],
+        ['crucible dev', 'in a separate terminal'],
         ['CRUCIBLE_LOCAL_SPOT=yes crucible dev', 'with spot machines, to try interruptions'],
         ['crucible dev --sim', 'jobs run on EC2 machines of a small cloud'],
         ['crucible dev --sim world.yaml', 'a small cloud described by a file'],

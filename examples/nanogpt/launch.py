@@ -20,7 +20,7 @@ import torch
 class RandomState:
     """Carries the state of PyTorch's random numbers through the checkpoints of train.py.
 
-    A resumed train.py draws a first batch, evaluates at the iteration of the checkpoint once more, and goes on. An undisturbed one
+    A resumed train.py draws a first batch, evaluates at the iteration of the checkpoint once more, and continues. An undisturbed one
     had drawn that batch ahead, at the end of the iteration before, then evaluated and saved. The state from just before the
     newest training batch makes both do the same.
     """

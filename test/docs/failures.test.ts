@@ -27,11 +27,11 @@ const HAPPENS: Readonly<Record<string, { class: FailureClass; histories: string[
     class: 'capacity',
     histories: ['attempt.launched-and-never-came-up', 'attempt.refused'],
   },
-  'A machine that never speaks': {
+  'An unreachable machine': {
     class: 'unreachable',
     histories: ['attempt.unreachable', 'job.unreachable-then-elsewhere', 'job.unreachable-twice'],
   },
-  'A machine that stops speaking': {
+  'A silent machine': {
     class: 'interrupted',
     histories: ['attempt.stopped-speaking', 'attempt.silent-started-again-given-up'],
   },
@@ -40,8 +40,8 @@ const HAPPENS: Readonly<Record<string, { class: FailureClass; histories: string[
     histories: ['job.reservation-ended-then-elsewhere', 'attempt.reservation-ends-unheeded'],
   },
   'A program that ignores SIGTERM': { class: 'interrupted', histories: ['attempt.drain-window-over'] },
-  'An image that is refused': { class: 'auth', histories: ['job.image-refused'] },
-  'An image that is not there': { class: 'invalid', histories: ['job.image-absent'] },
+  'A refused image': { class: 'auth', histories: ['job.image-refused'] },
+  'A missing image': { class: 'invalid', histories: ['job.image-absent'] },
   'A registry that does not answer': { class: 'transient', histories: ['job.registry-away-then-back'] },
   'The program fails': { class: 'workload', histories: ['job.workload-retried-then-failed'] },
 }

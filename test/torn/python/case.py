@@ -111,7 +111,7 @@ class Case:
             if self._is_restoring:
                 continue
             self._train()
-            self._look()
+            self._scan()
             self._others()
         if self.dice.random() < self._death_chance:
             self._count("deaths")
@@ -136,10 +136,10 @@ class Case:
             not is_killed, lambda: None if until_ms is None else until_ms - self._clock.mono_ms()
         )
 
-    def _look(self) -> None:
+    def _scan(self) -> None:
         if self._deeds is not None and self._clock.mono_ms() - self._looked_ms >= 1_000:
             self._looked_ms = self._clock.mono_ms()
-            self._looks.look()
+            self._scanner.scan()
 
     def _others(self) -> None:
         """The control plane thins out; requests arrive that nobody waits for any more."""
@@ -343,10 +343,10 @@ class Case:
         self._deed_ms = self._looked_ms = self._clock.mono_ms()
         self._thinned = self._restored
         self._progress = Progress(paths.progress, self._clock)
-        self._looks = Scanner(paths, paths.checkpoints, Rules(QUIET_MS), self._clock, self._progress)
+        self._scanner = Scanner(paths, paths.checkpoints, Rules(QUIET_MS), self._clock, self._progress)
         every_ms = self.dice.choice((0, 0, 5_000))
         settings = Settings(JOB, self._attempt, paths.checkpoints, paths.staging, every_ms)
-        self._checkpoints = Checkpoints(settings, self._looks, self._store, Keys(JOB, self._attempt))
+        self._checkpoints = Checkpoints(settings, self._scanner, self._store, Keys(JOB, self._attempt))
         self._checkpoints._wake = SimpleNamespace(wait=lambda seconds: self.pass_time(int(seconds * 1000)), set=int)
         with mock.patch.object(threading.Thread, "start", lambda thread: None):
             self._checkpoints.begin(found, self._clock, lambda words: None, lambda: [])

@@ -278,6 +278,3 @@ export function stateOf(instance: Instance): InstanceState {
 }
 
 export const isAlive = (instance: Instance): boolean => ['pending', 'running'].includes(stateOf(instance))
-/** Whether it takes a place in its pool and counts against quotas. */
-export const isHolding = (instance: Instance): boolean =>
-  stateOf(instance) !== 'terminated' && stateOf(instance) !== 'stopped'

@@ -227,7 +227,6 @@ export type WorldPlan = z.output<typeof worldSchema>
 export type PriceRule = WorldPlan['prices'][number]
 export type StockRule = WorldPlan['stock'][number]
 export type ReservationPlan = z.output<typeof reservationPlan>
-export type TraceRule = z.output<typeof trace>
 export type SubnetPlan = z.output<typeof subnet>
 export type RolePlan = z.output<typeof role>
 export type UserPlan = z.output<typeof user>
