@@ -107,6 +107,11 @@ describe('a store in another Region', () => {
       )
     })
 
+    it('counts none that the job does not read', () => {
+      const one = { spec: { ...spec, inputs: inputs.slice(0, 1) }, inputSizes: sized('us-east-1') }
+      expect(reasonsOf(far(), one)).toContain('including $0.80 for reading 40 GB of inputs from us-east-1')
+    })
+
     it('reads them again after each interruption that is expected', () => {
       const spot = far({ capacityType: 'spot', interruptionsPerHour: 1 })
       const wish = { spec: { ...reading.spec, isInterruptible: true } }
@@ -172,6 +177,16 @@ describe('a store in another Region', () => {
     const fresh = plan([far()], { spec, isFirst: true }).placements[0]!
     expect(resumed.transferMicroUsd! - fresh.transferMicroUsd!).toBe(microUsd(0.2))
     expect(resumed.durationMs - fresh.durationMs).toBe(200_000)
+  })
+
+  it('is counted with the size of the last checkpoint where the job gives none, and with its code', () => {
+    const unsized = { ...spec, checkpoint: { everyMs: 30 * MINUTE_MS } }
+    const costOf = (changes: Partial<PlanRequest>) =>
+      plan([far()], { spec: unsized, isFirst: true, ...changes }).placements[0]!.transferMicroUsd
+    const savedBefore = { totalBytes: 10e9, uploadMs: 0, saveMs: 0 }
+    expect(costOf({})).toBe(0)
+    expect(costOf({ savedBefore })).toBe(microUsd(1))
+    expect(costOf({ savedBefore, bundleBytes: 1e9 })).toBe(microUsd(1.02))
   })
 
   it('restores after every interruption that is expected', () => {

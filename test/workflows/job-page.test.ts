@@ -69,6 +69,21 @@ describe('the page of a job', () => {
     expect(published).toHaveLength(2)
   })
 
+  it('has the newest attempts only, and counts them all', () => {
+    for (let attempt = 1; attempt <= 60; attempt += 1) page.begin({ ...ORDER, attempt }, [])
+    expect(page.status.attempts.map(({ number }) => number)).toEqual(
+      Array.from({ length: 50 }, (_, index) => index + 11),
+    )
+    expect(page.status.attemptsTotal).toBe(60)
+  })
+
+  it('changes its words without an event once a checkpoint is copied', () => {
+    const checkpoint = { id: '000000000005-0', step: 5, attempt: 0 }
+    page.copied({ checkpoint } as never)
+    expect(page.status).toMatchObject({ checkpoint, reason: 'planning', message: 'Looking for a place.' })
+    expect(published).toEqual([])
+  })
+
   it('keeps the trouble of the moment out of the record', () => {
     page.trouble({ class: 'transient', message: 'no store' })
     expect(page.status.trouble).toBe('no store')

@@ -175,6 +175,8 @@ describe('the start of a runner', () => {
     expect(forMs).toBeGreaterThanOrEqual(2 * MINUTE_MS)
     expect(forMs).toBeLessThan(2 * MINUTE_MS + 1_000)
     asked = []
+    // Without any time left, too: a time limit of nothing would be none.
+    expect(await startAfter(3 * MINUTE_MS, Math.ceil((paidMs / HOUR_MS) * 1_000_000))).toBe('unanswered')
     expect(await startAfter(4 * MINUTE_MS, Math.floor((paidMs / HOUR_MS) * 1_000_000))).toBe('unanswered')
     expect(asked).toEqual([])
   })
