@@ -11,6 +11,7 @@ import { attemptWorkflowId, GARBAGE_COLLECTION_SCHEDULE_ID, jobWorkflowId } from
 import { until } from '../support/until'
 import type { CommandLine } from './process'
 import { hasSaved, isOver, Stage } from './stage'
+import { itInAll } from '../support/selection'
 
 /** Names a server that nobody runs; without it the one at Temporal's usual port would be asked. */
 const NOWHERE = { TEMPORAL_ADDRESS: '127.0.0.1:1' }
@@ -140,7 +141,7 @@ describe('a job that loses two machines while somebody follows it', () => {
     expect(stdout).toContain(`${newest}  damaged`)
   })
 
-  it('can be read by who stops early', () => {
+  itInAll('can be read by who stops early', () => {
     const { status, stderr } = spawnSync(
       'bash',
       [
@@ -215,7 +216,7 @@ describe('an owner', () => {
     for (const command of ['migrate', 'interrupt']) expect((await crucible.run(command, id)).exitCode).toBe(1)
   })
 
-  it('cancels at once what does not want to stop', async () => {
+  itInAll('cancels at once what does not want to stop', async () => {
     const id = await stage.submit('--env', `GATE=${stage.gate()}`)
     await stage.untilShown(id, ({ state }) => state === 'running')
     expect(await crucible.json('cancel', '--now', id)).toMatchObject({ id, message: expect.any(String) })

@@ -97,7 +97,7 @@ afterAll(async () => {
 }, 200_000)
 
 describe('the pages', () => {
-  it('take a first job through an interruption to its results', async () => {
+  itInAll('take a first job through an interruption to its results', async () => {
     let output = ''
     for (const line of linesOf('docs/start/first-job.md')) output += await run(line)
     expect(output).toMatch(/^1 .*interrupted/m)

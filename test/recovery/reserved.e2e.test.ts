@@ -92,7 +92,7 @@ describe('a job in a Capacity Block', () => {
     expect(await d.ended(id)).toMatchObject({ state: 'cancelled' })
   })
 
-  it.concurrent('waits for one that has not begun, where it may run in nothing else', async () => {
+  itInAll.concurrent('waits for one that has not begun, where it may run in nothing else', async () => {
     const block = d.cloud.reserve({
       ...{ kind: 'capacity-block', type: 'p5.4xlarge', zone: ZONE, count: 1 },
       ...{ starts: 15 * SECOND_MS, ends: ENDING_MS + 30 * MINUTE_MS },

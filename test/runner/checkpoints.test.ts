@@ -8,6 +8,7 @@ import { layout } from '../../storage/layout'
 import { until } from '../support/until'
 import { COUNTER, sumOf } from './programs'
 import { JOB, useWorlds, type Machine, type World } from './world'
+import { itInAll } from '../support/selection'
 
 const createWorld = useWorlds()
 
@@ -109,7 +110,7 @@ printf hidden > .hidden
     expect(await world.checkpoints()).toEqual([])
   })
 
-  it('comes from a command that fails long after it was written', async () => {
+  itInAll('comes from a command that fails long after it was written', async () => {
     const world = createWorld()
     const machine = await world.launch({
       run: 'echo w > "$CRUCIBLE_CHECKPOINT_DIR/step-3.pt"; sleep 1.5; exit 1',
@@ -118,7 +119,7 @@ printf hidden > .hidden
     expect(await machine.end()).toMatchObject({ outcome: 'failed', checkpoint: { step: 3 } })
   })
 
-  it('is put no oftener than asked for, and at the end in any case', async () => {
+  itInAll('is put no oftener than asked for, and at the end in any case', async () => {
     const world = createWorld()
     const machine = await world.launch({
       run: 'for step in 1 2 3; do echo w > "$CRUCIBLE_CHECKPOINT_DIR/step-$step.pt"; sleep 1.5; done',
@@ -224,7 +225,7 @@ describe('restoring', () => {
     expect(await world.artifact('sum.txt')).toBe(sumOf(20))
   })
 
-  it('takes the checkpoint before when a file is missing, or the manifest cannot be read', async () => {
+  itInAll('takes the checkpoint before when a file is missing, or the manifest cannot be read', async () => {
     const world = createWorld()
     await countToTen(world)
     const key = `${layout.checkpoint(JOB, 10, 1)}manifest.json`
@@ -247,7 +248,7 @@ describe('restoring', () => {
     expect(await next.output()).toEqual(['unset'])
   })
 
-  it('does not upload again what was restored', async () => {
+  itInAll('does not upload again what was restored', async () => {
     const world = createWorld()
     await countToTen(world)
     const next = await world.launch({ attempt: 2, run: 'sleep 1.5' })

@@ -5,6 +5,7 @@ import { layout } from '../../storage/layout'
 import { until } from '../support/until'
 import { COUNTER, sumOf } from './programs'
 import { JOB, useWorlds, type Machine, type Wanted, type World } from './world'
+import { itInAll } from '../support/selection'
 
 const createWorld = useWorlds()
 const SOMEBODY = '0123456789abcdef0123456789abcdef'
@@ -65,7 +66,7 @@ describe('a machine whose order is another machine’s', () => {
     expect(objects(world)).toEqual(before)
   })
 
-  it('leaves the other one alone, on the same computer too', async () => {
+  itInAll('leaves the other one alone, on the same computer too', async () => {
     const world = createWorld()
     const bundle = await world.bundle({ 'counter.py': COUNTER })
     const first = await world.launch({ bundle, run: 'python3 counter.py 40 0.05 10' })
@@ -171,7 +172,7 @@ describe('a machine that has claimed its order', () => {
     expect(await beginnings(second)).toBe(0)
   })
 
-  it('makes itself a name where nobody has told it one, or a crash has left half of one', async () => {
+  itInAll('makes itself a name where nobody has told it one, or a crash has left half of one', async () => {
     const world = createWorld()
     await world.order({})
     const root = join(world.folder, 'machine-1')

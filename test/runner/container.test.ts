@@ -7,6 +7,7 @@ import { formatKey, sealSecrets } from '../../storage/secrets'
 import { until } from '../support/until'
 import { COUNTER, sumOf } from './programs'
 import { JOB, useWorlds, type Machine, type World } from './world'
+import { itInAll } from '../support/selection'
 
 const createWorld = useWorlds()
 
@@ -64,7 +65,7 @@ describe('an order with an image', () => {
     expect(run.slice(0, run.indexOf('-c')).join(' ')).not.toContain('a value of its own')
   })
 
-  it('that cannot be had is a failure of the image', async () => {
+  itInAll('that cannot be had is a failure of the image', async () => {
     const world = createDockerWorld()
     const machine = await launchCounter(world, { image: 'missing:1' })
     expect(await machine.end()).toMatchObject({
@@ -136,7 +137,7 @@ describe('an order with an image', () => {
     })
   })
 
-  it('is a failure of the setup when that fails in the container', async () => {
+  itInAll('is a failure of the setup when that fails in the container', async () => {
     const world = createDockerWorld()
     const machine = await launchCounter(world, { setup: 'echo broken >&2; exit 3' })
     expect(await machine.end()).toMatchObject({

@@ -8,6 +8,7 @@ import { until } from '../support/until'
 import { COUNTER, STUBBORN, sumOf } from './programs'
 import { machineProcesses, runs, useWorlds, type Machine, type World } from './world'
 import { patient } from '../support/patience'
+import { itInAll } from '../support/selection'
 
 const createWorld = useWorlds()
 
@@ -57,7 +58,7 @@ function leashOf(machine: Machine): number {
 }
 
 describe('no process of the machine is left', () => {
-  it('when the command ends and has left processes behind', async () => {
+  itInAll('when the command ends and has left processes behind', async () => {
     const world = createWorld()
     const bundle = await world.bundle({ 'daemon.py': DAEMON })
     const machine = await world.launch({
@@ -68,7 +69,7 @@ describe('no process of the machine is left', () => {
     await untilNothingIsLeft(machine, await daemonOf(machine))
   })
 
-  it('when the attempt is drained', async () => {
+  itInAll('when the attempt is drained', async () => {
     const world = createWorld()
     const machine = await launchStubborn(world)
     const daemon = await daemonOf(machine)
@@ -86,7 +87,7 @@ describe('no process of the machine is left', () => {
     expect(await machine.result()).toBeUndefined()
   })
 
-  it('when the runner is killed together with the process between it and the command', async () => {
+  itInAll('when the runner is killed together with the process between it and the command', async () => {
     const machine = await launchStubborn(createWorld())
     const daemon = await daemonOf(machine)
     const leash = leashOf(machine)
@@ -136,7 +137,7 @@ describe('no process of the machine is left', () => {
     await untilNothingIsLeft(machine, daemon)
   })
 
-  it('when the command is killed', async () => {
+  itInAll('when the command is killed', async () => {
     const machine = await launchStubborn(createWorld(), 'exec python3 stubborn.py')
     const daemon = await daemonOf(machine)
     const command = machineProcesses(machine.id).find((each) => runs(each, 'stubborn.py'))
@@ -244,7 +245,7 @@ describe('two runners in one directory', () => {
     expect(lines.filter(({ s }) => s === 'gap')).toEqual([])
   })
 
-  it('one after the other keep the lease as it was renewed', async () => {
+  itInAll('one after the other keep the lease as it was renewed', async () => {
     const world = createWorld()
     const bundle = await world.bundle({ 'counter.py': COUNTER })
     const leaseMs = 5_000

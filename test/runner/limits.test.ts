@@ -4,6 +4,7 @@ import { until } from '../support/until'
 import { COUNTER, STUBBORN } from './programs'
 import { machineProcesses, useWorlds, type Machine, type Wanted, type World } from './world'
 import { patient } from '../support/patience'
+import { itInAll } from '../support/selection'
 
 const createWorld = useWorlds()
 const NONE = { seq: 0, deadlineAtMs: null, budget: null }
@@ -61,7 +62,7 @@ describe('the hard stop', () => {
     expect(ranMs).toBeLessThan(20_000 + patient(18_000))
   })
 
-  it('that is too near leaves the command unstarted', async () => {
+  itInAll('that is too near leaves the command unstarted', async () => {
     const world = createWorld()
     const machine = await launchCounter(world, { limits: { ...NONE, budget: paidFor(1_000) } })
     expect(await machine.end()).toMatchObject({ outcome: 'stopped', reason: 'budget' })

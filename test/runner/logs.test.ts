@@ -6,6 +6,7 @@ import { attemptKey, formatKey, sealSecrets } from '../../storage/secrets'
 import { layout } from '../../storage/layout'
 import { JOB, useWorlds, type Machine, type World } from './world'
 import { patient } from '../support/patience'
+import { itInAll } from '../support/selection'
 
 const createWorld = useWorlds()
 
@@ -35,7 +36,7 @@ for i in range(${COUNT}): print('line', i, 'x' * 90)"`,
     expect((await chunksOf(world)).length).toBeLessThan(bytes / (256 * 1024) / 2)
   })
 
-  it('are merged when they come slowly, and the small files go', async () => {
+  itInAll('are merged when they come slowly, and the small files go', async () => {
     const world = createWorld()
     const machine = await world.launch({
       // Each burst fills a chunk of its own.
@@ -62,7 +63,7 @@ for i in range(40):
     expect(result.progress).toMatchObject({ step: null, batch: 13, batchesTotal: 40 })
   })
 
-  it('show a bar that is rewritten, once it has been for a while', async () => {
+  itInAll('show a bar that is rewritten, once it has been for a while', async () => {
     const machine = await createWorld().launch({
       run: `python3 -u -c "
 import time
@@ -92,7 +93,7 @@ print('ended')"`,
     for (const line of output) expect(Buffer.byteLength(line)).toBeLessThanOrEqual(16 * 1024)
   })
 
-  it('of whatever bytes become valid text', async () => {
+  itInAll('of whatever bytes become valid text', async () => {
     const machine = await createWorld().launch({ run: `printf 'a\\377b\\000c "\\\\ \\033[1m\\n'` })
     await machine.end()
     expect(await machine.output()).toEqual(['a\uFFFDb\0c "\\ \u001b[1m'])
@@ -164,7 +165,7 @@ describe('secrets', () => {
     }
   })
 
-  it('sealed with another key end the attempt before the command', async () => {
+  itInAll('sealed with another key end the attempt before the command', async () => {
     const world = createWorld()
     const path = await seal(world, Buffer.alloc(32, 8))
     const machine = await launch(world, 'echo run', '--secret-key-file', path)

@@ -4,6 +4,7 @@ import { mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { layout } from '../../storage/layout'
 import { JOB, useWorlds } from './world'
+import { itInAll } from '../support/selection'
 
 const createWorld = useWorlds()
 
@@ -28,7 +29,7 @@ open(os.path.join(os.environ['CRUCIBLE_CHECKPOINT_DIR'].encode(), b'bad\\xff.pt'
     expect(remarks).toMatch(/its file b'bad\\xff\.pt' has a name that is no UTF-8: rename it/)
   })
 
-  it('may remove them all: what the order names elsewhere is kept', async () => {
+  itInAll('may remove them all: what the order names elsewhere is kept', async () => {
     const world = createWorld()
     const machine = await world.launch({
       outputs: ['weights.txt'],
@@ -71,7 +72,7 @@ open(os.path.join(os.environ['CRUCIBLE_CHECKPOINT_DIR'].encode(), b'bad\\xff.pt'
     )
   })
 
-  it('may leave pipes where the helper puts its files', async () => {
+  itInAll('may leave pipes where the helper puts its files', async () => {
     const machine = await createWorld().launch({
       run: 'cd "$CRUCIBLE_CONTROL_DIR"; mkfifo progress.json saved/5.json; echo step 3; sleep 1',
     })
@@ -96,7 +97,7 @@ open(os.path.join(os.environ['CRUCIBLE_CHECKPOINT_DIR'].encode(), b'bad\\xff.pt'
     expect(readFileSync(join(elsewhere, 'mine'), 'utf8')).toBe('kept\n')
   })
 
-  it('may end with last words in colours: what people read is plain', async () => {
+  itInAll('may end with last words in colours: what people read is plain', async () => {
     const machine = await createWorld().launch({
       run: String.raw`printf '\033[31;1mValueError:\033[0m no such\ttoken\007\n' >&2; exit 1`,
     })

@@ -6,6 +6,7 @@ import { pathToFileURL } from 'node:url'
 import { parseOrder } from '../../intake/documents'
 import { layout } from '../../storage/layout'
 import { JOB, useWorlds } from './world'
+import { itInAll } from '../support/selection'
 
 const createWorld = useWorlds()
 
@@ -84,7 +85,7 @@ describe('the outcome', () => {
     expect(await machine.end()).toMatchObject({ outcome: 'succeeded' })
   })
 
-  it('names the signal that ended the command', async () => {
+  itInAll('names the signal that ended the command', async () => {
     const machine = await createWorld().launch({ run: 'kill -SEGV $$' })
     expect(await machine.end()).toMatchObject({
       outcome: 'failed',
@@ -231,7 +232,7 @@ describe('the environment of the command', () => {
     expect(await machine.output()).toEqual([join(machine.root, 'work'), 'runs/ckpt', 'None'])
   })
 
-  it('is that of an order as the control plane wrote it', async () => {
+  itInAll('is that of an order as the control plane wrote it', async () => {
     const world = createWorld()
     await world.order({ env: { 'WITH SPACE': 'a\nb' } })
     const stored = (await world.store.get(layout.order(JOB, 1)))!.toString()

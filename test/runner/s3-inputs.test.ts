@@ -6,6 +6,7 @@ import { layout } from '../../storage/layout'
 import { formatKey, sealSecrets } from '../../storage/secrets'
 import { S3Server, type S3Options } from './s3-server'
 import { JOB, useWorlds, type Machine, type Wanted, type World } from './world'
+import { itInAll } from '../support/selection'
 
 const createWorld = useWorlds()
 const KEYS: NonNullable<S3Options['keys']> = {
@@ -67,7 +68,7 @@ describe('an input in S3', () => {
     expect(server.requests.map(({ status }) => status)).toEqual([200, 304])
   })
 
-  it('is brought with keys that are secrets, those of a session too', async () => {
+  itInAll('is brought with keys that are secrets, those of a session too', async () => {
     const world = createWorld()
     const keys = { ...KEYS, token: 'a/session+token==' }
     const server = await serve({ keys })

@@ -16,6 +16,7 @@ import { FaultProxy } from '../support/fault-proxy'
 import { until } from '../support/until'
 import { COUNTER, sumOf } from './programs'
 import { JOB, useWorlds, type World } from './world'
+import { itInAll } from '../support/selection'
 
 const BUCKET = 'machine-tests'
 const KEY = Buffer.alloc(32, 9)
@@ -114,7 +115,7 @@ describe('a machine whose store is in S3', () => {
     expect(lines.map(({ n }) => n)).toEqual(lines.map((_, at) => at + 1))
   })
 
-  it('asks in the name of its own role where it has one', async () => {
+  itInAll('asks in the name of its own role where it has one', async () => {
     const role = await grant()
     const metadata = await serveMetadata(role)
     world.environment['AWS_EC2_METADATA_SERVICE_ENDPOINT'] = metadata.url

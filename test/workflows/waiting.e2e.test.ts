@@ -7,7 +7,7 @@ import { CloudDeployment } from '../recovery/deployment'
 import { connectTo, type TestConnection } from '../support/temporal'
 import { until } from '../support/until'
 import { LONG, SPOT, type JobHandle, statusOf, worldsOn } from './harness'
-import { itInAll } from '../support/selection'
+import { chosen, itInAll } from '../support/selection'
 
 let at: TestConnection
 beforeAll(async () => {
@@ -20,10 +20,11 @@ const ONE = { wares: [{ ...SPOT, stock: 1 }] }
 
 describe('jobs with equal requests', () => {
   it('take the slots of this machine oldest first, and lose no attempt to a race', async () => {
-    const { jobs, overtaken, attempts } = await runQueue(at, 12, 1_000)
+    const [count] = chosen([12], [6]) as [number]
+    const { jobs, overtaken, attempts } = await runQueue(at, count, 1_000)
     expect(jobs.map(({ state }) => state)).toEqual(jobs.map(() => 'succeeded'))
     expect(overtaken).toBe(0)
-    expect(attempts).toBe(12)
+    expect(attempts).toBe(count)
   }, 240_000)
 
   it(

@@ -15,7 +15,7 @@ const realRunner = useRealRunner()
 /** More than a launch takes; the tests say how many it really took. */
 const STEPS_MAX = 40
 /** `npm test` dies at some of the steps only. */
-const STRIDE = IS_SELECTION ? 5 : 1
+const STRIDE = IS_SELECTION ? 7 : 1
 
 interface Death {
   signal: NodeJS.Signals | null
