@@ -25,7 +25,7 @@ export interface MachineSpec {
   id: string
   /** The machine's disk: created when missing, kept when the machine dies. */
   directory: string
-  /** Decoded user data. Empty for none; otherwise a script that begins with `#!`. */
+  /** Decoded user data. Empty for none; otherwise a script that begins with `#!`, or a `#cloud-config` with `write_files` below /var. */
   userData: string
   /** Read again at each request: values may be changed, added and removed while the machine runs. */
   metadata: MachineMetadata
@@ -35,6 +35,8 @@ export interface MachineSpec {
   environment: Record<string, string>
   /** From power-on to the start of the user data, in milliseconds. */
   bootMs: number
+  /** Its hostname, for machines in namespaces; this host's when missing. */
+  hostname?: string
   /** Read again at each call of `nvidia-smi`. Without GPUs there is no `nvidia-smi`. */
   gpus?: SimulatedGpu[]
   /** Answers for all registries. Without this function there is no `docker`. */
@@ -97,6 +99,6 @@ export function createMachine(spec: MachineSpec): Machine {
 
 /** Throws an error with instructions when this host lacks a requirement of machines. */
 export async function checkHost(): Promise<void> {
-  const namespaces = await namespacesFor('probe', '/', await machineUser())
+  const namespaces = await namespacesFor({ id: 'probe', directory: '/', user: await machineUser() })
   await findPython(namespaces?.hidden ?? [])
 }

@@ -1,0 +1,5 @@
+import { createLambda } from './lambda/lambda'
+import type { Provider, ProviderParts } from './provider'
+
+/** The providers beside AWS. */
+export const PROVIDERS: readonly ((parts: ProviderParts) => Provider)[] = [createLambda]
