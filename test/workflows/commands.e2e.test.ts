@@ -341,7 +341,7 @@ describe('limits', () => {
     inWorld({ wares: [{ ...SPOT, stock: 0 }] }, async (deployment) => {
       const job = await deployment.submit({ deadlineAtMs: Date.now() + 600_000 })
       await forReason(job, 'waiting-for-capacity')
-      const deadlineAtMs = Date.now() + QUICK.drainMs + QUICK.powerOffMs + 1_000
+      const deadlineAtMs = Date.now() + QUICK.drainMs + QUICK.powerOffMs + patient(1_000)
       await job.executeUpdate('extend', { args: [{ deadlineAtMs }] })
       expect(await ended(job)).toMatchObject({ status: 'FAILED', type: 'deadline-reached' })
     }),
