@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { ACCELERATORS } from '../../core/accelerators'
 import { fieldsOf } from '../../client/job-file'
-import { fitsGpuMemory, gpuMemoryInWords, reachesGpuMemory } from '../../core/gpu-memory'
+import { fitsGpuMemory, formatGpuMemory, gpuMemoryInWords, reachesGpuMemory } from '../../core/gpu-memory'
 import { parseLabelledRange } from '../../intake/units'
 import { shapeOf } from '../../backends/ec2/market/shapes'
 import { SPEC } from '../support/spec'
@@ -162,4 +162,13 @@ describe('the GPUs of the small cloud', () => {
     expect(wrong).toEqual([])
     expect(types['g6e.xlarge']!.accelerator!.memoryMiB).toBe(45776)
   })
+})
+
+it.each([
+  [{}, undefined],
+  [{ gpuMemoryGb: { min: 24 } }, '24 GB+'],
+  [{ gpuMemoryGiB: { min: 16, max: 40 } }, '16 GiB..40 GiB'],
+  [{ gpuMemoryGb: { min: 24 }, gpuMemoryGiB: { max: 40 } }, '24 GB+ and ..40 GiB'],
+])('the GPU memory that %j asks for is shown as %s', (request, words) => {
+  expect(formatGpuMemory(request)).toBe(words)
 })

@@ -29,5 +29,6 @@ describe('text from outside in markdown', () => {
       'Run `crucible doctor [x]` in my_project-1.5',
     )
     expect(nameInMarkdown('a`b`\nc')).toBe('a\\`b\\` c')
+    expect(nameInMarkdown('a \n\t b')).toBe('a b')
   })
 })
