@@ -4,7 +4,7 @@ import type { EnclosedProcess } from './enclosure'
 import type { Ground } from './systemd/launch'
 
 const SCRIPT = '/var/lib/cloud/instance/scripts/part-001'
-/** The serial console, beside the disk, so that the machine cannot delete it. */
+/** The serial console, next to the disk, so that the machine cannot delete it. */
 export const CONSOLE = 'console.log'
 /** The path at which a machine expects the output of its user data: the same file. */
 const USER_DATA_LOG = '/var/log/cloud-init-output.log'
