@@ -80,7 +80,7 @@ describe('a machine whose order is another machine’s', () => {
   })
 })
 
-describe('a machine that was told what its provider calls it', () => {
+describe('a machine with an id from its provider', () => {
   it('claims its order by that name, and knows it again when it is started anew', async () => {
     const world = createWorld()
     await world.order({ run: 'sleep 600' })
@@ -135,7 +135,7 @@ describe('of two machines that start at once', () => {
 })
 
 describe('a machine that has claimed its order', () => {
-  it('goes on when its runner was killed right after the claim, or right before it', async () => {
+  it('continues after its runner was killed right after the claim, or right before it', async () => {
     for (const isClaimed of [true, false]) {
       const world = createWorld()
       await world.order({ run: 'echo running' })
@@ -171,7 +171,7 @@ describe('a machine that has claimed its order', () => {
     expect(await beginnings(second)).toBe(0)
   })
 
-  it('makes itself a name where nobody has told it one, or a crash has left half of one', async () => {
+  it('makes up a name if it was given none, or if a crash has left half of one', async () => {
     const world = createWorld()
     await world.order({})
     const root = join(world.folder, 'machine-1')

@@ -41,7 +41,7 @@ describe('the end of the reservation that the machine is in', () => {
 })
 
 describe('drain.json', () => {
-  it('makes the command save, and the next attempt goes on to the same result', async () => {
+  it('makes the command save, and the next attempt continues to the same result', async () => {
     const world = createWorld()
     const first = await launchCounter(world, {})
     await untilStep(first, 3)
@@ -142,7 +142,7 @@ describe('drain.json', () => {
     expect(await machine.output()).toEqual(['step 1'])
   })
 
-  it('of a later version, with a reason unknown here, stops all the same', async () => {
+  it('of a later version, with a reason unknown here, still stops the command', async () => {
     const world = createWorld()
     await world.drain(1, { reason: 'sold' as 'migrated' })
     const machine = await world.launch({ run: 'echo run' })
@@ -227,7 +227,7 @@ describe('a command that is asked to stop', () => {
   })
 
   onLinux(
-    'that is killed while what it had started ends by itself, before it is told, leaves no checkpoint',
+    'that is killed while its own processes are ending, before it is asked to save, leaves no checkpoint',
     async () => {
       const world = createWorld()
       const saving =
@@ -257,7 +257,7 @@ describe('a command that is asked to stop', () => {
       await until(() => existsSync(join(machine.root, 'work/ready')))
       const pids = machineProcesses(machine.id).map(({ pid }) => pid)
       pids.sort((a, b) => (order === 'oldest first' ? a - b : b - a))
-      // Those that have gone by then are told nothing.
+      // Those that have gone by then get no signal.
       spawnSync('kill', ['-TERM', ...pids.map(String)])
       expect(await machine.end()).toMatchObject({ outcome: 'stopped', reason: 'interrupted' })
     }

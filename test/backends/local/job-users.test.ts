@@ -103,7 +103,7 @@ async function startVictim(): Promise<{ victim: Job; pid: number }> {
   return { victim, pid: pid! }
 }
 
-describe('a local job beside a worker that is root', () => {
+describe('a local job next to a worker that is root', () => {
   asRoot("reads neither key, store, worker's environment nor other jobs' files", async () => {
     const { victim, pid } = await startVictim()
     const machine = join(h.root, 'machines', victim.handle.id)
