@@ -18,7 +18,7 @@ export interface MachineOptions {
   bootMs: number
   /** The name of the send that made it, which its tag shows. */
   send: string | undefined
-  /** Where nobody tells it, it claims with its send. */
+  /** Without an id, it claims with its send. */
   knowsItsId: boolean
   /** Whether booting starts the runner, or a call of `start` does. */
   startsRunner: boolean
@@ -27,7 +27,7 @@ export interface MachineOptions {
   onGone: (machine: ScriptedMachine) => void
 }
 
-/** A machine of the scripted world: boots, runs a runner, and ends by itself, by its owner, or by its provider. */
+/** A machine of the scripted world: boots, runs a runner, and ends on its own, by its owner, or by its provider. */
 export class ScriptedMachine {
   readonly handle: MachineHandle
   readonly owner: OwnerTags
@@ -77,7 +77,7 @@ export class ScriptedMachine {
     this.starts++
     const { jobId, attempt } = order
     const onOver = (how: 'finished' | 'died'): void => {
-      // A machine that leaves during its notice was taken back all the same.
+      // A machine that leaves during its notice was still taken back.
       if (how === 'died' || endsWithRunner) this.end(this.noticeAtMs === undefined ? 'ended' : 'interrupted')
     }
     const onWork = (): void => {

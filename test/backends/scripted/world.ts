@@ -19,14 +19,14 @@ export interface Ware {
   type: string
   place?: string
   shape?: MachineShape
-  /** Machines that can be had now; one that its owner ends comes back, one that was taken back does not. */
+  /** Machines that are available now; one that its owner ends comes back, one that was taken back does not. */
   stock?: number
   /** One price, or prices by the instant from which they hold, oldest first. */
   priceMicroUsdPerHour: MicroUsd | [fromMs: number, price: MicroUsd][]
   interruptionsPerHour?: number
-  /** Its reservation can be used for so long, from the beginning of the world. */
+  /** Its reservation can be used for this long, from the beginning of the world. */
   usableForMs?: number
-  /** As in offers; the provider ends a machine so long after its launch. */
+  /** As in offers; the provider ends a machine this long after its launch. */
   runMsMax?: number
   isolation?: Offer['isolation']
   /** As in offers: these are taken back with `interrupt`. */
@@ -35,13 +35,13 @@ export interface Ware {
 
 /** What makes a provider hard to use where it recognises no token. It is not played where it is missing. */
 export interface Manners {
-  /** An ended machine is shown, in lists and to who asks for it by its id, for so long; for ever where it is missing. */
+  /** An ended machine is shown, in lists and to callers who ask for it by its id, for this long; for ever if this is missing. */
   forgetsAfterMs?: number
-  /** A new machine comes into lists only after so long. */
+  /** A new machine comes into lists only after this long. */
   listsLagMs?: number
   /** Launches of the account that follow one another sooner are throttled. */
   launchEveryMs?: number
-  /** A launch is answered after so long; who does not wait for that learns nothing, and has a machine. */
+  /** A launch is answered after this long; a caller that does not wait for that learns nothing, and has a machine. */
   answersAfterMs?: number
   /** A request that left may still have its effect so much later. */
   effectWithinMs?: number
@@ -123,12 +123,12 @@ export class ScriptedWorld {
     this.#stock.set(this.#keyOf(ware), count)
   }
 
-  /** For so long, lists show what they show now: what is made meanwhile is not found. */
+  /** For this long, lists show what they show now: machines made meanwhile are not found. */
   freezeLists(durationMs: number): void {
     this.#stale = { untilMs: this.clock.now() + durationMs, known: new Set(this.machines) }
   }
 
-  /** A request that is on its way has its effect after so long, and before anything that the provider tells after that. */
+  /** A request that is on its way has its effect after this long, and before anything that the provider reports after that. */
   later(durationMs: number, effect: () => void): void {
     const atMs = this.clock.now() + durationMs
     this.#late.push({ atMs, effect })
@@ -191,7 +191,7 @@ export class ScriptedWorld {
     return (fitting.length > 0 ? fitting : this.#o.wares).map((ware) => this.#offerOf(ware))
   }
 
-  /** What a launch comes to: the machine that the order has already, where tokens are honoured, a new one, or why there is none. */
+  /** The result of a launch: the machine that the order has already, where tokens are honoured, a new one, or the reason for a refusal. */
   buy(order: Order, send?: string): LaunchOutcome {
     const isRecognised = this.capabilities.idempotency === 'token'
     const known = isRecognised ? this.machineOf(order.attemptId) : undefined
