@@ -29,7 +29,7 @@ export interface CloudInitOptions extends BootstrapOptions {
   powersOff?: boolean
 }
 
-/** What a provider is told to run in a container. */
+/** The container that a provider starts. */
 export interface ContainerStart {
   command: string[]
   /** The parameters are here and not in the command: the command can be read by every process of the container. */
@@ -42,7 +42,7 @@ const STATE = '/var/lib/crucible'
 const PROGRAM_PATH = `${STATE}/bootstrap.py`
 const PARAMETERS_PATH = `${STATE}/bootstrap.json`
 
-/** cloud-init runs what is in this folder at every boot: a machine that boots again goes on without the hand-over. */
+/** cloud-init runs what is in this folder at every boot: a machine that boots again continues without the hand-over. */
 const PER_BOOT_PATH = '/var/lib/cloud/scripts/per-boot/crucible'
 
 /**
@@ -108,7 +108,7 @@ export function notebookCell(handOver: HandOver, options: BootstrapOptions): str
 }
 
 /**
- * A program of `runner/` that starts runners, ready for a machine: with `launching.py`, and what else it needs, in front. Without
+ * A program of `runner/` that starts runners, ready for a machine: with `launching.py` and its other needs in front. Without
  * comments, which only cost space there.
  */
 export function readRunnerProgram(text: string, ...needed: string[]): string {
@@ -116,7 +116,7 @@ export function readRunnerProgram(text: string, ...needed: string[]): string {
   return [...parts, text].map(withoutComments).join('\n')
 }
 
-/** A file of `runner/`; it is beside this code when built, too. */
+/** A file of `runner/`; the build puts it next to this code, too. */
 export function readRunnerFile(name: string): string {
   return readFileSync(join(__dirname, '..', 'runner', name), 'utf8')
 }

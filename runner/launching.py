@@ -43,7 +43,7 @@ def passed_environment(spec):
 def start_runner_unit(spec, root, command):
     """Returns why the runner does not run as a unit, or None."""
     properties = [
-        # When the machine shuts down, its runner is told and saves; then all that is left of it ends.
+        # When the machine shuts down, its runner gets a signal and saves; then its other processes end.
         "KillMode=mixed",
         "TimeoutStopSec=%d" % spec["stopSeconds"],
         # A workload that runs out of memory ends alone: the runner has to tell.

@@ -13,7 +13,7 @@ interface Turn {
 /** Older documents are deleted; only the newest one counts. */
 const KEPT = 50
 
-/** No turn is this far ahead unless a worker's clock is wrong: it does not hold up the launches of the others. */
+/** No turn is this far ahead except by clock skew of a worker: it does not hold up the launches of the others. */
 const AHEAD_MAX_MS = 10 * MINUTE_MS
 /** Every worker may have taken a turn. */
 const AHEAD_GAPS_MAX = 20

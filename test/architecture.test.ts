@@ -13,11 +13,11 @@ const {
   test: TEST_LAW,
   notRooms: NOT_ROOMS,
 } = JSON.parse(readFileSync(join(ROOT, 'tools', 'import-law.json'), 'utf8')) as {
-  /** Rooms of ours, and packages (`node:` is all of Node), that each room may import when the program runs. */
+  /** Our rooms, and packages (`node:` is all of Node), that each room may import when the program runs. */
   rooms: Record<string, Allowed>
   /** What a folder of a room may import in addition, and each folder of `backends/` of that room itself. */
   parts: { 'cli/dev': { alsoRooms: string[] }; 'backends/*': { onlyRooms: string[] } }
-  /** Modules that all wings of the runner share, and the wings that each wing may import beside them. */
+  /** Modules that all wings of the runner share, and the wings that each wing may import in addition. */
   runner: { base: string[]; wings: Record<string, string[]> }
   /** The rooms that generators read. */
   tools: Allowed
@@ -38,7 +38,7 @@ interface Source {
   path: string
   folder: string
   text: string
-  /** What it imports when the program runs: paths of ours, or package names. Types vanish and do not count. */
+  /** What it imports when the program runs: our paths, or package names. Types vanish and do not count. */
   imports: string[]
 }
 

@@ -1,4 +1,4 @@
-/** The first job of the README, command by command as it is printed: from `dev` to the end of one's own script. */
+/** The first job of the README, command by command as it is printed: from `dev` to the end of the reader's own script. */
 import { spawn, type ChildProcess } from 'node:child_process'
 import { mkdtempSync, readFileSync, realpathSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

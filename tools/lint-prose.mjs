@@ -24,10 +24,12 @@ const PAGES = [
   'examples/char-lm/README.md',
   'examples/nanogpt/README.md',
 ]
-/** Files and folders of sources whose help texts, messages and comments are checked. */
+/** Files and folders of sources whose help texts, messages, test names and comments are checked. */
 const SOURCES = [
   ...['core', 'intake', 'planner', 'storage', 'workflows', 'activities', 'backends', 'workers', 'client'],
   ...['rehearse', 'cli', 'runner', 'tools', 'examples'],
+  ...['packages/small-cloud/build.mjs', 'packages/small-cloud/src', 'packages/small-cloud/test'],
+  'test',
 ]
 /** Dated records, which are not edited after acceptance. */
 const SKIPPED = ['docs/decisions']

@@ -41,7 +41,7 @@ const SCRIPTS = /\.(?:ts|js|mjs|json)$/
 const PAGES = /^docs\/|^[^/]+\.md$|^package-lock\.json$/
 
 /**
- * Each check counts as one test; the pattern matches the files whose content it reads. Two lanes for two cores, beside Jest, whose tests
+ * Each check counts as one test; the pattern matches the files whose content it reads. Two lanes for two cores, next to Jest, whose tests
  * wait much of the time.
  */
 const LANES = [

@@ -24,7 +24,7 @@ async function anew(capabilities: Partial<Capabilities>): Promise<void> {
   place = await Place.make({ behave: () => ({ neverStarts: true }), capabilities })
 }
 
-/** Nobody asks for a grant before there is a machine. */
+/** Grants are not asked for before the machine exists. */
 const NO_GRANTS: Omit<GrantSource, 'learnHoldsForMs'> = {
   holdsForMs: 0,
   grant: () => Promise.reject(new Error('not asked for')),
@@ -131,7 +131,7 @@ describe('launch', () => {
     await expect(launch(input())).rejects.toMatchObject({ type: failureClass, nonRetryable })
   })
 
-  it('that hangs answers that nobody knows, when it has to stop waiting', async () => {
+  it('that hangs is answered as unknown, when it has to stop waiting', async () => {
     place.world.faults.add('launch', { kind: 'hangs', hasEffect: true })
     const env = surroundings()
     const launching = env.run((one) => place.verbs().launch(one), input())
@@ -150,7 +150,7 @@ describe('find', () => {
     expect(await machineOf(order)).toEqual(handle)
   })
 
-  it('answers that there is none, and that it cannot be told yet', async () => {
+  it('answers that no machine exists, and that this is not known yet', async () => {
     await anew({ idempotency: 'tag' })
     expect(await find(place.order())).toEqual({ kind: 'absent' })
     place.world.freezeLists(60_000)
@@ -231,7 +231,7 @@ describe('find', () => {
     })
 
     it.each(['unnamed-0123456789abcdef0123456789abcdef', 'two words'])(
-      'keeps the oldest where nobody can tell which has claimed it: %s',
+      'keeps the oldest if it is unknown which has claimed it: %s',
       async (machine) => {
         await claim(machine)
         expect(await find(order)).toEqual({ kind: 'found', handles: [second] })
@@ -347,7 +347,7 @@ describe('start', () => {
 
 describe('telling a machine to drain', () => {
   const drain = { reason: 'cancelled', windowMs: 1_000 } as const
-  /** What the provider was told, and what came of it. */
+  /** The provider's calls, and their results. */
   async function tell(launched: ReturnType<Place['launched']>, patienceMs = 0, more: Partial<Drain> = {}) {
     const told: unknown[] = []
     const backend = { ...place.backend, drain: async (...[, how]: unknown[]) => void told.push(how) }
@@ -383,7 +383,7 @@ describe('telling a machine to drain', () => {
     await place.beat(launched.order, { phase: 'running' })
     const { told, answer } = await tell(launched, 10)
     expect(told).toMatchObject([{ reason: drain.reason, requestedAtMs: expect.any(Number) }])
-    // What is left of the window: the machine is not ended in the middle of it.
+    // The rest of the window: the machine is not ended in the middle of it.
     const [{ windowMs }] = told as [{ windowMs: number }]
     expect(windowMs).toBeGreaterThan(0)
     expect(windowMs).toBeLessThanOrEqual(drain.windowMs - 10)

@@ -53,7 +53,7 @@ describe('decide', () => {
 describe('withdraw', () => {
   const STOPPED = { kind: 'stopped', by: 'cancelled' } as const
 
-  it('takes an order back that nobody picked up: whoever does it later must not run', async () => {
+  it('takes an order back that was not picked up: a later worker must not run it', async () => {
     const order = place.order({ jobId: 'job-a' })
     const { settlement } = await perform(deciding, 'withdraw', { order, end: STOPPED, recordSeq: 4 })
     expect(settlement).toEqual({ end: STOPPED, handle: null, costMicroUsd: 0, artifacts: [], phases: [] })

@@ -16,7 +16,7 @@ beforeEach(async () => {
 afterEach(() => place.dispose())
 
 describe('the documents of an attempt', () => {
-  it('are put once: whoever repeats an activity changes nothing', async () => {
+  it('are put once: repeating an activity changes nothing', async () => {
     const { runner } = place.order()
     const { handle } = place.launched()
     await documents.putMachine(handle)
@@ -39,7 +39,7 @@ describe('the documents of an attempt', () => {
     expect(await place.read(layout.order('job-a', 2))).toEqual(first)
   })
 
-  it('count shorter windows on from the newest request to stop, whoever put that', async () => {
+  it('count shorter windows on from the newest request to stop, whatever put that', async () => {
     const numbered = (seq: number): Promise<unknown> => place.read(layout.shorterDrain('job-a', 2, seq))
     await documents.shortenDrain({ reason: 'superseded', windowMs: 50 })
     expect(await place.read(layout.drain('job-a', 2))).toMatchObject({ reason: 'superseded', windowMs: 50 })
@@ -64,7 +64,7 @@ describe('the documents of an attempt', () => {
     expect(Math.abs(lease!.renewedAtMs - before)).toBeLessThan(patient(5_000))
   })
 
-  it('are undefined where there are none, and an error where they are something else', async () => {
+  it('are undefined if they do not exist, and an error if they are something else', async () => {
     expect(await documents.readBeat()).toBeUndefined()
     expect(await documents.readResult()).toBeUndefined()
     expect(await documents.readMachine()).toBeUndefined()

@@ -43,7 +43,7 @@ describe('an attempt that is to stop', () => {
     await expect(told(() => Promise.reject(over))).resolves.toHaveLength(1)
   })
 
-  it('is told by the job itself where the server cannot be reached from here', async () => {
+  it('is ended by the job itself if the server cannot be reached from here', async () => {
     await expect(told(() => Promise.reject(new Error('unavailable')))).rejects.toThrow('unavailable')
   })
 })

@@ -8,7 +8,7 @@ import { FAILURE_CLASSES, failureFrom, type Failure, type FailureClass } from '.
 import { PERSISTENT_ACTIVITIES } from '../../core/persistent-activities'
 import { StoreError } from '../../storage/store'
 
-/** What Temporal does about each class, for every class that there is. */
+/** What Temporal does about each class, for every existing class. */
 const IS_RETRIED: Readonly<Record<FailureClass, boolean>> = {
   throttled: true,
   transient: true,
@@ -66,7 +66,7 @@ describe('what went wrong below', () => {
     expect(categoryOf({ class: 'throttled', message: 'slow down', retryAfterMs: 500 })).not.toBe('BENIGN')
   })
 
-  it('is tried again whatever the store refuses, for that is no fact about the job', () => {
+  it('is tried again whatever the store refuses, because that is no fact about the job', () => {
     const away = new StoreError('no answer', { isTransient: true, code: 'EIO' })
     expect(toApplicationFailure(away)).toMatchObject({
       type: 'transient',
@@ -77,7 +77,7 @@ describe('what went wrong below', () => {
     expect(toApplicationFailure(wrong)).toMatchObject({ type: 'transient', nonRetryable: false })
   })
 
-  it('keeps its raw code where nobody has classed it', () => {
+  it('keeps its raw code if it has no class', () => {
     const error = Object.assign(new Error('boom'), { code: 'EWHAT' })
     expect(toApplicationFailure(error)).toMatchObject({
       type: 'unclassified',

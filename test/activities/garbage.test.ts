@@ -76,7 +76,7 @@ describe('a machine of a living job', () => {
   })
 })
 
-describe('a machine that nobody owns', () => {
+describe('an orphaned machine', () => {
   it.each<[string, Record<string, Fate>, string]>([
     ['of a job that Temporal does not know', {}, 'job job-a is unknown'],
     ['of a job that is over', { 'job-a': 'closed', 'job-a/1': 'closed' }, 'job job-a is over'],
@@ -102,14 +102,14 @@ describe('a machine that nobody owns', () => {
     expect(place.lives()).toEqual(['alive'])
   })
 
-  it('waits for its own grace when it is found beside one whose grace is over', async () => {
+  it('waits for its own grace when it is found with one whose grace is over', async () => {
     const { id } = machine('job-a')
     machine('job-b')
     expect(await collect({ candidates: [id] })).toMatchObject([{ action: 'ended' }, { action: 'would-end' }])
     expect(place.lives()).toEqual(['gone', 'alive'])
   })
 
-  it('that cannot be ended is told, and keeps no other from its end', async () => {
+  it('that cannot be ended is reported, and keeps no other from its end', async () => {
     const failure = { class: 'auth', message: 'the key was revoked' } as const
     const { order } = machine('job-a')
     machine('job-b')
@@ -123,13 +123,13 @@ describe('a machine that nobody owns', () => {
 })
 
 describe('what is unowned, and young', () => {
-  it('is not ended, whoever has waited out which grace', async () => {
+  it('is not ended, whatever grace was waited out', async () => {
     const { id } = machine('job-a')
     const candidates = [id]
     expect(await collect({ candidates, youngMs: 600_000 })).toMatchObject([
       { action: 'kept', reason: 'job job-a is unknown; but it was created within the last 10m' },
     ])
-    // A provider whose clock is ahead of ours makes it younger still.
+    // A provider whose clock is ahead of Crucible's makes it younger still.
     place.aheadMs = -300_000
     expect(await collect({ candidates, youngMs: 60_000 })).toMatchObject([{ action: 'kept' }])
     place.aheadMs = 601_000
@@ -147,8 +147,8 @@ describe('what serves many jobs', () => {
     ...(use === undefined ? {} : { use }),
   })
 
-  it('is judged by its use, and ended as all else is', async () => {
-    fates = { '': new Error('nobody is asked') }
+  it('is judged by its use, and ended like everything else', async () => {
+    fates = { '': new Error('must not be asked') }
     const used = leftover('a', { isNeeded: true, reason: 'a machine uses it' })
     const unused = leftover('b', { isNeeded: false, reason: 'no machine uses it' })
     const ended: string[] = []
@@ -162,7 +162,7 @@ describe('what serves many jobs', () => {
     expect(ended).toEqual(['b'])
   })
 
-  it('keeps no machine from its end where it may not be seen, which is told', async () => {
+  it('keeps no machine from its end where it may not be seen, which is reported', async () => {
     machine('job-a')
     place.backend.leftovers = async () => {
       throw new BackendError({ class: 'auth', message: 'No.', hint: 'Allow it.' })
@@ -175,7 +175,7 @@ describe('what serves many jobs', () => {
 })
 
 describe('a place of earlier settings', () => {
-  /** A provider with two parts, of which the settings name one. */
+  /** A provider with two parts; the settings name one of them. */
   async function moved(): Promise<{ looks: (readonly string[])[]; failing: Map<string, Error> }> {
     const looks: (readonly string[])[] = []
     const failing = new Map<string, Error>()
@@ -199,7 +199,7 @@ describe('a place of earlier settings', () => {
     expect(looks).toEqual([['there'], []])
   })
 
-  it('is told where it does not answer, and keeps no machine elsewhere from its end', async () => {
+  it('is reported if it does not answer, and keeps no machine elsewhere from its end', async () => {
     const { failing } = await moved()
     failing.set('there', new BackendError({ class: 'auth', message: 'No.', hint: 'Allow it.' }))
     machine('job-a')

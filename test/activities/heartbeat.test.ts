@@ -70,7 +70,7 @@ describe('an activity that beats', () => {
     })
   })
 
-  it('is told to stop before its time is up, so that what it answers still counts', async () => {
+  it('stops before its time is up, so that its answer still counts', async () => {
     const env = surroundings({ startToCloseTimeoutMs: 200 })
     const startedMs = performance.now()
     const reason = await env.run(() => beating(aborted))
@@ -83,7 +83,7 @@ describe('an activity that beats', () => {
   it.each([
     ['five seconds before the end of a long time', 60_000, 55_000],
     ['when four fifths of a short time are over', 200, 160],
-  ])('is told to stop %s', async (_, startToCloseTimeoutMs, toldAtMs) => {
+  ])('is stopped %s', async (_, startToCloseTimeoutMs, toldAtMs) => {
     jest.useFakeTimers()
     const env = surroundings({ startToCloseTimeoutMs })
     let reason: unknown

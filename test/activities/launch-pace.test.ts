@@ -79,7 +79,7 @@ describe('launches of an account that allows only so many per minute', () => {
     expect(sentAt()).toEqual([])
   })
 
-  it('buy nothing for an attempt that was told to stop meanwhile', async () => {
+  it('buy nothing for an attempt that was stopped meanwhile', async () => {
     const order = orderOf('job-a')
     const documents = new AttemptDocuments(place.store, order, place.now)
     await documents.putDrain({ reason: 'superseded', windowMs: 0 })

@@ -20,7 +20,7 @@ const order = { offers: [], priceMaxMicroUsdPerHour: PRICE } as unknown as Order
 
 describe('an ended machine', () => {
   it.each([
-    ['whose end is told in whole seconds, before its launch', LAUNCHED_AT_MS - 396],
+    ['whose end is reported in whole seconds, before its launch', LAUNCHED_AT_MS - 396],
     ['that ended as it was launched', LAUNCHED_AT_MS],
   ])('%s, costs the least that is billed', async (_, toAtMs) => {
     const billed = { handle, order, fromAtMs: LAUNCHED_AT_MS, toAtMs }

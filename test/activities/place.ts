@@ -40,7 +40,7 @@ export const SPOT: Ware = {
   priceMicroUsdPerHour: microUsd(360),
 }
 
-/** What an activity is told of itself: long enough to be no limit, unless a test says otherwise. */
+/** The context of an activity: long enough to be no limit, unless a test says otherwise. */
 const INFO: Partial<Info> = { startToCloseTimeoutMs: 600_000, heartbeatTimeoutMs: 20_000 }
 
 /**
@@ -156,7 +156,7 @@ export function surroundings(info: Partial<Info> = {}): MockActivityEnvironment 
 type Input<Activity> = Activity extends (input: infer I) => Promise<unknown> ? I : never
 type Output<Activity> = Activity extends (...input: never[]) => Promise<infer O> ? O : never
 
-/** Runs one activity by itself. */
+/** Runs one activity alone. */
 export function perform<Activities extends object, Name extends keyof Activities>(
   activities: Activities,
   name: Name,

@@ -135,7 +135,7 @@ describe('plan', () => {
     expect(await perform(planning(), 'plan', input())).toEqual(first)
   })
 
-  it('goes where a migration wants to go, and asks nobody else', async () => {
+  it('goes where a migration wants to go, and asks no other backend', async () => {
     const asked: string[] = []
     const askOffers: AskOffers = (backend, request) => {
       asked.push(backend)
@@ -167,7 +167,7 @@ describe('plan', () => {
     expect(record).toMatchObject({ data: { inputs: { pins: { scripted: { image: 'one' } } } } })
   })
 
-  it('goes on without a backend that does not answer, and says so when there is nothing else', async () => {
+  it('continues without a backend that does not answer, and says so when there is nothing else', async () => {
     const both = planning({ backends: ['elsewhere', 'scripted'] })
     expect((await perform(both, 'plan', input())).kind).toBe('place')
     const none = planning({ backends: ['elsewhere'] })
@@ -211,7 +211,7 @@ describe('plan', () => {
     ).toMatchObject({ kind: 'place', order: { capacityType: 'spot' } })
   })
 
-  it('says at once what no offer can ever do, and what only a person can mend', async () => {
+  it('reports at once what no offer can ever do, and what only an operator can fix', async () => {
     const never = await perform(planning(), 'plan', input({}, { resources: { gpus: { min: 64 } } }))
     expect(never).toMatchObject({ kind: 'never', reason: 'no-placement', failure: { class: 'invalid' } })
     place.world.quota = 0
@@ -222,7 +222,7 @@ describe('plan', () => {
     })
   })
 
-  it('names who was asked where there is no offer at all', async () => {
+  it('names who was asked if there is no offer at all', async () => {
     await place.dispose()
     place = await Place.make({ wares: [] })
     const sentence = async (deps: Partial<PlanningDeps>, over: Partial<PlanInput> = {}, spec = {}) => {

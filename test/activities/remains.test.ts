@@ -13,7 +13,7 @@ beforeEach(async () => {
 })
 afterEach(() => h.dispose())
 
-it('what a machine left is ended although its launch was never heard of and it had ended by itself', async () => {
+it('what a machine left is ended although its launch was never heard of and it had ended on its own', async () => {
   const { backend, store } = h
   const order = await h.order({ run: 'true' })
   await backend.launch(order, patiently())

@@ -14,7 +14,7 @@ import { perform, QUICK, SPOT } from './place'
 /** Thrown to a process at its death, and at whatever it tries after that. */
 class Death extends Error {}
 
-/** A process of ours that dies at one of its calls to the store or the provider: before the call has had its effect, or after. */
+/** A process of Crucible that dies at one of its calls to the store or the provider: before the call has had its effect, or after. */
 export class Mortal {
   /** The calls that it made, by name. */
   readonly calls: string[] = []
@@ -68,10 +68,10 @@ export class Mortal {
 /** A provider that recognises no repeated order, forgets ended machines and is slow to show new ones; times in milliseconds. */
 export const RUDE = { forgetsAfterMs: 10, listsLagMs: 15, effectWithinMs: 15, answersAfterMs: 2 } as const
 
-/** The send of a worker that died may be in progress for so long. */
+/** The send of a worker that died may be in progress for this long. */
 const SEND_LIMIT_MS = 60
 
-/** A store in memory, a rude provider, and workers of ours that come and go. */
+/** A store in memory, a rude provider, and workers that come and go. */
 export class SendingPlace {
   readonly store = new MemoryStore(Date.now)
   readonly world: ScriptedWorld
@@ -102,7 +102,7 @@ export class SendingPlace {
     })
   }
 
-  /** What a workflow has of its order: the activity is repeated as Temporal would, and what nobody knows is looked for. */
+  /** What a workflow has of its order: the activity is repeated as Temporal would, and an unknown result is looked up. */
   async obtain(order: Order, workers = [this.worker()]): Promise<MachineHandle | undefined> {
     const outcome = await this.launch(order, workers)
     if (outcome.kind === 'launched') return outcome.handle

@@ -48,7 +48,7 @@ describe('an unfinished upload', () => {
 
   it.each<[string, Record<string, Fate>, GarbageVerdict['action']]>([
     ['of a job that is over', { 'job-a': 'closed' }, 'ended'],
-    ['of a job that nobody knows', {}, 'ended'],
+    ['of an unknown job', {}, 'ended'],
     ['of an attempt that is long gone', { 'job-a': 'open', 'job-a/3': 'open' }, 'ended'],
     ['of the attempt that runs', { 'job-a': 'open', 'job-a/2': 'open' }, 'kept'],
     ['of the attempt that the job is on', { 'job-a': 'open' }, 'kept'],
@@ -89,7 +89,7 @@ describe('an unfinished upload', () => {
     expect(uploads).toHaveLength(1)
   })
 
-  it('that may not be seen is told with what else ends it; trouble that passes is no reason', async () => {
+  it('that may not be seen is reported with what else ends it; trouble that passes is no reason', async () => {
     const fail = (isTransient: boolean) =>
       Object.assign(place.store, {
         unfinished: () => Promise.reject(new StoreError('Could not list.', { isTransient })),

@@ -9,7 +9,7 @@ import { putRecord } from '../../storage/record'
 import { testFolder } from '../support/folders'
 import { partialEntry } from '../support/record'
 
-/** A Temporal server that hangs up on whoever calls. */
+/** A Temporal server that hangs up on every caller. */
 async function hangingUp(): Promise<{ server: Server; address: string }> {
   const server = createServer((socket) => socket.destroy()).listen(0, '127.0.0.1')
   await new Promise((listening) => server.once('listening', listening))

@@ -33,7 +33,7 @@ beforeEach(() => {
 const LAUNCHED = { kind: 'launched' } as LaunchOutcome
 const REFUSED: LaunchOutcome = { kind: 'refused', failure: { class: 'capacity', message: 'none left' } }
 
-/** A job that was submitted so long after the first, and wants this backend. */
+/** A job that was submitted this long after the first, and wants this backend. */
 async function job(jobId: string, ageOrder: number, backend = 'ec2'): Promise<PlanInput> {
   const spec = { ...SPEC, backends: [{ backend }] }
   const entry = partialEntry({ seq: 0, atMs: ageOrder, kind: 'submitted', summary: '', data: {} })
@@ -91,7 +91,7 @@ describe('the line of waiting jobs', () => {
     expect(await line.admit(await job('b', 2, 'local'), { isWaiting: false })).toMatchObject({ kind: 'ask' })
   })
 
-  it('lets as many jobs ask for near places as the first was told that there are, and no more', async () => {
+  it('lets as many jobs ask for near places as the first was offered, and no more', async () => {
     const jobs = await Promise.all([1, 2, 3, 4].map((age) => job(`job-${age}`, age, 'local')))
     const look = async (index: number): Promise<string> => {
       const admission = await line.admit(jobs[index]!, { isWaiting: true })

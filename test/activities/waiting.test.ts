@@ -12,7 +12,7 @@ beforeEach(async () => {
 })
 afterEach(() => place.dispose())
 
-/** A question asked for the second time, so long after it was first asked, about the one offer that there is. */
+/** A question asked for the second time, this long after it was first asked, about the only offer. */
 function askAfter(waitedMs: number): Promise<unknown> {
   const input: PlanInput = {
     ...{ jobId: 'job-a', deployment: 'dep-0123456789', recordSeq: 2, attempt: 2, bundle: null },

@@ -11,7 +11,7 @@
  *    send a mutating call once and leave retries to the caller
  * check
  *    is silent when nothing stands in the way, and changes nothing
- *    names what stands in the way and how to mend it, and does not throw
+ *    names what stands in the way and how to fix it, and does not throw
  * offers
  *    are priced possibilities of the capacity types it has, each with source and age of its price
  *    are the same whether in stock or not
@@ -24,7 +24,7 @@
  *    yields the same machine later, also to another process
  *    yields no second machine after the first has ended
  *    refuses only when certainly nothing was bought
- *    is unconfirmed when nobody knows, and find settles it
+ *    is unconfirmed when the result is unknown, and find settles it
  *    tags a machine from its first moment
  *    tells a machine its own id, or the name of its send, by which it claims the attempt
  *    shows the name of its send, where no token is recognised
@@ -185,7 +185,7 @@ export function describeBackend(name: string, traits: Traits, makeHarness: () =>
         expect(before).toEqual([[expect.any(String)], 1])
       })
 
-      it('names what stands in the way and how to mend it, and does not throw', async () => {
+      it('names the obstacle and how to fix it, and does not throw', async () => {
         await h.breakDown()
         const problems = await backend.check(patiently())
         expect(problems.some((problem) => problem.severity === 'error')).toBe(true)
@@ -310,7 +310,7 @@ export function describeBackend(name: string, traits: Traits, makeHarness: () =>
         expect(await h.runningOf(order.attemptId)).toBe(0)
       })
 
-      it('is unconfirmed when nobody knows, and find settles it', async () => {
+      it('is unconfirmed when the result is unknown, and find settles it', async () => {
         const order = await h.order()
         const isLost = h.loseNextAnswer()
         const outcome = await send(order)

@@ -66,9 +66,9 @@ export interface Harness {
   startsOf(attemptId: string): Promise<number>
   /** How many things run for an attempt: machines, or their processes. */
   runningOf(attemptId: string): Promise<number>
-  /** All that can be had is taken by another deployment. */
+  /** All available machines are taken by another deployment. */
   fill(): Promise<void>
-  /** From now on the provider cannot be used, for a reason that a person must mend. */
+  /** From now on the provider cannot be used, for a reason that needs an operator. */
   breakDown(): Promise<void>
   /** From now on a launch is not answered. */
   stall(): void

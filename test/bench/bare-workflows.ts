@@ -10,7 +10,7 @@ import {
 import { defineSearchAttributeKey } from '@temporalio/common'
 import { SEARCH_ATTRIBUTES } from '../../core/queues'
 
-/** What the bare workflows are told; the queues as a deployment has them. */
+/** The arguments of the bare workflows; the queues as a deployment has them. */
 export interface BareInput {
   id: string
   verbsQueue: string

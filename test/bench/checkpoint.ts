@@ -83,7 +83,7 @@ async function compare(
     return {
       bench: 'checkpoint',
       name: `${sizeMiB} MiB ${direction}, ${name}`,
-      // The best of each: what else a machine does only ever makes a round slower.
+      // The best of each: other work on a machine only ever makes a round slower.
       value: Math.max(...ours) / Math.max(...theirs),
       unit: 'x',
       goal: { is: 'at least', value: RATIO_MIN },

@@ -50,7 +50,7 @@ export async function coldStart(at: TestConnection): Promise<Measure[]> {
   return [
     { ...measure('crucible --help'), goal },
     { ...measure('crucible list'), goal },
-    // Nothing of ours can be faster.
+    // Nothing that Crucible does can be faster.
     measure('node, doing nothing'),
   ]
 }

@@ -104,7 +104,7 @@ async function lived(
 }
 
 /**
- * A job whose watch is interrupted for so long by the job's own clock: it fails as if its worker had died, and the next try comes
+ * A job whose watch is interrupted for this long by the job's own clock: it fails as if its worker had died, and the next try comes
  * then. The server skips the time between, as it does while nothing but a retry is pending.
  */
 async function watchedFor(at: TestConnection, durationMs: number): Promise<Events> {

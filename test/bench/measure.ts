@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import { SECOND_MS } from '../../core/time'
 
-/** One figure of a benchmark, against a goal where there is one. */
+/** One figure of a benchmark, against its goal if it has one. */
 export interface Measure {
   bench: string
   name: string

@@ -7,7 +7,7 @@ import { median, quantile, type Measure } from './measure'
 /** What the provider takes until a machine can be spoken to; always the same, so that all the rest is known to be ours. */
 const PROVIDER_MS = { pending: SECOND_MS, boot: 2 * SECOND_MS, register: 6 * SECOND_MS } as const
 const BOOT_MS = Object.values(PROVIDER_MS).reduce((sum, each) => sum + each)
-/** Ten seconds are what the owner of a job hardly notices beside a boot of minutes. */
+/** Ten seconds are what the owner of a job barely notices next to a boot of minutes. */
 const OVERHEAD_GOAL_MS = 10 * SECOND_MS
 /** Steps of a twentieth of a second before the next blow. */
 const STEPS_BETWEEN = 40

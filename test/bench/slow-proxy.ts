@@ -10,7 +10,7 @@ export interface Shape {
 /** What may be on its way in one direction of a connection: enough to keep its rate over the round trip. */
 const IN_FLIGHT_BYTES_MAX = 1024 * 1024
 
-/** A TCP proxy that is as far away and as narrow as it is told. */
+/** A TCP proxy with a given delay and bandwidth. */
 export class SlowProxy {
   readonly #server: Server
   readonly #sockets = new Set<Socket>()

@@ -8,7 +8,7 @@ import { median, timed, usageOf, type Measure } from './measure'
 
 const RATIO_MIN = 0.8
 const PAIRS = 5
-/** A second or so of work that costs nothing: what a job costs beside its machine. */
+/** A second or so of work that costs nothing, to measure the cost of a job without its machine. */
 const WORKLOAD = { stepsTotal: 20, stepsPerSecond: 40, checkpointEverySteps: 0 }
 
 /** Jobs a second from submission to end, against workflows of the same commands with nothing behind them; in pairs, in turn. */

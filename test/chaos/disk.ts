@@ -39,7 +39,7 @@ export class SmallDisk {
     }
   }
 
-  /** Copies what is on it into a folder beside it, for whoever wants to look. */
+  /** Copies its contents into a folder next to it, for a person to read. */
   keep(): void {
     cpSync(this.folder, `${this.folder}.kept`, { recursive: true })
   }

@@ -32,7 +32,7 @@ const STRUCK: Struck = {
   words: 'kill-machine',
 }
 
-/** The lines of one life, which goes on from a step. */
+/** The lines of one life, which continues from a step. */
 const lived = (attempt: number, fromStep: number, toStep: number): JournalLine[] =>
   Array.from({ length: toStep - fromStep + 1 }, (_, index) => {
     const step = fromStep + index
@@ -197,7 +197,7 @@ it.each<[string, RegExp, () => unknown]>([
     },
   ],
   [
-    'an attempt of which a step is not on record',
+    'an attempt with a step that is not on record',
     /attempt 2: nothing on record of how it was settled$/,
     () => (records = records.filter(({ kind, attempt }) => kind !== 'settled' || attempt !== 2)),
   ],

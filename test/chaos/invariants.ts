@@ -139,7 +139,7 @@ function oneLiveWorkload({ journal }: JobStory): string[] {
   return [...overlaps(stretches), ...outOfOrder]
 }
 
-/** Each attempt goes on from the newest checkpoint that was complete when the one before was settled. */
+/** Each attempt continues from the newest checkpoint that was complete when the previous attempt was settled. */
 function resumedFromTheNewest({ journal, attempts }: JobStory): string[] {
   return livesOf(journal).flatMap(({ attempt, lines }) => {
     // Nothing that an attempt has settled with is forgotten by a later one.

@@ -75,7 +75,7 @@ export function signal(pid: number, name: NodeJS.Signals): boolean {
   }
 }
 
-/** Kills all of a machine as a power cut does: nobody is left who could see the others go. */
+/** Kills all of a machine as a power cut does: no process is left that could see the others go. */
 export function killMachine(attemptId: string): number {
   let killed = 0
   for (let all = machineProcesses(attemptId); all.length > 0; all = machineProcesses(attemptId)) {

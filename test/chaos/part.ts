@@ -6,7 +6,7 @@ export interface PartOptions {
   name: string
   /** File that keeps all its output. */
   log: string
-  /** Told when it ends and nobody has ended it. */
+  /** Called when it ends without having been killed. */
   onFailure: (what: string) => void
 }
 
@@ -66,7 +66,7 @@ export abstract class Part {
     void started.exited.then(({ code, signal: name }) => {
       if (!this.isMine(started)) return
       this.process = undefined
-      this.options.onFailure(`${this.name} ended by itself (${name ?? code}): ${started.output()}`)
+      this.options.onFailure(`${this.name} ended on its own (${name ?? code}): ${started.output()}`)
     })
   }
 

@@ -31,7 +31,7 @@ export class WorkerProcess extends Part {
   }
 }
 
-/** Below what systems give out by themselves: nobody takes the ports of a server that is down for a while. */
+/** Below what systems give out on their own: no other process takes the ports of a server that is down for a while. */
 const PORTS = { from: 18_000, to: 30_000 }
 const PORT_TRIES = 20
 

@@ -19,7 +19,7 @@ import { Striker } from './strikes'
 import { Watchman } from './watchman'
 import { patient } from '../support/patience'
 
-/** No run takes so long unless something hangs: the longest honest one waits three minutes for a machine it could not have. */
+/** No run takes this long unless something hangs: the longest honest one waits three minutes for a machine it could not have. */
 const RUN_LIMIT_MS = patient(6 * 60_000)
 /** How long a workflow whose record says that it is over may take to close. */
 const CLOSE_LIMIT_MS = patient(60_000)

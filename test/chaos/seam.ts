@@ -7,7 +7,7 @@ export type DisturbedVerb = (typeof DISTURBED_VERBS)[number]
 
 /**
  * What befalls one call of a verb. `slow-request` and `slow-answer` take `ms` before or after the effect; `lost-request` never
- * reaches the provider, `lost-answer` does, and nobody hears of it.
+ * reaches the provider, `lost-answer` does, and no reply arrives.
  */
 export const DISTURBANCES = ['slow-request', 'slow-answer', 'lost-request', 'lost-answer'] as const
 export interface Disturbance {

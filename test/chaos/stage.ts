@@ -15,7 +15,7 @@ import { Seam } from './seam'
 
 const ROOT = join(__dirname, '..', '..')
 
-/** The built product, and what starts it here, in a folder of their own: nobody's work meanwhile changes what is run. */
+/** The built product, and what starts it here, in a folder of their own, so that work on the tree does not change what is run. */
 export class Product {
   readonly folder = realpathSync(mkdtempSync(join(tmpdir(), 'crucible-chaos-product-')))
 
@@ -70,7 +70,7 @@ export interface Stage {
   provider: Backend
   context: Context
   seam: Seam
-  /** What went wrong that no fault explains, such as a part that ended and that nobody has ended. */
+  /** What went wrong that no fault explains, such as a part that ended although nothing in the run ended it. */
   failures: string[]
   /** Aborts with the first of them: there is no use in waiting on. */
   failed: AbortSignal
@@ -127,7 +127,7 @@ export async function startAll({ parts }: Stage): Promise<void> {
   await Promise.all([parts.orchestrator.start(), parts.backendWorker.start()])
 }
 
-/** Ends everything in good order; answers the processes that are left all the same, and ends them too. */
+/** Ends everything in good order; answers the processes that are still left, and ends them too. */
 export async function stopAll({ parts, context, home }: Stage): Promise<string[]> {
   await context.close()
   await Promise.all([parts.orchestrator.stop(), parts.backendWorker.stop()])

@@ -23,7 +23,7 @@ export interface Struck {
   words: string
 }
 
-/** Past its lease and its drain a machine has ended by itself; this much later at the latest, on a busy computer. */
+/** Past its lease and its drain a machine has ended on its own; this much later at the latest, on a busy computer. */
 const FENCED_SLACK_MS = patient(20_000)
 const LOOK_EVERY_MS = 50
 
@@ -136,7 +136,7 @@ export class Striker {
     return true
   }
 
-  /** Waited for at the end; should the run be given up before that, nobody asks what became of it. */
+  /** Waited for at the end; if the run is given up before that, its outcome does not matter. */
   private later(revival: Promise<unknown>): void {
     revival.catch(() => undefined)
     this.revivals.push(revival)
@@ -205,7 +205,7 @@ export class Striker {
     return true
   }
 
-  /** All of Crucible and the server are down until every machine has drained and ended by itself; then they come back. */
+  /** All of Crucible and the server are down until every machine has drained and ended on its own; then they come back. */
   private async blackOut(): Promise<void> {
     await Promise.all(this.revivals)
     const { parts, home, failures } = this.stage

@@ -13,7 +13,7 @@ import type { CommandLine } from './process'
 import { hasSaved, isOver, Stage } from './stage'
 import { itInAll } from '../support/selection'
 
-/** Names a server that nobody runs; without it the one at Temporal's usual port would be asked. */
+/** Names a server that does not exist; without it, the one at Temporal's usual port would be asked. */
 const NOWHERE = { TEMPORAL_ADDRESS: '127.0.0.1:1' }
 
 let stage: Stage
@@ -44,7 +44,7 @@ describe('a job that loses two machines while somebody follows it', () => {
   let id: string
   let followed: JobLogLine[]
 
-  it('goes on each time, and the follower sees every line once and in order', async () => {
+  it('resumes each time, and the follower sees every line once and in order', async () => {
     const follower = crucible.start([
       ...['submit', 'train.py', '--name', 'moved', '--interruptible', '--secret', 'TOKEN'],
       ...['--env', 'STEPS=60', '--env', `GATE=${stage.gate(3)}`, '-f'],
@@ -77,7 +77,7 @@ describe('a job that loses two machines while somebody follows it', () => {
     )
   })
 
-  it('has a log without holes, in which each attempt goes on from the checkpoint of the one before', () => {
+  it('has a log without holes, in which each attempt continues from the checkpoint of the previous one', () => {
     expect(followed.filter(({ s }) => s === 'gap')).toEqual([])
     for (const attempt of [1, 2, 3]) {
       const lines = followed.filter((line) => line.attempt === attempt)
@@ -88,7 +88,7 @@ describe('a job that loses two machines while somebody follows it', () => {
     expect(followed.map(({ attempt }) => attempt)).toEqual([...followed.map(({ attempt }) => attempt)].sort())
   })
 
-  it('tells its secret to the program and to nobody else', async () => {
+  it('tells its secret to the program only', async () => {
     expect(followed.filter(({ m }) => m.startsWith('secret')).map(({ m }) => m)).toContain(
       'secret of 8 letters: ***',
     )
@@ -257,7 +257,7 @@ describe('garbage collection', () => {
     ])
   })
 
-  it('says in a dry run what nobody owns, and else ends it', async () => {
+  it('names orphaned resources in a dry run, and otherwise ends them', async () => {
     await stage.temporal(async ({ workflow }) => {
       for (const workflowId of [jobWorkflowId(id), attemptWorkflowId(id, 1)])
         await workflow.getHandle(workflowId).terminate('by hand')

@@ -73,7 +73,7 @@ describe('completion', () => {
     ['fish', '--no-execute'],
   ] as const
   for (const [shell, flag] of asked)
-    // A machine without that shell has nobody to ask.
+    // A machine without that shell cannot check this.
     (isInstalled(shell) ? it : it.skip)(`of ${shell} is a program to that shell`, async () => {
       const path = join(world.home, `completion.${shell}`)
       writeFileSync(path, await script(shell))

@@ -14,7 +14,7 @@ afterAll(() => stage.close())
 describe('a job that was cancelled', () => {
   let [id, gate] = ['', '']
 
-  it('shows the command that goes on from where it stopped', async () => {
+  it('shows the command that continues from where it stopped', async () => {
     gate = stage.gate()
     id = await stage.submit('--env', `GATE=${gate}`)
     await stage.untilShown(id, hasSaved(1))
@@ -29,7 +29,7 @@ describe('a job that was cancelled', () => {
       )
   }, 120_000)
 
-  it('goes on from there as a new job, to the end', async () => {
+  it('continues from there as a new job, to the end', async () => {
     writeFileSync(join(gate, '1'), '')
     const { exitCode, stdout, stderr } = await stage.crucible.run('submit', '--from', id, '--follow')
     expect({ exitCode, stderr }).toMatchObject({

@@ -41,7 +41,7 @@ describe('the output', () => {
     ['sets the clipboard', '\u001b]52;c;cm0=\u0007', '\u241b]52;c;cm0=\u2407'],
     ['overwrites the line', 'failed\rsucceeded', 'failed\u240dsucceeded'],
     ['hides text', '\u001b[8mhidden', '\u241b[8mhidden'],
-    ['hides text beside a colour', '\u001b[31;8mhidden', '\u241b[31;8mhidden'],
+    ['hides text next to a colour', '\u001b[31;8mhidden', '\u241b[31;8mhidden'],
     ['begins a sequence with one character', 'a\u009b2Jb', 'a\ufffd2Jb'],
     ['turns the direction of text', 'gpj.\u202eexe', 'gpj.\ufffdexe'],
   ])('shows what %s and does not obey it', (_what, text, shown) => {

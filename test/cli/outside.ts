@@ -30,7 +30,7 @@ export class World {
   readonly home = mkdtempSync(join(tmpdir(), 'crucible-cli-'))
   readonly environment: Record<string, string> = {
     CRUCIBLE_HOME: join(this.home, 'home'),
-    // A port that nobody can serve.
+    // A port that no server can use.
     TEMPORAL_ADDRESS: 'localhost:1',
     PATH: process.env['PATH'] ?? '',
     TERM: 'xterm',

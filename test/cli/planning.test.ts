@@ -41,7 +41,7 @@ describe('a plan for people', () => {
     ])
   })
 
-  it('stops where nobody reads on, and says how many there are', () => {
+  it('stops when its reader stops, and says how many there are', () => {
     const lines = shown({ placements: Array.from({ length: 32 }, (_, i) => placed({ place: `zone-${i}` })) })
     expect(lines.filter((line) => line.includes('zone-'))).toHaveLength(30)
     expect(lines[31]).toBe('And 2 more; --json has them all.')

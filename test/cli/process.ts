@@ -68,7 +68,7 @@ export class CommandLine {
     return JSON.parse(stdout) as T
   }
 
-  /** Starts a command that goes on, and waits for the first document that it prints. */
+  /** Starts a command that keeps running, and waits for the first document that it prints. */
   async ready(...args: string[]): Promise<Running & { document: Record<string, unknown> }> {
     const running = this.start([...args, '--json'])
     await until(() => running.stdout().includes('\n') || running.child.exitCode !== null, 60_000)

@@ -199,7 +199,7 @@ describe('an earlier job', () => {
 })
 
 describe('a job file with an earlier job', () => {
-  it('has the spec of the file, and goes on from the job', async () => {
+  it('has the spec of the file, and continues from the job', async () => {
     const data = { jobId: 'job-first', spec: { ...SPEC, run: 'old' }, submittedAtMs: NOW }
     const entry = { seq: 0, atMs: NOW, kind: 'submitted' as const, summary: '', data }
     await putRecord(cli.context().store, 'job-first', partialEntry(entry))

@@ -126,7 +126,7 @@ describe('a job for people', () => {
     expect(shown({ attempts: [attempt({})] }).filter((line) => line.startsWith('saving'))).toEqual([])
   })
 
-  it('says what its newest checkpoint is worth, what it goes on from, and what its runner warns of', () => {
+  it('says what its newest checkpoint is worth, its source, and what its runner warns of', () => {
     const text = 'No complete checkpoint for 20 min: out/log.txt is held open by pid 123.'
     const unknown = { id: '000000000003-1', step: 3, attempt: 1, isStepKnown: false }
     const lines = shown({

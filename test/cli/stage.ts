@@ -9,7 +9,7 @@ import { until } from '../support/until'
 import { build, CommandLine, type Running } from './process'
 
 /**
- * Counts to `STEPS`, saves every five steps, and goes on from there: a training as far as Crucible sees. With `GATE`, a folder,
+ * Counts to `STEPS`, saves every five steps, and continues from there: a training as far as Crucible sees. With `GATE`, a folder,
  * each attempt waits after its first ten steps until there is a file of its number.
  */
 const TRAIN = `import json, os, signal, sys, time

@@ -154,7 +154,7 @@ describe('a table on a screen of 80 columns', () => {
     expect(table[1]).toContain('p6-b200.48xlarge')
   })
 
-  it('goes on in the next line where a text says too much to be cut', () => {
+  it('continues in the next line if a text says too much to be cut', () => {
     const { out, lines } = screen()
     out.table(['WHEN', 'WHAT'], [['2026-11-22 18:00:00', `${WORDS} ${WORDS}`]], { wrapped: 'WHAT' })
     expect(widest(lines())).toBeLessThanOrEqual(WIDTH)

@@ -32,7 +32,7 @@ afterAll(async () => {
   await connected.close()
 }, 60_000)
 
-it('a job waits until workers are started, each in a process of its own, and is told meanwhile', async () => {
+it('a job waits until workers are started, each in a process of its own, and says so meanwhile', async () => {
   const { id, isServed } = await crucible.json<{ id: string; isServed: boolean }>(
     ...['submit', 'hello.py', '--id', 'job-waits', '--secret', 'SAYS'],
   )
@@ -41,7 +41,7 @@ it('a job waits until workers are started, each in a process of its own, and is 
     /error +workers +no worker polls crucible\n.*crucible worker orchestrator/,
   )
 
-  // Taken by the server, answered by nobody: it holds as soon as somebody is there.
+  // Accepted by the server, but not answered: it takes effect as soon as a worker is there.
   const { exitCode, stdout } = await crucible.run('extend', id, '--budget', '3', '--json')
   expect(exitCode).toBe(6)
   expect(JSON.parse(stdout)).toMatchObject({

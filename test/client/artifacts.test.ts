@@ -82,7 +82,7 @@ describe('artifacts', () => {
     expect(await readFile(mine, 'utf8')).toBe('{}')
   })
 
-  it('that arrive damaged are told, and not left behind', async () => {
+  it('that arrive damaged are reported, and not left behind', async () => {
     await finish({ 'weights.json': sha256('other') })
     await expect(downloadArtifacts(world.context, JOB, { toFolder })).rejects.toMatchObject({
       kind: 'failed',

@@ -53,7 +53,7 @@ const fileOf = (step: number, attempt: number): string =>
   `${layout.checkpoint(JOB, step, attempt)}${filesFolder()}model.bin`
 
 describe('checkpoints', () => {
-  it('are listed newest first; without a manifest there is none', async () => {
+  it('are listed newest first; a folder without a manifest is no checkpoint', async () => {
     expect(await checkpointsOf(world.context, JOB)).toEqual([])
     const older = await save(5, 2, Buffer.from('old'))
     const newer = await save(12, 1, Buffer.from('newer'))
@@ -70,7 +70,7 @@ describe('checkpoints', () => {
     await expect(checkpointsOf(world.context, 'job-other')).rejects.toMatchObject({ kind: 'not-found' })
   })
 
-  it('with a manifest that cannot be read are listed all the same, and damaged', async () => {
+  it('with a manifest that cannot be read are listed too, as damaged', async () => {
     const id = await save(5, 1, Buffer.from('x'))
     await world.store.put(`${layout.checkpoint(JOB, 5, 1)}${manifestName()}`, '{')
     expect(await checkpointsOf(world.context, JOB)).toMatchObject([{ id, files: null, sizeBytes: null }])
@@ -96,7 +96,7 @@ describe('checkpoints', () => {
     expect(await verifyCheckpoints(world.context, JOB, bad)).toMatchObject([{ id: bad, isGood: false }])
   })
 
-  it('are compared one by one too, and an id that is none is told with those that are', async () => {
+  it('are compared one by one too, and an unknown id is reported with the known ones', async () => {
     const id = await save(1, 1, Buffer.from('x'))
     expect(await verifyCheckpoints(world.context, JOB, id)).toMatchObject([{ id, isGood: true }])
     await expect(verifyCheckpoints(world.context, JOB, 'nope')).rejects.toMatchObject({

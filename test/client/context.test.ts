@@ -87,7 +87,7 @@ describe('a connection to the Temporal server', () => {
     expect(notes).toEqual([])
   })
 
-  it('comes back by itself where `crucible dev` runs: the hint says so', async () => {
+  it('comes back on its own under `crucible dev`: the hint says so', async () => {
     const port = await listening(busy())
     await new Promise((resolve) => server!.close(resolve))
     server = undefined

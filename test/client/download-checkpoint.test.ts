@@ -95,7 +95,7 @@ describe('a downloaded checkpoint', () => {
     expect(await around()).toEqual(['model'])
   })
 
-  it('goes on where a broken download stopped', async () => {
+  it('continues where a broken download stopped', async () => {
     await save(9)
     const getFile = world.store.getFile.bind(world.store)
     const fetched: string[] = []

@@ -26,7 +26,7 @@ describe('what was thrown, as an exit code', () => {
   })
 
   it.each<[string, unknown, number]>([
-    ['an error of ours', new CrucibleError('unconfirmed', 'x'), 6],
+    ['our own error', new CrucibleError('unconfirmed', 'x'), 6],
     ['anything', new Error('x'), 1],
     ['no error at all', 'text', 1],
     ['settings', new ConfigError(['CRUCIBLE_LEASE is "x"']), 2],

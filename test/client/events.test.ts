@@ -21,7 +21,7 @@ const phase = (name: RunnerPhase, afterMs: number, durationMs: number): Phase =>
 })
 const put = (key: string, document: object): Promise<unknown> =>
   world.store.put(key, JSON.stringify(document))
-/** What was told after the machine was there, in seconds since then. */
+/** What was reported after the machine was there, in seconds since then. */
 async function story(): Promise<(string | number | null)[][]> {
   const events = await eventsOf(world.context, JOB)
   return events
@@ -128,7 +128,7 @@ describe('the story of a job', () => {
     expect(detailed.map(({ kind, detail }) => [kind, detail])).toEqual([['diagnosis', diagnosis.text]])
   })
 
-  it('is told as far as it can be read', async () => {
+  it('is reported as far as it can be read', async () => {
     await world.store.put(layout.beat(JOB, 1), '{"half')
     await world.store.put(layout.diagnosis(JOB, 1), '')
     expect(await story()).toEqual([GOT])

@@ -41,7 +41,7 @@ describe('the job that a person means', () => {
     ['its id, though it begins another', 'job-ab1', 'job-ab1'],
     ['the beginning of its id', 'job-ab10', 'job-ab10'],
     ['its name', 'second', 'job-aa2'],
-  ])('is told by %s', async (_how, meant, id) => {
+  ])('is found by %s', async (_how, meant, id) => {
     expect(await findJob(world.context, meant)).toBe(id)
   })
 

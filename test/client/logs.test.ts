@@ -30,7 +30,7 @@ function follow(options: LogOptions = {}): { lines: JobLogLine[]; done: Promise<
   return { lines, done: run() }
 }
 
-/** Waits until somebody has listed the store so often. */
+/** Waits until the store was listed this many times. */
 async function looks(count: number): Promise<void> {
   const { store } = world
   const list = store.list.bind(store)
@@ -46,7 +46,7 @@ async function looks(count: number): Promise<void> {
 const over = statusOf({ state: 'succeeded', reason: 'completed' })
 
 describe('the log of a job', () => {
-  it('is not that of a job that there is not', async () => {
+  it('is not that of a job that does not exist', async () => {
     await expect(async () => {
       for await (const line of readLogs(world.context, 'job-other')) expect(line).toBeUndefined()
     }).rejects.toMatchObject({ kind: 'not-found', exitCode: 5 })
@@ -117,7 +117,7 @@ describe('following', () => {
     expect(texts(lines)).toEqual(['1.1', '1.2', '1.3', '1.4', '1.5', '1.6', '2.1', '2.2'])
   })
 
-  it('marks a hole once it is certain that nobody fills it', async () => {
+  it('marks a hole once it is certain that it stays one', async () => {
     const { lines, done } = follow()
     await world.chunk(1, [3])
     await world.settled(1)
@@ -146,7 +146,7 @@ describe('following', () => {
     expect(texts(lines)).toEqual(['1.1'])
   })
 
-  it('ends when it is told to, and only then, while the job goes on', async () => {
+  it('ends when it is asked to, and only then, while the job runs', async () => {
     const stop = new AbortController()
     await world.chunk(1, [1])
     const { lines, done } = follow({ signal: stop.signal })

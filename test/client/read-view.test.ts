@@ -38,7 +38,7 @@ function server(
 const never = (): Promise<never> => new Promise(() => {})
 
 describe('a look at a job', () => {
-  it('finds no job that nobody submitted', async () => {
+  it('finds no job that was never submitted', async () => {
     await expect(readView(world.context, JOB)).rejects.toMatchObject({ kind: 'not-found' })
   })
 
@@ -136,7 +136,7 @@ describe('a look at a job', () => {
     expect(cost.spentMicroUsd).toBe(300)
   })
 
-  it('tells of no running machine once job and attempt were both terminated by hand', async () => {
+  it('shows no running machine once job and attempt were both terminated by hand', async () => {
     await world.submitted()
     await world.planned(1)
     await world.machine(1)

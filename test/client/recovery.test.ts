@@ -112,7 +112,7 @@ describe('a recovery', () => {
     expect(recoveriesOf(entries, undefined)).toMatchObject([{ from: 1, to: 3, acquireMs: 4_000 }])
   })
 
-  it('knows as much as there is while it goes on, from the documents of the attempt that is on its way', () => {
+  it('shows as much as is known while it lasts, from the documents of the attempt that is on its way', () => {
     const first = settled(1, {
       phases: phases({ running: 12_000 }),
       times: { ...NEVER, lastBeatAtMs: 15_000, drain: { reason: 'superseded', atMs: 16_000 } },

@@ -108,7 +108,7 @@ describe('submit', () => {
     expect(started).toEqual([])
   })
 
-  it('goes on where it stopped when the server was lost in the middle', async () => {
+  it('resumes where it stopped when the server was lost in the middle', async () => {
     failure = Object.assign(new Error('gone'), { code: 14 })
     await expect(submit(world.context, { spec: SPEC, id: ID })).rejects.toThrow('gone')
     failure = undefined
@@ -162,7 +162,7 @@ describe('submit', () => {
     expect(started).toEqual([])
   })
 
-  it('tells the value of a secret to nobody', async () => {
+  it('keeps the value of a secret to itself', async () => {
     const spec = { ...SPEC, secrets: ['TOKEN'] }
     await submit(world.context, { spec, id: ID, directory: await folder() })
     expect(JSON.stringify(started)).not.toContain(VALUE)
@@ -172,7 +172,7 @@ describe('submit', () => {
     expect(sealed!.toString('utf8')).not.toContain(VALUE)
   })
 
-  it('seals the password of a registry with the secrets, also where there are no others', async () => {
+  it('seals the password of a registry with the secrets, even if it is the only one', async () => {
     const spec = { ...SPEC, image: 'ghcr.io/team/x', imageLogin: { username: 'robot', secret: 'TOKEN' } }
     await submit(world.context, { spec, id: ID, directory: await folder() })
     expect(JSON.stringify(started)).not.toContain(VALUE)
@@ -205,7 +205,7 @@ describe('submit', () => {
   })
 })
 
-describe('a submission that goes on from an earlier job', () => {
+describe('a submission that continues an earlier job', () => {
   const EARLIER = JOB
   /** What the server knows of the earlier job's workflow; nothing when it has forgotten it. */
   let status: string | undefined
@@ -247,7 +247,7 @@ describe('a submission that goes on from an earlier job', () => {
       args: [{ from: EARLIER, source }],
       staticDetails: expect.stringContaining(`- from: ${EARLIER}, step 9`),
     })
-    // Made once, however often it is asked for; and another one under the same id is told apart.
+    // Made once, however often it is asked for; and a different one under the same id is recognised.
     expect(await go()).toMatchObject({ isNew: false, source })
     await expect(go({ isFresh: true })).rejects.toMatchObject({ kind: 'usage', message: /another one/ })
   })
@@ -271,7 +271,7 @@ describe('a submission that goes on from an earlier job', () => {
     expect((await go()).source?.checkpoint.step).toBe(5)
   })
 
-  it('is refused where there is no checkpoint, and leaves nothing behind', async () => {
+  it('is refused without a checkpoint, and leaves nothing behind', async () => {
     await save(5, '{')
     await expect(go()).rejects.toMatchObject({
       kind: 'not-found',

@@ -37,7 +37,7 @@ describe('a job joined from workflow, record and beat', () => {
     })
   })
 
-  it('tells how the work goes on of a job that ended before it was done', () => {
+  it('says how to continue a job that ended before it was done', () => {
     const checkpoints = [{ id: '000000000040-2', step: 40, attempt: 2 }]
     const failed = statusOf({ state: 'failed', reason: 'workload-failed' })
     const go = { command: `crucible submit --from ${JOB}`, step: 40 }
@@ -112,7 +112,7 @@ describe('a job joined from workflow, record and beat', () => {
     ).toBeNull()
   })
 
-  it('believes the runner that its workload runs before the job was told so', () => {
+  it('believes the runner that its workload runs before the job knows it', () => {
     const [attempt] = statusOf().attempts
     const starting = { ...attempt!, state: 'provisioning', reason: 'launching' } as const
     const status = statusOf({ state: 'provisioning', reason: 'launching', attempts: [starting] })

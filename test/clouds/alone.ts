@@ -28,7 +28,7 @@ export function worseFaults(): CloudWorld[] {
       faults: [lost],
       durations: { notFound: [...SLOW_LISTS.notFound] },
     }),
-    alone('lost-answer, of whatever the store is told', { faults: [lostWords] }, { hasBucket: true }),
+    alone('lost-answer, of every write to the store', { faults: [lostWords] }, { hasBucket: true }),
     alone('crash, with a checkpoint on its way', { faults: [] }, { behave: tornAtFirst }),
     ...CHANGES.map(([service, action]) =>
       alone(
@@ -40,7 +40,7 @@ export function worseFaults(): CloudWorld[] {
     ),
     {
       ...alone(
-        'error, whoever asks how a machine at work is',
+        'error, on every question how a machine at work is',
         { faults: [] },
         { behave: () => ({ stepsPerSecond: 20 }) },
       ),
@@ -55,7 +55,7 @@ const BEGUN_WITHIN_MS = 120_000
 /** The watch looks at a machine that works, and learns nothing, often enough to take it twice for whatever it likes. */
 const HIDDEN_AT_WORK: Happening = {
   atMs: 0,
-  name: 'whoever asks how a machine at work is gets an error',
+  name: 'every question how a machine at work is gets an error',
   happen: async ({ deployment: { cloud, machines } }) => {
     const where = { service: 'ec2', action: 'DescribeInstances' } as const
     await until(() => machines.some(({ isAtWork }) => isAtWork), BEGUN_WITHIN_MS)

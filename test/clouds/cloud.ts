@@ -52,7 +52,7 @@ const CLOUD_CONFIG: Ec2Config = {
   ...{ image: IMAGE, types: TYPES, registerWithinMs: 8_000, staleForMs: 1_500 },
 }
 
-/** A call that the cloud leaves unanswered is given up after so long; a busy machine's answer comes sooner. */
+/** A call that the cloud leaves unanswered is given up after this long; a busy machine's answer comes sooner. */
 const PATIENCE = { readMs: patient(5_000), changeMs: patient(5_000) }
 
 export interface CloudWishes {
@@ -145,7 +145,7 @@ export class CloudDeployment extends ControlPlane implements CloudGround {
     return this.terminate(this.cloud.instances().at(-1)?.tags['crucible:attempt'])
   }
 
-  /** Nobody learns from the cloud how machines are, for a while. */
+  /** The cloud does not report how machines are, for a while. */
   hideMachines(how: 'refused' | 'unanswered', durationMs: number): void {
     const when = { until: durationMs, where: { service: 'ec2', action: 'DescribeInstances' } } as const
     this.cloud.addFault(
@@ -155,7 +155,7 @@ export class CloudDeployment extends ControlPlane implements CloudGround {
     )
   }
 
-  /** The store answers nobody for a while. */
+  /** The store answers no request for a while. */
   async storeOutage(durationMs: number): Promise<void> {
     await this.storage.outage(durationMs)
   }

@@ -126,7 +126,7 @@ const DRAW: { [K in FaultKind]: (dice: Dice) => TextOf<K> } = {
 
 export function drawFault(dice: Dice, kind: FaultKind): FaultText {
   const draw: ((dice: Dice) => FaultText) | undefined = DRAW[kind]
-  if (draw === undefined) throw new Error(`nobody has said what the fault ${kind} does to a job`)
+  if (draw === undefined) throw new Error(`the effect of the fault ${kind} on a job is not defined`)
   return draw(dice)
 }
 

@@ -93,7 +93,7 @@ function nameOf(tags: Instance['tags']): string {
   return tags['crucible:attempt'] ?? 'something without an owner'
 }
 
-/** One machine for each attempt, and the very same order however often it was sent. */
+/** One machine for each attempt, and the same unchanged order however often it was sent. */
 export function boughtOnce(after: Aftermath): string[] {
   return [...oneForEach(after), ...sentUnchanged(after)]
 }
@@ -130,15 +130,15 @@ function withinBudget({ instances, status: { budgetMicroUsd = Infinity } }: Afte
   return spent <= budgetMicroUsd ? [] : [`the cloud's bill is ${spent} of a budget of ${budgetMicroUsd}`]
 }
 
-/** An hour of the dearest machine that there is, with its disk and address. */
+/** An hour of the dearest machine on offer, with its disk and address. */
 const DEAREST_MICRO_USD = 1_212_000 + BESIDE
 
-/** What no provider tells to the millisecond: an end is told in whole seconds, and a bill by the started one. */
+/** What no provider reports to the millisecond: an end comes in whole seconds, and a bill by the started one. */
 const ROUNDING_MS = 2 * SECOND_MS
 
 /**
  * Ours is the bill for the time from a machine's launch to its end, as the cloud's, which begins when it runs: they differ by what that
- * takes, by how late an end is seen, and by what each rounds up. A machine whose prices nobody told counts as what it can cost at most.
+ * takes, by how late an end is seen, and by what each rounds up. A machine with unreported prices counts as what it can cost at most.
  */
 function costAgrees({ status: { attempts }, instances, world: { lagMs } }: Aftermath): string[] {
   return attempts.flatMap(({ attemptId, costMicroUsd, costBasis, endedAtMs }) => {
@@ -184,7 +184,7 @@ function realisedOnRecord({ status: { attempts }, instances }: Aftermath): strin
   })
 }
 
-/** A machine that was well and at work ends by its owner's wish, or by the cloud, and by nothing of ours. */
+/** A machine that was well and at work ends by its owner's wish, or by the cloud, and not by Crucible. */
 export async function onlyTheIllEnded(after: Aftermath): Promise<string[]> {
   const { deployment, instances, status } = after
   const wrong: string[] = []

@@ -13,7 +13,7 @@ export interface CloudMachineOptions {
   behave: () => Behaviour
 }
 
-/** What the backend's program for machines (`backends/ec2/machine/start.py`) is told. */
+/** What the backend's program for machines (`backends/ec2/machine/start.py`) is given. */
 interface Told {
   do: 'prepare' | 'start'
   jobId: string
@@ -38,7 +38,7 @@ export class CloudMachine implements Machine {
   workedFromMs: number | undefined
   /** When nothing of it worked any more. */
   workedToMs: number | undefined
-  /** It was told to shut down, no notice given, while its runner was well and at work: why, as its drain says. */
+  /** It was asked to shut down without notice while its runner was well and at work: why, as its drain says. */
   shutDownAtWorkAtMs: number | undefined
   /** The longest time between two of its beats that the store took: where this process is starved, a runner that is well is silent. */
   longestSilenceMs = 0
@@ -161,7 +161,7 @@ export class CloudMachine implements Machine {
     if (this.workedFromMs !== undefined) this.workedToMs ??= Date.now()
   }
 
-  /** As the dead-man timer does it: a machine on which nobody begins ends itself. */
+  /** As the dead-man timer does it: a machine on which no runner begins ends itself. */
   private arm(): void {
     const timer = this.read('tags/instance/crucible:timer')
     if (timer === undefined) return

@@ -14,7 +14,7 @@ async function main(): Promise<void> {
     options: {
       ...seedOptions(100),
       'at-once': { default: 6, means: 'clouds at a time' },
-      each: { default: false, means: 'every kind of fault by itself, and those that are worse together' },
+      each: { default: false, means: 'every kind of fault alone, and those that are worse together' },
       only: { default: '', as: 'NAME', means: 'only the clouds whose names begin so' },
       story: { default: false, means: 'the story of every cloud, not only of the broken ones' },
     },

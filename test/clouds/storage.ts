@@ -15,14 +15,14 @@ export interface Storage {
   completed: Checkpoint[]
   /** Of this run, for whatever lies on a disk. */
   folder: string
-  /** The store answers nobody for a while. */
+  /** The store answers no request for a while. */
   outage(durationMs: number): Promise<void>
   close(): Promise<void>
 }
 
 const BUCKET = 'documents'
 
-/** The cloud's own bucket where it has a store, over the wire as all else; else one in memory. */
+/** The cloud's own bucket where it has a store, over the wire like everything else; without a store, one in memory. */
 export async function openStorage(cloud: Cloud, folder: string): Promise<Storage> {
   const { storeEndpoint, region } = cloud
   if (storeEndpoint === undefined) {

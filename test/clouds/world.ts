@@ -100,7 +100,7 @@ export function seededCloud(seed: number): CloudWorld {
 
 type Range = [number, number]
 
-/** How far behind lists and objects are, and how slow machines; never beyond what the backend is told to expect. */
+/** How far behind lists and objects are, and how slow machines; never beyond what the backend is configured to expect. */
 export function durationsOf(
   dice: Dice,
 ): Partial<
@@ -138,7 +138,7 @@ function stockOf(dice: Dice): NonNullable<WorldText['stock']> {
   ]
 }
 
-/** What the cheap type costs on demand, in thousandths: nobody is charged more for spot. */
+/** What the cheap type costs on demand, in thousandths: spot never costs more. */
 const MOST_PER_HOUR = 1_006
 
 /** Spot prices that change while the job lives, each zone's for itself. */
@@ -172,7 +172,7 @@ function happeningsOf(dice: Dice): Happening[] {
     { name: 'watches restarted', happen: restart('watches') },
     { name: 'store down for a while', happen: ({ deployment }) => deployment.storeOutage(700) },
     {
-      name: 'nobody is told how machines are for a while',
+      name: 'the cloud does not report how machines are for a while',
       happen: ({ deployment }) => deployment.hideMachines('refused', hiddenMs),
     },
     {
@@ -198,7 +198,7 @@ function happeningsOf(dice: Dice): Happening[] {
  */
 const BUDGETS = [17_300, 55_000] as const
 
-/** Faults by which nobody can speak to a machine. */
+/** Faults that make a machine unreachable. */
 const MUTE: readonly string[] = ['no-agent', 'no-boot']
 
 function endsOf(
@@ -210,7 +210,7 @@ function endsOf(
   return [
     'completed',
     ...(happenings.some(({ name }) => name === CANCEL) ? (['cancelled'] as const) : []),
-    // Two machines in a row with which nobody could speak are the network's fault, as far as a job can tell.
+    // Two machines in a row that were unreachable are the network's fault, as far as a job can tell.
     ...(mute > 1 ? (['unreachable'] as const) : []),
     ...(hasBudget ? (['budget-reached', 'no-placement'] as const) : []),
   ]

@@ -11,7 +11,7 @@ it.each(FAILURE_CLASSES)('a failure of class %s crosses Temporal whole', (failur
   const failure = {
     class: failureClass,
     message: 'It broke.',
-    hint: 'Mend it.',
+    hint: 'Fix it.',
     code: 'BROKEN_1',
     retryAfterMs: 1500,
   }

@@ -42,7 +42,7 @@ describe('an offer', () => {
     expect(dearestPriceOf(offer({ priceMaxMicroUsdPerHour: microUsd(0.5) }))).toBe(microUsd(1))
   })
 
-  it('may be interrupted as spot capacity, or where its provider may take it back all the same', () => {
+  it('may be interrupted as spot capacity, or when its provider may take it back anyway', () => {
     const types = ['spot', 'on-demand', 'reserved'] as const
     expect(types.map((capacityType) => isInterruptible(offer({ capacityType })))).toEqual([
       true,

@@ -44,7 +44,7 @@ it('a silent backend is named with its place where only a part of it is silent',
   expect(silentName({ backend: 'ec2', place: 'eu-west-1' })).toBe('ec2 in eu-west-1')
 })
 
-it('the places of an order are told once each', () => {
+it('the places of an order are listed once each', () => {
   const offers = ['a', 'b', 'a'].map((place) => ({ place }) as Offer)
   expect(placesOf({ offers })).toEqual(['a', 'b'])
 })

@@ -24,7 +24,7 @@ describe('a stamp', () => {
     expect(unstamped([])).toEqual({ args: [] })
   })
 
-  it('stands beside refused arguments without hiding them', () => {
+  it('stands next to refused arguments without hiding them', () => {
     expect(refusalOfArguments(stamped([1, refused('why')], { kind: 'signal', name: 'x' }))).toBe('why')
     expect(refusalOfArguments([1, null, undefined, { a: 1 }])).toBeUndefined()
   })

@@ -15,10 +15,10 @@ describe('steps lost', () => {
   it.each<[string, Partial<StepsAtEnd>, number | null]>([
     ['all without a checkpoint', {}, 60],
     ['those since the newest checkpoint', { checkpoint: at(50) }, 10],
-    ['none where more was saved than was told', { checkpoint: at(70) }, 0],
+    ['none where more was saved than was reported', { checkpoint: at(70) }, 0],
     ['none of an attempt whose work is done', { isDone: true }, 0],
     ['unknown where no step is', { progress: progress(null) }, null],
-    ['unknown where nothing was told', { progress: undefined }, null],
+    ['unknown if nothing was reported', { progress: undefined }, null],
     [
       'unknown where the checkpoint has a running number',
       { checkpoint: at(3), isCheckpointStepKnown: false },

@@ -54,7 +54,7 @@ describe('the money of a month', () => {
     till.settle('job-1', 'ada', 25)
     expect(till.promise('job-2', 'ada', 36)).toMatchObject({ kind: 'refused' })
     expect(till.promise('job-2', 'ada', 35)).toEqual({ kind: 'promised' })
-    // A word of before, that comes late.
+    // An earlier message, that comes late.
     expect(till.promise('job-1', 'ada', 60)).toEqual({ kind: 'promised' })
     expect(viewOf(till.state)).toMatchObject({
       total: { spentMicroUsd: microUsd(25), promisedMicroUsd: microUsd(35), leftMicroUsd: microUsd(40) },

@@ -40,7 +40,7 @@ describe('what a job waits for', () => {
     expect(poolOf({ backends: [], resources: {}, ...spec })).toBe(words)
   })
 
-  it('is told with its place in the line', () => {
+  it('is reported with its place in the line', () => {
     expect(lineInWords({ position: 3, pool: 'ec2:spot A10G' })).toBe('waiting, 3rd for ec2:spot A10G')
     expect([1, 2, 3, 4, 10, 11, 12, 13, 21, 22, 101, 111, 112].map(ordinal)).toEqual([
       ...['1st', '2nd', '3rd', '4th', '10th', '11th', '12th', '13th', '21st', '22nd'],

@@ -2,7 +2,7 @@ import { HOUR_MS, MINUTE_MS, SECOND_MS } from '../../core/time'
 import { DEFAULT_TIMING, type Timing } from '../../core/timing'
 import { Dice } from '../kit/dice'
 
-/** What goes out. `server`: the Temporal server alone. `all`: every process of ours with it. `restarts`: the server, for moments, again and again. */
+/** What goes out. `server`: the Temporal server alone. `all`: Crucible too. `restarts`: the server, briefly and repeatedly. */
 export const OUTAGES = ['server', 'all', 'restarts'] as const
 export type Outage = (typeof OUTAGES)[number]
 

@@ -31,7 +31,7 @@ export interface BlackoutReport {
   lastedMs: number
 }
 
-/** Machines come up within that even where much else goes on. */
+/** Machines come up within that even on a busy computer. */
 const AT_WORK_MAX_MS = 240_000
 /** A job that is not over by then after everything is back has stuck, but for what it has to train if it had not begun. */
 const AFTERWARDS_MAX_MS = 400_000
@@ -94,7 +94,7 @@ async function openJob(
   return { site, plan: job, submit: () => submitAgain(crew, { jobId, deployment }) }
 }
 
-/** A submission is repeatable with its id; while the server is down nobody takes it. */
+/** A submission is repeatable with its id; while the server is down it is not accepted. */
 async function submitAgain(crew: Crew, input: { jobId: string; deployment: string }): Promise<JobHandle> {
   for (;;) {
     try {

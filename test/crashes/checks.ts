@@ -16,7 +16,7 @@ import type { CloudGround } from '../clouds/cloud'
 
 /** What must not be, by the columns of the table; each in words. */
 export interface Verdict {
-  /** Resources that are paid for and that nobody owns, after one garbage collection. */
+  /** Paid resources without an owner, after one garbage collection. */
   unowned: string[]
   /** Machines beyond the one of an attempt. */
   doubleLaunches: string[]
@@ -24,7 +24,7 @@ export interface Verdict {
   doubleAttempts: string[]
   /** Attempts that were well, and that ended by nothing but our own trouble. */
   healthyKilled: string[]
-  /** Whatever else an undisturbed life would not show. */
+  /** Whatever an undisturbed life would not show. */
   other: string[]
 }
 
@@ -89,7 +89,7 @@ function attemptsBeyond({ attempts }: Pick<Life, 'attempts'>, status: JobStatus)
   return [`${status.attemptsTotal} attempts in place of ${attempts}: ${ends.join(', ')}`]
 }
 
-/** What is left beside machines: volumes that none uses, and requests for spot machines that lead to none. */
+/** What is left besides machines: volumes that none uses, and requests for spot machines that lead to none. */
 export async function remains(cloud: CloudGround['cloud']): Promise<string[]> {
   const { endpoint, region, credentials } = cloud
   const client = new EC2Client({ endpoint, region, credentials })

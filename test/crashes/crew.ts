@@ -98,7 +98,7 @@ export class Crew extends Workforce {
     })
   }
 
-  /** Does each task in the name of a process; what is left of sites that are gone is nobody's. */
+  /** Does each task in the name of a process; the remains of lost sites have no owner. */
   private dying(role: Role): ActivityInterceptorsFactory {
     return (context) => ({
       inbound: {

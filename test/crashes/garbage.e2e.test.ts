@@ -1,4 +1,4 @@
-/** Garbage collection whose processes die in the middle of it, and whose lists are late, beside a job that is being launched. */
+/** Garbage collection whose processes die in the middle of it, and whose lists are late, while a job is being launched. */
 import { DescribeLaunchTemplatesCommand } from '@aws-sdk/client-ec2'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import type { Beat } from '../../core/documents'
@@ -74,7 +74,7 @@ describe('a collection of garbage whose lists are late', () => {
       ['in', 'DeleteVolume'],
     ]),
   )(
-    'ends all that nobody owns and nothing else, though its process dies %s %s',
+    'ends all orphans and nothing else, though its process dies %s %s',
     async (moment, name) => {
       const call = `collectGarbage: ${name}`
       const index = DEATHS.findIndex(([when, what]) => when === moment && what === name)
@@ -111,7 +111,7 @@ describe('a collection of garbage whose lists are late', () => {
         expect(struck).toBe(1)
         expect(await remains(ground.cloud)).toEqual([])
         expect(await templatesOf(site)).not.toContain('stray')
-        // The job's one machine, at its first attempt, which goes on.
+        // The job's one machine, at its first attempt, which continues.
         const [machine] = ground.machines.filter(({ isAtWork }) => isAtWork)
         expect(alive(site)).toMatchObject([{ id: machine!.id, tags: { 'crucible:attempt': `${jobId}-1` } }])
         const before = await stepOf(site)

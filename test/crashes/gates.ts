@@ -14,7 +14,7 @@ interface Command {
 
 let isGated = false
 
-/** From now on every call of the SDK in this process goes through `gate`, by its name at AWS; those in nobody's name as they are. */
+/** From now on every call of the SDK in this process goes through `gate`, by its name at AWS; those without a process as they are. */
 export function gateSdk(): void {
   if (isGated) return
   isGated = true

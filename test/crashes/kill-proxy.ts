@@ -8,9 +8,9 @@ import type { Death } from './process'
 export interface KillProxyOptions {
   /** The cloud behind it. */
   target: string
-  /** Told of every call before it is passed on; the death that whoever made it meets. */
+  /** Told of every call before it is passed on; the death that the caller meets. */
   meet: (call: string) => Death | undefined
-  /** Kills whoever made the call. When it returns, that is dead. */
+  /** Kills the caller. When it returns, that is dead. */
   kill: () => void
 }
 
@@ -59,7 +59,7 @@ export class KillProxy {
     this.options.kill()
   }
 
-  /** Resolves when the answer is there, and given to whoever waits for it. */
+  /** Resolves when the answer is there, and given to its caller. */
   private pass(request: IncomingMessage, body: Buffer, response?: ServerResponse): Promise<void> {
     const { hostname, port } = this.target
     const { method, url: path, headers } = request

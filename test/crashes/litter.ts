@@ -46,7 +46,7 @@ export async function litter(site: Site): Promise<void> {
   })
 }
 
-/** A machine that runs for nobody. */
+/** A machine that runs without an owner. */
 export function leaveMachine(site: Site): Promise<string> {
   return asOther(site, (client) => run(client, tagsOf(site, 3)))
 }

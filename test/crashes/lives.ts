@@ -49,7 +49,7 @@ export const TIMING: Partial<Timing> = {
 }
 export const SPEC: Partial<JobSpec> = CLOUD_SPEC
 
-/** It works until it is told to stop. */
+/** It works until it is asked to stop. */
 const LONG: Partial<Behaviour> = { stepsPerSecond: 1 }
 const longAtFirst = (turn: number): Partial<Behaviour> => (turn === 1 ? LONG : {})
 
@@ -98,7 +98,7 @@ export const LIVES = {
     ends: 'completed',
   },
   unanswered: {
-    about: 'nobody hears what came of its launch, and its machine is not in the lists for long',
+    about: 'the result of its launch is lost, and its machine is not in the lists for long',
     durations: { notFound: [...SLOW_LISTS.notFound] },
     config: { staleForMs: SLOW_LISTS.staleForMs },
     faults: [{ fault: 'lost-answer', instead: 'reset', times: 1, where: { action: 'CreateFleet' } }],
@@ -119,7 +119,7 @@ export const LIVES = {
     ends: 'completed',
   },
   mute: {
-    about: 'nobody can speak to its first machine',
+    about: 'its first machine is unreachable',
     faults: [{ fault: 'no-agent', times: 1 }],
     attempts: 2,
     ends: 'completed',
@@ -133,7 +133,7 @@ export const LIVES = {
     isEndedByHand: true,
   },
   orphaned: {
-    about: 'job and attempt are ended by hand, and nobody settles',
+    about: 'job and attempt are ended by hand, and not settled',
     behave: () => LONG,
     happen: async ({ crew, site, job }) => {
       await job.terminate('by hand')
@@ -182,7 +182,7 @@ export const LIVES = {
 export type LifeName = keyof typeof LIVES
 export const LIFE_NAMES = Object.keys(LIVES) as LifeName[]
 
-/** A machine comes up, or is taken over from a dead process, within that even where much else goes on. */
+/** A machine comes up, or is taken over from a dead process, within that even on a busy computer. */
 const AT_WORK_LIMIT_MS = 240_000
 
 /** Waits until a machine is at work, and for a moment longer. */

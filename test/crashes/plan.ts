@@ -5,7 +5,7 @@ import { Dice } from '../kit/dice'
 import { LIFE_NAMES, LIVES, type LifeName } from './lives'
 import { MOMENTS, type Death } from './process'
 
-/** Where a process may die: at the so-manieth of which call, and when in it. */
+/** Where a process may die: the call, its repetition, and the moment in it. */
 export interface Point extends Pick<Death, 'moment'> {
   /** `activity: call`, as `launch: CreateFleet`. */
   call: string
@@ -25,7 +25,7 @@ export interface CrashPlan {
   name: string
   life: LifeName
   crashes: Crash[]
-  /** What the cloud does beside what the life says. */
+  /** What the cloud does in addition to the events of the life. */
   faults: FaultText[]
   /** How far the cloud's words are behind. */
   durations: ReturnType<typeof durationsOf>
@@ -80,7 +80,7 @@ export function planOf(seed: number, points: readonly Point[], all = points): Cr
   return planAt(point, point.lives[turn % point.lives.length]!, { seed, all })
 }
 
-/** One crash at the point, often another one of the same life, and now and then trouble of the cloud beside. */
+/** One crash at the point, often another one of the same life, and now and then trouble of the cloud too. */
 export function planAt(
   point: Point,
   life: LifeName,

@@ -2,7 +2,7 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import { setTimeout as sleep } from 'node:timers/promises'
 
 /**
- * Where in a call its process dies. `before`: nothing was sent. `in`: it is on its way, has its effect, and nobody is left to hear the
+ * Where in a call its process dies. `before`: nothing was sent. `in`: it is on its way, has its effect, and no process is left to hear the
  * answer. `after`: the answer is there, and nothing was done with it.
  */
 export const MOMENTS = ['before', 'in', 'after'] as const
@@ -31,7 +31,7 @@ export class ProcessDied extends Error {
 }
 
 /**
- * A process of ours as far as the world can tell one: what runs in its name asks the world through `gate`, and once it is dead nothing
+ * A process of Crucible as far as the world can tell one: what runs in its name asks the world through `gate`, and once it is dead nothing
  * of it goes out any more, and no answer comes in.
  */
 export class OurProcess {
@@ -83,14 +83,14 @@ export class OurProcess {
   }
 }
 
-/** What was sent is under way whoever dies. */
+/** A call that was sent is under way even if its sender dies. */
 function arriveLater(effect: () => Promise<unknown>, lateMs: number): void {
   void sleep(lateMs)
     .then(effect)
     .catch(() => undefined)
 }
 
-/** A call to the world: of the process in whose name this code runs, or as it is where it runs in nobody's. */
+/** A call to the world: of the process in whose name this code runs, or unchanged if it runs in none. */
 export function gate<T>(call: string, effect: () => Promise<T>): Promise<T> {
   const caller = callers.getStore()
   return caller === undefined ? effect() : caller.process.call(`${caller.activity}: ${call}`, effect)

@@ -12,7 +12,7 @@ import { KillProxy } from './kill-proxy'
 import type { Crash, CrashPlan } from './plan'
 import { ROLES, type Role } from './site'
 
-/** What dies beside the process that made the call, and for how long all of it is gone. */
+/** What dies with the process that made the call, and for how long all of it is gone. */
 export interface ProcessPlan extends CrashPlan {
   isServerKilled: boolean
   downMs: number
@@ -26,7 +26,7 @@ export class RealStage {
   readonly struck: Crash[] = []
   /** How often each call was made, by `role: call`. */
   readonly calls = new Map<string, number>()
-  /** What ended and nobody had killed it. */
+  /** What ended without having been killed. */
   readonly failures: string[] = []
   readonly home = mkdtempSync(join(tmpdir(), 'crucible-processes-'))
   private readonly proxies: KillProxy[] = []

@@ -150,7 +150,7 @@ async function moneyLeftPromised({ client }: Crew, jobId: string): Promise<strin
   ]
 }
 
-/** A query is refused while nobody is there who could answer it, or has the time. */
+/** A query is refused while no worker is there that could answer it, or has the time. */
 export async function patientStatus(job: JobHandle): Promise<JobStatus> {
   let status: JobStatus | undefined
   await until(async () => {

@@ -108,7 +108,7 @@ describe('docker-compose.yml', () => {
       expect([name, services[name]!.healthcheck?.test.length]).not.toContain(undefined)
   })
 
-  it('opens ports to this host only: nobody is asked who they are', () => {
+  it('opens ports to this host only, because clients do not log in', () => {
     const ports = names.flatMap((name) => services[name]!.ports ?? [])
     expect(ports).toEqual(['127.0.0.1:7233:7233', '127.0.0.1:8080:8080', '127.0.0.1:7070:7070'])
   })
@@ -204,7 +204,7 @@ describe("Crucible's own services", () => {
     expect(common[0]).toMatchObject({ init: true, mount: expect.stringContaining(':/srv/crucible') })
   })
 
-  it.each(ours)('start a command that there is: %s', (name) => {
+  it.each(ours)('start an existing command: %s', (name) => {
     const { command, healthcheck } = services[name]!
     const entry = /^ENTRYPOINT (\[.*\])$/m.exec(dockerfile)![1]!
     expect(JSON.parse(entry)).toEqual(['node', '/opt/crucible/dist/cli/main.js'])

@@ -118,7 +118,7 @@ async function killAndHeal(
   // Its health check is `crucible doctor`, which looks at every service.
   await host.services.orchestrator.untilHealthy(HEALTHY_LIMIT_MS)
   const before = jobs.map(({ id }) => journalOf(work, id).length)
-  await until(`every job goes on after ${name} was killed`, () =>
+  await until(`every job continues after ${name} was killed`, () =>
     jobs.every(({ id }, at) => journalOf(work, id).length > before[at]! || isOver(work, id)),
   )
 }

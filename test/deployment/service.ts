@@ -17,7 +17,7 @@ const RESTART_AFTER_MS = 300
 
 /** A service of docker-compose.yml as a process: one that ends is started again, as `restart: unless-stopped` does. */
 export class Service extends Part {
-  /** How often it ended although nobody had killed it. */
+  /** How often it ended without having been killed. */
   restarts = 0
   #isWanted = true
 

@@ -62,7 +62,7 @@ interface Program {
   evalInterval: number
 }
 
-/** A folder with nanoGPT: the one that CRUCIBLE_NANOGPT names, else a fresh clone where GitHub answers within seconds. */
+/** A folder with nanoGPT: the one that CRUCIBLE_NANOGPT names, otherwise a fresh clone if GitHub answers within seconds. */
 function realNanoGpt(): string | undefined {
   const named = process.env['CRUCIBLE_NANOGPT']
   if (named !== undefined) {
@@ -130,7 +130,7 @@ async function iterationOf(world: World, checkpoint: Checkpoint): Promise<number
   return Number(iteration)
 }
 
-/** Trains as job-cpu.yaml says, on machines of which the first is killed and the second gets notice. */
+/** Trains as job-cpu.yaml says, on two machines: the first is killed and the second gets notice. */
 async function trainInterrupted(
   world: World,
   program: Program,

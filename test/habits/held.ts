@@ -32,7 +32,7 @@ export class HeldSaves {
     const beganMs = performance.now()
     if (beganMs < this.#mayLookAtMs) return
     await this.lookAgain(notes, attempt)
-    // Thousands of files take their time: what is left of it is for the lives beside this one.
+    // Thousands of files take their time: the rest is for the lives that run at the same time.
     const tookMs = performance.now() - beganMs
     this.#mayLookAtMs = performance.now() + LOOK_SHARE * tookMs
   }

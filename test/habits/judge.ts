@@ -7,13 +7,13 @@ export const BREACHES = ['torn', 'failed', 'scratch', 'lost', 'deleted', 'window
  * What must not happen.
  *
  * - `torn`: a program went on from a state that it has never saved: a mixture of two saves, or a part of one.
- * - `failed`: the job failed for good although its program can go on from a whole checkpoint: it was given something else, or what
+ * - `failed`: the job failed for good although its program can continue from a whole checkpoint: it was given something else, or what
  *   it was given kept it from beginning anew. A program that fails at a torn checkpoint and is then given the one before is no
  *   breach: what counts is the life of the job.
  * - `scratch`: a program began at the beginning although a complete checkpoint existed.
  * - `lost`: a program went on from a checkpoint although two or more newer complete ones existed.
  * - `deleted`: the newest whole save that the store held, or the one that the program last went on from, is gone from it.
- * - `window`: a program that saves at regular times was told of the end of its machine, its next save was due in the first half of the
+ * - `window`: a program that saves at regular times was warned of the end of its machine, its next save was due in the first half of the
  *   window and could have arrived before the end of it, and it was ended before it could save.
  * - `silent`: a program saves where it is not looked for, or never, and no word was said of it.
  * - `stuck`: nothing came of an attempt in a long time.
@@ -120,7 +120,7 @@ function episodesOf(notes: readonly Note[]): Episode[] {
   return episodes
 }
 
-/** Until when a save of this episode must have been finished to count: forever where nothing was done to it, for it then had time. */
+/** By this time a save of this episode must be finished to count: forever if nothing was done to it, because it then had time. */
 function safeUntil({ struck }: LifeFacts, episodes: readonly Episode[], notes: readonly Note[]): number {
   const { attempt } = notes[0]!
   const isLast = episodes.findLast((episode) => episode.attempt === attempt)?.notes === notes

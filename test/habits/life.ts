@@ -22,7 +22,7 @@ const QUIET_MS = 400
 const BEAT_MS = 200
 const DRAIN_MS = 10_000
 const POWER_OFF_MS = 4_000
-/** So long a machine outlives this program, should it be killed. */
+/** A machine outlives this program by this long, if the program is killed. */
 const LEASE_MS = 120_000
 /**
  * A save that was finished this long before the end of its machine must have arrived: the quiet time, the looks of the runner on both
@@ -252,7 +252,7 @@ class Life {
       writeFileSync(`${path}.new`, JSON.stringify({ terminateAtMs: Date.now() + windowMs }))
       renameSync(`${path}.new`, path)
     }
-    // Nothing ends a machine that was told to drain but itself; one that does not is ended a while after its window.
+    // Only the machine itself ends after a drain request; one that does not is ended a while after its window.
     return manner === 'drain' ? untilMs + POWER_OFF_MS : untilMs
   }
 

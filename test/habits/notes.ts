@@ -1,6 +1,6 @@
 import { existsSync, openSync, readSync, closeSync } from 'node:fs'
 
-/** What a program tells of itself, beside its checkpoints: `programs/witness.py`. Times are of the machine's monotonic clock. */
+/** What a program reports about itself, next to its checkpoints: `programs/witness.py`. Times are of the machine's monotonic clock. */
 export type Note = { attempt: number; pid: number; atMs: number } & (
   | { event: 'started' }
   /** It has loaded a checkpoint, and goes on with this state. */

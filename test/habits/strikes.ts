@@ -3,7 +3,7 @@ import { Dice } from '../kit/dice'
 /** How a machine is taken away: at once, after the provider's notice, or after an order to drain. */
 export type Manner = 'kill' | 'notice' | 'drain'
 
-/** One interruption that is planned: so long after the nth note of a kind. */
+/** One planned interruption: this long after the nth note of a kind. */
 export interface Strike {
   after: 'started' | 'saving' | 'saved'
   nth: number

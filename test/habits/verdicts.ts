@@ -41,7 +41,7 @@ const DELIBERATE: readonly Expected[] = [
   // A resume finds one checkpoint only, so the first by name is the right one.
   { name: 'wrong_file', folder: 'rehearse', survives: true },
   {
-    ...{ name: 'refuses', folder: 'rehearse', survives: false, check: 'Goes on' },
+    ...{ name: 'refuses', folder: 'rehearse', survives: false, check: 'Resumes' },
     advice: 'CRUCIBLE_RESUME_FROM',
   },
   {

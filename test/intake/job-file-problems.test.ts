@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals'
 import { complaints, parsed, problems } from './reading'
 
 describe('what is wrong in a job file', () => {
-  it('is told all at once, each with its place and what to write instead', () => {
+  it('is reported all at once, each with its place and what to write instead', () => {
     const text = `name: Char_LM
 command: python
 interruptible: yes
@@ -349,7 +349,7 @@ env:
     expect(problems(`run: x\nenv:\n${wide}`)[0]?.message).toContain('the file has')
   })
 
-  it('is told twenty at a time', () => {
+  it('is reported twenty at a time', () => {
     expect(
       problems(`run: x\nenv:\n${Array.from({ length: 50 }, (_, i) => `  ${i}: x\n`).join('')}`),
     ).toHaveLength(20)

@@ -29,7 +29,7 @@ function fields(schema: Schema, path: string[] = []): { path: string[]; field: S
 const schema = jobFileJsonSchema() as Schema
 const all = fields(schema)
 
-/** What a field says only beside others. */
+/** What a field means only together with others. */
 const BESIDE: Readonly<Record<string, object>> = {
   image_login: { image: 'x', image_login: { username: 'x', password: 'X' } },
 }

@@ -13,7 +13,7 @@ beforeEach(() => {
 })
 
 describe('the judge of ends', () => {
-  it('refuses a job and an attempt that failed for a reason that nobody has classed', () => {
+  it('refuses a job and an attempt that failed for an unclassified reason', () => {
     const attempts = [
       { number: 1, state: 'interrupted', reason: 'interrupted: taken back' },
       { number: 2, state: 'failed', reason: 'unclassified: boom' },
@@ -94,7 +94,7 @@ describe('the judge of machines', () => {
 })
 
 describe('the judge of records', () => {
-  it('refuses an attempt of which a step is not on record', () => {
+  it('refuses an attempt with a step that is not on record', () => {
     const records = (['planned', 'decided'] as const).map((kind) => ({ kind, attempt: 1 }))
     expect(explained(records, [{ number: 1 }])).toEqual([
       'attempt 1: nothing on record of how it was settled',

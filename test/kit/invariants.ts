@@ -65,7 +65,7 @@ export interface Resume {
   savedStep: number
 }
 
-/** Each attempt goes on from the newest checkpoint of all before it: not from an older one, and not from nothing. */
+/** Each attempt continues from the newest checkpoint of all before it: not from an older one, and not from nothing. */
 export function resumedFromNewest(resumes: readonly Resume[]): string[] {
   let newest = 0
   return resumes.flatMap(({ attempt, fromStep, savedStep }) => {
@@ -85,7 +85,7 @@ interface JudgedLog {
   linesTotal?: number
 }
 
-/** No line of an attempt's log comes twice or out of order, none is lost unless `mayHaveGaps`, and the log goes on to its last line. */
+/** No line of an attempt's log comes twice or out of order, none is lost unless `mayHaveGaps`, and the log reaches its last line. */
 export async function wholeLog(
   store: ObjectStore,
   { jobId, attempt, mayHaveGaps = false, linesTotal = 0 }: JudgedLog,

@@ -21,7 +21,7 @@ export interface AttemptResult {
   costMicroUsd: number
   billMicroUsd: number
   basis: string
-  /** Of one whose end nobody told, the time until it was looked for is metered, too. */
+  /** Of one whose end was not reported, the time until it was looked for is metered, too. */
   isEndTold: boolean
   /** The most that an hour of it can have cost. */
   dearestMicroUsd: number
@@ -100,7 +100,7 @@ export class Attempt {
     return this.settle()
   }
 
-  /** One watch: until nobody watches any more, or there is nothing to watch. */
+  /** One watch: until the watching ends, or there is nothing to watch. */
   private async watch(): Promise<void> {
     const { clock, control, store } = this.world
     const budget = this.newPurse()

@@ -11,7 +11,7 @@ export interface BilledTime {
 const HOUR = 3_600_000n
 
 /**
- * The provider's bill in micro-dollars, worked out without anything of ours: a minute at least, then each started second, second by
+ * The provider's bill in micro-dollars, worked out without Crucible's code: a minute at least, then each started second, second by
  * second at the price that is in force when it begins or, should that change within it, for each millisecond its own; rounded up.
  */
 export function billOf({ fromMs, toMs, prices }: BilledTime): number {

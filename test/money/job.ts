@@ -16,7 +16,7 @@ import { Attempt, type AttemptResult } from './attempt'
 import { CAPABILITIES } from './market'
 import { TIMING, type World } from './world'
 
-/** A job that finds no machine for so long is given up: nothing more is learned of it. */
+/** A job that finds no machine for this long is given up: nothing more is learned of it. */
 const WAITS_MAX = 100
 const POLICY = { failuresMax: 3, interruptionsMax: 30, unclassifiedMax: 3 }
 

@@ -14,7 +14,7 @@ export interface Wanted {
   beginsWithinMs: number
 }
 
-/** How soon whoever ends the machine in its runner's place looks again, and how long its system then takes. */
+/** How soon the one who ends the machine in its runner's place looks again, and how long its system then takes. */
 const DEAD_MAN_LOOK_MS = SECOND_MS
 const SHUTDOWN_MS = 3 * SECOND_MS
 const NOTICE_MS = 2 * MINUTE_MS

@@ -64,7 +64,7 @@ class Sum {
   table(): string[] {
     return [
       ...[...this.counts].sort().map(([what, times]) => `${String(times).padStart(8)}  ${what}`),
-      `${String(this.checked).padStart(8)}  hard stops, reckoned again by the runner's own program`,
+      `${String(this.checked).padStart(8)}  hard stops, computed again by the runner's own program`,
       'Of its budget a job that was ended by it had used, and was left with so much time at the dearest price:',
       ...GROUPS.map(([name, isMeant]) => lineOf(name, this.stopped.filter(isMeant))),
     ]

@@ -43,7 +43,7 @@ export class Outages {
     return new Outages(spans)
   }
 
-  /** When it is over that there is now; now without one. */
+  /** The end of the present one; now without one. */
   overAtMs(nowMs: number): number {
     return this.spans.find(({ fromMs, toMs }) => fromMs <= nowMs && nowMs < toMs)?.toMs ?? nowMs
   }
@@ -66,7 +66,7 @@ interface Pool {
   spotFromMs: number
 }
 
-/** A provider's prices: what they are, what it tells of them, and when. */
+/** A provider's prices: what they are, which of them it reports, and when. */
 export class Market {
   readonly pools: Pool[]
 
@@ -130,7 +130,7 @@ export class Market {
 
   private readonly readings = new Map<string, { path: PriceStep[]; readAtMs: number }>()
 
-  /** What the provider tells while a machine runs: some minutes late. Throws while it tells nobody. */
+  /** The provider's report while a machine runs: some minutes late. Throws while it is silent. */
   told(type: string, time: { fromAtMs: number; toAtMs?: number }, nowMs: number): PricePath {
     const { path, readAtMs } = this.read(type, nowMs, time.toAtMs !== undefined)
     const later = path.findIndex(({ fromAtMs }) => fromAtMs > time.fromAtMs)
@@ -144,8 +144,8 @@ export class Market {
   private read(type: string, nowMs: number, isOver: boolean): { path: PriceStep[]; readAtMs: number } {
     const kept = this.readings.get(type)
     if (!isOver && kept !== undefined && nowMs - kept.readAtMs < FRESH_MS) return kept
-    if (this.silence.isNow(nowMs)) throw new Error('the provider tells nobody')
-    // Of what is running it may be late; of what has ended all is told.
+    if (this.silence.isNow(nowMs)) throw new Error('the provider is silent')
+    // Running machines may be reported late; ended ones are reported in full.
     const lateMs = isOver ? 0 : this.dice.between(0, STALE_MS - 1)
     const path = this.truth(type, 'spot')
       .filter(({ fromAtMs }) => fromAtMs <= nowMs - lateMs)

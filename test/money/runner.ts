@@ -10,7 +10,7 @@ export interface Reckoning {
 }
 
 /**
- * When a runner must have its machine off, by what it was told last (`limits.py`; every reckoning here is made once more by that).
+ * When a runner must have its machine off, by the last report (`limits.py`; that repeats every calculation here).
  * Instants are of the machine's monotonic clock.
  */
 export class RunnerLimits {

@@ -19,7 +19,7 @@ export class World {
   readonly dice: Dice
   readonly clock = new VirtualClock(STARTS_AT_MS)
   readonly market: Market
-  /** Nobody watches, plans or decides. */
+  /** A time without watch, plans and decisions. */
   readonly control: Outages
   readonly store: Outages
   readonly providerSkewMs: number

@@ -26,7 +26,7 @@ describe('a job that gives its duration', () => {
     ).toBe('wait')
   })
 
-  it('is told what moving its data adds to the machine, and that expected interruptions are in it', () => {
+  it('learns what moving its data adds to the machine, and that expected interruptions are in it', () => {
     const transfer = {
       ...{ storeRegion: 'us-east-1', bytesPerSecond: 50e6 },
       ...{ upMicroUsdPerGb: microUsd(0.02), downMicroUsdPerGb: microUsd(0.02) },
@@ -34,7 +34,7 @@ describe('a job that gives its duration', () => {
     const far = offer({ region: 'eu-west-1', transfer })
     const sized = { ...spec, checkpoint: { everyMs: HOUR_MS, sizeBytes: 10e9 } }
     const wish = { spec: sized, isFirst: true }
-    // Nine checkpoints of 10 GB go up, beside eight hours and two minutes of the machine.
+    // Nine checkpoints of 10 GB go up, in addition to eight hours and two minutes of the machine.
     const costMicroUsd = 8_033_334 + microUsd(1.8)
     expect(rejection(far, { ...wish, remainingMicroUsd: costMicroUsd - 1 })).toMatchObject({
       costMicroUsd,
@@ -53,7 +53,7 @@ describe('a job that gives its duration', () => {
     expect(rejection(daily, { ...first, remainingMicroUsd: microUsd(20) })?.costMicroUsd).toBe(microUsd(24))
   })
 
-  it('is begun where it fits, and goes on whatever is left', () => {
+  it('is begun if it fits, and continues whatever is left', () => {
     expect(plan([cheap], { ...first, remainingMicroUsd: microUsd(6.5) }).placements).toHaveLength(1)
     expect(plan([cheap], { spec, remainingMicroUsd: microUsd(5) }).placements).toHaveLength(1)
   })
@@ -69,7 +69,7 @@ describe('a job that gives its duration', () => {
     expect(rejection(cheap, { spec, deadlineAtMs: NOW_MS + HOUR_MS })).toBeUndefined()
   })
 
-  it('is told once of all, those of which the budget buys no useful time among them', () => {
+  it('is rejected once for all, including those that get no useful time from the budget', () => {
     const offers = [offer({ place: 'a' }), offer({ type: 'huge', priceMicroUsdPerHour: microUsd(100) })]
     const spec = { ...SPEC, durationMs: 8 * HOUR_MS }
     const { rejections } = plan(offers, { spec, isFirst: true, remainingMicroUsd: microUsd(0.5) })

@@ -27,7 +27,7 @@ describe('the hardware that a job may share', () => {
     expect(rejection(offer(), job({ isolation: 'dedicated' }))).toBeUndefined()
   })
 
-  it('is told with what allows it', () => {
+  it('is reported with what allows it', () => {
     expect(rejection(offer({ isolation: 'community' }), job())).toMatchObject({
       why: 'unfit',
       reason: "its hardware is a private owner's; `isolation: community` allows it",

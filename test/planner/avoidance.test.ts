@@ -41,7 +41,7 @@ describe('an avoidance', () => {
     ])
   })
 
-  it('is told with its reason and the rest of its time', () => {
+  it('is reported with its reason and its remaining time', () => {
     expect(whyAvoided(HERE, [avoidance('quota', { forMs: HOUR_MS })], 'quota')).toBe(
       'refused for missing quota recently; avoided for 1h',
     )

@@ -196,7 +196,7 @@ describe('decide, word by word', () => {
     expect(late.decision).toMatchObject({ avoid: [{ offerKey: machine.offerKey, why: 'capacity' }] })
   })
 
-  it('tries once more in another place when nobody can speak to a machine, and then says so', () => {
+  it('tries once more in another place when a machine is unreachable, and then says so', () => {
     const machine = { offerKey: 'cloud/spot/v100/a', placeKey: 'cloud/*/*/a' }
     const unreachable: AttemptEnd = {
       kind: 'failed',
@@ -222,7 +222,7 @@ describe('decide, word by word', () => {
     expect(decide({ ...facts, end: unreachable, ledger: refused.ledger }).decision.kind).toBe('finish')
   })
 
-  it('tries a few times in a row when a machine waited in vain, and as late as it is told', () => {
+  it('tries a few times in a row when a machine waited in vain, and as late as requested', () => {
     const vain: AttemptEnd = {
       kind: 'failed',
       isLaunched: true,
@@ -334,7 +334,7 @@ describe('decide, word by word', () => {
     })
   })
 
-  it('leaves a reservation that has ended alone for an hour, and goes on elsewhere at once', () => {
+  it('leaves a reservation that has ended alone for an hour, and continues elsewhere at once', () => {
     const reserved = 'ec2/reserved/p5.48xlarge/a/cr-1'
     const facts = { drainReason: null, ledger: EMPTY_LEDGER, policy, offerKeys: [reserved] }
     const elsewhere = {
@@ -356,7 +356,7 @@ describe('decide, word by word', () => {
     expect(after(ended, EMPTY_LEDGER, 'cancelled')).toMatchObject({ kind: 'finish', state: 'cancelled' })
   })
 
-  it('goes on at once after the longest run that a provider allows, on the same offer, and not for ever', () => {
+  it('continues at once after the longest run that a provider allows, on the same offer, and not for ever', () => {
     const ended: AttemptEnd = { kind: 'stopped', by: 'expired' }
     const facts = { end: ended, drainReason: null, offerKeys: ['modal/on-demand/h100/'] }
     const allowed: Policy = { failuresMax: 0, interruptionsMax: 1, unclassifiedMax: 3 }
@@ -393,7 +393,7 @@ describe('decide, word by word', () => {
     })
   })
 
-  it('shows the raw code of what nobody has classed, and the hint of what a person can mend', () => {
+  it('shows the raw code of an unclassified failure, and the hint for one that needs an operator', () => {
     const unclassified: AttemptEnd = {
       kind: 'failed',
       isLaunched: false,
@@ -433,7 +433,7 @@ describe('decide, word by word', () => {
         budget: { leftMicroUsd: 10_000_000 - costMicroUsd, priceMaxMicroUsdPerHour: 1_000_000, costMicroUsd },
       })
 
-    it('goes on at once with what the machine did not cost', () => {
+    it('continues at once with the money that the machine did not cost', () => {
       expect(verdict(3_000_000).decision).toMatchObject({ kind: 'again', afterMs: 0 })
     })
 
@@ -451,7 +451,7 @@ describe('decide, word by word', () => {
       expect(message(500_000)).not.toContain('clock')
     })
 
-    it('ends where nobody knows the budget', () => {
+    it('ends if the budget is unknown', () => {
       const { decision } = decide({
         ...{ end: { kind: 'stopped', by: 'budget' }, drainReason: null, policy, offerKeys: [offerKey] },
         ledger: EMPTY_LEDGER,
@@ -459,7 +459,7 @@ describe('decide, word by word', () => {
       expect(decision).toMatchObject({ kind: 'finish', reason: 'budget-reached' })
     })
 
-    it('pauses, and stops after a few, where hardly any of it was used: suggests clock skew', () => {
+    it('pauses, and stops after a few, if barely any of it was used: suggests clock skew', () => {
       const first = verdict(10_000)
       expect(first).toMatchObject({ decision: { kind: 'again' }, ledger: { unclassified: 1 } })
       expect(first.decision).toMatchObject({ message: expect.stringContaining('suggests clock skew') })

@@ -72,7 +72,11 @@ describe('a machine that is gone without a result', () => {
       { class: 'quota', code: refused.code, message: /^The machine never started\.$/ },
     ],
     ['ended', { cause: 'ended' }, { class: 'interrupted', message: /ended without a result\.$/ }],
-    ['ended, nobody knows why', { cause: 'unknown' }, { class: 'interrupted', message: /without a result/ }],
+    [
+      'ended for an unknown reason',
+      { cause: 'unknown' },
+      { class: 'interrupted', message: /without a result/ },
+    ],
     ['is not known any more', {}, { class: 'interrupted', message: /without a result/ }],
   ])('%s', (_name, observation, { message, ...failure }: { message?: RegExp }) => {
     expect(lost(observation)).toEqual({
@@ -92,7 +96,7 @@ describe('a machine that is gone without a result', () => {
     })
   })
 
-  it("is told with the provider's own words", () => {
+  it("is reported with the provider's own words", () => {
     const detail = 'Server.SpotInstanceTermination'
     expect(lost({ cause: 'interrupted', detail })).toMatchObject({
       failure: { message: `The machine was interrupted (${detail}).` },

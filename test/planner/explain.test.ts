@@ -35,7 +35,7 @@ describe('the reasons for a placement', () => {
     ])
   })
 
-  it('tell of a reservation that is not billed while idle only its price', () => {
+  it('show only the price of a reservation that is not billed while idle', () => {
     const reservation = { free: 1, total: 2, idleMicroUsdPerHour: 0 }
     const bare = { cpus: 8, memoryGiB: 32, gpus: 0 }
     const held = offer({ capacityType: 'reserved', reservationId: 'r-1', shape: bare, reservation })
@@ -53,7 +53,7 @@ describe('the risks of a placement', () => {
     expect(risks(offer())).toEqual([])
   })
 
-  it('have unknown availability among them, but for a reservation, of which the free places are told', () => {
+  it('include unknown availability, except for a reservation, whose free places are reported', () => {
     expect(risks(offer({ availability: 'unknown' }))).toEqual(['availability is unknown until launch'])
     const reservation = { free: 1, total: 2, idleMicroUsdPerHour: 0 }
     const bare = { cpus: 8, memoryGiB: 32, gpus: 0 }
@@ -99,7 +99,7 @@ describe('the risks of a placement', () => {
 })
 
 describe('a plan in words', () => {
-  it('names type, place and price of a placement, and no place where there is none', () => {
+  it('names type, place and price of a placement, and leaves out an unknown place', () => {
     expect(summaryOf(first(offer()))).toBe('here on-demand, small in a, $1.00/h')
     expect(summaryOf(first(offer({ place: '', priceMicroUsdPerHour: microUsd(0) })))).toBe(
       'here on-demand, small, free',

@@ -35,7 +35,7 @@ describe('the shape of a machine', () => {
     expect(reasonFor(sized({}), wanting({ diskGiB: { min: 100 } }))).toBeUndefined()
   })
 
-  it('is told with one decimal', () => {
+  it('is shown with one decimal', () => {
     expect(reasonFor(sized({}), wanting({ memoryGiB: { min: 64 } }))).toBe(
       'memory: has 31.9 GiB, requested 64 GiB+',
     )
@@ -113,7 +113,7 @@ describe('the first reason of several', () => {
     expect(rejection(offer({ availability: 'no-quota' }), { avoid: [capacity] })?.why).toBe('quota')
   })
 
-  it('is what a job cannot do within its limits, even where there is no stock', () => {
+  it('is what a job cannot do within its limits, even without stock', () => {
     const first = { isFirst: true, remainingMicroUsd: microUsd(5) }
     const long = { ...wanting({}, { durationMs: 8 * HOUR_MS }), ...first }
     expect(rejection(offer(away), long)).toMatchObject({ why: 'unfit', costMicroUsd: expect.any(Number) })

@@ -39,7 +39,7 @@ describe('a job that reserves its budget', () => {
     expect(admit({ ...QUESTION, limits: others, byOwner }).kind).toBe('refused')
   })
 
-  it('is told of nothing left, and not of less, when more is committed than the limit', () => {
+  it('reports nothing left, and not less, when more is committed than the limit', () => {
     const limits = { monthMicroUsd: microUsd(1), owners: {} }
     const byAll = { spentMicroUsd: microUsd(2), promisedMicroUsd: 0 }
     expect(admit({ ...QUESTION, limits, byAll })).toMatchObject({

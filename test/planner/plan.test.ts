@@ -155,7 +155,7 @@ describe('what a plan leaves out, and why', () => {
     expect(rejections).toMatchObject([{ why: 'unfit', reason: 'here cannot run a container image here' }])
   })
 
-  it('nothing that merely nobody knows the stock of', () => {
+  it('no offer just because its stock is unknown', () => {
     expect(types([offer({ availability: 'unknown' })])).toEqual(['small'])
   })
 
@@ -276,7 +276,7 @@ describe('the ranking', () => {
       }
     })
 
-    it('reckons with no less than the provider itself does', () => {
+    it('counts no less than the provider itself does', () => {
       const often = spotAt('lost', 1, { interruptionsPerHour: 3 })
       expect(estimate(often, SPEC, { isShaky: true })).toEqual(estimate(often, SPEC))
     })
@@ -288,7 +288,7 @@ describe('the ranking', () => {
       expect(first).toEqual(plan([broken, offer({ place: 'c' })]).placements[0])
     })
 
-    it('says whose place the first has, and what is reckoned with of the other', () => {
+    it("names the owner of the first's place, and the estimate for the other", () => {
       const [first, second] = plan([lost, spotAt('b', 1), spotAt('c', 0.9)], { avoid }).placements
       expect(first?.reasons.join('; ')).not.toContain('skipped')
       const told = plan([lost, spotAt('b', 1)], { avoid }).placements

@@ -83,7 +83,7 @@ describe('what is reserved', () => {
     expect(first!.risks).toEqual([])
   })
 
-  it('says of a block that it was paid for, and until when it can be used', () => {
+  it('says of a block that it was paid for, and the end of its use', () => {
     const [first] = plan([BLOCK]).placements
     expect(first!.reasons[0]).toBe('paid up front: no further cost')
     expect(summaryOf(first!)).toBe('here reserved, block in a, paid')
@@ -92,7 +92,7 @@ describe('what is reserved', () => {
     ])
   })
 
-  it('says of a block that disk and address are paid for all the same', () => {
+  it('says that disk and address of a block are still paid for', () => {
     const beside = { priceMicroUsdPerHour: microUsd(0.02), besideMicroUsdPerHour: microUsd(0.02) }
     const [first] = plan([{ ...BLOCK, ...beside }, CHEAP]).placements
     expect(first).toMatchObject({ offer: { type: 'block' }, costMicroUsd: 20_000, extraCostMicroUsd: 20_000 })
@@ -111,7 +111,7 @@ describe('what is reserved', () => {
     expect(plan([HELD, BLOCK], { spec }).placements).toHaveLength(2)
   })
 
-  it('is ordered one by one, and the runner is told until when it can be used', () => {
+  it('is ordered one by one, and the runner learns the end of its use', () => {
     const input: PlanInput = {
       ...{ jobId: 'job-1', deployment: 'dep-1', recordSeq: 2, attempt: 1, bundle: null, avoid: [] },
       resolved: {

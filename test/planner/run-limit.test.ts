@@ -59,7 +59,7 @@ describe('an offer whose machines may run for a day', () => {
   })
 })
 
-it('a limit too short to save and stop is for nobody', () => {
+it('a limit too short to save and stop suits no job', () => {
   const reason = rejection(offer({ runMsMax: 3 * MINUTE_MS }), job({ isInterruptible: true }))?.reason
   expect(reason).toBe(
     'its provider ends a machine after 3m, less than 1m of work, and 2m 30s to save and stop',
@@ -68,14 +68,14 @@ it('a limit too short to save and stop is for nobody', () => {
 
 it.each([
   ['the limit', { runMsMax: HOUR_MS }, 0, HOUR_MS],
-  ['the limit from when the order goes out', { runMsMax: HOUR_MS }, 5 * MINUTE_MS, HOUR_MS + 5 * MINUTE_MS],
+  ['the limit since the order went out', { runMsMax: HOUR_MS }, 5 * MINUTE_MS, HOUR_MS + 5 * MINUTE_MS],
   [
     'a cut-off that comes first',
     { runMsMax: HOUR_MS, usableUntilMs: NOW_MS + 20 * MINUTE_MS },
     0,
     20 * MINUTE_MS,
   ],
-])('the runner is told to leave by %s', (_name, changes, startsInMs, untilMs) => {
+])('the runner must leave by %s', (_name, changes, startsInMs, untilMs) => {
   const offers = [offer(changes)]
   const input: PlanInput = {
     ...{ jobId: 'job-1', deployment: 'dep-1', recordSeq: 2, attempt: 1, bundle: null, avoid: [] },

@@ -86,7 +86,7 @@ describe('a store in another Region', () => {
     const reasonsOf = (one: Offer, changes: Partial<PlanRequest>) =>
       plan([one], { ...reading, ...changes }).placements[0]!.reasons.join('; ')
 
-    it('beside the store counts what each machine reads of them, and the time of it', () => {
+    it('next to the store counts what each machine reads of them, and the time of it', () => {
       const plain = plan([far()], { spec }).placements[0]!
       const read = plan([far()], { ...reading, inputSizes: sized('us-east-1') }).placements[0]!
       expect(read.transferMicroUsd! - plain.transferMicroUsd!).toBe(microUsd(1))
@@ -126,13 +126,13 @@ describe('a store in another Region', () => {
       expect(reasonsOf(far(), { inputSizes })).not.toContain('inputs')
     })
 
-    it('elsewhere costs machines beside the store what leaving that Region costs', () => {
+    it('elsewhere costs machines next to the store what leaving that Region costs', () => {
       const dear = { ...WAY, upMicroUsdPerGb: microUsd(0.09) }
       const offers = [near(), far({ transfer: dear })]
       const { placements } = plan(offers, { ...reading, inputSizes: sized('eu-west-1') })
       const beside = placements.find(({ offer: { region } }) => region === 'us-east-1')!
       expect(beside).toMatchObject({ transferMicroUsd: microUsd(4.5), costMicroUsd: microUsd(6.5) + 277_778 })
-      // Nothing about the store, which is beside the machine.
+      // Nothing about the store, which is next to the machine.
       expect(beside.reasons.slice(1, 3)).toEqual([
         'including $4.50 for reading 50 GB of inputs from eu-west-1, at $0.09 per GB',
         '8 cpus, 32 GiB, 1x L4 22 GiB',
@@ -147,7 +147,7 @@ describe('a store in another Region', () => {
         /inputs from us-east-1, at \$0\.02 per GB; one input is not included;/,
       ],
       ['those of a third Region', sized('ap-south-1'), /; inputs not included;/],
-      ['those of which only the size is known', [{ source: text, sizeBytes: 1e9 }], /; inputs not included;/],
+      ['those with only a known size', [{ source: text, sizeBytes: 1e9 }], /; inputs not included;/],
     ])('says that %s are not in the cost where nothing is known', (_, inputSizes, words) => {
       expect(reasonsOf(far(), { inputSizes: inputSizes! })).toMatch(words)
     })
@@ -164,7 +164,7 @@ describe('a store in another Region', () => {
     })
   })
 
-  it('makes a dearer machine beside the store the cheaper place', () => {
+  it('makes a dearer machine next to the store the cheaper place', () => {
     const dearer = near({ priceMicroUsdPerHour: microUsd(1.4) })
     expect(plan([far(), dearer], { spec }).placements[0]!.offer.region).toBe('us-east-1')
     const cheaper = far({ priceMicroUsdPerHour: microUsd(0.8) })

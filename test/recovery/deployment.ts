@@ -54,7 +54,7 @@ export const QUICK = {
 
 export interface DeploymentWishes {
   world?: WorldText
-  /** Settings beside those that a small cloud needs. */
+  /** Settings in addition to those that a small cloud needs. */
   settings?: Record<string, string>
   /** Whether the calls of the services of AWS are written down. */
   isRecorded?: boolean
@@ -141,7 +141,7 @@ export class CloudDeployment {
     await this.serving
   }
 
-  /** Submits a training that goes on for ever until its last attempt, which soon is done. */
+  /** Submits a training that runs forever until its last attempt, which soon is done. */
   async submit(
     { id, ...spec }: Partial<JobSpec> & { id?: string } = {},
     { every = 20, lastAttempt = 2, stillAt, isDeaf = false }: Partial<Training> = {},

@@ -1,4 +1,4 @@
-/** Everything that garbage collection knows lies around beside a job that is well: what is ended is what nobody owns. */
+/** Everything that garbage collection knows is left over while a job is well: only orphaned resources are ended. */
 import { utimes, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import {
@@ -38,7 +38,7 @@ jest.setTimeout(300_000)
 const BUCKET = 'recovery'
 const GRACE_MS = 2_000
 const HEALTHY = 'job-healthy'
-/** What was made is old after this, and what is left of it tells who it was for. */
+/** What was made is old after this, and its tags say who it was for. */
 const TEMPLATES_KEPT = '1s'
 
 let d: CloudDeployment
@@ -127,7 +127,7 @@ const kindsOf = (verdicts: GarbageVerdict[], action: GarbageVerdict['action']): 
 const collect = async (isDryRun = false): Promise<GarbageVerdict[]> =>
   (await (await d.client.collectGarbage({ isDryRun, graceMs: GRACE_MS })).result()).verdicts
 
-/** Past what the client checks: what a worker does that is told to. */
+/** Past the checks of the client: how a worker handles such a request. */
 const collectAnyway = async (): Promise<GarbageVerdict[]> => {
   const input: GarbageCollectionInput = { deployment, backends: ['ec2'], graceMs: 0, isDryRun: false }
   const result = (await d.temporal.workflow.execute(WORKFLOW_TYPES.garbageCollection, {
@@ -162,7 +162,7 @@ describe('garbage collection', () => {
     expect(await d.client.lastGarbageCollection()).toBeUndefined()
   })
 
-  it('tells of everything that lies around, and touches nothing in a dry run', async () => {
+  it('lists all leftovers, and touches nothing in a dry run', async () => {
     for (const [LaunchTemplateName, Value] of [
       ['stray', deployment],
       ['theirs', 'dep-ofanother1'],
@@ -234,7 +234,7 @@ describe('garbage collection', () => {
     await expectHealthy()
   })
 
-  it('leaves nothing that nobody owns and the job untouched, though two run at once and their workers are restarted', async () => {
+  it('leaves no orphan and does not touch the job, though two run at once and their workers are restarted', async () => {
     const both = [collect(), collect()]
     // Restarted while both wait out their grace.
     const query = `WorkflowType = '${WORKFLOW_TYPES.garbageCollection}' AND ExecutionStatus = 'Running'`
@@ -258,7 +258,7 @@ describe('garbage collection', () => {
     expect(kindsOf(await collect(), 'would-end')).toEqual([])
   })
 
-  it('of the schedule is told afterwards', async () => {
+  it('of the schedule is reported afterwards', async () => {
     await d.temporal.schedule.getHandle(GARBAGE_COLLECTION_SCHEDULE_ID).trigger()
     await until(async () => (await d.client.lastGarbageCollection()) !== undefined, 60_000)
     const last = await d.client.lastGarbageCollection()

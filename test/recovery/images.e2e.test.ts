@@ -124,7 +124,7 @@ describe('an image', () => {
   })
 
   testInAll(
-    'of a registry out of reach ends the machine, pauses the job, and says so; by hand it goes on at once',
+    'of a registry out of reach ends the machine, pauses the job, and says so; by hand it continues at once',
     async () => {
       const id = 'job-away'
       d.cloud.addFault({ fault: 'registry-down', where: { tags: { 'crucible:attempt': `${id}-1` } } })

@@ -110,29 +110,35 @@ describe('a runner that cannot read the store', () => {
       where: { service: 's3', action, caller: `*${jobId}-1` },
     })
 
-  it.concurrent('drains by the word of SSM, and the job goes on from the checkpoint of that', async () => {
-    const id = await d.submit({ id: 'job-blind' }, { every: NEVER })
-    await hasSteps(id, 20)
-    outOfReach(id, 'GetObject')
-    await d.client.migrate(id)
-    const view = await d.ended(id)
-    expect(view).toMatchObject({ state: 'succeeded', attemptsTotal: 2 })
-    const [first, second] = view.attempts
-    expect(first).toMatchObject({ state: 'stopped', reason: 'migrated' })
-    expect(first!.stepsLost).toBeLessThanOrEqual(1)
-    expect(second!.restoredFrom).toEqual(first!.checkpoint)
-    expect(await toldToDrain(id)).toEqual([['Success', '']])
-  })
+  it.concurrent(
+    'drains by the word of SSM, and the job continues from the checkpoint of that drain',
+    async () => {
+      const id = await d.submit({ id: 'job-blind' }, { every: NEVER })
+      await hasSteps(id, 20)
+      outOfReach(id, 'GetObject')
+      await d.client.migrate(id)
+      const view = await d.ended(id)
+      expect(view).toMatchObject({ state: 'succeeded', attemptsTotal: 2 })
+      const [first, second] = view.attempts
+      expect(first).toMatchObject({ state: 'stopped', reason: 'migrated' })
+      expect(first!.stepsLost).toBeLessThanOrEqual(1)
+      expect(second!.restoredFrom).toEqual(first!.checkpoint)
+      expect(await toldToDrain(id)).toEqual([['Success', '']])
+    },
+  )
 
-  itInAll.concurrent('nor write to it drains too; the job goes on from what was there before', async () => {
-    const id = await d.submit({ id: 'job-cut-off' })
-    const { attempts } = await d.atStep(id, 30)
-    const { checkpoint } = attempts[0]!
-    outOfReach(id, '*')
-    await d.client.migrate(id)
-    const view = await d.ended(id)
-    expect(view).toMatchObject({ state: 'succeeded', attemptsTotal: 2 })
-    expect(await toldToDrain(id)).toEqual([['Success', '']])
-    expect(view.attempts[1]!.restoredFrom!.step).toBeGreaterThanOrEqual(checkpoint!.step)
-  })
+  itInAll.concurrent(
+    'nor write to it drains too; the job continues from the last checkpoint before',
+    async () => {
+      const id = await d.submit({ id: 'job-cut-off' })
+      const { attempts } = await d.atStep(id, 30)
+      const { checkpoint } = attempts[0]!
+      outOfReach(id, '*')
+      await d.client.migrate(id)
+      const view = await d.ended(id)
+      expect(view).toMatchObject({ state: 'succeeded', attemptsTotal: 2 })
+      expect(await toldToDrain(id)).toEqual([['Success', '']])
+      expect(view.attempts[1]!.restoredFrom!.step).toBeGreaterThanOrEqual(checkpoint!.step)
+    },
+  )
 })

@@ -54,7 +54,7 @@ async function sessionOf(role: string): Promise<Record<string, string>> {
 }
 
 describe('a whole job', () => {
-  it('is done on a machine whose clock is off by six minutes, as is that of its workers', async () => {
+  it('is done on a machine whose clock is six minutes fast or slow, like those of its workers', async () => {
     await inWorld({ world: { ahead: '6m' } }, async (d) => {
       const id = await d.submit({ id: 'job-late' }, { lastAttempt: 1 })
       expect(await d.ended(id)).toMatchObject({ state: 'succeeded', attemptsTotal: 1 })
@@ -127,7 +127,7 @@ describe('a whole job', () => {
     })
   })
 
-  itInAll('waits for its workers to have credentials again, and goes on where it runs', async () => {
+  itInAll('waits until its workers have credentials again, and continues where it runs', async () => {
     const roles = {
       'crucible-machine': {
         ...{ managed: ['AmazonSSMManagedInstanceCore', 'AmazonS3FullAccess'], hasProfile: true },

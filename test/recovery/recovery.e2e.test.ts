@@ -120,7 +120,7 @@ describe('no machine', () => {
       ).toEqual([
         ['ec2 spot', 'm7i.large', 'interrupted'],
         ['ec2 spot', undefined, 'capacity'],
-        // The pool that took the machine back comes after the others, by itself.
+        // The pool that took the machine back comes after the others, on its own.
         ['ec2 spot', undefined, 'capacity'],
         ['ec2 on-demand', expect.stringMatching(/large$/), 'interrupted'],
         ['ec2 on-demand', undefined, 'capacity'],
@@ -186,7 +186,7 @@ describe('a machine', () => {
   )
 
   itInAll.concurrent(
-    'that stops speaking is ended after a long silence, and the job goes on elsewhere',
+    'that stops speaking is ended after a long silence, and the job continues elsewhere',
     async () => {
       const id = 'job-hung'
       d.cloud.addFault({ fault: 'hang', after: 20_000, where: ofAttempt(`${id}-1`) })

@@ -42,7 +42,7 @@ onDeployment({ world: { durations: { osShutdown: 1_000 } }, settings: SETTINGS }
 const on = (chip: string) => ({ accelerators: [chip] })
 
 describe('a job in a Capacity Block', () => {
-  it.concurrent('has saved and left it before it ends, and goes on elsewhere', async () => {
+  it.concurrent('has saved and left it before it ends, and continues elsewhere', async () => {
     const block = d.cloud.reserve({
       ...{ kind: 'capacity-block', type: 'g5.xlarge', zone: ZONE, count: 1 },
       ends: ENDING_MS + JUST_ENOUGH_MS + START_MS,

@@ -125,7 +125,7 @@ describe('a rehearsal of jobs elsewhere', () => {
     expect(host.log.at(-1)).toBe('end job-interrupted')
   })
 
-  it('ends the job that runs when it is told to stop', async () => {
+  it('ends the running job on request', async () => {
     const host = new Elsewhere(store, { undisturbed: ['trains'], interrupted: [] })
     await expect(rehearsed(host, AbortSignal.timeout(100))).rejects.toThrow()
     expect(host.log).toEqual(['begin undisturbed', 'machine 1', 'end job-undisturbed'])

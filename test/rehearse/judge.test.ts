@@ -92,7 +92,7 @@ function outcomes({ checks }: Report): Record<string, string> {
 }
 
 describe('the judgement of a rehearsal', () => {
-  it('is that a job survives which goes on where its checkpoint ends, with the same files', () => {
+  it('is that a job survives if it continues where its checkpoint ends, with the same files', () => {
     const report = judged([FIRST, SECOND])
     expect(report).toMatchObject({ survives: true, changes: [] })
     expect(new Set(Object.values(outcomes(report)))).toEqual(new Set(['good']))
@@ -131,7 +131,7 @@ describe('the judgement of a rehearsal', () => {
     expect(judged([short, first], seen).resumes).toMatchObject([{ kind: 'ignored' }])
   })
 
-  it('fails a program that goes on from the checkpoint before the complete one', () => {
+  it('fails a program that continues from the checkpoint before the complete one', () => {
     const named = { files: [file(0, { path: 'model.pt' })] }
     const life = [10, 20, 30].map((step) => checkpoint(step, 1, named))
     const first = { ...FIRST, steps: steps(1, 35), saved: life }
@@ -200,7 +200,7 @@ describe('the judgement of a rehearsal', () => {
     })
   })
 
-  it('fails a program that goes on from a part of a checkpoint without a word', () => {
+  it('fails a program that silently continues from a part of a checkpoint', () => {
     const half = checkpoint(20, 1, { state: 'quiet', files: [file(20, { sizeBytes: 500 })] })
     const report = judged([FIRST, { ...SECOND, restores: [restored(half)] }])
     expect(report.summary).toMatch(/torn checkpoint: model-\*\.bin had 500 of 1000 bytes/)
@@ -224,11 +224,11 @@ describe('the judgement of a rehearsal', () => {
   })
 
   it.each([
-    ['goes on from the one before', [10], 11, 'right', true],
+    ['continues from the previous one', [10], 11, 'right', true],
     // No resume has been seen then: it is not proven.
     ['begins from the beginning, there being none before', [], 1, 'fresh', false],
     ['begins from the beginning although there is one before', [10], 1, 'ignored', false],
-    ['goes on from it', [10], 21, 'right', false],
+    ['continues from it', [10], 21, 'right', false],
   ])('of a program that finds a torn checkpoint and %s', (_, before, firstStep, kind, survives) => {
     const whole = (step: number): CheckpointSeen =>
       checkpoint(step, 1, { files: [file(step), file(step, { path: `done-${step}` })] })
@@ -244,7 +244,7 @@ describe('the judgement of a rehearsal', () => {
   it.each([
     [900, true],
     [2_100, false],
-  ])('goes by the time where no step is told: one file alone after %i ms, %s', (savedAtMs, survives) => {
+  ])('goes by the time without a reported step: one file alone after %i ms, %s', (savedAtMs, survives) => {
     const untold = { step: 1, isStepKnown: false }
     const both = [2_000, 3_000].map((atMs) => {
       const files = [file(0, { path: 'mlflow.db' }), file(0, { path: 'model.pkl' })]

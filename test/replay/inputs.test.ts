@@ -30,10 +30,10 @@ const RENAMED: Readonly<Record<string, { from: string; to: string }>> = {
 
 /** Changes before the first release that were meant. */
 const INTENDED = [
-  // A settlement is told about every drain, not only about what the job asked for.
+  // A settlement learns of every drain, not only of what the job asked for.
   'attempt.cancelled-by-hand.v1.json, event 36, activity 5 settle: $[0].drainReason was null, is "superseded"',
   'attempt.reservation-ends-unheeded.v1.json, event 38, activity 6 settle: $[0].drainReason was null, is "expired"',
-  // The planner is told whether the attempt saved: a run limit after a checkpoint is a planned hand-over.
+  // The planner learns whether the attempt saved: a run limit after a checkpoint is a planned hand-over.
   'job.decided-after-trouble.v1.json, event 23, activity 4 decide: $[0].hasSaved was absent, is true',
 ]
 

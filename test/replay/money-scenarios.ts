@@ -8,7 +8,7 @@ import type { Scenario } from './scenario'
 const MONTHLY: WorldWishes = { monthly: { monthMicroUsd: microUsd(1_000), owners: {} } }
 const LONG: WorldWishes = { ...MONTHLY, behave: () => ({ stepsTotal: 10_000 }) }
 
-/** The treasury never ends by itself. */
+/** The treasury never ends on its own. */
 const treasuryOf =
   (play: Scenario['play']): Scenario['play'] =>
   async (d) => {

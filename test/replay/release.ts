@@ -19,7 +19,7 @@ export interface FrozenFile {
   text: string
 }
 
-/** The release with the highest version under a folder; undefined while there is none. */
+/** The release with the highest version under a folder; undefined before the first release. */
 export function newestRelease(releases: string): FrozenRelease | undefined {
   if (!existsSync(releases)) return undefined
   const versions = readdirSync(releases).filter((name) => !name.startsWith('.'))

@@ -35,7 +35,7 @@ beforeAll(async () => {
 })
 
 describe('a job that runs while this version is installed', () => {
-  it.each(files)('goes on as it began: %s', (file) => {
+  it.each(files)('continues as it began: %s', (file) => {
     expect([...errors.keys()]).toContain(file)
     expect(errors.get(file)).toBeUndefined()
   })

@@ -44,7 +44,7 @@ const ENDING: WorldWishes = {
 /** What is reserved has GPUs, which are kept for jobs that ask for some. */
 const ON_GPU = { resources: { gpus: { min: 1 } } }
 
-/** The first of two jobs does not end by itself; the second one is soon done. */
+/** The first of two jobs does not end on its own; the second one is soon done. */
 const TWO_JOBS: WorldWishes = {
   behave: ({ jobId }) => ({ stepsTotal: jobId === SOURCE_JOB ? 10_000 : 20 }),
 }

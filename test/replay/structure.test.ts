@@ -71,7 +71,7 @@ const signalsOf = (events: Event[]): string[] =>
 const children = (events: Event[]): number =>
   events.filter((event) => event.startChildWorkflowExecutionInitiatedEventAttributes).length
 
-/** What its machine was told about stopping. */
+/** What its machine learned about stopping. */
 const drainsOf = (events: Event[]): Drain[] =>
   events.flatMap(({ activityTaskScheduledEventAttributes: it }) =>
     ['drain', 'drainMachine'].includes(it?.activityType?.name ?? '')
@@ -148,7 +148,7 @@ describe('a job', () => {
     (name, events) => {
       const decisions = localOf(events).filter((type) => type === 'decide')
       expect(decisions.length).toBeGreaterThanOrEqual(children(events))
-      // Once a local activity has failed, an ordinary one goes on.
+      // Once a local activity has failed, an ordinary one takes over.
       const again = /job\.(?:plan|decide)\w*-after-trouble/.exec(name) === null ? 0 : 1
       expect(scheduled(events).filter((type) => ['decide', 'plan'].includes(type))).toHaveLength(again)
     },
@@ -160,7 +160,7 @@ describe('a job', () => {
     )
   })
 
-  it('has an attempt say by itself that its budget is reached, and end a machine that does not obey', () => {
+  it('has an attempt notice that its budget is reached, and end a machine that does not obey', () => {
     const [, events] = named('attempt.budget')[0]!
     const types = events.flatMap(
       ({ activityTaskScheduledEventAttributes: it }) => it?.activityType?.name ?? [],
@@ -169,12 +169,12 @@ describe('a job', () => {
   })
 
   const STOPS = ['job.cancelled', 'job.migrated', 'job.deadline']
-  it.each(STOPS)('asks its attempt to save and stop, whoever wants that, for one event: %s', (name) => {
+  it.each(STOPS)('asks its attempt to save and stop, whatever asked for that, for one event: %s', (name) => {
     expect(localOf(byName.get(name)!)).toContain('stopAttempt')
     expect(signalsOf(byName.get(name)!)).toEqual([])
   })
 
-  it('settles by itself an attempt that was ended by hand', () => {
+  it('settles on its own an attempt that was ended by hand', () => {
     const [, events] = named('job.attempt-terminated-by-hand')[0]!
     expect(scheduled(events)).toContain('settle')
   })
@@ -200,7 +200,7 @@ describe('a long history', () => {
     ])
   })
 
-  it('goes on while a job still has to move', () => {
+  it('continues while a job still has to move', () => {
     expect(children(byName.get('job.migrated-with-a-long-history')!)).toBe(2)
     expect(continued('job.migrated-with-a-long-history')).toBe(false)
   })

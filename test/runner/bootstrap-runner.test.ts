@@ -26,7 +26,7 @@ const claimant = async (): Promise<ReturnType<typeof parseClaim>> =>
   parseClaim((await read(layout.claim(world.jobId, 1)))!)
 
 describe('a runner that a bootstrap has started', () => {
-  it('runs the attempt in a container without a home, and shows nobody its keys', async () => {
+  it('runs the attempt in a container without a home, and hides its keys', async () => {
     await world.order({ run: 'until [ -e go ]; do sleep 0.05; done' })
     const { handOver, send, attemptId } = await b.next()
     const machine = b.container(handOver, { attemptId, send, root: b.root('m') })

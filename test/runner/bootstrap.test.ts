@@ -101,7 +101,7 @@ describe.each([
       expect(visible).not.toContain(secret)
   })
 
-  it('goes on without the hand-over in a directory that has everything', async () => {
+  it('continues without the hand-over in a directory that has everything', async () => {
     const { handOver, send, attemptId } = await b.next()
     const options = { attemptId, send, root: b.root('m') }
     await b.container(handOver, options).ended
@@ -162,7 +162,7 @@ describe.each([
   })
 
   it(
-    'may be killed at any moment: the same machine goes on, and another one starts only what nobody has taken',
+    'may be killed at any moment: the same machine continues, and another one starts only what is not yet taken',
     async () => {
       const program = join(b.world.folder, 'bootstrap.py')
       const [, text] = filesOfUserData(cloudInit({ url: '', key: '' }, { attemptId: 'x' }))
@@ -403,7 +403,7 @@ describe('the bootstrap', () => {
     )
 
     it(
-      'unless nobody tells it, which costs no start',
+      'unless the provider does not report it, which costs no start',
       async () => {
         expect(await idFrom({ variable: 'TASK_ID' })).toBeUndefined()
         expect(await idFrom({ url: 'http://127.0.0.1:1/', path: ['id'] })).toBeUndefined()

@@ -16,7 +16,7 @@ export const PYTHON = process.env['CRUCIBLE_TEST_PYTHON'] ?? 'python3'
 export const GRANT =
   '{"keyId": "the-key", "secret": "the-grant", "sessionToken": null, "expiresAtMs": null}\n'
 
-/** A runner that only tells of its start, for tests of the bootstrap alone. */
+/** A runner that only reports its start, for tests of the bootstrap alone. */
 export const STAND_IN = [
   'import json, os, sys',
   'told = {"argv": sys.argv[1:], "environment": dict(os.environ), "cwd": os.getcwd()}',
@@ -33,7 +33,7 @@ export interface Ended {
   said: string
 }
 
-/** What the stand-in tells of its start. */
+/** What the stand-in reports about its start. */
 export interface Started {
   argv: string[]
   environment: Record<string, string>

@@ -66,55 +66,49 @@ describe('a job in a real container', () => {
     expect(rest).toEqual(['done'])
   })
 
-  whereEngine(
-    'gets no file of the host as an artifact by a link, and its own files all the same',
-    async () => {
-      const world = createWorld()
-      const machine = await attack(
-        world,
-        [
-          'cd "$CRUCIBLE_OUTPUT_DIR"',
-          'echo real > "../work/own.txt" && ln -s ../work/own.txt own-link.txt',
-          'ln -s "$HOST/host.txt" stolen.txt',
-          'ln -s "$HOST" stolen-folder',
-          'ln -s "$MACHINE/secret.key" key.txt',
-          'mkdir deep && ln -s ../../secret.key deep/key.txt',
-          'ln -s /proc/self/environ environ',
-          'cd .. && ln -s "$HOST/host.txt" work/named.txt',
-        ].join('\n'),
-        { outputs: ['named.txt', 'own.txt'] },
-      )
-      const { outcome, artifacts } = await machine.end()
-      expect(outcome).toBe('succeeded')
-      expect(artifacts.map(({ path }) => path).sort()).toEqual(['own-link.txt', 'own.txt'])
-      expect(await world.artifact('own-link.txt')).toBe('real\n')
-      const remarks = await machine.remarks()
-      for (const name of ['stolen.txt', 'stolen-folder', 'key.txt', 'deep/key.txt', 'named.txt', 'environ'])
-        expect(remarks).toContain(`${name} is not kept: it leads out of the job's directories`)
-    },
-  )
+  whereEngine('gets no file of the host as an artifact by a link, but keeps its own files', async () => {
+    const world = createWorld()
+    const machine = await attack(
+      world,
+      [
+        'cd "$CRUCIBLE_OUTPUT_DIR"',
+        'echo real > "../work/own.txt" && ln -s ../work/own.txt own-link.txt',
+        'ln -s "$HOST/host.txt" stolen.txt',
+        'ln -s "$HOST" stolen-folder',
+        'ln -s "$MACHINE/secret.key" key.txt',
+        'mkdir deep && ln -s ../../secret.key deep/key.txt',
+        'ln -s /proc/self/environ environ',
+        'cd .. && ln -s "$HOST/host.txt" work/named.txt',
+      ].join('\n'),
+      { outputs: ['named.txt', 'own.txt'] },
+    )
+    const { outcome, artifacts } = await machine.end()
+    expect(outcome).toBe('succeeded')
+    expect(artifacts.map(({ path }) => path).sort()).toEqual(['own-link.txt', 'own.txt'])
+    expect(await world.artifact('own-link.txt')).toBe('real\n')
+    const remarks = await machine.remarks()
+    for (const name of ['stolen.txt', 'stolen-folder', 'key.txt', 'deep/key.txt', 'named.txt', 'environ'])
+      expect(remarks).toContain(`${name} is not kept: it leads out of the job's directories`)
+  })
 
-  whereEngine(
-    'gets no file of the host into a checkpoint by a link, and its own links all the same',
-    async () => {
-      const world = createWorld()
-      const machine = await attack(
-        world,
-        [
-          'cd "$CRUCIBLE_CHECKPOINT_DIR"',
-          'mkdir step-1 && echo weights > step-1/model.bin && ln -s step-1 latest',
-          'echo shared > ../work/shared.bin && ln -s ../../work/shared.bin step-1/shared.bin',
-          'ln -s "$HOST/host.txt" step-1/stolen.txt && ln -s "$MACHINE/secret.key" key.txt',
-          'ln -s "$HOST" step-1/folder',
-        ].join('\n'),
-      )
-      const { outcome, checkpoint } = await machine.end()
-      expect(outcome).toBe('succeeded')
-      const { files, links } = await world.manifest(checkpoint!)
-      expect(files.map(({ path }) => path).sort()).toEqual(['step-1/model.bin', 'step-1/shared.bin'])
-      expect(links).toEqual([{ path: 'latest', target: 'step-1' }])
-    },
-  )
+  whereEngine('gets no file of the host into a checkpoint by a link, but keeps its own links', async () => {
+    const world = createWorld()
+    const machine = await attack(
+      world,
+      [
+        'cd "$CRUCIBLE_CHECKPOINT_DIR"',
+        'mkdir step-1 && echo weights > step-1/model.bin && ln -s step-1 latest',
+        'echo shared > ../work/shared.bin && ln -s ../../work/shared.bin step-1/shared.bin',
+        'ln -s "$HOST/host.txt" step-1/stolen.txt && ln -s "$MACHINE/secret.key" key.txt',
+        'ln -s "$HOST" step-1/folder',
+      ].join('\n'),
+    )
+    const { outcome, checkpoint } = await machine.end()
+    expect(outcome).toBe('succeeded')
+    const { files, links } = await world.manifest(checkpoint!)
+    expect(files.map(({ path }) => path).sort()).toEqual(['step-1/model.bin', 'step-1/shared.bin'])
+    expect(links).toEqual([{ path: 'latest', target: 'step-1' }])
+  })
 
   whereEngine('leads no write of the runner to the host by a link in control/', async () => {
     const world = createWorld()

@@ -105,7 +105,7 @@ describe('an order with an image', () => {
       return world.start({ arguments: ['--secret-key-file', keyFile] })
     }
 
-    it('logs in with a secret that nobody sees, and leaves nothing of it behind', async () => {
+    it('logs in with a secret that stays hidden, and leaves nothing of it behind', async () => {
       const world = createDockerWorld()
       const machine = await launchWith(world, 'let me in')
       expect(await machine.end()).toMatchObject({ outcome: 'succeeded' })

@@ -221,7 +221,7 @@ describe('two runners in one directory', () => {
     await machine.end()
   })
 
-  it('one after the other: the second goes on where the first was killed', async () => {
+  it('one after the other: the second continues where the first was killed', async () => {
     const world = createWorld()
     const bundle = await world.bundle({ 'counter.py': COUNTER })
     const first = await world.launch({ bundle, run: 'python3 counter.py 90 0.05 5', leaseMs: 60_000 })

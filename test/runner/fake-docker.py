@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Stands in for docker: a container is a session of its own whose processes are children of nobody. What it was called
+"""Stands in for docker: a container is a session of its own whose processes have no parent. What it was called
 with goes to $FAKE_DOCKER/calls."""
 
 import json
@@ -89,7 +89,7 @@ def run(arguments):
     )
     with open(os.path.join(HOME, value("--name")), "w") as file:
         file.write(str(process.pid))
-    # As docker's own client does: the container goes on when this is killed.
+    # As docker's own client does: the container keeps running when this is killed.
     status = process.wait()
     return status if status >= 0 else 128 - status
 

@@ -83,7 +83,7 @@ describe('the hard stop', () => {
 })
 
 describe('the lease', () => {
-  it('lapses without a renewal: the command saves and the machine ends by itself', async () => {
+  it('lapses without a renewal: the command saves and the machine ends on its own', async () => {
     const world = createWorld()
     const machine = await launchCounter(world, { leaseMs: 2_000 })
     const result = await machine.end()
@@ -95,7 +95,7 @@ describe('the lease', () => {
     expect(draining - starting).toBeLessThan(patient(4_000))
   })
 
-  it('is renewed by answers to beats, counted from when the beat was sent', async () => {
+  it('is renewed by answers to beats, counted from the time when the beat was sent', async () => {
     const world = createWorld()
     const machine = await launchCounter(world, { leaseMs: 2_000 })
     let seq = 0

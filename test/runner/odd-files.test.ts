@@ -9,7 +9,7 @@ import { itInAll } from '../support/selection'
 const createWorld = useWorlds()
 
 describe('what a command does to its folders', () => {
-  it('may have names that no document can hold: they are left out, and all else is kept', async () => {
+  it('may have names that no document can hold: they are left out, and the others are kept', async () => {
     const world = createWorld()
     const machine = await world.launch({
       run: `python3 -c "
@@ -111,7 +111,7 @@ describe('a store that hangs', () => {
   it('keeps no machine beyond its time', async () => {
     const world = createWorld()
     const bundle = { sha256: 'a'.repeat(64), sizeBytes: 1 }
-    // Opening a pipe that nobody writes into never returns.
+    // Opening a pipe without a writer never returns.
     const path = join(world.storeFolder, layout.bundle(JOB, bundle.sha256))
     mkdirSync(join(path, '..'), { recursive: true })
     execFileSync('mkfifo', [path])

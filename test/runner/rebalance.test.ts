@@ -60,7 +60,7 @@ async function launchCounter(wanted: Wanted & { steps?: number }): Promise<Machi
 }
 
 describe('a recommendation to leave the machine', () => {
-  it('brings a checkpoint at once, one and no more, and the training goes on', async () => {
+  it('brings one checkpoint at once, and the training continues', async () => {
     const machine = await launchCounter({ steps: 150 })
     const [before] = await world.checkpoints()
     recommend()
@@ -85,7 +85,7 @@ describe('a recommendation to leave the machine', () => {
     expect(result.checkpoint!.step).toBe(result.progress!.step)
   })
 
-  it('is told and no more where its owner wants that', async () => {
+  it('is only passed on if its owner wants that', async () => {
     const machine = await launchCounter({ onRebalance: 'ignore' })
     const [before] = await world.checkpoints()
     recommend()
@@ -96,7 +96,7 @@ describe('a recommendation to leave the machine', () => {
     await machine.end()
   })
 
-  it('is told to a program that asks its helper, once', async () => {
+  it('reaches a program that asks its helper, once', async () => {
     const bundle = await world.bundle({ 'train.py': SAVES_WHEN_TOLD })
     const machine = await world.launch({
       ...{ bundle, run: 'python3 train.py', notice: { kind: 'instance-metadata' } },

@@ -126,7 +126,7 @@ describe('an input in S3', () => {
     expect(server.requests.map(({ status }) => status)).toEqual([400, 200, 400, 304])
   })
 
-  it('goes on where the connection was cut', async () => {
+  it('continues where the connection was cut', async () => {
     const world = createWorld()
     const body = Buffer.from(Array.from({ length: 3_000_000 }, (_, at) => at % 251))
     const server = await serve({ objects: { big: body } })
@@ -153,7 +153,7 @@ describe('an input in S3', () => {
       /403 SignatureDoesNotMatch .*signed with AWS_ACCESS_KEY_ID from the job's env or secrets/,
     ],
     [
-      'with the key of nobody',
+      'with an unknown key',
       's3://data/settings.txt',
       (server) => environment(server, { ...KEYS, id: 'NOBODY' }),
       /404 InvalidAccessKeyId .*Give the job AWS_ACCESS_KEY_ID/,

@@ -83,7 +83,7 @@ describe('a machine whose store is in S3', () => {
     expect(machine.read('runner.log')).not.toContain(first.secret)
   })
 
-  it('goes on from the checkpoint of an attempt before it', async () => {
+  it('continues from the checkpoint of an earlier attempt', async () => {
     const bundle = await world.bundle({ 'counter.py': COUNTER })
     const first = await world.launch(
       { bundle, run: 'python3 counter.py 20 0.01 10' },

@@ -26,7 +26,7 @@ import type { ObjectStore } from '../../storage/store'
 import { packRunner } from '../support/runner-program'
 import { until } from '../support/until'
 
-/** Of its own for each process of tests: machines are told apart by it. */
+/** Of its own for each process of tests: it distinguishes machines. */
 export const JOB = `job-under-test-${process.pid}`
 
 /** The order that a test has in mind, where it differs from the usual one. */
@@ -137,7 +137,7 @@ export class World {
   readonly program: string
   readonly machines: Machine[] = []
   readonly environment: NodeJS.ProcessEnv
-  /** Of its own for each world whose machines live beside those of another. */
+  /** Of its own for each world whose machines run at the same time as those of another. */
   readonly jobId: string
 
   /** @param store a folder of its own when missing */
@@ -244,7 +244,7 @@ export class World {
     return manifest
   }
 
-  /** Text of an artifact as the newest attempt left it, or `undefined` when there is none. */
+  /** Text of an artifact as the newest attempt left it, or `undefined` if it left none. */
   async artifact(path: string): Promise<string | undefined> {
     return (await readArtifact(this.store, this.jobId, path))?.toString()
   }
@@ -313,7 +313,7 @@ function processesOfProc(mark: string): MachineProcess[] {
     })
 }
 
-/** Where there is no /proc, `ps` shows the environment behind the command. */
+/** Without /proc, `ps` shows the environment behind the command. */
 function processesOfPs(mark: string): MachineProcess[] {
   return execFileSync('ps', ['-axEww', '-o', 'pid=,ppid=,stat=,command='], { encoding: 'utf8' })
     .split('\n')

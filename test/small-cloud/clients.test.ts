@@ -125,7 +125,7 @@ async function run(
         break
     const registry = '111122223333.dkr.ecr.us-east-1.amazonaws.com'
     const password = await aws('ecr', 'get-login-password')
-    // The token opens Amazon's own registry for the engine of the machine, where there is one.
+    // The token opens Amazon's own registry for the engine of the machine, if it has one.
     const pull = HAS_NAMESPACES
       ? `docker login --username AWS --password ${password} ${registry} && docker pull ${registry}/team/train:1`
       : 'true'
@@ -234,7 +234,7 @@ async function run(
     await expect(aws('iam', 'get-role', '--role-name', 'none')).rejects.toThrow(
       '(NoSuchEntity) when calling the GetRole operation',
     )
-    // In the language of that service nobody here could say it.
+    // In the language of that service this test could not express it.
     await expect(aws('lambda', 'list-functions')).rejects.toThrow(
       /This small cloud has no service lambda; it has ec2, /,
     )

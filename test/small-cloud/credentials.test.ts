@@ -64,7 +64,7 @@ describe('credentials from the metadata service', () => {
     } as Record<string, string>
   }
 
-  it('are what the SDK for JavaScript finds by itself, with its Region', async () => {
+  it('are found by the SDK for JavaScript without configuration, with its Region', async () => {
     const program = `
       const { STSClient } = require('@aws-sdk/client-sts')
       const client = new STSClient({ region: 'eu-west-1' })
@@ -84,7 +84,7 @@ describe('credentials from the metadata service', () => {
   const { python, aws } = awsClients()
   const withBoto = python === undefined ? it.skip : it
 
-  withBoto('are what boto3 finds by itself, with its Region', async () => {
+  withBoto('are found by boto3 without configuration, with its Region', async () => {
     const program = `
 import json, boto3, botocore.utils
 found = boto3.Session().get_credentials()
@@ -102,7 +102,7 @@ print(json.dumps([found.method, frozen.access_key, frozen.token, region]))`
 
   const withCli = aws === undefined ? it.skip : it
 
-  withCli('are what the aws CLI finds by itself', async () => {
+  withCli('are found by the aws CLI without configuration', async () => {
     const { stdout } = await run(aws!, ['configure', 'list'], {
       env: { ...process.env, ...(await serveCredentials()), HOME: process.env['HOME']! },
     })

@@ -82,7 +82,7 @@ describe('the front of the object store', () => {
     expect((await client.send(new ListBucketsCommand())).Buckets?.map(({ Name }) => Name)).toContain(BUCKET)
   })
 
-  it('knows nobody but those to whom the cloud gave keys', async () => {
+  it('knows only those to whom the cloud gave keys', async () => {
     const ask = (accessKeyId: string, secretAccessKey: string, sessionToken?: string): Promise<string> =>
       codeOf(
         s3({
@@ -152,7 +152,7 @@ describe('the front of the object store', () => {
     )
   })
 
-  it('sends whoever asks in the wrong region to the right one', async () => {
+  it('sends requests in the wrong region to the right one', async () => {
     const CreateBucketConfiguration = { LocationConstraint: 'eu-central-1' as const }
     const there = s3({ region: 'eu-central-1' })
     await there.send(new CreateBucketCommand({ Bucket: 'far-away', CreateBucketConfiguration }))
@@ -280,7 +280,7 @@ describe('grants', () => {
     ]).toEqual(Array(10).fill('AccessDenied'))
   })
 
-  it('say what to do when nobody gives any', async () => {
+  it('say what to do when none are given', async () => {
     const granter = openGranter(open('grants'), { roleArn: 'arn:aws:iam::123456789012:role/nobody' })!
     const asking = granter.grant({ jobId: 'job-a', attempt: 1, durationMs: 3_600_000 })
     await expect(asking).rejects.toThrow(/Let Crucible take on arn:aws:iam::123456789012:role\/nobody/)

@@ -147,7 +147,7 @@ describe('readManifest', () => {
     expect(await manifestOf(at)).toEqual(first)
   })
 
-  it('is undefined where there is none, and refuses one that is broken', async () => {
+  it('is undefined without a manifest, and refuses a broken one', async () => {
     const at = await put(5, 1)
     expect((await manifestOf(at)).step).toBe(5)
     expect(

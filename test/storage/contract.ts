@@ -14,7 +14,7 @@ async function readFrom(url: string): Promise<string> {
   return (await fetch(url)).text()
 }
 
-/** What a holder of a signed URL gets: the object; undefined if there is none. */
+/** What a holder of a signed URL gets: the object; undefined if it does not exist. */
 export type AskSigned = (method: 'GET' | 'DELETE', url: string) => Promise<Buffer | undefined>
 
 const askByUrl: AskSigned = async (method, url) => {
@@ -156,7 +156,7 @@ export function testStoreContract(name: string, open: OpenStore, ask: AskSigned 
       expect(await readFile(to, 'utf8')).toBe(body)
     })
 
-    it('names a URL under which an object can be read by whoever has it', async () => {
+    it('names a URL under which anyone who has it can read an object', async () => {
       const key = `${fresh()}with space+plus`
       await store.put(key, 'for all')
       const url = await store.readUrl(key, 60_000)
@@ -164,7 +164,7 @@ export function testStoreContract(name: string, open: OpenStore, ask: AskSigned 
       expect(body).toBe('for all')
     })
 
-    it('signs URLs under which whoever has them can read and delete one object, and no other', async () => {
+    it('signs URLs under which anyone who has them can read and delete one object, and no other', async () => {
       const key = `${fresh()}with space+plus`
       const urls = await store.signUrls(key, 60_000)
       expect(await ask('GET', urls.read)).toBeUndefined()
@@ -205,7 +205,7 @@ export function testStoreContract(name: string, open: OpenStore, ask: AskSigned 
       expect(await keysUnder(`${prefix}none/`)).toEqual([])
     })
 
-    it('goes on listing when objects vanish meanwhile', async () => {
+    it('keeps listing when objects vanish meanwhile', async () => {
       fresh()
       for (let i = 0; i < 30; i++) await store.put(`${prefix}${String(i).padStart(2, '0')}/x`, '')
       const seen: string[] = []

@@ -110,7 +110,7 @@ describe('a copied checkpoint', () => {
     expect(await surveyCheckpoints(store, NEW)).toEqual({ existing: [], partial: [] })
   })
 
-  it('that was broken off goes on with the files that are missing', async () => {
+  it('resumes after an interruption with the missing files', async () => {
     const id = await save(400, 3)
     const copyOne = store.copy.bind(store)
     const asked: string[] = []
@@ -133,7 +133,7 @@ describe('a copied checkpoint', () => {
     expect(asked.sort()).toEqual([rng, model, model])
   })
 
-  it('stops between two files when nobody waits for it any more', async () => {
+  it('stops between two files when its caller no longer waits', async () => {
     await save(400, 3)
     const good = (await newestGoodCheckpoint(store, OLD, CHECKPOINT_PARSERS))!
     await expect(

@@ -19,7 +19,7 @@ describe('openDeploymentKey', () => {
     expect(check).not.toContain(key.toString('hex').slice(0, 16))
   })
 
-  it('refuses another key than the deployment has, and makes none beside it', async () => {
+  it('refuses another key than the deployment has, and makes no second one', async () => {
     const store = new MemoryStore(() => 0)
     const folder = testFolder('key')
     await openDeploymentKey(store, join(folder, 'first.key'))

@@ -12,7 +12,7 @@ function homeWithDev(): { CRUCIBLE_HOME: string } {
   return env
 }
 
-describe('the environment beside a running crucible dev', () => {
+describe('the environment next to a running crucible dev', () => {
   it('has what its deployment needs, no key of another account, and what the user sets himself', () => {
     const own = { ...homeWithDev(), AWS_PROFILE: 'work', AWS_ACCESS_KEY_ID: 'mine', CRUCIBLE_BEAT: '9s' }
     expect(withDevEnvironment(own)).toEqual({

@@ -100,7 +100,7 @@ describe('file store', () => {
     expect(await fs.readdir(join(root, '.tmp'))).toEqual(['young'])
   })
 
-  it('tells of what is half-written, and removes the one that is named', async () => {
+  it('lists half-written objects, and removes the one that is named', async () => {
     await fs.mkdir(join(root, '.tmp'))
     await fs.writeFile(join(root, '.tmp', 'left'), 'half')
     await fs.writeFile(join(root, '.tmp', 'other'), '')
@@ -192,7 +192,7 @@ describe('file store', () => {
 describe('a download', () => {
   const SIZE = 64 * 1024 * 1024
 
-  it('tells of a full disk where it is to lie, not where it comes from', async () => {
+  it('reports a full disk for its target, not for its source', async () => {
     const folder = await fs.mkdtemp(join(root, 'target-'))
     const disk = SmallDisk.mount(folder)
     // Only who may mount can have a disk that is really full.

@@ -83,13 +83,13 @@ describe('a grant', () => {
     await expect(granter.grant(WISH)).rejects.toThrow(/Let Crucible take on arn:aws:iam::1:role\/machines/)
   })
 
-  it('comes from the keys of a user where there is no role', async () => {
+  it('comes from the keys of a user if there is no role', async () => {
     expect(await openGranter(store, {})!.grant(WISH)).toEqual(GRANT)
     expect(asked[0]!.get('Action')).toBe('GetFederationToken')
     expect(asked[0]!.get('Name')!.length).toBeLessThanOrEqual(32)
   })
 
-  it('is what the operator made where there is no token service, and nothing where the store asks for none', async () => {
+  it('is what the operator made if there is no token service, and nothing if the store needs none', async () => {
     const keys = { keyId: 'AKIA', secret: 's' }
     const made = await openGranter(store, { keys })!.grant(WISH)
     expect(made).toEqual({ ...keys, sessionToken: null, expiresAtMs: null })

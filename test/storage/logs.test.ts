@@ -80,7 +80,7 @@ function lines(from: number, to: number): LogLine[] {
 }
 
 describe('readLines', () => {
-  it('reads lines across chunks, and goes on after a number', async () => {
+  it('reads lines across chunks, and continues after a number', async () => {
     const store = storeOf([1, 3, lines(1, 3)], [4, 4, lines(4, 4)], [5, 9, lines(5, 9)])
     expect(await read(store, { isOver: false })).toEqual(lines(1, 9))
     expect(await read(store, { isOver: true, afterLine: 6 })).toEqual(lines(7, 9))
@@ -105,7 +105,7 @@ describe('readLines', () => {
     expect(await read(store, { isOver: true })).toEqual(lines(1, 2))
   })
 
-  it('waits at a hole while the attempt goes on, and tells of it as a gap once it is over', async () => {
+  it('waits at a hole while the attempt runs, and reports it as a gap once the attempt is over', async () => {
     const store = storeOf([1, 2, lines(1, 2)], [6, 7, lines(6, 7)])
     expect(await read(store, { isOver: false })).toEqual(lines(1, 2))
     expect(await read(store, { isOver: true })).toEqual([
@@ -117,7 +117,7 @@ describe('readLines', () => {
     expect(await read(store, { isOver: false, afterLine: 2 })).toEqual(lines(3, 7))
   })
 
-  it('tells of several holes, the first line among them', async () => {
+  it('reports several holes, the first line among them', async () => {
     const store = storeOf([3, 3, lines(3, 3)], [5, 5, lines(5, 5)])
     expect((await read(store, { isOver: true })).map(({ n, s, lost }) => [n, s, lost])).toEqual([
       [2, 'gap', 2],

@@ -98,7 +98,7 @@ describe('PayloadSeal', () => {
     expect((await sealWith(KEY).decode(sealed, { ...client, workflowId: '' })).map(valueOf)).toEqual([1])
   })
 
-  it('throws where it is told to, with what the payload says', async () => {
+  it('throws where it was asked to, with the text of the payload', async () => {
     const error: unknown = await sealWith(KEY, 'throw')
       .decode([payloadOf({ deployment: 'dep-x' })], WORKFLOW)
       .catch((reason: unknown) => reason)
@@ -106,7 +106,7 @@ describe('PayloadSeal', () => {
     expect(error).toMatchObject({ message: 'it is not signed', unverified: { deployment: 'dep-x' } })
   })
 
-  it('only reads where there is no key', async () => {
+  it('only reads without a key', async () => {
     const sealed = await sealWith(KEY).encode([payloadOf(1)], WORKFLOW)
     expect((await sealWith(undefined).decode(sealed, WORKFLOW)).map(valueOf)).toEqual([1])
     expect(await sealWith(undefined).encode([payloadOf(1)], WORKFLOW)).toEqual([payloadOf(1)])

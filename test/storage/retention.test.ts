@@ -284,7 +284,7 @@ describe('thinOutCheckpoints', () => {
   })
 })
 
-/** What a runner does beside the thinning out, one step at a time. */
+/** The steps of a runner during the thinning out, one at a time. */
 class Runner {
   readonly #store: MemoryStore
   readonly #dice: () => number
@@ -333,7 +333,7 @@ class Runner {
   }
 }
 
-describe('thinning out beside a runner', () => {
+describe('thinning out while a runner works', () => {
   it('leaves every manifest whole, whatever the order of what both do', async () => {
     await fc.assert(
       fc.asyncProperty(

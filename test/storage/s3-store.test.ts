@@ -182,7 +182,7 @@ describe('an S3 store on a bad way', () => {
     expect(await readdir(empty)).toEqual([])
   })
 
-  it('tells of uploads that are under way below its prefix, and ends the one that is named, once and for all', async () => {
+  it('lists unfinished uploads below its prefix, and ends the one that is named, once and for all', async () => {
     await begin('jobs/job-a/bundle/left', randomBytes(1_000))
     await begin('under-way')
     await begin(`../elsewhere-${randomUUID()}`)

@@ -119,7 +119,7 @@ describe('the key file of a deployment', () => {
     expect((await ensureDeploymentKey(path)).equals(key)).toBe(true)
   })
 
-  it('is one key for all who ask at the same moment, with nothing left beside it', async () => {
+  it('is one key for all who ask at the same moment, with nothing left next to it', async () => {
     const keys = await Promise.all(Array.from({ length: 10 }, () => ensureDeploymentKey(path)))
     expect(new Set(keys.map((key) => key.toString('hex'))).size).toBe(1)
     expect(await fs.readdir(join(directory, 'state'))).toEqual(['deployment.key'])

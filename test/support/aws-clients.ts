@@ -8,7 +8,7 @@ import { join } from 'node:path'
 
 /** Other people's clients: those that set-up got (`tools/aws-clients.mjs`), else those that are installed on this host. */
 export interface AwsClients {
-  /** A Python that has boto3, where there is one. */
+  /** A Python that has boto3, if one is installed. */
   python: string | undefined
   aws: string | undefined
 }
@@ -37,7 +37,7 @@ path = os.path.join(os.path.dirname(spec.origin), "ec2", "resources", "instance_
 json.dump(list(json.load(gzip.open(path)).values()), sys.stdout)
 `
 
-/** Answers of the real `DescribeInstanceTypes` that moto brings along; `undefined` where there is no moto. */
+/** Answers of the real `DescribeInstanceTypes` that moto brings along; `undefined` without moto. */
 export function describedTypes(python: string): InstanceTypeInfo[] | undefined {
   const { status, stdout } = spawnSync(python, ['-c', DESCRIBED_TYPES], { maxBuffer: 2 ** 28 })
   return status === 0 ? (JSON.parse(String(stdout)) as InstanceTypeInfo[]) : undefined

@@ -26,7 +26,7 @@ export interface Engine {
   image: string
 }
 
-/** The engine, or why there is none. */
+/** The engine, or the reason for its absence. */
 export function containerEngine(folder: string): Engine | string {
   const podman = which('podman')
   if (podman === undefined) return 'podman is not installed (Debian: apt-get install podman)'

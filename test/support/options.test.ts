@@ -40,7 +40,7 @@ afterEach(() => {
 })
 
 describe('the options of a program', () => {
-  it('are what was given, and else what is usual', () => {
+  it('are the given ones, or the defaults', () => {
     expect(readOptions(PROGRAM, [])).toEqual({ from: 1, count: 20, only: '', keep: false })
     expect(readOptions(PROGRAM, ['--from', '0', '--count=3', '--only', 'rain', '--keep'])).toEqual({
       ...{ from: 0, count: 3, only: 'rain', keep: true },
@@ -48,12 +48,12 @@ describe('the options of a program', () => {
     expect([out, err, process.exitCode]).toEqual(['', '', undefined])
   })
 
-  it.each(['--help', '-h'])('are told when asked for: %s', (option) => {
+  it.each(['--help', '-h'])('are printed when asked for: %s', (option) => {
     expect(readOptions(PROGRAM, ['--from', '7', option])).toBeUndefined()
     expect([out, err, process.exitCode]).toEqual([USAGE, '', undefined])
   })
 
-  it('are told with the word that chose among several programs', () => {
+  it('are printed with the word that chose among several programs', () => {
     readOptions({ ...PROGRAM, word: 'rain' }, ['--help'])
     expect(out).toMatch(/^npm run weather -- rain \[options\]\n/)
   })
@@ -66,7 +66,7 @@ describe('the options of a program', () => {
     [['--count', ''], /--count takes a whole number/],
     [['--count'], /--count <value>' argument missing/],
     [['--keep=yes'], /'--keep' does not take an argument/],
-  ])('are told to whoever gives others, with what is wrong: %j', (args, words) => {
+  ])('are printed for wrong arguments, with the problem: %j', (args, words) => {
     expect(readOptions(PROGRAM, args)).toBeUndefined()
     expect([out, process.exitCode]).toEqual(['', 2])
     expect(err).toMatch(words)

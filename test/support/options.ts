@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util'
 
-/** One option of a program, by what it holds when nobody gives it: a whole number, a text, or whether it was given. */
+/** One option of a program, by its default: a whole number, a text, or whether it was given. */
 export interface ProgramOption<T extends number | string | boolean = number | string | boolean> {
   default: T
   means: string

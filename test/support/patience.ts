@@ -1,6 +1,6 @@
 import { availableParallelism, loadavg } from 'node:os'
 
-/** The name of the setting. Whoever sets it decides for every process that a test starts, too. */
+/** The name of the setting. It also holds for every process that a test starts. */
 export const PATIENCE_SETTING = 'CRUCIBLE_TEST_PATIENCE'
 /** A machine that is slower than this is not one to test on. */
 const DERIVED_MAX = 4
@@ -26,7 +26,7 @@ export function processesPerCore(): number {
 const PATIENCE = patienceOf(process.env[PATIENCE_SETTING], processesPerCore())
 
 /**
- * The longest that something may take here that takes at most so long on an idle machine. Only for upper limits of real time: the
+ * The longest that something may take here that takes at most this long on an idle machine. Only for upper limits of real time: the
  * least that a test must wait stays what it is. A whole number of milliseconds, as timers and documents want it.
  */
 export function patient(limitMs: number): number {

@@ -11,6 +11,6 @@ export function chosen<T>(all: readonly T[], few: readonly NoInfer<T>[]): readon
 /** Registers nothing, whatever is called on it: these tests are left out, which is not the same as skipped. */
 const nothing: unknown = new Proxy(() => nothing, { get: () => nothing })
 
-/** Tests of which `npm test` runs cheaper ones that keep the same promise. */
+/** Tests for which `npm test` runs cheaper ones that keep the same promise. */
 export const itInAll: typeof it = IS_SELECTION ? (nothing as typeof it) : it
 export const describeInAll: typeof describe = IS_SELECTION ? (nothing as typeof describe) : describe

@@ -40,7 +40,7 @@ describe('build', () => {
     checkout.write('core/time.ts', 'BROKEN')
     expect(await checkout.node('tools/build.mjs')).toMatchObject({ code: 1 })
     expect(quick()).toEqual([false, []])
-    checkout.write('core/time.ts', '// mended')
+    checkout.write('core/time.ts', '// fixed')
     await checkout.node('tools/build.mjs')
     expect(quick()).toEqual([true, [process.version]])
   })

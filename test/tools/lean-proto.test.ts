@@ -32,7 +32,7 @@ const ROOT = {
         },
         ListRequest: { fields: fields('string') },
         ListResponse: { fields: fields('Job', 'int32') },
-        // A tree, of which each part names the whole.
+        // A tree, in which each part names the whole.
         Job: { fields: fields('Job', 'Part', 'State'), nested: { Part: { fields: fields('Job') } } },
         State: { values: { NEW: 0 } },
         Part: { fields: fields('string') },

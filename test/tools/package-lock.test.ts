@@ -4,7 +4,7 @@ import { describe, expect, it } from '@jest/globals'
 
 type Packages = Record<string, { optionalDependencies?: Record<string, string> }>
 
-/** Whether a package that this one names was written into the lock, beside it or above it. */
+/** Whether a package that this one names was written into the lock, next to it or above it. */
 function isLocked(packages: Packages, from: string, name: string): boolean {
   const inner = from === '' ? '' : `${from}/`
   if (`${inner}node_modules/${name}` in packages) return true

@@ -93,7 +93,7 @@ describe('setup', () => {
     const failed = { code: 1, stderr: expect.stringContaining('core/time.ts(1,1): error TS1: it is broken') }
     expect(await setUp()).toMatchObject(failed)
     expect(await setUp()).toMatchObject(failed)
-    checkout.write('core/time.ts', '// mended')
+    checkout.write('core/time.ts', '// fixed')
     expect(await setUp()).toMatchObject({ code: 0 })
   })
 
@@ -117,7 +117,7 @@ describe('setup', () => {
   })
 
   it.each([
-    ['there is none', undefined, 'python3 cannot be run'],
+    ['no Python', undefined, 'python3 cannot be run'],
     ['it is too old', 'echo 3.7', 'python3 is 3.7'],
     ['it is broken', 'exit 1', 'python3 cannot be run'],
   ])('says how to get Python when %s', async (_what, script, message) => {

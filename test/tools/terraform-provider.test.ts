@@ -81,7 +81,7 @@ describe("Terraform's provider for the tests", () => {
     expect(get().folder).toBe(folder)
   })
 
-  it('is not asked for where there is no terraform', () => {
+  it('is not asked for without terraform', () => {
     rmSync(join(bin, 'terraform'))
     const { folder, said } = get()
     expect(folder).toBe('undefined')

@@ -118,7 +118,7 @@ describe('npm test', () => {
     expect((await kept()).sort()).toEqual(['lint', 'types', 'types without Node'])
   })
 
-  it('shows what the linter says, and goes on', async () => {
+  it('shows the output of the linter, and continues', async () => {
     checkout.write('eslint.js', 'console.log("line 7: no"); process.exitCode = 1')
     const { code, last, stdout } = await run()
     expect(last).toBe('10 passed, 1 failed, 0 skipped')

@@ -101,7 +101,7 @@ async function open(): Promise<void> {
   worker = await crucible.ready('worker')
 }
 
-/** Every execution of the run: what lists tell of it, how it is described, and its whole history. */
+/** Every execution of the run: its entry in lists, how it is described, and its whole history. */
 async function executions(): Promise<Place[]> {
   const client = new Client({ connection: at.client.connection, namespace })
   const places: Place[] = []

@@ -87,7 +87,7 @@ describe('the configuration of a worker', () => {
     expect(problemsOf(fromFile)).toEqual([expect.stringContaining('write one profile with')])
   })
 
-  it('gives the backend a place under the home, unless it is told another', () => {
+  it('gives the backend a place under the home, unless the configuration names another', () => {
     expect(problemsOf({ CRUCIBLE_LOCAL_ROOT: join(home, 'elsewhere') })).toEqual([])
     expect([...read({ CRUCIBLE_BACKENDS: ' local , ' }).backends.keys()]).toEqual(['local'])
   })
@@ -168,7 +168,7 @@ describe('a bad value', () => {
     expect(problemsOf({ [name]: '5' })).toEqual([`${name} is "5": add its unit: 5s, 5m, 5h or 5d`])
   })
 
-  it('is told together with all the others', () => {
+  it('is reported together with all the others', () => {
     const problems = problemsOf({ CRUCIBLE_LOG: 'loud', CRUCIBLE_LEASE: '1', CRUCIBLE_BACKENDS: 'moon,sun' })
     expect(problems.map((problem) => problem.split(' ')[0])).toEqual([
       'CRUCIBLE_LEASE',

@@ -43,7 +43,7 @@ const ensure = async (): Promise<string> => {
 }
 
 describe('a deployment', () => {
-  it('has one id, whoever asks first and however many at once', async () => {
+  it('has one id, whatever asks first and however many at once', async () => {
     const ids = await Promise.all([1, 2, 3, 4].map(() => deploymentOf(store)))
     expect(new Set(ids).size).toBe(1)
     expect(ids[0]).toMatch(/^dep-[0-9a-hjkmnp-tv-z]{10}$/)

@@ -122,7 +122,7 @@ async function outlivesItsGrants(deployment: Deployment, id: string): Promise<vo
   const fresh = (count: number) => until(() => sessions().length - before >= count, PATIENCE_MS)
   await deployment.submit(id)
   await fresh(2)
-  // Just renewed; the next is due in fifteen seconds, and then there is nobody to ask for another seven.
+  // Just renewed; the next is due in fifteen seconds, and then there is no one to ask for another seven.
   const whole = (await deployment.lease(id))!
   cloud.addFault({
     ...{ fault: 'error', code: 'InternalFailure', status: 500, until: '22s' },

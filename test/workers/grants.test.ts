@@ -49,7 +49,7 @@ beforeEach(() => {
 })
 
 describe('the desk of grants', () => {
-  it('asks for so long that a whole lease fits when half of it is over', async () => {
+  it('asks for grants that outlast a whole lease after half of their time', async () => {
     await desk.grant(GRANTEE)
     const { leaseMs, drainMs, powerOffMs } = DEFAULT_TIMING
     expect(wishes[0]! / 2).toBeGreaterThan(leaseMs + drainMs + powerOffMs)
@@ -69,7 +69,7 @@ describe('the desk of grants', () => {
     expect((await desk.grant(GRANTEE)).endsAtMs).toBe(nowMs + 54 * SECOND_MS)
   })
 
-  it('learns from the first how long they hold, and asks nobody twice for that', async () => {
+  it('learns from the first how long they hold, and never asks twice for that', async () => {
     // Half a day until somebody says that it is less.
     expect(desk.holdsForMs).toBeGreaterThan(11 * HOUR_MS)
     expect(await desk.learnHoldsForMs(GRANTEE)).toBe(HOUR_MS - 30 * SECOND_MS)

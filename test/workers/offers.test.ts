@@ -45,7 +45,7 @@ describe('offers through workers', () => {
     ])
   })
 
-  it('serve all who ask the same within a second, and nobody after it', async () => {
+  it('serve all who ask the same within a second, and none after it', async () => {
     let nowMs = 0
     const { client, asked } = clientThat(async () => ANSWER)
     const ask = offersThroughWorkers(client, () => nowMs)
@@ -86,7 +86,7 @@ describe('offers through workers', () => {
   })
 
   it.each(['activity ScheduleToStart timeout', 'Activity task timed out'])(
-    'of a backend that nobody serves are no capacity, with how to serve it: %s',
+    'of a backend without workers are no capacity, with how to serve it: %s',
     async (message) => {
       const { client } = clientThat(() => Promise.reject(new Error('failed', { cause: new Error(message) })))
       await expect(offersThroughWorkers(client, () => 0)('here', {})).rejects.toMatchObject({

@@ -71,7 +71,7 @@ async function clientOf(
 }
 
 describe('the workers of a process', () => {
-  it('serve their roles, stop in good order when they are told to, and can be started again', async () => {
+  it('serve their roles, stop in good order on request, and can be started again', async () => {
     const connection = at.client.connection as Connection
     const namespace = await freshNamespace(connection)
     const config = await configIn(namespace)
@@ -114,7 +114,7 @@ describe('the workers of a process', () => {
     await ended
   })
 
-  it('lose no activity when they are told to stop', async () => {
+  it('lose no activity when they are stopped', async () => {
     const connection = at.client.connection as Connection
     const namespace = await freshNamespace(connection)
     const config = await configIn(namespace)
@@ -142,7 +142,7 @@ describe('the workers of a process', () => {
     ).rejects.toThrow('There is no backend "moon" in CRUCIBLE_BACKENDS; Crucible knows local, ec2.')
   })
 
-  it('are never begun when they were told to stop before', async () => {
+  it('are never begun if they were stopped before', async () => {
     stop.abort(new Error('told to stop'))
     const config = await configIn('default')
     await expect(runWorkers({ config, roles: ['local'], logger, signal: stop.signal })).rejects.toThrow(
@@ -152,7 +152,7 @@ describe('the workers of a process', () => {
 })
 
 describe('a backend that is not in the configuration', () => {
-  it('is refused with the names of those that there are', async () => {
+  it('is refused with the names of the existing ones', async () => {
     const config = await configIn('default')
     const store = new MemoryStore(Date.now)
     await expect(makeBackend(config, 'sun', { store, deployment: 'dep-0123456789' })).rejects.toThrow(
@@ -202,7 +202,7 @@ describe('the first connection', () => {
       logger: patient,
       signal: stop.signal,
     })
-    // The SDK has asked for about ten seconds by itself before it gives up.
+    // The SDK retries on its own for about ten seconds before it gives up.
     await until(() => warned.length > 0, 40_000)
     const [, port] = /:(\d+)$/.exec(first.address)!
     const second = await startDevServer({ executable, ports: { grpc: Number(port) } })
@@ -249,7 +249,7 @@ describe('the first connection', () => {
     120_000,
   )
 
-  it('is given up at once when the process is told to stop', async () => {
+  it('is given up at once when the process is stopped', async () => {
     const connecting = connect(
       { connection: { address: '127.0.0.1:1' }, namespace: 'default' },
       { logger, signal: stop.signal },

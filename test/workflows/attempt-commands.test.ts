@@ -1,4 +1,4 @@
-/** How an attempt obeys a request to save and stop: what its machine is told, and how long it gets. */
+/** How an attempt obeys a request to save and stop: what its machine gets to know, and how long it gets. */
 import { afterAll, beforeEach, describe, expect, it, jest } from '@jest/globals'
 import type { DrainRequest } from '../../core/drain'
 import type { MachineHandle } from '../../core/handle'
@@ -122,7 +122,7 @@ describe('a request to save and stop', () => {
     second.commands.close()
   })
 
-  it('because the reservation ends is the end that the job is told, should nothing come of it', async () => {
+  it('because the reservation ends is the end that the job reports, if no checkpoint results from it', async () => {
     const { commands, end } = attemptOf()
     commands.expire(7_000)
     await settled()

@@ -182,7 +182,7 @@ describe('what the owner can tell a job', () => {
   )
 
   it.concurrent(
-    'goes on where it can when there is nothing where it was to move',
+    'continues where it can when its target has nothing to offer',
     inWorld({ behave: firstLong }, async (deployment) => {
       const job = await deployment.submit()
       await running(job)

@@ -39,7 +39,7 @@ async function keysOf(store: MemoryStore): Promise<string[]> {
 
 describe('a worker with the store of another deployment', () => {
   it(
-    'refuses each task that would write to the store, and the job goes on once its own workers are back',
+    'refuses each task that would write to the store, and the job continues once its own workers are back',
     inWorld({ behave: () => LONG }, async (deployment) => {
       const { workers: stray, store } = strayWorkers(deployment)
       const swap = async (workflowId: string): Promise<void> => {
@@ -65,7 +65,7 @@ describe('a worker with the store of another deployment', () => {
   )
 
   it(
-    'is told by every activity of a job and of its attempts whose work it is',
+    'is reported by every activity of a job and of its attempts that would do its work',
     inWorld({}, async (deployment) => {
       const job = await deployment.submit()
       await job.result()

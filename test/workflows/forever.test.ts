@@ -14,7 +14,7 @@ jest.mock('@temporalio/workflow', () => ({
 const { forever, localThenOrdinary } = jest.requireActual<typeof Forever>('../../workflows/forever')
 
 let pauses: number[]
-/** What the page was told: the class of a trouble, or that it is over. */
+/** The reports to the page: the class of a trouble, or that it is over. */
 let shown: string[]
 const PAGE = {
   trouble: (failure: Failure | undefined) => void shown.push(failure?.class ?? 'over'),
@@ -27,7 +27,7 @@ beforeEach(() => {
   shown = []
 })
 
-/** Work that fails so often before it is done. */
+/** Work that fails this often before it is done. */
 function failing(times: number): () => Promise<string> {
   let left = times
   return async () => {

@@ -1,4 +1,4 @@
-/** A job between two attempts, with a history that is long enough to begin a fresh one; and the job that goes on in it. */
+/** A job between two attempts, with a history that is long enough to begin a fresh one; and the job that continues in it. */
 import { beforeEach, describe, expect, it, jest } from '@jest/globals'
 import type { DecideInput, FinishInput } from '../../core/activities'
 import { EMPTY_LEDGER, type Decision } from '../../core/ledger'
@@ -48,7 +48,7 @@ jest.mock('@temporalio/workflow', () => {
     condition: async () => true,
     continueAsNew: async (input: JobInput) => {
       continued.push(input)
-      throw new Continued('goes on in a fresh history')
+      throw new Continued('continues in a fresh history')
     },
     workflowInfo: () => ({ runId: 'run', continueAsNewSuggested: true }),
     allHandlersFinished: () => true,
@@ -137,7 +137,7 @@ describe('a job with a long history', () => {
 describe('what follows an attempt', () => {
   it.each([
     ['saved a checkpoint', 1, true],
-    ['restored one of before and saved none', 0, false],
+    ['restored an earlier one and saved none', 0, false],
     ['saved none', undefined, false],
   ])('is decided knowing that it %s', async (_name, by, hasSaved) => {
     savedBy = by
@@ -147,7 +147,7 @@ describe('what follows an attempt', () => {
 })
 
 describe('a job in a fresh history', () => {
-  it('resolves and copies nothing again, goes on with the next attempt, and has its deadline', async () => {
+  it('resolves and copies nothing again, continues with the next attempt, and has its deadline', async () => {
     const carry = await carried()
     const { recordSeq } = carry
     expect(asked.slice(0, 2)).toEqual(['resolveJob', 'copyCheckpoint'])

@@ -22,7 +22,7 @@ const SHORT: WorldWishes = {
   behave: ({ jobId }) => ({ stepsTotal: jobId === SOURCE_JOB ? 10_000 : 20 }),
 }
 
-describe('a job that goes on from another', () => {
+describe('a job that continues from another', () => {
   it.concurrent(
     'begins with its checkpoint and ends with the weights of an undisturbed training',
     inWorld(

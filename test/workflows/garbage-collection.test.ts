@@ -5,7 +5,7 @@ import { carrying } from '../../core/failure'
 import type { GarbageCollectionInput, GarbageVerdict } from '../../core/messages'
 import type * as Collection from '../../workflows/garbage-collection'
 
-/** What each look was told, what it answers, and how long the grace was. */
+/** The arguments of each look, its answer, and how long the grace was. */
 let looks: CollectGarbageInput[]
 let slept: number[]
 let answerOf: (input: CollectGarbageInput) => GarbageVerdict[]
@@ -72,7 +72,7 @@ describe('a garbage collection', () => {
     expect(verdicts.length > 0).toBe(hasFound)
   })
 
-  it('goes on where one backend cannot be asked', async () => {
+  it('continues if one backend cannot be asked', async () => {
     const well = answerOf
     answerOf = (input) => {
       if (input.backend === 'ec2') throw new Error('no worker')

@@ -79,9 +79,9 @@ export interface WorldWishes extends Partial<Omit<WorldOptions, 'clock' | 'store
   admitBudget?: OrchestratorActivities['admitBudget']
   /** Waiting jobs look when they are woken, and not again; no answer of a provider serves two looks. */
   looksOnce?: boolean
-  /** The send of a worker that died may be in progress for so long. */
+  /** The send of a worker that died may be in progress for this long. */
   sendLimitMs?: number
-  /** Backends beside the scripted one that the deployment has and nobody serves. */
+  /** Backends of the deployment without workers, in addition to the scripted one. */
   unserved?: string[]
 }
 
@@ -327,7 +327,7 @@ export class Deployment extends ControlPlane {
     return this.terminate(this.world.machines.at(-1)?.handle.attemptId)
   }
 
-  /** The store answers nobody for a while. */
+  /** The store answers no request for a while. */
   async storeOutage(durationMs: number): Promise<void> {
     this.store.isDown = true
     await sleep(durationMs)

@@ -27,7 +27,7 @@ const ENDED = { realised: REALISED, launchedAtMs: 0, endedAtMs: 90_000, costMicr
 const linesOf = (status: Partial<JobStatus>): string[] => jobDetails({ ...STATUS, ...status }).split('\n')
 
 describe("a job's page in the Temporal UI", () => {
-  it('has the command that goes on where a job stopped, once it is over and not done', () => {
+  it('has the command that continues where a job stopped, once it is over and not done', () => {
     const checkpoint = { id: '000000000040-2', step: 40, attempt: 2 }
     const wanted = 'Resume from step 40: `crucible submit --from job-a`'
     const ended = { state: 'failed', reason: 'deadline-reached', checkpoint } as const
@@ -98,7 +98,7 @@ describe("a job's page in the Temporal UI", () => {
     expect(numbers).toEqual(['9', '10', '11', '12', '13', '14', '15', '16', '17', '18', '19', '20'])
   })
 
-  it('says why it is where it is, for as long as it is anywhere', () => {
+  it('says why it is where it is, for as long as it has a place', () => {
     const placementReasons = ['costs nothing', '8 cpus']
     const why = '**Chosen because:** costs nothing; 8 cpus'
     expect(linesOf({ placementReasons })).toContain(why)

@@ -114,7 +114,7 @@ describe('the page of a job', () => {
     expect(page.status.spentMicroUsd).toBe(42)
   })
 
-  it('says until when an attempt is held back, with the reason of the pause', () => {
+  it('says how long an attempt is held back, with the reason of the pause', () => {
     jest.useFakeTimers({ now: Date.UTC(2026, 10, 21, 12) })
     page.begin(ORDER, [], { forMs: 60_000, reason: 'interrupted', message: 'Taken back.' })
     expect(page.status).toMatchObject({

@@ -99,7 +99,7 @@ describe('the pause before the next order', () => {
     expect(pausedRun(0).pause).toBeUndefined()
   })
 
-  it('goes on in a fresh history, with what is still to be left alone', () => {
+  it('continues in a fresh history, with what is still to be left alone', () => {
     const run = pausedRun(5 * MINUTE_MS)
     jest.setSystemTime(NOW_MS + MINUTE_MS)
     run.ledger = { ...EMPTY_LEDGER, attempts: 3, failures: 2 }

@@ -97,7 +97,7 @@ describe('a job that loses its machine', () => {
   )
 
   it.concurrent(
-    'goes on in another pool of similar cost, says why, and comes back where there is no other',
+    'continues in another pool of similar cost, says why, and comes back if there is no other',
     inWorld(
       {
         wares: [SPOT, { ...SPOT, place: 'b', stock: 1, priceMicroUsdPerHour: microUsd(380) }],
@@ -263,7 +263,7 @@ describe('a job whose launch goes wrong', () => {
   )
 
   it.concurrent(
-    'replaces a machine that nobody can speak to once, and then says so',
+    'replaces a machine that is unreachable once, and then says so',
     inWorld({ capabilities: { runnerStart: 'after-launch' } }, async (deployment) => {
       const { world } = deployment
       const failure = { class: 'unreachable', message: 'The agent never came.' } as const

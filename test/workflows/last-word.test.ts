@@ -55,7 +55,7 @@ it('a job that an unforeseen failure would close is finished first: record, secr
   expect(finished).toMatchObject([{ month: '2026-11', status: { state: 'failed', reason: 'unclassified' } }])
 })
 
-it('an error of our own code leaves the job to a worker with mended code', async () => {
+it('an error of our own code leaves the job to a worker with fixed code', async () => {
   thrown = new TypeError('x is undefined')
   await expect(run()).rejects.toBe(thrown)
   expect(finished).toHaveLength(1)

@@ -14,7 +14,7 @@ const INPUT = {
   ...{ launchSeq: 3, settleSeq: 4 },
 } as AttemptInput
 
-/** What each activity answers or throws, which were asked, and what the last one was told. */
+/** What each activity answers or throws, which were asked, and the arguments of the last one. */
 let answers: Record<string, () => unknown>
 let asked: string[]
 let told: unknown
@@ -100,7 +100,7 @@ describe('a launch', () => {
     expect(asked).toEqual(['launch'])
   })
 
-  it('that nobody picks up is no capacity, and is taken back', async () => {
+  it('that no worker picks up is no capacity, and is taken back', async () => {
     const settlement = { costMicroUsd: 0 }
     answers = { launch: timedOut('SCHEDULE_TO_START'), withdraw: () => ({ settlement }) }
     expect(await launch(INPUT)).toEqual({ kind: 'untouched', settlement })

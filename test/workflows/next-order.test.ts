@@ -112,7 +112,7 @@ describe('the next place of a job', () => {
     expect(new Set(waited.map(({ recordSeq }) => recordSeq)).size).toBe(1)
   })
 
-  it('is anywhere where a move finds nothing at its target, and the move is then over', async () => {
+  it('is in any pool if a move finds nothing at its target, and the move is then over', async () => {
     run.drains.add({ reason: 'migrated', windowMs: 1_000 }, { backend: 'there' })
     outcomes = [NEVER, PLACE]
     expect(await nextOrder(run)).toMatchObject({ kind: 'order' })

@@ -55,7 +55,7 @@ const effects = (): [string, ActivityOptions][] => {
 describe('every activity with an effect', () => {
   it('is waited for when it is cancelled, and beats within 20 s', () => {
     for (const [name, options] of effects()) {
-      // By default the SDK would go on at once, and clean up while the machine is still being made.
+      // By default the SDK would return at once, and clean up while the machine is still being made.
       expect([name, options.cancellationType]).toEqual([name, 'WAIT_CANCELLATION_COMPLETED'])
       expect([name, options.heartbeatTimeout]).toEqual([name, '20 seconds'])
     }
@@ -80,7 +80,7 @@ describe('every activity with an effect', () => {
       find: '1 day',
       start: 60_000,
       settle: '1 day',
-      // While nobody watches, the machine's lease holds.
+      // While no watch runs, the machine's lease holds.
       watch: undefined,
     })
   })
@@ -125,7 +125,7 @@ describe('a watch', () => {
 })
 
 describe('waiting for a machine', () => {
-  it('is done by the retries of Temporal, none of which leaves an event, and can be given up at once', () => {
+  it('is done by the retries of Temporal, which leave no event, and can be given up at once', () => {
     const { retry, cancellationType, scheduleToCloseTimeout } = optionsOf(
       activities.waiting,
       'planWhenAvailable',

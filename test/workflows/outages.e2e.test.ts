@@ -51,7 +51,7 @@ describe('an attempt that somebody meddles with', () => {
   )
 
   it.concurrent(
-    'saves and stops when it is cancelled by hand, and its job goes on',
+    'saves and stops when it is cancelled by hand, and its job continues',
     inWorld(firstLong, async (deployment) => {
       const job = await deployment.submit()
       await running(job)
@@ -115,7 +115,7 @@ describe('workers that come and go', () => {
   )
 
   it.concurrent(
-    'find the result of a job that ended while nobody was there',
+    'find the result of a job that ended while no worker was there',
     inWorld({ behave: () => ({ stepsTotal: 300 }) }, async (deployment) => {
       const job = await deployment.submit()
       await eventually(() => deployment.world.machines.length === 1)
@@ -152,7 +152,7 @@ describe('workers that come and go', () => {
   )
 
   it.concurrent(
-    'are missed: a backend that nobody serves is no place to run, another one is',
+    'are missed: a backend without workers is no place to run, another one is',
     inWorld({ unserved: ['nobody'] }, async (deployment) => {
       const job = await deployment.submit()
       expect(await job.result()).toMatchObject({ state: 'succeeded', attempts: 1 })
@@ -236,14 +236,14 @@ describe('garbage collection', () => {
     }) as Promise<GarbageCollectionResult>
 
   it.concurrent(
-    'ends what nobody owns, after a grace, and nothing else',
+    'ends orphans, after a grace, and nothing else',
     inWorld({ wares: [SPOT, ON_DEMAND], ...long }, async (deployment) => {
       await putDocument(deployment.store, layout.deployment(), { id: DEPLOYMENT })
       const job = await deployment.submit()
       await running(job)
       const dry = await collect(deployment, { isDryRun: true })
       expect(dry.verdicts).toMatchObject([{ action: 'kept', reason: 'attempt 1 of job job-test is running' }])
-      // The job and its attempt are gone without any clean-up: the machine is nobody's now.
+      // The job and its attempt are gone without any clean-up: the machine is an orphan now.
       await deployment.stop('orchestrator')
       await attemptOf(deployment).terminate()
       await job.terminate()

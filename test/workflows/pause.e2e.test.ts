@@ -47,7 +47,7 @@ describe('a job that waits before it tries again', () => {
   }
 
   it.concurrent(
-    'says that it does, why, and until when, and orders nothing meanwhile',
+    'says that it does, why, and for how long, and orders nothing meanwhile',
     inWorld({}, async (deployment) => {
       const fromMs = Date.now()
       const job = await paused(deployment)
@@ -115,7 +115,7 @@ describe('a job that waits before it tries again', () => {
   )
 
   it.concurrent(
-    'goes on when its attempt is ended by hand, and when that is cancelled',
+    'continues when its attempt is ended by hand, and when that is cancelled',
     inWorld({}, async (deployment) => {
       const job = await paused(deployment)
       deployment.world.faults.add('launch', {

@@ -42,7 +42,7 @@ jest.mock('@temporalio/workflow', () => {
     ParentClosePolicy: { REQUEST_CANCEL: 'REQUEST_CANCEL' },
     CancellationScope: { current: () => ({ consideredCancelled: false }) },
     startChild: async () => ({ result: () => close(), signal: async () => undefined }),
-    // Whoever waits here waits for a change that does not come, but for the end of the child.
+    // A wait here is a wait for a change that does not come, but for the end of the child.
     condition: async (isMet: () => boolean) => {
       while (!isMet()) await new Promise(setImmediate)
       return true

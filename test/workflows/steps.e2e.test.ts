@@ -1,5 +1,5 @@
 /**
- * What a job's steps are told. A replay compares the order of steps with a history, but neither the inputs of activities nor the lengths
+ * The arguments of a job's steps. A replay compares the order of steps with a history, but neither the inputs of activities nor the lengths
  * of timers; these tests read both in histories that were just lived.
  */
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals'
@@ -110,7 +110,7 @@ describe('a job that is extended and told to move in one task', () => {
 })
 
 describe('a job in a fresh history', () => {
-  it('goes on with the limits, the pause and the numbers that the one before had', async () => {
+  it('continues with the limits, the pause and the numbers that the previous one had', async () => {
     const { job, attempt, plans } = await played('job.carried-over', async (d) => ({
       job: await stepsOf(d, JOB),
       attempt: await stepsOf(d, `${JOB}/4`),
@@ -134,7 +134,7 @@ describe('a job in a fresh history', () => {
 })
 
 describe('the window of a settlement', () => {
-  it('is that of a drain for a machine that nobody has asked to stop', async () => {
+  it('is that of a drain for a machine that was never asked to stop', async () => {
     const settled = await played('job.attempt-terminated-by-hand', async (d) =>
       (await stepsOf(d, JOB)).inputsOf<SettleInput>('settle'),
     )

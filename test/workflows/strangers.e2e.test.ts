@@ -113,7 +113,7 @@ describe('a stranger who reaches the Temporal server', () => {
   )
 
   it(
-    'stops, moves and changes no job by updates and signals, and the job goes on',
+    'stops, moves and changes no job by updates and signals, and the job continues',
     inWorld({ behave: () => LONG }, async (deployment) => {
       const job = await deployment.submit()
       await running(job)

@@ -31,7 +31,7 @@ async function failureOf(job: JobHandle): Promise<string> {
   )
 }
 
-/** A policy that fails for one job as long as it is told to, and is the product's own for the others. */
+/** A policy that fails for one job as long as the test wants, and is the product's own for the others. */
 class FailingPolicy {
   failures = 0
   isFailing = true

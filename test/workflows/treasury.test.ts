@@ -126,7 +126,7 @@ describe('the money of a month', () => {
     expect(stateNow().promised).toEqual({ 'job-1': { owner: 'ada', microUsd: 60 } })
   })
 
-  it('reports a policy that fails as transient, reserves nothing, and goes on with the next', async () => {
+  it('reports a policy that fails as transient, reserves nothing, and continues with the next', async () => {
     const both = [promise('job-1', 60), promise('job-2', 60)]
     const refused = expect(both[0]).rejects.toMatchObject({
       type: 'transient',

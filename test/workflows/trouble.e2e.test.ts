@@ -70,7 +70,7 @@ describe('a store that refuses writes for a while', () => {
   )
 
   it.concurrent(
-    'is told while it lasts, and no longer',
+    'is reported while it lasts, and no longer',
     inWorld({}, async (deployment) => {
       refuse(deployment, 'planned')
       const job = await deployment.submit()
@@ -84,7 +84,7 @@ describe('a store that refuses writes for a while', () => {
   )
 
   it.concurrent(
-    'keeps new limits from a machine, and the attempt goes on to hear what it is told',
+    'keeps new limits from a machine, and the attempt still gets its requests',
     inWorld({ behave: () => LONG }, async (deployment) => {
       deployment.store.refuses = (key) => key.includes('/limits/')
       const job = await deployment.submit({ budgetMicroUsd: microUsd(1_000) })

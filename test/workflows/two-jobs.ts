@@ -3,10 +3,10 @@ import { listCheckpoints } from '../../storage/checkpoints'
 import { until } from '../support/until'
 import { statusOf, type Deployment } from './harness'
 
-/** The job that another one goes on from. */
+/** The job that another one continues from. */
 export const SOURCE_JOB = 'job-source'
 
-/** Runs a job until it has saved, cancels it, and answers what another job goes on from. */
+/** Runs a job until it has saved, cancels it, and answers the source of another job. */
 export async function cancelledWithCheckpoint(deployment: Deployment): Promise<JobSource> {
   const job = await deployment.submit({}, { jobId: SOURCE_JOB })
   await until(async () => (await statusOf(job)).state === 'running')

@@ -134,7 +134,7 @@ it.each<[string, RegExp, () => unknown]>([
     () => (run.status.spentMicroUsd = 1),
   ],
   [
-    'a job that reckons too much cost',
+    'a job that counts too much cost',
     /^the job says it spent 900000000, it was only/,
     () => (run.status.spentMicroUsd = 900_000_000),
   ],
@@ -189,7 +189,7 @@ it.each<[string, RegExp, () => unknown]>([
       }),
   ],
   [
-    'an attempt of which a step is not on record',
+    'an attempt with a step that is not on record',
     /^attempt 2: nothing on record of how it was settled$/,
     () => run.store.delete(recordOf(JOB, 2, 'settled')),
   ],

@@ -37,7 +37,7 @@ export async function breaches(
   ]
 }
 
-/** What store and status tell by themselves, whatever provider the machines came from. */
+/** What store and status show on their own, whatever provider the machines came from. */
 export async function breachesOnRecord(
   { store }: Stored,
   status: JobStatus,
@@ -101,11 +101,11 @@ function withinBudget(
   const isSeen = ({ order }: ScriptedMachine): boolean => seen.has(order.attempt)
   // A duplicate that a provider made may have powered itself off before anybody saw it.
   const areSingle = world.machines.length === new Set(world.machines.map(({ order }) => order.attempt)).size
-  // Nobody can tell what a machine cost that nobody saw and that never spoke.
+  // The cost of an unseen machine that never spoke is unknown.
   const told = spendOn(world.machines.filter((one) => isSeen(one) || one.workedFromMs !== undefined))
   if (areSingle && spentMicroUsd < 0.9 * told)
     return [`the job says it spent ${spentMicroUsd}, it was ${told}`]
-  // A machine that nobody saw is counted at most at what its order allowed, and a forgotten one until it was missed.
+  // An unseen machine is counted at most at what its order allowed, and a forgotten one until it was missed.
   const isExact = areSingle && world.machines.every(isSeen) && world.manners.forgetsAfterMs === undefined
   return isExact && spentMicroUsd > 1.1 * spent
     ? [`the job says it spent ${spentMicroUsd}, it was only ${spent}`]

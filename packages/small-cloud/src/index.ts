@@ -37,7 +37,7 @@ export interface CloudOptions {
   createMachine?: (spec: MachineSpec) => Machine
   /** Default: the wall clock. */
   clock?: Clock
-  /** Starts the object store; without this function there is none. */
+  /** Starts the object store; without this function the cloud has no store. */
   startFront?: StartFront
 }
 

@@ -48,7 +48,7 @@ function portOf(name: string, text: string | undefined): number | undefined {
 /**
  * Runs until it receives a signal. Returns the exit code.
  *
- * @param startFront starts the object store; without it there is none
+ * @param startFront starts the object store; without it the cloud has no store
  */
 export async function main(words: string[], startFront?: StartFront): Promise<number> {
   const options = readArguments(words)

@@ -29,7 +29,7 @@ describe('the page of the small cloud', () => {
     ])
   })
 
-  it('tells of every field, duration, fault and door, and of no others', () => {
+  it('lists every field, duration, fault and endpoint, and no others', () => {
     expect(rowsBelow('## Fields')).toEqual(Object.keys(worldSchema.shape))
     expect(rowsBelow('## Durations').sort()).toEqual(Object.keys(DURATIONS).sort())
     expect(rowsBelow('## Faults').sort()).toEqual(

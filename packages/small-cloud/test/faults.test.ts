@@ -52,7 +52,7 @@ describe('an answer that is lost', () => {
     },
   )
 
-  it('lets a client that sends again by itself be seen doing so', async () => {
+  it('shows that a client sends again on its own', async () => {
     const test = await testCloud({
       faults: [{ fault: 'lost-answer', instead: 'internal-error', where: { action: 'RunInstances' } }],
     })
@@ -66,7 +66,7 @@ describe('an answer that is lost', () => {
 })
 
 describe('errors by the world', () => {
-  it('come with the status that belongs to the code, as often as they are told', async () => {
+  it('come with the status that belongs to the code, as often as they are configured', async () => {
     const test = await testCloud({
       faults: [
         { fault: 'error', code: 'RequestLimitExceeded', where: { action: 'Describe*' }, times: 1 },

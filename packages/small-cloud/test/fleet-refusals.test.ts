@@ -80,12 +80,12 @@ const UNFULFILLABLE = {
 }
 
 describe('an instant fleet that cannot launch', () => {
-  it('says of each pool that the profile is invalid, and beside it that capacity is unfulfillable', async () => {
-    const { told, subnet } = await errorsOf({ template: { IamInstanceProfile: { Name: 'nobody' } } })
+  it('reports for each pool that the profile is invalid, and also that capacity is unfulfillable', async () => {
+    const { told, subnet } = await errorsOf({ template: { IamInstanceProfile: { Name: 'missing' } } })
     const problem = {
       code: 'InvalidParameterValue',
       message:
-        'Value (nobody) for parameter iamInstanceProfile.name is invalid. Invalid IAM Instance Profile name (nobody)',
+        'Value (missing) for parameter iamInstanceProfile.name is invalid. Invalid IAM Instance Profile name (missing)',
       lifecycle: 'on-demand',
       subnet,
     }

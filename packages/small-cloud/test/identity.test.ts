@@ -143,7 +143,7 @@ describe('signatures', () => {
     expect(cloud.journal.calls().map(({ outcome }) => outcome)).toEqual(['RequestExpired', 'ok', 'ok'])
   })
 
-  it('are missed where there are none', async () => {
+  it('are missed if a request has none', async () => {
     const { cloud } = await testCloud()
     const answer = await fetch(cloud.endpoint, {
       method: 'POST',

@@ -94,7 +94,7 @@ describe('the life of an instance', () => {
     }
   })
 
-  it('ends itself where the machine powers off and was told to end then', async () => {
+  it('ends when the machine powers off, if that is its shutdown behaviour', async () => {
     const test = await testCloud()
     const { InstanceId: id } = await run(test, { InstanceInitiatedShutdownBehavior: 'terminate' })
     await test.clock.advance(UP_MS)
@@ -128,7 +128,7 @@ describe('the life of an instance', () => {
     expect(document).toMatchObject({ Code: 'Success', AccessKeyId: expect.stringMatching(/^ASIA/) })
   })
 
-  it('costs its disks and its public address beside itself', async () => {
+  it('is charged with its disks and its public address', async () => {
     const subnets = ZONES.slice(0, 2).map((zone, at) => ({
       ...{ zone, egress: at === 0 ? ('public' as const) : ('endpoints' as const), isDefault: true },
     }))

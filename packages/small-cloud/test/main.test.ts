@@ -112,7 +112,7 @@ describe('the program', () => {
     expect(readdirSync(sim.disks)).toEqual([])
   })
 
-  it('takes the port it is told, and says when it cannot', async () => {
+  it('uses the port that it is given, and reports when it cannot', async () => {
     const other = createServer().listen(0, '127.0.0.1')
     await until(() => other.listening)
     const { port } = other.address() as AddressInfo
@@ -124,7 +124,7 @@ describe('the program', () => {
     expect((await ready(second)).endpoint).toBe(`http://127.0.0.1:${port}`)
   })
 
-  it('says of which of its ports that it is taken', async () => {
+  it('names the port that is taken', async () => {
     const written: string[] = []
     const spy = jest
       .spyOn(process.stderr, 'write')

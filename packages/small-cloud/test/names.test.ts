@@ -10,7 +10,7 @@ import { IMAGE, stopClouds, testCloud, UP_MS } from './support'
 
 afterEach(stopClouds)
 
-/** A shape of the SDK as names: a structure by its members, a list by its item, anything else by nothing. */
+/** A shape of the SDK as names: a structure by its members, a list by its item, every other one by nothing. */
 interface Shape {
   members?: Map<string, () => Shape>
   item?: () => Shape

@@ -57,7 +57,7 @@ describe("Amazon's own registry", () => {
       expect(await ask(login(OWN, token))).toEqual({ refusal: expect.stringContaining('400 Bad Request') })
   })
 
-  it('lets whoever has a token read what they may read', async () => {
+  it('lets anyone with a token read what they may read', async () => {
     const { ask, tokenFor } = registriesOf(WORLD)
     const token = tokenFor('of-team')
     expect(await ask(pull(image, token))).toHaveProperty('digest')

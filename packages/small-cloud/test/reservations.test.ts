@@ -244,7 +244,7 @@ describe('a reservation on demand', () => {
     expect((await refusal(make(1, 'c'))).code).toBe('VcpuLimitExceeded')
   })
 
-  it('is refused where there is no capacity, and where its end is none', async () => {
+  it('is refused without capacity, and with an invalid end', async () => {
     const test = await testCloud({ stock: [{ type: TYPE, zone: ZONE, count: 1 }] })
     const make = (more: object) =>
       refusal(

@@ -176,7 +176,7 @@ describe('prices and stock', () => {
     expect([test.stockOf(POOL), test.untilStockChangeMs(POOL)]).toEqual([1, undefined])
   })
 
-  it('are told by the price history: what is in force, and the changes since', async () => {
+  it('are reported by the price history: the current ones, and the changes since', async () => {
     const { clients, clock } = await testCloud({
       prices: [
         {

@@ -64,7 +64,7 @@ describe('a machine of a provider whose lists may miss it', () => {
 })
 
 describe('a machine that came and went before anybody knew of it', () => {
-  it('was paid for, and lost: its provider still tells of it', async () => {
+  it('was paid for, and lost: its provider still lists it', async () => {
     const { order, handle } = place.launched()
     const realised = { ...handle.realised, billedAtLeastMs: MINUTE_MS }
     const ended = [{ ...handle, realised }]
@@ -211,7 +211,7 @@ describe('how an attempt ended', () => {
     expect((await settle({ ...inputOf(), end })).end).toEqual(end)
   })
 
-  it('is the loss of its machine, where nobody saw anything', async () => {
+  it('is the loss of its machine, if its end was not seen', async () => {
     const input = inputOf()
     place.world.machines[0]!.end('interrupted')
     expect((await settle(input)).end).toMatchObject({ kind: 'failed', failure: { class: 'interrupted' } })
@@ -226,7 +226,7 @@ describe('how an attempt ended', () => {
     expect((await settle({ ...inputOf(), drainReason })).end).toEqual({ kind: 'stopped', by })
   })
 
-  it('is a failure to be looked at when nobody can read the result: the machine ends all the same', async () => {
+  it('is a failure to be examined when the result is unreadable: the machine still ends', async () => {
     const input = inputOf()
     await place.store.put(layout.result(input.order.jobId, 1), '[]')
     expect((await settle(input)).end).toMatchObject({ kind: 'failed', failure: { class: 'unclassified' } })
@@ -317,7 +317,7 @@ describe('the end of the machines', () => {
     expect(place.lives()).toEqual(['gone'])
   })
 
-  it('comes at once where nobody could speak to the machine, unless it has spoken', async () => {
+  it('comes at once if the machine was never reachable, unless it has spoken', async () => {
     const failure = { class: 'unreachable', message: 'Its agent has not registered.' } as const
     const end = { kind: 'failed', isLaunched: true, failure } as const
     expect((await settle({ ...inputOf(), end, windowMs: HOUR_MS })).end).toEqual(end)
@@ -340,7 +340,7 @@ describe('the end of the machines', () => {
     expect(place.lives()).toEqual(['gone'])
   })
 
-  it('comes to what a machine left when it ended by itself: a directory, a volume', async () => {
+  it('comes to what a machine left when it ended on its own: a directory, a volume', async () => {
     const input = inputOf()
     place.world.machines[0]!.end('ended')
     await settle(input)
@@ -381,7 +381,7 @@ describe('the end of the machines', () => {
     expect(place.lives()).toEqual(['gone'])
   })
 
-  it('comes to a machine of which only the store knows', async () => {
+  it('comes to a machine that only the store knows', async () => {
     const { handle } = place.launched()
     // The provider has lost its tag.
     const order = place.order()
@@ -390,7 +390,7 @@ describe('the end of the machines', () => {
     expect(place.lives()).toEqual(['gone'])
   })
 
-  it('waits for lists that may be stale before it believes that there is none', async () => {
+  it('waits for lists that may be stale before it believes that no machine exists', async () => {
     place.world.freezeLists(1_000)
     const launched = place.launched()
     const settlement = await settle({ ...inputOf(launched), handle: null })
@@ -411,7 +411,7 @@ describe('the end of the machines', () => {
     })
   })
 
-  it('costs what it can have cost at most where a machine spoke that nobody saw', async () => {
+  it('costs at most what it can have cost if an unseen machine spoke', async () => {
     const order = place.order()
     const issuedAtMs = Date.now() - 2 * HOUR_MS
     await issueOrder(place.store, order, issuedAtMs)
@@ -526,7 +526,7 @@ describe('a provider that does not answer', () => {
     expect(Math.abs(endedAtMs! - Date.now() - leaseMs)).toBeLessThan(patient(10_000))
   })
 
-  it('holds it up for ever where nobody knows the machine', async () => {
+  it('holds it up for ever if the machine is unknown', async () => {
     place.aheadMs = 10 * HOUR_MS * 24
     noAnswer()
     await expect(settle({ ...inputOf(), handle: null })).rejects.toMatchObject({ type: 'transient' })

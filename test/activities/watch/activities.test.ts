@@ -38,7 +38,7 @@ describe('a watch', () => {
     expect(loop.size).toBe(0)
   })
 
-  it('is handed over at once when its worker goes, and the next one goes on from the store', async () => {
+  it('is handed over at once when its worker goes, and the next one continues from the store', async () => {
     const env = surroundings(LONG)
     const watched = { ...input(5), isRunning: true }
     await place.beat(watched.order)

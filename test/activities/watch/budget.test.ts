@@ -73,7 +73,7 @@ async function readView(
 }
 
 describe('the money of a machine that runs', () => {
-  it('is told with the lease, the oftener the less is left', async () => {
+  it('is sent with the lease, more often the less is left', async () => {
     const one = watch()
     await readView(one, 0)
     expect(await lease()).toMatchObject({ seq: 1, spentMicroUsd: 0 })
@@ -101,7 +101,7 @@ describe('the money of a machine that runs', () => {
     expect(await lease()).toMatchObject({ spentMicroUsd: microUsd(0.45) + microUsd(0.1) })
     prices = () => Promise.reject(new Error('silent'))
     await readView(one, 2 * HOUR_MS)
-    // What was told before holds.
+    // The earlier report holds.
     expect(await lease()).toMatchObject({ spentMicroUsd: microUsd(1.55) })
     await readView(watch(), HOUR_MS, { isBeating: false })
   })
@@ -119,7 +119,7 @@ describe('the money of a machine that runs', () => {
     expect(await readView(told, 4 * HOUR_MS, { isBeating: false })).toBeUndefined()
   })
 
-  it('knows of more money before it says that there is none, whether or not its runner has read of it', async () => {
+  it('knows of more money before it reports an empty budget, whether or not its runner has read of it', async () => {
     const one = watch()
     await readView(one, 0)
     const budget = { microUsd: microUsd(20), priceMaxMicroUsdPerHour: DEAREST }
@@ -129,7 +129,7 @@ describe('the money of a machine that runs', () => {
     expect(await readView(one, 4 * HOUR_MS, { isBeating: false })).toBeUndefined()
   })
 
-  it('says nothing of a budget while the store cannot tell of more money, nor before it is known what was told', async () => {
+  it('says nothing of a budget while the store cannot report more money, nor before the last report is known', async () => {
     const budget = { microUsd: microUsd(20), priceMaxMicroUsdPerHour: DEAREST }
     await new AttemptDocuments(place.store, input.order, () => nowMs).putLimits({
       ...{ seq: 1, deadlineAtMs: null, budget },
@@ -166,7 +166,7 @@ describe('the money of a machine that runs', () => {
     expect((await budget.report()).spentMicroUsd).toBe(spendOver(HOUR_MS + countedBeforeMs, HALF))
   })
 
-  it('goes on from what an earlier watch has told, should the provider be silent since', async () => {
+  it('continues from the reports of an earlier watch, if the provider has been silent since', async () => {
     prices = () => Promise.reject(new Error('silent'))
     const documents = new AttemptDocuments(place.store, input.order, () => nowMs)
     const budget = new BudgetWatch(input, {

@@ -26,7 +26,7 @@ const watched = (timing: Partial<Timing> = {}): WatchInput => ({
   isRunning: false,
 })
 
-/** Watches without waiting for the outcome; what it comes to is told at the end of the test. */
+/** Watches without waiting for the outcome, which is reported at the end of the test. */
 function follow(loop: WatchLoop, input: WatchInput): { outcome: unknown } {
   const followed: { outcome: unknown } = { outcome: undefined }
   loop.watch(input, leaving.signal).then(
@@ -39,7 +39,7 @@ function follow(loop: WatchLoop, input: WatchInput): { outcome: unknown } {
 const observed = (): number => place.world.callsOf('observe').length
 
 describe('a loop', () => {
-  it('asks the provider once for all its machines, and answers each watch by itself', async () => {
+  it('asks the provider once for all its machines, and answers each watch separately', async () => {
     const loop = new WatchLoop(place.backend, place.store, place.now)
     const inputs = Array.from({ length: 50 }, () => watched())
     const followed = inputs.map((input) => follow(loop, input))
@@ -68,7 +68,7 @@ describe('a loop', () => {
     expect(Math.min(...gaps)).toBeGreaterThanOrEqual(600)
   })
 
-  it('goes on hearing of machines at one place while another one does not answer', async () => {
+  it('keeps hearing of machines at one place while another one does not answer', async () => {
     const loop = new WatchLoop(place.backend, place.store, place.now)
     const [lost, seen] = [watched(), watched()]
     Object.assign(place.backend, {
@@ -98,7 +98,7 @@ describe('a loop', () => {
     expect(told).toEqual([failure.message, undefined])
   })
 
-  it('goes on without a provider that never answers', async () => {
+  it('continues without a provider that never answers', async () => {
     const loop = new WatchLoop(place.backend, place.store, place.now)
     loop.observeLimitMs = 20
     place.world.faults.add('observe', { kind: 'hangs', hasEffect: false }, { times: 2 })
@@ -110,7 +110,7 @@ describe('a loop', () => {
     expect(followed.outcome).toEqual({ kind: 'over', end: { kind: 'succeeded' } })
   })
 
-  it('goes on with the others while the store never answers about one', async () => {
+  it('continues with the others while the store never answers about one', async () => {
     const [other, stuck] = ['job-a', 'job-b'].map((jobId) => ({
       ...place.launched(place.order({ jobId })),
       timing: { ...QUICK, beatMs: 0 },
@@ -157,7 +157,7 @@ describe('a loop', () => {
     expect(loop.size).toBe(1)
   })
 
-  it('does nothing more when nobody is left, and begins again with the next', async () => {
+  it('does nothing more when none is left, and begins again with the next', async () => {
     const loop = new WatchLoop(place.backend, place.store, place.now)
     const input = watched()
     await place.result(input.order)
@@ -170,7 +170,7 @@ describe('a loop', () => {
     expect(observed()).toBe(looks + 1)
   })
 
-  it('takes no answer of the provider for an answer about nobody', async () => {
+  it('takes no answer of the provider for an empty answer', async () => {
     const failure = { class: 'transient', message: 'no answer' } as const
     place.world.faults.add('observe', { kind: 'throws', failure }, { times: 3 })
     const loop = new WatchLoop(place.backend, place.store, place.now)

@@ -71,7 +71,7 @@ describe('a watch', () => {
     expect(await watch().check(undefined, true)).toEqual({ kind: 'over', end: { kind: 'succeeded' } })
   })
 
-  it('takes a result that nobody can read for a failure that a person must see', async () => {
+  it('treats an unreadable result as a failure that a person must see', async () => {
     await place.store.put(layout.result(order.jobId, 1), 'not JSON')
     expect(await watch().check(RUNNING, true)).toMatchObject({
       kind: 'over',
@@ -79,7 +79,7 @@ describe('a watch', () => {
     })
   })
 
-  it('passes over a beat that nobody can read', async () => {
+  it('passes over an unreadable beat', async () => {
     await place.store.put(layout.beat(order.jobId, 1), '{')
     expect(await watch().check(RUNNING, true)).toBeUndefined()
     await place.result(order)
@@ -97,7 +97,7 @@ describe('a machine whose reservation ends', () => {
   const drainsAfterMs = LEFT_MS - CLOCK_SLACK_MS - TIMING.powerOffMs - TIMING.drainMs
   const noticedAfterMs = drainsAfterMs + TIMING.drainMs / 2
 
-  it('is told of only when its runner does not drain by itself, and once', async () => {
+  it('is passed on only when its runner does not drain on its own, and once', async () => {
     const one = watch(usable())
     await place.beat(order, { seq: 1 })
     await one.check(RUNNING, true)
@@ -117,7 +117,7 @@ describe('a machine whose reservation ends', () => {
     expect(await draining.check(RUNNING, true)).toBeUndefined()
   })
 
-  it('goes on where its provider says that it ends later, and its runner is told by its lease', async () => {
+  it('continues if its provider says that it ends later, and its runner learns it from its lease', async () => {
     const input = usable()
     const longerMs = nowMs + 2 * LEFT_MS
     const one = watch({ ...input, isRunning: true })
@@ -179,7 +179,7 @@ describe('the lease', () => {
     expect(await lease()).toMatchObject({ seq: 7, answersBeat: 3 })
   })
 
-  it('is not renewed for a beat that cannot be read, which is a sign of life all the same', async () => {
+  it('is not renewed for a beat that cannot be read, which is still a sign of life', async () => {
     const { silenceMs } = TIMING
     const one = watch({ isRunning: true, timing: { ...TIMING, leaseMs: 10 * silenceMs } })
     const beat = layout.beat(order.jobId, order.attempt)
@@ -198,7 +198,7 @@ describe('the lease', () => {
     expect(await one.check(RUNNING, true)).toMatchObject({ kind: 'silent' })
   })
 
-  it('goes on where an earlier watch left it', async () => {
+  it('continues where an earlier watch left it', async () => {
     await place.beat(order, { seq: 1 })
     await watch().check(RUNNING, true)
     const next = watch()
@@ -259,7 +259,7 @@ describe('the lease of a machine that lives on grants', () => {
     expect(await lease()).toMatchObject({ ttlMs: 12_000, grant: sealed(2) })
   })
 
-  it('is renewed at once with a new one, though it is not due by itself', async () => {
+  it('is renewed at once with a new one, though it is not due yet', async () => {
     const one = granted()
     await beatAndLook(one)
     const before = await beatAndLook(one, 19_500)
@@ -288,7 +288,7 @@ describe('the lease of a machine that lives on grants', () => {
     expect(await beatAndLook(one, 500)).toMatchObject({ ttlMs: 12_000, grant: sealed(2) })
   })
 
-  it('is left alone while nobody knows how long the first one holds', async () => {
+  it('is left alone while it is unknown how long the first one holds', async () => {
     const one = granted()
     trouble = new Error('the token service does not answer')
     expect(await beatAndLook(one)).toBeUndefined()
@@ -308,7 +308,7 @@ describe('the lease of a machine that lives on grants', () => {
     expect(await beatAndLook(one, 5_000)).toMatchObject({ seq: 3, grant: sealed(1) })
   })
 
-  it('goes on with the one that an earlier watch left, and asks for another where that cannot be opened', async () => {
+  it('continues with the one that an earlier watch left, and asks for another where that cannot be opened', async () => {
     await beatAndLook(granted())
     expect(await beatAndLook(granted(), 5_000)).toMatchObject({ seq: 2, grant: sealed(1) })
     expect(asked).toBe(1)
@@ -379,7 +379,7 @@ describe('a machine that is gone', () => {
 })
 
 describe('silence', () => {
-  it('is told only when it was long, with everybody else answering', async () => {
+  it('is reported only when it was long, with all the others answering', async () => {
     const one = watch({ timing: { ...TIMING, leaseMs: 600_000 } })
     await place.beat(order)
     await one.check(RUNNING, true)

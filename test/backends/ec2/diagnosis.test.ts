@@ -51,7 +51,7 @@ describe('what can be learned of a machine of EC2', () => {
     expect(sent()).toEqual([])
   })
 
-  it('is what there is, where an answer was cut short, or there is none', async () => {
+  it('is everything available when an answer was cut short, or missing', async () => {
     answer = { stdout: '{"text": "half of' }
     expect((await logs()).text).toContain('# The machine\n{"text": "half of')
     h.aws.fail('console', 'UnauthorizedOperation', { httpStatus: 403, message: 'not you' })

@@ -52,7 +52,7 @@ describe('what a code of AWS allows to be done next', () => {
       expect(failureOfCode(code, 'words')).toMatchObject({ class: failureClass, code })
   })
 
-  it('keeps the raw text of what nobody has classed, and calls it that', () => {
+  it('keeps the raw text of an unclassified failure, and calls it that', () => {
     expect(failureOfCode('BrandNewTrouble', 'the moon is in the way')).toEqual({
       class: 'unclassified',
       code: 'BrandNewTrouble',
@@ -60,7 +60,7 @@ describe('what a code of AWS allows to be done next', () => {
     })
   })
 
-  it('says what to do about everything that a person must mend', () => {
+  it('says what to do about every failure that needs an operator', () => {
     const source = readFileSync(join(__dirname, '../../../backends/ec2/meanings.ts'), 'utf8')
     const codes = [...source.matchAll(/^ {2}'?([A-Z][\w.]+)'?: /gm)].map(([, code]) => code!)
     expect(codes.length).toBeGreaterThan(100)

@@ -110,7 +110,7 @@ describe('a spot request', () => {
     expect([await requests(), await states()]).toEqual([[], ['closed']])
   })
 
-  it('that outlives its machine is told with its owner, and taken back', async () => {
+  it('that outlives its machine is reported with its owner, and taken back', async () => {
     h.cloud.addFault({ fault: 'request-dangles' })
     const order = await h.order({ capacityType: 'spot' })
     const handle = await launched(order)
@@ -139,7 +139,7 @@ describe('a spot request', () => {
 })
 
 describe('what costs', () => {
-  it('is told with its price for a day, and where it is', async () => {
+  it('is reported with its price for a day, and its place', async () => {
     const handle = await launched(await h.order())
     const [machine] = await h.backend.list('test', patiently())
     expect(machine).toMatchObject({

@@ -71,7 +71,7 @@ export class Ec2Harness implements Harness {
     this.backend = this.open()
   }
 
-  /** As the runner does, by the id that it is told. */
+  /** As the runner does, by the id that it is given. */
   async #claim(script: string): Promise<void> {
     const [, text] = /b64decode\("([^"]+)"\)/.exec(script)!
     const { jobId, attempt, machineId } = JSON.parse(Buffer.from(text!, 'base64').toString()) as Spec

@@ -140,7 +140,7 @@ const diagnosisOf = async (attempt: number): Promise<Diagnosis> =>
   JSON.parse((await store.get(layout.diagnosis('job-on-ec2', attempt)))!.toString()) as Diagnosis
 
 describe('a job whose machine a person stops', () => {
-  it('goes on on another, and the stopped one is ended with its disk', async () => {
+  it('continues on another, and the stopped one is ended with its disk', async () => {
     await deploy('public')
     const run = 'if [ $CRUCIBLE_ATTEMPT = 1 ]; then sleep 600; fi; echo done'
     const job = await submit({ run, isInterruptible: false })
@@ -192,7 +192,7 @@ describe('a job whose machine never registers', () => {
 })
 
 describe('a job whose Region has no capacity any more', () => {
-  it('goes on in another Region from its checkpoint in the store of the first', async () => {
+  it('continues in another Region from its checkpoint in the store of the first', async () => {
     const [home, far] = ['us-east-1', 'us-west-2']
     const zoned = (region: string) => ({ zones: [`${region}a`], groups: ['crucible-machine'] })
     const cheap = { type: TYPE, capacity: 'on-demand' as const, usdPerHour: 0.01 }

@@ -1,6 +1,6 @@
 /**
  * What backend, doctor and set-up send, and what the small cloud answers, judged by botocore's models of the services, which neither of the
- * two was made from. Skipped where there is no Python with boto3.
+ * two was made from. Skipped without a Python with boto3.
  */
 import { afterEach, beforeEach, expect, it, jest, describe } from '@jest/globals'
 import type { Cloud } from '#small-cloud'

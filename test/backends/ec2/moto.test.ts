@@ -1,6 +1,6 @@
 /**
  * Set-up, doctor, fleets and garbage collection against moto, an AWS made by others: a second opinion on the wire. It launches nothing and
- * knows no faults, so that it replaces no test on the small cloud. Skipped where there is no moto.
+ * knows no faults, so that it replaces no test on the small cloud. Skipped without moto.
  */
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'

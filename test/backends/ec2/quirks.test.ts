@@ -99,7 +99,7 @@ describe('quirk: a wrong instance profile', () => {
 })
 
 describe('quirk: zero quota', () => {
-  it('is told with the command that asks for more', async () => {
+  it('is reported with the command that asks for more', async () => {
     await start({ quotas: { 'L-1216C47A': 0 } })
     const backend = await open()
     expect(await check(backend)).toMatchObject([
@@ -122,7 +122,7 @@ describe('quirk: zero quota', () => {
 describe('quirk: an account on the free plan', () => {
   const UPGRADE = "Upgrade the account's plan to a paid one"
 
-  it('is told what it may launch, and is offered that', async () => {
+  it('learns what it may launch, and is offered that', async () => {
     await start({ plan: 'free' })
     const backend = await open()
     expect(await check(backend)).toMatchObject([
@@ -146,7 +146,7 @@ describe('quirk: an account on the free plan', () => {
     expect(await backend.launch(order, patiently())).toMatchObject({ kind: 'launched' })
   })
 
-  it('is told by the launch where the plan may not be read', async () => {
+  it('is reported by the launch if the plan may not be read', async () => {
     const where = { service: 'freetier' } as const
     await start({ plan: 'free', faults: [{ fault: 'error', code: 'AccessDeniedException', where }] })
     const backend = await open()
@@ -162,7 +162,7 @@ describe('quirk: an account on the free plan', () => {
 })
 
 describe('quirk: a Region without the type', () => {
-  it('is told by name, also where a plan asks', async () => {
+  it('is reported by name, also in a plan', async () => {
     await start()
     const none = await open({ types: ['p9.*'] })
     const message = 'us-east-1 has none of the machine types p9.*'
@@ -178,7 +178,7 @@ describe('quirk: a Region without the type', () => {
     ])
   })
 
-  it('is told where its zones have no subnet', async () => {
+  it('is reported if its zones have no subnet', async () => {
     const zones = ['us-east-1a', 'us-east-1b']
     const subnets = [{ zone: 'us-east-1a', egress: 'public' as const, isDefault: true }]
     await start({
@@ -192,7 +192,7 @@ describe('quirk: a Region without the type', () => {
 })
 
 describe('quirk: an expired token', () => {
-  it('is told as such, and no machine is bought or given up for it', async () => {
+  it('is reported as such, and no machine is bought or given up for it', async () => {
     await start({ durations: { session: [4_000, 4_000] } })
     const sts = new STSClient({ endpoint: cloud.endpoint })
     const { Credentials: keys } = await sts.send(
@@ -223,7 +223,7 @@ describe('quirk: an expired token', () => {
 })
 
 describe('quirk: a bucket in another Region', () => {
-  it('is a warning where its Region is told or found, for it only costs', async () => {
+  it('is a warning if its Region is configured or found, because it only costs', async () => {
     await start({
       regions: {
         'us-east-1': { zones: ['us-east-1a'], groups: ['crucible-machine'] },
@@ -265,7 +265,7 @@ describe('quirk: a store that ignores put-if-absent', () => {
 })
 
 describe('quirk: a subnet without egress', () => {
-  it('is told with what it lacks', async () => {
+  it('is reported with what it lacks', async () => {
     const subnets = [{ zone: 'us-east-1a', egress: 'none' as const, isDefault: true }]
     await start({
       regions: { 'us-east-1': { zones: ['us-east-1a'], subnets, groups: ['crucible-machine'] } },
@@ -309,7 +309,7 @@ describe('quirk: a missing service-linked role', () => {
     expect(await launch(backend, 'on-demand')).toMatchObject({ kind: 'launched' })
   })
 
-  it('is mended by the first launch of who may', async () => {
+  it('is fixed by the first launch with the permission', async () => {
     await start({ linkedRoles: [] })
     const backend = await open()
     expect(await launch(backend, 'spot')).toMatchObject({ kind: 'launched' })
@@ -318,7 +318,7 @@ describe('quirk: a missing service-linked role', () => {
 })
 
 describe('quirk: a clock that is off', () => {
-  it('is told in minutes, and keeps no machine from being bought, at the first try', async () => {
+  it('is reported in minutes, and keeps no machine from being bought, at the first try', async () => {
     await start({ ahead: '6m' })
     const backend = await open()
     expect(await check(backend)).toMatchObject([

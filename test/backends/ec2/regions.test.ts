@@ -78,7 +78,7 @@ describe('offers of several Regions', () => {
     ['is down', 'InternalError', 500, /InternalError|error/i],
     ['is throttled', 'RequestLimitExceeded', 503, /limit/i],
     ['is denied by a policy', 'UnauthorizedOperation', 403, /UnauthorizedOperation|authorized/i],
-  ])('go on without a Region that %s, which is told', async (_name, code, status, words) => {
+  ])('continue without a Region that %s, and report it', async (_name, code, status, words) => {
     h = await make()
     down(WEST, code, status)
     const silent: [string, string][] = []

@@ -110,7 +110,7 @@ describe('offers of what is reserved', () => {
     expect(h.aws.countOf('reservations')).toBe(0)
   })
 
-  it('are left out where nobody may ask for them, and nothing else is', async () => {
+  it('are left out without the permission to ask for them, and nothing else is', async () => {
     h.aws.fail('reservations', 'UnauthorizedOperation', { httpStatus: 403 })
     const offers = await h.backend.offers({}, patiently())
     expect(offers.length).toBeGreaterThan(4)
@@ -215,7 +215,7 @@ describe('a machine in a block', () => {
     change(BLOCK, { endsAtMs: NOW_MS + 48 * HOUR_MS })
     nowMs += MINUTE_MS
     expect(await look()).toMatchObject({ usableUntilMs: cutOffMs + 24 * HOUR_MS })
-    // Nobody knows: what was known last stands.
+    // Unknown: the last known value stands.
     h.aws.reservations = []
     h.aws.faults.push({ call: 'reservations', when: 'instead', error: answered('InternalError', 500) })
     expect(await look()).toMatchObject({ state: 'running', usableUntilMs: cutOffMs + 24 * HOUR_MS })

@@ -12,6 +12,6 @@ export function capacityTypeOf(way: Way): CapacityType {
 export function offersFor(offers: Offer[], way: Way, capacityType: CapacityType): Offer[] {
   const ofType = offers.filter((offer) => offer.capacityType === capacityType)
   if (capacityType !== 'reserved') return ofType.filter(({ type }) => type === 'g5.xlarge')
-  // What runs in a block ends with it; in a reservation on demand it goes on.
+  // What runs in a block ends with it; in a reservation on demand it keeps running.
   return ofType.filter(({ usableUntilMs }) => (usableUntilMs !== undefined) === (way === 'block'))
 }

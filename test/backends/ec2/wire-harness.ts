@@ -24,8 +24,8 @@ const TYPE = 'g5.xlarge'
 const BLOCK_TYPE = 'p5.48xlarge'
 
 /**
- * In the place of the runner: notes that it was started and that it was told to end, and stays until then; longer while a file `hold`
- * lies beside.
+ * In the place of the runner: notes that it was started and that it was asked to end, and stays until then; longer while a file `hold`
+ * lies next to it.
  */
 const STAND_IN = `import os, signal, sys, time
 root = sys.argv[sys.argv.index("--root") + 1]
@@ -160,13 +160,13 @@ export class WireHarness implements Harness {
     return this.read(machineId, attemptId, 'starts').length
   }
 
-  /** What the machine of an attempt was told that it is, where the stand-in runs there. */
+  /** What the machine of an attempt knows about itself, where the stand-in runs there. */
   #claimOf(attemptId: string): string | undefined {
     const machine = this.#instancesOf(attemptId).find(({ id }) => this.#runnersOn(id, attemptId) > 0)
     return machine && this.read(machine.id, attemptId, 'machine-id').trim()
   }
 
-  /** A file of the runner's directory on a machine; empty when there is none. */
+  /** A file of the runner's directory on a machine; empty when it does not exist. */
   read(machineId: string, attemptId: string, name: string): string {
     try {
       return readFileSync(this.#pathOn(machineId, attemptId, name), 'utf8')
@@ -175,7 +175,7 @@ export class WireHarness implements Harness {
     }
   }
 
-  /** From now on a runner that is told to end stays, and with it its machine's shutdown; until what this answers is called. */
+  /** From now on a runner that is asked to end stays, and with it its machine's shutdown; until what this answers is called. */
   hold(machineId: string, attemptId: string): () => void {
     const path = this.#pathOn(machineId, attemptId, 'hold')
     writeFileSync(path, '')

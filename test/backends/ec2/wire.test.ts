@@ -82,7 +82,7 @@ describe('over the wire', () => {
     letGo()
     await until(async () => (await look(handle)).state === 'gone')
     expect(await look(handle)).toMatchObject({ cause: 'ended', endedAtMs: expect.any(Number) })
-    // It could be started again, and its disk is paid for: whoever settles the attempt finds it, and so does garbage collection.
+    // It could be started again, and its disk is paid for: settling the attempt finds it, and so does garbage collection.
     expect(await h.backend.find(order.attemptId, patiently())).toMatchObject({ handles: [{ id: handle.id }] })
     const owned = await h.backend.list(order.deployment, patiently())
     expect(owned).toMatchObject([{ handle: { id: handle.id }, owner: { attemptId: order.attemptId } }])
@@ -162,7 +162,7 @@ describe('over the wire', () => {
     await until(() => h.read(handle.id, order.attemptId, 'ended') !== '')
   })
 
-  it('a launch that fails after it was accepted is told with its class', async () => {
+  it('a launch that fails after it was accepted is reported with its class', async () => {
     h = await WireHarness.make()
     h.cloud.addFault({ fault: 'launch-fails', reason: 'Client.VolumeLimitExceeded' })
     const handle = await launched(await h.order())
@@ -237,7 +237,7 @@ describe('over the wire', () => {
     expect(h.cloud.instances()).toHaveLength(1)
   })
 
-  it('a machine on which nobody begins ends itself', async () => {
+  it('a machine on which no runner begins ends itself', async () => {
     h = await WireHarness.make()
     const order = await h.order({ timing: { startWithinMs: -30_000 } })
     const handle = await launched(order)

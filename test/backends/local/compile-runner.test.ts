@@ -30,7 +30,7 @@ describe('the runner program on this host', () => {
     return join(h.root, 'machines', outcome.handle.id, 'runner.pyz')
   }
 
-  it('has compiled modules beside its sources, and starts', async () => {
+  it('has compiled modules next to its sources, and starts', async () => {
     const program = await launched()
     const names = execFileSync('python3', ['-m', 'zipfile', '-l', program], { encoding: 'utf8' })
     expect(names).toMatch(/crucible_runner\/runner\.py /)

@@ -20,7 +20,7 @@ afterEach(async () => {
 })
 
 describe('a disk without room for what is kept of an ended machine', () => {
-  it('delays its end, which goes on once there is some', async () => {
+  it('delays its end, which continues once there is some', async () => {
     // Only who may mount can have a disk that is really full.
     if (disk === undefined) return
     const outcome = await h.backend.launch(await h.order(), patiently())

@@ -106,7 +106,7 @@ export class LocalHarness implements Harness {
     return order
   }
 
-  /** Workloads that have begun; a second one beside a living first would show within the time that the first took. */
+  /** Workloads that have begun; a second one while the first lives would show within the time that the first took. */
   async startsOf(attemptId: string): Promise<number> {
     const path = join(this.#starts, attemptId)
     const lines = (): number => (existsSync(path) ? readFileSync(path, 'utf8').split('\n').length - 1 : 0)
@@ -187,7 +187,7 @@ function kill(pid: number): void {
   }
 }
 
-/** Empty for a process that ends meanwhile, and for the dead that nobody has waited for. */
+/** Empty for a process that ends meanwhile, and for zombies. */
 function environmentOf(pid: string): string {
   try {
     return readFileSync(`/proc/${pid}/environ`, 'latin1')

@@ -305,7 +305,7 @@ describe('the runner program', () => {
 })
 
 describe('the runner', () => {
-  it('gets its first credentials for the store in a file that only we can read, and is told where', async () => {
+  it('in a file that only its user can read, and learns the path', async () => {
     const asked: string[] = []
     const grantFile = async ({ attemptId }: Order): Promise<string> => {
       asked.push(attemptId)
@@ -352,7 +352,7 @@ describe('processes', () => {
     ...more,
   })
 
-  it('of a machine are the marked, their children and their sessions, and nobody else', () => {
+  it('of a machine are the marked, their children and their sessions, and no others', () => {
     const all = [
       info(process.pid, { group: 7 }),
       info(1_000_001, { machine: 'a', group: 10 }),
@@ -386,12 +386,12 @@ describe('processes', () => {
     ['version 1', '9:name=systemd:/crucible-job-a-1\n8:pids:/\n0::/\n', 'job-a-1'],
     ['a group of the job below it', '0::/crucible-job-a-1/inner\n', 'job-a-1'],
     ['a runner inside a job', '0::/crucible-job-a-1/crucible-job-b-2\n', 'job-b-2'],
-    ['no group of ours', '0::/user.slice/not-crucible-a\n', undefined],
+    ['no group of Crucible', '0::/user.slice/not-crucible-a\n', undefined],
   ])('belong to the machine that /proc/PID/cgroup names: %s', (_, text, machine) => {
     expect(machineOfGroup(text)).toBe(machine)
   })
 
-  it('are read through ps where there is no /proc', async () => {
+  it('are read through ps without /proc', async () => {
     const machine = `${newJobId()}-1`
     const child = spawn('sleep', ['600'], {
       env: { PATH: process.env.PATH, CRUCIBLE_MACHINE: machine },

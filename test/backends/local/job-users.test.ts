@@ -103,7 +103,7 @@ async function startVictim(): Promise<{ victim: Job; pid: number }> {
   return { victim, pid: pid! }
 }
 
-describe('a local job beside a worker that is root', () => {
+describe('a local job next to a worker that is root', () => {
   asRoot("reads neither key, store, worker's environment nor other jobs' files", async () => {
     const { victim, pid } = await startVictim()
     const machine = join(h.root, 'machines', victim.handle.id)
@@ -186,7 +186,7 @@ describe('a job with a user of its own', () => {
     expect(existsSync(folderOf(job))).toBe(false)
   })
 
-  asRoot('goes on from its checkpoint, which the next user may change', async () => {
+  asRoot('continues from its checkpoint, which the next user may change', async () => {
     const save =
       'echo 1 > "$CRUCIBLE_CHECKPOINT_DIR/new" && mv "$CRUCIBLE_CHECKPOINT_DIR/new" "$CRUCIBLE_CHECKPOINT_DIR/step-1.txt"'
     const first = await start(save)
@@ -211,7 +211,7 @@ describe('a job with a user of its own', () => {
     }
   })
 
-  asRoot('is told which program its user may not run', async () => {
+  asRoot('learns which program its user may not run', async () => {
     const program = join(h.directory, 'closed')
     await writeFile(program, '#!/bin/sh\n', { mode: 0o755 })
     const job = await start(`cd . && ${program} --fast`)
@@ -223,7 +223,7 @@ describe('a job with a user of its own', () => {
     })
   })
 
-  asRoot('is told why it may not change the system', async () => {
+  asRoot('learns why it may not change the system', async () => {
     const job = await start('touch /etc/of-a-job')
     expect(await resultOf(job)).toMatchObject({ outcome: 'failed' })
     expect(await linesOf(job)).toContainEqual(

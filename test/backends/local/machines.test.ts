@@ -89,7 +89,7 @@ describe('the processes of a machine', () => {
   })
 })
 
-describe('a machine that ended by itself', () => {
+describe('a machine that ended on its own', () => {
   it('is gone, frees its slots, is not found, and keeps its directory until it is terminated', async () => {
     const order = await h.order({ run: 'exit 0', resources: { cpus: { min: 4 } } })
     const handle = await launch(order)
@@ -295,7 +295,7 @@ describe('when the folder of the machines is missing', () => {
   })
 })
 
-/** Dead processes that nobody has waited for do not count. */
+/** Zombies do not count. */
 function isAlive(pid: number): boolean {
   const { stdout } = spawnSync('ps', ['-o', 'stat=', '-p', String(pid)], { encoding: 'utf8' })
   return /^\s*[^Z\s]/.test(stdout)

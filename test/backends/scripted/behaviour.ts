@@ -6,7 +6,7 @@ export interface Behaviour {
   checkpointEverySteps: number
   /** How long the workload takes to save once it is asked to stop. */
   savesInMs: number
-  /** Goes on as if nobody had asked it to stop, until it is killed. */
+  /** Continues as if it was never asked to stop, until it is killed. */
   isDeaf: boolean
   /** Accepted by the provider, and never boots. */
   neverBoots: boolean

@@ -1,4 +1,4 @@
-/** Something to be done at an instant. A driven clock waits for what it returns before time goes on. */
+/** Something to be done at an instant. A driven clock waits for what it returns before time passes. */
 export type Task = () => void | Promise<void>
 
 /** Time as the scripted world sees it: real, or driven by a test. The two are never mixed in one world. */

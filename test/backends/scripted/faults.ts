@@ -12,7 +12,7 @@ export type Fault =
   | { kind: 'slow'; durationMs: number }
   /** Not answered until the caller leaves. */
   | { kind: 'hangs'; hasEffect: boolean }
-  /** A launch of which nobody knows whether it took place. */
+  /** A launch with an unknown result. */
   | { kind: 'loses-answer'; hasEffect: boolean; findAfterMs: number }
   /** A launch without an answer that has its effect only after so long, at most `Manners.effectWithinMs`. */
   | { kind: 'late'; effectAfterMs: number; findAfterMs: number }

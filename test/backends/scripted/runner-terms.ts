@@ -3,7 +3,7 @@ import { paidForMs } from '../../../core/budget'
 import { CLOCK_SLACK_MS, SECOND_MS } from '../../../core/time'
 import type { Behaviour } from './behaviour'
 
-/** Beats of which the sending time is remembered, so that a late lease can still be counted. */
+/** Beats with a known sending time, so that a late lease can still be counted. */
 const BEATS_REMEMBERED = 1_000
 /** Of what a notice leaves, the share for the result, and its most. */
 const RESULT_SHARE = 0.1
@@ -22,7 +22,7 @@ export class RunnerTerms {
   #leaseUntilMs: number
   #usableUntilMs: number
   readonly #sentAtMs = new Map<number, number>()
-  /** At most, as far as it was told. */
+  /** At most, as far as it was reported. */
   #spent: { atMs: number; microUsd: number }
   #asked: Stop | undefined
   #noticed: Stop | undefined
@@ -43,7 +43,7 @@ export class RunnerTerms {
     this.#sentAtMs.delete(seq - BEATS_REMEMBERED)
   }
 
-  /** Counts from when the beat that the lease answers was sent; one that answers no known beat is ignored. */
+  /** Counts from the time when the answered beat was sent; one that answers no known beat is ignored. */
   obeyLease({ seq, answersBeat, ttlMs, usableUntilMs, spentMicroUsd }: Lease): void {
     this.#usableUntilMs = usableUntilMs ?? this.#usableUntilMs
     const sentAtMs = this.#sentAtMs.get(answersBeat)
@@ -83,7 +83,7 @@ export class RunnerTerms {
     return Math.min(this.#hardStop().untilMs - drainMs, this.#expiry().untilMs - drainMs, this.#leaseUntilMs)
   }
 
-  /** The weightiest reason to stop now with the shortest time that any reason leaves, or `undefined` when there is none. */
+  /** The weightiest reason to stop now with the shortest time that any reason leaves, or `undefined` without a reason. */
   stop(nowMs: number, isDraining: boolean): Stop | undefined {
     const { drainMs } = this.order
     const [hard, expiry] = [this.#hardStop(), this.#expiry()]

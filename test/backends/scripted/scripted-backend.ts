@@ -140,7 +140,7 @@ async function answer<T>(
   }
 }
 
-/** Nobody waits for its answer, whatever that is. */
+/** No caller waits for its answer, whatever that is. */
 function tried(effect: () => unknown): void {
   try {
     effect()

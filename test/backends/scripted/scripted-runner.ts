@@ -190,7 +190,7 @@ export class ScriptedRunner {
     return { order, terms, workload: new ScriptedWorkload(behaviour, restored?.state ?? UNTRAINED, nowMs) }
   }
 
-  /** True when the attempt is this machine's: nobody else's word stands in its claim. */
+  /** True when the attempt is this machine's: no other machine has written its claim. */
   async #claim(): Promise<boolean> {
     const { jobId, attempt, claim } = this.#o
     const key = layout.claim(jobId, attempt)

@@ -10,7 +10,7 @@ export type WorkloadEvent = {
 /** What happens first where several things happen at one step: it dies before it has saved. */
 const RANKS: WorkloadEvent['kind'][] = ['died', 'hung', 'silent', 'failed', 'checkpoint', 'finished']
 
-/** A training that runs by the clock: its state at an instant follows from when it began. */
+/** A training that runs by the clock: its state at an instant follows from its start time. */
 export class ScriptedWorkload {
   state: State
   readonly #begun: { step: number; atMs: number }

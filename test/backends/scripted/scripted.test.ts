@@ -257,7 +257,7 @@ describe('a scripted machine', () => {
     expect(await s.result(order)).toMatchObject({ reason: 'budget', finishedAtMs })
   })
 
-  it('goes on while its lease is renewed, and fences itself off when it lapses', async () => {
+  it('continues while its lease is renewed, and fences itself off when it lapses', async () => {
     const s = scene({ stepsTotal: 1e6 })
     const { order } = await s.launch({ timing: { leaseMs: HOUR_MS } })
     await s.clock.advance(50 * MINUTE_MS)
@@ -398,7 +398,7 @@ describe('the scripted provider', () => {
   })
 
   it('does not show in stale lists what was made meanwhile, and makes it twice without tokens', async () => {
-    // One that bills until it is told to stop keeps the second machine, which has nothing to do, on the list.
+    // One that bills until it is asked to stop keeps the second machine, which has nothing to do, on the list.
     const s = scene({}, { capabilities: { idempotency: 'tag', billsUntil: 'terminate' } })
     s.world.freezeLists(MINUTE_MS)
     const { order } = await s.launch()

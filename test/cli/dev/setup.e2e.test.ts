@@ -30,7 +30,7 @@ const QUICK = {
 
 /** Far more than anything takes that is waited for, on a machine that does other work. */
 const PATIENCE_MS = 100_000
-/** A second of work, and one that does not end by itself. */
+/** A second of work, and work that never ends on its own. */
 const STEPS = { few: 100, many: 1_000_000 }
 
 let cloud: Cloud

@@ -110,7 +110,7 @@ describe('a dev server', () => {
     expect(isAlive(process)).toBe(false)
   })
 
-  it('keeps its state in its data file from one start to the next, on the ports it is told', async () => {
+  it('keeps its state in its data file from one start to the next, on the given ports', async () => {
     const dataFile = newDataFile()
     const first = await start({ dataFile })
     await leaveWorkflow(first, 'kept')

@@ -1,4 +1,4 @@
-"""best.pt every third save and last.pt at each, as torch.save writes them; training goes on from last.pt."""
+"""best.pt every third save and last.pt at each, as torch.save writes them; training continues from last.pt."""
 
 import os
 

@@ -87,7 +87,7 @@ def state_of(tensors: Dict[str, bytes]) -> Dict[str, object]:
 
 
 def distcp_bytes(tensors: List[bytes]) -> Tuple[bytes, List[Tuple[int, int]]]:
-    """As torch.distributed.checkpoint writes: an archive for each tensor, one after the other. Where each is, is told beside them."""
+    """As torch.distributed.checkpoint writes: an archive for each tensor, one after the other. Their places are in a file next to them."""
     data, places = b"", []
     for tensor in tensors:
         archive = io.BytesIO()

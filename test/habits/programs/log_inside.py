@@ -1,4 +1,4 @@
-"""out/log.txt is held open beside the checkpoints, for the logging module."""
+"""out/log.txt is held open next to the checkpoints, for the logging module."""
 
 import logging
 import os

@@ -1,4 +1,4 @@
-"""metrics.json is written anew every few steps beside the model."""
+"""metrics.json is written anew every few steps next to the model."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""A start moves what it goes on from into a folder of its own, and saves beside it."""
+"""A start moves the checkpoint that it continues from into a folder of its own, and saves next to it."""
 
 import os
 import pickle

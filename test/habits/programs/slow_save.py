@@ -1,4 +1,4 @@
-"""A save takes longer than the time between two: a thread writes while the training goes on."""
+"""A save takes longer than the time between two: a thread writes while the training continues."""
 
 import glob
 import os

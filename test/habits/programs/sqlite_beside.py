@@ -1,4 +1,4 @@
-"""A database of MLflow (SQLite, write-ahead log) is held open and grows beside the model."""
+"""A database of MLflow (SQLite, write-ahead log) is held open and grows next to the model."""
 
 import os
 import pickle

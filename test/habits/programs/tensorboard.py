@@ -1,4 +1,4 @@
-"""An event file of TensorBoard is held open and grows beside the checkpoints."""
+"""An event file of TensorBoard is held open and grows next to the checkpoints."""
 
 import os
 import pickle

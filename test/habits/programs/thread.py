@@ -1,4 +1,4 @@
-"""A thread saves a copy of the state while the training goes on."""
+"""A thread saves a copy of the state while the training continues."""
 
 import os
 import pickle

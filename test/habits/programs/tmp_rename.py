@@ -1,4 +1,4 @@
-"""One file, written beside its place and renamed into it."""
+"""One file, written next to its place and renamed into it."""
 
 import os
 import pickle

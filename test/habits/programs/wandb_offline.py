@@ -1,4 +1,4 @@
-"""An offline run of wandb beside the checkpoint: a log held open, a summary that is written anew."""
+"""An offline run of wandb next to the checkpoint: a log held open, a summary that is written anew."""
 
 import json
 import os

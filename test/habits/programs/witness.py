@@ -37,12 +37,12 @@ def digest(*parts: bytes) -> str:
 
 
 def resumed(step: int, state: str) -> None:
-    """The program has loaded a checkpoint and goes on from it."""
+    """The program has loaded a checkpoint and continues from it."""
     note("resumed", step=step, state=state)
 
 
 def fresh() -> None:
-    """The program has found nothing to go on from and begins at the beginning."""
+    """The program has found no checkpoint and begins at the beginning."""
     note("fresh")
 
 

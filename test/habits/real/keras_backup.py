@@ -1,4 +1,4 @@
-"""Keras: BackupAndRestore, with a ModelCheckpoint of the best beside it."""
+"""Keras: BackupAndRestore, with a ModelCheckpoint of the best next to it."""
 
 import os
 import time

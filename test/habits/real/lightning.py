@@ -1,4 +1,4 @@
-"""Lightning: ModelCheckpoint below default_root_dir; a start goes on from the newest .ckpt of all versions."""
+"""Lightning: ModelCheckpoint below default_root_dir; a start continues from the newest .ckpt of all versions."""
 
 import glob
 import os

@@ -17,7 +17,7 @@ def rounds_of(name):
 
 
 def state_of(step, booster):
-    # The trees; what the library writes beside them is not the same before and after a file.
+    # The trees; the library's other files is not the same before and after a file.
     return witness.digest(b"%d" % step, *(tree.encode() for tree in booster.get_dump(with_stats=True)))
 
 

@@ -1,4 +1,4 @@
-"""Writes beside the place and renames."""
+"""Writes next to the place and renames."""
 
 import os
 

@@ -94,7 +94,7 @@ class MultipartTest(ServerTest):
     def test_an_error_with_status_200_is_an_error(self):
         self.put()
         self.faults(("^POST .*uploadId", {"kind": "error-in-200", "code": "InternalError"}, 1))
-        self.upload.commit()  # the server had put it together all the same
+        self.upload.commit()  # the server had put it together nevertheless
         self.assertEqual(self.read("big"), self.body)
         self.upload = S3Upload(self.store._client, self.prefix + "other", len(self.body), PART)
         self.put()

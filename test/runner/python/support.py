@@ -28,12 +28,12 @@ _PATIENCE = _patience()
 
 
 def patient(seconds):
-    """The longest that something may take here that takes at most so long on an idle machine."""
+    """The longest that something may take here that takes at most this long on an idle machine."""
     return seconds * _PATIENCE
 
 
 class FakeClock:
-    """Clocks that stand still until they are told."""
+    """Clocks that stand still until a test moves them."""
 
     def __init__(self, mono_ms=1_000_000, wall_ms=1_800_000_000_000):
         self._mono_ms = mono_ms

@@ -45,7 +45,7 @@ open("ready", "w").close()
 while True:
     time.sleep(1)
 """
-# Passes signals on, as the real one does, but later and once, so that it shows who else was told.
+# Passes signals on, as the real one does, but later and once, so that it shows who else got them.
 TIMEOUT = """
 import os, signal, subprocess, sys, time
 os.setpgid(0, 0)

@@ -163,7 +163,7 @@ class CheckpointsTest(UploadingTest):
                 self.save("model.pt")
                 self.clock.advance(500)
                 self.assertEqual(self.scanner.scan()[0].step, expected)
-                # The save goes on; it had begun before.
+                # The save continues; it had begun before.
                 self.progress.see([b"step 11"])
                 self.save("optimizer.pt")
                 self.assertEqual(self.scanner.scan()[0].step, expected)

@@ -176,10 +176,10 @@ class SavesTest(unittest.TestCase):
     def test_when_a_save_had_begun_is_told_by_its_oldest_file(self):
         saves = self.saves_of(scan(0, 4, a=(10, 700, 1), b=(10, 600, 2)), scan(100, 4, a=(10, 900, 1), b=(10, 900, 2)))
         self.assertEqual(saves.current.written_ns, 600)
-        # It goes on after a pause, at the same step.
+        # It continues after a pause, at the same step.
         saves.observe(scan(2_000, 4, a=(10, 900, 1), b=(20, 2_000, 2)))
         self.assertEqual((saves.current.number, saves.current.written_ns), (1, 600))
-        # A small file beside it is not the save.
+        # A small file next to it is not the save.
         saves.observe(scan(3_000, 5, a=(10, 900, 1), b=(20, 2_000, 2), metrics=(9, 3_100, 9)))
         self.assertEqual((saves.current.number, saves.current.written_ns), (1, 600))
         # It cannot be told from the one before, and is another.
@@ -210,7 +210,7 @@ class MembersTest(unittest.TestCase):
             ("flat files", "model_1 optimizer_1 model_2", "optimizer_1"),
             ("of another folder", "x/1/m x/1/n y/2/m", None),
             ("records do not count", "1/m 1/train.log 2/m", None),
-            ("steps are told apart elsewhere", "step_1/m step_1/n step_2/m", None),
+            ("steps differ in their folders", "step_1/m step_1/n step_2/m", None),
             ("no numbers", "a b", None),
         ):
             with self.subTest(name):

@@ -39,7 +39,7 @@ PASSING = (
 
 
 class DockerTest(FolderTest):
-    """With a docker that does as it is told."""
+    """With a docker that behaves as configured."""
 
     def setUp(self):
         super().setUp()
@@ -117,7 +117,7 @@ class PullTest(DockerTest):
 
 
 class Ecr(BaseHTTPRequestHandler):
-    """Gives a token to whoever has signed for ECR."""
+    """Gives a token to anyone who has signed for ECR."""
 
     def do_POST(self):
         self.server.asked.append(dict(self.headers))

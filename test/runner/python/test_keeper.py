@@ -115,12 +115,12 @@ class KeeperTest(FolderTest):
 
         def failing(key, size):
             if key.endswith("/b"):
-                raise RuntimeError("a mistake of ours")
+                raise RuntimeError("our own mistake")
             return upload(key, size)
 
         self.store.upload = failing
         self.assertEqual(self.keep(), ["a", "c"])
-        self.assertIn("b is not kept: a mistake of ours", "\n".join(self.remarks))
+        self.assertIn("b is not kept: our own mistake", "\n".join(self.remarks))
 
     def test_beats_tell_how_far_it_is_while_files_are_read_and_sent(self):
         told = []

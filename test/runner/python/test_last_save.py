@@ -33,7 +33,7 @@ class LastSaveTest(unittest.TestCase):
         self.hurried += 1
 
     def save(self, begun_ms, changed_ms, state=None, burst_ms=None):
-        """A save that began and changed so long after the drain began; `state` is what it is in the store as."""
+        """A save that began and changed this long after the drain began; `state` is what it is in the store as."""
         generation = Generation(1, dict(FILES), BEGAN_MS + begun_ms, None)
         generation.written_ns = (self.clock.wall_ms() + begun_ms) * 1_000_000
         generation.changed_ms = BEGAN_MS + changed_ms
@@ -133,7 +133,7 @@ class LastSaveTest(unittest.TestCase):
         waiting = self.last_save()
         waiting.wait_until(BEGAN_MS + 5_000)
         self.assertEqual(self.hurried, 1)
-        # The one of before is safe, but not what is waited for.
+        # The previous one is safe, but the runner does not wait for it.
         self.assertFalse(waiting.is_over())
         newer = self.save(100, 800)
         self.assertFalse(waiting.is_over())

@@ -36,7 +36,7 @@ class RedactorTest(unittest.TestCase):
                 encoded = encode((before + secret + "!").encode("utf-8"))
                 cleaned = redactor.clean(b"Authorization: Basic " + encoded)
                 self.assertIn(b"***", cleaned)
-                # What is left beside the mask must not be enough to read the secret.
+                # What is left around the mask must not be enough to read the secret.
                 self.assertLess(len(cleaned) - len(b"Authorization: Basic ***"), len(before) * 4 // 3 + 8)
         for encoded in (quote(secret), quote(secret, safe=""), quote_plus(secret)):
             self.assertEqual(redactor.clean(("?key=%s&x" % encoded).encode()), b"?key=***&x")

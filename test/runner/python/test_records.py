@@ -35,7 +35,7 @@ class RecordsTest(unittest.TestCase):
         return self.directory.records(name)
 
     def grow(self, name, pauses, start=100, **options):
-        """The file grows by itself beside a big binary one, each time so long after the last time, at such a step."""
+        """The file grows on its own next to a big binary one, each time this long after the last time, at such a step."""
         self.write("model.bin", 10_000, is_text=False)
         self.write(name, start, **options)
         at_ms = 0
@@ -64,7 +64,7 @@ class RecordsTest(unittest.TestCase):
             self.write(name, 10)
             self.look(0)
             self.assertEqual(self.is_record(name), is_record, name)
-            # Beside something else it is a record.
+            # Next to another file it is a record.
             self.write("model.bin", 10, is_text=False)
             self.look(100)
             self.assertTrue(self.is_record(name), name)
@@ -84,7 +84,7 @@ class RecordsTest(unittest.TestCase):
             ("only once", [(0, 0), (1_000, 0)], False),
             ("without pauses or training", [(0, 0), (999, 0), (999, 0)], False),
             ("without steps, without pauses, for long", [(0, None)] + [(500, None)] * 20, True),
-            ("not quite so long", [(0, None)] + [(500, None)] * 19, False),
+            ("not quite long enough", [(0, None)] + [(500, None)] * 19, False),
             ("steps that go back", [(0, 9), (10, 8), (10, 7)], False),
         ):
             with self.subTest(name):

@@ -96,7 +96,7 @@ def query_problems(protocol, shape, tree, where):
 
 
 def json_problems(shape, value, where):
-    """What botocore's own validator lets pass: names that there are not."""
+    """What botocore's own validator lets pass: unknown names."""
     kind = shape.type_name
     if kind == "structure" and isinstance(value, dict):
         problems = []

@@ -34,7 +34,7 @@ from crucible_runner.store.s3.s3_store import S3Store
 
 JOB = "job-torn"
 QUIET_MS = 2_000
-# How a checkpoint of a training that has paused in the midst of saving would look complete: nobody pauses so long.
+# How a checkpoint of a training that has paused in the middle of saving would look complete: no program pauses that long.
 _PAUSE_MS_MAX = 900
 _TICK_MS = 400
 _ATTEMPTS_MAX = 4
@@ -43,7 +43,7 @@ _FAULTS = ("lost", "unheard", "repeated", "delayed", "torn")
 
 
 class Broken(BaseException):
-    """A promise was. The runner, which goes on after whatever goes wrong, must not catch it."""
+    """A promise was. The runner, which continues after any error, must not catch it."""
 
 
 class Revision(NamedTuple):
@@ -101,7 +101,7 @@ class Case:
         self._death_chance = 0.0
         self._restore(self._begin("last", attempt + 1))
 
-    # What happens beside the runner, whenever time passes.
+    # What happens outside the runner, whenever time passes.
 
     def pass_time(self, ms: int = 0) -> None:
         left_ms = ms or self.dice.randrange(_TICK_MS)
@@ -142,7 +142,7 @@ class Case:
             self._scanner.scan()
 
     def _others(self) -> None:
-        """The control plane thins out; requests arrive that nobody waits for any more."""
+        """The control plane thins out; requests arrive after their senders gave up."""
         newest = self._checkpoints.newest
         if newest != self._thinned and newest is not None and self.dice.random() < 0.5:
             self._thinned = newest
@@ -164,7 +164,7 @@ class Case:
             try:
                 self._bucket.obey(request)
             except Exception:
-                pass  # nobody hears the answer
+                pass  # the answer is lost
 
     def _manifests(self) -> Dict[str, str]:
         """By key, in the order in which they were put."""
@@ -196,7 +196,7 @@ class Case:
             self._late.append(request)
 
     def touch(self, key: str) -> None:
-        """What the store or the network has spoilt is nobody's fault."""
+        """What the store or the network has spoilt is no fault of the runner."""
         if key.startswith(self._keys.checkpoints):
             self._touched.add(self._name(key))
 
@@ -218,7 +218,7 @@ class Case:
         revision = self._revision(checkpoint, ask.key)
         folders = revision.folders if revision is not None else {name}
         if not self._touched.intersection(folders) and self._content(revision) not in self._whole:
-            raise Broken("%s was put and tells of what is not whole" % ask.key)
+            raise Broken("%s was put and describes something incomplete" % ask.key)
 
     def _name(self, key: str) -> str:
         return key[len(self._keys.checkpoints) :].partition("/")[0]

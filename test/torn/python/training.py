@@ -9,7 +9,7 @@ Content = FrozenSet[Tuple[str, bytes]]
 """A checkpoint by its files: path and bytes."""
 
 # How programs save: a file of its own for each step, a folder, one file replaced by the next, two of them, one file written into,
-# one replaced beside another that stays.
+# one replaced next to another that stays.
 WAYS = ("numbered", "folder", "replaced", "pair", "in place", "beside")
 _BYTES_MAX = 5 * PART_BYTES
 
@@ -28,7 +28,7 @@ class Training:
         self.now_ns = 0
 
     def deeds(self, saves: int) -> Iterator[None]:
-        """Trains and saves so often; between two deeds anything may happen."""
+        """Trains and saves this often; between two deeds anything may happen."""
         for _ in range(saves):
             for _ in range(self._dice.randrange(8)):
                 yield
@@ -40,7 +40,7 @@ class Training:
 
     def _save(self) -> Iterator[None]:
         files = {path: self._content(path) for path in self._paths()}
-        # Whoever has all of it has it whole; until then nobody can.
+        # A reader of all of it has it whole; until then no reader can.
         self._whole.add(frozenset(files.items()))
         parts = []
         written = [path for path in files if not self._stays(path)]
@@ -71,7 +71,7 @@ class Training:
         return head + self._dice.getrandbits(8 * _BYTES_MAX).to_bytes(_BYTES_MAX, "big")[: self._dice.randrange(_BYTES_MAX)]
 
     def _part(self, path: str) -> str:
-        """Where a file is written: in its place, or beside it and renamed when it is whole."""
+        """Where a file is written: in its place, or next to it and renamed when it is whole."""
         target = os.path.join(self._directory, path)
         os.makedirs(os.path.dirname(target), exist_ok=True)
         return target if self._way in ("folder", "in place") else target + ".tmp"

@@ -67,12 +67,12 @@ export class Disk {
     if (this.user.uid !== process.getuid!()) lchownSync(file, this.user.uid, this.user.gid)
   }
 
-  /** Appends a line to a file beside the disk that the machine itself does not see. */
+  /** Appends a line to a file next to the disk that the machine itself does not see. */
   note(name: string, line: string): void {
     appendFileSync(join(this.directory, name), `${line}\n`)
   }
 
-  /** Links a file beside the disk into the disk. */
+  /** Links a file next to the disk into the disk. */
   link(name: string, path: string): void {
     rmSync(this.on(path), { force: true })
     linkSync(join(this.directory, name), this.on(path))

@@ -27,7 +27,7 @@ const LOOKOUT = new Lookout(250)
 const KILL_ROUNDS_MAX = 30
 const KILL_PAUSE_MAX_MS = 200
 
-/** The path of the reaper beside the machine's disk, readable by its user. */
+/** The path of the reaper next to the machine's disk, readable by its user. */
 const REAPER = 'reaper.py'
 
 interface Parts {

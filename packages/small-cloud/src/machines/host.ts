@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { hostPath } from './config'
 
-/** The user that machines run as: the current one, or `nobody` when the current one is root. */
+/** The user that machines run as: the current one, or an unprivileged one when the current one is root. */
 export interface MachineUser {
   uid: number
   gid: number

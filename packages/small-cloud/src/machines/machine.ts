@@ -74,7 +74,7 @@ export interface Machine {
   readonly id: string
   /** The address of its metadata service after boot: `http://127.0.0.1:PORT`. */
   readonly metadataEndpoint: string
-  /** Resolves when user data has been started, or there is none. Rejects when the machine is killed earlier. */
+  /** Resolves when user data has been started, or at once without user data. Rejects when the machine is killed earlier. */
   boot(): Promise<void>
   /**
    * Runs a command like the machine's agent. Rejects with `MachineDead` when the machine dies meanwhile. Processes that the script left

@@ -134,7 +134,7 @@ for word in ("%d.%d" % sys.version_info[:2], sys.executable, os.path.realpath(sy
     print(word)
 `
 
-/** The programs beside this file that are copied for machines, because machines may not see this folder. */
+/** The programs in this folder that are copied for machines, because machines may not see this folder. */
 const OWN = ['call.py', 'docker.py', 'engine']
 
 let pythons: Promise<string[][]> | undefined

@@ -24,7 +24,7 @@ export class StoreProblem extends Error {
 const IDENTITY: Readonly<Record<IdentityFault, readonly [code: string, status: number, message: string]>> = {
   missing: ['AccessDenied', 403, 'Access Denied'],
   incomplete: ['AuthorizationHeaderMalformed', 400, 'The authorization header is malformed.'],
-  'unknown-key': ['InvalidAccessKeyId', 403, 'There is nobody with this access key id.'],
+  'unknown-key': ['InvalidAccessKeyId', 403, 'No user has this access key id.'],
   'wrong-token': ['InvalidToken', 400, 'The provided token is malformed or otherwise invalid.'],
   'wrong-signature': [
     'SignatureDoesNotMatch',

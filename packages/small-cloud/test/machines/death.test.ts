@@ -9,7 +9,7 @@ import { HAS_NAMESPACES, TRIED_KINDS, sh, uniqueSleep, useMachines } from './mac
 const createWorld = useMachines()
 const ROOT = join(__dirname, '../..')
 
-/** Ways for a process to get away from whoever started it. */
+/** Ways for a process to escape the process that started it. */
 const ESCAPES: [name: string, script: (command: string) => string][] = [
   ['in the background', (command) => `${command} &`],
   ['in a session of its own', (command) => `setsid ${command} >/dev/null 2>&1 &`],

@@ -63,7 +63,7 @@ except OSError as error:
     expect((await sh(far, asked)).stdout).toBe('a token\na token\n')
   })
 
-  test('goes on when its client is killed, and is found by its labels', async () => {
+  test('keeps running when its client is killed, and is found by its labels', async () => {
     const machine = await bootOne()
     const sleep = uniqueSleep()
     await sh(
@@ -151,7 +151,7 @@ except OSError as error:
     expect((await sh(machine, 'docker frob')).stderr).toContain('not a docker command')
     expect((await sh(machine, 'docker run image')).stderr).toContain('no command of their own')
     expect((await sh(machine, 'docker run --rm image no-such-program')).exitCode).toBe(127)
-    expect((await sh(machine, 'docker exec nobody true')).stderr).toContain('No such container: nobody')
+    expect((await sh(machine, 'docker exec missing true')).stderr).toContain('No such container: missing')
     await sh(machine, 'docker run -d --name box image sleep 60')
     expect((await sh(machine, 'docker run --name box image true')).stderr).toContain('already in use')
   })

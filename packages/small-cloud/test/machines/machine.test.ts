@@ -12,7 +12,7 @@ const HOST_SECRET = 'CRUCIBLE_TEST_HOST_SECRET'
 const PLACES = 'd=${STATE_DIRECTORY:-/var/lib/crucible}; h=${HOME:-/root}; mkdir -p "$d"'
 
 beforeEach(() => {
-  process.env[HOST_SECRET] = 'nobody else may know'
+  process.env[HOST_SECRET] = 'for the host only'
 })
 afterEach(() => {
   delete process.env[HOST_SECRET]
@@ -82,7 +82,7 @@ describe.each(KINDS)('a machine of %s', (enclosure) => {
     expect(await again.console()).toMatch(/ended with 0[^]*booted[^]*has been run at the first boot/)
   })
 
-  it('takes as long to boot as it is told, and is not there before', async () => {
+  it('takes as long to boot as configured, and is not there before', async () => {
     const machine = createWorld().create({ enclosure, bootMs: 600, userData: '#!/bin/sh\ndate +%s%3N\n' })
     const started = Date.now()
     const booted = machine.boot()
@@ -139,7 +139,7 @@ describe.each(KINDS)('the agent on a machine of %s', (enclosure) => {
     expect(answer.stdout.split('\n')).toHaveLength(20_001)
   })
 
-  it('runs in the folder and with the variables that it is told, by the interpreter that the script names', async () => {
+  it('runs in the folder and with the variables that it is given, by the interpreter that the script names', async () => {
     const machine = createWorld().create({ enclosure })
     await machine.boot()
     const answer = await machine.run({

@@ -16,7 +16,7 @@ const state = async (machine: Machine, unit: string) =>
   (await sh(machine, `systemctl show -p ActiveState --value ${unit}`)).stdout.trim()
 
 describe.each(TRIED_KINDS)('units on a machine of %s', (enclosure) => {
-  it('run on when whoever started them has ended, and are stopped with all that they started', async () => {
+  it('keep running when their starter has ended, and are stopped with everything that they started', async () => {
     const machine = await bootOne(enclosure)
     const sleep = uniqueSleep()
     const started = await sh(

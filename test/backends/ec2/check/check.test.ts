@@ -114,7 +114,7 @@ describe('the check of EC2', () => {
       ({ aws }) => aws.fail('parameter', 'ParameterNotFound'),
       { severity: 'error', remedy: expect.stringContaining('CRUCIBLE_EC2_IMAGE') },
     ],
-  ])('says that %s is missing, and how to mend it', async (_name, breakIt, problem) => {
+  ])('says that %s is missing, and how to fix it', async (_name, breakIt, problem) => {
     breakIt(h)
     expect(await check()).toContainEqual(expect.objectContaining(problem))
     expect([...h.aws.objects].filter(() => h.aws.keepsPutIfAbsent)).toEqual([])
@@ -133,7 +133,7 @@ describe('the check of EC2', () => {
     expect(denied('warning')).toEqual(useful)
   })
 
-  it('names a permission once that is in the way of several things, and looks at all else', async () => {
+  it('names a missing permission once that blocks several things, and checks everything else', async () => {
     h.aws.denied = ['ec2:DescribeSubnets']
     const message = 'User: me is not authorized to perform: ec2:DescribeSubnets'
     h.aws.fail('subnets', 'UnauthorizedOperation', { httpStatus: 403, message })
@@ -193,19 +193,16 @@ describe('the check of EC2', () => {
     expect(await check()).toEqual([])
   })
 
-  it.each(['ssm', 'ssmmessages', 's3'])(
-    'wants the endpoint %s where there is no other way out',
-    async (name) => {
-      h = new Ec2Harness()
-      h.aws.defaultRoute = undefined
-      h.aws.endpoints = ['s3', 'ssm', 'ssmmessages'].filter((one) => one !== name)
-      const [problem] = await check()
-      expect(problem).toMatchObject({
-        severity: 'error',
-        remedy: expect.stringContaining(`endpoints for ${name},`),
-      })
-    },
-  )
+  it.each(['ssm', 'ssmmessages', 's3'])('wants the endpoint %s without another way out', async (name) => {
+    h = new Ec2Harness()
+    h.aws.defaultRoute = undefined
+    h.aws.endpoints = ['s3', 'ssm', 'ssmmessages'].filter((one) => one !== name)
+    const [problem] = await check()
+    expect(problem).toMatchObject({
+      severity: 'error',
+      remedy: expect.stringContaining(`endpoints for ${name},`),
+    })
+  })
 
   it('is content with one subnet that has a way out, and with endpoints instead of one', async () => {
     h.aws.subnets = h.aws.subnets.map((subnet, at) => ({ ...subnet, givesPublicAddress: at === 0 }))

@@ -142,12 +142,12 @@ describe('a fleet that launched nothing', () => {
       [saying('VcpuLimitExceeded', '*a'), saying('UnfulfillableCapacity', '*b')],
     ],
     [
-      'a pool without machines stands beside one over its quota',
+      'a pool without machines stands next to one over its quota',
       'capacity',
       [saying('VcpuLimitExceeded', '*a'), saying('InsufficientInstanceCapacity', '*b')],
     ],
     [
-      'a denial stands beside a zone that does not have the type',
+      'a denial stands next to a zone that does not have the type',
       'auth',
       [
         saying('UnauthorizedOperation', '*a'),
@@ -159,7 +159,7 @@ describe('a fleet that launched nothing', () => {
       ],
     ],
     [
-      'a wrong profile stands beside a pool without machines',
+      'a wrong profile stands next to a pool without machines',
       'transient',
       [
         saying('InsufficientInstanceCapacity', '*a'),
@@ -167,12 +167,12 @@ describe('a fleet that launched nothing', () => {
       ],
     ],
     [
-      'a closed account stands beside a pool without machines',
+      'a closed account stands next to a pool without machines',
       'auth',
       [saying('InsufficientInstanceCapacity', '*a'), saying('PendingVerification', '*b')],
     ],
     [
-      'a request limit stands beside a pool that says nothing',
+      'a request limit stands next to a pool that says nothing',
       'throttled',
       [saying('RequestLimitExceeded', '*a'), saying('UnfulfillableCapacity', '*b')],
     ],

@@ -110,7 +110,7 @@ describe('of causes of single pools', () => {
   ]
   const pairs = RANKED.slice(1).map(([lesser, cause], at) => [...RANKED[at]!, lesser, cause] as const)
 
-  it.each(pairs)('%s (%j) stands for the fleet beside %s (%j)', (failureClass, cause, _lesser, other) => {
+  it.each(pairs)('%s (%j) stands for the fleet next to %s (%j)', (failureClass, cause, _lesser, other) => {
     for (const causes of [
       [cause, other],
       [other, cause],

@@ -55,7 +55,7 @@ describe('a launch on EC2', () => {
     expect(Buffer.byteLength(template!.userData)).toBeLessThan(16_000)
   })
 
-  it('repeats the very same request, whatever has changed meanwhile', async () => {
+  it('repeats the same request unchanged, whatever has changed meanwhile', async () => {
     await launch()
     h.aws.subnets = h.aws.subnets.slice(1)
     h.aws.prices = new Map([...h.aws.prices!].map(([type]) => [type, '99']))
@@ -111,7 +111,7 @@ describe('a launch on EC2', () => {
     expect(await launch(next)).toMatchObject({ kind: 'refused', failure: { class: 'capacity' } })
   })
 
-  it('knows at once that there is nothing of an order that was refused', async () => {
+  it('knows at once that a refused order left nothing', async () => {
     await h.fill()
     await launch()
     expect(await h.backend.find(order.attemptId, patiently())).toEqual({ kind: 'absent' })

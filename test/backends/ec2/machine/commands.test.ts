@@ -9,7 +9,7 @@ describe('waiting for the answer to a command', () => {
   beforeEach(() => void jest.useFakeTimers({ now: 0 }))
   afterEach(() => void jest.useRealTimers())
 
-  /** Runs a command that takes so long; how much later its answer is known, and how often it was asked for. */
+  /** Runs a command that takes this long; how much later its answer is known, and how often it was asked for. */
   async function wait(tookMs: number): Promise<{ lateMs: number; looks: number }> {
     const endsAtMs = Date.now() + tookMs
     const result = jest.fn(async () => (Date.now() < endsAtMs ? RUNNING : DONE))

@@ -24,7 +24,7 @@ const PROGRAM = 'the runner program'
 const KEY = '0123456789abcdef'.repeat(4)
 const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex')
 
-/** Commands really run, by sh and Python, with programs of a machine that only note what they are told. */
+/** Commands really run, by sh and Python, with programs of a machine that only note their arguments. */
 describe('the start of a runner on EC2', () => {
   let folder: string
   let state: string
@@ -185,7 +185,7 @@ describe('the start of a runner on EC2', () => {
     expect(sent().map(({ comment }) => comment.split(' ')[1])).toEqual(['prepare', 'prepare', 'start'])
   })
 
-  it('goes on where nothing of secrets is known', async () => {
+  it('continues if nothing of secrets is known', async () => {
     h = Object.assign(h, { deps: { runnerUrl: async () => programUrl } })
     await h.open().start!(handle, order, patiently())
     expect(sent()).toHaveLength(1)
@@ -213,7 +213,7 @@ describe('the start of a runner on EC2', () => {
       },
     ],
     ['there is no Python', () => program('python3', 'exit 127'), { class: 'invalid', code: 'start-127' }],
-  ])('says whose trouble it is when %s', async (_name, breakIt, failure) => {
+  ])('names the owner of the trouble it is when %s', async (_name, breakIt, failure) => {
     breakIt()
     h.aws.onCommand = (_machine, request) => run(request)
     h = Object.assign(h, { deps: { runnerUrl: async () => programUrl } })

@@ -114,7 +114,7 @@ describe('offers of EC2', () => {
     expect(spot[0]?.note).toMatch(/spot price cannot be had/)
   })
 
-  it('leave out a spot machine of which nobody knows what it may cost at most', async () => {
+  it('leave out a spot machine with an unknown maximum cost', async () => {
     h.aws.prices = new Map([...h.aws.prices!].filter(([type]) => type !== 'g5.xlarge'))
     expect(typesOf(await offers())).not.toContain('g5.xlarge')
     expect(typesOf(await offers())).toContain('g4dn.xlarge')
@@ -160,7 +160,7 @@ describe('offers of EC2', () => {
       expect([name, h.aws.countOf(name)]).toEqual([name, 1])
   })
 
-  it('are refused with the reason where there is no network', async () => {
+  it('are refused with the reason if there is no network', async () => {
     h.aws.subnets = []
     await expect(offers()).rejects.toMatchObject({
       failure: { class: 'invalid', hint: expect.stringContaining('CRUCIBLE_EC2_SUBNETS') },
@@ -195,7 +195,7 @@ describe('the image of a job', () => {
     expect(await images(pins)).toEqual({ gpu: [X86], cpu: [X86], arm: [NEWER_ARM] })
   })
 
-  it('is pinned for each architecture by itself', async () => {
+  it('is pinned for each architecture separately', async () => {
     const pins = { ...(await pinsOf('g5.xlarge')), ...(await pinsOf('g5g.xlarge')) }
     h.aws.images = [...NEWER, ...IMAGES]
     expect(await images(pins)).toMatchObject({ gpu: [X86], arm: [ARM] })

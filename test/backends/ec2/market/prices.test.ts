@@ -49,7 +49,7 @@ describe('what a machine of EC2 costs over time', () => {
     })
   })
 
-  it('has the disk and the address beside the price of spot', async () => {
+  it('has the disk and the address in addition to the price of spot', async () => {
     const { prices } = await ask({ ...machine('spot'), data: { beside: '16111' } })
     expect(prices.map(({ priceMicroUsdPerHour: price }) => price)).toEqual([316_111, 516_111, 416_111])
     const fixed = await ask({ ...machine('on-demand'), data: { beside: '16111' } })

@@ -71,7 +71,7 @@ describe('a machine type', () => {
   )
 
   it.each(['trn1.2xlarge', 'trn2u.48xlarge', 'inf1.xlarge', 'dl1.24xlarge', 'vt1.3xlarge', 'f2.6xlarge'])(
-    '%s is told by its name where its description says nothing',
+    '%s is known by its name if its description says nothing',
     (name) => expect(whyUnusable(described(name), SETTINGS)).toMatch(/no GPUs of NVIDIA/),
   )
 
@@ -80,7 +80,7 @@ describe('a machine type', () => {
     ['inference', { InferenceAcceleratorInfo: { Accelerators: [{ Name: 'Qualcomm AI100', Count: 8 }] } }],
     ['gates', { FpgaInfo: { Fpgas: [{ Name: 'VU47P', Count: 1 }] } }],
     ['video', { MediaAcceleratorInfo: { Accelerators: [{ Name: 'U30', Count: 2 }] } }],
-  ])('with chips for %s is told by them, whatever its name', (_, chips) => {
+  ])('with chips for %s is known by them, whatever its name', (_, chips) => {
     expect(whyUnusable(described('m9.large', chips), SETTINGS)).toMatch(/no GPUs of NVIDIA/)
   })
 

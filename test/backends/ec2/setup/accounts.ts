@@ -8,7 +8,7 @@ import { testFolder } from '../../../support/folders'
 import { testVersitygw } from '../../../support/s3'
 import { patient } from '../../../support/patience'
 
-/** Nobody has ever done anything in it. */
+/** An account without any earlier use. */
 export const EMPTY: WorldText = {
   regions: { 'us-east-1': { zones: ['us-east-1a', 'us-east-1b', 'us-east-1c'], hasDefaultVpc: false } },
   roles: {},

@@ -32,7 +32,7 @@ beforeAll(async () => {
 })
 afterAll(() => cloud.stop())
 
-/** What the check finds, in the name of the worker's role and nobody else. */
+/** What the check finds, in the name of the worker's role only. */
 async function checked(): Promise<string[]> {
   const { sts } = clientsOf(cloud.endpoint)
   const RoleArn = `arn:aws:iam::111122223333:role/${WORKER}`

@@ -55,7 +55,7 @@ describe('a machine of a job', () => {
 })
 
 describe('an account on the free plan', () => {
-  it('is told so before anything is made', async () => {
+  it('is reported before anything is made', async () => {
     cloud = await emptyAccount({ plan: 'free' })
     const { remarks } = await setupOf(cloud).survey(ignoring())
     expect(remarks.at(-1)).toMatch(

@@ -105,7 +105,7 @@ describe('an account with machines in two Regions', () => {
       CRUCIBLE_STORE: `s3://crucible-111122223333-${home}?region=${home}`,
     })
     expect(settings).not.toHaveProperty('CRUCIBLE_EC2_REGION')
-    // Whoever names but the first one removes the other one too.
+    // Naming all but the first one removes the other one too.
     await removed(setupOf(cloud))
     expect(await everythingOf(cloud)).toEqual(before)
   })
@@ -150,7 +150,7 @@ describe('when things go wrong', () => {
     },
   )
 
-  it('goes on where it was killed, wherever that was', async () => {
+  it('continues where it was killed, wherever that was', async () => {
     await start()
     const setup = setupOf(cloud)
     const steps = await applied(setup)
@@ -226,7 +226,7 @@ describe('when things go wrong', () => {
     expect(cloud.account().roles).toEqual([expect.objectContaining({ name: 'crucible-worker' })])
   })
 
-  it('mends what somebody has changed', async () => {
+  it('repairs manual changes', async () => {
     await start()
     await applied(setupOf(cloud))
     const [{ id }] = (await setupOf(cloud).survey(ignoring())).parts
@@ -311,7 +311,7 @@ describe('an account of an older set-up, whose machines use the store with their
 })
 
 describe('removing', () => {
-  it('keeps a bucket that has data until it is told otherwise', async () => {
+  it('keeps a bucket that has data until its removal is confirmed', async () => {
     await start()
     const before = await everythingOf(cloud)
     await applied(setupOf(cloud))

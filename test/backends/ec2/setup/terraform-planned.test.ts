@@ -1,6 +1,6 @@
 /**
  * What the files for Terraform plan, held against what `setup aws` makes in a small cloud of the same choices: the same resources with the
- * same facts in each Region. Skipped where there is no Terraform or no provider of AWS for it.
+ * same facts in each Region. Skipped without Terraform or its provider of AWS.
  */
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -57,7 +57,7 @@ interface PlanJson {
   }
 }
 
-/** With these Terraform asks nobody. */
+/** With these Terraform sends no request. */
 const credentials = (regions: readonly string[]): string =>
   ['', ...regions.slice(1)]
     .map((region) => {
@@ -218,7 +218,7 @@ const WORLDS: [string, WorldText, readonly string[]][] = [
 ]
 
 judged.each(WORLDS)('the plan of the files in %s', (_, world, regions) => {
-  it('is what set-up makes (skipped where there is no Terraform with its provider)', async () => {
+  it('is what set-up makes (skipped without Terraform and its provider)', async () => {
     cloud = await emptyAccount(world)
     const setup = setupOf(cloud, { region: regions.join(',') })
     const files = await setup.terraform(ignoring())

@@ -36,7 +36,7 @@ const WAYS: [string, Way][] = [
   ['networks of their own in two Regions', { ...OWN, others: [WEST] }],
   ['both kinds of network in three Regions', { ...THERE, others: [WEST, EAST] }],
 ]
-/** With these Terraform asks nobody. */
+/** With these Terraform sends no request. */
 const CREDENTIALS = `provider "aws" {
   access_key                  = "a"
   secret_key                  = "b"
@@ -57,7 +57,7 @@ function written(way: Way): string {
 const terraform = terraformIn()
 const judged = terraform === undefined ? it.skip : it
 
-/** What `validate` says about the files and what more is written beside them. */
+/** The output of `validate` for the files and for the additional files. */
 function validated(way: Way, more = ''): { folder: string; output: string } {
   const folder = written(way)
   writeFileSync(join(folder, 'credentials_override.tf'), CREDENTIALS)
@@ -97,7 +97,7 @@ describe.each(WAYS)('with %s', (_, way) => {
   })
 
   const formatted = hasTerraform ? it : it.skip
-  formatted('is written as its own formatter would (skipped where there is no terraform)', () => {
+  formatted('is written as its own formatter would (skipped without terraform)', () => {
     const folder = written(way)
     const env = { ...process.env, TF_CLI_CONFIG_FILE: '/dev/null' }
     expect(runTerraform(['fmt', '-check', '-diff', folder], env)).toEqual({ status: 0, output: '' })
@@ -121,10 +121,10 @@ describe.each(WAYS)('with %s', (_, way) => {
 
 describe('the judge of the files (skipped where its provider cannot be had)', () => {
   judged.each([
-    ['an argument that there is not', 'aws_vpc', 'cidr_blok = "10.0.0.0/16"', '"cidr_blok" is not expected'],
+    ['an unknown argument', 'aws_vpc', 'cidr_blok = "10.0.0.0/16"', '"cidr_blok" is not expected'],
     ['one of another type', 'aws_vpc', 'enable_dns_support = "x"', 'a bool is required'],
     ['one that is missing', 'aws_s3_bucket_policy', 'policy = "{}"', '"bucket" is required'],
-    ['a resource that there is not', 'aws_vpcs', '', 'does not support resource type "aws_vpcs"'],
+    ['an unknown resource', 'aws_vpcs', '', 'does not support resource type "aws_vpcs"'],
   ])('refuses %s', (_, type, argument, reason) => {
     const { output } = validated(OWN, `resource "${type}" "more" {\n  ${argument}\n}\n`)
     expect(output).toContain('Error: ')

@@ -82,7 +82,7 @@ describe('buildFromModule', () => {
     )
   })
 
-  it('stops when it is told to', async () => {
+  it('stops on request', async () => {
     const giveUp = new AbortController()
     const building = build(`${ANSWERS_VERSION}\n exec sleep 60`, giveUp.signal)
     setTimeout(() => giveUp.abort(), 100)

@@ -135,7 +135,7 @@ describe('downloadRelease', () => {
     expect(readFileSync(join(into, 'temporal'), 'utf8')).toBe(PROGRAM)
   })
 
-  it('stops when it is told to', async () => {
+  it('stops on request', async () => {
     const giveUp = new AbortController()
     const downloading = download('/silent', { signal: giveUp.signal })
     giveUp.abort(new Error('not wanted any more'))

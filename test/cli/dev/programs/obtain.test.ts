@@ -11,7 +11,7 @@ let home: string
 const notes: string[] = []
 const progress = { note: (line: string) => notes.push(line), update: () => {} }
 
-/** The server, where there is no release for this platform: it is built. */
+/** The server for a platform without a release: it is built. */
 const program: Program<{ version: string }> = { ...VERSITYGW, releaseFor: () => undefined }
 
 beforeEach(() => {

@@ -67,7 +67,7 @@ describe('serverArguments', () => {
     expect(args({}).match(/--search-attribute \w+=Keyword/g)).toHaveLength(5)
   })
 
-  it('closes the HTTP API, and puts the Web UI where it is told', () => {
+  it('closes the HTTP API, and puts the Web UI on the given port', () => {
     expect(args({})).toContain('--dynamic-config-value frontend.httpAllowedHosts=["closed.invalid"]')
     const hidden = serverArguments({ ...ports, uiHost: '127.9.8.7' }, {})
     expect(hidden.slice(hidden.indexOf('--ui-ip'))[1]).toBe('127.9.8.7')

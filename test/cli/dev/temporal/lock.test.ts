@@ -42,7 +42,7 @@ describe('acquireLock', () => {
     expect(readdirSync(folder)).toEqual([])
   })
 
-  it('is handed on to who waits, who is told for whom', async () => {
+  it('is handed on to the one who waits, who learns the holder', async () => {
     const first = await acquired('first')
     const holder = await new Promise<LockEntry<string>>((resolve) => {
       const second = acquireLock(folder, { info: 'second', waitMs: 60_000, onWait: resolve })
@@ -97,7 +97,7 @@ describe('acquireLock', () => {
     expect(await acquire('next')).toEqual({ heldBy: entry })
   })
 
-  it('stops waiting when it is told to', async () => {
+  it('stops waiting on request', async () => {
     const lock = await acquired('first')
     const giveUp = new AbortController()
     const waiting = acquireLock(folder, { info: 'second', waitMs: 60_000, signal: giveUp.signal })

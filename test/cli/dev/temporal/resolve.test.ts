@@ -95,8 +95,8 @@ describe('resolveTemporal', () => {
 
   it('does not fall back from an address that does not answer', async () => {
     const { options, tried } = world(WAYS)
-    options.probes.checkAnswers = () => Promise.reject(new Error('nobody there'))
-    await expect(resolveTemporal(options)).rejects.toThrow('nobody there')
+    options.probes.checkAnswers = () => Promise.reject(new Error('no server there'))
+    await expect(resolveTemporal(options)).rejects.toThrow('no server there')
     expect(tried).toEqual(['address'])
   })
 
@@ -163,7 +163,7 @@ describe('resolveExecutable', () => {
     ])
   })
 
-  it('stops, and tries nothing more, when it is told to', async () => {
+  it('stops on request, and tries nothing more', async () => {
     const { options, tried } = world(['build'])
     const giveUp = new AbortController()
     options.probes.download = async () => {

@@ -48,7 +48,7 @@ describe("the small cloud's S3 server", () => {
     await client.send(new PutObjectCommand({ ...kept, Body: 'it' }))
     process.kill(killed, 'SIGKILL')
     await until(() => reasons.length === 1)
-    // Nobody is behind the front now; the request waits for the next server.
+    // The front has no server now; the request waits for the next one.
     const { Body: body } = await client.send(new GetObjectCommand(kept))
     expect(reasons).toEqual([expect.stringContaining("The small cloud's S3 server was ended by SIGKILL")])
     expect(versitygwOver(folder)).not.toBe(killed)

@@ -1,7 +1,7 @@
 import { closeSync, openSync, readFileSync } from 'node:fs'
 import { hasCode } from '../errors'
 
-/** The output of one unit, in a file beside the machine's disk. */
+/** The output of one unit, in a file next to the machine's disk. */
 export class Journal {
   constructor(private readonly file: string) {}
 
