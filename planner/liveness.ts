@@ -83,7 +83,9 @@ export function leaseOverAtMs({
   timing,
   renewedAtMs,
   isLeaseFirst,
-}: Pick<Evidence, 'timing' | 'renewedAtMs' | 'isLeaseFirst'>): number {
+}: Pick<Evidence, 'renewedAtMs' | 'isLeaseFirst'> & {
+  timing: Pick<Timing, 'startWithinMs' | 'leaseMs' | 'drainMs' | 'powerOffMs'>
+}): number {
   const startMs = isLeaseFirst ? timing.startWithinMs : 0
   return renewedAtMs + startMs + timing.leaseMs + stoppingMs(timing) + CLOCK_SLACK_MS
 }

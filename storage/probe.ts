@@ -2,6 +2,19 @@ import { randomUUID } from 'node:crypto'
 import { CODES } from '../core/errors'
 import { StoreError, type ObjectStore } from './store'
 
+/** The store's own time: the date of an object written just now. Throws a `StoreError`. */
+export async function storeTimeMs(store: ObjectStore): Promise<number> {
+  const key = `doctor/${randomUUID()}`
+  try {
+    await store.put(key, '')
+    const head = await store.head(key)
+    if (head !== undefined) return head.modifiedAtMs
+  } finally {
+    await store.delete(key).catch(() => undefined)
+  }
+  throw new StoreError(`${store.url} does not show an object that was just written.`, { isTransient: true })
+}
+
 /**
  * Verifies the one guarantee that everything depends on: conditional writes. Of two writers of one key, the second must get an error.
  * Throws a `StoreError` with the remedy when the store does not honour this.

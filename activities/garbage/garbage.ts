@@ -78,7 +78,7 @@ async function leftoversOf(
  * Places to scan: those of the settings, and those of earlier settings, where machines may remain. A place that does not answer
  * is reported once.
  */
-async function placesAt(
+export async function placesAt(
   store: ObjectStore,
   { name, places }: Backend,
 ): Promise<{ look: Pick<LookContext, 'alsoAt' | 'unseen'>; hidden: () => GarbageVerdict[] }> {
@@ -107,15 +107,20 @@ export function unseen(facts: Pick<GarbageVerdict, 'backend' | 'kind' | 'place' 
 }
 
 function foundOf(backend: Backend, resource: OwnedResource, signal: AbortSignal): Found {
-  const { handle, owner, createdAtMs, description, place, costMicroUsdPerDay, use } = resource
+  const { handle, owner, use } = resource
   return {
-    facts: {
-      ...{ backend: backend.name, kind: handle.kind, id: handle.id, description, sinceMs: createdAtMs },
-      owner: owner.attemptId || owner.jobId,
-      ...defined({ place, costMicroUsdPerDay }),
-    },
+    facts: factsOf(backend, resource),
     claim: use ?? parseAttemptId(owner.attemptId) ?? { jobId: owner.jobId },
     end: () => backend.terminate(handle, { signal }),
+  }
+}
+
+export function factsOf(backend: Pick<Backend, 'name'>, resource: OwnedResource): Found['facts'] {
+  const { handle, owner, createdAtMs, description, place, costMicroUsdPerDay } = resource
+  return {
+    ...{ backend: backend.name, kind: handle.kind, id: handle.id, description, sinceMs: createdAtMs },
+    owner: owner.attemptId || owner.jobId,
+    ...defined({ place, costMicroUsdPerDay }),
   }
 }
 

@@ -1,21 +1,23 @@
 import type { Command } from 'commander'
-import { EXIT_CODES } from '../../client/errors'
+import { CrucibleError, EXIT_CODES } from '../../client/errors'
 import { collectGarbage, lastCollection, type GarbageRun, type LastCollection } from '../../client/garbage'
 import { defined } from '../../core/defined'
 import type { GarbageVerdict } from '../../core/messages'
-import { formatDuration, formatInstant } from '../../core/time'
+import { CLOCK_SLACK_MS, formatDuration, formatInstant } from '../../core/time'
 import { durationArgument } from '../arguments'
 import type { Cli } from '../cli'
 import { examples } from '../examples'
 import type { TableOptions } from '../output'
 import { age, NOTHING, plural, usd } from '../words'
 import type * as workerConfig from '../../workers/config'
+import type * as expired from '../../workers/expired'
 import type * as deployments from '../../workers/deployment'
 
 interface Options {
   dryRun?: boolean
   last?: boolean
   adopt?: boolean
+  alone?: boolean
   grace?: number
 }
 
@@ -28,6 +30,10 @@ export function define(command: Command, cli: Cli): void {
     .option('--dry-run', 'remove nothing, only list what would be removed')
     .option('--last', 'scan nothing, only show the result of the last scheduled run')
     .option('--grace <duration>', 'wait between the two scans (default: 5m)', durationArgument)
+    .option(
+      '--alone',
+      'only end machines whose lease has expired; needs the store and the providers, but no Temporal server and no worker',
+    )
     .option('--adopt', 'bind the Temporal server to this deployment, after it was reset or replaced')
     .addHelpText(
       'after',
@@ -35,10 +41,12 @@ export function define(command: Command, cli: Cli): void {
         ['crucible gc --dry-run', 'list orphaned resources: owner, age, cost per day'],
         ['crucible gc --last', 'result of the last scheduled run'],
         ['crucible gc', 'remove orphaned resources'],
+        ['crucible gc --alone', 'from a cron job on another host, in case the control plane is down'],
         ['crucible gc --adopt', 'once you are sure that the store and the server belong together'],
       ),
     )
     .action((options: Options) => {
+      if (options.alone === true) return endAlone(cli, options)
       if (options.adopt === true) return adopt(cli)
       return options.last === true ? tellLast(cli) : collect(cli, options)
     })
@@ -68,6 +76,22 @@ async function resultOrInterruption(cli: Cli, run: GarbageRun): Promise<GarbageV
     signal.addEventListener('abort', () => resolve(undefined), { once: true }),
   )
   return (await Promise.race([run.result(), interrupted]))?.verdicts
+}
+
+/** For the time in which no other part of the deployment ends machines. */
+async function endAlone(cli: Cli, { dryRun, last, adopt: isAdopting, grace }: Options): Promise<void> {
+  if (last === true || isAdopting === true || grace !== undefined)
+    throw new CrucibleError('usage', '--alone can be combined with --dry-run only.')
+  const { readWorkerConfig } = require('../../workers/config') as typeof workerConfig
+  const { endExpiredMachines } = require('../../workers/expired') as typeof expired
+  const { verdicts, clockAheadMs } = await endExpiredMachines(readWorkerConfig(cli.environment), {
+    ...{ store: cli.context().store, isDryRun: dryRun === true, signal: cli.interruption() },
+  })
+  if (Math.abs(clockAheadMs) > CLOCK_SLACK_MS) {
+    const off = `${formatDuration(Math.abs(clockAheadMs))} ${clockAheadMs > 0 ? 'ahead of' : 'behind'}`
+    cli.out.note(`The clock of this host is ${off} the store's; the store's clock was used.`)
+  }
+  tell(cli, verdicts)
 }
 
 async function tellLast(cli: Cli): Promise<void> {
