@@ -37,14 +37,6 @@ export const layout = {
   handOversOf: (jobId: string, attempt: number) => `hand-overs/${jobId}/${attempt}/`,
   handOver: (jobId: string, attempt: number, send: string) => `hand-overs/${jobId}/${attempt}/${send}.sealed`,
 
-  /**
-   * What machines read once at their start, one document for each send (docs/decisions/0041-hand-over.md). Outside of the job's folder:
-   * no grant allows reading it, and a list of this folder is short.
-   */
-  handOvers: () => 'hand-overs/',
-  handOversOf: (jobId: string, attempt: number) => `hand-overs/${jobId}/${attempt}/`,
-  handOver: (jobId: string, attempt: number, send: string) => `hand-overs/${jobId}/${attempt}/${send}.sealed`,
-
   jobs: () => 'jobs/',
   job: (jobId: string) => `jobs/${jobId}/`,
   records: (jobId: string) => `jobs/${jobId}/record/`,
