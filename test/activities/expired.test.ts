@@ -95,7 +95,7 @@ describe('a collection without a server', () => {
     expect(await collect()).toMatchObject([{ action: 'ended' }])
   })
 
-  it('reckons with the longest lease that the attempt had, which a cut-off machine may still count', async () => {
+  it('counts with the longest lease that the attempt had, which a cut-off machine may still count', async () => {
     const order = await ordered()
     await putRecord(store, order.jobId, {
       ...{ seq: 3, atMs: storeMs, kind: 'launched', attempt: 1, summary: 'ordered' },

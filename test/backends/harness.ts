@@ -35,7 +35,7 @@ export const LACKS: Record<Exclude<keyof Traits, 'duplicatesAre'>, string> = {
   takesHandOvers: 'its machines get their keys by another way',
 }
 
-/** How the hand-overs of a backend go, seen from beside it. */
+/** The hand-overs of a backend, as an observer sees them. */
 export interface HandOversHarness {
   /** All that were issued so far, oldest first. */
   readonly issued: readonly HandOver[]

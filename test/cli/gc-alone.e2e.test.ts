@@ -1,4 +1,4 @@
-/** `crucible gc --alone` on a host whose control plane was killed, with real machines that no longer stop by themselves. */
+/** `crucible gc --alone` on a host whose control plane was killed, with real machines that no longer stop on their own. */
 import { existsSync, mkdirSync, mkdtempSync, realpathSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -68,7 +68,7 @@ describe('crucible gc --alone', () => {
   it('keeps a machine whose lease is valid, and ends it once when the lease has expired, without any server', async () => {
     await abandoned()
     expect(await alone()).toMatchObject([{ kind: 'machine', action: 'kept' }])
-    // Its runner would stop it in time; a machine that hangs does not, and goes on costing money.
+    // Its runner would stop it in time; a machine that hangs does not, and keeps costing money.
     const hung = machineProcesses()
     expect(hung.length).toBeGreaterThan(0)
     for (const pid of hung) process.kill(pid, 'SIGSTOP')

@@ -81,7 +81,7 @@ describe('a machine whose order is another machine’s', () => {
   })
 })
 
-describe('a machine that was told what its provider calls it', () => {
+describe('a machine that knows the id its provider gave it', () => {
   it('claims its order by that name, and knows it again when it is started anew', async () => {
     const world = createWorld()
     await world.order({ run: 'sleep 600' })
@@ -136,7 +136,7 @@ describe('of two machines that start at once', () => {
 })
 
 describe('a machine that has claimed its order', () => {
-  it('goes on when its runner was killed right after the claim, or right before it', async () => {
+  it('continues when its runner was killed right after the claim, or right before it', async () => {
     for (const isClaimed of [true, false]) {
       const world = createWorld()
       await world.order({ run: 'echo running' })
@@ -172,7 +172,7 @@ describe('a machine that has claimed its order', () => {
     expect(await beginnings(second)).toBe(0)
   })
 
-  itInAll('makes itself a name where nobody has told it one, or a crash has left half of one', async () => {
+  itInAll('makes up a name if it has none, or if a crash has left half of one', async () => {
     const world = createWorld()
     await world.order({})
     const root = join(world.folder, 'machine-1')

@@ -42,7 +42,7 @@ describe('the end of the reservation that the machine is in', () => {
 })
 
 describe('drain.json', () => {
-  it('makes the command save, and the next attempt goes on to the same result', async () => {
+  it('makes the command save, and the next attempt reaches the same result', async () => {
     const world = createWorld()
     const first = await launchCounter(world, {})
     await untilStep(first, 3)
@@ -146,7 +146,7 @@ describe('drain.json', () => {
     expect(await machine.output()).toEqual(['step 1'])
   })
 
-  itInAll('of a later version, with a reason unknown here, stops all the same', async () => {
+  itInAll('of a later version, with a reason unknown here, still stops', async () => {
     const world = createWorld()
     await world.drain(1, { reason: 'sold' as 'migrated' })
     const machine = await world.launch({ run: 'echo run' })
@@ -231,7 +231,7 @@ describe('a command that is asked to stop', () => {
   })
 
   onLinux(
-    'that is killed while what it had started ends by itself, before it is told, leaves no checkpoint',
+    'that is killed while its child ends on its own, before the signal, leaves no checkpoint',
     async () => {
       const world = createWorld()
       const saving =
@@ -261,7 +261,7 @@ describe('a command that is asked to stop', () => {
       await until(() => existsSync(join(machine.root, 'work/ready')))
       const pids = machineProcesses(machine.id).map(({ pid }) => pid)
       pids.sort((a, b) => (order === 'oldest first' ? a - b : b - a))
-      // Those that have gone by then are told nothing.
+      // Those that have ended by then get no signal.
       spawnSync('kill', ['-TERM', ...pids.map(String)])
       expect(await machine.end()).toMatchObject({ outcome: 'stopped', reason: 'interrupted' })
     }

@@ -51,7 +51,7 @@ export interface Cloud {
   /** The first region of the world. */
   readonly region: string
   readonly credentials: { accessKeyId: string; secretAccessKey: string }
-  /** The other providers by name: `endpoint`, the base address of the API, and what else a client needs. */
+  /** The other providers by name: `endpoint`, the base address of the API, and the other values that a client needs. */
   readonly providers: Readonly<Record<string, Readonly<Record<string, string>>>>
   readonly journal: Journal
   addFault(rule: FaultText): void

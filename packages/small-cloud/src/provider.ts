@@ -1,4 +1,4 @@
-/** The seam between the cloud and the providers beside AWS that it plays. */
+/** The seam between the cloud and the other providers that it simulates in addition to AWS. */
 import type { Clock } from './clock'
 import type { InstanceSummary } from './control'
 import type { HttpService } from './http/service'

@@ -1,5 +1,5 @@
 import { createLambda } from './lambda/lambda'
 import type { Provider, ProviderParts } from './provider'
 
-/** The providers beside AWS. */
+/** The providers in addition to AWS. */
 export const PROVIDERS: readonly ((parts: ProviderParts) => Provider)[] = [createLambda]

@@ -27,7 +27,7 @@ export interface MachineOptions {
   /** What it runs at its boot: takes what its runner needs from the hand-over, with `ask`. Missing where it just knows that. */
   userData?: string | undefined
   ask?: HandOvers['ask'] | undefined
-  /** Where nobody tells it, it claims with its send. */
+  /** Missing if it cannot learn it; then it claims with its send. */
   knowsItsId: boolean
   /** Whether booting starts the runner, or a call of `start` does. */
   startsRunner: boolean
@@ -36,7 +36,7 @@ export interface MachineOptions {
   onGone: (machine: ScriptedMachine) => void
 }
 
-/** A machine of the scripted world: boots, runs a runner, and ends by itself, by its owner, or by its provider. */
+/** A machine of the scripted world: boots, runs a runner, and is ended by its own power-off, its owner or its provider. */
 export class ScriptedMachine {
   readonly handle: MachineHandle
   readonly owner: OwnerTags
@@ -88,7 +88,7 @@ export class ScriptedMachine {
     this.starts++
     const { jobId, attempt } = order
     const onOver = (how: 'finished' | 'died'): void => {
-      // A machine that leaves during its notice was taken back all the same.
+      // A machine that ends during its notice counts as taken back.
       if (how === 'died' || endsWithRunner) this.end(this.noticeAtMs === undefined ? 'ended' : 'interrupted')
     }
     const onWork = (): void => {

@@ -21,14 +21,14 @@ export interface Ware {
   type: string
   place?: string
   shape?: MachineShape
-  /** Machines that can be had now; one that its owner ends comes back, one that was taken back does not. */
+  /** Machines available now; one that its owner ends comes back, one that was taken back does not. */
   stock?: number
   /** One price, or prices by the instant from which they hold, oldest first. */
   priceMicroUsdPerHour: MicroUsd | [fromMs: number, price: MicroUsd][]
   interruptionsPerHour?: number
-  /** Its reservation can be used for so long, from the beginning of the world. */
+  /** How long its reservation can be used, from the beginning of the world. */
   usableForMs?: number
-  /** As in offers; the provider ends a machine so long after its launch. */
+  /** As in offers; the provider ends a machine this long after its launch. */
   runMsMax?: number
   isolation?: Offer['isolation']
   /** As in offers: these are taken back with `interrupt`. */
@@ -37,13 +37,13 @@ export interface Ware {
 
 /** What makes a provider hard to use where it recognises no token. It is not played where it is missing. */
 export interface Manners {
-  /** An ended machine is shown, in lists and to who asks for it by its id, for so long; for ever where it is missing. */
+  /** How long an ended machine is shown, in lists and when looked up by its id; for ever if missing. */
   forgetsAfterMs?: number
-  /** A new machine comes into lists only after so long. */
+  /** How long lists miss a new machine. */
   listsLagMs?: number
   /** Launches of the account that follow one another sooner are throttled. */
   launchEveryMs?: number
-  /** A launch is answered after so long; who does not wait for that learns nothing, and has a machine. */
+  /** How long the answer to a launch takes; a caller who gives up earlier has a machine and does not know it. */
   answersAfterMs?: number
   /** A request that left may still have its effect so much later. */
   effectWithinMs?: number
@@ -60,7 +60,7 @@ export interface Sent {
 /** How machines take what their runners need from hand-overs. */
 export interface HandOvers {
   issue: NonNullable<BackendDeps['handOver']>
-  /** Asks for a signed URL, as anybody can: undefined where nothing can be had. Throws a `StoreError` while the store is away. */
+  /** Asks for a signed URL, as anybody can: undefined if the object does not exist. Throws a `StoreError` while the store is away. */
   ask: (method: 'GET' | 'DELETE', url: string) => Promise<Buffer | undefined>
 }
 
@@ -142,12 +142,12 @@ export class ScriptedWorld {
     this.#stock.set(this.#keyOf(ware), count)
   }
 
-  /** For so long, lists show what they show now: what is made meanwhile is not found. */
+  /** How long lists keep their present content: newer machines are not found. */
   freezeLists(durationMs: number): void {
     this.#stale = { untilMs: this.clock.now() + durationMs, known: new Set(this.machines) }
   }
 
-  /** A request that is on its way has its effect after so long, and before anything that the provider tells after that. */
+  /** How long a request in transit takes to have its effect, which precedes every later answer of the provider. */
   later(durationMs: number, effect: () => void): void {
     const atMs = this.clock.now() + durationMs
     this.#late.push({ atMs, effect })
@@ -217,7 +217,7 @@ export class ScriptedWorld {
     return (fitting.length > 0 ? fitting : this.#o.wares).map((ware) => this.#offerOf(ware))
   }
 
-  /** What a launch comes to: the machine that the order has already, where tokens are honoured, a new one, or why there is none. */
+  /** The outcome of a launch: the machine that the order already has, if tokens are honoured, a new one, or the reason for a refusal. */
   buy(order: Order, sent: Sent = {}): LaunchOutcome {
     const isRecognised = this.capabilities.idempotency === 'token'
     const known = isRecognised ? this.machineOf(order.attemptId) : undefined

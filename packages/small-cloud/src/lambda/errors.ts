@@ -14,7 +14,7 @@ const STATUSES: Readonly<Record<string, number>> = {
   'provider/internal-unavailable': 503,
 }
 
-/** Errors of which the API gives a suggestion. */
+/** Errors that the API answers with a suggestion. */
 export const SUGGESTIONS: Readonly<Record<string, string>> = {
   'global/invalid-api-key': 'Check the key or make another.',
   'global/account-inactive': 'Verify the email address and the payment method.',

@@ -11,7 +11,7 @@ import type { Ground } from './systemd/launch'
 const SCRIPT = '/var/lib/cloud/instance/scripts/part-001'
 const CONFIG = '/var/lib/cloud/instance/cloud-config.txt'
 const PER_BOOT = '/var/lib/cloud/scripts/per-boot'
-/** The serial console, beside the disk, so that the machine cannot delete it. */
+/** The serial console, next to the disk, so that the machine cannot delete it. */
 export const CONSOLE = 'console.log'
 /** The path at which a machine expects the output of its user data: the same file. */
 const USER_DATA_LOG = '/var/log/cloud-init-output.log'
