@@ -50,6 +50,10 @@ const SOURCES: Record<string, string> = {
   'tools/terraform-provider.mjs': `export const getTerraformProvider = async () => '/bin/provider'`,
   'cli/dev/programs/build.ts': 'exports.buildFromModule = async () => {}',
   'runner/__main__.py': 'pass',
+  'runner/bootstrap.py': 'pass',
+  'runner/launching.py': 'pass',
+  'runner/crucible_runner/machine_timer.py': 'pass',
+  'runner/crucible_runner/sealing.py': 'pass',
   'tools/runner-zip.mjs': `
     import { mkdirSync, writeFileSync } from 'node:fs'
     mkdirSync('dist/runner', { recursive: true })

@@ -19,9 +19,11 @@ const ROOT = join(__dirname, '..', '..')
 /** What a backend, its contract test and its line in the registry need. */
 const COPIED = [
   ...['backends', 'core', 'intake', 'storage', 'docs/order.json', 'docs/reference'],
-  // The contract sends orders as the product does.
-  ...['activities/sending.ts', 'activities/documents.ts'],
-  ...['contract', 'deeds', 'harness', 'orders'].map((name) => `test/backends/${name}.ts`),
+  // The contract sends and settles orders as the product does.
+  ...['activities', 'planner'],
+  ...['contract', 'deeds', 'hand-over-contract', 'harness', 'orders'].map(
+    (name) => `test/backends/${name}.ts`,
+  ),
   ...['until', 'patience'].map((name) => `test/support/${name}.ts`),
   ...['tools/import-law.json', 'tools/kept-promises.js', 'tools/backend-skeleton', 'tools/new-backend.mjs'],
   ...['package.json', 'tsconfig.json', 'eslint.config.mjs', '.prettierrc.json'],
