@@ -208,6 +208,10 @@ describe('npm run new-backend', () => {
         // What a backend may leave out is skipped by name.
         const required = results.filter(({ status }) => status !== 'pending')
         expect(results.filter(({ status }) => status === 'pending').map(({ title }) => title)).toEqual([
+          'is deleted by the machine that reads it; then nothing that the provider keeps opens anything (its machines get their keys by another way)',
+          'is all that a machine needs: one that finds it gone does nothing (its machines get their keys by another way)',
+          'is taken by no second machine of its send (its machines get their keys by another way)',
+          'is gone once the attempt is settled, also where no machine has read it (its machines get their keys by another way)',
           'waits for the machine, and repeating it is harmless (its launch starts the runner)',
           'can be read to their end (it keeps no logs)',
           'takes a machine back at once (it cannot take a machine back)',
