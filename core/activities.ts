@@ -14,7 +14,7 @@ import type { MachineHandle } from './handle'
 import type { InterruptInput } from './interruption'
 import type { JobReason, JobSpec } from './job'
 import type { AttemptEnd, Avoidance, Ledger, Policy, Verdict } from './ledger'
-import type { PriceStep } from './meter'
+import type { Metering } from './meter'
 import type { GarbageVerdict, JobInput, JobResult, JobSource, JobStatus, ResolvedJob } from './messages'
 import type { MicroUsd } from './money'
 import type { BackendChoice, BackendName, Pins } from './offer'
@@ -185,6 +185,8 @@ export interface WatchInput {
   isExpiring?: boolean
   /** Its budget was reported as reached. */
   isBudgetReached?: boolean
+  /** Whether it was reported as queued; missing once it was reported as begun, and for providers without a queue. */
+  isQueued?: boolean
   /** What the runner's warning was about when it was told last, null for none; missing where no more of it is wanted. */
   warned?: RunnerWarning['kind'] | null
 }
@@ -193,6 +195,10 @@ export interface WatchInput {
 export type WatchOutcome =
   /** The runner beats and its workload runs. */
   | { kind: 'running' }
+  /** The machine waits in its provider's queue: it does not exist yet and costs nothing. */
+  | { kind: 'queued' }
+  /** It left the queue and is billed from then on. Reported if it was reported as queued, or if its runner must be started. */
+  | { kind: 'begun'; fromAtMs: number }
   /** There is a result, the machine is gone, or its lease has certainly run out. */
   | { kind: 'over'; end: AttemptEnd }
   /** The machine's reservation ends in so long, and its runner does not drain by itself. */
@@ -230,18 +236,12 @@ export interface AttemptTimes {
   drain: { reason: Drain['reason']; atMs: number } | null
 }
 
-/** What the cost of an attempt rests on. */
-export interface Metering {
-  /** `told`: the provider's own prices over time. `fixed`: its price does not change. `dearest`: the most that it can have been, since nobody told. */
-  basis: 'told' | 'fixed' | 'dearest'
-  /** Oldest first; the first from the beginning. Only the newest of very many. */
-  prices: PriceStep[]
-}
-
 /** What is certain about an attempt whose machine is ended or has fenced itself off. */
 export interface Settlement {
   end: AttemptEnd
   handle: MachineHandle | null
+  /** When billing began, if the machine may have been queued before; missing then for one that was never billed. */
+  billedFromAtMs?: number
   endedAtMs?: number
   costMicroUsd: MicroUsd
   /** From which prices; missing where nothing was bought. */

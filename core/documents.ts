@@ -93,8 +93,15 @@ export interface RunnerOrder {
   drainMs: number
   /** Kept free at the end of every limit for the upload of the result and the power-off. */
   powerOffMs: number
-  /** A machine whose runner starts later than this after `issuedAtMs` must not run the workload. */
+  /**
+   * A machine whose runner starts later than this after `issuedAtMs` must not run the workload; with `queueMs`, later than this after
+   * the machine itself began.
+   */
   startWithinMs: number
+  /** How long the machine may wait in its provider's queue, free of charge, before it begins; missing where nothing is queued. */
+  queueMs?: number
+  /** The provider ends the machine so long after it began; only with `queueMs`, because only then that instant is unknown. */
+  runMsMax?: number
   beatMs: number
   /** How long the image may not come, without a layer more, until the attempt ends; 10 minutes when missing. */
   registryMs?: number
@@ -118,6 +125,17 @@ export interface Claim {
   machine: string
   /** The name of the send that made the machine, where it was told that. */
   send?: string
+}
+
+/**
+ * `billing.json`: since when the machine is billed, for providers that may queue a launch (`RunnerOrder.queueMs`). Only the watch writes
+ * it: when it first sees the machine, and again when billing has begun.
+ */
+export interface Billing {
+  /** The provider's id of the machine. */
+  machine: string
+  /** No later than billing really began; null while the machine waits in the queue. */
+  fromAtMs: number | null
 }
 
 /** How the name begins that a runner makes up for its machine, which no provider knows; the claim's `send` may tell which it is. */

@@ -19,17 +19,30 @@ export interface Usage {
   changes?: readonly PriceStep[]
   /** What is billed at least, however soon it ended. */
   billedAtLeastMs?: number
+  /** Each begun step is billed in full; `SECOND_MS` if missing. */
+  billedInStepsOfMs?: number
+}
+
+/** How a provider rounds the time that it bills. */
+export type Rounding = Pick<Usage, 'billedAtLeastMs' | 'billedInStepsOfMs'>
+
+/** The billed time of a machine that ran for a duration: whole steps, and no less than the minimum. */
+export function billedMs(
+  durationMs: number,
+  { billedAtLeastMs = 0, billedInStepsOfMs = SECOND_MS }: Rounding,
+): number {
+  return Math.ceil(Math.max(durationMs, billedAtLeastMs) / billedInStepsOfMs) * billedInStepsOfMs
 }
 
 /**
- * What it costs until `nowMs`: by the started second and for no less than the least, as providers bill, each moment at the price then
+ * What it costs until `nowMs`: by the started step and for no less than the least, as providers bill, each moment at the price then
  * in force, rounded up to the next micro-dollar. This file holds the only spend arithmetic.
  */
 export function spend(usage: Usage, nowMs: number): MicroUsd {
-  const { fromAtMs, toAtMs = nowMs, priceMicroUsdPerHour, changes = [], billedAtLeastMs = 0 } = usage
+  const { fromAtMs, toAtMs = nowMs, priceMicroUsdPerHour, changes = [] } = usage
   const durationMs = toAtMs - fromAtMs
   if (durationMs <= 0) return 0
-  const billedToMs = fromAtMs + Math.max(Math.ceil(durationMs / SECOND_MS) * SECOND_MS, billedAtLeastMs)
+  const billedToMs = fromAtMs + billedMs(durationMs, usage)
   const sum = new Sum()
   let at: PriceStep = { fromAtMs, priceMicroUsdPerHour }
   for (const change of changes) {
@@ -59,6 +72,14 @@ class Sum {
   }
 }
 
+/** What the cost of an attempt rests on. */
+export interface Metering {
+  /** `told`: the provider's own prices over time. `fixed`: its price does not change. `dearest`: the most that it can have been, since nobody told. */
+  basis: 'told' | 'fixed' | 'dearest'
+  /** Oldest first; the first from the beginning. Only the newest of very many. */
+  prices: PriceStep[]
+}
+
 /** What a machine that still runs has cost. */
 export interface Metered {
   toAtMs: number
@@ -68,7 +89,11 @@ export interface Metered {
 }
 
 /** What a duration costs at a price. */
-export function spendOver(durationMs: number, priceMicroUsdPerHour: MicroUsd): MicroUsd {
-  const billedSeconds = Math.ceil(durationMs / SECOND_MS)
+export function spendOver(
+  durationMs: number,
+  priceMicroUsdPerHour: MicroUsd,
+  rounding: Rounding = {},
+): MicroUsd {
+  const billedSeconds = billedMs(durationMs, rounding) / SECOND_MS
   return Math.ceil((billedSeconds * priceMicroUsdPerHour) / SECONDS_PER_HOUR)
 }

@@ -118,6 +118,8 @@ export interface Order {
   storeUrl: string
   /** The dearest that any of the offers can become, on which the hard stop rests. */
   priceMaxMicroUsdPerHour: MicroUsd
+  /** As of its offers; missing for steps of one second. */
+  billedInStepsOfMs?: number
   /** What moving its data is expected to cost with the dearest of its offers: the machine must not spend it. Missing where that is free. */
   transferMicroUsd?: MicroUsd
   /** The container image that the provider itself runs (`imageRunner: 'provider'`); then `runner.image` is null. */

@@ -5,6 +5,7 @@ import type { BackendName } from '../core/offer'
 import type { ObjectStore } from '../storage/store'
 import type { WorkerConfig } from './config'
 import { ConfigError } from './config-error'
+import { discounted } from './discount'
 import type { GrantIssuer } from './grants'
 import { runnerFetcher, runnerLinker } from './runner-program'
 import type { SecretIssuer } from './secrets'
@@ -28,7 +29,7 @@ export async function makeBackend(
     throw new ConfigError([`There is no backend "${name}" in CRUCIBLE_BACKENDS; Crucible knows ${known}.`])
   }
   const { secrets, grants, isStoreUnwell = false } = at
-  return read.create({
+  const backend = await read.create({
     fetchRunner: runnerFetcher(at.store),
     runnerUrl: runnerLinker(at.store),
     ...(isStoreUnwell ? {} : { storeUrl: at.store.url }),
@@ -37,4 +38,5 @@ export async function makeBackend(
     ...(secrets === undefined ? {} : { secretKeyOf: (attemptId: string) => secrets.keyOf(attemptId) }),
     ...(grants === undefined ? {} : { grantFile: (attempt: Grantee) => grants.grantFile(attempt) }),
   })
+  return discounted(backend, config.discounts.get(name))
 }

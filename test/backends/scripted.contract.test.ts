@@ -19,3 +19,9 @@ describeBackend(
   { ...SCRIPTED_TRAITS, looksForTags: true },
   async () => new ScriptedHarness({ idempotency: 'tag', claimsBy: 'send', billsUntil: 'terminate' }),
 )
+
+describeBackend(
+  'scripted, which queues one offer at a time and confirms no end,',
+  { ...SCRIPTED_TRAITS, queues: true, confirmsEnds: false },
+  async () => new ScriptedHarness({ queues: true, ends: 'requested', offersPerOrder: 'one' }),
+)

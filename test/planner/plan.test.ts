@@ -152,7 +152,9 @@ describe('what a plan leaves out, and why', () => {
       request([], { ...spec({ image: 'pytorch' }), answers: [answer([offer()], { imageRunner: 'none' })] }),
       '',
     )
-    expect(rejections).toMatchObject([{ why: 'unfit', reason: 'here cannot run a container image here' }])
+    expect(rejections).toMatchObject([
+      { why: 'unfit', reason: 'here runs no container images (capability `imageRunner: none`)' },
+    ])
   })
 
   it('nothing that merely nobody knows the stock of', () => {

@@ -31,9 +31,12 @@ export interface Ware {
   isolation?: Offer['isolation']
   /** As in offers: these are taken back with `interrupt`. */
   isPreemptible?: boolean
+  billedAtLeastMs?: number
+  billedInStepsOfMs?: number
+  stillBilled?: string
 }
 
-/** What makes a provider hard to use where it recognises no token. It is not played where it is missing. */
+/** What makes a provider hard to use. It is not played where it is missing. */
 export interface Manners {
   /** An ended machine is shown, in lists and to who asks for it by its id, for so long; for ever where it is missing. */
   forgetsAfterMs?: number
@@ -43,6 +46,12 @@ export interface Manners {
   launchEveryMs?: number
   /** A launch is answered after so long; who does not wait for that learns nothing, and has a machine. */
   answersAfterMs?: number
+  /** How long the launches of an order wait in the queue where the provider has one (`capabilities.queues`). */
+  queueMs?: (order: Order) => number
+  /** False where the provider does not tell when billing began. */
+  tellsBilling?: boolean
+  /** How much longer a machine runs that is shown as gone, where ends are only requested (`capabilities.ends`). */
+  endsAfterMs?: number
   /** A request that left may still have its effect so much later. */
   effectWithinMs?: number
 }
@@ -101,6 +110,7 @@ export class ScriptedWorld {
   #living = 0
   /** Effects of requests that left, and when they come. */
   #late: { atMs: number; effect: () => void }[] = []
+  #held: ScriptedMachine[] | undefined
   #stale: { untilMs: number; known: Set<ScriptedMachine> } | undefined
 
   constructor(options: WorldOptions) {
@@ -139,6 +149,15 @@ export class ScriptedWorld {
     const due = this.#late.filter(({ atMs }) => atMs <= this.clock.now())
     this.#late = this.#late.filter((one) => !due.includes(one))
     for (const { effect } of due) effect()
+  }
+
+  /** From now on launches wait in the queue until the answer is called: then those that wait begin. */
+  holdQueue(): () => void {
+    const held = (this.#held ??= [])
+    return () => {
+      this.#held = undefined
+      for (const machine of held) machine.begin()
+    }
   }
 
   /** What has ended is shown no more. */
@@ -198,6 +217,10 @@ export class ScriptedWorld {
     if (known !== undefined) return { kind: 'launched', handle: known.handle }
     const wanted = new Set(order.offers.map(offerKey))
     const wares = this.#o.wares.filter((ware) => wanted.has(this.#keyOf(ware)))
+    if (this.capabilities.offersPerOrder === 'one' && order.offers.length > 1)
+      return refused('invalid', 'an order names one offer')
+    if (this.capabilities.imageRunner === 'provider' && order.runner.image !== null)
+      return refused('invalid', 'there is no Docker on a machine')
     if (wares.length === 0) return refused('invalid', 'none of the offers is sold here')
     if (this.#living >= this.quota) return refused('quota', `the account may have ${this.quota} machines`)
     const ware = wares.find((one) => this.#stockOf(one) > 0)
@@ -207,11 +230,15 @@ export class ScriptedWorld {
 
   /** Makes a machine, whatever the order has already. */
   make(order: Order, ware: Ware, send?: string): ScriptedMachine {
-    const { clock, store, behave, bootMs = 0 } = this.#o
+    const { clock, store, behave, bootMs = 0, queueMs, tellsBilling, endsAfterMs = 0 } = this.#o
+    const { queues, ends } = this.capabilities
     const key = this.#keyOf(ware)
     this.#stock.set(key, this.#stockOf(ware) - 1)
     const machine = new ScriptedMachine({
       ...{ clock, store, order, bootMs, offer: this.#offerOf(ware), send },
+      ...defined({ runMsMax: ware.runMsMax, tellsBilling }),
+      ...(queues === true && { queueMs: this.#held !== undefined ? Infinity : (queueMs?.(order) ?? 0) }),
+      ...(ends === 'requested' && { endsAfterMs }),
       knowsItsId: this.capabilities.claimsBy !== 'send',
       id: `m-${this.machines.length + 1}`,
       behaviour: { ...STEADY, ...behave?.(order) },
@@ -222,8 +249,7 @@ export class ScriptedWorld {
         if (cause !== 'interrupted') this.#stock.set(key, this.#stockOf(ware) + 1)
       },
     })
-    const { runMsMax } = ware
-    if (runMsMax !== undefined) clock.at(clock.now() + runMsMax, () => machine.end('interrupted'))
+    this.#held?.push(machine)
     this.#living++
     this.machines.push(machine)
     this.#byId.set(machine.handle.id, machine)
@@ -245,7 +271,7 @@ export class ScriptedWorld {
     const { effectWithinMs = 0, listsLagMs = 0 } = this.#o
     const settledAtMs = sentUntilMs + effectWithinMs + listsLagMs
     const againInMs = Math.max(this.#staleForMs(), settledAtMs - this.clock.now())
-    const living = this.machinesOf(attemptId).filter((one) => one.state !== 'gone')
+    const living = this.machinesOf(attemptId).filter((one) => one.state !== 'gone' && !one.isShownGone)
     const handles = living.filter((one) => this.#isShown(one)).map((one) => one.handle)
     if (handles.length > 0) return { kind: 'found', handles }
     return againInMs > 0 ? { kind: 'unsettled', againInMs } : { kind: 'absent' }
@@ -254,7 +280,8 @@ export class ScriptedWorld {
   /** The living machines of a deployment, as far as lists show them. */
   listed(deployment: string): ScriptedMachine[] {
     return this.machines.filter(
-      (one) => one.state !== 'gone' && one.owner.deployment === deployment && this.#isShown(one),
+      (one) =>
+        one.state !== 'gone' && !one.isShownGone && one.owner.deployment === deployment && this.#isShown(one),
     )
   }
 
@@ -293,6 +320,9 @@ export class ScriptedWorld {
       runMsMax,
       isolation,
       isPreemptible,
+      billedAtLeastMs,
+      billedInStepsOfMs,
+      stillBilled,
     } = ware
     const nowMs = this.clock.now()
     const price = typeof prices === 'number' ? prices : prices.findLast(([fromMs]) => fromMs <= nowMs)?.[1]
@@ -308,6 +338,7 @@ export class ScriptedWorld {
       ...{ backend: this.name, capacityType, type, place, shape, priceMicroUsdPerHour: price, availability },
       priceSource: { kind: this.capabilities.price, observedAtMs: nowMs },
       ...defined({ interruptionsPerHour, runMsMax, isolation, isPreemptible }),
+      ...defined({ billedAtLeastMs, billedInStepsOfMs, stillBilled }),
       ...(usableForMs === undefined ? {} : { usableUntilMs: this.#startedAtMs + usableForMs }),
     }
   }
