@@ -6,6 +6,9 @@ import { createEc2Backend } from './ec2'
 import { accountOptions, EC2_SETTINGS, parseEc2Config } from './ec2/config'
 import type * as ec2Setup from './ec2/setup'
 import { createLocalBackend } from './local'
+import { createLambdaBackend } from './lambda'
+import { LAMBDA_SETTINGS, parseLambdaConfig } from './lambda/config'
+import type * as lambdaSetup from './lambda/setup'
 import { LOCAL_SETTINGS, parseLocalConfig } from './local/config'
 
 export type * from './account'
@@ -80,6 +83,11 @@ export const BACKENDS: Readonly<Record<BackendName, RegisteredBackend>> = {
     needsGrants: ({ hasGrants }) => hasGrants,
     isNear: false,
   }),
+  lambda: register({
+    ...{ settings: LAMBDA_SETTINGS, parse: parseLambdaConfig, create: createLambdaBackend },
+    needsGrants: () => true,
+    isNear: false,
+  }),
 }
 
 /** Sets up an account; `environment` may name another address than the provider's. */
@@ -95,6 +103,11 @@ export const ACCOUNTS: Readonly<Record<string, SetUpAccount>> = {
     // eslint-disable-next-line @typescript-eslint/no-require-imports -- an import that waits would need another spelling in tests
     const { createAccountSetup } = require('./ec2/setup') as typeof ec2Setup
     return createAccountSetup(accountOptions(wish, environment))
+  },
+  lambda: (wish, environment) => {
+    // eslint-disable-next-line @typescript-eslint/no-require-imports -- as above
+    const { createLambdaSetup } = require('./lambda/setup') as typeof lambdaSetup
+    return createLambdaSetup(wish, environment)
   },
 }
 

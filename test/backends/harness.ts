@@ -17,6 +17,8 @@ export interface Traits {
   /** Its launch does not start the runner. */
   startsLater: boolean
   keepsLogs: boolean
+  /** Its provider tells when a machine ended. */
+  tellsEnds: boolean
   /** A test can take its spot machines back. */
   interruptsMachines: boolean
   /** What a second machine of one order is there: another machine, or another process of the one that has the name. */
@@ -24,7 +26,7 @@ export interface Traits {
 }
 
 /** Why a backend without a trait has nothing to test. */
-export const LACKS: Record<Exclude<keyof Traits, 'duplicatesAre'>, string> = {
+export const LACKS: Record<Exclude<keyof Traits, 'duplicatesAre' | 'tellsEnds'>, string> = {
   looksForTags: 'its provider recognises a repeated order',
   startsLater: 'its launch starts the runner',
   keepsLogs: 'it keeps no logs',

@@ -14,6 +14,7 @@ export const SCRIPTED_TRAITS: Traits = {
   looksForTags: false,
   startsLater: false,
   keepsLogs: false,
+  tellsEnds: true,
   interruptsMachines: true,
   duplicatesAre: 'machines',
 }
