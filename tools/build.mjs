@@ -17,6 +17,13 @@ import { CACHE, filesOf, hashOf, ROOT } from './content.mjs'
 const STATE = join(CACHE, 'build.json')
 const BUILD_INFO = join(CACHE, 'tsbuildinfo')
 const RUNNER = 'dist/runner/crucible-runner.pyz'
+/** Programs that backends send to machines, as text. */
+const MACHINE_PROGRAMS = [
+  'bootstrap.py',
+  'launching.py',
+  'crucible_runner/machine_timer.py',
+  'crucible_runner/sealing.py',
+]
 const BUNDLE = 'dist/workers/workflow-bundle.js'
 /** The names in cli/quick.ts; the code cache works only with this version of Node. */
 const QUICK = 'dist/cli/quick-commands'
@@ -55,8 +62,11 @@ function steps() {
     {
       name: 'runner',
       inputs: filesOf('runner', 'tools/runner-zip.mjs'),
-      outputs: [RUNNER],
-      run: () => runNode([join(ROOT, 'tools', 'runner-zip.mjs')], 'The runner could not be packed'),
+      outputs: [RUNNER, ...MACHINE_PROGRAMS.map((name) => `dist/runner/${name}`)],
+      run: () => {
+        runNode([join(ROOT, 'tools', 'runner-zip.mjs')], 'The runner could not be packed')
+        for (const name of MACHINE_PROGRAMS) copy(`runner/${name}`, `dist/runner/${name}`)
+      },
     },
     {
       name: 'workflow bundle',

@@ -18,11 +18,14 @@ const MODIFIED = new Date(1980, 0, 1)
 const MADE_ON_UNIX = 3
 const MODE = 0o100644
 
+/** They start runners and are not part of them. */
+const STARTERS = ['bootstrap.py', 'launching.py']
+
 function sources(folder = '') {
   return readdirSync(join(SOURCES, folder), { withFileTypes: true }).flatMap((entry) => {
     const path = folder === '' ? entry.name : `${folder}/${entry.name}`
     if (entry.isDirectory()) return sources(path)
-    return entry.name.endsWith('.py') ? [path] : []
+    return entry.name.endsWith('.py') && !STARTERS.includes(path) ? [path] : []
   })
 }
 

@@ -15,6 +15,10 @@ def main(arguments: List[str]) -> int:
         from .process.leash import main as leash
 
         return leash(arguments[2:])
+    if arguments[1:2] == ["machine-timer"]:
+        from .machine_timer import main as machine_timer
+
+        return machine_timer(*arguments[2:])
     options = _parser().parse_args(arguments[1:])
     from .process.guard import Options, run_guarded
 

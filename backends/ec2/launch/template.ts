@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { readRunnerFile } from '../../bootstrap'
 import type { TemplateSpec } from '../sdk/api'
 import { TAGS } from '../tags'
 
@@ -20,7 +21,8 @@ export interface TemplateFacts extends Partial<Record<string, string>> {
 
 /** What a machine runs at its first boot. The same for all: what concerns one attempt stands in the machine's tags. */
 export function readUserData(): string {
-  return readMachineFile('user-data.sh').replace('@DEAD_MAN@', () => readMachineFile('dead_man.py').trimEnd())
+  const timer = readRunnerFile('crucible_runner/machine_timer.py').trimEnd()
+  return readMachineFile('user-data.sh').replace('@DEAD_MAN@', () => timer)
 }
 
 /** A program of those that run on the machine; they lie beside this code. */

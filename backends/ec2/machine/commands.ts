@@ -1,21 +1,26 @@
 import { MINUTE_MS, SECOND_MS } from '../../../core/time'
 import type { Invocation, InvocationResult } from '../sdk/api-commands'
+import { readRunnerProgram } from '../../bootstrap'
 import { pause } from '../calls'
 import { transient } from '../errors'
 import type { Host } from '../host'
 import { readMachineFile } from '../launch/template'
 
 /** A program of `machine/` with what it is to do in front; quoted twice over, so that nothing of it is read on the way. */
-export function script(program: string, spec: Record<string, unknown>): string[] {
+export function script(name: string, spec: Record<string, unknown>): string[] {
   const text = Buffer.from(JSON.stringify(spec)).toString('base64')
+  const program = readMachineFile(name)
   return [
     '#!/bin/sh',
     "exec python3 -I - <<'CRUCIBLE'",
     `import base64; SPEC = base64.b64decode("${text}").decode("utf-8")`,
-    ...readMachineFile(program).trimEnd().split('\n'),
+    ...(name === STARTER ? readRunnerProgram(program) : program).trimEnd().split('\n'),
     'CRUCIBLE',
   ]
 }
+
+/** The program that starts runners, which has parts that others like it have, too. */
+const STARTER = 'start.py'
 
 export interface MachineCommand {
   machineId: string

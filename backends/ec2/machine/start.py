@@ -1,6 +1,7 @@
 """Starts the runner of one attempt on this machine, as a unit of its own. Running it again, or twice at once, is harmless.
 
-Sent through the provider's agent with `SPEC` in front: what to do, as JSON. Exit codes say whose trouble it was.
+Sent through the provider's agent with `SPEC` in front (what to do, as JSON) and with runner/launching.py. Exit codes say whose
+trouble it was.
 """
 
 import fcntl
@@ -9,18 +10,12 @@ import hmac
 import json
 import os
 import secrets
-import subprocess
 import sys
-import tempfile
 import time
 import urllib.request
 
 UNFIT, UNFETCHED, DAMAGED, UNSTARTED, UNSEALED = 10, 11, 12, 13, 14
-UNIT = "crucible-runner"
 FETCH_TRIES = 3
-# Of this machine's environment the runner needs the way to the store and to the metadata; the workload gets none of it.
-PASSED = ("PATH", "HOME", "LANG", "AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3", "AWS_EC2_METADATA_SERVICE_ENDPOINT")
-PASSED += ("AWS_CA_BUNDLE", "SSL_CERT_FILE", "http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")
 # The group of 2048 bits of RFC 3526.
 PRIME = int(
     "FFFFFFFFFFFFFFFFC90FDAA22168C234C4C6628B80DC1CD129024E088A67CC74020BBEA63B139B22514A08798E3404DD"
@@ -47,10 +42,10 @@ def main(spec):
 
 
 def start(spec, root):
-    if subprocess.call(["systemctl", "is-active", "--quiet", UNIT]) == 0:
+    if is_at_work():
         print("the runner is at work already")
         return 0
-    program, key = os.path.join(root, "crucible-runner.pyz"), None
+    program = os.path.join(root, "crucible-runner.pyz")
     if spec.get("seal") is not None:
         key = os.path.join(root, "secret.key")
         if not os.path.exists(key) and not unseal(spec["seal"], os.path.join(root, "exchange"), key):
@@ -61,33 +56,14 @@ def start(spec, root):
             return fail(UNFETCHED, "the runner program cannot be fetched: %s" % error)
         if digest_of(program) != spec["runnerSha256"]:
             return fail(DAMAGED, "what was fetched is not the runner program of the order")
-    grant = None
     if spec.get("grant") is not None:
         # Sealed with the key above.
-        grant = os.path.join(root, "grant.json")
-        write(grant, spec["grant"].encode("ascii"), 0o600)
+        write(os.path.join(root, "grant.json"), spec["grant"].encode("ascii"))
     # By this name the runner claims the attempt.
-    write(os.path.join(root, "machine-id"), spec["machineId"].encode("ascii") + b"\n", 0o600)
-    return run(spec, root, program, key, grant)
-
-
-def run(spec, root, program, key, grant):
-    command = ["systemd-run", "--unit=" + UNIT, "--collect"]
-    command += ["--property=" + each for each in spec["properties"]]
-    environment = {name: os.environ[name] for name in PASSED if os.environ.get(name)}
-    environment.setdefault("HOME", "/root")
-    environment.update(spec["environment"])
-    command += ["--setenv=%s=%s" % pair for pair in sorted(environment.items())]
-    command += ["--working-directory=" + root, "python3", program, "run"]
-    command += ["--store", spec["storeUrl"], "--job", spec["jobId"], "--attempt", str(spec["attempt"])]
-    command += ["--root", root, "--power-off", "shutdown -h now"]
-    if key is not None:
-        command += ["--secret-key-file", key]
-    if grant is not None:
-        command += ["--grant-file", grant]
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-    if done.returncode != 0:
-        return fail(UNSTARTED, "systemd-run: %s" % done.stdout.decode("utf-8", "replace").strip())
+    write(os.path.join(root, "machine-id"), spec["machineId"].encode("ascii") + b"\n")
+    error = start_runner_unit(spec, root, runner_command(spec, root))
+    if error is not None:
+        return fail(UNSTARTED, error)
     print("the runner was started")
     return 0
 
@@ -99,7 +75,7 @@ def fetch(url, path):
         time.sleep(tries)
         try:
             with urllib.request.urlopen(url, timeout=30) as source:
-                write(path, source.read(), 0o600)
+                write(path, source.read())
             return None
         except (OSError, ValueError) as reason:
             # An address may carry a signature; only what went wrong is for a log.
@@ -107,27 +83,10 @@ def fetch(url, path):
     return error
 
 
-def digest_of(path):
-    try:
-        with open(path, "rb") as file:
-            return hashlib.sha256(file.read()).hexdigest()
-    except FileNotFoundError:
-        return None
-
-
-def write(path, body, mode):
-    """Whole or not at all."""
-    descriptor, temporary = tempfile.mkstemp(dir=os.path.dirname(path))
-    with os.fdopen(descriptor, "wb") as file:
-        os.fchmod(descriptor, mode)
-        file.write(body)
-    os.replace(temporary, path)
-
-
 def public_number(path):
     """Half of a secret shared with the caller: the log of commands alone opens nothing."""
     if not os.path.exists(path):
-        write(path, b"%x" % secrets.randbits(512), 0o600)
+        write(path, b"%x" % secrets.randbits(512))
     return "%x" % pow(2, secret_number(path), PRIME)
 
 
@@ -147,7 +106,7 @@ def unseal(seal, exchange, path):
     if not hmac.compare_digest(tag, seal["tag"]):
         return False
     pad = hmac.new(key, b"encrypt", hashlib.sha256).digest()
-    write(path, bytes(a ^ b for a, b in zip(text, pad)).hex().encode("ascii") + b"\n", 0o600)
+    write(path, bytes(a ^ b for a, b in zip(text, pad)).hex().encode("ascii") + b"\n")
     os.remove(exchange)
     return True
 

@@ -71,20 +71,10 @@ export async function start(
 
 function specOf({ config }: Host, order: Order): Record<string, unknown> {
   const { attemptId, jobId, attempt, storeUrl, runnerSha256, runner } = order
-  const stopSeconds = Math.ceil(stoppingMs(runner) / SECOND_MS)
   return {
     ...{ attemptId, jobId, attempt, storeUrl, runnerSha256 },
     environment: { AWS_REGION: config.region },
-    properties: [
-      // When the machine shuts down, its runner is told and saves; then all that is left of it ends.
-      'KillMode=mixed',
-      `TimeoutStopSec=${stopSeconds}`,
-      // A workload that runs out of memory ends alone: the runner has to tell.
-      'OOMPolicy=continue',
-      'LimitNOFILE=1048576',
-      'LimitMEMLOCK=infinity',
-      'TasksMax=infinity',
-    ],
+    stopSeconds: Math.ceil(stoppingMs(runner) / SECOND_MS),
   }
 }
 

@@ -4,6 +4,8 @@ Until a runner has begun that is the time within which it may begin. From then o
 for saving and powering off, or the hard stop where that comes first: in that all is kept already. The runner notes both in
 `runner.json`, by the clock that counts from this machine's boot. It keeps to them itself; this is for the machine whose runner
 cannot any more.
+
+Imports nothing else of the runner: a backend whose machines get their runner later puts this file into their user data.
 """
 
 import glob
@@ -88,8 +90,9 @@ def end_ms(began_ms, timer, told):
     return min(ends + ([] if stop_ms is None else [stop_ms]), default=began_ms + timer[0])
 
 
-def main(root):
-    began_ms, timer = now_ms(), None
+def main(root, *told):
+    """`told` is both times in milliseconds; without it they are in a tag of the machine."""
+    began_ms, timer = now_ms(), tuple(int(each) for each in told) or None
     while True:
         if timer is None:
             try:
@@ -104,4 +107,4 @@ def main(root):
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(*sys.argv[1:])

@@ -1,4 +1,4 @@
-"""The timer that ends a machine whatever becomes of everybody else (backends/ec2/machine/dead_man.py)."""
+"""The timer that ends a machine whatever becomes of everybody else (runner/crucible_runner/machine_timer.py)."""
 
 import http.server
 import importlib.util
@@ -13,18 +13,18 @@ import time
 import unittest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-PROGRAM = os.path.join(HERE, "..", "..", "..", "..", "backends", "ec2", "machine", "dead_man.py")
+PROGRAM = os.path.join(HERE, "..", "..", "..", "runner", "crucible_runner", "machine_timer.py")
 sys.dont_write_bytecode = True
-SPEC = importlib.util.spec_from_file_location("dead_man", PROGRAM)
-dead_man = importlib.util.module_from_spec(SPEC)
-SPEC.loader.exec_module(dead_man)
+SPEC = importlib.util.spec_from_file_location("machine_timer", PROGRAM)
+machine_timer = importlib.util.module_from_spec(SPEC)
+SPEC.loader.exec_module(machine_timer)
 
 START_MS, END_MS = 60_000, 5_000
 
 
 class EndTest(unittest.TestCase):
     def end(self, **told):
-        return dead_man.end_ms(1_000, (START_MS, END_MS), told or None)
+        return machine_timer.end_ms(1_000, (START_MS, END_MS), told or None)
 
     def test_a_machine_on_which_nobody_begins_ends_when_nobody_may_any_more(self):
         self.assertEqual(self.end(), 61_000)
@@ -50,7 +50,7 @@ class FolderTest(unittest.TestCase):
     def note(self, attempt, **told):
         folder = os.path.join(self.folder, "state", attempt)
         os.makedirs(folder, exist_ok=True)
-        now = {"boot": dead_man.boot_id(), "monoMs": dead_man.now_ms(), "wallMs": time.time_ns() // 1000000}
+        now = {"boot": machine_timer.boot_id(), "monoMs": machine_timer.now_ms(), "wallMs": time.time_ns() // 1000000}
         path = os.path.join(folder, "runner.json")
         with open(path + ".new", "w") as file:
             json.dump(dict(now, **told), file)
@@ -64,18 +64,18 @@ class NoteTest(FolderTest):
         os.makedirs(os.path.join(self.folder, "state", "job-a-3"))
         with open(os.path.join(self.folder, "state", "job-a-3", "runner.json"), "w") as file:
             file.write('{"wallMs": 9')
-        self.assertEqual(dead_man.read_runner(os.path.join(self.folder, "state"))["leaseUntilMs"], 20)
+        self.assertEqual(machine_timer.read_runner(os.path.join(self.folder, "state"))["leaseUntilMs"], 20)
 
     def test_nobody_has_begun_in_an_empty_folder(self):
-        self.assertIsNone(dead_man.read_runner(self.folder))
+        self.assertIsNone(machine_timer.read_runner(self.folder))
 
     def test_a_lease_goes_on_across_a_boot(self):
         told = {"boot": "before", "monoMs": 900_000, "wallMs": 5_000_000, "leaseUntilMs": 960_000, "hardStopMs": None}
-        here = dead_man.in_this_boot(told, "now", 10_000, 5_020_000)
+        here = machine_timer.in_this_boot(told, "now", 10_000, 5_020_000)
         # Sixty seconds were left of it, and twenty have passed.
         self.assertEqual(here["leaseUntilMs"], 50_000)
         self.assertIsNone(here["hardStopMs"])
-        self.assertEqual(dead_man.in_this_boot(told, "before", 910_000, 0), told)
+        self.assertEqual(machine_timer.in_this_boot(told, "before", 910_000, 0), told)
 
 
 class LifeTest(FolderTest):
@@ -144,10 +144,10 @@ class LifeTest(FolderTest):
 
     def test_it_leaves_a_machine_alone_whose_runner_has_time(self):
         self.tag = "300 100"
-        self.note("job-a-1", leaseUntilMs=dead_man.now_ms() + 60_000)
+        self.note("job-a-1", leaseUntilMs=machine_timer.now_ms() + 60_000)
         self.begin()
         self.assertFalse(self.wait_for_shutdown(1.5))
-        self.note("job-a-1", leaseUntilMs=dead_man.now_ms() + 60_000, hardStopMs=dead_man.now_ms())
+        self.note("job-a-1", leaseUntilMs=machine_timer.now_ms() + 60_000, hardStopMs=machine_timer.now_ms())
         self.assertTrue(self.wait_for_shutdown(20))
 
 

@@ -1,0 +1,150 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { deflateSync, gzipSync } from 'node:zlib'
+import type { HandOver } from './registry'
+
+/** What the bootstrap does on a machine, in addition to taking the runner from the hand-over. */
+export interface BootstrapOptions {
+  attemptId: string
+  /** The name of the send, for a machine that claims with it (`capabilities.claimsBy`). */
+  send?: string
+  /** How the machine learns the id that its handle will have; missing if it cannot. */
+  machineId?: MachineIdSource
+  /** The attempt's own directory on the machine; `/var/lib/crucible/<attempt id>` if missing. */
+  root?: string
+}
+
+/** Where a machine learns its id: one try a second, five tries. Without an answer the runner makes a name of its own. */
+export type MachineIdSource =
+  | { literal: string }
+  | { file: string }
+  /** An environment variable of the machine. */
+  | { variable: string }
+  /** A metadata service, asked without proxies; `path` leads to the id inside of a JSON answer. */
+  | { url: string; headers?: Record<string, string>; path?: (string | number)[] }
+
+/** A machine of its own, which boots with user data. */
+export interface CloudInitOptions extends BootstrapOptions {
+  /** Whether to power the machine off after the attempt, when its time is over, or if nothing is to be done. True if missing. */
+  powersOff?: boolean
+}
+
+/** What a provider is told to run in a container. */
+export interface ContainerStart {
+  command: string[]
+  /** The parameters are here and not in the command: the command can be read by every process of the container. */
+  environment: Record<string, string>
+}
+
+/** The variable of `runner/bootstrap.py` with its parameters. */
+const PARAMETERS = 'CRUCIBLE_BOOTSTRAP'
+const STATE = '/var/lib/crucible'
+const PROGRAM_PATH = `${STATE}/bootstrap.py`
+const PARAMETERS_PATH = `${STATE}/bootstrap.json`
+
+/** cloud-init runs what is in this folder at every boot: a machine that boots again goes on without the hand-over. */
+const PER_BOOT_PATH = '/var/lib/cloud/scripts/per-boot/crucible'
+
+/**
+ * User data for cloud-init, at most 16 KB: files, and nothing that looks like a script to a provider's firewall. After `#cloud-config`
+ * it is JSON, which is YAML. The runner becomes a unit of systemd; without systemd, a process of its own.
+ */
+export function cloudInit(handOver: HandOver, options: CloudInitOptions): string {
+  const { powersOff = true } = options
+  const parameters = parametersOf(handOver, options, { isService: true, powersOff })
+  const missing = `echo "crucible: the image has no python3" >&2${powersOff ? '; shutdown -h now' : ''}`
+  const start = [
+    '#!/bin/sh',
+    `command -v python3 >/dev/null || { ${missing}; exit 1; }`,
+    `exec python3 -I ${PROGRAM_PATH} ${PARAMETERS_PATH}`,
+    '',
+  ].join('\n')
+  const file = (path: string, permissions: string, text: string): object => {
+    const content = gzipSync(text, { level: 9 }).toString('base64')
+    return { path, permissions, encoding: 'gz+b64', content }
+  }
+  const files = [
+    file(PARAMETERS_PATH, '0600', parameters),
+    file(PROGRAM_PATH, '0600', readBootstrap()),
+    file(PER_BOOT_PATH, '0700', start),
+  ]
+  return `#cloud-config\n${JSON.stringify({ write_files: files })}\n`
+}
+
+/**
+ * What a container runs: the process becomes the runner, which ends with the attempt. A signal to it drains the attempt.
+ *
+ * @param python the name or path of a Python 3.8 or newer in the container
+ */
+export function containerStart(
+  handOver: HandOver,
+  options: BootstrapOptions,
+  python = 'python3',
+): ContainerStart {
+  const parameters = parametersOf(handOver, options, { isService: false, powersOff: false })
+  return {
+    command: [python, '-I', '-c', packedProgram()],
+    environment: { [PARAMETERS]: Buffer.from(parameters).toString('base64') },
+  }
+}
+
+/**
+ * The cell of a notebook: runs until the attempt is over, as a process of its own. Interrupting the cell drains the attempt. Once the
+ * runner has started, a saved copy of the notebook opens nothing.
+ */
+export function notebookCell(handOver: HandOver, options: BootstrapOptions): string {
+  const parameters = parametersOf(handOver, options, { isService: false, powersOff: false })
+  return [
+    'import os, subprocess, sys',
+    `crucible = subprocess.Popen([sys.executable, "-I", "-c", ${JSON.stringify(packedProgram())}],`,
+    `    env=dict(os.environ, ${PARAMETERS}="${Buffer.from(parameters).toString('base64')}"))`,
+    'try:',
+    '    crucible.wait()',
+    'except KeyboardInterrupt:',
+    '    crucible.terminate()',
+    '    crucible.wait()',
+    '',
+  ].join('\n')
+}
+
+/**
+ * A program of `runner/` that starts runners, ready for a machine: with `launching.py`, and what else it needs, in front. Without
+ * comments, which only cost space there.
+ */
+export function readRunnerProgram(text: string, ...needed: string[]): string {
+  const parts = ['launching.py', ...needed].map((name) => readRunnerFile(name))
+  return [...parts, text].map(withoutComments).join('\n')
+}
+
+/** A file of `runner/`; it is beside this code when built, too. */
+export function readRunnerFile(name: string): string {
+  return readFileSync(join(__dirname, '..', 'runner', name), 'utf8')
+}
+
+function readBootstrap(): string {
+  return readRunnerProgram(readRunnerFile('bootstrap.py'), 'crucible_runner/sealing.py')
+}
+
+/** As one line without quotes or line breaks, for a command. */
+function packedProgram(): string {
+  const packed = deflateSync(readBootstrap(), { level: 9 }).toString('base64')
+  return `import base64,zlib;exec(zlib.decompress(base64.b64decode('${packed}')).decode())`
+}
+
+/** No string of these programs has three quotes or a line that begins with `#`, and none of their bodies is only a comment. */
+function withoutComments(text: string): string {
+  return text.replace(/^[ \t]*"""[\s\S]*?"""\n+/gm, '').replace(/^[ \t]*#.*\n/gm, '')
+}
+
+function parametersOf(
+  { url, key }: HandOver,
+  { attemptId, send, machineId, root = `${STATE}/${attemptId}` }: BootstrapOptions,
+  { isService, powersOff }: { isService: boolean; powersOff: boolean },
+): string {
+  const parameters = {
+    ...{ url, key, attemptId, root, isService, powerOff: powersOff },
+    send: send ?? null,
+    machineId: machineId ?? null,
+  }
+  return JSON.stringify(parameters)
+}

@@ -1,0 +1,95 @@
+"""What programs that start a runner on a machine have in common. `readRunnerProgram` of backends/bootstrap.ts puts it in front of them."""
+
+import hashlib
+import os
+import subprocess
+import sys
+import tempfile
+
+RUNNER_UNIT = "crucible-runner"
+POWER_OFF = "shutdown -h now"
+# Of the machine's environment the runner needs the way to the store and to the metadata; the workload gets none of it.
+PASSED = ("PATH", "HOME", "LANG", "AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3", "AWS_EC2_METADATA_SERVICE_ENDPOINT")
+PASSED += ("AWS_CA_BUNDLE", "SSL_CERT_FILE", "http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")
+
+
+def is_at_work():
+    """Whether the runner's unit is active; False without systemd."""
+    try:
+        return subprocess.call(["systemctl", "is-active", "--quiet", RUNNER_UNIT], stderr=subprocess.DEVNULL) == 0
+    except OSError:
+        return False
+
+
+def runner_command(spec, root, power_off=POWER_OFF, python="python3"):
+    """The runner's command line for `spec` (store, job, attempt), with the key and the grant that are in `root`."""
+    command = [python, os.path.join(root, "crucible-runner.pyz"), "run", "--store", spec["storeUrl"]]
+    command += ["--job", spec["jobId"], "--attempt", str(spec["attempt"]), "--root", root]
+    if power_off is not None:
+        command += ["--power-off", power_off]
+    for option, name in (("--secret-key-file", "secret.key"), ("--grant-file", "grant.json")):
+        if os.path.exists(os.path.join(root, name)):
+            command += [option, os.path.join(root, name)]
+    return command
+
+
+def passed_environment(spec):
+    environment = {name: os.environ[name] for name in PASSED if os.environ.get(name)}
+    environment.setdefault("HOME", "/root")
+    environment.update(spec.get("environment", {}))
+    return environment
+
+
+def start_runner_unit(spec, root, command):
+    """Returns why the runner does not run as a unit, or None."""
+    properties = [
+        # When the machine shuts down, its runner is told and saves; then all that is left of it ends.
+        "KillMode=mixed",
+        "TimeoutStopSec=%d" % spec["stopSeconds"],
+        # A workload that runs out of memory ends alone: the runner has to tell.
+        "OOMPolicy=continue",
+        "LimitNOFILE=1048576",
+        "LimitMEMLOCK=infinity",
+        "TasksMax=infinity",
+    ]
+    return start_unit(RUNNER_UNIT, properties, passed_environment(spec), ["--working-directory=" + root] + command)
+
+
+def start_unit(name, properties, environment, command):
+    """Returns why not, or None."""
+    arguments = ["systemd-run", "--unit=" + name, "--collect"]
+    arguments += ["--property=" + each for each in properties]
+    arguments += ["--setenv=%s=%s" % pair for pair in sorted(environment.items())]
+    try:
+        done = subprocess.run(arguments + command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    except OSError as error:
+        return "systemd-run: %s" % error.strerror
+    return None if done.returncode == 0 else "systemd-run: %s" % done.stdout.decode("utf-8", "replace").strip()
+
+
+def digest_of(path):
+    try:
+        with open(path, "rb") as file:
+            return hashlib.sha256(file.read()).hexdigest()
+    except FileNotFoundError:
+        return None
+
+
+def write(path, body, mode=0o600):
+    """Whole or not at all, also after a power failure."""
+    descriptor, temporary = tempfile.mkstemp(dir=os.path.dirname(path))
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            os.fchmod(descriptor, mode)
+            file.write(body)
+            file.flush()
+            os.fsync(descriptor)
+        os.replace(temporary, path)
+    except BaseException:
+        os.remove(temporary)
+        raise
+
+
+def say(words):
+    sys.stderr.write("crucible: %s\n" % words)
+    sys.stderr.flush()
