@@ -3,8 +3,10 @@ import type { Clock } from './clock'
 import { Control } from './control'
 import { Ec2 } from './ec2/ec2'
 import { Life, occasionOf } from './ec2/life'
+import type { Instance, Region } from './ec2/model'
 import { PowerSupply } from './ec2/power'
 import { ec2Service } from './ec2/service'
+import { HttpFront } from './http/front'
 import { iamService } from './identity/iam'
 import { Identities } from './identity/identities'
 import { stsService } from './identity/sts'
@@ -12,10 +14,13 @@ import { Ids } from './ids'
 import type { CloudOptions } from './index'
 import { Journal } from './journal'
 import { createMachine } from './machines/machine'
+import { MachinePool } from './machines/pool'
 import { freeTierService } from './prices/free-tier'
 import { pricingService } from './prices/pricing'
 import { QuotaBook } from './prices/quota-book'
 import { quotaService } from './prices/quota-service'
+import type { Provider } from './provider'
+import { PROVIDERS } from './providers'
 import { ecrService } from './registry/ecr'
 import { Registries } from './registry/registries'
 import { RegistryTokens } from './registry/tokens'
@@ -27,7 +32,7 @@ import type { Service } from './wire/service'
 import { Throttle } from './wire/throttle'
 import { Faults } from './world/faults'
 import { Market } from './world/market'
-import type { World } from './world/world'
+import { drawMs, type World } from './world/world'
 
 /** The inputs from which a cloud is assembled. */
 export interface Ingredients {
@@ -52,42 +57,62 @@ export interface Assembly {
   faults: Faults
   journal: Journal
   ec2: Ec2
-  life: Life
+  pool: MachinePool
+  providers: readonly Provider[]
+  fronts: readonly HttpFront[]
   control: Control
   dispatch: Dispatch
+}
+
+/** The parts that all providers share. */
+interface Ground {
+  world: World
+  clock: Clock
+  addresses: Addresses
+  ids: Ids
+  faults: Faults
+  journal: Journal
+  pool: MachinePool
 }
 
 export function assemble({ options, world, clock, directory }: Ingredients): Assembly {
   const addresses: Addresses = {}
   const ids = new Ids(world.random, String(clock.nowMs()))
   const faults = new Faults(world.faults, clock, world.random)
-  const market = new Market(world, clock)
-  const identities = new Identities(world, clock, ids)
-  const throttle = new Throttle(world, clock)
   const journal = new Journal()
-  const tokens = new RegistryTokens(world, clock, ids)
-  const registries = new Registries({ world, clock, faults, identities, tokens })
-  const power: PowerSupply = new PowerSupply({
-    world,
+  const pool = new MachinePool({
     clock,
-    identities,
-    regionOf: ({ region }) => ec2.region(region),
-    registriesFor: (instance) => (question) =>
-      registries.ask(question, { occasion: occasionOf(instance), hasInternet: power.hasInternet(instance) }),
+    faults,
     directory,
     createMachine: options.createMachine ?? createMachine,
     environment: () => environmentOf(addresses),
+    draw: (name) => drawMs(world, name),
   })
-  const life: Life = new Life({
-    world,
-    clock,
-    faults,
-    market,
-    power,
-    regionOf: ({ region }) => ec2.region(region),
-  })
+  const ground = { world, clock, addresses, ids, faults, journal, pool }
+  const { identities, ec2, life, dispatch } = assembleAws(ground)
+  const providers = PROVIDERS.map((create) => create(ground))
+  const fronts = providers.map(
+    ({ service }) => new HttpFront({ service, faults, journal, clock, requestId: () => ids.uuid() }),
+  )
+  const control = new Control({ ec2, life, journal, faults, providers })
+  return { ...ground, identities, ec2, providers, fronts, control, dispatch }
+}
+
+function assembleAws({ world, clock, ids, faults, journal, pool }: Ground) {
   const nowMs = (): number => clock.nowMs()
+  const market = new Market(world, clock)
+  const identities = new Identities(world, clock, ids)
+  const throttle = new Throttle(world, clock)
+  const tokens = new RegistryTokens(world, clock, ids)
+  const registries = new Registries({ world, clock, faults, identities, tokens })
   const quotas = new QuotaBook(world, nowMs)
+  const regionOf = ({ region }: Instance): Region => ec2.region(region)
+  const power: PowerSupply = new PowerSupply({
+    ...{ world, clock, identities, pool, regionOf },
+    registriesFor: (instance) => (question) =>
+      registries.ask(question, { occasion: occasionOf(instance), hasInternet: power.hasInternet(instance) }),
+  })
+  const life = new Life({ world, clock, faults, market, pool, power, regionOf })
   const ec2: Ec2 = new Ec2({
     ...{ world, clock, ids, market, faults, throttle, identities, quotas },
     lifecycle: life,
@@ -106,17 +131,12 @@ export function assemble({ options, world, clock, directory }: Ingredients): Ass
   ]
   const dispatch = new Dispatch({
     services: new Map(services.map((service) => [service.name, service])),
-    identities,
-    faults,
-    throttle,
-    journal,
-    clock,
+    ...{ identities, faults, throttle, journal, clock },
     regions: world.regions,
     requestId: () => ids.uuid(),
     wallMs: () => Date.now() + world.ahead,
   })
-  const control = new Control({ ec2, life, journal, faults })
-  return { world, clock, addresses, identities, faults, journal, ec2, life, control, dispatch }
+  return { identities, ec2, life, dispatch }
 }
 
 /** Variables that give programs on a machine the addresses of the services. */

@@ -18,6 +18,7 @@ import { complaintsOf, inWords } from './issues'
 import type { Journal } from './journal'
 import { duration, moment } from './world/durations'
 import { faultSchema } from './world/fault-schema'
+import type { Provider } from './provider'
 import type { Faults } from './world/faults'
 import { misnomersOfReservation } from './world/names'
 import { reservationPlan } from './world/schema'
@@ -27,6 +28,7 @@ export interface ControlParts {
   life: Life
   journal: Journal
   faults: Faults
+  providers: readonly Provider[]
 }
 
 const interruption = z.strictObject({
@@ -63,10 +65,14 @@ export interface ReservationSummary {
 }
 
 export interface InstanceSummary {
+  /** `ec2`, or the name of another provider. */
+  provider: string
   id: string
+  /** In the provider's words. */
   state: string
   type: string
   image: string
+  /** The zone, or the region of a provider without zones. */
   zone: string
   /** `reserved` for an instance in a reservation. */
   capacity: string
@@ -107,8 +113,9 @@ export class Control {
   }
 
   instances(): InstanceSummary[] {
-    const { ec2 } = this.parts
-    return [...ec2.instances()].map((instance) => summaryOf(ec2, instance))
+    const { ec2, providers } = this.parts
+    const own = [...ec2.instances()].map((instance) => summaryOf(ec2, instance))
+    return [...own, ...providers.flatMap((provider) => provider.instances())]
   }
 
   account(): AccountSummary {
@@ -117,9 +124,13 @@ export class Control {
 
   interrupt(wish: unknown): void {
     const { instance: id, notice, isSilent, rebalanceBefore } = interruption.parse(wish, { error: inWords })
-    const { ec2, life } = this.parts
+    const { ec2, life, providers } = this.parts
     const instance = ec2.findInstance(id)
-    if (instance === undefined) throw new Error(`there is no instance ${id}`)
+    if (instance === undefined) {
+      const noticeMs = isSilent ? null : (notice ?? null)
+      if (providers.some((each) => each.interrupt(id, { noticeMs }))) return
+      throw new Error(`there is no instance ${id}`)
+    }
     if (instance.capacity !== 'spot')
       throw new Error(`${id} is not a spot instance; only those are interrupted`)
     const noticeMs = isSilent ? null : (notice ?? ec2.drawMs('notice'))
@@ -209,6 +220,7 @@ function wordsOf(error: unknown): string {
 function summaryOf(ec2: Ec2, instance: Instance): InstanceSummary {
   const reason = instance.history.at(-1)?.reason?.code
   return {
+    provider: 'ec2',
     id: instance.id,
     state: stateOf(instance),
     type: instance.type.name,

@@ -51,6 +51,8 @@ export interface Cloud {
   /** The first region of the world. */
   readonly region: string
   readonly credentials: { accessKeyId: string; secretAccessKey: string }
+  /** The other providers by name: `endpoint`, the base address of the API, and what else a client needs. */
+  readonly providers: Readonly<Record<string, Readonly<Record<string, string>>>>
   readonly journal: Journal
   addFault(rule: FaultText): void
   /** Returns every rule of the world and of `addFault`, with the number of times it has struck. */
@@ -65,7 +67,7 @@ export interface Cloud {
   account(): AccountSummary
   /** Points a public parameter to another image, which is created if it does not exist. */
   publishImage(publication: { name: string; image: string }): void
-  /** Interrupts a spot machine: after a notice, or at once without one. */
+  /** Takes a machine back as its provider would (of EC2, a spot machine): after a notice, or at once without one. */
   interrupt(
     instance: string,
     how?: { noticeMs?: number; isSilent?: boolean; rebalanceBeforeMs?: number },
@@ -109,10 +111,11 @@ export async function startCloud(options: CloudOptions = {}): Promise<Cloud> {
 
 /** Serves an assembled cloud over HTTP. */
 async function run(parts: Assembly, { port = 0, storePort = 0, startFront }: CloudOptions): Promise<Cloud> {
-  const { addresses, world, identities, faults, clock, control, ec2, life, journal } = parts
+  const { addresses, world, identities, faults, clock, control, ec2, pool, journal } = parts
   const server = new WireServer({
     dispatch: parts.dispatch,
     aheadMs: world.ahead,
+    fronts: parts.fronts,
     control: (path, method, body) => control.handle(path, method, body),
     store: startFront && ((request, response) => addresses.store?.handle(request, response)),
   })
@@ -132,6 +135,12 @@ async function run(parts: Assembly, { port = 0, storePort = 0, startFront }: Clo
     storeEnded: store?.ended ?? new Promise(() => {}),
     region,
     credentials: { ...TEST_CREDENTIALS },
+    providers: Object.fromEntries(
+      parts.providers.map(({ service: { name }, credentials }) => [
+        name,
+        { endpoint: `${endpoint}/_${name}`, ...credentials },
+      ]),
+    ),
     journal,
     addFault: (rule) => faults.add(faultSchema.parse(rule)),
     faults: () => faults.told(),
@@ -144,7 +153,8 @@ async function run(parts: Assembly, { port = 0, storePort = 0, startFront }: Clo
     interrupt: (instance, { noticeMs, isSilent, rebalanceBeforeMs } = {}) =>
       control.interrupt({ instance, notice: noticeMs, isSilent, rebalanceBefore: rebalanceBeforeMs }),
     stop: async () => {
-      await Promise.all([server.close(), life.stop(ec2.instances())])
+      const hosted = [ec2.instances(), ...parts.providers.map((each) => each.hosted())]
+      await Promise.all([server.close(), ...hosted.map((each) => pool.stop(each))])
       await store?.stop()
     },
   }

@@ -62,12 +62,13 @@ export async function main(words: string[], startFront?: StartFront): Promise<nu
   })
   try {
     const cloud = await startCloud({ ...options, ...(startFront === undefined ? {} : { startFront }) })
-    const { endpoint, storeEndpoint, region, credentials } = cloud
+    const { endpoint, storeEndpoint, region, credentials, providers } = cloud
     const ready = {
       endpoint,
       ...(storeEndpoint === undefined ? {} : { s3Endpoint: storeEndpoint }),
       region,
       ...credentials,
+      ...providers,
     }
     process.stdout.write(`${JSON.stringify(ready)}\n`)
     const reason = await Promise.race([told, cloud.storeEnded])

@@ -1,4 +1,5 @@
 /** The cost of instances by the cloud's own meter, including disks and addresses. Tests compare other cost calculations with it. */
+import { runsIn, type Run } from '../machines/history'
 import { ADDRESS_USD_PER_HOUR, DISK_USD_PER_GIB_MONTH, HOURS_PER_MONTH } from '../prices/beside'
 import type { PriceChange } from '../world/market'
 import type { Ec2 } from './ec2'
@@ -16,12 +17,6 @@ export interface Bill {
 const HOUR_MS = 3_600_000
 const SECOND_MS = 1_000
 
-/** A period in the state `running`. */
-interface Run {
-  fromMs: number
-  untilMs: number | undefined
-}
-
 /**
  * Bills each run by started seconds, for at least `billedAtLeast`, at the prices in force during the run. A stopped instance costs nothing.
  */
@@ -33,10 +28,8 @@ export function billOf(ec2: Ec2, instance: Instance): Bill {
   return { fromMs: first.fromMs, ...(last?.untilMs === undefined ? {} : { untilMs: last.untilMs }), usd }
 }
 
-function runsOf({ history }: Instance): Run[] {
-  return history.flatMap(({ state, atMs }, i): Run[] =>
-    state === 'running' ? [{ fromMs: atMs, untilMs: history[i + 1]?.atMs }] : [],
-  )
+function runsOf(instance: Instance): Run[] {
+  return runsIn(instance, ['running'])
 }
 
 function costOfRun(ec2: Ec2, instance: Instance, { fromMs, untilMs = ec2.nowMs }: Run): number {

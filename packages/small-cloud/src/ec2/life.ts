@@ -1,7 +1,7 @@
 /** The lifecycle of instances: boot, interruption and end, on request or by the world's rules. */
-import { rm } from 'node:fs/promises'
 import type { Clock } from '../clock'
 import { rebalanceNotice, spotNotice } from '../machines/metadata'
+import type { MachinePool } from '../machines/pool'
 import type { Faults, Occasion } from '../world/faults'
 import type { Market } from '../world/market'
 import { drawMs, type World } from '../world/world'
@@ -16,6 +16,7 @@ export interface LifeParts {
   clock: Clock
   faults: Faults
   market: Market
+  pool: MachinePool
   power: PowerSupply
   regionOf: (instance: Instance) => Region
 }
@@ -71,8 +72,8 @@ export class Life implements Lifecycle {
   }
 
   private async haltInTime(instance: Instance, isSudden: boolean): Promise<void> {
-    const atLeast = this.pause(this.draw('shuttingDown'))
-    await this.turnOff(instance, isSudden)
+    const atLeast = this.parts.pool.pause(this.draw('shuttingDown'))
+    await this.parts.pool.turnOff(instance, isSudden)
     await atLeast.over
     if (stateOf(instance) !== 'stopping') return
     this.change(instance, 'stopped', USER_INITIATED)
@@ -124,15 +125,8 @@ export class Life implements Lifecycle {
     Object.assign((instance.metadata ??= {}), rebalanceNotice(new Date(this.parts.clock.nowMs())))
   }
 
-  /** Ends every machine at once when the cloud ends. */
-  async stop(instances: Iterable<Instance>): Promise<void> {
-    await Promise.all(
-      [...instances].flatMap(({ machine }) => (machine === undefined ? [] : [machine.kill()])),
-    )
-  }
-
   private start(instance: Instance): void {
-    const { faults, power, clock } = this.parts
+    const { faults, power, pool, clock } = this.parts
     const occasion = occasionOf(instance)
     this.evictions.watch(instance)
     this.scheduleFaults(instance, occasion)
@@ -142,25 +136,21 @@ export class Life implements Lifecycle {
     }
     const hasNoAgent = faults.first('no-agent', occasion) !== undefined
     const machine = power.connect(instance)
-    machine.onPowerOff((how) => {
-      if (how === 'shutdown') this.poweredOff(instance)
-      else instance.isImpaired = true
-    })
-    const registers = (): void => {
-      if (!hasNoAgent && power.canReachServices(instance))
+    const isWanted = (): boolean => stateOf(instance) === 'running' && instance.machine === machine
+    pool.boot(instance, {
+      isWanted,
+      poweredOff: () => this.poweredOff(instance),
+      booted: () => {
+        if (hasNoAgent || !power.canReachServices(instance)) return
         clock.after(this.draw('register'), () => {
-          const isUp = stateOf(instance) === 'running' && instance.machine === machine
-          if (isUp && !instance.isImpaired) this.onAgent(instance)
+          if (isWanted() && !instance.isImpaired) this.onAgent(instance)
         })
-    }
-    machine.boot().then(registers, () => {
-      // The machine ended before it was up: either a call has ended it, which is already recorded, or the machine hangs.
-      if (stateOf(instance) === 'running' && instance.machine === machine) instance.isImpaired = true
+      },
     })
   }
 
   private scheduleFaults(instance: Instance, occasion: Occasion): void {
-    const { clock, faults } = this.parts
+    const { clock, faults, pool } = this.parts
     if (instance.capacity === 'spot')
       for (const { after, notice, isSilent, rebalanceBefore } of faults.strike('interruption', occasion)) {
         const noticeMs = isSilent ? null : (notice ?? this.draw('notice'))
@@ -169,16 +159,12 @@ export class Life implements Lifecycle {
       }
     for (const { after } of faults.strike('rebalance', occasion))
       clock.after(after, () => this.recommendRebalance(instance))
-    for (const { after } of faults.strike('crash', occasion))
-      clock.after(after, () => void this.end(instance, { reason: HARDWARE, isSudden: true }))
-    for (const { after } of faults.strike('hang', occasion))
-      clock.after(after, () => void this.hang(instance))
-  }
-
-  private async hang(instance: Instance): Promise<void> {
-    if (!isAlive(instance)) return
-    instance.isImpaired = true
-    await instance.machine?.kill()
+    pool.scheduleFaults(occasion, {
+      crash: () => void this.end(instance, { reason: HARDWARE, isSudden: true }),
+      hang: () => {
+        if (isAlive(instance)) void pool.hang(instance)
+      },
+    })
   }
 
   /** The machine powered itself off. */
@@ -206,31 +192,17 @@ export class Life implements Lifecycle {
     { reason, isSudden, wasRunning }: { reason: Reason; isSudden: boolean; wasRunning: boolean },
   ): Promise<void> {
     const stuck = this.parts.faults.first('stuck-shutting-down', occasionOf(instance))
-    const atLeast = this.pause(stuck?.for ?? this.draw('shuttingDown'))
-    if (wasRunning) await this.turnOff(instance, isSudden)
+    const atLeast = this.parts.pool.pause(stuck?.for ?? this.draw('shuttingDown'))
+    if (wasRunning) await this.parts.pool.turnOff(instance, isSudden)
     await atLeast.over
     await this.finish(instance, reason)
-  }
-
-  /** Ends every process of its machine. */
-  private async turnOff(instance: Instance, isSudden: boolean): Promise<void> {
-    const { machine } = instance
-    if (machine === undefined) return
-    if (!isSudden && !instance.isImpaired) {
-      const cut = this.pause(this.draw('osShutdown'))
-      await Promise.race([machine.shutDown().catch(() => undefined), cut.over])
-      cut.cancel()
-    }
-    await machine.kill()
-    instance.lastConsole = await machine.console().catch(() => '')
   }
 
   private async finish(instance: Instance, reason: Reason): Promise<void> {
     this.change(instance, 'terminated', reason)
     this.release(instance)
     this.parts.clock.after(this.draw('terminatedVisible'), () => this.forget(instance))
-    if (instance.machine !== undefined)
-      await rm(this.parts.power.directoryOf(instance), { recursive: true, force: true })
+    await this.parts.pool.discard(instance)
   }
 
   /** Frees its place in the pool after a delay. */
@@ -270,12 +242,6 @@ export class Life implements Lifecycle {
       state,
       ...(reason === undefined ? {} : { reason }),
     })
-  }
-
-  private pause(durationMs: number): { over: Promise<void>; cancel: () => void } {
-    let cancel = (): void => undefined
-    const over = new Promise<void>((resolve) => (cancel = this.parts.clock.after(durationMs, resolve)))
-    return { over, cancel: () => cancel() }
   }
 
   private draw(name: Parameters<typeof drawMs>[1]): number {

@@ -1,12 +1,15 @@
 /** The data that EC2 keeps for a region. */
 import type { Role } from '../identity/identities'
-import type { Machine, MachineSpec } from '../machines/machine'
+import { stateOf, type StateChange as Change } from '../machines/history'
+import type { MachineSpec } from '../machines/machine'
+import type { Hosted } from '../machines/pool'
 import type { CapacityType } from '../world/schema'
 import type { MachineType } from '../world/types'
 import type { RegionPlan, Zone } from '../world/world'
 import type { Endpoint, Gateway, RouteTable, SecurityGroup, Subnet, Tags, Vpc } from './network-model'
 import type { CapacityReservation } from './reservation-model'
 
+export { stateAt, stateOf } from '../machines/history'
 export type {
   Endpoint,
   Gateway,
@@ -37,11 +40,7 @@ export interface Reason {
   message: string
 }
 
-export interface StateChange {
-  atMs: number
-  state: InstanceState
-  reason?: Reason
-}
+export type StateChange = Change<InstanceState, Reason>
 
 export interface Image {
   id: string
@@ -85,8 +84,7 @@ export interface MetadataOptions {
   instanceMetadataTags: 'enabled' | 'disabled'
 }
 
-export interface Instance {
-  id: string
+export interface Instance extends Hosted {
   reservationId: string
   launchIndex: number
   region: string
@@ -118,8 +116,6 @@ export interface Instance {
   tags: Tags
   /** Oldest first; never empty. */
   history: StateChange[]
-  /** The system status checks fail. */
-  isImpaired: boolean
   /** The reservation that the instance is in; missing when it takes a place of the pool. */
   place?: CapacityReservation
   /** The reservation options of its launch. */
@@ -128,9 +124,6 @@ export interface Instance {
   heldUntilMs?: number
   /** The provider has given an interruption notice. */
   isMarked: boolean
-  /** The final console output, once it has ended. */
-  lastConsole?: string
-  machine?: Machine
   metadata?: MachineSpec['metadata']
 }
 
@@ -265,16 +258,6 @@ export interface LaunchFields {
       }[]
     | undefined
   TagSpecification?: { ResourceType: string; Tag: { Key: string; Value: string }[] }[] | undefined
-}
-
-/** Returns the state at an instant. */
-export function stateAt(instance: Instance, atMs: number): StateChange {
-  return instance.history.findLast((change) => change.atMs <= atMs) ?? instance.history[0]!
-}
-
-/** Returns the actual state. */
-export function stateOf(instance: Instance): InstanceState {
-  return instance.history.at(-1)!.state
 }
 
 export const isAlive = (instance: Instance): boolean => ['pending', 'running'].includes(stateOf(instance))

@@ -1,10 +1,10 @@
 /** Turns an instance into a running machine. */
-import { join } from 'node:path'
 import type { Clock } from '../clock'
 import type { Identities, Role } from '../identity/identities'
 import { credentialsDocument, instanceProfileDocument, metadataOf } from '../machines/metadata'
 import type { AskRegistry, Machine, MachineSpec } from '../machines/machine'
 import type { SimulatedGpu } from '../machines/nvidia-smi'
+import type { MachinePool } from '../machines/pool'
 import { drawMs, type World } from '../world/world'
 import type { Instance, Region } from './model'
 import { hasEndpoints, hasInternet } from './routing'
@@ -16,11 +16,7 @@ export interface PowerParts {
   regionOf: (instance: Instance) => Region
   /** The registries' answers to a machine. */
   registriesFor: (instance: Instance) => AskRegistry
-  /** Folder of the machines' disks. */
-  directory: string
-  /** The addresses of the services, for programs on a machine. */
-  environment: () => Record<string, string>
-  createMachine: (spec: MachineSpec) => Machine
+  pool: MachinePool
 }
 
 /** New credentials are created when less than this share of the old ones' lifetime is left. */
@@ -32,26 +28,16 @@ export class PowerSupply {
 
   /** Creates the machine of an instance without booting it. */
   connect(instance: Instance): Machine {
-    const { world, registriesFor, environment, createMachine } = this.parts
+    const { pool, registriesFor } = this.parts
     instance.metadata = { ...this.metadata(instance), ...instance.metadata }
     const gpus = gpusOf(instance)
-    const machine = createMachine({
-      id: instance.id,
-      directory: this.directoryOf(instance),
+    return pool.connect(instance, {
       userData: Buffer.from(instance.userData, 'base64').toString('utf8'),
       metadata: instance.metadata,
       hopLimit: instance.metadataOptions.hopLimit,
-      environment: environment(),
-      bootMs: drawMs(world, 'boot'),
       ...(gpus.length > 0 ? { gpus } : {}),
       ...(hasDocker(instance) ? { docker: registriesFor(instance) } : {}),
     })
-    instance.machine = machine
-    return machine
-  }
-
-  directoryOf({ id }: Instance): string {
-    return join(this.parts.directory, id)
   }
 
   /** Whether the machine's network and role allow its agent to register. */

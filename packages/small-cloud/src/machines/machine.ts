@@ -35,6 +35,8 @@ export interface MachineSpec {
   environment: Record<string, string>
   /** From power-on to the start of the user data, in milliseconds. */
   bootMs: number
+  /** Its hostname, for machines in namespaces; this host's when missing. */
+  hostname?: string
   /** Read again at each call of `nvidia-smi`. Without GPUs there is no `nvidia-smi`. */
   gpus?: SimulatedGpu[]
   /** Answers for all registries. Without this function there is no `docker`. */
@@ -97,6 +99,6 @@ export function createMachine(spec: MachineSpec): Machine {
 
 /** Throws an error with instructions when this host lacks a requirement of machines. */
 export async function checkHost(): Promise<void> {
-  const namespaces = await namespacesFor('probe', '/', await machineUser())
+  const namespaces = await namespacesFor({ id: 'probe', directory: '/', user: await machineUser() })
   await findPython(namespaces?.hidden ?? [])
 }

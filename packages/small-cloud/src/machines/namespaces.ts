@@ -19,6 +19,7 @@ const UNSHARE = [
   '--user',
   '--map-root-user',
   '--mount',
+  '--uts',
   '--ipc',
   '--pid',
   '--fork',
@@ -29,10 +30,12 @@ const UNSHARE = [
 /**
  * The first process of a machine, which collects orphans. It ends, and all others with it, when the other end of its standard input is
  * closed. Its working directory is the machine's; the arguments are folders of the host that stay visible. It uses no absolute paths,
- * because its user may lack search permission for a parent of the directory.
+ * because its user may lack search permission for a parent of the directory. The first argument is the hostname, empty for this host's.
  */
 const INIT = `
 set -e
+if [ -n "$1" ]; then hostname "$1"; fi
+shift
 for kept in "$@"; do mkdir -p ".$kept"; mount -c --rbind "$kept" ".$kept"; done
 for place in ${MACHINE_FOLDERS.join(' ')}; do mount -c --rbind ".$place" "$place"; done
 mount -t tmpfs -o mode=1777 tmpfs /dev/shm || :
@@ -68,24 +71,24 @@ async function lookForTools(): Promise<Tools | undefined> {
   return answer === undefined ? undefined : { unshare, nsenter, setsid, shell }
 }
 
-export async function namespacesFor(
-  id: string,
-  directory: string,
-  user: MachineUser,
-): Promise<Enclosure | undefined> {
+export async function namespacesFor(plan: Plan): Promise<Enclosure | undefined> {
   const found = await findTools()
-  return found && new Namespaces({ id, directory, user, tools: found })
+  return found && new Namespaces({ ...plan, tools: found })
 }
 
-interface Parts {
+interface Plan {
   id: string
   directory: string
   user: MachineUser
+  hostname?: string | undefined
+}
+
+interface Parts extends Plan {
   tools: Tools
 }
 
 /**
- * User, mount, PID and IPC namespaces: the machine sees its own /var, /run, /root, /tmp and processes, and is root only inside. The kernel
+ * User, mount, UTS, PID and IPC namespaces: the machine sees its own /var, /run, /root, /tmp and processes, and is root only inside. The kernel
  * ends all processes in the namespaces with the first one.
  */
 class Namespaces implements Enclosure {
@@ -107,8 +110,8 @@ class Namespaces implements Enclosure {
   }
 
   async start(): Promise<void> {
-    const { tools, directory, user } = this.parts
-    const args = [...UNSHARE, tools.shell, '-c', INIT, 'init', ...visibleFolders()]
+    const { tools, directory, user, hostname = '' } = this.parts
+    const args = [...UNSHARE, tools.shell, '-c', INIT, 'init', hostname, ...visibleFolders()]
     const holder = spawn(tools.unshare, args, {
       ...asUser(user),
       cwd: directory,
@@ -136,7 +139,9 @@ class Namespaces implements Enclosure {
     if (this.isKilled || this.isOver || pid === undefined) throw new MachineDead(this.parts.id)
     const { tools, user } = this.parts
     const at = (name: string): string => `/proc/${pid}/ns/${name}`
-    const places = ['user', 'mount', 'ipc'].map((name) => `--${name}=${at(name === 'mount' ? 'mnt' : name)}`)
+    const places = ['user', 'mount', 'uts', 'ipc'].map(
+      (name) => `--${name}=${at(name === 'mount' ? 'mnt' : name)}`,
+    )
     const enter = [...places, `--pid=${at('pid_for_children')}`, '--preserve-credentials', '--']
     const launch = [tools.setsid, tools.shell, '-c', LAUNCH, 'launch', cwd, ...argv]
     const launcher = spawn(tools.nsenter, [...enter, ...launch], {

@@ -149,8 +149,9 @@ export class RunningMachine implements Machine {
   }
 
   private async enclose(user: MachineUser): Promise<Enclosure> {
-    const { id, directory, enclosure: wanted } = this.spec
-    const namespaces = wanted === 'groups' ? undefined : await namespacesFor(id, directory, user)
+    const { id, directory, hostname, enclosure: wanted } = this.spec
+    const namespaces =
+      wanted === 'groups' ? undefined : await namespacesFor({ id, directory, hostname, user })
     if (namespaces !== undefined) return namespaces
     if (wanted === 'namespaces')
       throw new Error('This host lets its user make no user, mount and PID namespaces.')

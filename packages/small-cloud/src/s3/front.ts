@@ -113,7 +113,7 @@ class Front implements Omit<StoreFront, 'ended'> {
       caller: principal.arn,
     }
     const slow = this.options.faults.first('slow', occasion)
-    if (slow !== undefined) await sleep(slow.by)
+    if (slow?.stage === 'before') await sleep(slow.by)
     const wrong = this.options.faults.first('error', occasion)
     if (wrong !== undefined)
       throw new StoreProblem(wrong.code, wrong.status ?? 503, wrong.message ?? 'As the world has it.')
@@ -131,6 +131,7 @@ class Front implements Omit<StoreFront, 'ended'> {
     const answer = isSmallPut(request, operation)
       ? await this.passAgain(request, await readDocument(request))
       : await this.pass(request)
+    if (slow?.stage === 'after') await sleep(slow.by)
     if (lost !== undefined) {
       await drained(answer)
       return lose(request, lost)

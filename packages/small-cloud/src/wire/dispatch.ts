@@ -35,6 +35,14 @@ export interface Outcome {
   lost?: FaultOf<'lost-answer'>['instead']
 }
 
+/** What is known of a call while it is handled. */
+interface Handling {
+  requestId: string
+  entry: Omit<JournalEntry, 'number'>
+  /** The delays of its answer. */
+  slow: FaultOf<'slow'>[]
+}
+
 /** Services with one endpoint for all regions. */
 const GLOBAL_SERVICES: readonly ServiceName[] = ['freetier', 'iam', 'pricing', 'sts']
 
@@ -54,11 +62,13 @@ export class Dispatch {
       outcome: 'ok',
       isAnswerLost: false,
     }
+    const slow: FaultOf<'slow'>[] = []
     try {
-      const result = await this.decide(sketch, incoming, { requestId, entry })
+      const result = await this.decide(sketch, incoming, { requestId, entry, slow })
       const lost = this.parts.faults.first('lost-answer', occasionOf(entry))
       entry.isAnswerLost = lost !== undefined
       journal.add(entry)
+      await this.wait(slow.filter(({ stage }) => stage === 'after'))
       const answer = writeAnswer(words, result)
       return lost === undefined ? { answer } : { answer: lostAnswer(words, lost, answer), lost: lost.instead }
     } catch (error) {
@@ -72,7 +82,7 @@ export class Dispatch {
   private async decide(
     { service, actionName, parameters }: Sketch,
     incoming: Incoming,
-    { requestId, entry }: { requestId: string; entry: Omit<JournalEntry, 'number'> },
+    { requestId, entry, slow }: Handling,
   ): Promise<unknown> {
     const { signature, principal } = this.identify(incoming, service)
     entry.caller = principal.arn
@@ -98,7 +108,9 @@ export class Dispatch {
     }
     const context = { 'aws:RequestedRegion': call.region }
     this.checkPermission(service, call, { action: `${service.name}:${actionName}`, context })
-    await this.checkFaults(entry)
+    slow.push(...this.parts.faults.strike('slow', occasionOf(entry)))
+    await this.wait(slow.filter(({ stage }) => stage === 'before'))
+    this.checkFaults(entry)
     if (parameters instanceof ApiError) throw parameters
     const input = readInput(action.input, parameters, service.style) as never
     for (const wish of service.wishes?.(input, call) ?? []) this.checkPermission(service, call, wish)
@@ -149,12 +161,12 @@ export class Dispatch {
     throw new ApiError('AccessDeniedException', `User: ${words}`, 400)
   }
 
-  private async checkFaults(entry: Omit<JournalEntry, 'number'>): Promise<void> {
-    const occasion = occasionOf(entry)
-    const { clock, faults } = this.parts
-    for (const slow of faults.strike('slow', occasion))
-      await new Promise<void>((resolve) => clock.after(slow.by, resolve))
-    const fault = faults.first('error', occasion)
+  private async wait(slow: readonly FaultOf<'slow'>[]): Promise<void> {
+    for (const { by } of slow) await new Promise<void>((resolve) => this.parts.clock.after(by, resolve))
+  }
+
+  private checkFaults(entry: Omit<JournalEntry, 'number'>): void {
+    const fault = this.parts.faults.first('error', occasionOf(entry))
     if (fault !== undefined)
       throw new ApiError(
         fault.code,

@@ -1,6 +1,7 @@
 /** The HTTP server: one address on loopback for every service. */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
+import type { HttpFront } from '../http/front'
 import type { Dispatch } from './dispatch'
 
 /** Larger than any request of the services implemented here; objects go to the store. */
@@ -12,6 +13,8 @@ export interface ServerParts {
   aheadMs: number
   /** Handles requests that are signed for the object store. */
   store?: ((request: IncomingMessage, response: ServerResponse) => void) | undefined
+  /** The HTTP APIs of other providers, each below its own path. */
+  fronts: readonly HttpFront[]
   /** Handles requests below `/_sim/`. */
   control: (path: string, method: string, body: Buffer) => Promise<{ status: number; value: unknown }>
 }
@@ -48,11 +51,14 @@ export class WireServer {
     const closed = new Promise<void>((resolve) => this.server.close(() => resolve()))
     for (const socket of this.sockets) socket.destroy()
     await closed
+    await Promise.all(this.parts.fronts.map((front) => front.close()))
   }
 
   private async serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const url = request.url ?? '/'
     if (url.startsWith('/_sim/')) return this.serveControl(request, response)
+    const front = this.parts.fronts.find((each) => each.owns(url))
+    if (front !== undefined) return front.handle(request, response)
     if (isForStore(request)) return this.serveStore(request, response)
     const body = await readBody(request, response)
     if (body === undefined) return

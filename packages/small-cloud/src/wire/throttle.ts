@@ -1,11 +1,7 @@
 /** Token buckets as documented for EC2: for each account and region, by kind of action. */
 import type { Clock } from '../clock'
+import { TokenBuckets, type Bucket } from '../token-buckets'
 import type { World } from '../world/world'
-
-interface Bucket {
-  size: number
-  perSecond: number
-}
 
 export type BucketName = 'describe' | 'unfiltered' | 'mutate' | 'createTags' | 'instances' | 'ssm'
 
@@ -20,13 +16,11 @@ const DOCUMENTED: Readonly<Partial<Record<BucketName, Bucket>>> = {
 
 /** Throttles the calls to services. */
 export class Throttle {
-  private readonly levels = new Map<string, { tokens: number; atMs: number }>()
+  private readonly levels: TokenBuckets
   private readonly buckets: Readonly<Partial<Record<BucketName, Bucket>>>
 
-  constructor(
-    { throttling }: World,
-    private readonly clock: Clock,
-  ) {
+  constructor({ throttling }: World, clock: Clock) {
+    this.levels = new TokenBuckets(clock)
     const written =
       typeof throttling === 'object' ? (Object.entries(throttling) as [BucketName, Bucket | undefined][]) : []
     const given = Object.fromEntries(written.filter(([, bucket]) => bucket !== undefined))
@@ -36,14 +30,7 @@ export class Throttle {
   /** Takes tokens. Returns false, and takes none, when there are too few. */
   take(name: BucketName, region: string, count = 1): boolean {
     const bucket = this.buckets[name]
-    if (bucket === undefined) return true
-    const key = `${region}/${name}`
-    const nowMs = this.clock.nowMs()
-    const level = this.levels.get(key) ?? { tokens: bucket.size, atMs: nowMs }
-    const tokens = Math.min(bucket.size, level.tokens + ((nowMs - level.atMs) / 1000) * bucket.perSecond)
-    const isEnough = tokens >= count
-    this.levels.set(key, { tokens: isEnough ? tokens - count : tokens, atMs: nowMs })
-    return isEnough
+    return bucket === undefined || this.levels.take(`${region}/${name}`, bucket, count)
   }
 
   /** Returns the bucket of an EC2 action. */

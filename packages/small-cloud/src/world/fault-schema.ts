@@ -5,7 +5,10 @@ import { duration } from './durations'
 /** The calls that a rule applies to; every given field must match. `*` matches any text. */
 const calls = z.strictObject({
   service: z
-    .enum(['ec2', 'ssm', 'sts', 'iam', 'ecr', 'freetier', 'pricing', 'servicequotas', 's3'])
+    .enum([
+      ...(['ec2', 'ssm', 'sts', 'iam', 'ecr', 'freetier', 'pricing', 'servicequotas', 's3'] as const),
+      ...(['lambda', 'modal'] as const),
+    ])
     .optional(),
   action: z.string().optional(),
   /** The caller's ARN; for a machine `arn:aws:sts::111122223333:assumed-role/crucible-machine/i-...`. */
@@ -71,8 +74,13 @@ export const faultSchema = z.discriminatedUnion('fault', [
   }),
   /** The object store ignores `If-None-Match` and `If-Match`, as some servers do. */
   z.strictObject({ fault: z.literal('ignored-condition'), ...ofCalls }),
-  /** The answer is delayed. */
-  z.strictObject({ fault: z.literal('slow'), by: duration, ...ofCalls }),
+  /** The answer is delayed: `before` the call takes effect, or `after` it. */
+  z.strictObject({
+    fault: z.literal('slow'),
+    by: duration,
+    stage: z.enum(['before', 'after']).default('before'),
+    ...ofCalls,
+  }),
   /** A pool reports no capacity, whatever its stock. */
   z.strictObject({ fault: z.literal('no-capacity'), ...ofPools }),
   /** A fleet gets no more than this many machines. */

@@ -30,6 +30,13 @@ describe.each(KINDS)('a machine of %s', (enclosure) => {
     expect((await sh(machine, 'cat "${0%/lib/*}/log/cloud-init-output.log"')).stdout).toContain('part-001')
   })
 
+  it('has the hostname that it is given, where it is isolated', async () => {
+    const machine = createWorld().create({ enclosure, hostname: 'job-42-send-1' })
+    await machine.boot()
+    const isOwn = (await sh(machine, 'hostname')).stdout.trim() === 'job-42-send-1'
+    expect(isOwn).toBe(enclosure === 'namespaces')
+  })
+
   it('says on the console why it does not run user data of another kind', async () => {
     const machine = createWorld().create({ enclosure, userData: '#cloud-config\nruncmd: [true]\n' })
     await machine.boot()

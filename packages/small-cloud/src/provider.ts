@@ -1,0 +1,32 @@
+/** The seam between the cloud and the providers beside AWS that it plays. */
+import type { Clock } from './clock'
+import type { InstanceSummary } from './control'
+import type { HttpService } from './http/service'
+import type { Ids } from './ids'
+import type { Hosted, MachinePool } from './machines/pool'
+import type { Faults } from './world/faults'
+import type { World } from './world/world'
+
+/** What the cloud gives to every provider. */
+export interface ProviderParts {
+  world: World
+  clock: Clock
+  faults: Faults
+  ids: Ids
+  /** Runs the machines of all providers. */
+  pool: MachinePool
+}
+
+/** A provider with an HTTP API. */
+export interface Provider {
+  /** Its API, served at `/_NAME` of the cloud's address. */
+  readonly service: HttpService
+  /** What a client needs besides the address: keys, tokens. */
+  readonly credentials: Readonly<Record<string, string>>
+  /** Every machine that still has a record. */
+  hosted(): Iterable<Hosted>
+  /** Every machine with its true state and cost. */
+  instances(): InstanceSummary[]
+  /** Takes a machine back as the provider would; `noticeMs` is null without a notice. Returns false for a machine that it does not have. */
+  interrupt(instance: string, how: { noticeMs: number | null }): boolean
+}

@@ -1,0 +1,4 @@
+import type { Provider, ProviderParts } from './provider'
+
+/** The providers beside AWS. */
+export const PROVIDERS: readonly ((parts: ProviderParts) => Provider)[] = []
