@@ -75,6 +75,17 @@ export function startReserveMs(timing: Pick<Timing, 'drainMs' | 'powerOffMs' | '
   return budgetReserveMs(timing) + CLOCK_SLACK_MS
 }
 
+/**
+ * How long a machine may be on before a runner has started. It has nothing to save, and must be off before its money is used up. Counted
+ * by the machine's own clock.
+ */
+export function startsWithinMs(
+  runner: Pick<Timing, 'startWithinMs' | 'powerOffMs'> & { limits: { budget: AttemptBudget | null } },
+): number {
+  const paidMs = paidForMs(runner.limits.budget) - bootReserveMs(runner)
+  return Math.max(0, Math.min(runner.startWithinMs + CLOCK_SLACK_MS, paidMs))
+}
+
 /** Reserve of a machine on which no runner has started: only the power-off, by a timer that starts with its own clock. */
 export function bootReserveMs({ powerOffMs }: Pick<Timing, 'powerOffMs'>): number {
   return powerOffMs + CLOCK_SLACK_MS

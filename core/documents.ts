@@ -123,6 +123,29 @@ export interface Claim {
 /** How the name begins that a runner makes up for its machine, which no provider knows; the claim's `send` may tell which it is. */
 export const UNNAMED_MACHINE = 'unnamed-'
 
+/** What the bootstrap of a machine reads once (docs/reference/runner-protocol-store.md, "Hand-over"), sealed with the key of its send. */
+export interface HandOverDocument {
+  version: 1
+  jobId: string
+  attempt: number
+  attemptId: string
+  /** The object store as the machine reaches it. */
+  storeUrl: string
+  runnerSha256: string
+  runnerUrl: string
+  /** Deletes this document. */
+  deleteUrl: string
+  /** The attempt's key, 64 hex digits. */
+  key: string
+  /** The text of the file with the first grant, sealed with the attempt's key; null for a store without credentials. */
+  grant: string | null
+  /** How long the machine may be on before the runner has started, and after the end of its lease. */
+  startMs: number
+  endMs: number
+  /** What the runner needs to save and stop when the machine shuts down. */
+  stopSeconds: number
+}
+
 /**
  * `lease.json`: the right to go on. The runner counts `ttlMs` from the moment at which it *sent* beat number
  * `answersBeat`, on its own monotonic clock, so that the control plane, which renews only after reading that beat, knows

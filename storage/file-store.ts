@@ -3,7 +3,6 @@ import { constants, mkdirSync } from 'node:fs'
 import {
   copyFile,
   mkdir,
-  open,
   readFile,
   readdir,
   rename,
@@ -20,8 +19,8 @@ import { DAY_MS } from '../core/time'
 import { hasCode, storeErrorOf } from './file-errors'
 import { readFolder, splitPrefix, statOf, TEMPORARY_FOLDER, walk } from './file-walk'
 import { checkKey, checkPrefix } from './keys'
-import { placeIfAbsent } from './place'
-import { StoreError, type ObjectStore, type StoredObject } from './store'
+import { copySynced, placeIfAbsent, writeSynced } from './place'
+import { StoreError, type ObjectStore, type SignedUrls, type StoredObject } from './store'
 import type { UnfinishedUpload } from './unfinished'
 
 /** When another process prunes the folder of a put at the same moment, the put creates it again, at most this many times. */
@@ -121,6 +120,11 @@ export class FileStore implements ObjectStore {
 
   async readUrl(key: string): Promise<string> {
     return pathToFileURL(this.#path(key)).href
+  }
+
+  async signUrls(key: string): Promise<SignedUrls> {
+    const url = await this.readUrl(key)
+    return { read: url, delete: url }
   }
 
   async *list(prefix: string): AsyncGenerator<StoredObject> {
@@ -271,26 +275,6 @@ export class FileStore implements ObjectStore {
     this.#sweptAtMs = nowMs
     for (const upload of await this.unfinished())
       if (nowMs - upload.beganAtMs > DAY_MS) await this.abandon(upload)
-  }
-}
-
-async function writeSynced(path: string, body: Buffer | string): Promise<void> {
-  const file = await open(path, 'wx')
-  try {
-    await file.writeFile(body)
-    await file.sync()
-  } finally {
-    await file.close()
-  }
-}
-
-async function copySynced(from: string, to: string): Promise<void> {
-  await copyFile(from, to, constants.COPYFILE_FICLONE)
-  const file = await open(to, 'r')
-  try {
-    await file.sync()
-  } finally {
-    await file.close()
   }
 }
 

@@ -26,6 +26,14 @@ export const layout = {
   /** Jobs that wait for machines, by age, and the job of each request that may order now; docs/reference/waiting.md. */
   waiting: () => 'waiting/',
 
+  /**
+   * What machines read once at their start, one document for each send (docs/decisions/0041-hand-over.md). Outside of the job's folder:
+   * no grant allows reading it, and a list of this folder is short.
+   */
+  handOvers: () => 'hand-overs/',
+  handOversOf: (jobId: string, attempt: number) => `hand-overs/${jobId}/${attempt}/`,
+  handOver: (jobId: string, attempt: number, send: string) => `hand-overs/${jobId}/${attempt}/${send}.sealed`,
+
   jobs: () => 'jobs/',
   job: (jobId: string) => `jobs/${jobId}/`,
   records: (jobId: string) => `jobs/${jobId}/record/`,

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
-import { link, open, rename, rm } from 'node:fs/promises'
+import { constants } from 'node:fs'
+import { copyFile, link, open, rename, rm } from 'node:fs/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { hasCode } from './file-errors'
 import { statOf } from './file-walk'
@@ -10,6 +11,28 @@ const LINKLESS_CODES = ['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK']
 /** A claim is held for one check and one rename; a claim that is unchanged for this long belongs to a killed process. */
 const CLAIM_PATIENCE_MS = 5_000
 const CLAIM_PAUSE_MS = 20
+
+/** Writes a new file that survives a power failure. */
+export async function writeSynced(path: string, body: Buffer | string): Promise<void> {
+  const file = await open(path, 'wx')
+  try {
+    await file.writeFile(body)
+    await file.sync()
+  } finally {
+    await file.close()
+  }
+}
+
+/** The same for a copy. */
+export async function copySynced(from: string, to: string): Promise<void> {
+  await copyFile(from, to, constants.COPYFILE_FICLONE)
+  const file = await open(to, 'r')
+  try {
+    await file.sync()
+  } finally {
+    await file.close()
+  }
+}
 
 /**
  * Moves a complete file to its place unless the place is taken, in one step. Otherwise returns false and changes nothing; the file itself

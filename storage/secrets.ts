@@ -60,6 +60,12 @@ export function attemptKey(deploymentKey: Buffer, attemptId: string): Buffer {
   return hmac(deploymentKey, Buffer.from(`attempt:${attemptId}`, 'utf8'))
 }
 
+/** Derives the key of the hand-over of one send: it opens nothing else. */
+export function handOverKey(deploymentKey: Buffer, send: string): Buffer {
+  checkLength('key', deploymentKey, KEY_BYTES)
+  return hmac(deploymentKey, Buffer.from(`hand-over:${send}`, 'utf8'))
+}
+
 /** Formats a key for files: 64 hex digits. */
 export function formatKey(key: Buffer): string {
   return `${key.toString('hex')}\n`

@@ -39,6 +39,12 @@ export interface ObjectStore {
    */
   readUrl(key: string, forMs: number): Promise<string>
 
+  /**
+   * Signs URLs for reading and deleting one object, existing or not, by any holder and without further permissions. They are valid for this
+   * long, but no longer than the credentials that signed them.
+   */
+  signUrls(key: string, forMs: number): Promise<SignedUrls>
+
   /** Lists the objects under a prefix in key order. */
   list(prefix: string): AsyncIterable<StoredObject>
 
@@ -56,6 +62,16 @@ export interface ObjectStore {
 
   /** Aborts an upload by its id; an absent upload is success. */
   abandon?(upload: UnfinishedUpload): Promise<void>
+}
+
+/** URLs for one object; `file:` URLs of a store in a folder are for a process with access to the folder. */
+export interface SignedUrls {
+  /** For GET. */
+  read: string
+  /** For DELETE. An absent object is success. */
+  delete: string
+  /** When temporary credentials end, and the URLs with them; missing for permanent ones. */
+  credentialsEndAtMs?: number
 }
 
 export interface StoredObject {

@@ -104,7 +104,8 @@ function withoutSlack(heldForMs: number): number {
   return heldForMs - Math.min(CLOCK_SLACK_MS, heldForMs * SLACK_PART)
 }
 
-function troubleOf(error: unknown): BackendError {
+/** A failure of the store, or of its token service, as a backend reports it. */
+export function troubleOf(error: unknown): BackendError {
   const { message } = error as Error
   const isTransient = error instanceof StoreError && error.isTransient
   return new BackendError({ class: isTransient ? 'transient' : 'auth', message }, { cause: error })

@@ -1,3 +1,4 @@
+import type { Logger } from 'pino'
 import type { Grantee } from '../activities/watch/grants'
 import type { Backend } from '../backends/backend'
 import { BACKENDS } from '../backends/registry'
@@ -6,6 +7,7 @@ import type { ObjectStore } from '../storage/store'
 import type { WorkerConfig } from './config'
 import { ConfigError } from './config-error'
 import type { GrantIssuer } from './grants'
+import { handOvers } from './hand-over'
 import { runnerFetcher, runnerLinker } from './runner-program'
 import type { SecretIssuer } from './secrets'
 
@@ -20,6 +22,7 @@ export async function makeBackend(
     grants?: GrantIssuer | undefined
     /** The store is known to be down: the backend's check need not repeat it. */
     isStoreUnwell?: boolean
+    logger?: Pick<Logger, 'warn'>
   },
 ): Promise<Backend> {
   const read = config.backends.get(name)
@@ -36,5 +39,6 @@ export async function makeBackend(
     deployment: at.deployment,
     ...(secrets === undefined ? {} : { secretKeyOf: (attemptId: string) => secrets.keyOf(attemptId) }),
     ...(grants === undefined ? {} : { grantFile: (attempt: Grantee) => grants.grantFile(attempt) }),
+    ...(secrets === undefined ? {} : { handOver: handOvers({ ...at, secrets, now: Date.now }) }),
   })
 }

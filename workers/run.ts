@@ -96,7 +96,7 @@ async function createRole(
     const granter = granterFor(config, role, store)
     const { timing } = config
     const grants = granter && new GrantIssuer({ granter, keys: secrets, timing, now: Date.now, logger })
-    const backend = await makeBackend(config, role, { store, deployment, secrets, grants })
+    const backend = await makeBackend(config, role, { store, deployment, secrets, grants, logger })
     for (const place of backend.places ?? []) await notePlace(store, { backend: role, place })
     return createBackendWorkers({
       connection,

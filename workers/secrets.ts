@@ -3,7 +3,14 @@ import { BackendError } from '../backends/errors'
 import { secretsNeeded } from '../core/job'
 import type { Order } from '../core/plan'
 import { layout } from '../storage/layout'
-import { attemptKey, ensureDeploymentKey, formatKey, openSecrets, sealSecrets } from '../storage/secrets'
+import {
+  attemptKey,
+  ensureDeploymentKey,
+  formatKey,
+  handOverKey,
+  openSecrets,
+  sealSecrets,
+} from '../storage/secrets'
 import type { ObjectStore } from '../storage/store'
 
 /** Passes the secrets of jobs from the client's sealed document to each attempt's own. */
@@ -46,6 +53,11 @@ export class SecretIssuer {
   /** The key with which the machine of an attempt opens its secrets, as the text of a key file. */
   keyOf(attemptId: string): string {
     return formatKey(attemptKey(this.key, attemptId)).trim()
+  }
+
+  /** The key of the hand-over of one send. */
+  handOverKeyOf(send: string): Buffer {
+    return handOverKey(this.key, send)
   }
 
   private unseal(key: Buffer, sealed: Buffer): ReturnType<typeof openSecrets> {

@@ -1,4 +1,4 @@
-import { bootReserveMs, paidForMs } from '../../core/budget'
+import { startsWithinMs } from '../../core/budget'
 import type { OwnerTags } from '../../core/handle'
 import { offerKey, type Offer } from '../../core/offer'
 import type { Order } from '../../core/plan'
@@ -30,7 +30,7 @@ export function tagsOf(order: Order, hasGrant = false): Record<string, string> {
     [TAGS.deployment]: order.deployment,
     [TAGS.job]: order.jobId,
     [TAGS.attempt]: order.attemptId,
-    [TAGS.timer]: `${startsWithinMs(order)} ${stoppingMs(order.runner) + CLOCK_SLACK_MS}`,
+    [TAGS.timer]: `${startsWithinMs(order.runner)} ${stoppingMs(order.runner) + CLOCK_SLACK_MS}`,
     ...pricesOf(order.offers),
     [TAGS.beside]: String(Math.max(0, ...order.offers.map(besideOf))),
     ...(hasGrant && { [TAGS.grant]: 'attempt' }),
@@ -38,12 +38,6 @@ export function tagsOf(order: Order, hasGrant = false): Record<string, string> {
 }
 
 const besideOf = ({ besideMicroUsdPerHour = 0 }: Offer): number => besideMicroUsdPerHour
-
-/** A machine on which no runner begins has nothing to save, and must be off before its money is used up. */
-function startsWithinMs({ runner }: Order): number {
-  const paidMs = paidForMs(runner.limits.budget) - bootReserveMs(runner)
-  return Math.max(0, Math.min(runner.startWithinMs + CLOCK_SLACK_MS, paidMs))
-}
 
 export function ownerOf(tags: Record<string, string>): OwnerTags {
   return {

@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import type { S3Client } from '@aws-sdk/client-s3'
+import { defined } from '../../core/defined'
 import type { Grant } from '../../core/grants'
 import { SECOND_MS } from '../../core/time'
 import { checkKey, checkPrefix } from '../keys'
-import { StoreError, type ObjectStore, type StoredObject } from '../store'
+import { StoreError, type ObjectStore, type SignedUrls, type StoredObject } from '../store'
 import type { UnfinishedUpload } from '../unfinished'
 import { makeClient, type Sdk } from './client'
 import { copyWithin } from './copy'
@@ -116,11 +117,20 @@ export class S3Store implements ObjectStore {
   }
 
   async readUrl(key: string, forMs: number): Promise<string> {
-    return this.#asking(key, 'sign a URL for', async ({ sdk, client, name }, Key) => {
+    return (await this.signUrls(key, forMs)).read
+  }
+
+  async signUrls(key: string, forMs: number): Promise<SignedUrls> {
+    return this.#asking(key, 'sign URLs for', async ({ sdk, client, name }, Key) => {
       const { getSignedUrl } = await import('@aws-sdk/s3-request-presigner')
-      // At most a week, and no longer than the credentials of the signature.
       const expiresIn = Math.min(Math.ceil(forMs / SECOND_MS), URL_SECONDS_MAX)
-      return getSignedUrl(client, new sdk.GetObjectCommand({ Bucket: name, Key }), { expiresIn })
+      const place = { Bucket: name, Key }
+      const { expiration } = await client.config.credentials()
+      return {
+        read: await getSignedUrl(client, new sdk.GetObjectCommand(place), { expiresIn }),
+        delete: await getSignedUrl(client, new sdk.DeleteObjectCommand(place), { expiresIn }),
+        ...defined({ credentialsEndAtMs: expiration?.getTime() }),
+      }
     })
   }
 

@@ -43,6 +43,7 @@ export function gatedStore(store: ObjectStore): ObjectStore {
     getFile: (key, path) => gate(`GetObject ${documentAt(key)}`, () => store.getFile(key, path)),
     copy: (fromKey, toKey) => gate(`CopyObject ${documentAt(toKey)}`, () => store.copy(fromKey, toKey)),
     readUrl: (key, forMs) => store.readUrl(key, forMs),
+    signUrls: (key, forMs) => store.signUrls(key, forMs),
     list: (prefix) => listed(() => gate('ListObjectsV2', () => collect(store.list(prefix)))),
     listFolders: (prefix) => gate('ListObjectsV2', () => store.listFolders(prefix)),
     delete: (key) => gate(`DeleteObject ${documentAt(key)}`, () => store.delete(key)),

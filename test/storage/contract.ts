@@ -14,8 +14,21 @@ async function readFrom(url: string): Promise<string> {
   return (await fetch(url)).text()
 }
 
+/** What a holder of a signed URL gets: the object; undefined if there is none. */
+export type AskSigned = (method: 'GET' | 'DELETE', url: string) => Promise<Buffer | undefined>
+
+const askByUrl: AskSigned = async (method, url) => {
+  if (url.startsWith('file:')) {
+    if (method === 'DELETE') await rm(new URL(url), { force: true })
+    return method === 'GET' ? readFile(new URL(url)).catch(() => undefined) : undefined
+  }
+  const answer = await fetch(url, { method })
+  expect([200, 204, 404]).toContain(answer.status)
+  return answer.ok ? Buffer.from(await answer.arrayBuffer()) : undefined
+}
+
 /** One test per promise of `storage/store.ts`; every store passes it. `open` is called after the tests have begun. */
-export function testStoreContract(name: string, open: OpenStore): void {
+export function testStoreContract(name: string, open: OpenStore, ask: AskSigned = askByUrl): void {
   describe(`${name} keeps the promises of an object store`, () => {
     let store: ObjectStore
     let directory: string
@@ -149,6 +162,19 @@ export function testStoreContract(name: string, open: OpenStore): void {
       const url = await store.readUrl(key, 60_000)
       const body = url.startsWith('file:') ? await readFile(new URL(url), 'utf8') : await readFrom(url)
       expect(body).toBe('for all')
+    })
+
+    it('signs URLs under which whoever has them can read and delete one object, and no other', async () => {
+      const key = `${fresh()}with space+plus`
+      const urls = await store.signUrls(key, 60_000)
+      expect(await ask('GET', urls.read)).toBeUndefined()
+      await store.put(key, 'for one')
+      await store.put(`${key}2`, 'for another')
+      expect((await ask('GET', urls.read))?.toString()).toBe('for one')
+      await ask('DELETE', urls.delete)
+      await ask('DELETE', urls.delete)
+      expect(await store.get(key)).toBeUndefined()
+      expect((await store.get(`${key}2`))?.toString()).toBe('for another')
     })
 
     it('leaves no file behind when there is nothing to download, and says which file it cannot upload', async () => {

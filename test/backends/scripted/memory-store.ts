@@ -1,6 +1,6 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import { checkKey, checkPrefix, compareKeys } from '../../../storage/keys'
-import { StoreError, type ObjectStore, type StoredObject } from '../../../storage/store'
+import { StoreError, type ObjectStore, type SignedUrls, type StoredObject } from '../../../storage/store'
 
 /** An object store in this process's memory; `isDown` makes it unreachable. */
 export class MemoryStore implements ObjectStore {
@@ -75,6 +75,22 @@ export class MemoryStore implements ObjectStore {
   async readUrl(key: string): Promise<string> {
     const body = (await this.get(key)) ?? Buffer.alloc(0)
     return `data:application/octet-stream;base64,${body.toString('base64')}`
+  }
+
+  async signUrls(key: string, forMs: number): Promise<SignedUrls> {
+    this.#check(key)
+    const url = `${this.url}/${encodeURIComponent(key)}?until=${this.#now() + forMs}`
+    return { read: url, delete: url }
+  }
+
+  /** What any holder of a signed URL can do: nothing, once it has expired. */
+  async ask(method: 'GET' | 'DELETE', signed: string): Promise<Buffer | undefined> {
+    const { pathname, searchParams } = new URL(signed)
+    const key = decodeURIComponent(pathname.slice(1))
+    if (this.#now() > Number(searchParams.get('until'))) return undefined
+    if (method === 'GET') return this.get(key)
+    await this.delete(key)
+    return undefined
   }
 
   async listFolders(prefix: string): Promise<string[]> {

@@ -62,12 +62,11 @@ function scene(behaviour: Partial<Behaviour> = {}, options: Partial<WorldOptions
 const weightsOf = async ({ store }: Scene, { jobId }: Order): Promise<Buffer | undefined> =>
   readArtifact(store, jobId, WEIGHTS_ARTIFACT)
 
+const memory = new MemoryStore(Date.now)
 testStoreContract(
   'the memory store',
-  (
-    (store) => () =>
-      store
-  )(new MemoryStore(Date.now)),
+  () => memory,
+  (method, url) => memory.ask(method, url),
 )
 
 describe('a scripted machine', () => {
