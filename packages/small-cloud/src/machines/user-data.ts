@@ -19,9 +19,9 @@ export function startUserData(
   writeFileSync(disk.on(SCRIPT), userData)
   chmodSync(disk.on(SCRIPT), 0o700)
   disk.own(disk.on(SCRIPT))
-  disk.link(CONSOLE, USER_DATA_LOG)
   const log = openSync(disk.on(CONSOLE), 'a')
   try {
+    disk.link(CONSOLE, USER_DATA_LOG)
     const argv = [enclosure.seenAs(SCRIPT)]
     return enclosure.run({ argv, cwd: '/', environment, stdout: log, stderr: log })
   } finally {

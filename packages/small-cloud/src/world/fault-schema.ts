@@ -17,6 +17,8 @@ const calls = z.strictObject({
 })
 
 const pools = z.strictObject({
+  /** A provider beside AWS; a rule without it applies to every provider. */
+  provider: z.enum(['lambda', 'modal']).optional(),
   region: z.string().optional(),
   zone: z.string().optional(),
   type: z.string().optional(),
@@ -94,6 +96,8 @@ export const faultSchema = z.discriminatedUnion('fault', [
     message: z.string().optional(),
     ...ofPools,
   }),
+  /** A provider that queues launches lets one wait this long, in addition to missing capacity. */
+  z.strictObject({ fault: z.literal('queued'), for: duration, ...ofMachines }),
   /** A launch is accepted and fails afterwards, from pending to terminated. */
   z.strictObject({
     fault: z.literal('launch-fails'),
