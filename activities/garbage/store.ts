@@ -4,6 +4,7 @@ import type { GarbageVerdict } from '../../core/messages'
 import { attemptIdOf } from '../../core/queues'
 import { formatBytes } from '../../core/resources'
 import { DAY_MS, formatDuration } from '../../core/time'
+import { listHandOvers } from '../../storage/hand-overs'
 import { StoreError } from '../../storage/store'
 import { ownerOfKey, type UnfinishedUpload } from '../../storage/unfinished'
 import { checkDeployment, judgeAll, unseen, type Found, type Registry } from './garbage'
@@ -33,10 +34,29 @@ export async function collectStoreGarbage(
   input: CollectStoreGarbageInput,
 ): Promise<GarbageVerdict[]> {
   await checkDeployment(registry.store, input.deployment)
-  const uploads = await collectUploads(registry, input)
-  return treasury === undefined
-    ? uploads
-    : [...uploads, ...(await collectPromises(registry, treasury, input))]
+  return [
+    ...(await collectUploads(registry, input)),
+    ...(await collectHandOvers(registry, input)),
+    ...(treasury === undefined ? [] : await collectPromises(registry, treasury, input)),
+  ]
+}
+
+/** Hand-overs that neither a machine nor a settlement has deleted: their attempts were terminated by hand. */
+async function collectHandOvers(
+  registry: Registry,
+  input: CollectStoreGarbageInput,
+): Promise<GarbageVerdict[]> {
+  const { store } = registry
+  const found = (await listHandOvers(store)).map(({ key, jobId, attempt, putAtMs }): Found => ({
+    facts: {
+      ...{ backend: STORE, kind: 'hand-over', id: key, place: store.url, sinceMs: putAtMs },
+      owner: attemptIdOf(jobId, attempt),
+      description: 'hand-over that no machine has read',
+    },
+    claim: { jobId, attempt },
+    end: () => store.delete(key),
+  }))
+  return judgeAll(registry, input, found)
 }
 
 /** Unfinished uploads to the store. */

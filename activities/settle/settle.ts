@@ -10,6 +10,7 @@ import { stepsLost } from '../../core/steps-lost'
 import { endFromLoss, endFromResult } from '../../planner/ending'
 import { leaseOverAtMs } from '../../planner/liveness'
 import { newestCheckpoint } from '../../storage/checkpoints'
+import { deleteHandOvers } from '../../storage/hand-overs'
 import { ignoreBadDocument } from '../../storage/json'
 import { CHECKPOINT_PARSERS } from '../../intake/documents'
 import { AttemptDocuments } from '../documents'
@@ -81,6 +82,8 @@ interface Facts {
 async function conclude(deps: Deps, input: SettleInput, facts: Facts): Promise<Settlement> {
   const { store, now } = deps
   const { documents, machines, lasts, diagnosis } = facts
+  // No send can have an effect any more. Most are deleted by their machines.
+  await deleteHandOvers(store, input.order)
   const [result, beat, checkpoint, drain] = await Promise.all([
     readResult(documents),
     documents.readBeat().catch(ignoreBadDocument),

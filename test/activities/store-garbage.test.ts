@@ -103,6 +103,30 @@ describe('an unfinished upload', () => {
   })
 })
 
+describe('a hand-over that is left in the store', () => {
+  const KEY = layout.handOver('job-a', 2, 'job-a-2-s1')
+  const read = async (): Promise<boolean> => (await place.store.get(KEY)) !== undefined
+
+  it.each<[string, Record<string, Fate>, GarbageVerdict['action']]>([
+    ['is deleted when its job is over', { 'job-a': 'closed' }, 'ended'],
+    ['is deleted when its job is on a later attempt', { 'job-a': 'open', 'job-a/3': 'open' }, 'ended'],
+    ['is kept while its machine may still start', { 'job-a': 'open', 'job-a/2': 'open' }, 'kept'],
+  ])('%s', async (_name, known, action) => {
+    fates = known
+    await place.store.put(KEY, '{}')
+    expect(await collect({ candidates: [KEY] })).toMatchObject([
+      { action, backend: 'store', kind: 'hand-over', id: KEY, owner: 'job-a-2', place: place.store.url },
+    ])
+    expect(await read()).toBe(action === 'kept')
+  })
+
+  it('stays for a grace period', async () => {
+    await place.store.put(KEY, '{}')
+    expect(await collect({ candidates: [] })).toMatchObject([{ action: 'would-end' }])
+    expect(await read()).toBe(true)
+  })
+})
+
 describe('the owner of a key', () => {
   it.each<[string, object | undefined]>([
     [layout.beat('job-a', 3), { jobId: 'job-a', attempt: 3 }],

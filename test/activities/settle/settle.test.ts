@@ -9,6 +9,8 @@ import { microUsd } from '../../../core/money'
 import { spendOver } from '../../../core/meter'
 import { CLOCK_SLACK_MS, MINUTE_MS } from '../../../core/time'
 import { manifestKey } from '../../../storage/checkpoints'
+import { sendNameOf } from '../../../core/queues'
+import { listHandOvers } from '../../../storage/hand-overs'
 import { layout } from '../../../storage/layout'
 import { readRecords } from '../../../storage/record'
 import { saveCheckpoint, UNTRAINED } from '../../backends/scripted/checkpoints'
@@ -63,6 +65,35 @@ describe('a machine that came and went before anybody knew of it', () => {
       handle: { id: handle.id },
       costMicroUsd: spendOver(MINUTE_MS, realised.priceMicroUsdPerHour),
     })
+  })
+})
+
+describe('the hand-overs of an attempt', () => {
+  const left = async (): Promise<string[]> => (await listHandOvers(place.store)).map(({ key }) => key)
+
+  it('are deleted at the latest when it is settled, those of no other', async () => {
+    const input = inputOf()
+    const { jobId, attempt, attemptId } = input.order
+    const others = [
+      layout.handOver(jobId, attempt + 1, 'next'),
+      layout.handOver(`${jobId}0`, attempt, 'other'),
+    ]
+    for (const seq of [1, 2])
+      await place.store.put(layout.handOver(jobId, attempt, sendNameOf(attemptId, seq)), '{}')
+    for (const key of others) await place.store.put(key, '{}')
+    await settle(input)
+    expect((await left()).sort()).toEqual(others.sort())
+  })
+
+  it('are deleted although the provider does not answer, once its machine has fenced itself off', async () => {
+    const input = inputOf()
+    const { jobId, attempt } = input.order
+    await place.store.put(layout.handOver(jobId, attempt, 'first'), '{}')
+    const backend: Backend = { ...place.backend, find: () => Promise.reject(new BackendError(DOWN)) }
+    const { drainMs, leaseMs, startWithinMs } = input.timing
+    place.aheadMs = 2 * (startWithinMs + leaseMs + drainMs + CLOCK_SLACK_MS)
+    await perform(place.verbs({ backend }), 'settle', input)
+    expect(await left()).toEqual([])
   })
 })
 
