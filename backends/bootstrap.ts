@@ -14,7 +14,7 @@ export interface BootstrapOptions {
   root?: string
 }
 
-/** Where a machine learns its id: one try a second, five tries. Without an answer the runner makes a name of its own. */
+/** Where a machine learns its id. If that fails, the runner makes a name of its own. */
 export type MachineIdSource =
   | { literal: string }
   | { file: string }

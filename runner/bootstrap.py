@@ -22,6 +22,7 @@ TIMER_UNIT = "crucible-dead-man"
 GIVE_UP_SECONDS = 900
 DELETE_SECONDS = 60
 PAUSE_SECONDS_MAX = 15
+METADATA_TRIES = 5
 # A signed URL that has expired, an absent object, revoked keys: asking again changes nothing.
 FINAL = (400, 401, 403, 404, 410)
 
@@ -72,11 +73,12 @@ def start(spec):
             say("the runner is at work already")
             return 0
         told = read_told(root)
+        limit = spec.get("giveUpSeconds", GIVE_UP_SECONDS)
         if told is None:
-            signal.alarm(spec.get("giveUpSeconds", GIVE_UP_SECONDS))
+            signal.alarm(limit)
             told = take(spec, root)
             signal.alarm(0)
-        told = dispose(told, root)
+        told = dispose(told, root, min(limit, DELETE_SECONDS))
         return launch_service(spec, told, root) if spec["isService"] else launch_here(told, root)
 
 
@@ -123,12 +125,12 @@ def note(told, root):
     return told
 
 
-def dispose(told, root):
+def dispose(told, root, limit):
     """Deletes the document. A runner is not kept waiting for a store that does not answer: the settlement deletes it, too."""
     url = told.get("deleteUrl")
     if url is None:
         return told
-    signal.alarm(DELETE_SECONDS)
+    signal.alarm(limit)
     try:
         fetch(url, "DELETE")
     except Stop:
@@ -171,9 +173,9 @@ def give_up(*_):
 
 def machine_id(source):
     """Returns the provider's id of this machine; None if it cannot be learnt."""
-    text = None
-    for tries in range(5 if source else 0):
-        time.sleep(tries)
+    text, tries = None, METADATA_TRIES if "url" in (source or {}) else 1
+    for pause in range(tries if source else 0):
+        time.sleep(pause)
         try:
             text = read_machine_id(source)
             break

@@ -115,11 +115,11 @@ class LifeTest(FolderTest):
 
         return Handler
 
-    def begin(self):
+    def begin(self, *told):
         code = (
             "import importlib.util, sys; spec = importlib.util.spec_from_file_location('d', %r);"
-            "d = importlib.util.module_from_spec(spec); spec.loader.exec_module(d); d.LOOK_SECONDS = 0.02; d.main(%r)"
-        ) % (PROGRAM, os.path.join(self.folder, "state"))
+            "d = importlib.util.module_from_spec(spec); spec.loader.exec_module(d); d.LOOK_SECONDS = 0.02; d.main(%r, *%r)"
+        ) % (PROGRAM, os.path.join(self.folder, "state"), told)
         environment = {
             "PATH": self.folder + os.pathsep + os.environ["PATH"],
             "PYTHONDONTWRITEBYTECODE": "1",
@@ -141,6 +141,11 @@ class LifeTest(FolderTest):
         self.assertTrue(self.wait_for_shutdown(20))
         with open(self.called) as file:
             self.assertEqual(file.read(), "-h now\n")
+
+    def test_it_goes_by_the_times_of_its_arguments(self):
+        self.tag = "60000 60000"
+        self.begin("300", "100")
+        self.assertTrue(self.wait_for_shutdown(20))
 
     def test_it_leaves_a_machine_alone_whose_runner_has_time(self):
         self.tag = "300 100"
