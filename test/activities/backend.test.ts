@@ -243,8 +243,8 @@ describe('find', () => {
       beforeEach(async () => {
         await anew({ idempotency: 'tag', claimsBy: 'send' })
         order = place.order()
-        first = place.world.duplicate(order, `${order.attemptId}-s1`).handle
-        second = place.world.duplicate(order, `${order.attemptId}-s2`).handle
+        first = place.world.duplicate(order, { send: `${order.attemptId}-s1` }).handle
+        second = place.world.duplicate(order, { send: `${order.attemptId}-s2` }).handle
         second.launchedAtMs = first.launchedAtMs - 1_000
       })
       const unnamed = `unnamed-${'0123456789abcdef'.repeat(2)}`

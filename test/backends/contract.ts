@@ -29,6 +29,7 @@
  *    tells a machine its own id, or the name of its send, by which it claims the attempt
  *    shows the name of its send, where no token is recognised
  *    yields one machine where its caller did not wait for the answer
+ * hand-over (`hand-over-contract.ts`)
  * find
  *    is absent, certainly, for an attempt that has no machine
  *    finds every machine of an attempt, duplicates too, the oldest first
@@ -59,6 +60,7 @@ import type { Order } from '../../core/plan'
 import { offerKey } from '../../core/offer'
 import { until } from '../support/until'
 import { deedsOn } from './deeds'
+import { describeHandOvers } from './hand-over-contract'
 import { LACKS, patiently, settled, type Harness, type Traits } from './harness'
 import { sendNameOf } from '../../core/queues'
 import { newJobId } from './orders'
@@ -108,11 +110,13 @@ export function describeBackend(name: string, traits: Traits, makeHarness: () =>
           startsLater: [runnerStart === 'after-launch', backend.start !== undefined],
           keepsLogs: backend.logs !== undefined,
           interruptsMachines: backend.interrupt !== undefined && capacityTypes.includes('spot'),
+          takesHandOvers: h.handOvers !== undefined,
         }).toEqual({
           looksForTags: traits.looksForTags,
           startsLater: [traits.startsLater, traits.startsLater],
           keepsLogs: traits.keepsLogs,
           interruptsMachines: traits.interruptsMachines,
+          takesHandOvers: traits.takesHandOvers,
         })
       })
     })
@@ -353,6 +357,8 @@ export function describeBackend(name: string, traits: Traits, makeHarness: () =>
         expect(h.launchesSent()).toBe(1)
       })
     })
+
+    describeHandOvers(() => h, where('takesHandOvers'))
 
     describe('find', () => {
       it('is absent, certainly, for an attempt that has no machine', async () => {

@@ -1,4 +1,5 @@
 import type { Backend, CallContext } from '../../backends/backend'
+import type { HandOver } from '../../backends/registry'
 import type { CapacityType } from '../../core/offer'
 import type { Order } from '../../core/plan'
 import type { ObjectStore } from '../../storage/store'
@@ -19,6 +20,8 @@ export interface Traits {
   keepsLogs: boolean
   /** A test can take its spot machines back. */
   interruptsMachines: boolean
+  /** Its machines start with the launch, and take what they need from hand-overs. */
+  takesHandOvers: boolean
   /** What a second machine of one order is there: another machine, or another process of the one that has the name. */
   duplicatesAre: 'machines' | 'processes'
 }
@@ -29,6 +32,25 @@ export const LACKS: Record<Exclude<keyof Traits, 'duplicatesAre'>, string> = {
   startsLater: 'its launch starts the runner',
   keepsLogs: 'it keeps no logs',
   interruptsMachines: 'it cannot take a machine back',
+  takesHandOvers: 'its machines get their keys by another way',
+}
+
+/** How the hand-overs of a backend go, seen from beside it. */
+export interface HandOversHarness {
+  /** All that were issued so far, oldest first. */
+  readonly issued: readonly HandOver[]
+  /** What anybody gets who has a signed URL: undefined if it opens nothing. */
+  read(url: string): Promise<Buffer | undefined>
+  /** The next one is deleted before its machine boots. */
+  deleteNext(): void
+  /** All that the provider keeps of an attempt's machines and shows to its account, unpacked. */
+  keptOf(attemptId: string): string
+  /** What of an attempt is secret, as text. */
+  secretsOf(attemptId: string): string[]
+  /** A provider makes a second machine of the last send of an order. */
+  repeatSend(order: Order): Promise<void>
+  /** Waits until each machine of an attempt has taken a hand-over or does nothing; how many took one. */
+  takenOf(attemptId: string): Promise<number>
 }
 
 /** A healthy provider with room for a few machines, a backend over it, and ways to look and to meddle behind its back. */
@@ -60,6 +82,8 @@ export interface Harness {
   duplicate(order: Order): Promise<void>
   /** The provider shows ended machines no more, where it can; missing where it never forgets. */
   forgetEnded?(): void
+  /** Missing where machines get their keys by another way. */
+  handOvers?: HandOversHarness
   dispose(): Promise<void>
 }
 

@@ -19,3 +19,19 @@ describeBackend(
   { ...SCRIPTED_TRAITS, looksForTags: true },
   async () => new ScriptedHarness({ idempotency: 'tag', claimsBy: 'send', billsUntil: 'terminate' }),
 )
+
+describeBackend(
+  'scripted, without tokens, whose machines take hand-overs,',
+  { ...SCRIPTED_TRAITS, looksForTags: true, takesHandOvers: true },
+  async () =>
+    new ScriptedHarness(
+      { idempotency: 'tag', claimsBy: 'send', billsUntil: 'terminate' },
+      { takesHandOvers: true },
+    ),
+)
+
+describeBackend(
+  'scripted, with tokens, whose machines take hand-overs,',
+  { ...SCRIPTED_TRAITS, takesHandOvers: true },
+  async () => new ScriptedHarness({}, { takesHandOvers: true }),
+)

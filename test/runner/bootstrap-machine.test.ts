@@ -5,10 +5,10 @@ import { dirname, join } from 'node:path'
 import { cloudInit, containerStart, notebookCell, readRunnerFile } from '../../backends/bootstrap'
 import { CLOCK_SLACK_MS } from '../../core/time'
 import { until } from '../support/until'
+import { filesOfUserData } from '../support/user-data'
 import {
   Bootstrap,
   Bootstraps,
-  filesOfUserData,
   GRANT,
   makePrograms,
   plainEnvironment,

@@ -17,15 +17,8 @@ import { FaultProxy } from '../support/fault-proxy'
 import { patient } from '../support/patience'
 import { S3_ENVIRONMENT, startTestS3, type TestS3 } from '../support/s3'
 import { until } from '../support/until'
-import {
-  Bootstrap,
-  Bootstraps,
-  filesOfUserData,
-  GRANT,
-  plainEnvironment,
-  PYTHON,
-  STAND_IN,
-} from './bootstrapping'
+import { filesOfUserData } from '../support/user-data'
+import { Bootstrap, Bootstraps, GRANT, plainEnvironment, PYTHON, STAND_IN } from './bootstrapping'
 import { useWorlds } from './world'
 
 const BUCKET = 'bootstrap-tests'

@@ -2,7 +2,6 @@ import { spawn, type ChildProcess } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { gunzipSync } from 'node:zlib'
 import { containerStart, type BootstrapOptions } from '../../backends/bootstrap'
 import type { HandOver } from '../../backends/registry'
 import { attemptIdOf, sendNameOf } from '../../core/queues'
@@ -148,23 +147,4 @@ export function makePrograms(
     return existsSync(path) ? readFileSync(path, 'utf8') : ''
   }
   return { path: `${folder}:${process.env['PATH']}`, log }
-}
-
-export interface CloudFile {
-  path: string
-  permissions: string
-  text: string
-}
-
-/** The files that cloud-init makes of user data. */
-export function filesOfUserData(userData: string): CloudFile[] {
-  const [first, ...rest] = userData.split('\n')
-  if (first !== '#cloud-config') throw new Error(`cloud-init does not know ${first}`)
-  const { write_files: files } = JSON.parse(rest.join('\n')) as {
-    write_files: { path: string; permissions: string; encoding: 'gz+b64'; content: string }[]
-  }
-  return files.map(({ path, permissions, content }) => ({
-    ...{ path, permissions },
-    text: gunzipSync(Buffer.from(content, 'base64')).toString(),
-  }))
 }

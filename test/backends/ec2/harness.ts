@@ -20,6 +20,7 @@ export const EC2_TRAITS: Traits = {
   startsLater: true,
   keepsLogs: true,
   interruptsMachines: false,
+  takesHandOvers: false,
   duplicatesAre: 'machines',
 }
 

@@ -21,6 +21,7 @@ export const LOCAL_TRAITS: Traits = {
   startsLater: false,
   keepsLogs: true,
   interruptsMachines: true,
+  takesHandOvers: false,
   duplicatesAre: 'processes',
 }
 

@@ -5,6 +5,7 @@ import { until } from '../../support/until'
 import type { Harness, Traits, WantedOrder } from '../harness'
 import { issueOrder, makeOrder } from '../orders'
 import { RealClock } from './clock'
+import { ScriptedHandOvers } from './hand-overs'
 import type { Verb } from './faults'
 import { MemoryStore } from './memory-store'
 import { createScriptedBackend } from './scripted-backend'
@@ -15,6 +16,7 @@ export const SCRIPTED_TRAITS: Traits = {
   startsLater: false,
   keepsLogs: false,
   interruptsMachines: true,
+  takesHandOvers: false,
   duplicatesAre: 'machines',
 }
 
@@ -44,9 +46,13 @@ export class ScriptedHarness implements Harness {
   readonly store = new MemoryStore(Date.now)
   readonly backend: Backend
 
-  constructor(capabilities: Partial<Capabilities>) {
+  readonly handOvers?: ScriptedHandOvers
+
+  constructor(capabilities: Partial<Capabilities>, { takesHandOvers = false } = {}) {
+    if (takesHandOvers) this.handOvers = new ScriptedHandOvers(this.store, () => this.world)
     this.world = new ScriptedWorld({
       clock: new RealClock(),
+      ...(this.handOvers && { handOvers: this.handOvers }),
       ...{ store: this.store, wares: WARES, capabilities },
       behave: ({ runner }) => ({ stepsTotal: 1e6, stepsPerSecond: 10, neverBoots: runner.run === STUCK }),
     })
@@ -111,7 +117,8 @@ export class ScriptedHarness implements Harness {
 
   async duplicate(order: Order): Promise<void> {
     const isTag = this.world.capabilities.idempotency === 'tag'
-    this.world.duplicate(order, isTag ? sendNameOf(order.attemptId, 2) : undefined)
+    const send = isTag ? sendNameOf(order.attemptId, 2) : undefined
+    this.world.duplicate(order, { send, userData: await this.world.userDataOf(order, send) })
   }
 
   forgetEnded(): void {

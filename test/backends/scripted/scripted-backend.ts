@@ -33,19 +33,22 @@ export function createScriptedBackend(world: ScriptedWorld): Backend {
     check: (ctx) => call({ verb: 'check', attemptIds: [], ctx, effect: () => world.problems }),
     offers: (request, ctx) =>
       call({ verb: 'offers', attemptIds: [], ctx, effect: () => world.offers(request) }),
-    launch: (order, ctx) =>
-      call<LaunchOutcome>({
+    launch: async (order, ctx) => {
+      const { send } = ctx
+      const userData = ctx.signal.aborted ? undefined : await world.userDataOf(order, send)
+      return call<LaunchOutcome>({
         ...{ verb: 'launch', attemptIds: [order.attemptId], ctx },
         effect: (fault) => {
           if (fault?.kind === 'refuses') return { kind: 'refused', failure: fault.failure }
           if (!world.takesLaunch()) throw tooSoon(world)
-          const outcome = world.buy(order, ctx.send)
-          if (fault?.kind === 'duplicates') world.duplicate(order, ctx.send)
+          const outcome = world.buy(order, { send, userData })
+          if (fault?.kind === 'duplicates') world.duplicate(order, { send, userData })
           return outcome
         },
         unknown: (findAfterMs) => ({ kind: 'unconfirmed', findAfterMs }),
         takesMs: world.manners.answersAfterMs,
-      }),
+      })
+    },
     find: (attemptId, ctx) =>
       call({
         ...{ verb: 'find', attemptIds: [attemptId], ctx },

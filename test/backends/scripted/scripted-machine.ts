@@ -1,12 +1,18 @@
-import { UNNAMED_MACHINE, type Claim, type Drain } from '../../../core/documents'
+import { UNNAMED_MACHINE, type Claim, type Drain, type HandOverDocument } from '../../../core/documents'
 import type { MachineHandle, OwnerTags } from '../../../core/handle'
 import type { Observation } from '../../../core/observation'
 import type { Offer } from '../../../core/offer'
 import type { Order } from '../../../core/plan'
-import type { ObjectStore } from '../../../storage/store'
+import { SECOND_MS } from '../../../core/time'
+import { openSecrets, SecretsError } from '../../../storage/secrets'
+import { StoreError, type ObjectStore } from '../../../storage/store'
+import { parametersOfUserData, type BootstrapParameters } from '../../support/user-data'
 import type { Behaviour } from './behaviour'
 import type { Clock } from './clock'
 import { ScriptedRunner } from './scripted-runner'
+import type { HandOvers } from './world'
+
+const RETRY_MS = SECOND_MS
 
 export interface MachineOptions {
   clock: Clock
@@ -17,7 +23,10 @@ export interface MachineOptions {
   behaviour: Behaviour
   bootMs: number
   /** The name of the send that made it, which its tag shows. */
-  send: string | undefined
+  send?: string | undefined
+  /** What it runs at its boot: takes what its runner needs from the hand-over, with `ask`. Missing where it just knows that. */
+  userData?: string | undefined
+  ask?: HandOvers['ask'] | undefined
   /** Where nobody tells it, it claims with its send. */
   knowsItsId: boolean
   /** Whether booting starts the runner, or a call of `start` does. */
@@ -39,6 +48,8 @@ export class ScriptedMachine {
   starts = 0
   /** When its workload was started; missing if it never was. */
   workedFromMs: number | undefined
+  /** What came of its hand-over; missing before, and where it needs none. */
+  taken: 'taken' | 'nothing' | undefined
   #runner: ScriptedRunner | undefined
   readonly #o: MachineOptions
   #forget: () => void
@@ -124,9 +135,52 @@ export class ScriptedMachine {
     }
   }
 
+  /** What the provider keeps of it. */
+  get userData(): string | undefined {
+    return this.#o.userData
+  }
+
   #boot(): void {
     this.state = 'running'
-    if (this.#o.startsRunner) this.start()
+    const { startsRunner, userData } = this.#o
+    if (userData !== undefined) return void this.#take(parametersOfUserData(userData))
+    if (startsRunner) this.#begin()
+  }
+
+  #begin(): void {
+    this.start()
     if (this.noticeAtMs !== undefined) this.#runner?.notice(this.noticeAtMs)
+  }
+
+  /** As `runner/bootstrap.py`: reads the hand-over, deletes it, and starts the runner; without it, nothing. */
+  async #take({ url, key, attemptId }: BootstrapParameters): Promise<void> {
+    const { clock, ask, endsWithRunner, behaviour } = this.#o
+    if (behaviour.neverStarts) return
+    try {
+      const sealed = await ask!('GET', url)
+      const told = sealed && documentIn(sealed, key)
+      if (told?.attemptId !== attemptId) {
+        this.taken = 'nothing'
+        if (endsWithRunner) this.end('ended')
+        return
+      }
+      await ask!('DELETE', told.deleteUrl)
+      this.taken = 'taken'
+      if (this.state !== 'gone') this.#begin()
+    } catch (error) {
+      if (!(error instanceof StoreError)) throw error
+      this.#forget = clock.at(clock.now() + RETRY_MS, () => this.#take({ url, key, attemptId, send: null }))
+    }
+  }
+}
+
+/** What was sealed with a key; undefined if it was not. */
+function documentIn(sealed: Buffer, key: string): HandOverDocument | undefined {
+  try {
+    const { handOver } = openSecrets(Buffer.from(key, 'hex'), sealed.toString())
+    return JSON.parse(handOver!) as HandOverDocument
+  } catch (error) {
+    if (error instanceof SecretsError) return undefined
+    throw error
   }
 }

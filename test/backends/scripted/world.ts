@@ -1,5 +1,7 @@
 import type { Capabilities, Problem } from '../../../backends/backend'
+import { cloudInit } from '../../../backends/bootstrap'
 import { BackendError } from '../../../backends/errors'
+import type { BackendDeps } from '../../../backends/registry'
 import type { FindOutcome, LaunchOutcome } from '../../../core/activities'
 import type { MicroUsd } from '../../../core/money'
 import { defined } from '../../../core/defined'
@@ -47,6 +49,21 @@ export interface Manners {
   effectWithinMs?: number
 }
 
+/** What reaches the provider with an order. */
+export interface Sent {
+  /** The name of the send. */
+  send?: string | undefined
+  /** What the provider keeps for the machine, and the machine runs at its boot. */
+  userData?: string | undefined
+}
+
+/** How machines take what their runners need from hand-overs. */
+export interface HandOvers {
+  issue: NonNullable<BackendDeps['handOver']>
+  /** Asks for a signed URL, as anybody can: undefined where nothing can be had. Throws a `StoreError` while the store is away. */
+  ask: (method: 'GET' | 'DELETE', url: string) => Promise<Buffer | undefined>
+}
+
 export interface WorldOptions extends Manners {
   clock: Clock
   /** The store that the machines reach. */
@@ -58,6 +75,8 @@ export interface WorldOptions extends Manners {
   /** Machines that the account may have at once. */
   quota?: number
   bootMs?: number
+  /** Machines start with their launch and with nothing but what they take from hand-overs; missing where they just know it. */
+  handOvers?: HandOvers
   /** How each machine's workload runs, whatever differs from `STEADY`. */
   behave?: (order: Order) => Partial<Behaviour>
 }
@@ -146,6 +165,13 @@ export class ScriptedWorld {
     this.#forgottenAtMs = this.clock.now()
   }
 
+  /** What a launch tells the provider for its machine. */
+  async userDataOf(order: Order, send = order.attemptId): Promise<string | undefined> {
+    const { handOvers } = this.#o
+    if (handOvers === undefined) return undefined
+    return cloudInit(await handOvers.issue(order, send), { attemptId: order.attemptId, send })
+  }
+
   get manners(): Manners {
     return this.#o
   }
@@ -192,7 +218,7 @@ export class ScriptedWorld {
   }
 
   /** What a launch comes to: the machine that the order has already, where tokens are honoured, a new one, or why there is none. */
-  buy(order: Order, send?: string): LaunchOutcome {
+  buy(order: Order, sent: Sent = {}): LaunchOutcome {
     const isRecognised = this.capabilities.idempotency === 'token'
     const known = isRecognised ? this.machineOf(order.attemptId) : undefined
     if (known !== undefined) return { kind: 'launched', handle: known.handle }
@@ -202,16 +228,17 @@ export class ScriptedWorld {
     if (this.#living >= this.quota) return refused('quota', `the account may have ${this.quota} machines`)
     const ware = wares.find((one) => this.#stockOf(one) > 0)
     if (ware === undefined) return refused('capacity', 'out of stock')
-    return { kind: 'launched', handle: this.make(order, ware, send).handle }
+    return { kind: 'launched', handle: this.make(order, ware, sent).handle }
   }
 
   /** Makes a machine, whatever the order has already. */
-  make(order: Order, ware: Ware, send?: string): ScriptedMachine {
-    const { clock, store, behave, bootMs = 0 } = this.#o
+  make(order: Order, ware: Ware, sent: Sent = {}): ScriptedMachine {
+    const { clock, store, behave, bootMs = 0, handOvers } = this.#o
     const key = this.#keyOf(ware)
     this.#stock.set(key, this.#stockOf(ware) - 1)
     const machine = new ScriptedMachine({
-      ...{ clock, store, order, bootMs, offer: this.#offerOf(ware), send },
+      ...{ clock, store, order, bootMs, offer: this.#offerOf(ware), ...sent },
+      ...(handOvers && { ask: (...asked) => handOvers.ask(...asked) }),
       knowsItsId: this.capabilities.claimsBy !== 'send',
       id: `m-${this.machines.length + 1}`,
       behaviour: { ...STEADY, ...behave?.(order) },
@@ -232,11 +259,11 @@ export class ScriptedWorld {
   }
 
   /** A second machine for an order that has one, as a provider without tokens makes it. */
-  duplicate(order: Order, send?: string): ScriptedMachine {
+  duplicate(order: Order, sent: Sent = {}): ScriptedMachine {
     this.duplicates++
     const wanted = new Set(order.offers.map(offerKey))
     const ware = this.#o.wares.find((one) => wanted.has(this.#keyOf(one)))!
-    return this.make(order, ware, send)
+    return this.make(order, ware, sent)
   }
 
   /** @param sentUntilMs when the last request for the attempt can have left, where one can still matter */
