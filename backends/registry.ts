@@ -5,6 +5,7 @@ import type { Backend } from './backend'
 import { createEc2Backend } from './ec2'
 import { accountOptions, EC2_SETTINGS, parseEc2Config } from './ec2/config'
 import type * as ec2Setup from './ec2/setup'
+import { isOnLoopback } from './loopback'
 import { createLocalBackend } from './local'
 import { LOCAL_SETTINGS, parseLocalConfig } from './local/config'
 
@@ -59,6 +60,11 @@ export type ReadSettings =
       needsGrants: boolean
       /** Whether it counts its free places and holds them for callers (`OffersContext`): cached answers about them are wrong. */
       isNear: boolean
+      /**
+       * Whether its machines are elsewhere: they reach neither a folder nor loopback of this host. False also where the provider itself is
+       * on loopback, as a small cloud is.
+       */
+      isRemote: boolean
     }
   | { problems: string[] }
 
@@ -74,11 +80,13 @@ export const BACKENDS: Readonly<Record<BackendName, RegisteredBackend>> = {
     ...{ settings: LOCAL_SETTINGS, parse: parseLocalConfig, create: createLocalBackend },
     needsGrants: () => true,
     isNear: true,
+    isRemote: () => false,
   }),
   ec2: register({
     ...{ settings: EC2_SETTINGS, parse: parseEc2Config, create: createEc2Backend },
     needsGrants: ({ hasGrants }) => hasGrants,
     isNear: false,
+    isRemote: ({ endpoint }) => endpoint === undefined || !isOnLoopback(endpoint),
   }),
 }
 
@@ -104,6 +112,7 @@ interface Registration<Config> {
   create: (config: Config, deps: BackendDeps) => Promise<Backend>
   needsGrants: (config: Config) => boolean
   isNear: boolean
+  isRemote: (config: Config) => boolean
 }
 
 /** Keeps a backend's own config type between its parser and its factory. */
@@ -113,6 +122,7 @@ function register<Config>({
   create,
   needsGrants,
   isNear,
+  isRemote,
 }: Registration<Config>): RegisteredBackend {
   return {
     settings,
@@ -120,7 +130,10 @@ function register<Config>({
       const parsed = parse(values)
       if ('problems' in parsed) return parsed
       const { config } = parsed
-      return { create: (deps) => create(config, deps), needsGrants: needsGrants(config), isNear }
+      return {
+        create: (deps) => create(config, deps),
+        ...{ needsGrants: needsGrants(config), isNear, isRemote: isRemote(config) },
+      }
     },
   }
 }

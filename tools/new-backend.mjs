@@ -70,6 +70,7 @@ function edits(name, root) {
     ...{ settings: ${upper}_SETTINGS, parse: parse${pascal}Config, create: create${pascal}Backend },
     needsGrants: () => true,
     isNear: false,
+    isRemote: () => true,
   }),
 `
   const at = /\}\n\n\/\*\* Sets up an account/

@@ -8,6 +8,7 @@ import type { WorkerConfig } from './config'
 import { ConfigError } from './config-error'
 import type { GrantIssuer } from './grants'
 import { handOvers } from './hand-over'
+import { storeReachProblem, withStoreReach } from './store-reach'
 import { runnerFetcher, runnerLinker } from './runner-program'
 import type { SecretIssuer } from './secrets'
 
@@ -31,7 +32,8 @@ export async function makeBackend(
     throw new ConfigError([`There is no backend "${name}" in CRUCIBLE_BACKENDS; Crucible knows ${known}.`])
   }
   const { secrets, grants, isStoreUnwell = false } = at
-  return read.create({
+  const reach = { storeUrl: at.store.url, hasPermanentKeys: config.grants.keys !== undefined }
+  const backend = await read.create({
     fetchRunner: runnerFetcher(at.store),
     runnerUrl: runnerLinker(at.store),
     ...(isStoreUnwell ? {} : { storeUrl: at.store.url }),
@@ -41,4 +43,5 @@ export async function makeBackend(
     ...(grants === undefined ? {} : { grantFile: (attempt: Grantee) => grants.grantFile(attempt) }),
     ...(secrets === undefined ? {} : { handOver: handOvers({ ...at, secrets, now: Date.now }) }),
   })
+  return withStoreReach(backend, storeReachProblem(read, reach))
 }

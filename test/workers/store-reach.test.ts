@@ -1,0 +1,69 @@
+import { describe, expect, it } from '@jest/globals'
+import type { Backend } from '../../backends/backend'
+import { BACKENDS, type ReadSettings } from '../../backends/registry'
+import { isOnLoopback } from '../../backends/loopback'
+import { storeReachProblem, withStoreReach } from '../../workers/store-reach'
+import { patiently } from '../backends/harness'
+import { ScriptedHarness } from '../backends/scripted/harness'
+
+const REMOTE = { isRemote: true, needsGrants: true }
+const BUCKET = 's3://bucket/prefix?region=eu-west-1'
+const problemOf = (storeUrl: string, read = REMOTE, hasPermanentKeys = false) =>
+  storeReachProblem(read, { storeUrl, hasPermanentKeys })
+
+describe('a store that the machines of a backend', () => {
+  it.each([
+    ['file:///srv/crucible', /a folder of this host/],
+    ['s3://bucket?endpoint=http://127.0.0.1:9000', /at http:\/\/127.0.0.1:9000, on loopback/],
+    ['s3://bucket?endpoint=http://localhost:9000', /on loopback/],
+    ['s3://bucket?endpoint=http://[::1]:9000', /on loopback/],
+  ])('cannot reach, %s, is an error for machines elsewhere only', (url, words) => {
+    expect(problemOf(url)).toMatchObject({ severity: 'error', message: expect.stringMatching(words) })
+    expect(problemOf(url, { ...REMOTE, isRemote: false })).toBeUndefined()
+  })
+
+  it('use with permanent keys is a warning, unless they have a role', () => {
+    expect(problemOf(BUCKET, REMOTE, true)).toMatchObject({ severity: 'warning' })
+    expect(problemOf(BUCKET, { ...REMOTE, needsGrants: false }, true)).toBeUndefined()
+  })
+
+  it.each([BUCKET, 's3://bucket?endpoint=https://minio.example.com', 's3://127.0.0.1/prefix'])(
+    'can reach, %s, is none',
+    (url) => expect(problemOf(url)).toBeUndefined(),
+  )
+})
+
+describe('a backend whose machines cannot use the store', () => {
+  const backendWith = (storeUrl: string, hasPermanentKeys = false): Backend =>
+    withStoreReach(new ScriptedHarness({}).backend, problemOf(storeUrl, REMOTE, hasPermanentKeys))
+
+  it('has no offers, and says why in its check', async () => {
+    const backend = backendWith('file:///srv/crucible')
+    await expect(backend.offers({}, patiently())).rejects.toMatchObject({ failure: { class: 'invalid' } })
+    expect(await backend.check(patiently())).toMatchObject([{ severity: 'error' }])
+  })
+
+  it('has offers that say so where it only should not', async () => {
+    const offers = await backendWith(BUCKET, true).offers({}, patiently())
+    expect(offers.map(({ note }) => note)).toEqual(offers.map(() => expect.stringMatching(/never expire/)))
+    expect(offers).not.toEqual([])
+  })
+
+  it('is left as it is where all is well', () => {
+    const { backend } = new ScriptedHarness({})
+    expect(withStoreReach(backend, undefined)).toBe(backend)
+  })
+})
+
+describe('machines of a provider', () => {
+  const ec2 = (endpoint?: string): ReadSettings =>
+    BACKENDS['ec2']!.read({ AWS_REGION: 'us-east-1', AWS_ENDPOINT_URL: endpoint })
+
+  it('on loopback are on this host, others are elsewhere', () => {
+    expect(ec2('http://127.0.0.1:4566')).toMatchObject({ isRemote: false })
+    expect(ec2('https://ec2.example.com')).toMatchObject({ isRemote: true })
+    expect(ec2()).toMatchObject({ isRemote: true })
+    expect(BACKENDS['local']!.read({ CRUCIBLE_LOCAL_ROOT: '/tmp/x' })).toMatchObject({ isRemote: false })
+    expect(isOnLoopback('no URL')).toBe(false)
+  })
+})

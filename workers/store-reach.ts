@@ -1,0 +1,51 @@
+import type { Backend, Problem } from '../backends/backend'
+import { BackendError } from '../backends/errors'
+import { isOnLoopback } from '../backends/loopback'
+import type { Offer } from '../core/offer'
+import type { WorkerConfig } from './config'
+
+type Reader = Pick<
+  WorkerConfig['backends'] extends ReadonlyMap<string, infer Read> ? Read : never,
+  'needsGrants' | 'isRemote'
+>
+
+const STORE_REMEDY = 'Set CRUCIBLE_STORE to a bucket that they can reach, such as s3://bucket/prefix.'
+
+/**
+ * What prevents machines of a backend from using a store, or makes it dangerous to let them; undefined for machines that can. Asks nobody:
+ * the URL and the settings are enough.
+ */
+export function storeReachProblem(
+  { isRemote, needsGrants }: Reader,
+  { storeUrl, hasPermanentKeys }: { storeUrl: string; hasPermanentKeys: boolean },
+): Problem | undefined {
+  if (!isRemote) return undefined
+  const unreachable = (place: string): Problem => ({
+    ...{ severity: 'error', failure: 'invalid', remedy: STORE_REMEDY },
+    message: `its machines cannot reach the object store, which is ${place}`,
+  })
+  if (storeUrl.startsWith('file:')) return unreachable('a folder of this host')
+  const endpoint = URL.canParse(storeUrl) ? new URL(storeUrl).searchParams.get('endpoint') : null
+  if (endpoint !== null && isOnLoopback(endpoint)) return unreachable(`at ${endpoint}, on loopback`)
+  if (!needsGrants || !hasPermanentKeys) return undefined
+  return {
+    severity: 'warning',
+    message: 'its machines get keys to the whole object store that never expire',
+    remedy: 'Use a store with a token service, and set CRUCIBLE_GRANT_ROLE in place of the keys.',
+  }
+}
+
+/** A backend that says so in `check` and in every plan, before a machine is paid for. */
+export function withStoreReach(backend: Backend, problem: Problem | undefined): Backend {
+  if (problem === undefined) return backend
+  const { severity, message, remedy } = problem
+  const noted = (offer: Offer): Offer => ({ ...offer, note: offer.note ?? message })
+  return {
+    ...backend,
+    check: async (ctx) => [problem, ...(await backend.check(ctx))],
+    offers: async (request, ctx, pins) => {
+      if (severity === 'error') throw new BackendError({ class: 'invalid', message, hint: remedy })
+      return (await backend.offers(request, ctx, pins)).map(noted)
+    },
+  }
+}
