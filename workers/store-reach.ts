@@ -12,8 +12,8 @@ type Reader = Pick<
 const STORE_REMEDY = 'Set CRUCIBLE_STORE to a bucket that they can reach, such as s3://bucket/prefix.'
 
 /**
- * What prevents machines of a backend from using a store, or makes it dangerous to let them; undefined for machines that can. Asks nobody:
- * the URL and the settings are enough.
+ * What prevents machines of a backend from using a store, or makes it dangerous to let them; undefined for machines that can. Makes no
+ * request: the URL and the settings are enough.
  */
 export function storeReachProblem(
   { isRemote, needsGrants }: Reader,

@@ -12,8 +12,9 @@ const ROWS = PAGE.split('\n').filter((line) => line.startsWith('| `'))
 const documented = ROWS.map((row) => /^\| `([^`]+)` \|/.exec(row)![1]!)
 
 const SOURCES = ['storage', 'backends', 'workers', 'client', 'cli']
-/** What a workload is given, not a setting: docs/reference/runner-protocol-attempt.md. */
+/** What a workload or a bootstrap is given, not a setting: docs/reference/runner-protocol-attempt.md and -store.md. */
 const OF_WORKLOADS = [
+  'CRUCIBLE_BOOTSTRAP',
   'CRUCIBLE_MACHINE',
   'CRUCIBLE_OUTPUT_DIR',
   'CRUCIBLE_RESUME_FROM',

@@ -7,7 +7,7 @@ import { DOCUMENT_PARSERS, kindOfDocument } from '../support/document-parsers'
 const GOLDEN = join(__dirname, '..', 'runner', 'golden')
 
 /** Kinds that only the machine reads. */
-const NOT_OURS = ['grant', 'helper', 'notice', 'sealed', 'README']
+const NOT_OURS = ['grant', 'hand-over', 'helper', 'notice', 'sealed', 'README']
 
 function goldenFiles(folder: string): { name: string; kind: string | undefined; text: string }[] {
   return readdirSync(folder, { withFileTypes: true })

@@ -9,6 +9,7 @@ import {
   attemptKey,
   ensureDeploymentKey,
   formatKey,
+  handOverKey,
   openSecrets,
   sealSecrets,
   SecretsError,
@@ -37,6 +38,17 @@ describe('sealed secrets', () => {
       vector.sealed,
     )
     expect(openSecrets(ours, readFileSync(join(GOLDEN, 'sealed.json'), 'utf8'))).toEqual(values)
+  })
+
+  it('have a key of their own for each hand-over, which the bootstrap opens with', () => {
+    const text = readFileSync(join(GOLDEN, 'vectors', 'hand-over.json'), 'utf8')
+    const vector = JSON.parse(text) as Omit<Vector, 'attemptId'> & { send: string; key: string }
+    const ours = handOverKey(Buffer.from(vector.deploymentKey, 'hex'), vector.send)
+    expect(ours.toString('hex')).toBe(vector.key)
+    const document = readFileSync(join(GOLDEN, 'hand-over.json'), 'utf8')
+    const values = { handOver: JSON.stringify(JSON.parse(document)) }
+    const sealed = sealSecrets(ours, values, Buffer.from(vector.sealed.nonce, 'base64'))
+    expect(JSON.parse(sealed)).toEqual(vector.sealed)
   })
 
   it('open to what was sealed', () => {

@@ -4,6 +4,7 @@ import os
 from support import GOLDEN, FolderTest
 
 from crucible_runner.documents import GRANT, LEASE, dump, parse
+from crucible_runner.sealing import open_sealed
 from crucible_runner.seals import read_key, unseal
 
 
@@ -33,6 +34,14 @@ class SealsTest(FolderTest):
             grant = parse(GRANT, file.read())
         opened = unseal(dump(lease["grant"]), bytes([7]) * 32)
         self.assertEqual(parse(GRANT, opened["grant"].encode()), grant)
+
+    def test_the_bootstrap_opens_the_hand_over_of_the_vector(self):
+        with open(os.path.join(GOLDEN, "vectors", "hand-over.json"), encoding="utf-8") as file:
+            vector = json.load(file)
+        with open(os.path.join(GOLDEN, "hand-over.json"), encoding="utf-8") as file:
+            document = json.load(file)
+        opened = json.loads(open_sealed(vector["sealed"], bytes.fromhex(vector["key"])).decode("utf-8"))
+        self.assertEqual(json.loads(opened["handOver"]), document)
 
     def test_reads_keys(self):
         self.assertEqual(read_key(self.write("key", self.key.hex() + "\n")), self.key)
