@@ -3,8 +3,8 @@ import type { FaultText } from '#small-cloud'
 import type { Dice } from '../kit/dice'
 
 /** The scripted machines here pull no images, which those of test/recovery do; what garbage collection finds no job meets; and
- * a store that keeps no promise is none to run jobs over. */
-const UNMET = ['registry-down', 'registry-slow', 'request-dangles', 'ignored-condition'] as const
+ * a store that keeps no promise is none to run jobs over. Machines of EC2 are never called unhealthy. */
+const UNMET = ['registry-down', 'registry-slow', 'request-dangles', 'ignored-condition', 'unhealthy'] as const
 export type FaultKind = Exclude<AnyFaultKind, (typeof UNMET)[number]>
 
 /** Every kind of fault that a world can hold and such a machine can meet. */

@@ -89,8 +89,8 @@ export function assemble({ options, world, clock, directory }: Ingredients): Ass
     draw: (name) => drawMs(world, name),
   })
   const ground = { world, clock, addresses, ids, faults, journal, pool }
-  const { identities, ec2, life, dispatch } = assembleAws(ground)
-  const providers = PROVIDERS.map((create) => create(ground))
+  const { identities, ec2, life, registries, dispatch } = assembleAws(ground)
+  const providers = PROVIDERS.map((create) => create({ ...ground, registries }))
   const fronts = providers.map(
     ({ service }) => new HttpFront({ service, faults, journal, clock, requestId: () => ids.uuid() }),
   )
@@ -136,7 +136,7 @@ function assembleAws({ world, clock, ids, faults, journal, pool }: Ground) {
     requestId: () => ids.uuid(),
     wallMs: () => Date.now() + world.ahead,
   })
-  return { identities, ec2, life, dispatch }
+  return { identities, ec2, life, registries, dispatch }
 }
 
 /** Variables that give programs on a machine the addresses of the services. */

@@ -4,6 +4,7 @@ import type { InstanceSummary } from './control'
 import type { HttpService } from './http/service'
 import type { Ids } from './ids'
 import type { Hosted, MachinePool } from './machines/pool'
+import type { Registries } from './registry/registries'
 import type { Faults } from './world/faults'
 import type { World } from './world/world'
 
@@ -15,6 +16,8 @@ export interface ProviderParts {
   ids: Ids
   /** Runs the machines of all providers. */
   pool: MachinePool
+  /** Answers the container engines of machines. */
+  registries: Pick<Registries, 'ask'>
 }
 
 /** A provider with an HTTP API. */

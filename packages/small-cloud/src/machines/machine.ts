@@ -25,7 +25,7 @@ export interface MachineSpec {
   id: string
   /** The machine's disk: created when missing, kept when the machine dies. */
   directory: string
-  /** Decoded user data. Empty for none; otherwise a script that begins with `#!`. */
+  /** Decoded user data. Empty for none; otherwise a script that begins with `#!`, or a `#cloud-config` with `write_files` below /var. */
   userData: string
   /** Read again at each request: values may be changed, added and removed while the machine runs. */
   metadata: MachineMetadata

@@ -225,5 +225,5 @@ function gpusOf({ gpu }: Sandbox): { name: string; memoryMiB: number }[] {
 
 function occasionOf({ id, gpu, tags }: Sandbox): Occasion {
   const type = gpu === null ? 'cpu' : gpuName(gpu.type)
-  return { provider: 'modal', type, capacity: 'on-demand', instance: id, tags: new Map(Object.entries(tags)) }
+  return { service: 'modal', type, capacity: 'on-demand', instance: id, tags: new Map(Object.entries(tags)) }
 }

@@ -2,14 +2,14 @@
 import { z } from 'zod'
 import { duration } from './durations'
 
+const service = z.enum([
+  ...(['ec2', 'ssm', 'sts', 'iam', 'ecr', 'freetier', 'pricing', 'servicequotas', 's3'] as const),
+  ...(['lambda', 'modal'] as const),
+])
+
 /** The calls that a rule applies to; every given field must match. `*` matches any text. */
 const calls = z.strictObject({
-  service: z
-    .enum([
-      ...(['ec2', 'ssm', 'sts', 'iam', 'ecr', 'freetier', 'pricing', 'servicequotas', 's3'] as const),
-      ...(['lambda', 'modal'] as const),
-    ])
-    .optional(),
+  service: service.optional(),
   action: z.string().optional(),
   /** The caller's ARN; for a machine `arn:aws:sts::111122223333:assumed-role/crucible-machine/i-...`. */
   caller: z.string().optional(),
@@ -17,8 +17,8 @@ const calls = z.strictObject({
 })
 
 const pools = z.strictObject({
-  /** A provider beside AWS; a rule without it applies to every provider. */
-  provider: z.enum(['lambda', 'modal']).optional(),
+  /** The provider: `ec2`, `lambda`, ... */
+  service: service.optional(),
   region: z.string().optional(),
   zone: z.string().optional(),
   type: z.string().optional(),
@@ -105,7 +105,7 @@ export const faultSchema = z.discriminatedUnion('fault', [
     after: duration.default(0),
     ...ofMachines,
   }),
-  /** A spot machine is interrupted `after` its start, with a notice (`durations.notice` when missing) or `silently`. */
+  /** A machine is taken back `after` its start: in EC2 a spot machine, with a notice (`durations.notice` when missing) or `silently`; in Lambda any, without notice. */
   z.strictObject({
     fault: z.literal('interruption'),
     after: duration,
@@ -121,6 +121,13 @@ export const faultSchema = z.discriminatedUnion('fault', [
   z.strictObject({ fault: z.literal('crash'), after: duration, ...ofMachines }),
   /** The machine hangs: all its processes stop, and EC2 still reports it as running, with an impaired status. */
   z.strictObject({ fault: z.literal('hang'), after: duration, ...ofMachines }),
+  /** The provider reports the machine as unhealthy `after` it came up: its processes are dead, unless it `isAlive`. Lambda only. */
+  z.strictObject({
+    fault: z.literal('unhealthy'),
+    after: duration.default(0),
+    isAlive: z.boolean().default(false),
+    ...ofMachines,
+  }),
   /** The SSM agent never registers. */
   z.strictObject({ fault: z.literal('no-agent'), ...ofMachines }),
   /** The SSM agent is lost `after` its registration; the machine keeps running. */

@@ -4,7 +4,6 @@ import type { FaultKind, FaultOf, FaultRule } from './fault-schema'
 
 /** The object that a rule is matched against: a call, or an instance. */
 export interface Occasion {
-  provider?: string
   service?: string
   action?: string
   caller?: string

@@ -1,4 +1,5 @@
 /** Finds names in a world file that do not exist in its world: rules with such names would silently never apply. */
+import { LAMBDA_REGIONS, LAMBDA_TYPES } from '../lambda/types'
 import { matches } from './faults'
 import type { WorldPlan } from './schema'
 import { machineTypes } from './types'
@@ -23,6 +24,12 @@ export function misnomersOf(plan: WorldPlan): Misnomer[] {
     zone: zones,
     type: [...machineTypes(plan).keys()],
   }
+  // A rule without a service is about any provider.
+  const everywhere: Known = {
+    ...known,
+    region: [...known.region, ...Object.keys(LAMBDA_REGIONS)],
+    type: [...known.type, ...LAMBDA_TYPES.map(({ name }) => name)],
+  }
   return [
     ...regions.flatMap(({ name, zones: own, subnets }) =>
       subnets.flatMap(({ zone }, i) =>
@@ -42,7 +49,7 @@ export function misnomersOf(plan: WorldPlan): Misnomer[] {
       ...unknown(known, { type }, [['offered'], type]),
       ...places.flatMap((zone, i) => unknown(known, { zone }, [['offered', type], i])),
     ]),
-    ...plan.faults.flatMap(({ where }, i) => unknown(known, where, [['faults', i, 'where']])),
+    ...plan.faults.flatMap(({ where }, i) => unknown(everywhere, where, [['faults', i, 'where']])),
   ]
 }
 

@@ -1,5 +1,6 @@
 /** The schema of a world file. Each field states its effect on the cloud; packages/small-cloud/WORLDS.md explains it in detail. */
 import { z } from 'zod'
+import { lambdaWorld } from '../lambda/world'
 import { faultSchema } from './fault-schema'
 import { DURATIONS, duration, moment, range } from './durations'
 
@@ -218,6 +219,8 @@ export const worldSchema = z.strictObject({
     })
     .prefault({}),
   throttling: throttling.default('documented'),
+  /** Lambda Cloud. */
+  lambda: lambdaWorld.prefault({}),
   faults: z.array(faultSchema).default([]),
 })
 

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { spawnSync } from 'node:child_process'
+import { gzipSync } from 'node:zlib'
 import { until } from '../support/until'
 import { KINDS, sh, uniqueSleep, useMachines } from './machines'
 import { patient } from '../support/patience'
@@ -35,6 +36,27 @@ describe.each(KINDS)('a machine of %s', (enclosure) => {
     await machine.boot()
     const isOwn = (await sh(machine, 'hostname')).stdout.trim() === 'job-42-send-1'
     expect(isOwn).toBe(enclosure === 'namespaces')
+  })
+
+  it('writes the files of a cloud-config once, and runs its scripts at every boot', async () => {
+    const world = createWorld()
+    const script = '#!/bin/sh\necho run >>/var/lib/things/runs\n'
+    const content = gzipSync(script).toString('base64')
+    const write_files = [
+      { path: '/var/lib/things/note', content: 'in /var/lib/things' },
+      { path: '/var/lib/cloud/scripts/per-boot/go', permissions: '0700', encoding: 'gz+b64', content },
+    ]
+    const spec = {
+      ...{ id: 'i-00000000000000002', enclosure },
+      userData: `#cloud-config\n${JSON.stringify({ write_files })}\n`,
+    }
+    for (const runs of ['run\n', 'run\nrun\n']) {
+      const machine = world.create(spec)
+      await machine.boot()
+      await until(async () => /user data ended with 0\n$/.test(await machine.console()))
+      expect((await sh(machine, 'cat "${0%/lib/*}/lib/things/runs"')).stdout).toBe(runs)
+      await machine.kill()
+    }
   })
 
   it('says on the console why it does not run user data of another kind', async () => {
