@@ -478,8 +478,10 @@ export function describeBackend(name: string, traits: Traits, makeHarness: () =>
         await backend.terminate(handle, patiently())
         const observation = await untilGone(handle)
         expect(observation.cause).toBe('ended')
-        expect(observation.endedAtMs).toBeGreaterThanOrEqual(beforeMs)
-        expect(observation.endedAtMs).toBeLessThanOrEqual(Date.now())
+        const { endedAtMs } = observation
+        expect(endedAtMs !== undefined).toBe(traits.tellsEnds)
+        expect(endedAtMs ?? beforeMs).toBeGreaterThanOrEqual(beforeMs)
+        expect(endedAtMs ?? beforeMs).toBeLessThanOrEqual(Date.now())
         expect(await observe(handle, await h.reopen())).toEqual(observation)
       })
     })
