@@ -10,6 +10,8 @@ import { createLocalBackend } from './local'
 import { createLambdaBackend } from './lambda'
 import { LAMBDA_SETTINGS, parseLambdaConfig } from './lambda/config'
 import type * as lambdaSetup from './lambda/setup'
+import { createModalBackend } from './modal'
+import { MODAL_SETTINGS, parseModalConfig } from './modal/config'
 import { LOCAL_SETTINGS, parseLocalConfig } from './local/config'
 
 export type * from './account'
@@ -96,6 +98,12 @@ export const BACKENDS: Readonly<Record<BackendName, RegisteredBackend>> = {
     needsGrants: () => true,
     isNear: false,
     isRemote: ({ endpoint }) => !isOnLoopback(endpoint),
+  }),
+  modal: register({
+    ...{ settings: MODAL_SETTINGS, parse: parseModalConfig, create: createModalBackend },
+    needsGrants: () => true,
+    isNear: false,
+    isRemote: ({ url }) => !isOnLoopback(url),
   }),
 }
 

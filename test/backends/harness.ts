@@ -22,6 +22,8 @@ export interface Traits {
   tellsEnds: boolean
   /** A test can take its spot machines back. */
   interruptsMachines: boolean
+  /** A launch without capacity waits at the provider, free of charge, in the place of a refusal. */
+  queuesLaunches: boolean
   /** Its machines start with the launch, and take what they need from hand-overs. */
   takesHandOvers: boolean
   /** What a second machine of one order is there: another machine, or another process of the one that has the name. */
@@ -29,7 +31,10 @@ export interface Traits {
 }
 
 /** Why a backend without a trait has nothing to test. */
-export const LACKS: Record<Exclude<keyof Traits, 'duplicatesAre' | 'tellsEnds'>, string> = {
+export const LACKS: Record<
+  Exclude<keyof Traits, 'duplicatesAre' | 'tellsEnds' | 'queuesLaunches'>,
+  string
+> = {
   looksForTags: 'its provider recognises a repeated order',
   startsLater: 'its launch starts the runner',
   keepsLogs: 'it keeps no logs',

@@ -21,6 +21,7 @@ export const EC2_TRAITS: Traits = {
   keepsLogs: true,
   tellsEnds: true,
   interruptsMachines: false,
+  queuesLaunches: false,
   takesHandOvers: false,
   duplicatesAre: 'machines',
 }

@@ -23,6 +23,7 @@ export const LAMBDA_TRAITS: Traits = {
   keepsLogs: false,
   tellsEnds: false,
   interruptsMachines: false,
+  queuesLaunches: false,
   takesHandOvers: true,
   duplicatesAre: 'machines',
 }

@@ -22,6 +22,7 @@ export const LOCAL_TRAITS: Traits = {
   keepsLogs: true,
   tellsEnds: true,
   interruptsMachines: true,
+  queuesLaunches: false,
   takesHandOvers: false,
   duplicatesAre: 'processes',
 }

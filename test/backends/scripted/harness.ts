@@ -17,6 +17,7 @@ export const SCRIPTED_TRAITS: Traits = {
   keepsLogs: false,
   tellsEnds: true,
   interruptsMachines: true,
+  queuesLaunches: false,
   takesHandOvers: false,
   duplicatesAre: 'machines',
 }
