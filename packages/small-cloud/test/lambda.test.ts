@@ -14,10 +14,10 @@ interface Answer {
 interface Api {
   test: TestCloud
   /** Checks every answer against the published description of the API. */
-  call(what: string, body?: unknown, headers?: Record<string, string>): Promise<Answer>
-  launch(change?: object): Promise<string>
-  status(id: string): Promise<string | undefined>
-  listed(): Promise<{ id: string; status: string }[]>
+  call: (what: string, body?: unknown, headers?: Record<string, string>) => Promise<Answer>
+  launch: (change?: object) => Promise<string>
+  status: (id: string) => Promise<string | undefined>
+  listed: () => Promise<{ id: string; status: string }[]>
 }
 
 type Lambda = NonNullable<WorldText['lambda']>
