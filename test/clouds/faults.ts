@@ -2,8 +2,10 @@ import { faultSchema, type FaultKind as AnyFaultKind } from '#small-cloud/world/
 import type { FaultText } from '#small-cloud'
 import type { Dice } from '../kit/dice'
 
-/** The scripted machines here pull no images, which those of test/recovery do; what garbage collection finds no job meets; and
- * a store that keeps no promise is none to run jobs over. Machines of EC2 are never called unhealthy. */
+/**
+ * Faults that these worlds do not meet: the scripted machines pull no images (those of test/recovery do), a dangling spot request is
+ * only found by garbage collection, jobs must not run on a store without conditional writes, and EC2 reports no unhealthy machines.
+ */
 const UNMET = ['registry-down', 'registry-slow', 'request-dangles', 'ignored-condition', 'unhealthy'] as const
 export type FaultKind = Exclude<AnyFaultKind, (typeof UNMET)[number]>
 
