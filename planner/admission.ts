@@ -22,6 +22,15 @@ export function exceedsLimits(offer: Offer, request: PlanRequest): Refusal | und
   return tooLong(request.spec.durationMs, request) ?? tooDear(offer, request)
 }
 
+/** Whether the deadline is so near that a machine could not even save and stop before it. */
+export function isDeadlineDue({
+  deadlineAtMs = Infinity,
+  nowMs,
+  timing,
+}: Pick<PlanRequest, 'deadlineAtMs' | 'nowMs' | 'timing'>): boolean {
+  return deadlineAtMs - nowMs < stoppingMs(timing)
+}
+
 function tooLong(
   durationMs: number,
   { timing, deadlineAtMs, nowMs, startsInMs = 0 }: PlanRequest,

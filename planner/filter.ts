@@ -17,7 +17,7 @@ import { formatRange, isWithin, wantsGpu, type Range, type ResourceRequest } fro
 import { findAccelerator } from '../core/accelerators'
 import { fitsGpuMemory, gpuMemoryInWords } from '../core/gpu-memory'
 import { CLOCK_SLACK_MS, formatDuration } from '../core/time'
-import { exceedsLimits } from './admission'
+import { exceedsLimits, isDeadlineDue } from './admission'
 import { stoppingMs } from '../core/timing'
 import { USEFUL_RUN_MS } from './assumptions'
 import { whyAvoided } from './avoidance'
@@ -144,16 +144,14 @@ function notAble(offer: Offer, capabilities: Capabilities, request: PlanRequest)
   if (request.spec.image !== undefined && capabilities.imageRunner === 'none') {
     return `${offer.backend} cannot run a container image here`
   }
-  const { deadlineAtMs, timing, nowMs, remainingMicroUsd, spec } = request
+  const { remainingMicroUsd, spec } = request
   const isBilledOn = capabilities.billsUntil === 'terminate' && remainingMicroUsd !== undefined
   if (isBilledOn && !accepts(spec, 'billed-until-terminated')) {
     return 'it is billed until our call ends it, so the budget fails if we fail; `accept: billed-until-terminated` allows it'
   }
   const short = tooLongToRun(offer, request) ?? notUsableLongEnough(offer, request)
   if (short !== undefined) return short
-  if (deadlineAtMs !== undefined && deadlineAtMs - nowMs < stoppingMs(timing)) {
-    return 'the deadline leaves no time to save and stop'
-  }
+  if (isDeadlineDue(request)) return 'the deadline leaves no time to save and stop'
   return undefined
 }
 

@@ -1,3 +1,4 @@
+import { isDeadlineDue } from '../../planner/admission'
 import { stillAvoided } from '../../planner/avoidance'
 import { BackendError } from '../../backends/errors'
 import type { OrchestratorActivities, PlanInput, PlanOutcome } from '../../core/activities'
@@ -278,6 +279,11 @@ function outcomeOf(plan: Plan, request: PlanRequest, input: PlanInput): PlanOutc
         failure: { class: 'quota', message, hint: 'Request a higher quota, or allow another backend.' },
       }
     case 'never':
-      return { kind: 'never', reason: 'no-placement', failure: { class: 'invalid', message } }
+      // The deadline can come between two looks, shortly before its timer ends the wait.
+      return {
+        kind: 'never',
+        reason: isDeadlineDue(request) ? 'deadline-reached' : 'no-placement',
+        failure: { class: 'invalid', message },
+      }
   }
 }

@@ -211,6 +211,16 @@ describe('plan', () => {
     ).toMatchObject({ kind: 'place', order: { capacityType: 'spot' } })
   })
 
+  it('ends a wait in the last moments before its deadline as one that the deadline ended', async () => {
+    outOfStock()
+    const deadlineAtMs = Date.now() + 10
+    expect(await perform(planning(), 'plan', input({ deadlineAtMs }))).toMatchObject({
+      kind: 'never',
+      reason: 'deadline-reached',
+      failure: { message: expect.stringContaining('the deadline leaves no time to save and stop') },
+    })
+  })
+
   it('reports at once what no offer can ever do, and what only an operator can fix', async () => {
     const never = await perform(planning(), 'plan', input({}, { resources: { gpus: { min: 64 } } }))
     expect(never).toMatchObject({ kind: 'never', reason: 'no-placement', failure: { class: 'invalid' } })
