@@ -8,6 +8,7 @@ import type {
   SettleInput,
   Settlement,
 } from '../core/activities'
+import { stopReason } from '../core/attempt-record'
 import type { Artifact, RunnerOrder } from '../core/documents'
 import type { Failure } from '../core/failure'
 import { formatUsd } from '../core/money'
@@ -206,14 +207,18 @@ function sendable(artifacts: Artifact[]): Artifact[] {
 }
 
 /** The failure's message, which is a sentence, comes last. */
-function sentenceOf(attempt: number, { end, costMicroUsd, metering }: Settlement): string {
+function sentenceOf(attempt: number, { end, handle, costMicroUsd, metering }: Settlement): string {
   const words = metering?.basis === 'dearest' ? ' at most (its prices are unknown)' : ''
   const cost = `${formatUsd(costMicroUsd)}${words}`
   switch (end.kind) {
     case 'succeeded':
       return `Attempt ${attempt} succeeded, ${cost}`
-    case 'stopped':
-      return `Attempt ${attempt} stopped (${end.by}), ${cost}`
+    case 'stopped': {
+      const by = handle === null ? end.by : stopReason(end.by, handle.realised)
+      return by === 'run-limit'
+        ? `Attempt ${attempt} stopped at the provider's run limit (a planned hand-over), ${cost}`
+        : `Attempt ${attempt} stopped (${by}), ${cost}`
+    }
     case 'failed':
       return `Attempt ${attempt} failed (${end.failure.class}), ${cost}: ${end.failure.message}`
   }

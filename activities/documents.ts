@@ -1,5 +1,6 @@
 import type {
   Beat,
+  Billing,
   Claim,
   Drain,
   IssuedRunnerOrder,
@@ -49,6 +50,23 @@ export class AttemptDocuments {
     return readDocument(this.store, key, (text) => JSON.parse(text) as MachineHandle).catch(ignoreBadDocument)
   }
 
+  /** Overwritten only to replace "queued" by the beginning of billing. */
+  async putBilling(billing: Billing): Promise<void> {
+    const key = layout.billing(this.at.jobId, this.at.attempt)
+    if (billing.fromAtMs === null) await putDocumentIfAbsent(this.store, key, billing)
+    else await putDocument(this.store, key, billing)
+  }
+
+  /** Since when this machine is billed; undefined if that is not on record, or if the record is of a duplicate. */
+  async readBilling(machine: string): Promise<Billing | undefined> {
+    const key = layout.billing(this.at.jobId, this.at.attempt)
+    // Written by this class only.
+    const billing = await readDocument(this.store, key, (text) => JSON.parse(text) as Billing).catch(
+      ignoreBadDocument,
+    )
+    return billing?.machine === machine ? billing : undefined
+  }
+
   /** When the runner last wrote its beat, even an unreadable one. */
   async beatWrittenAtMs(): Promise<number | undefined> {
     return (await this.store.head(layout.beat(this.at.jobId, this.at.attempt)))?.modifiedAtMs
@@ -62,6 +80,19 @@ export class AttemptDocuments {
   /** Claims the attempt for a machine, unless another one has claimed it. */
   async putClaim(machine: string): Promise<void> {
     await putDocumentIfAbsent(this.store, this.claimKey, { machine } satisfies Claim)
+  }
+
+  /** Whether a machine has claimed the attempt, readably or not. */
+  async isClaimed(): Promise<boolean> {
+    return (await this.store.head(this.claimKey)) !== undefined
+  }
+
+  /** Records when the settlement first saw the machine gone, and returns what was recorded first. */
+  async putEnded(atMs: number): Promise<number> {
+    const key = layout.ended(this.at.jobId, this.at.attempt)
+    if (await putDocumentIfAbsent(this.store, key, { atMs })) return atMs
+    const first = await readDocument(this.store, key, (text) => JSON.parse(text) as { atMs: number })
+    return first?.atMs ?? atMs
   }
 
   private get claimKey(): string {

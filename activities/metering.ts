@@ -1,9 +1,9 @@
 import type { Backend, PricedTime, PricePath } from '../backends/backend'
-import type { Metering } from '../core/activities'
 import type { MachineHandle } from '../core/handle'
-import { spend, type PriceStep, type Usage } from '../core/meter'
+import { defined } from '../core/defined'
+import { spend, type Metering, type PriceStep, type Rounding, type Usage } from '../core/meter'
 import type { MicroUsd } from '../core/money'
-import { dearestPriceOf } from '../core/offer'
+import { dearestPriceOf, type Offer } from '../core/offer'
 import type { Order } from '../core/plan'
 import { SECOND_MS } from '../core/time'
 import { pause } from './heartbeat'
@@ -20,11 +20,28 @@ export interface Billed {
   fromAtMs: number
 }
 
+function offerOf({
+  handle: { realised },
+  order,
+}: {
+  handle: Pick<MachineHandle, 'realised'>
+  order: Order
+}): Offer | undefined {
+  return order.offers.find(({ type, place }) => type === realised.type && place === realised.place)
+}
+
 /** The highest possible hourly price of the machine. */
-export function dearestOf({ handle: { realised }, order }: Pick<Billed, 'handle' | 'order'>): MicroUsd {
-  const own = order.offers.find(({ type, place }) => type === realised.type && place === realised.place)
+export function dearestOf({ handle, order }: Pick<Billed, 'handle' | 'order'>): MicroUsd {
+  const { realised } = handle
+  const own = offerOf({ handle, order })
   const dearest = own === undefined ? order.priceMaxMicroUsdPerHour : dearestPriceOf(own)
   return Math.max(dearest, realised.priceMicroUsdPerHour)
+}
+
+/** How the machine's time is rounded: as what was bought says, otherwise as its offer does. */
+export function roundingOf({ handle: { realised }, order }: Pick<Billed, 'handle' | 'order'>): Rounding {
+  const { billedAtLeastMs, billedInStepsOfMs } = { ...offerOf({ handle: { realised }, order }), ...realised }
+  return defined({ billedAtLeastMs, billedInStepsOfMs })
 }
 
 /** How to ask a provider that may not answer immediately. */
@@ -42,10 +59,10 @@ export async function meterEnded(
 ): Promise<{ costMicroUsd: MicroUsd; metering: Metering }> {
   const path = await askedAgain(() => pricesOf(backend, billed, signal), wait)
   const prices = path?.prices ?? [dearestStep(billed)]
-  const { billedAtLeastMs } = billed.handle.realised
   // In whole seconds, the end of a short-lived machine may lie before its launch: it is billed anyway.
   const toAtMs = Math.max(billed.toAtMs, billed.fromAtMs + 1)
-  const usage = { ...usageOf(prices, billed), toAtMs, ...(billedAtLeastMs && { billedAtLeastMs }) }
+  const { billedAtLeastMs } = roundingOf(billed)
+  const usage = { ...usageOf(prices, billed), toAtMs, ...defined({ billedAtLeastMs }) }
   const basis = path === undefined ? 'dearest' : path.knownToAtMs === undefined ? 'fixed' : 'told'
   return {
     costMicroUsd: spend(usage, toAtMs),
@@ -112,6 +129,9 @@ function dearestStep(billed: Billed): PriceStep {
   return { fromAtMs: billed.fromAtMs, priceMicroUsdPerHour: dearestOf(billed) }
 }
 
+/** Without the minimum billed duration, which only an ended machine is charged for. */
 function usageOf([first, ...changes]: PriceStep[], { fromAtMs, ...billed }: Billed): Usage {
-  return { fromAtMs, priceMicroUsdPerHour: first?.priceMicroUsdPerHour ?? dearestOf(billed), changes }
+  const { billedInStepsOfMs } = roundingOf(billed)
+  const priceMicroUsdPerHour = first?.priceMicroUsdPerHour ?? dearestOf(billed)
+  return { fromAtMs, priceMicroUsdPerHour, changes, ...defined({ billedInStepsOfMs }) }
 }

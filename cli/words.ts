@@ -100,6 +100,7 @@ export function attemptTime({ launchedAtMs, endedAtMs }: AttemptView, nowMs: num
 
 /** Why an attempt is in its state, without repeating the state. */
 export function attemptReason({ state, reason }: Pick<AttemptView, 'state' | 'reason'>): string {
+  if (reason === 'run-limit') return 'run limit: planned hand-over'
   return reason.startsWith(`${state}: `) ? reason.slice(state.length + 2) : reason
 }
 

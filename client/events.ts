@@ -1,7 +1,8 @@
-import type { Diagnosis, Phase } from '../core/documents'
+import type { Billing, Diagnosis, Phase } from '../core/documents'
+import type { MachineHandle } from '../core/handle'
 import { formatUsd } from '../core/money'
 import type { RecordEntry } from '../core/record'
-import { formatDuration, formatInstant } from '../core/time'
+import { formatDuration, formatInstant, SECOND_MS } from '../core/time'
 import { parseBeat, parseDrain, parseLimits, parseRestores } from '../intake/documents'
 import { ignoreBadDocument, readDocument } from '../storage/json'
 import { layout } from '../storage/layout'
@@ -11,7 +12,7 @@ import type { ObjectStore } from '../storage/store'
 import type { Context } from './context'
 import { submissionOf } from './history'
 import { attemptsOf } from './logs'
-import { noSuchJob, readMachine } from './read-view'
+import { noSuchJob, readBilling, readMachine } from './read-view'
 
 /** An event of a job. @experimental */
 export interface JobEvent {
@@ -81,12 +82,36 @@ async function documentEvents(
 }
 
 async function machineEvents(store: ObjectStore, jobId: string, attempt: number): Promise<JobEvent[]> {
-  const machine = await readMachine(store, jobId, attempt)
+  const [machine, billing] = await Promise.all([
+    readMachine(store, jobId, attempt),
+    readBilling(store, jobId, attempt),
+  ])
   if (machine === undefined) return []
   const { capacityType, type, place, priceMicroUsdPerHour } = machine.realised
   const where = [machine.backend, capacityType, type, place].filter((part) => part !== '').join(' ')
   const text = `Launched ${where} at ${formatUsd(priceMicroUsdPerHour)}/h (${machine.id})`
-  return [{ atMs: machine.launchedAtMs, attempt, kind: 'machine', text }]
+  const launched: JobEvent = { atMs: machine.launchedAtMs, attempt, kind: 'machine', text }
+  return [launched, ...queueEvents(attempt, machine, billing)]
+}
+
+/** Shorter waits are part of every launch. */
+const QUEUE_TOLD_MS = SECOND_MS
+
+function queueEvents(
+  attempt: number,
+  { launchedAtMs }: MachineHandle,
+  billing: Billing | undefined,
+): JobEvent[] {
+  if (billing === undefined) return []
+  const { fromAtMs } = billing
+  if (fromAtMs === null)
+    return [
+      { atMs: launchedAtMs, attempt, kind: 'machine', text: 'Queued by the provider, which costs nothing' },
+    ]
+  const waitedMs = fromAtMs - launchedAtMs
+  if (waitedMs < QUEUE_TOLD_MS) return []
+  const text = `The machine began after ${formatDuration(waitedMs)} in the provider's queue: billing starts`
+  return [{ atMs: fromAtMs, attempt, kind: 'machine', text }]
 }
 
 async function beatEvents(

@@ -1,5 +1,5 @@
 /** The view of a job that the command line, its JSON and the dashboard show. */
-import type { Metering } from '../core/activities'
+import type { Metering } from '../core/meter'
 import type { UploadProgress } from '../core/beat-parts'
 import type { Checkpoint, CheckpointState, RunnerWarning } from '../core/checkpoint'
 import type { Continuation } from '../core/continuation'
@@ -31,6 +31,8 @@ export interface JobSummary {
   trouble: TroubleView | null
   /** Its position among waiting jobs with equal requests; null if it does not wait. */
   waiting: LinePlace | null
+  /** Since when its launch waits in the provider's queue; null if it does not. */
+  queuedSinceMs: number | null
   /** The newest attempt. */
   placement: PlacementView | null
   attemptsTotal: number
@@ -113,6 +115,8 @@ export interface AttemptView extends PlacementView {
   /** Progress of the runner's upload of artifacts or a checkpoint; null if it uploads nothing, and when the attempt is over. */
   saving: UploadProgress | null
   launchedAtMs: number | null
+  /** When billing began, for a machine that may have been queued; null while it is queued, and for every other machine. */
+  billedFromAtMs: number | null
   endedAtMs: number | null
   costMicroUsd: MicroUsd
   /**

@@ -1,4 +1,5 @@
 import { defined } from '../core/defined'
+import type { Billing } from '../core/documents'
 import type { MachineHandle } from '../core/handle'
 import { isFinal } from '../core/job'
 import type { JobStatus } from '../core/messages'
@@ -118,7 +119,20 @@ export async function readAttempt(
     readMachine(store, jobId, attempt),
     readDocument(store, layout.lease(jobId, attempt), parseLease).catch(ignoreBadDocument),
   ])
-  return { attempt, beat, machine, metered: lease?.metered }
+  // Only a machine without a runner can be queued; then its lease does not report its cost yet either.
+  const billing =
+    machine !== undefined && beat === undefined ? await readBilling(store, jobId, attempt) : undefined
+  return { attempt, beat, machine, metered: lease?.metered, billing }
+}
+
+/** Since when an attempt's machine is billed, for providers that may queue it; written by our own activities only. */
+export async function readBilling(
+  store: ObjectStore,
+  jobId: string,
+  attempt: number,
+): Promise<Billing | undefined> {
+  const key = layout.billing(jobId, attempt)
+  return readDocument(store, key, (text) => JSON.parse(text) as Billing).catch(ignoreBadDocument)
 }
 
 /** The machine from an attempt's launch; written by our own activities only. */

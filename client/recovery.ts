@@ -1,4 +1,5 @@
 import type { Settlement } from '../core/activities'
+import { stopReason } from '../core/attempt-record'
 import type { Phase, RunnerPhase } from '../core/documents'
 import type { AttemptEnd } from '../core/ledger'
 import { ATTEMPTS_SHOWN_MAX } from '../core/messages'
@@ -49,7 +50,8 @@ function livesOf(entries: readonly RecordEntry[], newest: AttemptDocumentsRead |
       {
         number: attempt,
         phases: settlement.phases,
-        launchedAtMs: settlement.handle?.launchedAtMs ?? null,
+        // Time in a provider's queue is spent on acquiring a machine.
+        launchedAtMs: settlement.billedFromAtMs ?? settlement.handle?.launchedAtMs ?? null,
         firstStepAtMs: settlement.times?.firstStepAtMs ?? null,
         settlement,
       },
@@ -57,7 +59,7 @@ function livesOf(entries: readonly RecordEntry[], newest: AttemptDocumentsRead |
   })
   if (newest === undefined || settled.some(({ number }) => number === newest.attempt)) return settled
   const { attempt: number, beat, machine } = newest
-  const launchedAtMs = machine?.launchedAtMs ?? null
+  const launchedAtMs = newest.billing?.fromAtMs ?? machine?.launchedAtMs ?? null
   return [
     ...settled,
     { number, phases: beat?.phases ?? [], launchedAtMs, firstStepAtMs: beat?.firstStepAtMs ?? null },
@@ -78,7 +80,7 @@ function recovery(before: Life, lives: readonly Life[]): RecoveryView {
   return {
     from: before.number,
     to: next?.number ?? null,
-    cause: causeOf(settlement.end),
+    cause: nameOf(settlement),
     detectMs: between(wellAtMs, noticedAtMs),
     drainMs: between(noticedAtMs, drainedAtMs),
     acquireMs: between(drainedAtMs, launchedAtMs),
@@ -114,6 +116,12 @@ function endOf(phases: readonly Phase[], { end, times }: Settlement): Ended {
   // The workload ended, and the runner reported it.
   const endedAtMs = beginOf(phases, 'finishing')
   return { wellAtMs: endedAtMs, noticedAtMs: endedAtMs, drainedAtMs: finishedAtMs }
+}
+
+/** A change of machines that the provider's run limit requires is named as one: nothing was interrupted. */
+function nameOf({ end, handle }: Settlement): string {
+  if (end.kind !== 'stopped' || handle === null) return causeOf(end)
+  return stopReason(end.by, handle.realised)
 }
 
 function causeOf(end: AttemptEnd): string {

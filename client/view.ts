@@ -1,14 +1,16 @@
 import type { Checkpoint } from '../core/checkpoint'
 import { continuationOf } from '../core/continuation'
 import type { Metered } from '../core/meter'
-import type { Beat } from '../core/documents'
+import type { Beat, Billing } from '../core/documents'
 import type { MachineHandle, RealisedOffer } from '../core/handle'
 import { isFinal, type JobSpec } from '../core/job'
 import type { AttemptRecord, AttemptState } from '../core/ledger'
+import { defined } from '../core/defined'
 import { spend, spendOver } from '../core/meter'
 import type { JobStatus } from '../core/messages'
 import type { MicroUsd } from '../core/money'
 import { jobWorkflowId } from '../core/queues'
+import { formatDuration } from '../core/time'
 import { aheadOf, poolOf, type LinePlace, type Waiter } from '../core/waiting'
 import type { AttemptView, CostView, JobSummary, JobView, RecoveryView, TroubleView } from './job-view'
 import { leftByProgress, newestProgress, progressView } from './progress-view'
@@ -20,6 +22,8 @@ export interface AttemptDocumentsRead {
   machine: MachineHandle | undefined
   /** Its cost according to the watch's last report, by the provider's prices. */
   metered?: Metered | undefined
+  /** Read before its first beat, for a machine that may be queued. */
+  billing?: Billing | undefined
 }
 
 /** Inputs of a job's row in a list. */
@@ -93,6 +97,7 @@ export function joinSummary(facts: SummaryFacts, attempts = attemptsOf(facts)): 
     deadlineAtMs: status.deadlineAtMs ?? null,
     trouble: troubleOf(facts),
     waiting: waitingOf(facts),
+    queuedSinceMs: reason === 'queued' ? (last?.launchedAtMs ?? null) : null,
     placement:
       last === undefined
         ? null
@@ -122,19 +127,26 @@ function attemptsOf({ status, newest, nowMs }: SummaryFacts): AttemptView[] {
 
 /** The job knows that an attempt is in progress; the attempt itself and its runner know its state. */
 function stateOf(
-  { status: { state, reason, message }, newest }: SummaryFacts,
+  { status: { state, reason, message }, newest, nowMs }: SummaryFacts,
   last: AttemptView | undefined,
 ): Pick<JobView, 'state' | 'reason' | 'message'> {
   const isUnderWay = state === 'provisioning' || state === 'running'
   if (!isUnderWay || last === undefined || isAttemptOver(last)) return { state, reason, message }
   if (last.state !== 'provisioning')
     return { state: 'running', reason: 'training', message: reason === 'training' ? message : 'Training.' }
+  if (last.reason === 'queued')
+    return { state: 'provisioning', reason: 'queued', message: queueInWords(last.launchedAtMs, nowMs) }
   // Without its documents, its progress is unknown.
   if (state === 'provisioning' || newest === undefined) return { state, reason, message }
   // During a pause, the job's own words give the reason for the wait.
   return reason === 'under-way' || reason === 'training'
     ? { state: 'provisioning', reason: 'launching', message: 'Getting a machine.' }
     : { state: 'provisioning', reason, message }
+}
+
+function queueInWords(launchedAtMs: number | null, nowMs: number): string {
+  const sinceMs = launchedAtMs === null ? 0 : nowMs - launchedAtMs
+  return `Queued by the provider for ${formatDuration(sinceMs)}, which costs nothing.`
 }
 
 /** True if no part of the attempt is running. */
@@ -155,14 +167,15 @@ function attemptView(
 ): AttemptView {
   const base = settledView(attempt)
   if (documents === undefined || isAttemptOver(base)) return base
-  const { beat, machine } = documents
+  const { beat, machine, billing } = documents
   const realised = base.realised ?? machine?.realised ?? null
   const launchedAtMs = base.launchedAtMs ?? machine?.launchedAtMs ?? null
   return {
     ...base,
-    ...stateNow(attempt, beat),
+    ...stateNow(attempt, documents),
     realised,
     launchedAtMs,
+    billedFromAtMs: billing?.fromAtMs ?? null,
     place: realised?.place ?? null,
     phase: beat?.phase ?? null,
     rebalanceAtMs: beat?.rebalanceAtMs ?? null,
@@ -180,12 +193,14 @@ function attemptView(
 
 /** According to the watch's last report, extrapolated at the price in it. */
 function costNow(
-  { metered }: AttemptDocumentsRead,
+  { metered, billing }: AttemptDocumentsRead,
   { realised, launchedAtMs, nowMs }: { realised: RealisedOffer; launchedAtMs: number; nowMs: number },
 ): MicroUsd {
-  const { priceMicroUsdPerHour, billedAtLeastMs } = realised
-  const least = billedAtLeastMs === undefined ? {} : { billedAtLeastMs }
-  if (metered === undefined) return spend({ fromAtMs: launchedAtMs, priceMicroUsdPerHour, ...least }, nowMs)
+  const { priceMicroUsdPerHour, billedAtLeastMs, billedInStepsOfMs } = realised
+  if (billing?.fromAtMs === null) return 0
+  const fromAtMs = billing?.fromAtMs ?? launchedAtMs
+  const rounding = defined({ billedAtLeastMs, billedInStepsOfMs })
+  if (metered === undefined) return spend({ fromAtMs, priceMicroUsdPerHour, ...rounding }, nowMs)
   const sinceMs = Math.max(0, nowMs - metered.toAtMs)
   return metered.costMicroUsd + spendOver(sinceMs, metered.priceMicroUsdPerHour)
 }
@@ -205,6 +220,7 @@ function settledView(attempt: AttemptRecord): AttemptView {
     rebalanceAtMs: null,
     saving: null,
     launchedAtMs: attempt.launchedAtMs ?? null,
+    billedFromAtMs: attempt.billedFromAtMs ?? null,
     endedAtMs: attempt.endedAtMs ?? null,
     costMicroUsd,
     costBasis: attempt.costBasis ?? null,
@@ -223,7 +239,7 @@ function settledView(attempt: AttemptRecord): AttemptView {
 /** The runner is the first to know that its workload runs, or saves and stops. */
 function stateNow(
   { state, reason }: AttemptRecord,
-  beat: Beat | undefined,
+  { beat, billing }: AttemptDocumentsRead,
 ): Pick<AttemptView, 'state' | 'reason'> {
   const isStarting = state === 'provisioning'
   switch (beat?.phase) {
@@ -239,7 +255,7 @@ function stateNow(
     case 'setup':
       return isStarting ? { state, reason: 'starting' } : { state, reason }
     case undefined:
-      return { state, reason }
+      return billing?.fromAtMs === null && isStarting ? { state, reason: 'queued' } : { state, reason }
   }
 }
 

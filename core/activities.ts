@@ -14,7 +14,7 @@ import type { MachineHandle } from './handle'
 import type { InterruptInput } from './interruption'
 import type { JobReason, JobSpec } from './job'
 import type { AttemptEnd, Avoidance, Ledger, Policy, Verdict } from './ledger'
-import type { PriceStep } from './meter'
+import type { Metering } from './meter'
 import type { GarbageVerdict, JobInput, JobResult, JobSource, JobStatus, ResolvedJob } from './messages'
 import type { MicroUsd } from './money'
 import type { BackendChoice, BackendName, Pins } from './offer'
@@ -182,6 +182,8 @@ export interface WatchInput {
   isExpiring?: boolean
   /** True once it was reported that the budget is reached. */
   isBudgetReached?: boolean
+  /** Whether it was reported as queued; missing once it was reported as begun, and for providers without a queue. */
+  isQueued?: boolean
   /** Kind of the runner's warning that was reported last, null for none; missing if warnings are no longer wanted. */
   warned?: RunnerWarning['kind'] | null
 }
@@ -190,6 +192,10 @@ export interface WatchInput {
 export type WatchOutcome =
   /** The runner beats and its workload runs. */
   | { kind: 'running' }
+  /** The machine waits in its provider's queue: it does not exist yet and costs nothing. */
+  | { kind: 'queued' }
+  /** It left the queue and is billed from then on. Reported if it was reported as queued, or if its runner must be started. */
+  | { kind: 'begun'; fromAtMs: number }
   /** There is a result, the machine is gone, or its lease has certainly run out. */
   | { kind: 'over'; end: AttemptEnd }
   /** The machine's reservation ends after this time, and its runner has not begun to drain. */
@@ -227,18 +233,12 @@ export interface AttemptTimes {
   drain: { reason: Drain['reason']; atMs: number } | null
 }
 
-/** What the cost of an attempt rests on. */
-export interface Metering {
-  /** Provider's prices over time (`told`), a constant price (`fixed`), or an upper bound, because none is known (`dearest`). */
-  basis: 'told' | 'fixed' | 'dearest'
-  /** Oldest first, beginning with the first price. Only the newest ones if there are very many. */
-  prices: PriceStep[]
-}
-
 /** What is certain about an attempt whose machine is terminated or has fenced itself off. */
 export interface Settlement {
   end: AttemptEnd
   handle: MachineHandle | null
+  /** When billing began, if the machine may have been queued before; missing then for one that was never billed. */
+  billedFromAtMs?: number
   endedAtMs?: number
   costMicroUsd: MicroUsd
   /** The prices used; missing if nothing was bought. */

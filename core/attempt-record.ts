@@ -29,6 +29,7 @@ export function settledAttempt(attempt: AttemptRecord, settlement: Settlement): 
     handle,
     costMicroUsd,
     metering,
+    billedFromAtMs,
     endedAtMs,
     restoredFrom,
     restoredBecause,
@@ -41,12 +42,13 @@ export function settledAttempt(attempt: AttemptRecord, settlement: Settlement): 
   } = settlement
   return {
     ...attempt,
-    ...stateAfter(end),
+    ...stateAfter(end, attempt),
     costMicroUsd,
     phases,
     ...(metering === undefined ? {} : { costBasis: metering.basis }),
     ...(handle === null ? {} : { realised: handle.realised, launchedAtMs: handle.launchedAtMs }),
     ...defined({
+      billedFromAtMs,
       endedAtMs,
       restoredFrom,
       restoredBecause,
@@ -59,12 +61,23 @@ export function settledAttempt(attempt: AttemptRecord, settlement: Settlement): 
   }
 }
 
-function stateAfter(end: Settlement['end']): Pick<AttemptRecord, 'state' | 'reason'> {
+/**
+ * Why an attempt stopped. The runner knows only that its machine's time is up (`expired`): the end of a reservation, or otherwise the
+ * provider's limit on how long a machine runs, which is a planned hand-over to the next one.
+ */
+export function stopReason(
+  by: Extract<Settlement['end'], { kind: 'stopped' }>['by'],
+  { capacityType }: Pick<AttemptRecord, 'capacityType'>,
+): string {
+  return by === 'expired' && capacityType !== 'reserved' ? 'run-limit' : by
+}
+
+function stateAfter(end: Settlement['end'], attempt: AttemptRecord): Pick<AttemptRecord, 'state' | 'reason'> {
   switch (end.kind) {
     case 'succeeded':
       return { state: 'succeeded', reason: 'completed' }
     case 'stopped':
-      return { state: 'stopped', reason: end.by }
+      return { state: 'stopped', reason: stopReason(end.by, attempt) }
     case 'failed':
       return {
         state: end.failure.class === 'interrupted' ? 'interrupted' : 'failed',

@@ -10,6 +10,7 @@
  *
  * How much paid time makes a machine worth starting is policy: `USEFUL_RUN_MS` and `WORTH_ANOTHER_MS` of the planner.
  */
+import { defined } from './defined'
 import type { MicroUsd } from './money'
 import { CLOCK_SLACK_MS, DAY_MS, HOUR_MS, SECOND_MS } from './time'
 import { stoppingMs, type Timing } from './timing'
@@ -23,6 +24,8 @@ export interface AttemptBudget {
   microUsd: MicroUsd
   /** The highest price that its machine can reach. */
   priceMaxMicroUsdPerHour: MicroUsd
+  /** Each begun step of billing is paid in full; missing for steps of one second. */
+  billedInStepsOfMs?: number
 }
 
 /** The budget minus the cost of all ended attempts: negative after an overrun, `undefined` without a budget. */
@@ -39,27 +42,38 @@ export function attemptBudget(
   {
     priceMaxMicroUsdPerHour,
     transferMicroUsd = 0,
-  }: { priceMaxMicroUsdPerHour: MicroUsd; transferMicroUsd?: MicroUsd },
+    billedInStepsOfMs,
+  }: {
+    priceMaxMicroUsdPerHour: MicroUsd
+    transferMicroUsd?: MicroUsd
+    billedInStepsOfMs?: number | undefined
+  },
 ): AttemptBudget | null {
   if (leftMicroUsd === undefined) return null
-  return { microUsd: Math.max(0, leftMicroUsd - transferMicroUsd), priceMaxMicroUsdPerHour }
+  const microUsd = Math.max(0, leftMicroUsd - transferMicroUsd)
+  return { microUsd, priceMaxMicroUsdPerHour, ...defined({ billedInStepsOfMs }) }
 }
 
 /** How long the rest of a budget pays for the machine; `Infinity` without a budget. */
 export function paidForMs(budget: AttemptBudget | null, spentMicroUsd: MicroUsd = 0): number {
   return budget === null
     ? Infinity
-    : affordableMs(budget.microUsd - spentMicroUsd, budget.priceMaxMicroUsdPerHour)
+    : affordableMs(budget.microUsd - spentMicroUsd, budget.priceMaxMicroUsdPerHour, budget.billedInStepsOfMs)
 }
 
 /**
- * How long a machine may be billed for an amount, in whole billed seconds; `Infinity` if it costs nothing. `spendOver` of the
+ * How long a machine may be billed for an amount, in whole steps of billing; `Infinity` if it costs nothing. `spendOver` of the
  * answer never exceeds the amount. The runner computes the same (`limits.py`).
  */
-export function affordableMs(microUsd: MicroUsd, priceMicroUsdPerHour: MicroUsd): number {
+export function affordableMs(
+  microUsd: MicroUsd,
+  priceMicroUsdPerHour: MicroUsd,
+  billedInStepsOfMs = SECOND_MS,
+): number {
   if (priceMicroUsdPerHour <= 0) return Infinity
   const seconds = Math.floor((Math.max(0, microUsd) * (HOUR_MS / SECOND_MS)) / priceMicroUsdPerHour)
-  return Math.min(seconds * SECOND_MS, AFFORDABLE_MAX_MS)
+  const steps = Math.floor((seconds * SECOND_MS) / billedInStepsOfMs)
+  return Math.min(steps * billedInStepsOfMs, AFFORDABLE_MAX_MS)
 }
 
 /**

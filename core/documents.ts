@@ -93,8 +93,15 @@ export interface RunnerOrder {
   drainMs: number
   /** Time at the end of every limit that is reserved for uploading the result and powering off. */
   powerOffMs: number
-  /** A machine whose runner starts later than this after `issuedAtMs` must not run the workload. */
+  /**
+   * A machine whose runner starts later than this after `issuedAtMs` must not run the workload; with `queueMs`, later than this after
+   * the machine itself began.
+   */
   startWithinMs: number
+  /** How long the machine may wait in its provider's queue, free of charge, before it begins; missing where nothing is queued. */
+  queueMs?: number
+  /** The provider ends the machine so long after it began; only with `queueMs`, because only then that instant is unknown. */
+  runMsMax?: number
   beatMs: number
   /** The attempt ends if the image pull makes no progress for this long; 10 minutes if missing. */
   registryMs?: number
@@ -118,6 +125,17 @@ export interface Claim {
   machine: string
   /** The name of the send that made the machine, if the runner knows it. */
   send?: string
+}
+
+/**
+ * `billing.json`: since when the machine is billed, for providers that may queue a launch (`RunnerOrder.queueMs`). Only the watch writes
+ * it: when it first sees the machine, and again when billing has begun.
+ */
+export interface Billing {
+  /** The provider's id of the machine. */
+  machine: string
+  /** No later than billing really began; null while the machine waits in the queue. */
+  fromAtMs: number | null
 }
 
 /** Prefix of a machine name made up by the runner. No provider knows it; the claim's `send` may identify the machine. */

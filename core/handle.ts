@@ -34,7 +34,7 @@ export interface MachineHandle extends ResourceHandle {
   /** The name of the send that made it (`SendContext.send`), as its tag or hostname shows. */
   send?: string
   realised: RealisedOffer
-  /** When billing began, by the provider's clock if it reports that, otherwise by ours before the call. */
+  /** When it was launched, by the provider's clock if known, otherwise by ours before the call. Billing begins then, unless it is queued. */
   launchedAtMs: number
 }
 

@@ -128,6 +128,7 @@ export const JOB_REASONS = [
   'waiting-for-capacity',
   'under-way',
   'launching',
+  'queued',
   'starting',
   'training',
   'interrupted',

@@ -1,7 +1,7 @@
 import type { Checkpoint, CheckpointState, RunnerWarning } from './checkpoint'
 import type { Phase, Progress } from './documents'
 import type { DrainReason } from './drain'
-import type { Metering } from './activities'
+import type { Metering } from './meter'
 import type { Failure } from './failure'
 import type { RealisedOffer } from './handle'
 import type { JobReason } from './job'
@@ -33,6 +33,8 @@ export interface AttemptRecord {
   /** The actual placement; missing until the launch is confirmed. */
   realised?: RealisedOffer
   launchedAtMs?: number
+  /** When billing began, if the machine may have been queued before. */
+  billedFromAtMs?: number
   endedAtMs?: number
   costMicroUsd: MicroUsd
   /** `dearest`: an upper bound, because its prices are unknown. Missing until it has ended. */

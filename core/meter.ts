@@ -19,17 +19,30 @@ export interface Usage {
   changes?: readonly PriceStep[]
   /** Minimum billed duration. */
   billedAtLeastMs?: number
+  /** Each begun step is billed in full; `SECOND_MS` if missing. */
+  billedInStepsOfMs?: number
+}
+
+/** How a provider rounds the time that it bills. */
+export type Rounding = Pick<Usage, 'billedAtLeastMs' | 'billedInStepsOfMs'>
+
+/** The billed time of a machine that ran for a duration: whole steps, and no less than the minimum. */
+export function billedMs(
+  durationMs: number,
+  { billedAtLeastMs = 0, billedInStepsOfMs = SECOND_MS }: Rounding,
+): number {
+  return Math.ceil(Math.max(durationMs, billedAtLeastMs) / billedInStepsOfMs) * billedInStepsOfMs
 }
 
 /**
- * Cost until `nowMs`: by the started second and at least the minimum duration, as providers bill, each moment at the price then in force,
+ * Cost until `nowMs`: by the started step and at least the minimum duration, as providers bill, each moment at the price then in force,
  * rounded up to the next micro-dollar. This file holds the only spend arithmetic.
  */
 export function spend(usage: Usage, nowMs: number): MicroUsd {
-  const { fromAtMs, toAtMs = nowMs, priceMicroUsdPerHour, changes = [], billedAtLeastMs = 0 } = usage
+  const { fromAtMs, toAtMs = nowMs, priceMicroUsdPerHour, changes = [] } = usage
   const durationMs = toAtMs - fromAtMs
   if (durationMs <= 0) return 0
-  const billedToMs = fromAtMs + Math.max(Math.ceil(durationMs / SECOND_MS) * SECOND_MS, billedAtLeastMs)
+  const billedToMs = fromAtMs + billedMs(durationMs, usage)
   const sum = new Sum()
   let at: PriceStep = { fromAtMs, priceMicroUsdPerHour }
   for (const change of changes) {
@@ -59,6 +72,14 @@ class Sum {
   }
 }
 
+/** What the cost of an attempt rests on. */
+export interface Metering {
+  /** Provider's prices over time (`told`), a constant price (`fixed`), or an upper bound, because none is known (`dearest`). */
+  basis: 'told' | 'fixed' | 'dearest'
+  /** Oldest first, beginning with the first price. Only the newest ones if there are very many. */
+  prices: PriceStep[]
+}
+
 /** The cost so far of a machine that still runs. */
 export interface Metered {
   toAtMs: number
@@ -67,8 +88,12 @@ export interface Metered {
   priceMicroUsdPerHour: MicroUsd
 }
 
-/** The cost of a duration at a price. */
-export function spendOver(durationMs: number, priceMicroUsdPerHour: MicroUsd): MicroUsd {
-  const billedSeconds = Math.ceil(durationMs / SECOND_MS)
+/** What a duration costs at a price. */
+export function spendOver(
+  durationMs: number,
+  priceMicroUsdPerHour: MicroUsd,
+  rounding: Rounding = {},
+): MicroUsd {
+  const billedSeconds = billedMs(durationMs, rounding) / SECOND_MS
   return Math.ceil((billedSeconds * priceMicroUsdPerHour) / SECONDS_PER_HOUR)
 }

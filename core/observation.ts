@@ -7,7 +7,10 @@ export interface Observation {
    * to start, unknown to the provider.
    */
   state: 'queued' | 'pending' | 'running' | 'stopping' | 'gone'
-  /** When billing began, once it has and if the provider reports it. Only for providers whose launches can be queued. */
+  /**
+   * When billing began, once it has and if the provider reports it; reported for a machine that is gone, too. Only for providers whose
+   * launches can be queued. Without it, billing counts from the last look that found the machine queued.
+   */
   billedFromAtMs?: number
   /** The provider's own words. */
   detail?: string

@@ -120,6 +120,8 @@ export interface Order {
   storeUrl: string
   /** The highest price that any of the offers can reach; the hard stop rests on it. */
   priceMaxMicroUsdPerHour: MicroUsd
+  /** As of its offers; missing for steps of one second. */
+  billedInStepsOfMs?: number
   /** Expected cost of moving data with the most expensive of its offers: the machine must not spend it. Missing if that is free. */
   transferMicroUsd?: MicroUsd
   /** The container image that the provider itself runs (`imageRunner: 'provider'`); then `runner.image` is null. */

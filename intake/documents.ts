@@ -31,7 +31,13 @@ export class DocumentError extends CodedError<'document'> {
 const limits: z.ZodType<Limits> = z.object({
   seq: whole,
   deadlineAtMs: whole.nullable(),
-  budget: z.object({ microUsd: whole, priceMaxMicroUsdPerHour: whole }).nullable(),
+  budget: z
+    .object({
+      microUsd: whole,
+      priceMaxMicroUsdPerHour: whole,
+      billedInStepsOfMs: fromOne.exactOptional(),
+    })
+    .nullable(),
 })
 
 const order: z.ZodType<IssuedRunnerOrder> = z.object({
@@ -75,6 +81,8 @@ const order: z.ZodType<IssuedRunnerOrder> = z.object({
   registryMs: whole.exactOptional(),
   artifactGiBMax: whole.exactOptional(),
   usableUntilMs: whole.exactOptional(),
+  queueMs: whole.exactOptional(),
+  runMsMax: whole.exactOptional(),
   issuedAtMs: whole,
 })
 

@@ -47,9 +47,9 @@ function tooDear(offer: Offer, request: PlanRequest): Refusal | undefined {
   if (remainingMicroUsd === undefined) return undefined
   const { durationMs, interruptions } = estimate(offer, spec)
   const reserveMs = stoppingMs(timing)
-  const { priceMicroUsdPerHour, billedAtLeastMs = 0 } = offer
+  const { priceMicroUsdPerHour } = offer
   const transfer = transferFor(offer, request, interruptions)?.costMicroUsd ?? 0
-  const machineMicroUsd = spendOver(Math.max(durationMs + reserveMs, billedAtLeastMs), priceMicroUsdPerHour)
+  const machineMicroUsd = spendOver(durationMs + reserveMs, priceMicroUsdPerHour, offer)
   const costMicroUsd = machineMicroUsd + transfer
   if (costMicroUsd <= remainingMicroUsd) return undefined
   const [needs, reserve] = [durationMs, reserveMs].map(formatDuration)

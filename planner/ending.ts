@@ -77,13 +77,28 @@ function failureOfResult({ message }: RunnerResult, reason: Failing): Failure {
   }
 }
 
+/** What is known about a machine besides its last observation. */
+export interface Lost {
+  /** Its runner has reported. */
+  hasSpoken: boolean
+  /** It is gone from its provider's queue: nothing of it was billed. */
+  wasOnlyQueued?: boolean
+  /** Its time was up: by its reservation, or by the provider's limit on how long a machine runs. */
+  isTimeUp?: boolean
+}
+
 /**
  * How an attempt ended whose machine is gone and left no result. Providers may report the same for a machine that never started
  * as for broken hardware; a machine whose runner has reported had started.
  */
-export function endFromLoss(observation: Observation, { hasSpoken }: { hasSpoken: boolean }): AttemptEnd {
+export function endFromLoss(
+  observation: Observation,
+  { hasSpoken, wasOnlyQueued = false, isTimeUp = false }: Lost,
+): AttemptEnd {
   const detail = observation.detail === undefined ? '' : ` (${observation.detail})`
   const failed = (failure: Failure): AttemptEnd => ({ kind: 'failed', isLaunched: true, failure })
+  if (wasOnlyQueued) return endOfQueue(`The provider dropped the machine from its queue${detail}.`)
+  if (isTimeUp) return { kind: 'stopped', by: 'expired' }
   const cause = observation.cause ?? 'unknown'
   if (cause === 'failed-to-start' && hasSpoken)
     return failed({ class: 'interrupted', message: `The machine failed${detail}.` })
@@ -99,4 +114,9 @@ export function endFromLoss(observation: Observation, { hasSpoken }: { hasSpoken
     case 'unknown':
       return failed({ class: 'interrupted', message: `The machine ended without a result${detail}.` })
   }
+}
+
+/** A machine that never left its provider's queue is missing capacity: no machine was launched, and nothing was interrupted. */
+export function endOfQueue(message: string): AttemptEnd {
+  return { kind: 'failed', isLaunched: false, failure: { class: 'capacity', message } }
 }

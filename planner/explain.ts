@@ -1,3 +1,4 @@
+import type { Capabilities } from '../core/capabilities'
 import type { JobSpec } from '../core/job'
 import { formatUsd } from '../core/money'
 import { isInterruptible, priceInWords, type Offer } from '../core/offer'
@@ -24,6 +25,7 @@ export function reasonsFor(
     ...(transfer === undefined ? [] : transferReasons(offer, transfer)),
     formatShape(offer.shape),
     howBought(offer),
+    ...(offer.stillBilled === undefined ? [] : [`still billed when off: ${offer.stillBilled}`]),
     ...(offer.note === undefined ? [] : [offer.note]),
   ].concat(
     spec.durationMs === undefined && price > 0 ? ['the job gives no duration: one hour is assumed'] : [],
@@ -37,9 +39,20 @@ function moneyOf(offer: Offer, expected: Estimate): string {
   if (reservation !== undefined && price === beside)
     return `paid up front, except ${formatUsd(beside)}/h for disk and address, ${cost}`
   const part = beside === 0 ? '' : ` (with ${formatUsd(beside)} for disk and address)`
-  const bill = `${formatUsd(price)}/h${part}, ${cost}`
+  const bill = `${discountedInWords(offer)}${part}, ${cost}`
   const idle = reservation?.idleMicroUsdPerHour ?? 0
   return idle === 0 ? bill : `${bill}, billed even when idle: ${formatUsd(idle)}/h`
+}
+
+/** `$2.21/h`, `$2.21/h, 10 % discount on $2.46/h` */
+export function discountedInWords({
+  priceMicroUsdPerHour: price,
+  listPriceMicroUsdPerHour: list,
+}: Pick<Offer, 'priceMicroUsdPerHour' | 'listPriceMicroUsdPerHour'>): string {
+  const words = `${formatUsd(price)}/h`
+  if (list === undefined || list <= price) return words
+  const percent = Math.round((1 - price / list) * 1_000) / 10
+  return `${words}, ${percent} % discount on ${formatUsd(list)}/h`
 }
 
 function howBought(offer: Offer): string {
@@ -61,7 +74,7 @@ const HOW_BOUGHT: Readonly<Record<Offer['capacityType'], string>> = {
 export function risksOf(
   offer: Offer,
   spec: JobSpec,
-  at: { expected: Estimate; isShaky: boolean; nowMs: number; saving?: Saving },
+  at: { expected: Estimate; isShaky: boolean; nowMs: number; saving?: Saving; capabilities: Capabilities },
 ): string[] {
   const risks: string[] = []
   if (isInterruptible(offer)) {
@@ -80,6 +93,10 @@ export function risksOf(
       `its reservation ends at ${formatInstant(offer.usableUntilMs)}, in ${left}; unfinished work then resumes elsewhere from its checkpoint`,
     )
   }
+  if (at.capabilities.queues === true)
+    risks.push("the launch may wait in the provider's queue, which costs nothing")
+  if (at.capabilities.imageRunner === 'provider' && spec.imageLogin !== undefined)
+    risks.push('its provider runs the image with its own registry login, so `image_login` is not used')
   // For a reservation, the free places are reported.
   if (offer.availability === 'unknown' && offer.reservation === undefined)
     risks.push('availability is unknown until launch')

@@ -1,5 +1,6 @@
 import { attemptBudget, budgetReserveMs, paidForMs } from '../core/budget'
 import type { Capabilities } from '../core/capabilities'
+import { billedMs } from '../core/meter'
 import { formatUsd } from '../core/money'
 import {
   dearestPriceOf,
@@ -142,7 +143,7 @@ function isSameAccelerator(wanted: string, has: string | undefined): boolean {
 
 function notAble(offer: Offer, capabilities: Capabilities, request: PlanRequest): string | undefined {
   if (request.spec.image !== undefined && capabilities.imageRunner === 'none') {
-    return `${offer.backend} cannot run a container image here`
+    return `${offer.backend} runs no container images (capability \`imageRunner: none\`)`
   }
   const { remainingMicroUsd, spec } = request
   const isBilledOn = capabilities.billsUntil === 'terminate' && remainingMicroUsd !== undefined
@@ -179,9 +180,10 @@ function notAffordable(offer: Offer, request: PlanRequest): string | undefined {
   const budget = attemptBudget(remainingMicroUsd, {
     priceMaxMicroUsdPerHour: dearestPriceOf(offer),
     transferMicroUsd: transfer?.costMicroUsd ?? 0,
+    billedInStepsOfMs: offer.billedInStepsOfMs,
   })
   const runMs = paidForMs(budget)
-  const leastMs = Math.max(USEFUL_RUN_MS + budgetReserveMs(timing), offer.billedAtLeastMs ?? 0)
+  const leastMs = billedMs(USEFUL_RUN_MS + budgetReserveMs(timing), offer)
   if (runMs >= leastMs) return undefined
   const moving =
     transfer === undefined ? '' : `, after ${formatUsd(transfer.costMicroUsd)} for moving its data,`

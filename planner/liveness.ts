@@ -14,6 +14,11 @@ export interface Evidence {
   renewedAtMs: number
   /** True until a lease was renewed: the first one runs from the runner's start, which may be late. */
   isLeaseFirst: boolean
+  /** How long the machine may be queued before the time for its start begins; missing for providers without a queue. */
+  queueMs?: number | undefined
+  /** The last time that the provider reported the machine as queued: until then it could neither beat nor fall silent. */
+  queuedAtMs?: number
+  isQueued?: boolean
   /** When the newest beat was first seen; missing before the first. */
   beatSeenAtMs?: number
   /** The last time each of the two did not answer. */
@@ -38,9 +43,11 @@ export type Liveness =
 export function judge(evidence: Evidence, nowMs: number): Liveness {
   const { timing, gone } = evidence
   if (gone !== undefined && isConfirmed(gone, timing)) return { kind: 'gone' }
+  if (evidence.isQueued === true) return { kind: 'alive' }
   if (nowMs > leaseOverAtMs(evidence)) return { kind: 'fenced' }
   const quietSince = Math.max(
     evidence.watchedSinceMs,
+    evidence.queuedAtMs ?? 0,
     evidence.beatSeenAtMs ?? 0,
     evidence.providerFailedAtMs ?? 0,
     evidence.storeFailedAtMs ?? 0,
@@ -77,16 +84,17 @@ export function leaseMsWithin(
 /**
  * When a lease has certainly expired, drain and power-off included. A renewal answers a beat sent before it, and the runner
  * counts from that beat, so renewal + ttl is late enough; a first lease runs from a start that may come `startWithinMs` after the
- * order.
+ * order, and after the longest queue.
  */
 export function leaseOverAtMs({
   timing,
   renewedAtMs,
   isLeaseFirst,
-}: Pick<Evidence, 'renewedAtMs' | 'isLeaseFirst'> & {
+  queueMs = 0,
+}: Pick<Evidence, 'renewedAtMs' | 'isLeaseFirst' | 'queueMs'> & {
   timing: Pick<Timing, 'startWithinMs' | 'leaseMs' | 'drainMs' | 'powerOffMs'>
 }): number {
-  const startMs = isLeaseFirst ? timing.startWithinMs : 0
+  const startMs = isLeaseFirst ? queueMs + timing.startWithinMs : 0
   return renewedAtMs + startMs + timing.leaseMs + stoppingMs(timing) + CLOCK_SLACK_MS
 }
 

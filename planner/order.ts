@@ -5,9 +5,10 @@ import { attemptBudget, leftOfBudget } from '../core/budget'
 import { defined } from '../core/defined'
 import type { NoticeSource, RunnerOrder } from '../core/documents'
 import type { JobSpec } from '../core/job'
-import { dearestPriceOf, offerKey, type Offer } from '../core/offer'
+import { dearestPriceOf, isInterruptible, offerKey, type Offer } from '../core/offer'
 import type { BackendAnswer, Order, Plan } from '../core/plan'
 import { attemptIdOf } from '../core/queues'
+import { DEFAULT_TIMING, type Timing } from '../core/timing'
 import { INTERCHANGEABLE_COST_FACTOR, OFFERS_PER_ORDER_MAX } from './assumptions'
 import { isShaky, isDeprioritised } from './avoidance'
 import { estimate } from './price'
@@ -29,12 +30,15 @@ export function makeOrder(plan: Plan, input: PlanInput, answers: BackendAnswer[]
           isAsWelcome(offer, best.offer, input) &&
           costMicroUsd <= costMaxMicroUsd),
     )
-    .slice(0, OFFERS_PER_ORDER_MAX)
+    .slice(0, capabilities.offersPerOrder === 'one' ? 1 : OFFERS_PER_ORDER_MAX)
   const offers = placements.map(({ offer }) => offer)
   // Any of them may be launched, and one with more interruptions restores more often.
   const transferMaxMicroUsd = Math.max(...placements.map(({ transferMicroUsd: each = 0 }) => each))
   const attemptId = attemptIdOf(input.jobId, input.attempt)
-  const priceMax = Math.max(...offers.map(dearestPriceOf))
+  const priceMaxMicroUsdPerHour = Math.max(...offers.map(dearestPriceOf))
+  const { billedInStepsOfMs } = best.offer
+  const money = { priceMaxMicroUsdPerHour, ...defined({ billedInStepsOfMs }) }
+  const { image } = input.resolved.spec
   return {
     attemptId,
     jobId: input.jobId,
@@ -49,14 +53,13 @@ export function makeOrder(plan: Plan, input: PlanInput, answers: BackendAnswer[]
     runnerStart: capabilities.runnerStart,
     runnerSha256: input.resolved.runnerSha256,
     storeUrl: input.resolved.storeUrl,
-    priceMaxMicroUsdPerHour: priceMax,
+    ...money,
     ...(transferMaxMicroUsd === 0 ? {} : { transferMicroUsd: transferMaxMicroUsd }),
     ...(capabilities.pace?.launchesPerMinute === undefined ? {} : { isPaced: true }),
+    ...(capabilities.imageRunner === 'provider' && defined({ image })),
     runner: runnerOrder(input, {
-      priceMax,
-      transferMicroUsd: transferMaxMicroUsd,
-      notice: noticeOf(best.offer, capabilities),
-      usableUntilMs: best.offer.usableUntilMs,
+      ...{ best: best.offer, capabilities },
+      money: { ...money, transferMicroUsd: transferMaxMicroUsd },
     }),
   }
 }
@@ -67,6 +70,9 @@ function isInterchangeable(offer: Offer, best: Offer): boolean {
     // An order goes to one part of its provider.
     offer.region === best.region &&
     offer.capacityType === best.capacityType &&
+    // The machine counts its budget in one kind of steps, and its time against one limit.
+    offer.billedInStepsOfMs === best.billedInStepsOfMs &&
+    offer.runMsMax === best.runMsMax &&
     // Each reservation needs a separate order.
     (offer.reservationId === undefined || offerKey(offer) === offerKey(best))
   )
@@ -77,26 +83,32 @@ function isAsWelcome(offer: Offer, best: Offer, { avoid }: PlanInput): boolean {
   return [isDeprioritised, isShaky].every((is) => is(best, avoid) || !is(offer, avoid))
 }
 
-/** Only interruptible machines get this. */
-function noticeOf({ capacityType }: Offer, { notice }: Capabilities): NoticeSource {
-  return capacityType === 'on-demand' || notice === undefined ? { kind: 'none' } : notice
+/** Only machines that their provider may take back, or whose reservation ends, get this. */
+function noticeOf(offer: Offer, { notice }: Capabilities): NoticeSource {
+  const isTakenBack = isInterruptible(offer) || offer.capacityType === 'reserved'
+  return isTakenBack && notice !== undefined ? notice : { kind: 'none' }
 }
 
-function runnerOrder(
-  input: PlanInput,
-  {
-    priceMax,
-    transferMicroUsd,
-    notice,
-    usableUntilMs,
-  }: {
-    priceMax: number
-    transferMicroUsd: number
-    notice: NoticeSource
-    usableUntilMs?: number | undefined
-  },
-): RunnerOrder {
+/** How the machine counts its time if its launch may be queued: from its own beginning. */
+function queueTerms(
+  { runMsMax }: Offer,
+  { queues = false }: Capabilities,
+  { queueMs = DEFAULT_TIMING.queueMs }: Timing,
+): Pick<RunnerOrder, 'queueMs' | 'runMsMax'> {
+  return queues ? { queueMs, ...defined({ runMsMax }) } : {}
+}
+
+interface Terms {
+  best: Offer
+  capabilities: Capabilities
+  money: Parameters<typeof attemptBudget>[1]
+}
+
+function runnerOrder(input: PlanInput, { best, capabilities, money }: Terms): RunnerOrder {
   const { spec, timing } = input.resolved
+  const { usableUntilMs } = best
+  // A provider that runs the image logs in to its registry with its own credentials.
+  const { image, imageLogin } = capabilities.imageRunner === 'provider' ? {} : spec
   const leftMicroUsd = leftOfBudget(input.budgetMicroUsd, input.ledger.spentMicroUsd)
   return {
     version: 1,
@@ -106,8 +118,8 @@ function runnerOrder(
     attemptId: attemptIdOf(input.jobId, input.attempt),
     run: spec.run,
     setup: spec.setup ?? null,
-    image: spec.image ?? null,
-    ...defined({ imageLogin: spec.imageLogin }),
+    image: image ?? null,
+    ...defined({ imageLogin }),
     shmGiB: spec.resources.shmGiB ?? null,
     env: spec.env,
     secrets: spec.secrets,
@@ -123,15 +135,16 @@ function runnerOrder(
     limits: {
       seq: 0,
       deadlineAtMs: input.deadlineAtMs ?? null,
-      budget: attemptBudget(leftMicroUsd, { priceMaxMicroUsdPerHour: priceMax, transferMicroUsd }),
+      budget: attemptBudget(leftMicroUsd, money),
     },
     leaseMs: timing.leaseMs,
     drainMs: timing.drainMs,
     powerOffMs: timing.powerOffMs,
     startWithinMs: timing.startWithinMs,
+    ...queueTerms(best, capabilities, timing),
     beatMs: timing.beatMs,
     ...defined({ registryMs: timing.registryMs, artifactGiBMax: timing.artifactGiBMax }),
-    notice,
+    notice: noticeOf(best, capabilities),
     ...defined({ usableUntilMs, onRebalance: spec.onRebalance }),
   }
 }

@@ -1,3 +1,4 @@
+import type { Capabilities } from '../core/capabilities'
 import { defined } from '../core/defined'
 import { nameSome, type Placement, type Plan, type Rejection } from '../core/plan'
 import { offerKey, type Offer } from '../core/offer'
@@ -17,9 +18,9 @@ export function makePlan(request: PlanRequest, offersSha256: string): Plan {
   const rejections: Rejection[] = []
   for (const { offers, capabilities } of request.answers) {
     for (const offered of offers) {
-      const offer = withCutOff(offered, request)
+      const offer = withCutOff(offered, capabilities, request)
       const rejection = reject(offer, capabilities, request)
-      if (rejection === undefined) placements.push(place(offer, request))
+      if (rejection === undefined) placements.push(place(offer, capabilities, request))
       else rejections.push(rejection)
     }
   }
@@ -34,7 +35,7 @@ export function makePlan(request: PlanRequest, offersSha256: string): Plan {
   }
 }
 
-function place(offer: Offer, request: PlanRequest): Placement {
+function place(offer: Offer, capabilities: Capabilities, request: PlanRequest): Placement {
   const { spec, savedBefore, nowMs, avoid } = request
   const at = { isShaky: isShaky(offer, avoid) }
   const machine = estimate(offer, spec, at)
@@ -48,7 +49,7 @@ function place(offer: Offer, request: PlanRequest): Placement {
     durationMs: expected.durationMs,
     ...(transfer === undefined ? {} : { transferMicroUsd: transfer.costMicroUsd }),
     reasons: reasonsFor(offer, spec, { expected, transfer }),
-    risks: risksOf(offer, spec, { ...at, expected, nowMs, ...defined({ saving }) }),
+    risks: risksOf(offer, spec, { ...at, capabilities, expected, nowMs, ...defined({ saving }) }),
   }
 }
 

@@ -72,13 +72,10 @@ function estimateAt(offer: Offer, spec: JobSpec, interruptionsPerHour: number): 
   return { ...timeAndMoney(durationMs, offer), interruptions }
 }
 
-function timeAndMoney(
-  durationMs: number,
-  { priceMicroUsdPerHour, billedAtLeastMs = 0, reservation }: Offer,
-): Omit<Estimate, 'interruptions'> {
-  const billedMs = Math.max(durationMs, billedAtLeastMs)
-  const costMicroUsd = spendOver(billedMs, priceMicroUsdPerHour)
+function timeAndMoney(durationMs: number, offer: Offer): Omit<Estimate, 'interruptions'> {
+  const { priceMicroUsdPerHour, reservation } = offer
+  const costMicroUsd = spendOver(durationMs, priceMicroUsdPerHour, offer)
   if (reservation === undefined) return { durationMs, costMicroUsd }
   const extra = Math.max(0, priceMicroUsdPerHour - reservation.idleMicroUsdPerHour)
-  return { durationMs, costMicroUsd, extraCostMicroUsd: spendOver(billedMs, extra) }
+  return { durationMs, costMicroUsd, extraCostMicroUsd: spendOver(durationMs, extra, offer) }
 }

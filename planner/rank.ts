@@ -1,5 +1,5 @@
 import type { Objective } from '../core/job'
-import { offerKey, type CapacityType } from '../core/offer'
+import { isInterruptible, offerKey, type CapacityType, type Offer } from '../core/offer'
 import type { Placement } from '../core/plan'
 
 /** The most durable capacity comes first. */
@@ -25,7 +25,7 @@ export function rank(
 function measuresOf(a: Placement, b: Placement, objective: Objective): number[] {
   const cost = extraCost(a) - extraCost(b)
   const time = a.durationMs - b.durationMs
-  const reliability = BY_RELIABILITY[a.offer.capacityType] - BY_RELIABILITY[b.offer.capacityType]
+  const reliability = unreliability(a.offer) - unreliability(b.offer)
   switch (objective) {
     case 'cost':
       return [cost, time, reliability]
@@ -34,6 +34,11 @@ function measuresOf(a: Placement, b: Placement, objective: Objective): number[] 
     case 'reliability':
       return [reliability, cost, time]
   }
+}
+
+/** On-demand capacity that its provider may take back is as unreliable as spot. */
+function unreliability(offer: Offer): number {
+  return BY_RELIABILITY[isInterruptible(offer) ? 'spot' : offer.capacityType]
 }
 
 /** Money that is billed either way is no reason to run elsewhere. */

@@ -1,3 +1,4 @@
+import type { Capabilities } from '../core/capabilities'
 import type { JobSpec } from '../core/job'
 import type { Offer } from '../core/offer'
 import { CLOCK_SLACK_MS, formatDuration } from '../core/time'
@@ -5,9 +6,16 @@ import { ASSUMED_DURATION_MS, USEFUL_RUN_MS } from './assumptions'
 import { stoppingMs } from '../core/timing'
 import type { PlanRequest } from './request'
 
-/** The offer with the instant at which its machine ends, if the provider limits how long a machine runs; the earliest one, if several apply. */
-export function withCutOff(offer: Offer, { nowMs, startsInMs = 0 }: PlanRequest): Offer {
-  if (offer.runMsMax === undefined) return offer
+/**
+ * The offer with the instant at which its machine ends, if the provider limits how long a machine runs; the earliest one, if several
+ * apply. After a queue of unknown length that instant is unknown: the machine counts from its own beginning (`RunnerOrder.runMsMax`).
+ */
+export function withCutOff(
+  offer: Offer,
+  { queues = false }: Capabilities,
+  { nowMs, startsInMs = 0 }: PlanRequest,
+): Offer {
+  if (offer.runMsMax === undefined || queues) return offer
   const usableUntilMs = Math.min(offer.usableUntilMs ?? Infinity, nowMs + startsInMs + offer.runMsMax)
   return { ...offer, usableUntilMs }
 }

@@ -50,6 +50,10 @@ export const layout = {
   order: (jobId: string, attempt: number) => `jobs/${jobId}/attempts/${attempt}/order.json`,
   /** The machine's handle, as soon as it is known. */
   machine: (jobId: string, attempt: number) => `jobs/${jobId}/attempts/${attempt}/machine.json`,
+  /** Since when the machine is billed, if its provider may queue it. */
+  billing: (jobId: string, attempt: number) => `jobs/${jobId}/attempts/${attempt}/billing.json`,
+  /** When the settlement first saw the machine gone, if its provider does not report when it ended. */
+  ended: (jobId: string, attempt: number) => `jobs/${jobId}/attempts/${attempt}/ended.json`,
   /** Sends of an order to a provider that does not recognize repeated orders (`storage/sends.ts`). */
   sends: (jobId: string, attempt: number) => `jobs/${jobId}/attempts/${attempt}/sends/`,
   send: (jobId: string, attempt: number, seq: number) =>

@@ -8,6 +8,7 @@ import type { MonthlyLimits } from '../core/treasury'
 import { parseDuration, parseSizeGiB, parseMoney, UnitError } from '../intake/units'
 import { homeOf, readDevNote, type Environment, type Home } from '../storage/home'
 import { ConfigError } from './config-error'
+import { parseDiscounts, type Discounts } from './discount'
 import { readGrants, type GrantSettings } from './grant-settings'
 
 /** The complete settings of a worker, read once. */
@@ -19,6 +20,8 @@ export interface WorkerConfig {
   grants: GrantSettings
   /** The backends of the deployment, each ready to be created. */
   backends: ReadonlyMap<BackendName, Extract<ReadSettings, { create: unknown }>>
+  /** What is really paid of each backend's list prices. */
+  discounts: Discounts
   logLevel: LogLevel
   /** Monthly spending limits. */
   monthly: MonthlyLimits
@@ -62,6 +65,11 @@ export const TIMING_SETTINGS: readonly {
     meaning: 'a machine that starts later than this does nothing',
   },
   {
+    name: 'CRUCIBLE_QUEUE_WITHIN',
+    key: 'queueMs',
+    meaning: "a launch that waits in the provider's queue for longer counts as missing capacity",
+  },
+  {
     name: 'CRUCIBLE_CHECKPOINT_QUIET',
     key: 'checkpointQuietMs',
     meaning: 'unproven files that are unchanged for this long are a provisional checkpoint',
@@ -91,6 +99,7 @@ export function readWorkerConfig(env: Environment = process.env): WorkerConfig {
     timing: attempt(() => readTiming(env, home), DEFAULT_TIMING),
     grants: attempt(() => readGrants(env), {}),
     backends: attempt(() => readBackends(env, home), new Map()),
+    discounts: attempt(() => parseDiscounts(env.CRUCIBLE_DISCOUNTS), new Map()),
     logLevel: attempt(() => readLogLevel(env), 'info'),
     monthly: attempt(() => readMonthly(env), { owners: {} }),
   }
@@ -175,7 +184,7 @@ function setDuration(
   } catch (error) {
     return error instanceof UnitError ? error.remedy : (error as Error).message
   }
-  return timing[key] > 0 ? undefined : 'write a positive duration, such as 5s'
+  return (timing[key] ?? 0) > 0 ? undefined : 'write a positive duration, such as 5s'
 }
 
 function readMonthly(env: Environment): MonthlyLimits {

@@ -6,6 +6,7 @@ import type { BackendName } from '../core/offer'
 import type { ObjectStore } from '../storage/store'
 import type { WorkerConfig } from './config'
 import { ConfigError } from './config-error'
+import { discounted } from './discount'
 import type { GrantIssuer } from './grants'
 import { handOvers } from './hand-over'
 import { storeReachProblem, withStoreReach } from './store-reach'
@@ -43,5 +44,6 @@ export async function makeBackend(
     ...(grants === undefined ? {} : { grantFile: (attempt: Grantee) => grants.grantFile(attempt) }),
     ...(secrets === undefined ? {} : { handOver: handOvers({ ...at, secrets, now: Date.now }) }),
   })
-  return withStoreReach(backend, storeReachProblem(read, reach))
+  const reached = withStoreReach(backend, storeReachProblem(read, reach))
+  return discounted(reached, config.discounts.get(name))
 }

@@ -76,7 +76,9 @@ export async function obeyDrain(
       await forever(() => orchestrator.drain({ jobId: order.jobId, attempt: order.attempt, drain }), page)
     const passedMs = isTold ? Date.now() - beganMs : 0
     // The runner reads the request at its next poll, and powers off at the end of the window.
-    const allowanceMs = Math.max(0, windowMs + timing.powerOffMs + 2 * timing.beatMs - passedMs)
+    const obeysWithinMs = windowMs + timing.powerOffMs + 2 * timing.beatMs - passedMs
+    // A queued machine has nothing to save.
+    const allowanceMs = machine.isQueued === true ? 0 : Math.max(0, obeysWithinMs)
     const isShortened = await condition(
       () => commands.isClosed || (commands.drain?.windowMs ?? 0) < windowMs,
       allowanceMs,
@@ -93,6 +95,8 @@ export async function obeyDrain(
 /** The machine of the attempt, once there is one. */
 export interface Machine {
   handle: MachineHandle | null
+  /** It waits in its provider's queue: nothing runs yet. */
+  isQueued?: boolean
 }
 
 /**
@@ -101,11 +105,11 @@ export interface Machine {
  */
 async function tellMachine(
   { order, timing }: AttemptInput,
-  { handle }: Machine,
+  { handle, isQueued = false }: Machine,
   { commands, drain }: { commands: AttemptCommands; drain: Omit<Drain, 'requestedAtMs'> },
 ): Promise<boolean> {
   const { windowMs } = drain
-  if (order.runnerStart !== 'after-launch' || handle === null || windowMs === 0) return false
+  if (order.runnerStart !== 'after-launch' || handle === null || isQueued || windowMs === 0) return false
   const patienceMs = Math.min(2 * timing.beatMs + OBEYED_WITHIN_MS, windowMs / 2)
   const telling = kept(
     pressing(order.backend)

@@ -1,4 +1,5 @@
 import { defineQuery, setCurrentDetails, setHandler } from '@temporalio/workflow'
+import { stopReason } from '../core/attempt-record'
 import type { RunnerWarning } from '../core/checkpoint'
 import type { DrainReason } from '../core/documents'
 import type { Failure } from '../core/failure'
@@ -6,7 +7,7 @@ import type { MachineHandle } from '../core/handle'
 import { STATUS_QUERY, type AttemptInput, type AttemptOutcome, type AttemptStatus } from '../core/messages'
 import type { MicroUsd } from '../core/money'
 import { nameInMarkdown } from '../core/markdown'
-import { formatInstant } from '../core/time'
+import { formatDuration, formatInstant } from '../core/time'
 import { setAttributes } from './attributes'
 import { Retries } from './forever'
 import { headline, money, sentence, warningLines } from './markdown'
@@ -39,6 +40,21 @@ export class AttemptPage {
     this.show()
   }
 
+  /** The launch was accepted and waits for capacity. */
+  queued(handle: MachineHandle): void {
+    this.status.handle = handle
+    const limit = formatDuration(this.input.order.runner.queueMs ?? 0)
+    const since = formatInstant(handle.launchedAtMs)
+    this.story = `In the provider's queue since ${since}, which costs nothing. After ${limit} another place is tried.`
+    this.move('provisioning', 'queued')
+  }
+
+  /** The machine left the queue. */
+  begun(): void {
+    this.story = ''
+    this.move('provisioning', 'starting')
+  }
+
   running(handle: MachineHandle): void {
     this.status.handle = handle
     this.move('running', 'training')
@@ -49,7 +65,11 @@ export class AttemptPage {
     this.show()
   }
 
-  stopping(reason: DrainReason): void {
+  stopping(by: DrainReason): void {
+    const reason = stopReason(by, this.input.order)
+    if (reason === 'run-limit')
+      this.story =
+        "The machine nears the provider's limit on how long it runs: the job saves, and continues on another one."
     this.move('stopping', reason)
   }
 
@@ -58,7 +78,11 @@ export class AttemptPage {
     this.status.state =
       end.kind === 'failed' && end.failure.class === 'interrupted' ? 'interrupted' : end.kind
     this.status.reason =
-      end.kind === 'failed' ? end.failure.class : end.kind === 'stopped' ? end.by : 'completed'
+      end.kind === 'failed'
+        ? end.failure.class
+        : end.kind === 'stopped'
+          ? stopReason(end.by, this.input.order)
+          : 'completed'
     this.story = end.kind === 'failed' ? end.failure.message : ''
     this.remark = ''
     this.costMicroUsd = costMicroUsd

@@ -10,7 +10,7 @@ import { on, orchestrator } from './activities'
 import { listen, obeyDrain, obeyExtensions, type AttemptCommands, type Machine } from './attempt-commands'
 import { AttemptPage } from './attempt-page'
 import { forever, kept } from './forever'
-import { failedLaunch, launch, startRunner } from './launch'
+import { failedLaunch, launch, RunnerStarts } from './launch'
 import { settleInWindow } from './settlement'
 import { warnJob } from './warn-job'
 
@@ -51,7 +51,9 @@ async function live(
   const { handle } = launched
   machine.handle = handle
   const end =
-    handle === null ? launched.end : await Promise.race([follow(input, page, { commands, handle }), draining])
+    handle === null
+      ? launched.end
+      : await Promise.race([follow(input, page, { commands, handle, machine }), draining])
   commands.close()
   const settlement = await settle(input, page, { commands, handle, end })
   life.isSettled = true
@@ -117,7 +119,7 @@ function settle(
 async function follow(
   input: AttemptInput,
   page: AttemptPage,
-  { commands, handle }: { commands: AttemptCommands; handle: MachineHandle },
+  { commands, handle, machine }: { commands: AttemptCommands; handle: MachineHandle; machine: Machine },
 ): Promise<AttemptEnd | null> {
   const { order, timing } = input
   let isRunning = false
@@ -125,17 +127,11 @@ async function follow(
   let isBudgetReached = false
   let warned: RunnerWarning['kind'] | null = null
   let warningsLeft = WARNINGS_TOLD_MAX
-  // Repeated if the runner never reports: harmless if it runs, and a fix if it never did.
-  let startsLeft = order.runnerStart === 'with-launch' ? 0 : 2
-  const start = async (): Promise<AttemptEnd | null> => {
-    const answer = await startRunner(input, handle)
-    startsLeft = answer === 'started' ? startsLeft - 1 : 0
-    return typeof answer === 'string' ? null : answer
-  }
-  if (startsLeft > 0) {
-    const end = await start()
-    if (end !== null) return end
-  }
+  const starts = new RunnerStarts(input, handle)
+  // A machine that may be queued is started once it has begun.
+  let mayBeQueued = order.runner.queueMs !== undefined
+  const failed = mayBeQueued ? null : await starts.next()
+  if (failed !== null) return failed
   for (;;) {
     const seen: WatchOutcome = await forever(
       () =>
@@ -146,11 +142,23 @@ async function follow(
           isRunning,
           ...(isExpiring && { isExpiring }),
           ...(isBudgetReached && { isBudgetReached }),
+          ...(mayBeQueued && { isQueued: machine.isQueued === true }),
           ...(warningsLeft > 0 && { warned }),
         }),
       page,
     )
     switch (seen.kind) {
+      case 'queued':
+        machine.isQueued = true
+        page.queued(handle)
+        break
+      case 'begun': {
+        machine.isQueued = mayBeQueued = false
+        page.begun()
+        const end = await starts.next(seen.fromAtMs)
+        if (end !== null) return end
+        break
+      }
       case 'running':
         isRunning = true
         page.running(handle)
@@ -173,7 +181,7 @@ async function follow(
       case 'over':
         return seen.end
       case 'silent': {
-        const end = startsLeft > 0 ? await start() : silence(seen.silentMs)
+        const end = starts.left > 0 ? await starts.next() : silence(seen.silentMs)
         if (end !== null) return end
       }
     }

@@ -97,12 +97,15 @@ async function withdraw({ order, settleSeq: recordSeq }: AttemptInput, end: Atte
 /**
  * Asks a machine that was launched without its runner to start it, while a runner may still start. No answer is not a refusal: it
  * may have started anyway, and the watch shows.
+ *
+ * @param beganAtMs when the machine's time began: at its launch, or when it left its provider's queue
  */
 export async function startRunner(
   { order, timing }: AttemptInput,
   handle: MachineHandle,
+  beganAtMs: number,
 ): Promise<'started' | 'unanswered' | AttemptEnd> {
-  const sinceMs = Date.now() - handle.launchedAtMs
+  const sinceMs = Date.now() - beganAtMs
   const usefulMs = Math.max(timing.startWithinMs - sinceMs, timing.silenceMs)
   // For a machine without a runner, the watch reports when its money is used up.
   const paidMs = paidForMs(order.runner.limits.budget) - startReserveMs(timing)
@@ -114,6 +117,29 @@ export async function startRunner(
   } catch (error) {
     const isRefused = error instanceof ActivityFailure && error.retryState === 'NON_RETRYABLE_FAILURE'
     return isRefused ? { kind: 'failed', isLaunched: true, failure: failureFrom(error) } : 'unanswered'
+  }
+}
+
+/** The starts of a machine's runner. Repeated if it never reports: harmless if it runs, and a fix if it never did. */
+export class RunnerStarts {
+  left: number
+  private beganAtMs: number
+
+  constructor(
+    private readonly input: AttemptInput,
+    private readonly handle: MachineHandle,
+  ) {
+    this.left = input.order.runnerStart === 'with-launch' ? 0 : 2
+    this.beganAtMs = handle.launchedAtMs
+  }
+
+  /** Starts it, if a start is left. Returns how the attempt ended if it cannot be started. */
+  async next(beganAtMs = this.beganAtMs): Promise<AttemptEnd | null> {
+    this.beganAtMs = beganAtMs
+    if (this.left === 0) return null
+    const answer = await startRunner(this.input, this.handle, beganAtMs)
+    this.left = answer === 'started' ? this.left - 1 : 0
+    return typeof answer === 'string' ? null : answer
   }
 }
 

@@ -1,17 +1,73 @@
 import type { Backend } from '../../backends/backend'
 import type { SettleInput, Settlement } from '../../core/activities'
+import { defined } from '../../core/defined'
+import type { Billing } from '../../core/documents'
 import type { MachineHandle } from '../../core/handle'
 import { spend } from '../../core/meter'
 import type { Observation } from '../../core/observation'
+import type { Order } from '../../core/plan'
 import type { AttemptDocuments } from '../documents'
 import { meterEnded } from '../metering'
 
-/** The machines of an ended attempt, and the provider's last report on each. */
+/** A machine of an ended attempt, with the time that is billed. */
+export interface EndedMachine {
+  handle: MachineHandle
+  /** Missing if it was never billed. */
+  fromAtMs: number | undefined
+  toAtMs: number
+}
+
+/** The machines of an ended attempt, and the provider's last report on each before its end. */
 interface Ended {
   machines: MachineHandle[]
   lasts: Observation[]
+  /** Its runner has reported. */
+  hasSpoken: boolean
+  /** Its machine certainly ran until then. */
+  ranUntilMs: number
   nowMs: number
-  signal: AbortSignal
+}
+
+/** What is known about the beginning of a machine's billing. */
+interface Begun {
+  handle: MachineHandle
+  /** The provider's last report before its end. */
+  last: Observation | undefined
+  recorded: Billing | undefined
+  /** Its runner has reported. */
+  hasSpoken: boolean
+}
+
+/**
+ * When the billing of a machine began; undefined for one that never left its provider's queue. If a machine that worked left the queue
+ * unseen, it counts from its launch.
+ */
+function billedFrom({ runner }: Order, { handle, last, recorded, hasSpoken }: Begun): number | undefined {
+  const { launchedAtMs } = handle
+  if (runner.queueMs === undefined) return launchedAtMs
+  const known = last?.billedFromAtMs ?? recorded?.fromAtMs ?? undefined
+  if (known !== undefined || hasSpoken) return known ?? launchedAtMs
+  const wasQueued = recorded !== undefined || last?.state === 'queued' || last?.cause === 'failed-to-start'
+  return wasQueued ? undefined : launchedAtMs
+}
+
+/** The billed times of an attempt's machines. */
+export function timesBilled(
+  { order }: SettleInput,
+  documents: AttemptDocuments,
+  { machines, lasts, hasSpoken, nowMs, ranUntilMs }: Ended,
+): Promise<EndedMachine[]> {
+  return Promise.all(
+    machines.map(async (handle, index) => {
+      const last = lasts[index]
+      const recorded = order.runner.queueMs === undefined ? undefined : await documents.readBilling(handle.id)
+      return {
+        handle,
+        fromAtMs: billedFrom(order, { handle, last, recorded, hasSpoken }),
+        toAtMs: Math.max(last?.endedAtMs ?? nowMs, ranUntilMs),
+      }
+    }),
+  )
 }
 
 /**
@@ -31,6 +87,7 @@ export async function costOfUnseen(
     toAtMs,
     priceMicroUsdPerHour: order.priceMaxMicroUsdPerHour,
     billedAtLeastMs: Math.max(0, ...order.offers.map(({ billedAtLeastMs = 0 }) => billedAtLeastMs)),
+    ...defined({ billedInStepsOfMs: order.billedInStepsOfMs }),
   }
   return spend(usage, toAtMs)
 }
@@ -39,14 +96,12 @@ export async function costOfUnseen(
 export async function costOfAll(
   backend: Backend,
   { order }: SettleInput,
-  { machines, lasts, nowMs, signal }: Ended,
+  { machines, signal }: { machines: EndedMachine[]; signal: AbortSignal },
 ): Promise<Pick<Settlement, 'costMicroUsd' | 'metering'>> {
-  const all = await Promise.all(
-    machines.map((handle, index) => {
-      const toAtMs = lasts[index]?.endedAtMs ?? nowMs
-      return meterEnded(backend, { handle, order, fromAtMs: handle.launchedAtMs, toAtMs }, { signal })
-    }),
+  const billed = machines.flatMap(({ fromAtMs, ...one }) =>
+    fromAtMs === undefined ? [] : { ...one, fromAtMs },
   )
+  const all = await Promise.all(billed.map((one) => meterEnded(backend, { ...one, order }, { signal })))
   const [first] = all
   return {
     costMicroUsd: all.reduce((sum, { costMicroUsd }) => sum + costMicroUsd, 0),

@@ -1,6 +1,7 @@
 import type { Pace } from '../../core/capabilities'
 import { CODES } from '../../core/errors'
 import type { SettleInput } from '../../core/activities'
+import { defined } from '../../core/defined'
 import type { Diagnosis, RunnerResult } from '../../core/documents'
 import type { MachineHandle } from '../../core/handle'
 import type { Observation } from '../../core/observation'
@@ -64,26 +65,24 @@ export class Ending {
 
   /**
    * Waits for a living runner to save and stop, then ends the machines and waits until the provider reports them gone. Returns
-   * the last observation of each machine before we ended it.
+   * the last observation of each machine before we ended it, with the times of its billing.
    */
   async endAll(machines: MachineHandle[]): Promise<Observation[]> {
     if (machines.length === 0) {
       await this.endRemains()
       return []
     }
-    const before = await this.awaitStop(machines)
-    if (await this.isPuzzling()) await this.diagnose(machines[0]!)
-    const ends = before.map(({ endedAtMs }) => endedAtMs)
+    const lasts = await this.awaitStop(machines)
+    if (lasts[0]?.state !== 'queued' && (await this.isPuzzling())) await this.diagnose(machines[0]!)
     for (;;) {
       const looks = await this.observe(machines)
-      // The first report counts: a machine is not billed while it shuts down, and our ending it later changes nothing.
-      looks.forEach(({ endedAtMs }, index) => (ends[index] ??= endedAtMs))
+      looks.forEach((look, index) => (lasts[index] = withTimes(lasts[index]!, look)))
       const living = machines.filter((machine) => !this.isGone(machine))
       // Ended ones too: terminating them removes what they left (a directory, a volume).
       for (const machine of living.length > 0 ? living : machines) {
         await this.deps.backend.terminate(machine, { signal: this.at.signal })
       }
-      if (living.length === 0) return before.map((look, index) => withEnd(look, ends[index]))
+      if (living.length === 0) return lasts
       await pause(this.input.timing.observeMs, this.at.signal)
     }
   }
@@ -104,8 +103,9 @@ export class Ending {
     let untilMs = this.deps.now() + ((await this.hasRunner()) ? windowMs + timing.powerOffMs : 0)
     for (;;) {
       const looks = await this.observe(machines)
+      // A queued machine has no runner to wait for.
       const isOver =
-        machines.every((machine) => this.isGone(machine)) ||
+        machines.every((machine, index) => this.isGone(machine) || looks[index]?.state === 'queued') ||
         (await readResult(this.at.documents)) !== undefined
       if (isOver || this.deps.now() >= untilMs) return looks
       // The job may shorten the window meanwhile; the runner reads that at its next poll.
@@ -161,8 +161,14 @@ export class Ending {
   }
 }
 
-function withEnd(look: Observation, endedAtMs: number | undefined): Observation {
-  return endedAtMs === undefined ? look : { ...look, endedAtMs }
+/**
+ * The first report of each time counts: a machine is not billed while it shuts down, and our ending it later changes nothing. One that was
+ * queued may have begun before it was ended.
+ */
+function withTimes(look: Observation, later: Observation): Observation {
+  const endedAtMs = look.endedAtMs ?? later.endedAtMs
+  const billedFromAtMs = look.billedFromAtMs ?? later.billedFromAtMs
+  return { ...look, ...defined({ endedAtMs, billedFromAtMs }) }
 }
 
 export type ReadResult = { result: RunnerResult } | { result?: undefined; complaint: string } | undefined

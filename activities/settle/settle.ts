@@ -6,9 +6,9 @@ import type { Beat, Diagnosis, Drain, RunnerResult } from '../../core/documents'
 import type { MachineHandle } from '../../core/handle'
 import type { AttemptEnd } from '../../core/ledger'
 import type { Observation } from '../../core/observation'
+import { CLOCK_SLACK_MS } from '../../core/time'
 import { stepsLost } from '../../core/steps-lost'
-import { endFromLoss, endFromResult } from '../../planner/ending'
-import { leaseOverAtMs } from '../../planner/liveness'
+import { endFromLoss, endFromResult, type Lost } from '../../planner/ending'
 import { newestCheckpoint } from '../../storage/checkpoints'
 import { deleteHandOvers } from '../../storage/hand-overs'
 import { ignoreBadDocument } from '../../storage/json'
@@ -16,7 +16,8 @@ import { CHECKPOINT_PARSERS } from '../../intake/documents'
 import { AttemptDocuments } from '../documents'
 import { withLastWords, type DiagnosisDeps } from './diagnosis'
 import { Ending, readResult, type ReadResult } from './end-machines'
-import { costOfAll, costOfUnseen } from './cost'
+import { costOfAll, costOfUnseen, timesBilled, type EndedMachine } from './cost'
+import { assertOver, fencedAtMs } from './fence'
 
 type Deps = DiagnosisDeps
 
@@ -37,6 +38,8 @@ export async function settleAttempt(
     const ending = new Ending(deps, input, { documents, signal })
     const { machines, isUnseen } = await ending.find(known)
     const lasts = await ending.endAll(machines)
+    if (deps.backend.capabilities.ends === 'requested') await endOnRecord(documents, deps.now(), lasts)
+    await assertOver(deps, input, { documents, handle: machines[0] })
     // The order's process never saw the machine; the provider reports what happened to it.
     const asked = isUnseen ? { ...input, end: null } : input
     return await conclude(deps, asked, { documents, signal, machines, lasts, diagnosis: ending.diagnosis })
@@ -44,10 +47,10 @@ export async function settleAttempt(
     // The provider does not answer. A machine whose lease has certainly expired has stopped: the job may continue, and garbage
     // collection removes the rest.
     if (!(error instanceof BackendError) || known === null) throw error
-    const fencedAtMs = await fencedSince(documents, input, known)
-    if (deps.now() <= fencedAtMs) throw error
+    const atMs = await fencedAtMs(documents, input, known)
+    if (deps.now() <= atMs) throw error
     const isBilledOn = deps.backend.capabilities.billsUntil === 'terminate'
-    const last: Observation = { state: 'gone', ...(isBilledOn ? {} : { endedAtMs: fencedAtMs }) }
+    const last: Observation = { state: 'gone', ...(isBilledOn ? {} : { endedAtMs: atMs }) }
     return conclude(deps, input, { documents, signal, machines: [known], lasts: [last] })
   }
 }
@@ -61,14 +64,11 @@ async function askToStop(documents: AttemptDocuments, input: SettleInput): Promi
   else await documents.shortenDrain(drain)
 }
 
-async function fencedSince(
-  documents: AttemptDocuments,
-  { timing }: SettleInput,
-  { launchedAtMs }: MachineHandle,
-): Promise<number> {
-  const lease = await documents.readLease()
-  const renewedAtMs = lease?.renewedAtMs ?? launchedAtMs
-  return leaseOverAtMs({ timing, renewedAtMs, isLeaseFirst: lease === undefined })
+/** For a provider that does not report when a machine ended: not the last of many looks counts, but the first that found it gone. */
+async function endOnRecord(documents: AttemptDocuments, nowMs: number, lasts: Observation[]): Promise<void> {
+  if (lasts.every(({ endedAtMs }) => endedAtMs !== undefined)) return
+  const goneAtMs = await documents.putEnded(nowMs)
+  for (const last of lasts) last.endedAtMs ??= goneAtMs
 }
 
 interface Facts {
@@ -81,7 +81,7 @@ interface Facts {
 
 async function conclude(deps: Deps, input: SettleInput, facts: Facts): Promise<Settlement> {
   const { store, now } = deps
-  const { documents, machines, lasts, diagnosis } = facts
+  const { documents, machines, lasts, diagnosis, signal } = facts
   // No send can have an effect any more. Most are deleted by their machines.
   await deleteHandOvers(store, input.order)
   const [result, beat, checkpoint, drain] = await Promise.all([
@@ -90,20 +90,28 @@ async function conclude(deps: Deps, input: SettleInput, facts: Facts): Promise<S
     newestCheckpoint(store, input.order.jobId, CHECKPOINT_PARSERS.manifest),
     documents.readDrain(),
   ])
-  const nowMs = now()
   const [handle = null] = machines
-  const [last] = lasts
-  const endedAtMs = handle === null ? undefined : (last?.endedAtMs ?? nowMs)
+  const hasSpoken = beat !== undefined || result !== undefined
+  const lastWordAtMs = result?.result?.finishedAtMs ?? beat?.clockMs
+  const isUncertain = deps.backend.capabilities.ends === 'requested'
+  const billed = await timesBilled(input, documents, {
+    ...{ machines, lasts, hasSpoken },
+    nowMs: now(),
+    // A machine whose end was only requested ran at least until it last spoke.
+    ranUntilMs: isUncertain ? (lastWordAtMs ?? 0) : 0,
+  })
+  const [first] = billed
   const progress = result?.result?.progress ?? beat?.progress ?? undefined
   const restoredFrom = result?.result?.restoredFrom ?? beat?.restoredFrom ?? undefined
-  const end = endOf(input, { result, last, handle, hasSpoken: beat !== undefined })
+  const end = endOf(input, { result, last: lasts[0], first, hasSpoken })
   return {
     end: told(end, diagnosis),
     handle,
     ...(handle === null
-      ? { costMicroUsd: await costOfUnseen(input, documents, result?.result?.finishedAtMs ?? beat?.clockMs) }
-      : await costOfAll(deps.backend, input, { ...facts, nowMs })),
-    ...defined({ endedAtMs, restoredFrom }),
+      ? { costMicroUsd: await costOfUnseen(input, documents, lastWordAtMs) }
+      : await costOfAll(deps.backend, input, { machines: billed, signal })),
+    ...(input.order.runner.queueMs !== undefined && defined({ billedFromAtMs: first?.fromAtMs })),
+    ...defined({ endedAtMs: first?.toAtMs, restoredFrom }),
     ...newsOf(result?.result ?? beat),
     ...defined({ checkpoint, progress }),
     stepsLost: stepsLost({
@@ -152,12 +160,12 @@ function endOf(
   {
     result,
     last,
-    handle,
+    first,
     hasSpoken,
   }: {
     result: ReadResult
     last: Observation | undefined
-    handle: MachineHandle | null
+    first: EndedMachine | undefined
     hasSpoken: boolean
   },
 ): AttemptEnd {
@@ -171,6 +179,17 @@ function endOf(
     return { kind: 'failed', isLaunched: true, failure: { class: 'unclassified', message: result.complaint } }
   }
   if (input.end !== null) return input.end
-  if (handle !== null && last?.state === 'gone') return endFromLoss(last, { hasSpoken })
+  if (first !== undefined && last?.state === 'gone')
+    return endFromLoss(last, { hasSpoken, ...timeOf(input, first) })
   return { kind: 'stopped', by: input.drainReason ?? 'superseded' }
+}
+
+/** Whether a machine was only queued, and whether its time was up when it ended. */
+function timeOf(
+  { order: { runner } }: SettleInput,
+  { fromAtMs, toAtMs }: EndedMachine,
+): Pick<Lost, 'wasOnlyQueued' | 'isTimeUp'> {
+  const { usableUntilMs = Infinity, runMsMax = Infinity } = runner
+  const untilMs = Math.min(usableUntilMs, (fromAtMs ?? Infinity) + runMsMax)
+  return { wasOnlyQueued: fromAtMs === undefined, isTimeUp: toAtMs >= untilMs - CLOCK_SLACK_MS }
 }

@@ -8,7 +8,7 @@ import { CLOCK_SLACK_MS, SECOND_MS } from '../../core/time'
 import { StoreError } from '../../storage/store'
 import { ignoreBadDocument } from '../../storage/json'
 import type { AttemptDocuments } from '../documents'
-import { dearestOf, meterRunning } from '../metering'
+import { dearestOf, meterRunning, roundingOf } from '../metering'
 
 /** Spending is recomputed after this share of the remaining time: the nearer the end, the more often. */
 const RECHECK_PART = 1 / 4
@@ -24,6 +24,8 @@ interface BudgetWatchDeps {
   backend: Pick<Backend, 'prices'>
   documents: AttemptDocuments
   now: () => number
+  /** When billing began at the earliest, if the machine may have been queued before. */
+  billedFromAtMs?: () => number | undefined
 }
 
 /** Upper bound on the spending at a time of the watching process's clock. */
@@ -40,6 +42,7 @@ export class BudgetWatch {
   private readonly backend: BudgetWatchDeps['backend']
   private readonly documents: AttemptDocuments
   private readonly now: () => number
+  private readonly billedFromAtMs: () => number | undefined
   private known: Known | undefined
   private metered: Metered | undefined
   private budget: AttemptBudget | null
@@ -51,8 +54,9 @@ export class BudgetWatch {
 
   constructor(
     private readonly input: WatchInput,
-    { backend, documents, now }: BudgetWatchDeps,
+    { backend, documents, now, billedFromAtMs = () => undefined }: BudgetWatchDeps,
   ) {
+    this.billedFromAtMs = billedFromAtMs
     this.backend = backend
     this.documents = documents
     this.now = now
@@ -156,20 +160,22 @@ export class BudgetWatch {
   /** Of two certain bounds the better one, at the later time: older data may no longer be available. */
   private keep(next: Known): Known {
     const { known, input } = this
+    const steps = { billedInStepsOfMs: roundingOf(input).billedInStepsOfMs ?? SECOND_MS }
     const carried =
       known === undefined
         ? Infinity
         : // A clock that was set back does not reduce spending.
-          known.spentMicroUsd + spendOver(Math.max(0, next.atMs - known.atMs), dearestOf(input))
+          known.spentMicroUsd + spendOver(Math.max(0, next.atMs - known.atMs), dearestOf(input), steps)
     return (this.known = { ...next, spentMicroUsd: Math.min(next.spentMicroUsd, carried) })
   }
 
   /**
    * Earliest possible start of billing on our clock: the order time, or the provider's launch time minus clock slack, whichever
-   * is later.
+   * is later; for a machine that was queued, the beginning of its billing.
    */
   private async fromAtMs(): Promise<number> {
     this.orderedAtMs ??= (await this.documents.readOrder().catch(() => undefined))?.issuedAtMs
-    return Math.max(this.orderedAtMs ?? 0, this.input.handle.launchedAtMs - CLOCK_SLACK_MS)
+    const beganAtMs = this.billedFromAtMs() ?? this.input.handle.launchedAtMs
+    return Math.max(this.orderedAtMs ?? 0, beganAtMs - CLOCK_SLACK_MS)
   }
 }

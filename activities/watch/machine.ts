@@ -7,12 +7,13 @@ import type { Observation } from '../../core/observation'
 import { endFromLoss, endFromResult } from '../../planner/ending'
 import { expiringInMs, judge, leaseMsWithin, type Evidence } from '../../planner/liveness'
 import { ignoreBadDocument } from '../../storage/json'
-import { thinOutCheckpoints } from '../../storage/retention'
 import { StoreError, type ObjectStore } from '../../storage/store'
-import { CHECKPOINT_PARSERS } from '../../intake/documents'
+import { CLOCK_SLACK_MS } from '../../core/time'
 import { AttemptDocuments } from '../documents'
+import { BillingWatch } from './billing'
 import { LeaseGrants, type GrantSource } from './grants'
 import { BudgetWatch } from './budget'
+import { Thinning } from './thinning'
 
 /** A lease is renewed after this share of it: an outage then finds most of it left. */
 const RENEWED_AFTER_PART = 1 / 12
@@ -39,7 +40,6 @@ export class MachineWatch {
   private checkedAtMs = 0
   /** The provider's last answer. */
   private lastSeen: Observation | undefined
-  private thinnedAtId: string | undefined
   /** When the newest unreadable beat was written. */
   private unreadAtMs: number | undefined
   private isRunning: boolean
@@ -51,8 +51,9 @@ export class MachineWatch {
   private hasReadLease = false
   private readonly grants: LeaseGrants | undefined
   private readonly budget: BudgetWatch
-
-  private readonly store: ObjectStore
+  private readonly thinning: Thinning
+  /** Missing if the launch cannot be queued: it is billed at once. */
+  private readonly billing: BillingWatch | undefined
   private readonly now: () => number
 
   constructor(
@@ -60,11 +61,16 @@ export class MachineWatch {
     private readonly input: WatchInput,
   ) {
     const { jobId, attempt } = input.order
-    this.store = store
+    this.thinning = new Thinning(store, input.order)
     this.now = now
     this.documents = new AttemptDocuments(store, { jobId, attempt }, now)
     this.grants = grants && new LeaseGrants(grants, input.order, now)
-    this.budget = new BudgetWatch(input, { backend, documents: this.documents, now })
+    this.billing =
+      input.order.runner.queueMs === undefined ? undefined : new BillingWatch(input, this.documents)
+    this.budget = new BudgetWatch(input, {
+      ...{ backend, documents: this.documents, now },
+      billedFromAtMs: () => this.billing?.fromAtMs,
+    })
     this.ttlMs = input.timing.leaseMs
     this.isRunning = input.isRunning
     this.reportedUntilMs = input.order.runner.usableUntilMs
@@ -82,22 +88,48 @@ export class MachineWatch {
     this.checkedAtMs = this.now()
     const evidence = (this.evidence ??= this.firstEvidence())
     if (observation !== 'not-due') this.note(evidence, observation)
-    const outcome = isReadDue ? await this.read(evidence) : undefined
+    const queued =
+      observation === 'not-due' ? undefined : await this.checkQueue(evidence, observation)
+    const outcome = queued ?? (isReadDue ? await this.read(evidence) : undefined)
     if (outcome !== undefined) return outcome
     const liveness = judge(evidence, this.now())
     switch (liveness.kind) {
       case 'alive':
-        return this.expiring() ?? this.watchBudget()
+        return this.billing?.isQueued === true ? undefined : (this.expiring() ?? this.watchBudget())
       case 'gone':
-        return this.conclude(
-          evidence,
-          endFromLoss(this.lastSeen ?? GONE, { hasSpoken: this.beat !== undefined }),
-        )
+        return this.conclude(evidence, this.lost(this.lastSeen ?? GONE))
       case 'fenced':
         return this.conclude(evidence, { kind: 'stopped', by: 'lease' })
       case 'silent':
         return { kind: 'silent', silentMs: liveness.silentMs }
     }
+  }
+
+  /** What the machine's queue requires; the store's trouble is noted as in `read`. */
+  private async checkQueue(
+    evidence: Evidence,
+    observation: Observation | undefined,
+  ): Promise<WatchOutcome | undefined> {
+    if (this.billing === undefined || observation === undefined) return undefined
+    try {
+      await this.billing.note(evidence, observation, this.now())
+    } catch (error) {
+      if (!(error instanceof StoreError)) throw error
+      evidence.storeFailedAtMs = this.checkedAtMs
+      return undefined
+    }
+    const outcome = this.billing.outcome(this.now())
+    return outcome?.kind === 'over' ? this.conclude(evidence, outcome.end) : outcome
+  }
+
+  private lost(observation: Observation): AttemptEnd {
+    const hasSpoken = this.beat !== undefined
+    const { endedAtMs = this.now() } = observation
+    return endFromLoss(observation, {
+      hasSpoken,
+      wasOnlyQueued: !hasSpoken && this.billing?.isUnbilled(observation) === true,
+      isTimeUp: endedAtMs >= (this.usableUntilMs ?? Infinity) - CLOCK_SLACK_MS,
+    })
   }
 
   /** The result may have come after the last read and before the end; without an answer of the store, this is unknown. */
@@ -116,7 +148,7 @@ export class MachineWatch {
   }
 
   private get usableUntilMs(): number | undefined {
-    return this.observedUntilMs ?? this.reportedUntilMs
+    return this.observedUntilMs ?? this.billing?.limitedUntilMs ?? this.reportedUntilMs
   }
 
   private get isDraining(): boolean {
@@ -137,6 +169,7 @@ export class MachineWatch {
       watchedSinceMs: nowMs,
       renewedAtMs: this.input.handle.launchedAtMs,
       isLeaseFirst: true,
+      queueMs: this.input.order.runner.queueMs,
     }
   }
 
@@ -166,7 +199,7 @@ export class MachineWatch {
         await this.budget.followLimits(beat.limitsSeq)
         await this.renew(evidence, beat)
         // Unreadable checkpoints do not block the renewal of a lease.
-        await this.thinOut(beat).catch(ignoreBadDocument)
+        await this.thinning.after(beat).catch(ignoreBadDocument)
       }
       // The result is worth a read when the runner is about to write it, or has stopped beating.
       if (!isFresh || this.isDraining) {
@@ -258,19 +291,6 @@ export class MachineWatch {
     })
     this.reportedUntilMs = usableUntilMs
     this.budget.markReported()
-  }
-
-  /** After each new checkpoint the oldest are removed, except the one from which this attempt was restored. */
-  private async thinOut({ checkpoint, restoredFrom }: Beat): Promise<void> {
-    if (checkpoint === null || checkpoint.id === this.thinnedAtId) return
-    const { jobId, attempt, runner } = this.input.order
-    await thinOutCheckpoints(this.store, jobId, {
-      keep: runner.checkpoint.keep,
-      protectedIds: restoredFrom === null ? [checkpoint.id] : [checkpoint.id, restoredFrom.id],
-      isOver: (other) => other < attempt,
-      parse: CHECKPOINT_PARSERS,
-    })
-    this.thinnedAtId = checkpoint.id
   }
 
   private async readResult(evidence: Evidence): Promise<WatchOutcome | undefined> {

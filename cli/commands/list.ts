@@ -67,7 +67,7 @@ async function list(cli: Cli, { state, owner, mine, name, backend, limit }: Opti
     job.id,
     job.name,
     `${stateInColour(job.state, cli.out.paint)}${job.warning === null ? '' : cli.out.paint.yellow(' !')}`,
-    whyThere(job),
+    whyThere(job, nowMs),
     placementInWords(job),
     progressInWords(job.progress),
     usd(job.cost.spentMicroUsd),
@@ -96,8 +96,9 @@ export const FIT: TableOptions = {
 /** Characters of an error that fit into a row; `show` prints all of it. */
 const TROUBLE_SHOWN_MAX = 40
 
-function whyThere({ trouble, waiting, reason }: JobSummary): string {
+function whyThere({ trouble, waiting, queuedSinceMs, reason }: JobSummary, nowMs: number): string {
   if (trouble !== null) return `trouble: ${shortened(trouble.message)}`
+  if (queuedSinceMs !== null) return `queued for ${age(queuedSinceMs, nowMs)}`
   return waiting === null ? reason : lineInWords(waiting)
 }
 

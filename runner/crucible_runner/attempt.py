@@ -18,7 +18,7 @@ from .checkpoint.restore import Restored
 from .checkpoint.scan import Filter
 from .checkpoint.sending import Settings
 from .checkpoint.uploads import Checkpoints
-from .clock import CLOCK_SLACK_MS, Clock
+from .clock import CLOCK_SLACK_MS, Clock, machine_age_ms
 from .control.beats import Beats
 from .control.claim import ClaimedElsewhere, claim, machine_id, send_name
 from .control.lease import Lease
@@ -122,15 +122,17 @@ class Attempt:
         self.order = order
         started_ms, clock = self.memory.started_ms, self.clock
         self.lease = Lease(self.memory.lease_until_ms or started_ms + order["leaseMs"])
-        ordered = Spent(self.memory.ordered_ms(order["issuedAtMs"]), 0)
-        self.limits = Limits(order["limits"], self.memory.spent or ordered)
+        began_ms = self.memory.began_ms(order, machine_age_ms())
+        self.limits = Limits(order["limits"], self.memory.spent or Spent(began_ms, 0))
         self._save_ends()
         self.stop = Stop(clock, order, self.limits, self.lease)
+        if "runMsMax" in order:
+            self.stop.on_run_limit(clock.wall_ms() - (clock.mono_ms() - began_ms) + order["runMsMax"])
         self.stop.asked_here = self._asked_here
         self.stop.upload_ms = self.upload_ms
         if self.is_signalled:
             self.stop.on_signal()
-        left_ms = order["issuedAtMs"] + order["startWithinMs"] + CLOCK_SLACK_MS - clock.wall_ms()
+        left_ms = self.memory.left_to_start_ms(order, began_ms)
         self.is_late = self.memory.is_first_start and left_ms < 0
         # A restarted runner already met this deadline at its first start; only the lease limits it now.
         self._hopeless_at_ms = clock.mono_ms() + left_ms if self.memory.is_first_start else None

@@ -1,6 +1,8 @@
 """The two clocks: one for durations, one for instants. Both in whole milliseconds."""
 
+import os
 import time
+from typing import Optional
 
 # A kernel clock that cannot be set and that keeps running while the machine is suspended: a hibernated machine must not believe that its
 # lease stood still. macOS counts sleep in CLOCK_MONOTONIC; Linux only in CLOCK_BOOTTIME.
@@ -22,6 +24,19 @@ class Clock:
     def wall_ms(self) -> int:
         """Milliseconds since 1970-01-01 UTC by this machine's clock; for display and for deadlines set by people."""
         return time.time_ns() // 1_000_000
+
+
+def machine_age_ms(proc: str = "/proc") -> Optional[int]:
+    """Returns the age of this machine's first process, which is that of the machine or of the container that it is; None when the system
+    does not report it."""
+    try:
+        with open(proc + "/1/stat") as stat, open(proc + "/uptime") as uptime:
+            # The name of the process, in parentheses, may contain spaces; the start time is the 20th field after it (proc(5)).
+            ticks = int(stat.read().rpartition(")")[2].split()[19])
+            up_seconds = float(uptime.read().split()[0])
+        return max(0, int(up_seconds * 1000) - ticks * 1000 // os.sysconf("SC_CLK_TCK"))
+    except (OSError, ValueError, IndexError):
+        return None
 
 
 def in_words(duration_ms: float) -> str:

@@ -96,7 +96,9 @@ def _manifest_link(value: Any, at: str) -> dict:
     return checked
 
 
-_BUDGET = record({"microUsd": whole(), "priceMaxMicroUsdPerHour": whole()})
+_BUDGET = record(
+    {"microUsd": whole(), "priceMaxMicroUsdPerHour": whole()}, optional={"billedInStepsOfMs": whole(1)}
+)
 LIMITS = record({"seq": whole(), "deadlineAtMs": _whole_or_null, "budget": or_null(_BUDGET)})
 
 ORDER = record(
@@ -139,6 +141,8 @@ ORDER = record(
         "registryMs": whole(),
         "artifactGiBMax": whole(1),
         "usableUntilMs": whole(),
+        "queueMs": whole(),
+        "runMsMax": whole(),
     },
 )
 

@@ -127,7 +127,7 @@ class Life:
         attempt, order = self._attempt, self._attempt.order
         if attempt.is_late:
             waited_ms = attempt.clock.wall_ms() - order["issuedAtMs"]
-            allowed = (in_words(waited_ms), in_words(order["startWithinMs"]))
+            allowed = (in_words(waited_ms), in_words(order["startWithinMs"] + order.get("queueMs", 0)))
             raise Stopped("late", "The machine started %s after its order; %s were allowed." % allowed)
         # First of all: a command that must be stopped must not be started.
         persist(attempt.watch.poll, attempt.is_hopeless, attempt.trouble("reading drain.json"))

@@ -22,12 +22,17 @@ export interface Traits {
   interruptsMachines: boolean
   /** Its machines start with the launch, and take what they need from hand-overs. */
   takesHandOvers: boolean
+  /** A launch may wait in the provider's queue. */
+  queues?: boolean
+  /** `gone` says that nothing of a machine runs; a provider without this only says that its end was requested. True if missing. */
+  confirmsEnds?: boolean
   /** What a second machine of one order is there: another machine, or another process of the one that has the name. */
   duplicatesAre: 'machines' | 'processes'
 }
 
 /** Why a backend without a trait has nothing to test. */
-export const LACKS: Record<Exclude<keyof Traits, 'duplicatesAre'>, string> = {
+export const LACKS: Record<Exclude<keyof Traits, 'duplicatesAre' | 'confirmsEnds'>, string> = {
+  queues: 'it has no queue',
   looksForTags: 'its provider recognises a repeated order',
   startsLater: 'its launch starts the runner',
   keepsLogs: 'it keeps no logs',
@@ -80,6 +85,8 @@ export interface Harness {
   loseNextAnswer(): boolean
   /** Makes a second machine for the order of a machine, behind the product's back; of another send where `idempotency` is `tag`. */
   duplicate(order: Order): Promise<void>
+  /** From now on launches wait in the queue, until the answer is called. Where `queues`. */
+  holdQueue?(): () => void
   /** The provider shows ended machines no more, where it can; missing where it never forgets. */
   forgetEnded?(): void
   /** Missing where machines get their keys by another way. */

@@ -35,3 +35,9 @@ describeBackend(
   { ...SCRIPTED_TRAITS, takesHandOvers: true },
   async () => new ScriptedHarness({}, { takesHandOvers: true }),
 )
+
+describeBackend(
+  'scripted, which queues one offer at a time and confirms no end,',
+  { ...SCRIPTED_TRAITS, queues: true, confirmsEnds: false },
+  async () => new ScriptedHarness({ queues: true, ends: 'requested', offersPerOrder: 'one' }),
+)

@@ -17,7 +17,13 @@ function attempt(fields: Partial<AttemptView>): AttemptView {
     ...{ number: 1, workflowId: `job/${JOB}/1`, backend: 'ec2', capacityType: 'spot', place: 'us-east-1a' },
     realised: { capacityType: 'spot', type: 'g5.xlarge', place: 'us-east-1a', priceMicroUsdPerHour: 300_000 },
     ...{ state: 'running', reason: 'training', phase: 'running', rebalanceAtMs: null },
-    ...{ launchedAtMs: NOW - MINUTE_MS, endedAtMs: null, costMicroUsd: 5_000, costBasis: null },
+    ...{
+      launchedAtMs: NOW - MINUTE_MS,
+      billedFromAtMs: null,
+      endedAtMs: null,
+      costMicroUsd: 5_000,
+      costBasis: null,
+    },
     ...{
       restoredFrom: null,
       restoredBecause: null,
@@ -49,6 +55,7 @@ function shown(fields: Partial<JobView>): string[] {
     isRehearsal: false,
     trouble: null,
     waiting: null,
+    queuedSinceMs: null,
     cost: { spentMicroUsd: 5_000, estimatedRemainingMicroUsd: null, budgetMicroUsd: null },
     checkpoints: { newest: null, state: null, count: 0 },
     continuation: null,

@@ -106,7 +106,13 @@ describe('a table on a screen of 80 columns', () => {
         priceMicroUsdPerHour: 300_000,
       },
       ...{ state: 'interrupted', reason: WORDS, phase: null, rebalanceAtMs: null, endedAtMs: NOW },
-      ...{ launchedAtMs: NOW - 700 * MINUTE_MS, costMicroUsd: 5_000_000, costBasis: null, phases: [] },
+      ...{
+        launchedAtMs: NOW - 700 * MINUTE_MS,
+        billedFromAtMs: null,
+        costMicroUsd: 5_000_000,
+        costBasis: null,
+        phases: [],
+      },
       ...{ restoredFrom: { step: 1_234_567, attempt: 1 }, checkpoint: { step: 2_345_678, attempt: 1 } },
       ...{ progress: null, stepsLost: 3_000 },
     } as unknown as AttemptView
@@ -122,7 +128,7 @@ describe('a table on a screen of 80 columns', () => {
       isRehearsal: false,
       cost: { spentMicroUsd: 5_000, estimatedRemainingMicroUsd: null, budgetMicroUsd: null },
       checkpoints: { newest: null, state: null, count: 0 },
-      ...{ continuation: null, warning: null, trouble: null, waiting: null },
+      ...{ continuation: null, warning: null, trouble: null, waiting: null, queuedSinceMs: null },
       ...{ attempts: [attempt, attempt], recoveries: [recovery], placementReasons: [] },
       ...{ continuation: null, warning: null },
     }

@@ -237,6 +237,7 @@ describe('a job joined from workflow, record and beat', () => {
       deadlineAtMs: null,
       trouble: null,
       waiting: null,
+      queuedSinceMs: null,
       placement: null,
       attemptsTotal: 0,
       isLive: true,

@@ -36,6 +36,25 @@ describe('the time that money pays for', () => {
     )
   })
 
+  it('is whole steps where a provider bills in steps, and never a step less', () => {
+    const money = fc.nat({ max: 1e12 })
+    const price = fc.integer({ min: 1, max: 1e9 })
+    const step = fc.constantFrom(1_000, 60_000, 900_000, HOUR_MS)
+    fc.assert(
+      fc.property(money, price, step, (left, perHour, billedInStepsOfMs) => {
+        const ms = affordableMs(left, perHour, billedInStepsOfMs)
+        expect(ms % billedInStepsOfMs).toBe(0)
+        expect(spendOver(ms, perHour, { billedInStepsOfMs })).toBeLessThanOrEqual(left)
+        if (ms < AFFORDABLE_MAX_MS)
+          expect(spendOver(ms + 1, perHour, { billedInStepsOfMs })).toBeGreaterThan(left)
+      }),
+    )
+    expect(paidForMs({ microUsd: 3_599, ...PRICE, billedInStepsOfMs: HOUR_MS })).toBe(0)
+    expect(attemptBudget(5, { ...PRICE, billedInStepsOfMs: HOUR_MS })).toMatchObject({
+      billedInStepsOfMs: HOUR_MS,
+    })
+  })
+
   it('is the same as on the machine', () => {
     for (const [left, perHour, ms] of VECTORS) expect(affordableMs(left, perHour)).toBe(ms ?? Infinity)
     expect(affordableMs(-5, 3_600)).toBe(0)

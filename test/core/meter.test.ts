@@ -51,6 +51,14 @@ describe('the meter', () => {
     expect(spend({ ...usage, toAtMs: 0 }, 0)).toBe(0)
   })
 
+  it('bills by the started step where a provider bills in steps', () => {
+    const usage = { fromAtMs: 0, toAtMs: 60_001, priceMicroUsdPerHour: 3_600, billedInStepsOfMs: 60_000 }
+    expect(spend(usage, 0)).toBe(120)
+    expect(spend({ ...usage, toAtMs: 60_000 }, 0)).toBe(60)
+    expect(spend({ ...usage, toAtMs: 1, billedAtLeastMs: 90_000 }, 0)).toBe(120)
+    expect(spendOver(1, 3_600, { billedInStepsOfMs: 60_000 })).toBe(60)
+  })
+
   it('adds up without rounding, however long and dear, and is the sum of its stretches', () => {
     const price = fc.nat({ max: 1e9 })
     const path = fc.array(fc.tuple(fc.integer({ min: 1, max: 400 * HOUR_MS }), price), { maxLength: 8 })

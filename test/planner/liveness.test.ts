@@ -52,6 +52,20 @@ describe('judging whether an attempt lives', () => {
     expect(judge(late, silentAt + 1)).toEqual({ kind: 'alive' })
   })
 
+  it('takes nothing of a queued machine for silence or the end of a lease, and counts silence from when it left', () => {
+    const queueMs = 15 * MINUTE_MS
+    const queued = evidence({ isLeaseFirst: true, isQueued: true, queueMs })
+    expect(judge(queued, NOW_MS + 100 * HOUR_MS)).toEqual({ kind: 'alive' })
+    const begun = evidence({ queuedAtMs: NOW_MS + HOUR_MS, isQueued: false })
+    expect(judge(begun, NOW_MS + HOUR_MS + timing.silenceMs - 1)).toEqual({ kind: 'alive' })
+    expect(judge(begun, NOW_MS + HOUR_MS + timing.silenceMs)).toMatchObject({ kind: 'silent' })
+    expect(judge({ ...queued, goneSinceMs: NOW_MS }, NOW_MS + timing.goneConfirmMs)).toEqual({ kind: 'gone' })
+    // Its runner may start after the longest queue.
+    expect(leaseOverAtMs({ ...queued, isLeaseFirst: true })).toBe(
+      leaseOverAtMs(evidence({ isLeaseFirst: true })) + queueMs,
+    )
+  })
+
   it('counts a machine as fenced only when its lease, drain, power-off and the clocks are past', () => {
     const deaf = evidence({
       providerFailedAtMs: NOW_MS + 100 * HOUR_MS,

@@ -152,7 +152,9 @@ describe('what a plan leaves out, and why', () => {
       request([], { ...spec({ image: 'pytorch' }), answers: [answer([offer()], { imageRunner: 'none' })] }),
       '',
     )
-    expect(rejections).toMatchObject([{ why: 'unfit', reason: 'here cannot run a container image here' }])
+    expect(rejections).toMatchObject([
+      { why: 'unfit', reason: 'here runs no container images (capability `imageRunner: none`)' },
+    ])
   })
 
   it('no offer just because its stock is unknown', () => {

@@ -150,7 +150,8 @@ describe('the start of a runner', () => {
     const budget = microUsd === undefined ? null : { microUsd, ...PRICE }
     const order = { backend: 'here', runner: { limits: { seq: 0, deadlineAtMs: null, budget } } }
     const input = { ...INPUT, order, timing: TIMING } as unknown as AttemptInput
-    return startRunner(input, { ...HANDLE, launchedAtMs: NOW_MS - sinceMs })
+    const beganAtMs = NOW_MS - sinceMs
+    return startRunner(input, { ...HANDLE, launchedAtMs: beganAtMs }, beganAtMs)
   }
   afterEach(() => {
     jest.useRealTimers()

@@ -2,7 +2,8 @@ import { parseCheckpointId } from '../../core/checkpoint'
 import type { Beat, RunnerResult } from '../../core/documents'
 import type { AttemptRecord } from '../../core/ledger'
 import type { JobStatus } from '../../core/messages'
-import { spend } from '../../core/meter'
+import { spend, spendOver } from '../../core/meter'
+import { SECOND_MS } from '../../core/time'
 import { layout } from '../../storage/layout'
 import { readRecords } from '../../storage/record'
 import type { ObjectStore } from '../../storage/store'
@@ -103,27 +104,33 @@ function withinBudget(
   const areSingle = world.machines.length === new Set(world.machines.map(({ order }) => order.attempt)).size
   // The cost of an unseen machine that never spoke is unknown.
   const told = spendOn(world.machines.filter((one) => isSeen(one) || one.workedFromMs !== undefined))
-  if (areSingle && spentMicroUsd < 0.9 * told)
+  // A moment more or less is a whole step where a provider bills in longer ones.
+  const step = spendOnSteps(world.machines)
+  if (areSingle && spentMicroUsd < 0.9 * told - step)
     return [`the job says it spent ${spentMicroUsd}, it was ${told}`]
   // An unseen machine is counted at most at what its order allowed, and a forgotten one until it was missed.
   const isExact = areSingle && world.machines.every(isSeen) && world.manners.forgetsAfterMs === undefined
-  return isExact && spentMicroUsd > 1.1 * spent
+  return isExact && spentMicroUsd > 1.1 * spent + step
     ? [`the job says it spent ${spentMicroUsd}, it was only ${spent}`]
     : []
 }
 
+/** What one step of each machine costs, where that is longer than a second. */
+function spendOnSteps(machines: ScriptedMachine[]): number {
+  return machines.reduce((sum, { handle: { realised } }) => {
+    const { billedInStepsOfMs = SECOND_MS, priceMicroUsdPerHour } = realised
+    return sum + (billedInStepsOfMs === SECOND_MS ? 0 : spendOver(billedInStepsOfMs, priceMicroUsdPerHour))
+  }, 0)
+}
+
 function spendOn(machines: ScriptedMachine[]): number {
   return machines.reduce(
-    (sum, { handle, endedAtMs }) =>
+    (sum, { handle: { realised }, billedFromMs, endedAtMs }) =>
+      // One that never left the queue is not billed.
       sum +
-      spend(
-        {
-          fromAtMs: handle.launchedAtMs,
-          toAtMs: endedAtMs!,
-          priceMicroUsdPerHour: handle.realised.priceMicroUsdPerHour,
-        },
-        endedAtMs!,
-      ),
+      (billedFromMs === undefined
+        ? 0
+        : spend({ ...realised, fromAtMs: billedFromMs, toAtMs: endedAtMs! }, endedAtMs!)),
     0,
   )
 }

@@ -2,7 +2,8 @@ import type { JobSpec } from '../../core/job'
 import { microUsd } from '../../core/money'
 import type { Behaviour } from '../backends/scripted/behaviour'
 import type { Fault, Verb } from '../backends/scripted/faults'
-import type { Manners } from '../backends/scripted/world'
+import type { Capabilities } from '../../core/capabilities'
+import type { Manners, Ware } from '../backends/scripted/world'
 import { ON_DEMAND, SPOT, type Deployment, type JobHandle, type WorldWishes } from '../workflows/harness'
 import { Dice } from '../kit/dice'
 
@@ -49,24 +50,64 @@ export function seededWorld(seed: number): SeededWorld {
   const happenings = happeningsOf(dice, story)
   const manners = idempotency === 'tag' ? mannersOf(dice, { faults, happenings, story }) : {}
   const claimsBy = idempotency === 'tag' ? dice.oneOf(['id', 'send'] as const) : 'id'
+  const { capabilities, ware, ...terms } = termsOf(dice, story)
   return {
     seed,
     wishes: {
       wares: [
-        { ...SPOT, stock },
-        { ...ON_DEMAND, stock: 10 },
+        { ...SPOT, ...ware, stock },
+        { ...ON_DEMAND, ...ware, stock: 10 },
       ],
-      capabilities: { runnerStart, idempotency, claimsBy },
+      capabilities: { runnerStart, idempotency, claimsBy, ...capabilities },
       bootMs,
       behave: ({ attempt }) => ({ stepsTotal: STEPS, ...behaviours[attempt - 1] }),
-      timing: { silenceMs: 1_200, drainMs: 700, leaseMs: 20_000 },
+      timing: { silenceMs: 1_200, drainMs: 700, leaseMs: LEASE_MS, ...QUICK_FENCE, queueMs: QUEUE_LIMIT_MS },
       sendLimitMs: SEND_LIMIT_MS,
       ...manners,
+      ...terms,
     },
     spec: { retries: { failures: 3, interruptions: 20 }, ...budget },
     faults,
     happenings,
     story,
+  }
+}
+
+const LEASE_MS = 20_000
+const QUEUE_LIMIT_MS = 1_500
+/** A lost machine whose end is not confirmed holds its job up until its lease has certainly expired. */
+const QUICK_FENCE = { startWithinMs: 5_000 }
+
+interface Terms extends Manners {
+  capabilities: Partial<Capabilities>
+  ware: Partial<Ware>
+}
+
+/** The provider's own terms: queues, ends that it does not confirm, one offer for each order, steps of billing. */
+function termsOf(dice: Dice, story: string[]): Terms {
+  const queues = dice.chance(0.4)
+  // Most leave the queue in time, some never do.
+  const waits = Array.from({ length: TROUBLES_MAX }, () =>
+    dice.chance(0.2) ? Infinity : dice.between(0, QUEUE_LIMIT_MS),
+  )
+  const tellsBilling = dice.chance(0.5)
+  const isUncertain = dice.chance(0.1)
+  const endsAfterMs = dice.between(0, 500)
+  const offersPerOrder = dice.oneOf(['one', 'many'] as const)
+  const billedInStepsOfMs = dice.oneOf([1_000, 5_000])
+  const capabilities: Partial<Capabilities> = {
+    offersPerOrder,
+    ...(queues && { queues }),
+    ...(isUncertain && { ends: 'requested' }),
+  }
+  story.push(
+    `terms ${JSON.stringify({ ...capabilities, billedInStepsOfMs, ...(queues && { tellsBilling, waits }) })}`,
+  )
+  return {
+    capabilities,
+    ware: { billedInStepsOfMs },
+    ...{ tellsBilling, endsAfterMs },
+    queueMs: ({ attempt }) => waits[attempt - 1] ?? 0,
   }
 }
 

@@ -6,14 +6,14 @@ from typing import NamedTuple, Optional
 AFFORDABLE_MAX_MS = 3650 * 24 * 3600 * 1000
 
 
-def affordable_ms(left_micro_usd: int, price_micro_usd_per_hour: int) -> Optional[int]:
-    """Returns how long a machine may be billed with the remaining budget, in whole seconds; None when it costs nothing (core/meter.ts does
-    the same).
+def affordable_ms(left_micro_usd: int, price_micro_usd_per_hour: int, step_ms: int = 1000) -> Optional[int]:
+    """Returns how long a machine may be billed with the remaining budget, in whole steps of billing; None when it costs nothing
+    (core/budget.ts does the same).
     """
     if price_micro_usd_per_hour <= 0:
         return None
     seconds = max(0, left_micro_usd) * 3600 // price_micro_usd_per_hour
-    return min(seconds * 1000, AFFORDABLE_MAX_MS)
+    return min(seconds * 1000 // step_ms * step_ms, AFFORDABLE_MAX_MS)
 
 
 class Spent(NamedTuple):
@@ -34,7 +34,8 @@ class Limits:
     """The limits in force: the document with the highest `seq`, starting with the order's own; and the amount spent."""
 
     def __init__(self, first: dict, spent: Spent) -> None:
-        """`spent` starts at zero when the order was issued: the machine may be billed from then on."""
+        """`spent` starts at zero when the order was issued, or when a machine that may have been queued began: it may be billed from then
+        on."""
         self.document = first
         self.spent = spent
 
@@ -64,7 +65,8 @@ class Limits:
             stops.append(HardStop(mono_ms + deadline_at_ms - wall_ms, "deadline"))
         if budget is not None:
             left_micro_usd = budget["microUsd"] - self.spent.micro_usd
-            paid_ms = affordable_ms(left_micro_usd, budget["priceMaxMicroUsdPerHour"])
+            step_ms = budget.get("billedInStepsOfMs", 1000)
+            paid_ms = affordable_ms(left_micro_usd, budget["priceMaxMicroUsdPerHour"], step_ms)
             if paid_ms is not None:
                 stops.append(HardStop(self.spent.at_ms + paid_ms, "budget"))
         return min(stops) if stops else None

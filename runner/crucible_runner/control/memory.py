@@ -6,7 +6,7 @@ Without this state every start would bring a new lease and a new budget, and nei
 import json
 from typing import Optional
 
-from ..clock import Clock
+from ..clock import CLOCK_SLACK_MS, Clock
 from ..paths import write_whole
 from .limits import Spent
 
@@ -51,6 +51,23 @@ class Memory:
     def ordered_ms(self, issued_at_ms: int) -> int:
         """Returns when the order was issued, on the monotonic clock. A wall clock that is behind makes it no later than the first start."""
         return self.started_ms - max(0, self.started_wall_ms - issued_at_ms)
+
+    def began_ms(self, order: dict, age_ms: Optional[int]) -> int:
+        """Returns when the machine's time began, on the monotonic clock: when the order was issued, or, where it may have been queued
+        before (`queueMs`), when it booted. `age_ms` is its age now; None when it is unknown.
+        """
+        ordered_ms = self.ordered_ms(order["issuedAtMs"])
+        if "queueMs" not in order:
+            return ordered_ms
+        booted_ms = self.started_ms if age_ms is None else self._clock.mono_ms() - age_ms
+        return max(ordered_ms, min(self.started_ms, booted_ms))
+
+    def left_to_start_ms(self, order: dict, began_ms: int) -> int:
+        """Returns the time left to start the command; negative when it is too late. A queued machine counts from its own beginning, and must
+        not begin after the longest queue."""
+        within_ms, wall_ms = order["startWithinMs"] + CLOCK_SLACK_MS, self._clock.wall_ms()
+        left_ms = order["issuedAtMs"] + order.get("queueMs", 0) + within_ms - wall_ms
+        return min(left_ms, began_ms + within_ms - self._clock.mono_ms()) if "queueMs" in order else left_ms
 
     def save(
         self, lease_until_ms: int, hard_stop_ms: Optional[int] = None, spent: Optional[Spent] = None

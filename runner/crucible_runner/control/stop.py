@@ -83,6 +83,12 @@ class Stop:
         with self._lock:
             self._usable_until_ms = at_ms
 
+    def on_run_limit(self, at_ms: int) -> None:
+        """The provider's limit on how long a machine runs ends it at this time (wall clock)."""
+        with self._lock:
+            known = self._usable_until_ms
+            self._usable_until_ms = at_ms if known is None else min(known, at_ms)
+
     def on_no_notice(self, asked_at_ms: int) -> None:
         """The provider announced nothing when asked at this time (wall clock)."""
         if self._noticed_end_ms is None:

@@ -21,6 +21,8 @@ export const SCRIPTED_TRAITS: Traits = {
 }
 
 const STOCK = 10
+/** What a machine runs on where its end is only requested. */
+const ENDS_AFTER_MS = 100
 const STUCK = 'sleep 600'
 const WARES: Ware[] = [
   { capacityType: 'spot', type: 'v100', place: 'east', stock: STOCK, priceMicroUsdPerHour: 900_000 },
@@ -53,7 +55,7 @@ export class ScriptedHarness implements Harness {
     this.world = new ScriptedWorld({
       clock: new RealClock(),
       ...(this.handOvers && { handOvers: this.handOvers }),
-      ...{ store: this.store, wares: WARES, capabilities },
+      ...{ store: this.store, wares: WARES, capabilities, endsAfterMs: ENDS_AFTER_MS },
       behave: ({ runner }) => ({ stepsTotal: 1e6, stepsPerSecond: 10, neverBoots: runner.run === STUCK }),
     })
     this.backend = createScriptedBackend(this.world)
@@ -66,7 +68,10 @@ export class ScriptedHarness implements Harness {
   async order({ capacityType = 'on-demand', deployment, isStuck }: WantedOrder = {}): Promise<Order> {
     const order = makeOrder({
       store: this.store,
-      offers: this.world.offers({}).filter((offer) => offer.capacityType === capacityType),
+      offers: this.world
+        .offers({})
+        .filter((offer) => offer.capacityType === capacityType)
+        .slice(0, this.world.capabilities.offersPerOrder === 'one' ? 1 : undefined),
       run: isStuck ? STUCK : 'train',
       runnerStart: this.world.capabilities.runnerStart,
       ...(deployment === undefined ? {} : { deployment }),
@@ -119,6 +124,10 @@ export class ScriptedHarness implements Harness {
     const isTag = this.world.capabilities.idempotency === 'tag'
     const send = isTag ? sendNameOf(order.attemptId, 2) : undefined
     this.world.duplicate(order, { send, userData: await this.world.userDataOf(order, send) })
+  }
+
+  holdQueue(): () => void {
+    return this.world.holdQueue()
   }
 
   forgetEnded(): void {

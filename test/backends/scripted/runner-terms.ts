@@ -27,15 +27,24 @@ export class RunnerTerms {
   #asked: Stop | undefined
   #noticed: Stop | undefined
 
+  readonly startedAtMs: number
+  /** The workload may be started until then. */
+  readonly startsUntilMs: number
+
   constructor(
     readonly order: IssuedRunnerOrder,
-    readonly startedAtMs: number,
+    { startedAtMs, beganAtMs }: { startedAtMs: number; beganAtMs: number },
     { ignoresExpiry = false }: Pick<Behaviour, 'ignoresExpiry'> = {},
   ) {
+    const { issuedAtMs, queueMs, startWithinMs, runMsMax = Infinity, usableUntilMs = Infinity } = order
+    this.startedAtMs = startedAtMs
     this.limits = order.limits
-    this.#spent = { atMs: Math.min(startedAtMs, order.issuedAtMs), microUsd: 0 }
+    // A machine that may have been queued counts from its own beginning.
+    const fromAtMs = queueMs === undefined ? issuedAtMs : Math.max(issuedAtMs, beganAtMs)
+    this.startsUntilMs = Math.min(fromAtMs, issuedAtMs + (queueMs ?? 0)) + startWithinMs
+    this.#spent = { atMs: Math.min(startedAtMs, fromAtMs), microUsd: 0 }
     this.#leaseUntilMs = startedAtMs + order.leaseMs
-    this.#usableUntilMs = ignoresExpiry ? Infinity : (order.usableUntilMs ?? Infinity)
+    this.#usableUntilMs = ignoresExpiry ? Infinity : Math.min(usableUntilMs, fromAtMs + runMsMax)
   }
 
   beatSent(seq: number, nowMs: number): void {

@@ -81,7 +81,7 @@ export function createScriptedBackend(world: ScriptedWorld): Backend {
       call({
         ...{ verb: 'terminate', attemptIds: [world.machine(id)?.handle.attemptId ?? id], ctx },
         effect: (fault) => {
-          if (fault?.kind !== 'ignored') world.machine(id)?.end('ended')
+          if (fault?.kind !== 'ignored') world.machine(id)?.terminate()
         },
       }),
     list: (deployment, ctx) =>

@@ -1,3 +1,4 @@
+import { defined } from '../../../core/defined'
 import { UNNAMED_MACHINE, type Claim, type Drain, type HandOverDocument } from '../../../core/documents'
 import type { MachineHandle, OwnerTags } from '../../../core/handle'
 import type { Observation } from '../../../core/observation'
@@ -22,6 +23,14 @@ export interface MachineOptions {
   offer: Offer
   behaviour: Behaviour
   bootMs: number
+  /** How long it waits in the provider's queue, unbilled; missing where nothing is queued. */
+  queueMs?: number | undefined
+  /** The provider ends it so long after it began. */
+  runMsMax?: number | undefined
+  /** How much longer it runs once its provider shows it as gone; missing where an end is confirmed. */
+  endsAfterMs?: number | undefined
+  /** Whether the provider tells when billing began. */
+  tellsBilling?: boolean
   /** The name of the send that made it, which its tag shows. */
   send?: string | undefined
   /** What it runs at its boot: takes what its runner needs from the hand-over, with `ask`. Missing where it just knows that. */
@@ -40,9 +49,13 @@ export interface MachineOptions {
 export class ScriptedMachine {
   readonly handle: MachineHandle
   readonly owner: OwnerTags
-  state: 'pending' | 'running' | 'gone' = 'pending'
+  state: 'queued' | 'pending' | 'running' | 'gone' = 'queued'
   cause: Observation['cause']
+  /** When it was really billed from, and to. */
+  billedFromMs: number | undefined
   endedAtMs: number | undefined
+  /** Its provider shows it as gone, although it may still run. */
+  isShownGone = false
   noticeAtMs: number | undefined
   /** How often its runner was started. */
   starts = 0
@@ -56,19 +69,33 @@ export class ScriptedMachine {
 
   constructor(options: MachineOptions) {
     this.#o = options
-    const { clock, id, order, offer, behaviour, bootMs, send } = options
+    const { clock, id, order, offer, send, queueMs = 0 } = options
     const { deployment, jobId, attemptId } = order
-    const { capacityType, type, place, priceMicroUsdPerHour } = offer
+    const { capacityType, type, place, priceMicroUsdPerHour, billedAtLeastMs, billedInStepsOfMs } = offer
     const launchedAtMs = clock.now()
     this.owner = { deployment, jobId, attemptId }
     this.handle = {
       ...{ backend: offer.backend, kind: 'machine', id, attemptId, launchedAtMs },
       ...(send === undefined ? {} : { send }),
-      realised: { capacityType, type, place, priceMicroUsdPerHour },
+      realised: {
+        ...{ capacityType, type, place, priceMicroUsdPerHour },
+        ...defined({ billedAtLeastMs, billedInStepsOfMs }),
+      },
     }
-    this.#forget = behaviour.neverBoots
-      ? () => undefined
-      : clock.at(launchedAtMs + bootMs, () => this.#boot())
+    this.#forget = () => undefined
+    if (queueMs === 0) this.begin()
+    else if (queueMs !== Infinity) this.#forget = clock.at(launchedAtMs + queueMs, () => this.begin())
+  }
+
+  /** It leaves the queue, if it was in one: from now on it is billed. */
+  begin(): void {
+    if (this.state !== 'queued') return
+    const { clock, bootMs, behaviour, runMsMax } = this.#o
+    this.#forget()
+    this.state = 'pending'
+    this.billedFromMs = clock.now()
+    if (!behaviour.neverBoots) this.#forget = clock.at(this.billedFromMs + bootMs, () => this.#boot())
+    if (runMsMax !== undefined) clock.at(this.billedFromMs + runMsMax, () => this.end('interrupted'))
   }
 
   get order(): Order {
@@ -97,7 +124,10 @@ export class ScriptedMachine {
     const claim: Claim = knowsItsId
       ? { machine: this.handle.id }
       : { machine: UNNAMED_MACHINE + this.handle.id, ...(send === undefined ? {} : { send }) }
-    this.#runner = new ScriptedRunner({ clock, store, jobId, attempt, behaviour, claim, onWork, onOver })
+    const beganAtMs = this.billedFromMs!
+    this.#runner = new ScriptedRunner({
+      ...{ clock, store, jobId, attempt, behaviour, claim, beganAtMs, onWork, onOver },
+    })
     return true
   }
 
@@ -115,6 +145,15 @@ export class ScriptedMachine {
     this.#runner?.notice(this.noticeAtMs)
   }
 
+  /** Its owner ends it: at once, or, where that is only a request, some time after its provider shows it as gone. */
+  terminate(): void {
+    const { clock, endsAfterMs } = this.#o
+    if (endsAfterMs === undefined || this.state === 'queued') return this.end('ended')
+    if (this.isShownGone || this.state === 'gone') return
+    this.isShownGone = true
+    clock.at(clock.now() + endsAfterMs, () => this.end('ended'))
+  }
+
   end(cause: Observation['cause']): void {
     if (this.state === 'gone') return
     this.state = 'gone'
@@ -127,12 +166,16 @@ export class ScriptedMachine {
   }
 
   observation(): Observation {
-    return {
-      state: this.state,
-      ...(this.cause && { cause: this.cause }),
-      ...(this.endedAtMs !== undefined && { endedAtMs: this.endedAtMs }),
-      ...(this.noticeAtMs !== undefined && { noticeAtMs: this.noticeAtMs }),
-    }
+    const { cause, endedAtMs, noticeAtMs, billedFromMs } = this
+    const { endsAfterMs, queueMs, tellsBilling = true } = this.#o
+    const billedFromAtMs = queueMs !== undefined && tellsBilling ? billedFromMs : undefined
+    if (this.isShownGone || (endsAfterMs !== undefined && this.state === 'gone'))
+      return {
+        state: 'gone',
+        cause: cause === 'interrupted' ? cause : 'unknown',
+        ...defined({ billedFromAtMs }),
+      }
+    return { state: this.state, ...defined({ cause, endedAtMs, noticeAtMs, billedFromAtMs }) }
   }
 
   /** What the provider keeps of it. */

@@ -43,6 +43,8 @@ export interface RunnerOptions {
   behaviour: Behaviour
   /** What its machine claims with: the first to claim an attempt is the only one that works on it. */
   claim: Claim
+  /** When the machine began, as it can tell by itself; when its runner starts, if missing. */
+  beganAtMs?: number
   /** The workload starts. */
   onWork: () => void
   /** The runner has ended in good order, or its machine died under it. */
@@ -165,9 +167,10 @@ export class ScriptedRunner {
     }
     this.#phases.length = 0
     this.#enter('starting', nowMs)
-    const terms = new RunnerTerms(order, nowMs, this.#o.behaviour)
+    const { beganAtMs = nowMs } = this.#o
+    const terms = new RunnerTerms(order, { startedAtMs: nowMs, beganAtMs }, behaviour)
     const drain = await this.#read<Drain>(layout.drain(jobId, attempt))
-    if (nowMs > order.issuedAtMs + order.startWithinMs + CLOCK_SLACK_MS) {
+    if (nowMs > terms.startsUntilMs + CLOCK_SLACK_MS) {
       this.#ending = stopped('late', 'the machine came too late')
     } else if (drain !== undefined) {
       this.#ending = stopped(drain.reason, 'asked to stop before the workload was started')

@@ -33,9 +33,12 @@ export interface Ware {
   isolation?: Offer['isolation']
   /** As in offers: these are taken back with `interrupt`. */
   isPreemptible?: boolean
+  billedAtLeastMs?: number
+  billedInStepsOfMs?: number
+  stillBilled?: string
 }
 
-/** What makes a provider hard to use where it recognises no token. It is not played where it is missing. */
+/** What makes a provider hard to use. It is not played where it is missing. */
 export interface Manners {
   /** How long an ended machine is shown, in lists and when looked up by its id; for ever if missing. */
   forgetsAfterMs?: number
@@ -45,6 +48,12 @@ export interface Manners {
   launchEveryMs?: number
   /** How long the answer to a launch takes; a caller who gives up earlier has a machine and does not know it. */
   answersAfterMs?: number
+  /** How long the launches of an order wait in the queue where the provider has one (`capabilities.queues`). */
+  queueMs?: (order: Order) => number
+  /** False where the provider does not tell when billing began. */
+  tellsBilling?: boolean
+  /** How much longer a machine runs that is shown as gone, where ends are only requested (`capabilities.ends`). */
+  endsAfterMs?: number
   /** A request that left may still have its effect so much later. */
   effectWithinMs?: number
 }
@@ -120,6 +129,7 @@ export class ScriptedWorld {
   #living = 0
   /** Effects of requests that left, and when they come. */
   #late: { atMs: number; effect: () => void }[] = []
+  #held: ScriptedMachine[] | undefined
   #stale: { untilMs: number; known: Set<ScriptedMachine> } | undefined
 
   constructor(options: WorldOptions) {
@@ -158,6 +168,15 @@ export class ScriptedWorld {
     const due = this.#late.filter(({ atMs }) => atMs <= this.clock.now())
     this.#late = this.#late.filter((one) => !due.includes(one))
     for (const { effect } of due) effect()
+  }
+
+  /** From now on launches wait in the queue until the answer is called: then those that wait begin. */
+  holdQueue(): () => void {
+    const held = (this.#held ??= [])
+    return () => {
+      this.#held = undefined
+      for (const machine of held) machine.begin()
+    }
   }
 
   /** What has ended is shown no more. */
@@ -224,6 +243,10 @@ export class ScriptedWorld {
     if (known !== undefined) return { kind: 'launched', handle: known.handle }
     const wanted = new Set(order.offers.map(offerKey))
     const wares = this.#o.wares.filter((ware) => wanted.has(this.#keyOf(ware)))
+    if (this.capabilities.offersPerOrder === 'one' && order.offers.length > 1)
+      return refused('invalid', 'an order names one offer')
+    if (this.capabilities.imageRunner === 'provider' && order.runner.image !== null)
+      return refused('invalid', 'there is no Docker on a machine')
     if (wares.length === 0) return refused('invalid', 'none of the offers is sold here')
     if (this.#living >= this.quota) return refused('quota', `the account may have ${this.quota} machines`)
     const ware = wares.find((one) => this.#stockOf(one) > 0)
@@ -233,12 +256,16 @@ export class ScriptedWorld {
 
   /** Makes a machine, whatever the order has already. */
   make(order: Order, ware: Ware, sent: Sent = {}): ScriptedMachine {
-    const { clock, store, behave, bootMs = 0, handOvers } = this.#o
+    const { clock, store, behave, bootMs = 0, handOvers, queueMs, tellsBilling, endsAfterMs = 0 } = this.#o
+    const { queues, ends } = this.capabilities
     const key = this.#keyOf(ware)
     this.#stock.set(key, this.#stockOf(ware) - 1)
     const machine = new ScriptedMachine({
       ...{ clock, store, order, bootMs, offer: this.#offerOf(ware), ...sent },
       ...(handOvers && { ask: (...asked) => handOvers.ask(...asked) }),
+      ...defined({ runMsMax: ware.runMsMax, tellsBilling }),
+      ...(queues === true && { queueMs: this.#held !== undefined ? Infinity : (queueMs?.(order) ?? 0) }),
+      ...(ends === 'requested' && { endsAfterMs }),
       knowsItsId: this.capabilities.claimsBy !== 'send',
       id: `m-${this.machines.length + 1}`,
       behaviour: { ...STEADY, ...behave?.(order) },
@@ -249,8 +276,7 @@ export class ScriptedWorld {
         if (cause !== 'interrupted') this.#stock.set(key, this.#stockOf(ware) + 1)
       },
     })
-    const { runMsMax } = ware
-    if (runMsMax !== undefined) clock.at(clock.now() + runMsMax, () => machine.end('interrupted'))
+    this.#held?.push(machine)
     this.#living++
     this.machines.push(machine)
     this.#byId.set(machine.handle.id, machine)
@@ -272,7 +298,7 @@ export class ScriptedWorld {
     const { effectWithinMs = 0, listsLagMs = 0 } = this.#o
     const settledAtMs = sentUntilMs + effectWithinMs + listsLagMs
     const againInMs = Math.max(this.#staleForMs(), settledAtMs - this.clock.now())
-    const living = this.machinesOf(attemptId).filter((one) => one.state !== 'gone')
+    const living = this.machinesOf(attemptId).filter((one) => one.state !== 'gone' && !one.isShownGone)
     const handles = living.filter((one) => this.#isShown(one)).map((one) => one.handle)
     if (handles.length > 0) return { kind: 'found', handles }
     return againInMs > 0 ? { kind: 'unsettled', againInMs } : { kind: 'absent' }
@@ -281,7 +307,8 @@ export class ScriptedWorld {
   /** The living machines of a deployment, as far as lists show them. */
   listed(deployment: string): ScriptedMachine[] {
     return this.machines.filter(
-      (one) => one.state !== 'gone' && one.owner.deployment === deployment && this.#isShown(one),
+      (one) =>
+        one.state !== 'gone' && !one.isShownGone && one.owner.deployment === deployment && this.#isShown(one),
     )
   }
 
@@ -320,6 +347,9 @@ export class ScriptedWorld {
       runMsMax,
       isolation,
       isPreemptible,
+      billedAtLeastMs,
+      billedInStepsOfMs,
+      stillBilled,
     } = ware
     const nowMs = this.clock.now()
     const price = typeof prices === 'number' ? prices : prices.findLast(([fromMs]) => fromMs <= nowMs)?.[1]
@@ -335,6 +365,7 @@ export class ScriptedWorld {
       ...{ backend: this.name, capacityType, type, place, shape, priceMicroUsdPerHour: price, availability },
       priceSource: { kind: this.capabilities.price, observedAtMs: nowMs },
       ...defined({ interruptionsPerHour, runMsMax, isolation, isPreemptible }),
+      ...defined({ billedAtLeastMs, billedInStepsOfMs, stillBilled }),
       ...(usableForMs === undefined ? {} : { usableUntilMs: this.#startedAtMs + usableForMs }),
     }
   }

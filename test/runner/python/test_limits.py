@@ -67,6 +67,13 @@ class LimitsTest(unittest.TestCase):
         budget = {"microUsd": 0, "priceMaxMicroUsdPerHour": 0}
         self.assertIsNone(Limits({"seq": 0, "deadlineAtMs": None, "budget": budget}, NOTHING_YET).hard_stop(0, 0))
 
+    def test_pays_for_whole_steps_of_billing(self):
+        self.assertEqual(affordable_ms(3_599, 3_600, 60_000), 59 * 60_000)
+        self.assertEqual(affordable_ms(59, 3_600, 60_000), 0)
+        budget = {"microUsd": 119, "priceMaxMicroUsdPerHour": 3_600, "billedInStepsOfMs": 60_000}
+        limits = Limits({"seq": 0, "deadlineAtMs": None, "budget": budget}, Spent(1_000, 0))
+        self.assertEqual(limits.hard_stop(0, 0), (61_000, "budget"))
+
     def test_reckons_as_the_control_plane_does(self):
         with open(os.path.join(GOLDEN, "vectors", "affordable.json"), encoding="utf-8") as file:
             for left, price, paid_ms in json.load(file):
@@ -144,6 +151,14 @@ class StopTest(unittest.TestCase):
         drain = stop.poll()
         self.assertEqual(drain, ("expired", 9_000, 69_000))
         self.assertEqual(drain.kill_at_ms(20_000), 39_000)
+
+    def test_is_over_before_the_provider_ends_a_machine_that_has_run_so_long(self):
+        self.stop.on_run_limit(self.clock.wall_ms() + 100_000)
+        self.stop.on_run_limit(self.clock.wall_ms() + 900_000)
+        self.clock.advance(58_999)
+        self.assertIsNone(self.stop.look())
+        self.clock.advance(1)
+        self.assertEqual(self.stop.look(), ("expired", 59_000, 69_000))
 
     def test_a_reservation_that_lasts_longer_is_used_for_longer(self):
         stop = self.usable_for(100_000)

@@ -9,6 +9,7 @@ from support import RUNNER, FakeClock, FolderTest, patient
 
 from crucible_runner.process import processes
 from crucible_runner.artifacts import find_artifacts
+from crucible_runner.clock import machine_age_ms
 from crucible_runner.process.container import container_command, gpus_for_docker
 from crucible_runner.documents import HELPER_PROGRESS, HELPER_SAVED, parse
 from crucible_runner.process.environment import Facts, container_environment, workload_environment
@@ -16,6 +17,20 @@ from crucible_runner.process.gpus import parse_gpus
 from crucible_runner.control.memory import Memory
 from crucible_runner.notices import open_source
 from crucible_runner.paths import Paths, remove_tree
+
+
+class AgeTest(FolderTest):
+    def test_is_that_of_the_first_process(self):
+        os.mkdir(self.at("1"))
+        ticks = os.sysconf("SC_CLK_TCK")
+        fields = ["S"] + ["0"] * 18 + [str(100 * ticks)] + ["0"] * 10
+        self.write("1/stat", "1 (a (strange) name) " + " ".join(fields))
+        self.write("uptime", "160.5 10.0")
+        self.assertEqual(machine_age_ms(self.at("")), 60_500)
+
+    def test_is_unknown_where_the_system_does_not_tell(self):
+        self.assertIsNone(machine_age_ms(self.at("nowhere")))
+        self.assertIsInstance(machine_age_ms(), (int, type(None)))
 
 
 class MemoryTest(FolderTest):
@@ -45,6 +60,31 @@ class MemoryTest(FolderTest):
         clock.advance(10_000)
         clock.set_wall(issued_at_ms - 3_600_000)
         self.assertEqual(self.memory(clock).ordered_ms(issued_at_ms), 410_000)
+
+    def test_a_machine_that_may_have_been_queued_counts_from_its_own_beginning(self):
+        clock = FakeClock(mono_ms=500_000)
+        order = {"issuedAtMs": clock.wall_ms() - 90_000}
+        queued = dict(order, queueMs=60_000)
+        memory = self.memory(clock)
+        self.assertEqual(memory.began_ms(order, 20_000), 410_000)
+        self.assertEqual(memory.began_ms(queued, 20_000), 480_000)
+        # An old machine that was given the order later, and one that does not tell its age.
+        self.assertEqual(memory.began_ms(queued, 3_600_000), 410_000)
+        self.assertEqual(memory.began_ms(queued, None), 500_000)
+        memory.save(600_000)
+        clock.advance(10_000)
+        self.assertEqual(self.memory(clock).began_ms(queued, 5_000), 500_000)
+
+    def test_a_queued_machine_may_start_so_long_after_it_began_and_not_after_the_longest_queue(self):
+        clock = FakeClock(mono_ms=500_000)
+        order = {"issuedAtMs": clock.wall_ms() - 90_000, "startWithinMs": 20_000}
+        memory = self.memory(clock)
+        self.assertEqual(memory.left_to_start_ms(order, 410_000), -40_000)
+        order["queueMs"] = 60_000
+        self.assertEqual(memory.left_to_start_ms(order, 480_000), 20_000)
+        self.assertEqual(memory.left_to_start_ms(order, 420_000), -30_000)
+        order["queueMs"] = 30_000
+        self.assertEqual(memory.left_to_start_ms(order, 480_000), -10_000)
 
     def test_another_start_after_a_boot_goes_by_the_wall_clock(self):
         clock = FakeClock(mono_ms=500_000)

@@ -1,0 +1,87 @@
+import type { WatchInput, WatchOutcome } from '../../core/activities'
+import type { Observation } from '../../core/observation'
+import { formatDuration } from '../../core/time'
+import { endOfQueue } from '../../planner/ending'
+import type { Evidence } from '../../planner/liveness'
+import type { AttemptDocuments } from '../documents'
+
+/**
+ * Whether a machine waits in its provider's queue, and since when it is billed. Puts both on record (`billing.json`), because the
+ * provider may report them only while they are true.
+ */
+export class BillingWatch {
+  private hasRead = false
+  /** As on record; undefined while nothing is. */
+  private recorded: number | null | undefined
+  /** Billing began no earlier than this. */
+  private earliestMs: number
+  /** When the last look began at the earliest. */
+  private lookedAtMs: number
+  isQueued = false
+  private isGone = false
+
+  constructor(
+    private readonly input: WatchInput,
+    private readonly documents: AttemptDocuments,
+  ) {
+    this.lookedAtMs = this.earliestMs = input.handle.launchedAtMs
+  }
+
+  /** When billing began at the earliest; undefined while the machine is queued, and before the first look. */
+  get fromAtMs(): number | undefined {
+    return this.recorded ?? undefined
+  }
+
+  /** When the provider's limit on how long a machine runs ends it; undefined without such a limit. */
+  get limitedUntilMs(): number | undefined {
+    const { runMsMax } = this.input.order.runner
+    return this.fromAtMs === undefined || runMsMax === undefined ? undefined : this.fromAtMs + runMsMax
+  }
+
+  /** Whether it is gone without having been billed, as far as is known. */
+  isUnbilled({ billedFromAtMs }: Observation): boolean {
+    return (this.fromAtMs ?? billedFromAtMs) === undefined
+  }
+
+  /** Records what a look has found. Throws a `StoreError`; the next look repeats it. */
+  async note(evidence: Evidence, observation: Observation, nowMs: number): Promise<void> {
+    const { state, billedFromAtMs } = observation
+    const { id } = this.input.handle
+    if (!this.hasRead) this.recorded = (await this.documents.readBilling(id))?.fromAtMs
+    this.hasRead = true
+    this.isQueued = evidence.isQueued = state === 'queued'
+    this.isGone = state === 'gone'
+    if (this.isQueued) evidence.queuedAtMs = nowMs
+    // The machine may have left the queue as soon as the provider had answered, and each answer is younger than the look before.
+    if (this.isQueued) this.earliestMs = this.lookedAtMs
+    this.lookedAtMs = nowMs
+    if (typeof this.recorded === 'number') return
+    const fromAtMs = this.isQueued ? null : (billedFromAtMs ?? (this.isGone ? null : this.earliestMs))
+    if (fromAtMs === this.recorded) return
+    // A machine that is gone without ever having been billed is no news.
+    if (fromAtMs === null && !this.isQueued) return
+    await this.documents.putBilling({ machine: id, fromAtMs })
+    this.recorded = fromAtMs
+  }
+
+  /** What the attempt must know of it; undefined if it knows. */
+  outcome(nowMs: number): WatchOutcome | undefined {
+    const { order, handle, isQueued } = this.input
+    if (this.isQueued) {
+      const waitedMs = nowMs - handle.launchedAtMs
+      const limitMs = order.runner.queueMs ?? Infinity
+      if (waitedMs > limitMs)
+        return {
+          kind: 'over',
+          end: endOfQueue(
+            `The machine waited in the provider's queue for ${formatDuration(waitedMs)}, longer than ${formatDuration(limitMs)}.`,
+          ),
+        }
+      return isQueued === false ? { kind: 'queued' } : undefined
+    }
+    const isAwaited = isQueued === true || (isQueued === false && order.runnerStart === 'after-launch')
+    return isAwaited && !this.isGone && this.fromAtMs !== undefined
+      ? { kind: 'begun', fromAtMs: this.fromAtMs }
+      : undefined
+  }
+}
