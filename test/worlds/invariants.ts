@@ -9,6 +9,7 @@ import { readRecords } from '../../storage/record'
 import type { ObjectStore } from '../../storage/store'
 import { WEIGHTS_ARTIFACT } from '../backends/scripted/scripted-runner'
 import type { ScriptedMachine } from '../backends/scripted/scripted-machine'
+import type { Manners } from '../backends/scripted/world'
 import { isDamaged, weightsAfter } from '../backends/scripted/checkpoints'
 import {
   classified,
@@ -104,8 +105,8 @@ function withinBudget(
   const areSingle = world.machines.length === new Set(world.machines.map(({ order }) => order.attempt)).size
   // The cost of an unseen machine that never spoke is unknown.
   const told = spendOn(world.machines.filter((one) => isSeen(one) || one.workedFromMs !== undefined))
-  // A moment more or less is a whole step where a provider bills in longer ones.
-  const step = spendOnSteps(world.machines)
+  // A moment more or less is a whole step where billing is in longer ones, or where nobody tells when it began.
+  const step = world.machines.reduce((sum, machine) => sum + stepOf(machine, world.manners), 0)
   if (areSingle && spentMicroUsd < 0.9 * told - step)
     return [`the job says it spent ${spentMicroUsd}, it was ${told}`]
   // An unseen machine is counted at most at what its order allowed, and a forgotten one until it was missed.
@@ -115,12 +116,15 @@ function withinBudget(
     : []
 }
 
-/** What one step of each machine costs, where that is longer than a second. */
-function spendOnSteps(machines: ScriptedMachine[]): number {
-  return machines.reduce((sum, { handle: { realised } }) => {
-    const { billedInStepsOfMs = SECOND_MS, priceMicroUsdPerHour } = realised
-    return sum + (billedInStepsOfMs === SECOND_MS ? 0 : spendOver(billedInStepsOfMs, priceMicroUsdPerHour))
-  }, 0)
+/** What a machine can cost more or less than it was metered for. */
+function stepOf(
+  { handle: { realised }, order }: ScriptedMachine,
+  { tellsBilling = true }: Pick<Manners, 'tellsBilling'>,
+): number {
+  const { billedInStepsOfMs = SECOND_MS, priceMicroUsdPerHour } = realised
+  const isUntold = order.runner.queueMs !== undefined && !tellsBilling
+  const isExact = billedInStepsOfMs === SECOND_MS && !isUntold
+  return isExact ? 0 : spendOver(billedInStepsOfMs, priceMicroUsdPerHour)
 }
 
 function spendOn(machines: ScriptedMachine[]): number {

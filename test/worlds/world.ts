@@ -86,9 +86,10 @@ interface Terms extends Manners {
 /** The provider's own terms: queues, ends that it does not confirm, one offer for each order, steps of billing. */
 function termsOf(dice: Dice, story: string[]): Terms {
   const queues = dice.chance(0.4)
-  // Most leave the queue in time, some never do.
-  const waits = Array.from({ length: TROUBLES_MAX }, () =>
-    dice.chance(0.2) ? Infinity : dice.between(0, QUEUE_LIMIT_MS),
+  // All leave the queue in time but one at most: an offer that had no capacity is avoided for longer than a world lasts.
+  const stuck = dice.chance(0.4) ? dice.between(0, TROUBLES_MAX - 1) : -1
+  const waits = Array.from({ length: TROUBLES_MAX }, (_, index) =>
+    index === stuck ? Infinity : dice.between(0, QUEUE_LIMIT_MS / 2),
   )
   const tellsBilling = dice.chance(0.5)
   const isUncertain = dice.chance(0.1)
