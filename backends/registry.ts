@@ -7,6 +7,9 @@ import { accountOptions, EC2_SETTINGS, parseEc2Config } from './ec2/config'
 import type * as ec2Setup from './ec2/setup'
 import { isOnLoopback } from './loopback'
 import { createLocalBackend } from './local'
+import { createLambdaBackend } from './lambda'
+import { LAMBDA_SETTINGS, parseLambdaConfig } from './lambda/config'
+import type * as lambdaSetup from './lambda/setup'
 import { LOCAL_SETTINGS, parseLocalConfig } from './local/config'
 
 export type * from './account'
@@ -88,6 +91,11 @@ export const BACKENDS: Readonly<Record<BackendName, RegisteredBackend>> = {
     isNear: false,
     isRemote: ({ endpoint }) => endpoint === undefined || !isOnLoopback(endpoint),
   }),
+  lambda: register({
+    ...{ settings: LAMBDA_SETTINGS, parse: parseLambdaConfig, create: createLambdaBackend },
+    needsGrants: () => true,
+    isNear: false,
+  }),
 }
 
 /** Sets up an account; `environment` may name another address than the provider's. */
@@ -103,6 +111,11 @@ export const ACCOUNTS: Readonly<Record<string, SetUpAccount>> = {
     // eslint-disable-next-line @typescript-eslint/no-require-imports -- an import that waits would need another spelling in tests
     const { createAccountSetup } = require('./ec2/setup') as typeof ec2Setup
     return createAccountSetup(accountOptions(wish, environment))
+  },
+  lambda: (wish, environment) => {
+    // eslint-disable-next-line @typescript-eslint/no-require-imports -- as above
+    const { createLambdaSetup } = require('./lambda/setup') as typeof lambdaSetup
+    return createLambdaSetup(wish, environment)
   },
 }
 

@@ -22,12 +22,14 @@ const DATA_SHEETS: readonly [string, number, ...string[]][] = [
   ['L4', 24, 'NVIDIA L4'],
   ['L40S', 48, 'NVIDIA L40S'],
   ['RTX4090', 24, 'GeForce RTX 4090', 'NVIDIA GeForce RTX 4090'],
+  ['RTX6000', 24, 'RTX 6000', 'Quadro RTX 6000'],
   ['RTXA6000', 48, 'RTX A6000', 'NVIDIA RTX A6000', 'A6000'],
   ['RTXPRO4500', 32, 'RTX PRO 4500', 'NVIDIA RTX PRO 4500 Blackwell Server Edition'],
   ['RTXPRO6000', 96, 'RTX PRO 6000', 'NVIDIA RTX PRO 6000 Blackwell Server Edition'],
   ['A100', 40, 'A100-40GB', 'NVIDIA A100-SXM4-40GB', 'NVIDIA A100-PCIE-40GB'],
   ['A100-80GB', 80, 'NVIDIA A100-SXM4-80GB', 'NVIDIA A100 80GB PCIe'],
   ['H100', 80, 'H100-80GB', 'NVIDIA H100 80GB HBM3', 'NVIDIA H100 PCIe'],
+  ['GH200', 96, 'NVIDIA GH200 480GB'],
   ['H200', 141, 'NVIDIA H200'],
   ['B200', 180, 'NVIDIA B200'],
   ['B300', 268, 'NVIDIA B300'],
@@ -49,6 +51,20 @@ const BY_SPELLING = new Map(
 /** The accelerator with a name, or `undefined` if it is unknown. That is no error: new types appear. */
 export function findAccelerator(spelling: string): Accelerator | undefined {
   return BY_SPELLING.get(fold(spelling))
+}
+
+/**
+ * The canonical name of an accelerator that a provider names without its memory, of which some come in two sizes: the nearest is meant. The
+ * provider's own name for one that is not known.
+ */
+export function acceleratorByMemory(spelling: string, memoryGb: number | undefined): string {
+  const name = findAccelerator(spelling)?.name ?? spelling
+  if (memoryGb === undefined) return name
+  const distance = (one: Accelerator): number => Math.abs(one.memoryGb - memoryGb)
+  const [nearest] = ACCELERATORS.filter(
+    (one) => one.name === name || one.name.startsWith(`${name}-`),
+  ).sort((a, b) => distance(a) - distance(b))
+  return nearest?.name ?? name
 }
 
 function fold(spelling: string): string {

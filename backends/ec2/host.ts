@@ -1,7 +1,7 @@
 import { HOUR_MS, MINUTE_MS } from '../../core/time'
 import type { Order } from '../../core/plan'
 import type { Ec2Api } from './sdk/api'
-import { cached, type Cached } from './calls'
+import { cached, type Cached } from '../calls'
 import type { Ec2Config } from './config'
 import { createLimiter, paced } from './limiter'
 import { createMarket, type Market } from './market/market'

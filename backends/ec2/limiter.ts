@@ -1,4 +1,4 @@
-import { transient } from './errors'
+import { createLimiter as createBucketLimiter, type Limiter } from '../limiter'
 import type { Ec2Api } from './sdk/api'
 
 /**
@@ -6,59 +6,10 @@ import type { Ec2Api } from './sdk/api'
  * second for mutating calls). All workers of a deployment share it; even per-worker limiting prevents a burst of jobs from being refused in
  * turn.
  */
-const BUCKET = 50
-const PER_SECOND = 5
-
-/** `ending`: it stops spending, and precedes every call that spends. */
-type Rank = 'ending' | 'other'
-
-export interface Limiter {
-  /** Runs a call when the rate allows it. Throws `transient` if the caller aborts first. */
-  run<T>(rank: Rank, signal: AbortSignal, call: () => Promise<T>): Promise<T>
-}
+const BUCKET = { size: 50, perSecond: 5 }
 
 export function createLimiter(clock: () => number): Limiter {
-  const waiting: Record<Rank, (() => void)[]> = { ending: [], other: [] }
-  let tokens = BUCKET
-  let filledAtMs = clock()
-  let timer: NodeJS.Timeout | undefined
-  const fill = (): void => {
-    const nowMs = clock()
-    tokens = Math.min(BUCKET, tokens + (Math.max(0, nowMs - filledAtMs) * PER_SECOND) / 1_000)
-    filledAtMs = nowMs
-  }
-  const serve = (): void => {
-    timer = undefined
-    fill()
-    while (tokens >= 1) {
-      const next = waiting.ending.shift() ?? waiting.other.shift()
-      if (next === undefined) return
-      tokens -= 1
-      next()
-    }
-    if (waiting.ending.length + waiting.other.length > 0) timer ??= setTimeout(serve, 1_000 / PER_SECOND)
-  }
-  const turn = (rank: Rank, signal: AbortSignal): Promise<void> =>
-    new Promise((resolve, reject) => {
-      const queue = waiting[rank]
-      const leave = (): void => {
-        queue.splice(queue.indexOf(go), 1)
-        reject(transient('the caller stopped waiting'))
-      }
-      const go = (): void => {
-        signal.removeEventListener('abort', leave)
-        resolve()
-      }
-      signal.addEventListener('abort', leave, { once: true })
-      queue.push(go)
-      if (timer === undefined) serve()
-    })
-  return {
-    run: async (rank, signal, call) => {
-      await turn(rank, signal)
-      return call()
-    },
-  }
+  return createBucketLimiter(BUCKET, clock)
 }
 
 /** The same calls, with mutating ones at the provider's rate. */

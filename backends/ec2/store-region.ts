@@ -1,6 +1,6 @@
 import { HOUR_MS } from '../../core/time'
 import type { AccountApi } from './sdk/api'
-import { cached } from './calls'
+import { cached } from '../calls'
 import { placeOf } from './check/bucket'
 
 /** The Region of the store; nothing if it is not an AWS bucket, or its Region is unknown. */

@@ -475,10 +475,8 @@ export function describeBackend(name: string, traits: Traits, makeHarness: () =>
         const beforeMs = thisSecond()
         await backend.terminate(handle, patiently())
         const observation = await untilGone(handle)
-        if (confirmsEnds) {
-          expect(observation.cause).toBe('ended')
-          expect(observation.endedAtMs).toBeDefined()
-        }
+        if (confirmsEnds) expect(observation.cause).toBe('ended')
+        expect(observation.endedAtMs !== undefined).toBe(traits.tellsEnds)
         const { endedAtMs = beforeMs } = observation
         expect(endedAtMs).toBeGreaterThanOrEqual(beforeMs)
         expect(endedAtMs).toBeLessThanOrEqual(Date.now())

@@ -18,6 +18,8 @@ export interface Traits {
   /** Its launch does not start the runner. */
   startsLater: boolean
   keepsLogs: boolean
+  /** Its provider tells when a machine ended. */
+  tellsEnds: boolean
   /** A test can take its spot machines back. */
   interruptsMachines: boolean
   /** Its machines start with the launch, and take what they need from hand-overs. */
@@ -31,7 +33,7 @@ export interface Traits {
 }
 
 /** Why a backend without a trait has nothing to test. */
-export const LACKS: Record<Exclude<keyof Traits, 'duplicatesAre' | 'confirmsEnds'>, string> = {
+export const LACKS: Record<Exclude<keyof Traits, 'duplicatesAre' | 'confirmsEnds' | 'tellsEnds'>, string> = {
   queues: 'it has no queue',
   looksForTags: 'its provider recognises a repeated order',
   startsLater: 'its launch starts the runner',

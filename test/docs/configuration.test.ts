@@ -8,7 +8,14 @@ import { LOG_LEVELS, TIMING_SETTINGS } from '../../workers/config'
 
 const ROOT = join(__dirname, '..', '..')
 const PAGE = readFileSync(join(ROOT, 'docs', 'reference', 'configuration.md'), 'utf8')
-const ROWS = PAGE.split('\n').filter((line) => line.startsWith('| `'))
+/** Backends with a page of their own have their settings there. */
+const PAGES_OF_BACKENDS = readdirSync(join(ROOT, 'docs', 'backends')).map((name) =>
+  readFileSync(join(ROOT, 'docs', 'backends', name), 'utf8'),
+)
+const ROWS = [PAGE, ...PAGES_OF_BACKENDS.map(settingsOf)]
+  .join('\n')
+  .split('\n')
+  .filter((line) => line.startsWith('| `'))
 const documented = ROWS.map((row) => /^\| `([^`]+)` \|/.exec(row)![1]!)
 
 const SOURCES = ['storage', 'backends', 'workers', 'client', 'cli']
@@ -21,6 +28,11 @@ const OF_WORKLOADS = [
   'CRUCIBLE_CHECKPOINT_DIR',
 ]
 
+/** The section about settings: other tables are about other things. */
+function settingsOf(page: string): string {
+  return /\n## Settings\n([^]*?)(?:\n## |$)/.exec(page)![1]!
+}
+
 function textsUnder(folder: string): { path: string; text: string }[] {
   return readdirSync(join(ROOT, folder), { withFileTypes: true, recursive: true })
     .filter((entry) => entry.isFile() && entry.name.endsWith('.ts'))
@@ -28,12 +40,15 @@ function textsUnder(folder: string): { path: string; text: string }[] {
     .map((path) => ({ path: relative(ROOT, path), text: readFileSync(path, 'utf8') }))
 }
 
+/** What the bootstrap of a container is given, not a setting: backends/bootstrap.ts. */
+const OF_BOOTSTRAPS = ['CRUCIBLE_BOOTSTRAP']
+
 const sources = SOURCES.flatMap(textsUnder)
 
-describe('docs/reference/configuration.md', () => {
+describe('docs/reference/configuration.md, with the pages of backends', () => {
   it('lists every setting that the code names, once, and no other', () => {
     const named = sources.flatMap(({ text }) => text.match(/\bCRUCIBLE_[A-Z0-9_]*[A-Z0-9]\b/g) ?? [])
-    const settings = new Set(named.filter((name) => !OF_WORKLOADS.includes(name)))
+    const settings = new Set(named.filter((name) => ![...OF_WORKLOADS, ...OF_BOOTSTRAPS].includes(name)))
     const listed = documented.filter((name) => name.startsWith('CRUCIBLE_'))
     expect([...listed].sort()).toEqual([...settings].sort())
   })

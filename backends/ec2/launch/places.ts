@@ -1,6 +1,6 @@
 import { MINUTE_MS } from '../../../core/time'
 import type { Ec2Api, SecurityGroup, Subnet } from '../sdk/api'
-import { cached } from '../calls'
+import { cached } from '../../calls'
 import { GROUP_DEFAULT, type Ec2Config } from '../config'
 import { invalid } from '../errors'
 

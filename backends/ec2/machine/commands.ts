@@ -1,7 +1,7 @@
 import { MINUTE_MS, SECOND_MS } from '../../../core/time'
 import type { Invocation, InvocationResult } from '../sdk/api-commands'
 import { readRunnerProgram } from '../../bootstrap'
-import { pause } from '../calls'
+import { pause } from '../../calls'
 import { transient } from '../errors'
 import type { Host } from '../host'
 import { readMachineFile } from '../launch/template'

@@ -2,7 +2,7 @@ import type { MachineHandle } from '../../../core/handle'
 import { microUsd } from '../../../core/money'
 import { MINUTE_MS } from '../../../core/time'
 import type { CallContext, PricedTime, PricePath } from '../../backend'
-import { cached, type Cached } from '../calls'
+import { cached, type Cached } from '../../calls'
 import { transient } from '../errors'
 import type { Host } from '../host'
 

@@ -1,7 +1,7 @@
 import { MINUTE_MS, SECOND_MS } from '../../../core/time'
 import type { Problem } from '../../backend'
 import type { Ec2Api, Reservation } from '../sdk/api'
-import { cached } from '../calls'
+import { cached } from '../../calls'
 import type { Ec2Config } from '../config'
 import type { Host } from '../host'
 

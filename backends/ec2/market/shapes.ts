@@ -1,6 +1,6 @@
-import { ACCELERATORS, findAccelerator } from '../../../core/accelerators'
-import { reachesGpuMemory } from '../../../core/gpu-memory'
-import { wantsGpu, type MachineShape, type ResourceRequest } from '../../../core/resources'
+import { acceleratorByMemory, findAccelerator } from '../../../core/accelerators'
+import type { MachineShape, ResourceRequest } from '../../../core/resources'
+import { fitting, hasWantedAccelerator } from '../../fitting'
 import type { Gpu, MachineType } from '../sdk/api'
 import { DISK_MAX_GIB } from '../config'
 import { partInWords } from './usable'
@@ -20,16 +20,10 @@ export function shapeOf(type: MachineType, diskGiB: number): MachineShape {
   }
 }
 
-/** The provider names a chip without its memory, and some come with two sizes: the nearest one is chosen. */
-function acceleratorOf({ name, memoryMiB: ownMiB, part }: Gpu): string {
-  const memoryMiB = ownMiB / part
-  const named = findAccelerator(name) ?? findAccelerator(name.replace(/\bServer\b/, ''))
-  const memoryGb = (memoryMiB * MIB_PER_GIB ** 2) / 1e9
-  const known = ACCELERATORS.filter(
-    (one) => one.name === (named?.name ?? name) || one.name.startsWith(`${named?.name ?? name}-`),
-  )
-  const [nearest] = known.sort((a, b) => Math.abs(a.memoryGb - memoryGb) - Math.abs(b.memoryGb - memoryGb))
-  return nearest?.name ?? name
+function acceleratorOf({ name, memoryMiB, part }: Gpu): string {
+  const spelling = findAccelerator(name) === undefined ? name.replace(/\bServer\b/, '') : name
+  const found = acceleratorByMemory(spelling, ((memoryMiB / part) * MIB_PER_GIB ** 2) / 1e9)
+  return found === spelling ? name : found
 }
 
 /** Disk sizes: few, because each needs its own launch template. */
@@ -45,36 +39,11 @@ export function diskFor(request: ResourceRequest, atLeastGiB: number[]): number 
 
 /** The types that could hold a request, larger ones too; if none can, the largest. */
 export function holding(types: MachineType[], request: ResourceRequest): MachineType[] {
-  const fitting = types.filter((type) => isEnough(type, request) && isWanted(type, request))
-  if (fitting.length > 0) return fitting
-  const large = types.filter((type) => isEnough(type, request))
-  return large.length > 0 ? large : largest(types)
+  return fitting(types, (type) => shapeOf(type, 0), request)
 }
 
-const SHOWN_MAX = 10
-
-function largest(types: MachineType[]): MachineType[] {
-  const size = (type: MachineType): number =>
-    shapeOf(type, 0).gpus * 1e9 + type.cpus * 1e6 + type.memoryMiB / 1e3
-  return [...types].sort((a, b) => size(b) - size(a)).slice(0, SHOWN_MAX)
-}
-
-function isEnough(type: MachineType, request: ResourceRequest): boolean {
-  const shape = shapeOf(type, 0)
-  const gpusMin = request.gpus?.min ?? (wantsGpu(request) ? 1 : 0)
-  return (
-    shape.cpus >= (request.cpus?.min ?? 0) &&
-    shape.memoryGiB >= (request.memoryGiB?.min ?? 0) &&
-    shape.gpus >= gpusMin &&
-    reachesGpuMemory(shape, request)
-  )
-}
-
-export function isWanted(type: MachineType, { accelerators = [] }: ResourceRequest): boolean {
-  const has = shapeOf(type, 0).accelerator
-  return (
-    accelerators.length === 0 || accelerators.some((name) => (findAccelerator(name)?.name ?? name) === has)
-  )
+export function isWanted(type: MachineType, request: ResourceRequest): boolean {
+  return hasWantedAccelerator(shapeOf(type, 0), request)
 }
 
 interface QuotaCodes {

@@ -1,7 +1,7 @@
 import { microUsd } from '../../../core/money'
 import type { DataTransfer, PriceSource } from '../../../core/offer'
 import { HOUR_MS } from '../../../core/time'
-import { cached, type Cached } from '../calls'
+import { cached, type Cached } from '../../calls'
 import type { MarketApi } from '../sdk/api'
 
 /** The cost of moving data between machines of a Region and a store; `undefined` within one Region, where it is free. */

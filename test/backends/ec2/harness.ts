@@ -19,6 +19,7 @@ export const EC2_TRAITS: Traits = {
   looksForTags: false,
   startsLater: true,
   keepsLogs: true,
+  tellsEnds: true,
   interruptsMachines: false,
   takesHandOvers: false,
   duplicatesAre: 'machines',

@@ -97,10 +97,12 @@ describe('the registry', () => {
     const root = await mkdtemp(join(tmpdir(), 'crucible-registry-'))
     try {
       for (const [name, registered] of Object.entries(BACKENDS)) {
-        expect(registered.settings.every(({ name: setting }) => /^(?:CRUCIBLE|AWS)_/.test(setting))).toBe(
-          true,
-        )
-        const opened = registered.read({ CRUCIBLE_LOCAL_ROOT: root, AWS_REGION: 'us-east-1' })
+        expect(
+          registered.settings.every(({ name: setting }) => /^(?:CRUCIBLE|AWS|LAMBDA)_/.test(setting)),
+        ).toBe(true)
+        const opened = registered.read({
+          ...{ CRUCIBLE_LOCAL_ROOT: root, AWS_REGION: 'us-east-1', LAMBDA_API_KEY: 'key' },
+        })
         if ('problems' in opened) throw new Error(opened.problems.join())
         const notHere = () => Promise.reject(new Error('not here'))
         const deps = { fetchRunner: notHere, runnerUrl: notHere, clock: Date.now }

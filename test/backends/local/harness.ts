@@ -20,6 +20,7 @@ export const LOCAL_TRAITS: Traits = {
   looksForTags: false,
   startsLater: false,
   keepsLogs: true,
+  tellsEnds: true,
   interruptsMachines: true,
   takesHandOvers: false,
   duplicatesAre: 'processes',

@@ -15,6 +15,7 @@ export const SCRIPTED_TRAITS: Traits = {
   looksForTags: false,
   startsLater: false,
   keepsLogs: false,
+  tellsEnds: true,
   interruptsMachines: true,
   takesHandOvers: false,
   duplicatesAre: 'machines',

@@ -1,0 +1,101 @@
+import { BackendError } from './errors'
+import type { CallContext } from './backend'
+import { setMaxListeners } from 'node:events'
+
+/** Runs a verb, unless the caller has already aborted, and converts every error to a `BackendError`. */
+export async function runVerb<T>(
+  { signal }: CallContext,
+  task: () => Promise<T>,
+  classify: (error: unknown) => BackendError,
+): Promise<T> {
+  throwIfAborted(signal)
+  // The signal that every request of a verb listens to.
+  setMaxListeners(0, signal)
+  try {
+    return await task()
+  } catch (error) {
+    throw classify(error)
+  }
+}
+
+export function throwIfAborted(signal: AbortSignal): void {
+  if (signal.aborted) throw callerLeft()
+}
+
+export function callerLeft(): BackendError {
+  return new BackendError({ class: 'transient', message: 'the caller stopped waiting' })
+}
+
+/** Waits, unless the caller aborts first. */
+export async function pause(durationMs: number, signal: AbortSignal): Promise<void> {
+  throwIfAborted(signal)
+  await new Promise<void>((resolve) => {
+    const over = (): void => {
+      clearTimeout(timer)
+      signal.removeEventListener('abort', over)
+      resolve()
+    }
+    const timer = setTimeout(over, durationMs)
+    signal.addEventListener('abort', over)
+  })
+  throwIfAborted(signal)
+}
+
+/** A value that is read rarely and used often. */
+export interface Cached<T> {
+  /** The value, read again if it is older than allowed. Concurrent callers share one read. */
+  get(signal: AbortSignal): Promise<{ value: T; readAtMs: number }>
+  /** As `get`, but returns the last value of any age, or nothing, if a read fails or takes longer than a caller can wait. */
+  soon(withinMs: number, signal: AbortSignal): Promise<{ value: T; readAtMs: number } | undefined>
+}
+
+export interface CachedOptions<T> {
+  freshForMs: number
+  clock: () => number
+  read: (signal: AbortSignal) => Promise<T>
+}
+
+/** A read continues when its first caller leaves, because others wait for it. This bounds it. */
+const READING_LIMIT_MS = 60_000
+
+export function cached<T>({ freshForMs, clock, read }: CachedOptions<T>): Cached<T> {
+  let kept: { value: T; readAtMs: number } | undefined
+  let reading: Promise<{ value: T; readAtMs: number }> | undefined
+  const readAnew = (): Promise<{ value: T; readAtMs: number }> => {
+    const readAtMs = clock()
+    reading ??= read(AbortSignal.timeout(READING_LIMIT_MS))
+      .then((value) => (kept = { value, readAtMs }))
+      .finally(() => (reading = undefined))
+    return reading
+  }
+  const isFresh = (): boolean => kept !== undefined && clock() - kept.readAtMs < freshForMs
+  const get = (signal: AbortSignal): Promise<{ value: T; readAtMs: number }> =>
+    isFresh() ? Promise.resolve(kept!) : unlessAborted(signal, readAnew())
+  return {
+    get,
+    soon: async (withinMs, signal) => {
+      if (isFresh()) return kept
+      let timer: NodeJS.Timeout | undefined
+      const late = new Promise<void>((resolve) => (timer = setTimeout(resolve, withinMs)))
+      try {
+        return (await Promise.race([unlessAborted(signal, readAnew()), late])) ?? kept
+      } catch {
+        throwIfAborted(signal)
+        return kept
+      } finally {
+        clearTimeout(timer)
+      }
+    },
+  }
+}
+
+/** The promise's answer, or an error as soon as the caller leaves. */
+export async function unlessAborted<T>(signal: AbortSignal, promise: Promise<T>): Promise<T> {
+  promise.catch(() => undefined)
+  throwIfAborted(signal)
+  let onAbort = (): void => undefined
+  const left = new Promise<void>((resolve) => signal.addEventListener('abort', (onAbort = () => resolve())))
+  await Promise.race([promise, left]).finally(() => signal.removeEventListener('abort', onAbort))
+  throwIfAborted(signal)
+  return promise
+}

@@ -1,0 +1,75 @@
+import type { CallContext, Problem } from '../backend'
+import { lambdaError } from './errors'
+import type { Host } from './host'
+import { keyInWords } from './config'
+import { isOffered } from './offers'
+
+const REACH_REMEDY = 'Check that this machine reaches cloud.lambda.ai, and CRUCIBLE_LAMBDA_ENDPOINT.'
+
+/** What prevents machines here. Quotas cannot be asked: Lambda shows them in its dashboard only. */
+export async function check(host: Host, { signal }: CallContext): Promise<Problem[]> {
+  const { config, api } = host
+  const keys = await nameable(() => api.sshKeys(signal), signal)
+  if ('problem' in keys) return [withKey(keys.problem, config.apiKey)]
+  const others = await Promise.all(
+    [() => checkTypes(host, signal), () => checkCache(host, signal)].map((part) => nameable(part, signal)),
+  )
+  const problems = others.flatMap((each) => ('problem' in each ? [each.problem] : each.value))
+  const hasKey = keys.value.some(({ name }) => name === config.sshKey)
+  return hasKey ? problems : [noSshKey(config.sshKey), ...problems]
+}
+
+function noSshKey(name: string): Problem {
+  return {
+    severity: 'error',
+    message: `the account has no SSH key ${name}, and each launch must name one`,
+    remedy: 'Run `crucible setup lambda`, or name another one in CRUCIBLE_LAMBDA_SSH_KEY.',
+    failure: 'invalid',
+  }
+}
+
+async function checkTypes({ api, config }: Host, signal: AbortSignal): Promise<Problem[]> {
+  const types = Object.keys(await api.types(signal))
+  if (types.some((name) => isOffered({ config }, name))) return []
+  return [
+    {
+      severity: 'error',
+      message: `Lambda has no instance type that CRUCIBLE_LAMBDA_TYPES allows (${config.types.join(',')})`,
+      remedy: `Name some of ${types.sort().join(', ')}.`,
+    },
+  ]
+}
+
+async function checkCache({ api, config }: Host, signal: AbortSignal): Promise<Problem[]> {
+  if (config.cache === undefined) return []
+  const fileSystems = await api.fileSystems(signal)
+  if (fileSystems.some(({ name }) => name === config.cache)) return []
+  return [
+    {
+      severity: 'warning',
+      message: `the account has no file system ${config.cache}: machines run without that cache`,
+      remedy: 'Create it at cloud.lambda.ai/file-systems, or unset CRUCIBLE_LAMBDA_CACHE.',
+    },
+  ]
+}
+
+/** An answer, or the problem that there is none. Only a caller who left is told by an error. */
+async function nameable<T>(
+  ask: () => Promise<T>,
+  signal: AbortSignal,
+): Promise<{ value: T } | { problem: Problem }> {
+  try {
+    return { value: await ask() }
+  } catch (error) {
+    const thrown = lambdaError(error)
+    if (signal.aborted) throw thrown
+    const { class: failure, message, hint } = thrown.failure
+    return { problem: { severity: 'error', message, remedy: hint ?? REACH_REMEDY, failure } }
+  }
+}
+
+function withKey(problem: Problem, apiKey: string): Problem {
+  return problem.failure === 'auth'
+    ? { ...problem, message: `${problem.message} (${keyInWords(apiKey)})` }
+    : problem
+}

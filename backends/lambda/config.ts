@@ -1,0 +1,202 @@
+import { readFileSync } from 'node:fs'
+import { homedir } from 'node:os'
+import { join } from 'node:path'
+import { defined } from '../../core/defined'
+import { HOUR_MS, MINUTE_MS, SECOND_MS } from '../../core/time'
+import { ENDPOINT_DEFAULT } from './api'
+
+/** Where and how machines are bought. */
+export interface LambdaConfig {
+  apiKey: string
+  endpoint: string
+  /** Names of instance types, with `*`. */
+  types: string[]
+  /** All Regions if missing. */
+  regions?: string[]
+  /** The SSH key that each launch names; nothing logs in with it. */
+  sshKey: string
+  /** Name of a file system that machines in its Region mount, for caches only. */
+  cache?: string
+  /** How long the lists may lack a new instance, clock differences included. */
+  staleForMs: number
+  /** Requests per second of this process to the account. */
+  requestsPerSecond: number
+  /** Launches that the account allows, over all workers. */
+  launchesPerMinute: number
+}
+
+/** Name of what the set-up makes, used where no other is named. */
+export const SSH_KEY_DEFAULT = 'crucible'
+
+/** All but those with an ARM processor, which need programs and images of their own. */
+export const TYPES_DEFAULT = ['*', '!*gh200*']
+
+/** Not documented: two to three minutes were enough for others who launch there; clocks of workers differ by half a minute at most. */
+const STALE_DEFAULT_MS = 3 * MINUTE_MS
+
+/** The account's limit is 1; a little less leaves room for the time that requests take to arrive. */
+const REQUESTS_DEFAULT = 0.9
+
+/** Of an account (API reference 1.10.0, November 2026). */
+const LAUNCHES_DEFAULT = 5
+
+/** The settings by name, for the parser's messages and for the documentation. */
+export const LAMBDA_SETTINGS = [
+  {
+    name: 'LAMBDA_API_KEY',
+    default: 'the key in `~/.lambda_cloud`',
+    meaning: 'API key of the account; in the file, a line `api_key = KEY` or the key alone',
+  },
+  {
+    name: 'CRUCIBLE_LAMBDA_TYPES',
+    default: '`*,!*gh200*`',
+    meaning:
+      'instance types to offer, separated by commas; `*` is a wildcard, `!` excludes. GH200 machines have an ARM processor',
+  },
+  { name: 'CRUCIBLE_LAMBDA_REGIONS', default: 'all Regions', meaning: 'Regions to use, separated by commas' },
+  {
+    name: 'CRUCIBLE_LAMBDA_SSH_KEY',
+    default: 'crucible',
+    meaning: 'name of the SSH key that each launch must name; nothing logs in with it',
+  },
+  {
+    name: 'CRUCIBLE_LAMBDA_CACHE',
+    default: 'none',
+    meaning: 'name of a file system that machines in its Region mount, for caches only',
+  },
+  {
+    name: 'CRUCIBLE_LAMBDA_STALE_FOR',
+    default: '3m',
+    meaning: "how long Lambda's lists may lack a new instance",
+  },
+  {
+    name: 'CRUCIBLE_LAMBDA_REQUESTS',
+    default: '0.9',
+    meaning: 'requests per second; the account allows 1 for all its users',
+  },
+  {
+    name: 'CRUCIBLE_LAMBDA_LAUNCHES',
+    default: '5',
+    meaning: 'launches per minute that the account allows',
+  },
+  {
+    name: 'CRUCIBLE_LAMBDA_ENDPOINT',
+    default: '`https://cloud.lambda.ai`',
+    meaning: 'another server with the Lambda API',
+  },
+]
+
+export type ParsedLambdaConfig = { config: LambdaConfig } | { problems: string[] }
+
+/** Reads the settings of `LAMBDA_SETTINGS`; either a whole config or every problem at once. */
+export function parseLambdaConfig(settings: Record<string, string | undefined>): ParsedLambdaConfig {
+  const problems: string[] = []
+  const read = <T>(name: string, fallback: T, parse: Parser<T>): T => {
+    const text = settings[name]?.trim()
+    if (text === undefined || text === '') return fallback
+    const value = parse(text)
+    if (!(value instanceof Complaint)) return value
+    problems.push(`${name} is ${value.isSecret ? 'not usable' : `"${text}"`}: ${value.advice}`)
+    return fallback
+  }
+  const apiKey = read('LAMBDA_API_KEY', keyInFile(settings['HOME']), parseKey)
+  if (apiKey === '' && problems.length === 0)
+    problems.push('LAMBDA_API_KEY is missing: make a key at cloud.lambda.ai/api-keys and set it')
+  const regions = read<string[] | undefined>('CRUCIBLE_LAMBDA_REGIONS', undefined, parseRegions)
+  const cache = read<string | undefined>('CRUCIBLE_LAMBDA_CACHE', undefined, parseFileSystem)
+  const config: LambdaConfig = {
+    apiKey,
+    endpoint: read('CRUCIBLE_LAMBDA_ENDPOINT', ENDPOINT_DEFAULT, parseUrl),
+    types: read('CRUCIBLE_LAMBDA_TYPES', TYPES_DEFAULT, parseTypes),
+    sshKey: read('CRUCIBLE_LAMBDA_SSH_KEY', SSH_KEY_DEFAULT, parseSshKey),
+    staleForMs: read('CRUCIBLE_LAMBDA_STALE_FOR', STALE_DEFAULT_MS, parseDuration),
+    requestsPerSecond: read('CRUCIBLE_LAMBDA_REQUESTS', REQUESTS_DEFAULT, parseRate),
+    launchesPerMinute: read('CRUCIBLE_LAMBDA_LAUNCHES', LAUNCHES_DEFAULT, parseRate),
+    ...defined({ regions, cache }),
+  }
+  return problems.length > 0 ? { problems } : { config }
+}
+
+/** The last four characters at most. */
+export function keyInWords(apiKey: string): string {
+  return apiKey.length >= 12 ? `the key that ends in ${apiKey.slice(-4)}` : 'the key'
+}
+
+/** `~/.lambda_cloud`, where other programs for Lambda keep it: a file, or a folder with `lambda_keys` in it. Empty without one. */
+function keyInFile(home = homedir()): string {
+  for (const name of ['.lambda_cloud', join('.lambda_cloud', 'lambda_keys')]) {
+    const text = textOf(join(home, name))
+    const named = /^\s*api_key\s*=\s*"?([^\s"]+)"?\s*$/m.exec(text)?.[1]
+    const alone = text.trim()
+    const key = named ?? (/\s/.test(alone) ? '' : alone)
+    if (key !== '') return key
+  }
+  return ''
+}
+
+function textOf(path: string): string {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch {
+    return ''
+  }
+}
+
+/** What to write instead. */
+class Complaint {
+  constructor(
+    readonly advice: string,
+    readonly isSecret = false,
+  ) {}
+}
+
+type Parser<T> = (text: string) => T | Complaint
+
+const parseKey: Parser<string> = (text) =>
+  /^[\x21-\x7e]+$/.test(text) ? text : new Complaint('write the key without spaces or quotes', true)
+
+const parseUrl: Parser<string> = (text) =>
+  URL.canParse(text) && /^https?:/.test(text)
+    ? text.replace(/\/+$/, '')
+    : new Complaint('write a URL, such as https://cloud.lambda.ai')
+
+const listOf = (text: string): string[] =>
+  text
+    .split(',')
+    .map((one) => one.trim())
+    .filter((one) => one !== '')
+
+const parseTypes: Parser<string[]> = (text) => {
+  const types = listOf(text)
+  return types.length > 0 && types.every((type) => /^!?[a-z0-9_*]+$/.test(type))
+    ? types
+    : new Complaint('write names of types such as gpu_1x_h100_pcie,gpu_*_a100*')
+}
+
+const parseRegions: Parser<string[]> = (text) => {
+  const regions = [...new Set(listOf(text))]
+  return regions.length > 0 && regions.every((region) => /^[a-z]+(-[a-z]+)+-\d+$/.test(region))
+    ? regions
+    : new Complaint('write Regions such as us-west-1,us-south-2, with commas between them')
+}
+
+const parseSshKey: Parser<string> = (text) =>
+  text.length <= 64 ? text : new Complaint('write the name of an SSH key, at most 64 characters')
+
+const parseFileSystem: Parser<string> = (text) =>
+  /^[a-zA-Z]+[0-9a-zA-Z-]*$/.test(text) && text.length <= 60
+    ? text
+    : new Complaint('write the name of a file system, such as crucible-cache')
+
+const UNITS_MS: Record<string, number> = { s: SECOND_MS, m: MINUTE_MS, h: HOUR_MS }
+
+const parseDuration: Parser<number> = (text) => {
+  const match = /^(\d+(?:\.\d+)?)\s*([smh])$/.exec(text)
+  const durationMs = match === null ? 0 : Math.round(Number(match[1]) * UNITS_MS[match[2]!]!)
+  return durationMs > 0 ? durationMs : new Complaint('write a duration with its unit, such as 90s or 3m')
+}
+
+const parseRate: Parser<number> = (text) =>
+  /^\d+(\.\d+)?$/.test(text) && Number(text) > 0 && Number(text) <= 1_000
+    ? Number(text)
+    : new Complaint('write a number above 0, such as 0.9')

@@ -1,0 +1,53 @@
+import { MINUTE_MS } from '../../core/time'
+import { unlessAborted } from '../calls'
+import { createLimiter } from '../limiter'
+import type { BackendDeps } from '../registry'
+import { createApi, type LambdaApi, type LambdaInstance } from './api'
+import type { LambdaConfig } from './config'
+import { createSeen, type Seen } from './seen'
+
+/** What the backend needs from whoever composes it. */
+export type LambdaDeps = Pick<BackendDeps, 'clock' | 'deployment' | 'handOver' | 'storeUrl'>
+
+/** The account as the verbs see it. */
+export interface Host {
+  config: LambdaConfig
+  deps: LambdaDeps
+  api: LambdaApi
+  seen: Seen
+  /** All instances of the account, by a request that is sent after this call; calls that wait for their turn share it. */
+  instances(signal: AbortSignal): Promise<{ instances: LambdaInstance[]; askedAtMs: number }>
+}
+
+export function createHost(
+  config: LambdaConfig,
+  deps: LambdaDeps,
+  openApi: typeof createApi = createApi,
+): Host {
+  const clock = (): number => deps.clock()
+  const { endpoint, apiKey, requestsPerSecond: perSecond } = config
+  const api = openApi({ endpoint, apiKey, limiter: createLimiter({ size: 1, perSecond }, clock) })
+  return { config, deps, api, seen: createSeen(clock), instances: sharedList(api, clock) }
+}
+
+/** A read goes on when the caller who began it leaves: others wait for it. */
+const READ_LIMIT_MS = 2 * MINUTE_MS
+
+function sharedList(api: LambdaApi, clock: () => number): Host['instances'] {
+  let waiting: ReturnType<Host['instances']> | undefined
+  const ask = (): ReturnType<Host['instances']> => {
+    let askedAtMs = clock()
+    const read = api
+      .instances(AbortSignal.timeout(READ_LIMIT_MS), () => {
+        askedAtMs = clock()
+        // Later calls want a list that was read after them.
+        if (waiting === read) waiting = undefined
+      })
+      .then((instances) => ({ instances, askedAtMs }))
+      .finally(() => {
+        if (waiting === read) waiting = undefined
+      })
+    return read
+  }
+  return (signal) => unlessAborted(signal, (waiting ??= ask()))
+}

@@ -1,0 +1,69 @@
+import { SECOND_MS } from '../../core/time'
+import type { Backend, Capabilities } from '../backend'
+import { runVerb } from '../calls'
+import type { createApi } from './api'
+import { check } from './check'
+import type { LambdaConfig } from './config'
+import { lambdaError } from './errors'
+import { createHost, type LambdaDeps } from './host'
+import { launch } from './launch'
+import { BACKEND, find, list, observe, terminate } from './machines'
+import { offers } from './offers'
+
+/** Of the account's requests, this part is left for everything else. */
+const REQUESTS_BETWEEN_LOOKS = 4
+const GONE_CONFIRM_MS = 30 * SECOND_MS
+
+/** Virtual machines of Lambda Cloud. */
+export async function createLambdaBackend(config: LambdaConfig, deps: LambdaDeps): Promise<Backend> {
+  // Loaded here, so that only users of Lambda wait for its HTTP client.
+  // eslint-disable-next-line @typescript-eslint/no-require-imports -- an import that waits would need another spelling in tests
+  const api = require('./api') as { createApi: typeof createApi }
+  return createBackendOver(api.createApi, config, deps)
+}
+
+/** The same over anything that behaves as the API does. */
+export function createBackendOver(
+  openApi: typeof createApi,
+  config: LambdaConfig,
+  deps: LambdaDeps,
+): Backend {
+  const host = createHost(config, deps, openApi)
+  const verb = <T>(ctx: { signal: AbortSignal }, task: () => Promise<T>): Promise<T> =>
+    runVerb(ctx, task, lambdaError)
+  return {
+    name: BACKEND,
+    capabilities: capabilitiesOf(config),
+    check: (ctx) => verb(ctx, () => check(host, ctx)),
+    offers: (request, ctx) => verb(ctx, () => offers(host, request, ctx)),
+    launch: (order, ctx) => verb(ctx, () => launch(host, order, ctx)),
+    find: (attemptId, ctx) => verb(ctx, () => find(host, attemptId, ctx)),
+    observe: (handles, ctx) => verb(ctx, () => observe(host, handles, ctx)),
+    terminate: (resource, ctx) => verb(ctx, () => terminate(host, resource, ctx)),
+    list: (deployment, ctx) => verb(ctx, () => list(host, deployment, ctx)),
+  }
+}
+
+export function capabilitiesOf({
+  requestsPerSecond,
+  launchesPerMinute,
+  staleForMs,
+}: LambdaConfig): Capabilities {
+  return {
+    capacityTypes: ['on-demand'],
+    // Docker is part of Lambda Stack, the image of all machines.
+    imageRunner: 'runner',
+    runnerStart: 'with-launch',
+    idempotency: 'tag',
+    // No metadata service tells a machine its id.
+    claimsBy: 'send',
+    billsUntil: 'terminate',
+    offersPerOrder: 'one',
+    pace: {
+      observeMs: Math.ceil((REQUESTS_BETWEEN_LOOKS * SECOND_MS) / requestsPerSecond),
+      goneConfirmMs: Math.min(GONE_CONFIRM_MS, staleForMs),
+      launchesPerMinute,
+    },
+    price: 'live',
+  }
+}

@@ -1,0 +1,216 @@
+import type { FindOutcome } from '../../core/activities'
+import { defined } from '../../core/defined'
+import type { MachineHandle, OwnedResource, OwnerTags, ResourceHandle } from '../../core/handle'
+import { spendOver } from '../../core/meter'
+import type { Observation } from '../../core/observation'
+import type { Offer } from '../../core/offer'
+import type { Order } from '../../core/plan'
+import { DAY_MS, formatInstant, MINUTE_MS, SECOND_MS } from '../../core/time'
+import type { CallContext, FindContext } from '../backend'
+import type { LambdaInstance } from './api'
+import { invalid } from './errors'
+import type { Host } from './host'
+
+export const BACKEND = 'lambda'
+/** Lambda bills each minute that has begun (docs.lambda.ai, On-Demand Cloud, November 2026). */
+export const BILLED_IN_STEPS_OF_MS = MINUTE_MS
+
+/** Names of our tags; Lambda allows lower case, digits, `-` and `:`. */
+export const TAGS = {
+  deployment: 'crucible:deployment',
+  job: 'crucible:job',
+  attempt: 'crucible:attempt',
+  send: 'crucible:send',
+  /** When it was ordered, in milliseconds since 1970: the API does not say when an instance was launched. */
+  at: 'crucible:at',
+  /** Micro-dollars an hour, when it was ordered. */
+  price: 'crucible:price',
+} as const
+
+export function tagsOf(
+  { deployment, jobId, attemptId }: Order,
+  { send, atMs, offer }: { send: string; atMs: number; offer: Offer },
+): Record<string, string> {
+  return {
+    [TAGS.deployment]: deployment,
+    [TAGS.job]: jobId,
+    [TAGS.attempt]: attemptId,
+    [TAGS.send]: send,
+    [TAGS.at]: String(atMs),
+    [TAGS.price]: String(offer.priceMicroUsdPerHour),
+  }
+}
+
+/** The machine of an id with these tags: the same for whoever finds it, whenever. */
+export function handleOf(
+  id: string,
+  tags: Record<string, string>,
+  { type, place }: { type: string; place: string },
+): MachineHandle {
+  const { [TAGS.send]: send } = tags
+  return {
+    ...{ backend: BACKEND, kind: 'machine', id, attemptId: tags[TAGS.attempt] ?? '' },
+    ...defined({ send }),
+    realised: {
+      ...{ capacityType: 'on-demand', type, place },
+      priceMicroUsdPerHour: numberIn(tags[TAGS.price]),
+      billedInStepsOfMs: BILLED_IN_STEPS_OF_MS,
+    },
+    launchedAtMs: numberIn(tags[TAGS.at]),
+  }
+}
+
+function numberIn(text: string | undefined): number {
+  const value = Number(text)
+  return Number.isFinite(value) ? value : 0
+}
+
+function tagsIn({ tags }: LambdaInstance): Record<string, string> {
+  return Object.fromEntries(tags.map(({ key, value }) => [key, value]))
+}
+
+export function ownerOf(instance: LambdaInstance): OwnerTags {
+  const tags = tagsIn(instance)
+  return {
+    deployment: tags[TAGS.deployment] ?? '',
+    jobId: tags[TAGS.job] ?? '',
+    attemptId: tags[TAGS.attempt] ?? '',
+  }
+}
+
+export function handleFrom(instance: LambdaInstance): MachineHandle {
+  const { id, instance_type: type, region } = instance
+  return handleOf(id, tagsIn(instance), { type: type.name, place: region.name })
+}
+
+const isEnded = ({ status }: LambdaInstance): boolean => status === 'terminated' || status === 'preempted'
+
+function isOurs({ deps }: Host, instance: LambdaInstance): boolean {
+  return deps.deployment === undefined || ownerOf(instance).deployment === deps.deployment
+}
+
+/** The machines of an attempt in the account's list, the oldest first. */
+export function machinesOf(host: Host, instances: LambdaInstance[], attemptId: string): LambdaInstance[] {
+  const orderedAt = (one: LambdaInstance): number => numberIn(tagsIn(one)[TAGS.at])
+  return instances
+    .filter((one) => ownerOf(one).attemptId === attemptId && isOurs(host, one))
+    .sort((a, b) => orderedAt(a) - orderedAt(b) || (a.id < b.id ? -1 : 1))
+}
+
+/** Time between two looks for a machine that may not be in the lists yet. */
+const LOOK_AGAIN_MS = 15 * SECOND_MS
+
+/** The machines of an attempt by their tag. A list shows that there is none if it is so much younger than the last send as lists may lag. */
+export async function find(
+  host: Host,
+  attemptId: string,
+  { signal, sentUntilMs }: FindContext,
+): Promise<FindOutcome> {
+  const { instances, askedAtMs } = await host.instances(signal)
+  const ours = machinesOf(host, instances, attemptId)
+  const living = ours.filter((one) => !isEnded(one))
+  if (living.length > 0) return { kind: 'found', handles: living.map(handleFrom) }
+  const ended = ours.map(handleFrom)
+  const leftMs = sentUntilMs === undefined ? 0 : sentUntilMs + host.config.staleForMs - askedAtMs
+  // An ended machine that is listed does not show that there is no other.
+  return leftMs <= 0
+    ? { kind: 'absent', ...(ended.length > 0 && { ended }) }
+    : { kind: 'unsettled', againInMs: Math.min(leftMs, LOOK_AGAIN_MS) }
+}
+
+/** Machines that the list does not show are asked for by their id, but not more at a time: the account allows one request a second. */
+const ASKED_BY_ID_MAX = 3
+
+export async function observe(
+  host: Host,
+  handles: MachineHandle[],
+  { signal }: CallContext,
+): Promise<Observation[]> {
+  if (handles.length === 0) return []
+  const { instances } = await host.instances(signal)
+  const byId = new Map(instances.map((instance) => [instance.id, instance]))
+  const unseen = [...new Set(handles.map(({ id }) => id).filter((id) => !byId.has(id)))]
+  let isStale = false
+  for (const id of unseen.slice(0, ASKED_BY_ID_MAX)) {
+    const instance = await host.api.instance(id, signal)
+    if (instance === undefined) continue
+    byId.set(id, instance)
+    isStale ||= !isEnded(instance) && instance.status !== 'terminating'
+  }
+  return handles.map((handle) => {
+    const instance = byId.get(handle.id)
+    if (instance !== undefined) return observationOf(instance)
+    return isStale || isYoung(host, handle) ? UNLISTED : GONE
+  })
+}
+
+const UNLISTED: Observation = { state: 'pending', detail: 'not in the lists of Lambda yet' }
+const GONE: Observation = { state: 'gone', cause: 'unknown', detail: 'Lambda knows no such machine' }
+
+function isYoung({ deps, config }: Host, { launchedAtMs }: MachineHandle): boolean {
+  return deps.clock() - launchedAtMs < config.staleForMs
+}
+
+/**
+ * One that is unhealthy counts as gone, although it may still run and is still billed: it is replaced, and `find` and `list` have it until it
+ * is ended. Lambda does not say when a machine ended.
+ */
+export function observationOf({ status }: Pick<LambdaInstance, 'status'>): Observation {
+  switch (status) {
+    case 'booting':
+      return { state: 'pending' }
+    case 'active':
+      return { state: 'running' }
+    case 'unhealthy':
+      return { state: 'gone', cause: 'failed-to-start', detail: 'Lambda reports it as unhealthy' }
+    case 'terminating':
+      return { state: 'stopping', cause: 'ended' }
+    case 'terminated':
+      return { state: 'gone', cause: 'ended' }
+    case 'preempted':
+      return { state: 'gone', cause: 'interrupted', detail: 'preempted by Lambda' }
+    default:
+      return { state: 'running', detail: status }
+  }
+}
+
+/** Ends a machine; nothing else of ours costs money. Only this ends its billing. */
+export async function terminate(
+  host: Host,
+  { kind, id }: ResourceHandle,
+  { signal }: CallContext,
+): Promise<void> {
+  if (kind !== 'machine') return
+  const { instances } = await host.instances(signal)
+  const instance = instances.find((one) => one.id === id) ?? (await host.api.instance(id, signal))
+  if (instance === undefined || isEnded(instance) || instance.status === 'terminating') return
+  if (!isOurs(host, instance)) {
+    const { deployment } = ownerOf(instance)
+    throw invalid(
+      `machine ${id} belongs to ${deployment === '' ? 'no known deployment' : `deployment ${deployment}`}`,
+      'End it by hand if you are sure that it is yours.',
+    )
+  }
+  await host.api.terminate(id, signal)
+}
+
+/** Machines of a deployment that are billed. */
+export async function list(
+  host: Host,
+  deployment: string,
+  { signal }: CallContext,
+): Promise<OwnedResource[]> {
+  const { instances } = await host.instances(signal)
+  return instances
+    .filter((one) => ownerOf(one).deployment === deployment)
+    .filter((one) => !isEnded(one) && one.status !== 'terminating')
+    .map((instance): OwnedResource => {
+      const handle = handleFrom(instance)
+      const { type, place, priceMicroUsdPerHour } = handle.realised
+      return {
+        ...{ handle, owner: ownerOf(instance), createdAtMs: handle.launchedAtMs, place },
+        description: `${type} in ${place}, ${instance.status}, ordered ${formatInstant(handle.launchedAtMs)}`,
+        costMicroUsdPerDay: spendOver(DAY_MS, priceMicroUsdPerHour),
+      }
+    })
+}

@@ -1,0 +1,36 @@
+import { MINUTE_MS } from '../../core/time'
+
+/** What this process remembers of the market. Forgotten with it, which costs a try, never a machine. */
+export interface Seen {
+  /** The Regions that had the type in stock once, besides those that have it now. */
+  regionsOf(type: string, inStock: readonly string[]): string[]
+  /** A launch was refused for want of capacity, although the list showed some. */
+  missed(type: string, region: string): void
+  isMissed(type: string, region: string): boolean
+  /** The account may run no more machines. */
+  quotaReached(): void
+  isQuotaReached(): boolean
+}
+
+/** Stock changes within minutes. */
+const MISSED_FOR_MS = MINUTE_MS
+/** A machine that ends frees its place. */
+const QUOTA_FOR_MS = 3 * MINUTE_MS
+
+export function createSeen(clock: () => number): Seen {
+  const regions = new Map<string, Set<string>>()
+  const misses = new Map<string, number>()
+  let quotaUntilMs = 0
+  return {
+    regionsOf: (type, inStock) => {
+      const known = regions.get(type) ?? new Set()
+      for (const region of inStock) known.add(region)
+      regions.set(type, known)
+      return [...known].sort()
+    },
+    missed: (type, region) => void misses.set(`${type} ${region}`, clock() + MISSED_FOR_MS),
+    isMissed: (type, region) => (misses.get(`${type} ${region}`) ?? 0) > clock(),
+    quotaReached: () => (quotaUntilMs = clock() + QUOTA_FOR_MS),
+    isQuotaReached: () => quotaUntilMs > clock(),
+  }
+}
