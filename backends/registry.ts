@@ -95,6 +95,7 @@ export const BACKENDS: Readonly<Record<BackendName, RegisteredBackend>> = {
     ...{ settings: LAMBDA_SETTINGS, parse: parseLambdaConfig, create: createLambdaBackend },
     needsGrants: () => true,
     isNear: false,
+    isRemote: ({ endpoint }) => !isOnLoopback(endpoint),
   }),
 }
 

@@ -5,12 +5,17 @@ import type { LambdaConfig } from '../../../backends/lambda/config'
 import type { LambdaDeps } from '../../../backends/lambda/host'
 import { TAGS } from '../../../backends/lambda/machines'
 import type { Order } from '../../../core/plan'
-import { parseAttemptId, sendNameOf } from '../../../core/queues'
+import type { HandOverDocument } from '../../../core/documents'
+import { sendNameOf } from '../../../core/queues'
 import { layout } from '../../../storage/layout'
+import { openSecrets } from '../../../storage/secrets'
+import { cloudInit } from '../../../backends/bootstrap'
+import { parametersOfUserData } from '../../support/user-data'
 import { patiently, type Harness, type Traits, type WantedOrder } from '../harness'
 import { issueOrder, makeOrder, type OrderOptions } from '../orders'
 import { MemoryStore } from '../scripted/memory-store'
 import { FakeLambda, refusal } from './fake-api'
+import { TestHandOvers } from './hand-overs'
 
 export const LAMBDA_TRAITS: Traits = {
   looksForTags: true,
@@ -18,6 +23,7 @@ export const LAMBDA_TRAITS: Traits = {
   keepsLogs: false,
   tellsEnds: false,
   interruptsMachines: false,
+  takesHandOvers: true,
   duplicatesAre: 'machines',
 }
 
@@ -31,36 +37,59 @@ export const CONFIG: LambdaConfig = {
   launchesPerMinute: 5,
 }
 
-const HAND_OVER = { url: 'https://store.example/hand-over', key: '0'.repeat(64) }
-
 /** The backend over a fake of the API. */
 export class LambdaHarness implements Harness {
   readonly lambda = new FakeLambda()
   readonly store = new MemoryStore(Date.now)
-  readonly deps: LambdaDeps = { clock: Date.now, handOver: async () => HAND_OVER }
+  readonly handOvers = new TestHandOvers(this.store, {
+    keptOf: (attemptId) =>
+      this.launchesOf(attemptId).map(({ user_data: userData, ...rest }) => ({
+        userData,
+        rest: JSON.stringify(rest),
+      })),
+    repeatSend: async ({ attemptId }) => void this.lambda.launch(this.launchesOf(attemptId).at(-1)!),
+    takenOf: async (attemptId) => {
+      await Promise.all(this.starting)
+      return this.taken.filter((one) => one === attemptId).length
+    },
+  })
+  readonly deps: LambdaDeps = { clock: Date.now, handOver: this.handOvers.issue }
   readonly backend: Backend
+  private readonly starting: Promise<void>[] = []
+  private readonly taken: string[] = []
+  private readonly stuck = new Set<string>()
 
   constructor(readonly config: LambdaConfig = { ...CONFIG, staleForMs: 0 }) {
     this.backend = createBackendOver(this.lambda.open, config, this.deps)
-    // In the place of the runner, which finds its send's name on its machine.
-    this.lambda.onLaunch = (request) => void this.claim(request)
+    this.lambda.onLaunch = (request) => this.starting.push(this.start(request))
   }
 
-  private async claim({ tags }: LaunchRequest): Promise<void> {
-    const tag = (name: string): string | undefined => tags.find(({ key }) => key === name)?.value
-    const { jobId, attempt } = parseAttemptId(tag(TAGS.attempt) ?? '') ?? {}
-    if (jobId === undefined || attempt === undefined) return
-    const claim = { machine: 'unnamed-1', send: tag(TAGS.send) }
-    await this.store.putIfAbsent(layout.claim(jobId, attempt), JSON.stringify(claim))
+  private launchesOf(attemptId: string): LaunchRequest[] {
+    return this.lambda.launches.filter(({ name }) => name === attemptId)
+  }
+
+  /** As the bootstrap: reads and deletes the hand-over, and claims the attempt; without it, nothing. */
+  private async start({ user_data: userData, name }: LaunchRequest): Promise<void> {
+    if (this.stuck.has(name)) return
+    const { url, key, send } = parametersOfUserData(userData)
+    const sealed = await this.store.ask('GET', url)
+    if (sealed === undefined) return
+    const { handOver } = openSecrets(Buffer.from(key, 'hex'), sealed.toString())
+    const told = JSON.parse(handOver!) as HandOverDocument
+    await this.store.ask('DELETE', told.deleteUrl)
+    this.taken.push(told.attemptId)
+    const claim = { machine: 'unnamed-1', send }
+    await this.store.putIfAbsent(layout.claim(told.jobId, told.attempt), JSON.stringify(claim))
   }
 
   async reopen(): Promise<Backend> {
     return createBackendOver(this.lambda.open, this.config, this.deps)
   }
 
-  async order(wanted: WantedOrder & Partial<OrderOptions> = {}): Promise<Order> {
+  async order({ isStuck = false, ...wanted }: WantedOrder & Partial<OrderOptions> = {}): Promise<Order> {
     const offers = (await this.backend.offers({}, patiently())).slice(0, 1)
     const order = makeOrder({ store: this.store, offers, ...wanted })
+    if (isStuck) this.stuck.add(order.attemptId)
     await issueOrder(this.store, order, Date.now())
     return order
   }
@@ -105,14 +134,17 @@ export class LambdaHarness implements Harness {
     return true
   }
 
-  async duplicate({ attemptId }: Order): Promise<void> {
+  async duplicate(order: Order): Promise<void> {
+    const { attemptId } = order
     const first = this.lambda.launches.find(({ name }) => name === attemptId)!
     const send = sendNameOf(attemptId, 2)
+    const handOver = await this.handOvers.issue(order, send)
     const tags = first.tags.map(({ key, value }) => ({
       key,
       value: key === TAGS.send ? send : key === TAGS.at ? String(Number(value) + 1) : value,
     }))
-    this.lambda.launch({ ...first, hostname: send, tags })
+    const user_data = cloudInit(handOver, { attemptId, send })
+    this.lambda.launch({ ...first, hostname: send, tags, user_data })
   }
 
   async dispose(): Promise<void> {}

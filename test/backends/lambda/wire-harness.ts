@@ -1,4 +1,4 @@
-import { createHash, randomBytes } from 'node:crypto'
+import { createHash } from 'node:crypto'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -8,17 +8,17 @@ import { createLambdaBackend } from '../../../backends/lambda'
 import type { LambdaConfig } from '../../../backends/lambda/config'
 import type { LambdaDeps } from '../../../backends/lambda/host'
 import { TAGS } from '../../../backends/lambda/machines'
-import type { HandOver } from '../../../backends/registry'
-import type { HandOverDocument } from '../../../core/documents'
+import type { LaunchRequest } from '../../../backends/lambda/api'
 import type { Order } from '../../../core/plan'
 import { sendNameOf } from '../../../core/queues'
-import { sealSecrets } from '../../../storage/secrets'
+import { layout } from '../../../storage/layout'
 import { startCloud, type Cloud, type WorldText } from '#small-cloud'
 import { until } from '../../support/until'
 import { patiently, type Harness, type WantedOrder } from '../harness'
 import { issueOrder, makeOrder, type OrderOptions } from '../orders'
-import { MemoryStore } from '../scripted/memory-store'
+import { TestHandOvers } from './hand-overs'
 import { CONFIG } from './harness'
+import { WireStore } from './wire-store'
 
 /** In the place of the runner: notes that it was started, and stays until it is told to end. */
 const STAND_IN = `import os, sys, time
@@ -29,8 +29,6 @@ if sys.argv[1] == "run":
 time.sleep(600)
 `
 const STAND_IN_SHA256 = createHash('sha256').update(STAND_IN).digest('hex')
-const dataUrl = (body: string | Buffer): string =>
-  `data:application/octet-stream;base64,${Buffer.from(body).toString('base64')}`
 
 const TYPE = 'gpu_1x_a10'
 const REGION = 'us-east-1'
@@ -42,45 +40,30 @@ const WORLD: WorldText = {
   lambda: { throttling: 'off', stock: [{ count: 0 }, { type: TYPE, region: REGION, count: STOCK }] },
 }
 
-/** The machines reach no store of this process; what the runner would claim there is on their disks. */
-class ClaimedStore extends MemoryStore {
-  constructor(private readonly sendOf: (attemptId: string) => string | undefined) {
-    super(Date.now)
-  }
-
-  override async get(key: string): Promise<Buffer | undefined> {
-    const [, jobId, attempt] = /^jobs\/([^/]+)\/attempts\/(\d+)\/claim\.json$/.exec(key) ?? []
-    if (jobId === undefined) return super.get(key)
-    const send = this.sendOf(`${jobId}-${attempt}`)
-    return send === undefined ? undefined : Buffer.from(JSON.stringify({ machine: 'unnamed-1', send }))
-  }
-}
-
-/** What a machine is handed over: all of it in the URL. */
-export async function handOver({ jobId, attempt, attemptId, storeUrl }: Order): Promise<HandOver> {
-  const key = randomBytes(32)
-  const document: HandOverDocument = {
-    ...{ version: 1, jobId, attempt, attemptId, storeUrl },
-    ...{ runnerSha256: STAND_IN_SHA256, runnerUrl: dataUrl(STAND_IN) },
-    // Nothing is left to delete.
-    deleteUrl: 'file:///no-such-hand-over',
-    ...{ key: '0'.repeat(64), grant: null, startMs: 600_000, endMs: 600_000, stopSeconds: 1 },
-  }
-  const sealed = sealSecrets(key, { handOver: JSON.stringify(document) }, randomBytes(16))
-  return { url: dataUrl(sealed), key: key.toString('hex') }
-}
-
-const DEPS: LambdaDeps = { clock: Date.now, handOver }
-
 /** The backend over HTTP, to a cloud whose machines really run what they are sent. */
 export class WireHarness implements Harness {
-  readonly store = new ClaimedStore((attemptId) => this.#claimOf(attemptId))
+  readonly store = new WireStore((attemptId) => this.#claimantOf(attemptId))
+  readonly handOvers = new TestHandOvers(this.store, {
+    keptOf: (attemptId) =>
+      this.#launchesOf(attemptId).map(({ user_data: userData, ...rest }) => ({
+        userData,
+        rest: JSON.stringify(rest),
+      })),
+    repeatSend: (order) => this.#launch(this.#launchesOf(order.attemptId).at(-1)!),
+    takenOf: async (attemptId) => {
+      const isDecided = ({ id, isImpaired }: { id: string; isImpaired: boolean }): boolean =>
+        isImpaired || this.read(id, attemptId, 'starts') !== ''
+      await until(() => this.instancesOf(attemptId).every(isDecided))
+      return this.instancesOf(attemptId).filter(({ isImpaired }) => !isImpaired).length
+    },
+  })
+  readonly deps: LambdaDeps = { clock: Date.now, handOver: this.handOvers.issue }
+  backend!: Backend
 
   private constructor(
     readonly cloud: Cloud,
     readonly directory: string,
     readonly config: LambdaConfig,
-    readonly backend: Backend,
   ) {}
 
   static async make(world: WorldText = {}, changes: Partial<LambdaConfig> = {}): Promise<WireHarness> {
@@ -89,11 +72,15 @@ export class WireHarness implements Harness {
     const cloud = await startCloud({ world: merged, directory })
     const { endpoint, apiKey } = cloud.providers['lambda']!
     const config = { ...CONFIG, endpoint: endpoint!, apiKey: apiKey!, ...changes }
-    return new WireHarness(cloud, directory, config, await createLambdaBackend(config, DEPS))
+    const made = new WireHarness(cloud, directory, config)
+    await made.store.listen()
+    await made.store.put(layout.runner(STAND_IN_SHA256), STAND_IN)
+    made.backend = await made.reopen()
+    return made
   }
 
-  reopen(changes: Partial<LambdaConfig> = {}, deps: Partial<LambdaDeps> = {}): Promise<Backend> {
-    return createLambdaBackend({ ...this.config, ...changes }, { ...DEPS, ...deps })
+  reopen(changes: Partial<LambdaConfig> = {}): Promise<Backend> {
+    return createLambdaBackend({ ...this.config, ...changes }, this.deps)
   }
 
   async order(wanted: WantedOrder & Partial<OrderOptions> = {}): Promise<Order> {
@@ -101,6 +88,7 @@ export class WireHarness implements Harness {
     const offers = await this.backend.offers({}, patiently())
     const order = makeOrder({
       ...{ store: this.store, offers: offers.filter(({ type }) => type === TYPE).slice(0, 1) },
+      runnerSha256: STAND_IN_SHA256,
       ...rest,
     })
     await issueOrder(this.store, order, Date.now())
@@ -125,7 +113,8 @@ export class WireHarness implements Harness {
     return Math.max(machines.length, runners)
   }
 
-  #claimOf(attemptId: string): string | undefined {
+  /** What the machine on which the stand-in runs was told to claim with. */
+  #claimantOf(attemptId: string): string | undefined {
     const machine = this.instancesOf(attemptId).find(({ id }) => this.read(id, attemptId, 'starts') !== '')
     return machine && this.read(machine.id, attemptId, 'send-name').trim()
   }
@@ -146,6 +135,14 @@ export class WireHarness implements Harness {
   async fill(): Promise<void> {
     const taken = this.cloud.instances().filter(({ state }) => state !== 'terminated').length
     for (let free = STOCK - taken; free > 0; free--) await this.#launch({})
+  }
+
+  /** What was asked of the provider for an attempt. */
+  #launchesOf(attemptId: string): LaunchRequest[] {
+    return this.cloud.journal
+      .calls({ service: 'lambda', action: 'launch' })
+      .map(({ parameters }) => parameters as LaunchRequest)
+      .filter(({ name }) => name === attemptId)
   }
 
   /** Launches behind the backend's back. */
@@ -198,13 +195,14 @@ export class WireHarness implements Harness {
     const changed = { ...tags, [TAGS.send]: send, [TAGS.at]: String(Number(tags[TAGS.at]) + 1) }
     await this.#launch({
       ...{ hostname: send, name: attemptId },
-      user_data: cloudInit(await handOver(order), { attemptId, send }),
+      user_data: cloudInit(await this.handOvers.issue(order, send), { attemptId, send }),
       tags: Object.entries(changed).map(([key, value]) => ({ key, value })),
     })
   }
 
   async dispose(): Promise<void> {
     await this.cloud.stop()
+    await this.store.close()
     rmSync(this.directory, { recursive: true, force: true })
   }
 }
