@@ -1,5 +1,17 @@
 /** Setting up a provider account: what `crucible setup` shows and does, independent of the provider. */
 
+/** Flags of `crucible setup` that only some providers have. */
+export const ACCOUNT_FLAGS = [
+  'region',
+  'profile',
+  'bucket',
+  'own-network',
+  'terraform',
+  'quota',
+  'with-data',
+] as const
+export type AccountFlag = (typeof ACCOUNT_FLAGS)[number]
+
 export interface AccountWish {
   region?: string
   /** Credentials profile, if there are several. */
@@ -45,7 +57,10 @@ export interface QuotaState {
 
 export interface Survey {
   /** Account and identity: lines for people. */
-  place: Record<'account' | 'region' | 'identity' | 'prefix', string>
+  place: Record<'account' | 'identity' | 'prefix', string> & {
+    /** Missing for a provider without Regions. */
+    region?: string
+  }
   parts: AccountPart[]
   /** What it costs, what is left out and why: sentences for people. */
   remarks: string[]
@@ -87,11 +102,11 @@ export interface AccountSetup {
   survey(signal: AbortSignal): Promise<Survey>
   /** Creates what is missing and corrects what differs. May be called again at any time, also after it was killed. */
   apply(work: Work): Promise<Step[]>
-  /** Requests each quota that is too small, unless a request is open. */
-  askForQuotas(work: Pick<Work, 'signal'>): Promise<QuotaState[]>
+  /** Requests each quota that is too small, unless a request is open. For a provider with the flag `quota`. */
+  askForQuotas?(work: Pick<Work, 'signal'>): Promise<QuotaState[]>
   /** What a removal would remove, and what prevents it. */
   removal(signal: AbortSignal): Promise<Removal>
   remove(work: Work & { hasData: boolean }): Promise<Step[]>
-  /** The same set-up as Terraform files, by name. Needs no credentials. */
-  terraform(signal: AbortSignal): Promise<Record<string, string>>
+  /** The same set-up as Terraform files, by name. Needs no credentials. For a provider with the flag `terraform`. */
+  terraform?(signal: AbortSignal): Promise<Record<string, string>>
 }

@@ -1,18 +1,22 @@
 import type { BackendName } from '../core/offer'
 import type { Order } from '../core/plan'
-import type { AccountSetup, AccountWish } from './account'
+import { ACCOUNT_FLAGS, type AccountFlag, type AccountSetup, type AccountWish } from './account'
 import type { Backend } from './backend'
+import type { CredentialSource } from './credentials'
 import { createEc2Backend } from './ec2'
 import { accountOptions, EC2_SETTINGS, parseEc2Config } from './ec2/config'
+import { awsCredentials } from './ec2/credentials'
 import type * as ec2Setup from './ec2/setup'
 import { isOnLoopback } from './loopback'
 import { createLocalBackend } from './local'
 import { createLambdaBackend } from './lambda'
 import { LAMBDA_SETTINGS, parseLambdaConfig } from './lambda/config'
+import { LAMBDA_CREDENTIALS } from './lambda/credentials'
 import type * as lambdaSetup from './lambda/setup'
 import { LOCAL_SETTINGS, parseLocalConfig } from './local/config'
 
-export type * from './account'
+export * from './account'
+export * from './credentials'
 
 /** One setting of a backend, as the documentation lists it. */
 export interface Setting {
@@ -71,8 +75,23 @@ export type ReadSettings =
     }
   | { problems: string[] }
 
+/** The provider of a backend, as the small cloud plays it. */
+export interface Simulation {
+  /** The settings that lead to it; they replace the user's, so that no real account is reached. */
+  reach: Readonly<Record<string, string>>
+  /** Shorter durations; the user's come first. */
+  pace?: Readonly<Record<string, string>>
+}
+
 export interface RegisteredBackend {
   settings: readonly Setting[]
+  /** Where its credentials are, for a provider with an account. */
+  credentials?(settings: Record<string, string | undefined>): CredentialSource
+  /**
+   * Its provider in the small cloud, from what the cloud says of it (`endpoint`, and what else a client needs); missing if the small cloud
+   * does not play it.
+   */
+  simulated?(provider: Readonly<Record<string, string>>): Simulation
   /** Reads the settings by name from an environment. */
   read(settings: Record<string, string | undefined>): ReadSettings
 }
@@ -90,12 +109,23 @@ export const BACKENDS: Readonly<Record<BackendName, RegisteredBackend>> = {
     needsGrants: ({ hasGrants }) => hasGrants,
     isNear: false,
     isRemote: ({ endpoint }) => endpoint === undefined || !isOnLoopback(endpoint),
+    credentials: awsCredentials,
+    simulated: ({ endpoint = '' }) => ({
+      reach: { AWS_ENDPOINT_URL: endpoint },
+      // Everything is on this machine, and machines start within seconds.
+      pace: { CRUCIBLE_EC2_STALE_FOR: '3s', CRUCIBLE_EC2_REGISTER_WITHIN: '2m' },
+    }),
   }),
   lambda: register({
     ...{ settings: LAMBDA_SETTINGS, parse: parseLambdaConfig, create: createLambdaBackend },
     needsGrants: () => true,
     isNear: false,
     isRemote: ({ endpoint }) => !isOnLoopback(endpoint),
+    credentials: () => LAMBDA_CREDENTIALS,
+    simulated: ({ endpoint = '', apiKey = '' }) => ({
+      reach: { CRUCIBLE_LAMBDA_ENDPOINT: endpoint, LAMBDA_API_KEY: apiKey },
+      pace: { CRUCIBLE_LAMBDA_STALE_FOR: '3s' },
+    }),
   }),
 }
 
@@ -105,22 +135,34 @@ export type SetUpAccount = (
   environment: Record<string, string | undefined>,
 ) => AccountSetup
 
+export interface RegisteredAccount {
+  /** The flags that it has besides those of every provider; others are refused. */
+  flags: readonly AccountFlag[]
+  open: SetUpAccount
+}
+
 /** Accounts that `crucible setup` supports, by provider name. */
-export const ACCOUNTS: Readonly<Record<string, SetUpAccount>> = {
-  aws: (wish, environment) => {
-    // Loaded here because only set-up waits for its SDK.
-    // eslint-disable-next-line @typescript-eslint/no-require-imports -- an import that waits would need another spelling in tests
-    const { createAccountSetup } = require('./ec2/setup') as typeof ec2Setup
-    return createAccountSetup(accountOptions(wish, environment))
+export const ACCOUNTS: Readonly<Record<string, RegisteredAccount>> = {
+  aws: {
+    flags: ACCOUNT_FLAGS,
+    open: (wish, environment) => {
+      // Loaded here because only set-up waits for its SDK.
+      // eslint-disable-next-line @typescript-eslint/no-require-imports -- an import that waits would need another spelling in tests
+      const { createAccountSetup } = require('./ec2/setup') as typeof ec2Setup
+      return createAccountSetup(accountOptions(wish, environment))
+    },
   },
-  lambda: (wish, environment) => {
-    // eslint-disable-next-line @typescript-eslint/no-require-imports -- as above
-    const { createLambdaSetup } = require('./lambda/setup') as typeof lambdaSetup
-    return createLambdaSetup(wish, environment)
+  lambda: {
+    flags: [],
+    open: (wish, environment) => {
+      // eslint-disable-next-line @typescript-eslint/no-require-imports -- as above
+      const { createLambdaSetup } = require('./lambda/setup') as typeof lambdaSetup
+      return createLambdaSetup(wish, environment)
+    },
   },
 }
 
-interface Registration<Config> {
+interface Registration<Config> extends Pick<RegisteredBackend, 'credentials' | 'simulated'> {
   settings: readonly Setting[]
   parse: (settings: Record<string, string | undefined>) => { config: Config } | { problems: string[] }
   create: (config: Config, deps: BackendDeps) => Promise<Backend>
@@ -137,8 +179,10 @@ function register<Config>({
   needsGrants,
   isNear,
   isRemote,
+  ...facts
 }: Registration<Config>): RegisteredBackend {
   return {
+    ...facts,
     settings,
     read: (values) => {
       const parsed = parse(values)

@@ -1,10 +1,25 @@
 import { writeFileSync } from 'node:fs'
-import type { AccountPart, AccountSetup, QuotaState, Removal, Step, Survey } from '../backends/registry'
+import type {
+  AccountFlag,
+  AccountPart,
+  AccountSetup,
+  QuotaState,
+  Removal,
+  Step,
+  Survey,
+} from '../backends/registry'
 import { CrucibleError, EXIT_CODES } from '../client/errors'
 import { listJobs } from '../client/list'
 import { isFinal, JOB_STATES } from '../core/job'
 import type { Cli } from './cli'
 import { plural } from './words'
+
+/** The account of a provider, and what its set-up can do. */
+export interface Account {
+  provider: string
+  flags: readonly AccountFlag[]
+  setup: AccountSetup
+}
 
 interface Wish {
   yes?: true
@@ -16,19 +31,20 @@ interface Wish {
 /** Shows what an account has and lacks, asks for consent, and applies the changes. */
 export async function applyAccount(
   cli: Cli,
-  setup: AccountSetup,
+  account: Account,
   { yes, dryRun, settings }: Wish,
 ): Promise<void> {
   const { out } = cli
+  const { setup } = account
   const signal = cli.interruption()
   const survey = await setup.survey(signal)
-  tellSurvey(cli, survey)
+  tellSurvey(cli, account, survey)
   const taken = survey.parts.filter(({ state }) => state === 'taken')
   if (taken.length > 0)
     throw new CrucibleError('usage', `Conflicting resources: ${taken.map(inWords).join('; ')}.`)
   const open = survey.parts.filter(({ state }) => !['there', 'theirs'].includes(state))
   if (dryRun === true) return out.json({ ...survey, steps: [], isComplete: open.length === 0 })
-  if (open.length === 0) return conclude(cli, { survey, steps: [] }, settings)
+  if (open.length === 0) return conclude(cli, { account, survey, steps: [] }, settings)
   const isWanted = yes ?? (await cli.confirm('\nApply these changes?'))
   if (signal.aborted) return
   if (isWanted === undefined)
@@ -43,7 +59,7 @@ export async function applyAccount(
     )
     return out.json({ ...survey, steps, isComplete: false })
   }
-  conclude(cli, { survey: await setup.survey(signal), steps }, settings)
+  conclude(cli, { account, survey: await setup.survey(signal), steps }, settings)
 }
 
 function inWords({ what, name, remarks }: AccountPart): string {
@@ -65,9 +81,9 @@ const MARKS: Readonly<Record<AccountPart['state'], string>> = {
   unknown: 'unknown',
 }
 
-function tellSurvey(cli: Cli, { place, parts, remarks, quotas }: Survey): void {
+function tellSurvey(cli: Cli, account: Account, { place, parts, remarks, quotas }: Survey): void {
   const { out } = cli
-  out.line(`Account ${place.account}, ${place.region}, as ${place.identity}\n`)
+  out.line(`Account ${placeInWords(place)}, as ${place.identity}\n`)
   out.table(
     ['RESOURCE', 'NAME', 'ACTION', 'REASON'],
     parts.map(({ what, name, state, remarks: why }) => [what, name, MARKS[state], why.join(', ')]),
@@ -75,14 +91,22 @@ function tellSurvey(cli: Cli, { place, parts, remarks, quotas }: Survey): void {
   )
   out.line()
   for (const remark of remarks) out.line(remark)
-  tellQuotas(cli, quotas)
+  tellQuotas(cli, account, quotas)
 }
 
-export function tellQuotas(cli: Cli, quotas: readonly QuotaState[]): void {
+function placeInWords({ account, region }: Survey['place']): string {
+  return region === undefined ? account : `${account}, ${region}`
+}
+
+export function tellQuotas(
+  cli: Cli,
+  { provider }: Pick<Account, 'provider'>,
+  quotas: readonly QuotaState[],
+): void {
   const { out } = cli
   for (const { name, value, unit, request, wanted, isAskable } of quotas) {
     const has = value === undefined ? 'unknown' : `${value} ${unit}`
-    const ask = isAskable ? `; \`crucible setup aws --quota\` asks for ${wanted}` : ''
+    const ask = isAskable ? `; \`crucible setup ${provider} --quota\` asks for ${wanted}` : ''
     out.line(cli.asCalled(`Quota of ${name}: ${has}${request === undefined ? '' : `; ${request}`}${ask}`))
   }
   if (quotas.some(({ value }) => value === 0))
@@ -104,9 +128,13 @@ function tellStep(cli: Cli, { part, did, reason }: Step): void {
 }
 
 /** Reports the result and the next step. */
-function conclude(cli: Cli, done: { survey: Survey; steps: Step[] }, settingsFile: string | undefined): void {
+function conclude(
+  cli: Cli,
+  done: { account: Account; survey: Survey; steps: Step[] },
+  settingsFile: string | undefined,
+): void {
   const { out } = cli
-  const { survey, steps } = done
+  const { account, survey, steps } = done
   const failed = steps.filter(({ did }) => did === 'failed' || did === 'waits')
   const isComplete = survey.parts.every(({ state }) => state === 'there' || state === 'theirs')
   const permissions = [...new Set(failed.flatMap(({ permission }) => permission ?? []))]
@@ -120,7 +148,7 @@ function conclude(cli: Cli, done: { survey: Survey; steps: Step[] }, settingsFil
     const missing = survey.parts.filter(({ state }) => state !== 'there' && state !== 'theirs')
     out.line(
       cli.asCalled(
-        `The account is not complete. Missing: ${missing.map(missingInWords).join('; ')}. Fix that and run it again, or ask an administrator to do the rest: \`crucible setup aws --terraform FOLDER\` writes the files for them.`,
+        `The account is not complete. Missing: ${missing.map(missingInWords).join('; ')}. Fix that and run it again${forAdministrators(account)}.`,
       ),
     )
     return
@@ -134,10 +162,15 @@ function conclude(cli: Cli, done: { survey: Survey; steps: Step[] }, settingsFil
   out.line(cli.asCalled('\nThen start everything with `crucible dev`, and check it with `crucible doctor`.'))
 }
 
+function forAdministrators({ provider, flags }: Account): string {
+  if (!flags.includes('terraform')) return ''
+  return `, or ask an administrator to do the rest: \`crucible setup ${provider} --terraform FOLDER\` writes the files for them`
+}
+
 /** Shows what would be removed, asks for consent, and removes it. */
 export async function removeAccount(
   cli: Cli,
-  setup: AccountSetup,
+  { setup }: Account,
   { yes, dryRun, withData }: Wish,
 ): Promise<void> {
   const { out } = cli
@@ -145,7 +178,7 @@ export async function removeAccount(
   const removal = await setup.removal(signal)
   const { place, parts } = removal
   out.line(
-    `Account ${place.account}, ${place.region}, everything that set-up created under the prefix ${place.prefix}:\n`,
+    `Account ${placeInWords(place)}, everything that set-up created under the prefix ${place.prefix}:\n`,
   )
   if (parts.length > 0)
     out.table(

@@ -12,34 +12,21 @@ import { pollersOf } from '../client/workers'
 import type { GarbageVerdict } from '../core/messages'
 import { backendQueue, GARBAGE_COLLECTION_SCHEDULE_ID, ORCHESTRATOR_QUEUE, watchQueue } from '../core/queues'
 import { formatDuration, MINUTE_MS, SECOND_MS } from '../core/time'
+import type { Environment } from '../client/config'
 import type { WorkerConfig } from '../workers/config'
-import { deploymentOf, knownDeployment } from '../workers/deployment'
+import { knownDeployment } from '../workers/deployment'
 import { tryGrants } from '../workers/grants'
-import { makeBackend } from '../workers/make-backend'
 import { cachedPath, isCacheIntact } from './dev/temporal/cache'
-
-/** The result of a check. */
-export interface Finding {
-  check: string
-  /** `error` keeps jobs from running; a `warning` may. */
-  status: 'ok' | 'warning' | 'error'
-  message: string
-  /** The fix, if something needs fixing. */
-  remedy?: string
-}
-
-type Told = Omit<Finding, 'check'>
+import { checkBackends, checkCredentials } from './doctor-backends'
+import { error, ok, warning, type Finding, type Told } from './findings'
 
 export interface Patient {
   context: Context
   config: WorkerConfig
+  environment: Environment
   python: string
   nodeVersion: string
 }
-
-const ok = (message: string): Told => ({ status: 'ok', message })
-const warning = (message: string, remedy: string): Told => ({ status: 'warning', message, remedy })
-const error = (message: string, remedy: string): Told => ({ status: 'error', message, remedy })
 
 interface Check {
   name: string
@@ -67,6 +54,7 @@ const CHECKS: readonly Check[] = [
   { name: 'deployment', run: checkDeployment, needsServer: true, needsStore: true },
   { name: 'garbage', run: checkGarbage, needsServer: true },
   { name: 'workers', run: checkWorkers, needsServer: true },
+  { name: 'credentials', run: checkCredentials },
   { name: 'backends', run: checkBackends },
   { name: 'cached server', run: checkCache },
 ]
@@ -267,23 +255,6 @@ async function checkWorkers({ context, config }: Patient): Promise<Told[]> {
       )
     }),
   )
-}
-
-async function checkBackends({ context, config, isStoreWell }: Examined): Promise<Told[]> {
-  const deployment = isStoreWell ? await deploymentOf(context.store) : ''
-  const told = [...config.backends.keys()].map(async (name): Promise<Told[]> => {
-    const backend = await makeBackend(config, name, {
-      ...{ store: context.store, deployment, isStoreUnwell: !isStoreWell },
-    })
-    const problems = await backend.check({ signal: AbortSignal.timeout(30 * SECOND_MS) })
-    if (problems.length === 0) return [ok(`${name} is ready`)]
-    return problems.map(({ severity, message, remedy }) => ({
-      status: severity,
-      message: `${name}: ${message}`,
-      remedy,
-    }))
-  })
-  return (await Promise.all(told)).flat()
 }
 
 async function checkCache({ config: { home } }: Patient): Promise<Told[]> {

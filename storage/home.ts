@@ -48,8 +48,8 @@ export interface DevNote {
   uiUrl: string
   /** Environment variables for client and workers of its deployment; missing without any. */
   environment?: Record<string, string>
-  /** The address of its small cloud. */
-  cloudUrl?: string
+  /** Its small cloud: the address, and the backends whose provider it plays. */
+  cloud?: { url: string; simulated: readonly string[] }
 }
 
 export function devNotePath({ directory }: Home): string {

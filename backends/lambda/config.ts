@@ -1,9 +1,8 @@
-import { readFileSync } from 'node:fs'
-import { homedir } from 'node:os'
-import { join } from 'node:path'
 import { defined } from '../../core/defined'
 import { HOUR_MS, MINUTE_MS, SECOND_MS } from '../../core/time'
+import { findCredentials, lastFour } from '../credentials'
 import { ENDPOINT_DEFAULT } from './api'
+import { LAMBDA_CREDENTIALS } from './credentials'
 
 /** Where and how machines are bought. */
 export interface LambdaConfig {
@@ -99,7 +98,7 @@ export function parseLambdaConfig(settings: Record<string, string | undefined>):
     problems.push(`${name} is ${value.isSecret ? 'not usable' : `"${text}"`}: ${value.advice}`)
     return fallback
   }
-  const apiKey = read('LAMBDA_API_KEY', keyInFile(settings['HOME']), parseKey)
+  const apiKey = read('LAMBDA_API_KEY', keyInFile(settings, problems), parseKey)
   if (apiKey === '' && problems.length === 0)
     problems.push('LAMBDA_API_KEY is missing: make a key at cloud.lambda.ai/api-keys and set it')
   const regions = read<string[] | undefined>('CRUCIBLE_LAMBDA_REGIONS', undefined, parseRegions)
@@ -119,25 +118,15 @@ export function parseLambdaConfig(settings: Record<string, string | undefined>):
 
 /** The last four characters at most. */
 export function keyInWords(apiKey: string): string {
-  return apiKey.length >= 12 ? `the key that ends in ${apiKey.slice(-4)}` : 'the key'
+  return `the key ${lastFour(apiKey)}`
 }
 
-/** `~/.lambda_cloud`, where other programs for Lambda keep it: a file, or a folder with `lambda_keys` in it. Empty without one. */
-function keyInFile(home = homedir()): string {
-  for (const name of ['.lambda_cloud', join('.lambda_cloud', 'lambda_keys')]) {
-    const text = textOf(join(home, name))
-    const named = /^\s*api_key\s*=\s*"?([^\s"]+)"?\s*$/m.exec(text)?.[1]
-    const alone = text.trim()
-    const key = named ?? (/\s/.test(alone) ? '' : alone)
-    if (key !== '') return key
-  }
-  return ''
-}
-
-function textOf(path: string): string {
+/** The key in the file of Lambda's users; empty without one. */
+function keyInFile(settings: Record<string, string | undefined>, problems: string[]): string {
   try {
-    return readFileSync(path, 'utf8')
-  } catch {
+    return findCredentials(LAMBDA_CREDENTIALS, settings)?.values['LAMBDA_API_KEY'] ?? ''
+  } catch (error) {
+    problems.push((error as Error).message)
     return ''
   }
 }

@@ -4,7 +4,7 @@ import { createLimiter } from '../limiter'
 import { BackendError } from '../errors'
 import { createApi, type LambdaApi, type SshKey } from './api'
 import { keyInWords, parseLambdaConfig, type LambdaConfig } from './config'
-import { invalid, lambdaError } from './errors'
+import { lambdaError } from './errors'
 
 /** Comment of a key that set-up made, by which it knows its own. */
 const COMMENT = 'made-by-crucible-setup'
@@ -59,10 +59,6 @@ class LambdaSetup implements AccountSetup {
     )
   }
 
-  async askForQuotas(): Promise<[]> {
-    return []
-  }
-
   async removal(signal: AbortSignal): ReturnType<AccountSetup['removal']> {
     const key = await this.key(signal)
     const isOwn = key !== undefined && isOurs(key)
@@ -90,15 +86,6 @@ class LambdaSetup implements AccountSetup {
     return this.step(onStep, 'removed', () => this.api.deleteSshKey(key.id, signal))
   }
 
-  terraform(): Promise<never> {
-    return Promise.reject(
-      invalid(
-        'Lambda has no part that Terraform would make',
-        'Run `crucible setup lambda` without --terraform.',
-      ),
-    )
-  }
-
   private async key(signal: AbortSignal): Promise<SshKey | undefined> {
     const keys = await known(this.api.sshKeys(signal))
     return keys.find(({ name }) => name === this.name)
@@ -107,7 +94,6 @@ class LambdaSetup implements AccountSetup {
   private place(): Survey['place'] {
     return {
       account: new URL(this.config.endpoint).host,
-      region: 'all Regions',
       identity: keyInWords(this.config.apiKey),
       prefix: this.name,
     }

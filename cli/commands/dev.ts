@@ -73,7 +73,10 @@ export function define(command: Command, cli: Cli): void {
 async function dev(cli: Cli, options: Options): Promise<void> {
   const signal = cli.interruption()
   const { readWorkerConfig } = require('../../workers/config') as typeof workerConfig
-  const config = readWorkerConfig(cli.environment)
+  // Settings of simulated providers are only known once the small cloud runs.
+  const config = readWorkerConfig(
+    options.sim === undefined ? cli.environment : { ...cli.environment, CRUCIBLE_BACKENDS: 'local' },
+  )
   const lock = await takeHome(config.home, signal)
   let cloud: DevCloud | undefined
   let server: Server | undefined
@@ -81,8 +84,10 @@ async function dev(cli: Cli, options: Options): Promise<void> {
     cloud = await cloudFor(cli, config, { options, signal })
     server = await serverFor(cli, config, { options, signal })
     lock.update({ address: server.address, uiUrl: server.uiUrl ?? '' })
-    const environment = cloud && { ...cloud.environment, ...withoutAccount(cli.environment) }
-    await runWith(cli, environment ? readWorkerConfig(environment) : config, { server, cloud, environment })
+    const environment = cloud?.environmentWith(cli.environment)
+    const read = environment === undefined ? config : readWorkerConfig(environment)
+    cloud?.refuseRealAccounts(read)
+    await runWith(cli, read, { server, cloud, environment })
   } catch (error) {
     // The user stopped it during the start.
     if (!signal.aborted) throw error
@@ -90,11 +95,6 @@ async function dev(cli: Cli, options: Options): Promise<void> {
     await Promise.all([server?.stop(), cloud?.stop()])
     lock.release()
   }
-}
-
-/** Settings of the user that also apply in a small cloud. */
-function withoutAccount(environment: Environment): Environment {
-  return Object.fromEntries(Object.entries(environment).filter(([name]) => !name.startsWith('AWS_')))
 }
 
 type DevInfo = Partial<Pick<DevNote, 'address' | 'uiUrl'>>
@@ -162,6 +162,7 @@ async function cloudFor(
   const place = placeOfCloud(home)
   return startDevCloud({
     ...(sim === true ? {} : { world: sim }),
+    ...defined({ backends: cli.environment.CRUCIBLE_BACKENDS?.split(',').map((name) => name.trim()) }),
     ...defined({ port, storePort }),
     storeDirectory: join(place, 'store'),
     machines: { link: join(place, 'machines') },
@@ -214,7 +215,10 @@ async function runWith(
   const workers = await startWorkers({ config, roles, logger, signal })
   const note: DevNote = {
     ...{ pid: process.pid, address, uiUrl: server.uiUrl ?? '' },
-    ...(cloud && { cloudUrl: cloud.cloud.endpoint, environment: settingsOf(cloud, environment) }),
+    ...(cloud && {
+      cloud: { url: cloud.cloud.endpoint, simulated: cloud.simulated },
+      environment: settingsOf(cloud, environment),
+    }),
   }
   try {
     writeDevNote(config.home, note)

@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import { EXIT_CODES } from '../../client/errors'
 import type { Cli } from '../cli'
-import type { Finding } from '../doctor'
+import type { Finding } from '../findings'
 import { examples } from '../examples'
 import { plural } from '../words'
 import type * as workerConfig from '../../workers/config'
@@ -28,6 +28,7 @@ async function doctor(cli: Cli): Promise<void> {
   const findings = await examine({
     context: cli.context(),
     config,
+    environment: cli.environment,
     python: cli.environment.CRUCIBLE_LOCAL_PYTHON?.trim() || 'python3',
     nodeVersion: process.versions.node,
   })

@@ -29,8 +29,9 @@ interface Options {
 export function define(command: Command, cli: Cli): void {
   command
     .description(
-      'Interrupt the spot machine of a running job, as a provider would, to test recovery without a cloud. ' +
-        'Works for spot machines of the small cloud (crucible dev --sim) and of this host (CRUCIBLE_LOCAL_SPOT=yes) only.',
+      'Interrupt the machine of a running job, as a provider would, to test recovery without a cloud. ' +
+        'Works for machines of the small cloud (crucible dev --sim) that its provider may take back, such as spot machines, ' +
+        'and for spot machines of this host (CRUCIBLE_LOCAL_SPOT=yes).',
     )
     .argument('<job>', 'id, beginning of an id, or name')
     .option(
@@ -57,8 +58,8 @@ async function interrupt(cli: Cli, meant: string, { notice, withoutNotice }: Opt
   const machine = await runningMachine(cli, id)
   const noticeMs = withoutNotice === true ? null : (notice ?? NOTICE_DEFAULT_MS)
   const { home } = cli.context().config
-  const cloudUrl = readDevNote(home)?.cloudUrl
-  if (cloudUrl !== undefined && machine.backend === 'ec2') await askCloud(cloudUrl, machine, noticeMs)
+  const cloud = readDevNote(home)?.cloud
+  if (cloud?.simulated.includes(machine.backend) === true) await askCloud(cloud.url, machine, noticeMs)
   else await takeBack(cli, machine, noticeMs)
   cli.out.json({ id, attemptId: machine.attemptId, noticeMs })
   const how =

@@ -3,12 +3,12 @@ import { join } from 'node:path'
 import type { Command } from 'commander'
 import { Argument } from 'commander'
 import { defined } from '../../core/defined'
-import type { AccountSetup, AccountWish } from '../../backends/registry'
+import type { AccountWish } from '../../backends/registry'
 import type * as registry from '../../backends/registry'
 import { CrucibleError } from '../../client/errors'
 import type { Cli } from '../cli'
 import { examples } from '../examples'
-import { applyAccount, removeAccount, tellQuotas } from '../account'
+import { applyAccount, removeAccount, tellQuotas, type Account } from '../account'
 
 interface Options {
   region?: string
@@ -58,19 +58,43 @@ export function define(command: Command, cli: Cli): void {
         ['crucible setup aws --remove', 'remove what it created'],
       ),
     )
-    .action((provider: string, options: Options) => setUp(cli, ACCOUNTS[provider]!, options))
+    .action((provider: string, options: Options) => setUp(cli, provider, options))
 }
 
-async function setUp(cli: Cli, open: registry.SetUpAccount, options: Options): Promise<void> {
+async function setUp(cli: Cli, provider: string, options: Options): Promise<void> {
+  const { ACCOUNTS } = require('../../backends/registry') as typeof registry
+  const { flags, open } = ACCOUNTS[provider]!
+  refuseForeignFlags(provider, flags, options)
   if (options.withData === true && options.remove !== true)
     throw new CrucibleError('usage', '--with-data requires --remove.')
   const setup = open(wishOf(options), cli.environment)
+  const account: Account = { provider, flags, setup }
   const signal = cli.interruption()
-  if (options.terraform !== undefined)
+  if (options.terraform !== undefined && setup.terraform !== undefined)
     return writeTerraform(cli, options.terraform, await setup.terraform(signal))
-  if (options.remove === true) return removeAccount(cli, setup, options)
-  if (options.quota === true) return quota(cli, setup, options)
-  return applyAccount(cli, setup, options)
+  if (options.remove === true) return removeAccount(cli, account, options)
+  if (options.quota === true) return quota(cli, account, options)
+  return applyAccount(cli, account, options)
+}
+
+/** Exported to test it for a provider that has few flags. */
+export function refuseForeignFlags(
+  provider: string,
+  flags: readonly registry.AccountFlag[],
+  options: Partial<Options>,
+): void {
+  const given: Record<registry.AccountFlag, boolean> = {
+    region: options.region !== undefined,
+    profile: options.profile !== undefined,
+    bucket: options.bucket !== undefined,
+    'own-network': options.ownNetwork === true,
+    terraform: options.terraform !== undefined,
+    quota: options.quota === true,
+    'with-data': options.withData === true,
+  }
+  for (const [flag, isGiven] of Object.entries(given))
+    if (isGiven && !flags.includes(flag as registry.AccountFlag))
+      throw new CrucibleError('usage', `crucible setup ${provider} has no --${flag}.`)
 }
 
 function wishOf({ region, profile, prefix, bucket, ownNetwork }: Options): AccountWish {
@@ -90,17 +114,18 @@ function writeTerraform(cli: Cli, folder: string, files: Record<string, string>)
   cli.out.line(`\nReview ${join(folder, 'variables.tf')}, then run: terraform init && terraform apply`)
 }
 
-async function quota(cli: Cli, setup: AccountSetup, { yes, dryRun }: Options): Promise<void> {
+async function quota(cli: Cli, account: Account, { yes, dryRun }: Options): Promise<void> {
+  const { setup } = account
   const signal = cli.interruption()
   const { quotas } = await setup.survey(signal)
   const isAskable = quotas.some((each) => each.isAskable)
-  tellQuotas(cli, quotas)
+  tellQuotas(cli, account, quotas)
   const isWanted = isAskable && dryRun !== true && (yes ?? (await cli.confirm('Request it?')))
   if (isAskable && dryRun !== true && isWanted === undefined)
     throw new CrucibleError('usage', 'Nothing was requested.', {
       hint: 'Pass --yes to send the request, or --dry-run to only show it.',
     })
-  const now = isWanted === true ? await setup.askForQuotas({ signal }) : quotas
+  const now = (isWanted === true ? await setup.askForQuotas?.({ signal }) : undefined) ?? quotas
   cli.out.json({ quotas: now })
-  if (isWanted === true) tellQuotas(cli, now)
+  if (isWanted === true) tellQuotas(cli, account, now)
 }

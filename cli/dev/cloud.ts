@@ -1,7 +1,9 @@
 import { chmod, mkdir, mkdtemp, readlink, rm, symlink } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
+import { BACKENDS, type Simulation } from '../../backends/registry'
 import { CrucibleError, messageOf } from '../../client/errors'
+import type { BackendName } from '../../core/offer'
 import {
   checkHost,
   startCloud,
@@ -10,6 +12,8 @@ import {
   type CloudOptions,
   type StartFront,
 } from '#small-cloud'
+import type { Environment } from '../../client/config'
+import type { WorkerConfig } from '../../workers/config'
 import { adoptAws } from '../config'
 import type { ObtainOptions } from './programs/obtain'
 import { noteRestart } from './temporal/progress'
@@ -19,6 +23,8 @@ import { resolveVersitygw } from './versitygw/resolve'
 export type { WorldText } from '#small-cloud'
 
 export interface DevCloudOptions extends Pick<CloudOptions, 'world' | 'port' | 'storePort'> {
+  /** The backends whose providers it plays; `SIMULATED_DEFAULT` if missing. */
+  backends?: readonly BackendName[]
   /** Folder of its store's objects, which outlive the cloud. */
   storeDirectory: string
   /** Folder for its machines' disks, removed at its end. If missing, a temporary one with a link to it. */
@@ -30,13 +36,22 @@ export interface DevCloudOptions extends Pick<CloudOptions, 'world' | 'port' | '
 /** A small cloud with the environment of its deployment. */
 export interface DevCloud {
   cloud: Cloud
-  /** The environment that client and workers of the deployment read, as for a real account. */
+  /** The environment that client and workers of the deployment read, as for a real account. The user's own comes first. */
   environment: Record<string, string>
+  /** The backends whose provider it plays. */
+  simulated: BackendName[]
+  /** The environment of the deployment for a user with settings: they come first, except those that lead to a real account. */
+  environmentWith(own: Environment): Environment
+  /** Throws a `CrucibleError` if one of the backends would reach a real account: a job for a small cloud must not buy a machine. */
+  refuseRealAccounts(config: Pick<WorkerConfig, 'backends'>): void
   /** Ends its machines and its store. */
   stop: () => Promise<void>
 }
 
 const BUCKET = 'crucible'
+
+/** What a small cloud is for where no other backends are named. */
+export const SIMULATED_DEFAULT: readonly BackendName[] = ['ec2']
 
 /** Everything is on this machine: polling often costs nothing, shows changes immediately, and machines start within seconds. */
 const PACE = {
@@ -45,8 +60,6 @@ const PACE = {
   CRUCIBLE_CHECKPOINT_QUIET: '1s',
   CRUCIBLE_GONE_CONFIRM: '1s',
   CRUCIBLE_SILENCE: '2m',
-  CRUCIBLE_EC2_STALE_FOR: '3s',
-  CRUCIBLE_EC2_REGISTER_WITHIN: '2m',
 }
 
 /**
@@ -54,7 +67,7 @@ const PACE = {
  * stopped. Throws a `CrucibleError` if the world is invalid or the store has no server.
  */
 export async function startDevCloud(options: DevCloudOptions): Promise<DevCloud> {
-  const { storeDirectory, machines, server, ...rest } = options
+  const { storeDirectory, machines, server, backends = SIMULATED_DEFAULT, ...rest } = options
   await checkHost().catch((error: unknown) => {
     throw new CrucibleError('failed', messageOf(error), { cause: error })
   })
@@ -66,11 +79,18 @@ export async function startDevCloud(options: DevCloudOptions): Promise<DevCloud>
       directory,
       startFront: storeFront({ directory: storeDirectory, server }),
     })
-    const environment = environmentIn(cloud)
+    const { simulated, reach, pace } = simulationIn(cloud)
+    const environment = { ...PACE, ...pace, ...reach, CRUCIBLE_BACKENDS: backends.join(',') }
     const restore = adoptAws(environment)
     return {
       cloud,
       environment,
+      simulated,
+      environmentWith: (own) => {
+        const kept = Object.entries(own).filter(([name]) => !name.startsWith('AWS_'))
+        return { ...environment, ...Object.fromEntries(kept), ...reach }
+      },
+      refuseRealAccounts: (config) => refuseRealAccounts(config, simulated),
       stop: async () => {
         restore()
         await cloud.stop()
@@ -125,17 +145,40 @@ export async function storeServer(options: DevCloudOptions['server']): Promise<s
   })
 }
 
-function environmentIn({
-  endpoint,
-  storeEndpoint = endpoint,
-  region,
-  credentials,
-}: Cloud): Record<string, string> {
+function refuseRealAccounts(
+  { backends }: Pick<WorkerConfig, 'backends'>,
+  simulated: readonly BackendName[],
+): void {
+  for (const [name, { isNear }] of backends)
+    if (!isNear && !simulated.includes(name))
+      throw new CrucibleError('usage', `The small cloud does not play the provider of ${name}.`, {
+        hint: `Leave ${name} out of CRUCIBLE_BACKENDS, or leave out --sim to use the real account.`,
+      })
+}
+
+/** All providers that the cloud plays and a backend is for, and how to reach them and the store. */
+function simulationIn(cloud: Cloud): Required<Simulation> & { simulated: BackendName[] } {
+  const played = providersOf(cloud)
+  const simulated = Object.keys(BACKENDS).filter(
+    (name) => BACKENDS[name]!.simulated !== undefined && played[name] !== undefined,
+  )
+  const simulations = simulated.map((name) => BACKENDS[name]!.simulated!(played[name]!))
   return {
-    ...PACE,
-    CRUCIBLE_BACKENDS: 'ec2',
+    simulated,
+    reach: Object.assign(storeIn(cloud), ...simulations.map(({ reach }) => reach)) as Record<string, string>,
+    pace: Object.assign({}, ...simulations.map(({ pace }) => pace)) as Record<string, string>,
+  }
+}
+
+/** What the cloud says of each provider that it plays, by backend. */
+function providersOf(cloud: Cloud): Record<BackendName, Readonly<Record<string, string>>> {
+  return { ec2: { endpoint: cloud.endpoint, region: cloud.region, ...cloud.credentials }, ...cloud.providers }
+}
+
+/** The store, which every backend needs, and the keys for it. */
+function storeIn({ endpoint, storeEndpoint = endpoint, region, credentials }: Cloud): Record<string, string> {
+  return {
     CRUCIBLE_STORE: `s3://${BUCKET}?${new URLSearchParams({ endpoint: storeEndpoint, region }).toString()}`,
-    AWS_ENDPOINT_URL: endpoint,
     AWS_REGION: region,
     AWS_DEFAULT_REGION: region,
     AWS_ACCESS_KEY_ID: credentials.accessKeyId,

@@ -34,7 +34,7 @@ export interface SetupOptions extends AccountWish {
 }
 
 /** Throws a `BackendError` for impossible requests. */
-export function createAccountSetup(options: SetupOptions): AccountSetup {
+export function createAccountSetup(options: SetupOptions): Required<AccountSetup> {
   const wish = checked(options)
   const known = new Map<string, Clients>()
   const clientsOf = (region: string): Clients => {

@@ -25,7 +25,7 @@ export async function emptyAccount(world: WorldText = {}): Promise<Cloud> {
   })
 }
 
-export function setupOf(cloud: Cloud, options: Partial<SetupOptions> = {}): AccountSetup {
+export function setupOf(cloud: Cloud, options: Partial<SetupOptions> = {}): Required<AccountSetup> {
   process.env['AWS_ACCESS_KEY_ID'] = cloud.credentials.accessKeyId
   process.env['AWS_SECRET_ACCESS_KEY'] = cloud.credentials.secretAccessKey
   return createAccountSetup({

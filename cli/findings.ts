@@ -1,0 +1,16 @@
+/** The result of a check. */
+export interface Finding {
+  check: string
+  /** `error` keeps jobs from running; a `warning` may. */
+  status: 'ok' | 'warning' | 'error'
+  message: string
+  /** The fix, if something needs fixing. */
+  remedy?: string
+}
+
+/** The same without the name of its check. */
+export type Told = Omit<Finding, 'check'>
+
+export const ok = (message: string): Told => ({ status: 'ok', message })
+export const warning = (message: string, remedy: string): Told => ({ status: 'warning', message, remedy })
+export const error = (message: string, remedy: string): Told => ({ status: 'error', message, remedy })
