@@ -10,6 +10,7 @@ import {
   otherBreaches,
   type Aftermath,
 } from '../clouds/invariants'
+import { listHandOvers } from '../../storage/hand-overs'
 import { LOOK_MS } from '../clouds/world'
 import type { Life } from './lives'
 import type { CloudGround } from '../clouds/cloud'
@@ -69,7 +70,11 @@ export async function judge(at: Aftermaths): Promise<Verdict> {
   }
   const isOrphaned = life.isOrphaned === true
   return {
-    unowned: [...leftAtLast(after), ...(await remains(deployment.cloud))],
+    unowned: [
+      ...leftAtLast(after),
+      ...(await remains(deployment.cloud)),
+      ...(await listHandOvers(deployment.storage.store)).map(({ key }) => `the hand-over ${key} is left`),
+    ],
     // Without tokens each send is another request.
     doubleLaunches: life.isTokenless === true ? oneForEach(after) : boughtOnce(after),
     doubleAttempts: oneAtWork(after),

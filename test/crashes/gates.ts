@@ -64,6 +64,7 @@ async function* listed(list: () => Promise<StoredObject[]>): AsyncGenerator<Stor
 export function documentAt(key: string, body?: unknown): string {
   const file = key.slice(key.lastIndexOf('/') + 1)
   if (/\/record\/\d+\.json$/.test(key)) return `record ${body === undefined ? '' : kindOf(body)}`.trim()
+  if (key.startsWith('hand-overs/') || key.includes('/hand-overs/')) return 'hand-over'
   if (key.includes('/sends/')) return file.endsWith('-outcome.json') ? 'outcome of a send' : 'mark of a send'
   const folder = /(?:^|\/)(market|limits|logs|files|runners)\//.exec(key)?.[1]
   // What is put to try the store has another name each time.

@@ -1,5 +1,7 @@
+import { createHash } from 'node:crypto'
 import { ApplicationFailure, CompleteAsyncError, type Context } from '@temporalio/activity'
 import type { Client } from '@temporalio/client'
+import type { BackendDeps } from '../../backends/registry'
 import { createBackendActivities } from '../../activities/backend'
 import { createCopyingActivities } from '../../activities/copying'
 import { createDecidingActivities } from '../../activities/plan/deciding'
@@ -12,6 +14,7 @@ import { Treasury } from '../../activities/treasury'
 import { createWatchActivities } from '../../activities/watch/activities'
 import type { Timing } from '../../core/timing'
 import type { MonthlyLimits } from '../../core/treasury'
+import { handOvers } from '../../workers/hand-over'
 import { offersThroughWorkers } from '../../workers/offers'
 import { ownersThrough } from '../../workers/owners'
 import type { ObjectStore } from '../../storage/store'
@@ -19,6 +22,13 @@ import { backendOver, type CloudGround, type CloudWishes } from '../clouds/cloud
 import { gatedStore } from './gates'
 import { tokenless } from './tokenless'
 import { gate, OurProcess, type Activities, type Death } from './process'
+
+/** Hand-overs whose keys depend on the names only. */
+function handOversIn(store: ObjectStore): NonNullable<BackendDeps['handOver']> {
+  const digest = (text: string): Buffer => createHash('sha256').update(text).digest()
+  const secrets = { keyOf: (id: string) => digest(id).toString('hex'), handOverKeyOf: digest }
+  return handOvers({ store, secrets, now: Date.now })
+}
 
 /** What runs as one process of the product: `crucible worker orchestrator`, `crucible worker ec2`. */
 export const ROLES = ['orchestrator', 'backend'] as const
@@ -155,7 +165,7 @@ export class Site {
     const { ground, config, deployment, client, isTokenless = false } = this.options
     const { store } = this
     const provider = backendOver(ground.cloud, config, deployment)
-    const backend = isTokenless ? tokenless(provider) : provider
+    const backend = isTokenless ? tokenless(provider, handOversIn(store)) : provider
     const owners = ownersThrough(client)
     return {
       ...createBackendActivities({
