@@ -19,7 +19,7 @@ afterEach(() => rmSync(folder, { recursive: true }))
 
 const source = (): CredentialSource => ({
   variables: ['SMALL_ID', 'SMALL_SECRET'],
-  file: { path, read: (text) => JSON.parse(text) as Record<string, string> },
+  file: { paths: [path], read: (text) => JSON.parse(text) as Record<string, string> },
 })
 const written = (mode = 0o600): void => {
   writeFileSync(path, JSON.stringify({ SMALL_ID: ID, SMALL_SECRET: SECRET }))
