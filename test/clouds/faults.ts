@@ -86,6 +86,7 @@ const DRAW: { [K in FaultKind]: (dice: Dice) => TextOf<K> } = {
     fault: 'no-capacity',
     where: dice.oneOf([{ capacity: 'spot' }, { zone: 'us-east-1a' }, { type: 'g5.xlarge' }] as const),
   }),
+  queued: (dice) => ({ fault: 'queued', for: dice.between(100, 3_000), times: dice.between(1, 3) }),
   'partial-fleet': () => ({ fault: 'partial-fleet', most: 0, where: { capacity: 'spot' } }),
   'fleet-silent': (dice) => ({
     ...{ fault: 'fleet-silent', times: dice.between(1, 2), isShown: dice.chance(0.5) },

@@ -41,6 +41,11 @@ export interface MachineSpec {
   gpus?: SimulatedGpu[]
   /** Answers for all registries. Without this function there is no `docker`. */
   docker?: AskRegistry
+  /**
+   * Makes it a container: it has no init system, its console has only its own output, and its owner ends it with its user data, whose exit
+   * code this function gets; 128 and the number of a signal that ended it.
+   */
+  onExit?: (exitCode: number) => void
   /** How the machine's processes are isolated; default: the best method that this host supports. */
   enclosure?: 'namespaces' | 'groups'
 }

@@ -30,7 +30,7 @@ export interface PoolParts {
 /** The parts of a machine that its provider decides. */
 export type PoolSpec = Pick<
   MachineSpec,
-  'userData' | 'metadata' | 'hopLimit' | 'gpus' | 'docker' | 'hostname'
+  'userData' | 'metadata' | 'hopLimit' | 'gpus' | 'docker' | 'hostname' | 'onExit'
 >
 
 /** What a provider does when something happens to a machine. */

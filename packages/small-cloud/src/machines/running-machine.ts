@@ -77,13 +77,15 @@ export class RunningMachine implements Machine {
     }
     if (this.death.signal.aborted) throw new MachineDead(this.id)
     this.isUp = true
-    this.note(`${this.id}: booted, ${enclosure.kind}`)
+    const { onExit } = this.spec
+    if (onExit === undefined) this.note(`${this.id}: booted, ${enclosure.kind}`)
     const why = whyNotRun(this.spec.userData, disk)
     if (why !== undefined) this.note(why)
     const script = startUserData(this.spec.userData, ground, disk)
-    this.userData = script?.ended.then((end) =>
-      this.note(`cloud-init: user data ended with ${statusOf(end)}`),
-    )
+    this.userData = script?.ended.then((end) => {
+      if (onExit !== undefined) onExit(statusOf(end))
+      else this.note(`cloud-init: user data ended with ${statusOf(end)}`)
+    })
   }
 
   async run(command: AgentCommand): Promise<AgentAnswer> {
@@ -162,7 +164,7 @@ export class RunningMachine implements Machine {
     const folder = disk.on(TOOLBOX)
     rmSync(folder, { recursive: true, force: true })
     mkdirSync(folder)
-    const { gpus, docker } = this.spec
+    const { gpus, docker, onExit } = this.spec
     // Containers without their own namespaces would share all processes with this host.
     const isIsolated = enclosure.kind === 'namespaces'
     const door = { port: await this.control.listen(), token: this.control.token }
@@ -175,7 +177,7 @@ export class RunningMachine implements Machine {
       seenAs: enclosure.seenAs(TOOLBOX),
       hidden: enclosure.hidden,
       ...door,
-      managed: gpus?.length ? [...MANAGED, 'nvidia-smi'] : MANAGED,
+      managed: [...(onExit === undefined ? MANAGED : []), ...(gpus?.length ? ['nvidia-smi'] : [])],
       hasDocker: docker !== undefined,
     })
   }
@@ -223,7 +225,7 @@ export class RunningMachine implements Machine {
     this.parts?.manager.abandon()
     await this.parts?.enclosure.kill()
     await Promise.all([this.metadata.close(), this.control.close(), this.userData])
-    this.note(`${this.id}: off`)
+    if (this.spec.onExit === undefined) this.note(`${this.id}: off`)
   }
 
   private tell(how: PowerOff): void {

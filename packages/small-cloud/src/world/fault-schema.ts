@@ -17,7 +17,7 @@ const calls = z.strictObject({
 })
 
 const pools = z.strictObject({
-  /** The provider: `ec2`, `lambda`, ... */
+  /** The provider: `ec2`, `lambda` or `modal`. */
   service: service.optional(),
   region: z.string().optional(),
   zone: z.string().optional(),
@@ -96,6 +96,8 @@ export const faultSchema = z.discriminatedUnion('fault', [
     message: z.string().optional(),
     ...ofPools,
   }),
+  /** A provider that queues launches lets one wait this long, in addition to missing capacity. */
+  z.strictObject({ fault: z.literal('queued'), for: duration, ...ofMachines }),
   /** A launch is accepted and fails afterwards, from pending to terminated. */
   z.strictObject({
     fault: z.literal('launch-fails'),

@@ -1,0 +1,45 @@
+/** What callers of the gateway may name. */
+import { ApiError } from '../wire/errors'
+import type { JobRequest } from './documents'
+
+export const ALLOWED = {
+  registries: ['docker.io', 'nvcr.io', 'ghcr.io', 'quay.io', 'public.ecr.aws'],
+  secrets: [] as string[],
+  volumes: 'crucible-',
+}
+
+/** Returns why a request is not allowed. */
+export function refusalOf({
+  image: { reference, secret },
+  secrets,
+  volumes,
+}: JobRequest): string | undefined {
+  if (reference !== null && reference !== undefined) {
+    const full = fullReference(reference)
+    if (!ALLOWED.registries.some((allowed) => full.startsWith(`${allowed}/`)))
+      return `the registry of the image ${reference} is not among those allowed at deployment: ${ALLOWED.registries.join(', ')}`
+  }
+  const named = [...secrets, ...(secret === null || secret === undefined ? [] : [secret])]
+  const stranger = named.find((name) => !ALLOWED.secrets.includes(name))
+  if (stranger !== undefined) return `the secret ${stranger} is not among those allowed at deployment`
+  return Object.values(volumes)
+    .map(volumeRefusal)
+    .find((words) => words !== undefined)
+}
+
+function volumeRefusal(name: string): string | undefined {
+  return name.startsWith(ALLOWED.volumes)
+    ? undefined
+    : `the volume ${name} does not begin with ${ALLOWED.volumes}`
+}
+
+export function refuseVolume(name: string): void {
+  const words = volumeRefusal(name)
+  if (words !== undefined) throw new ApiError('not-allowed', words, 403)
+}
+
+function fullReference(reference: string): string {
+  const [first = '', ...rest] = reference.split('/')
+  if (rest.length > 0 && (/[.:]/.test(first) || first === 'localhost')) return reference
+  return `docker.io/${rest.length > 0 ? reference : `library/${reference}`}`
+}
