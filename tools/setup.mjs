@@ -10,6 +10,7 @@ import { clearInterval, setInterval } from 'node:timers'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { getAwsClients } from './aws-clients.mjs'
+import { getModalClients } from './modal-clients.mjs'
 import { build, isBuilt } from './build.mjs'
 import { getTerraformProvider } from './terraform-provider.mjs'
 
@@ -197,6 +198,8 @@ async function getServers() {
   say(`S3 server: ${await resolveVersitygw(options)}`)
   const clients = await getAwsClients(options.home, say)
   if (clients !== undefined) say(`AWS clients: ${clients}`)
+  const modal = await getModalClients(options.home, say)
+  if (modal !== undefined) say(`Modal's client: ${modal}`)
   const { buildFromModule } = require('../dist/cli/dev/programs/build.js')
   const provider = await getTerraformProvider({
     home: options.home,

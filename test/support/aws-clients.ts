@@ -1,10 +1,8 @@
 import type { InstanceTypeInfo } from '@aws-sdk/client-ec2'
 import { spawn, spawnSync } from 'node:child_process'
-import { createHash } from 'node:crypto'
 import { once } from 'node:events'
-import { existsSync, readFileSync } from 'node:fs'
-import { homedir } from 'node:os'
 import { join } from 'node:path'
+import { pythonClients } from './python-clients'
 
 /** Other people's clients: those that set-up got (`tools/aws-clients.mjs`), else those that are installed on this host. */
 export interface AwsClients {
@@ -14,11 +12,8 @@ export interface AwsClients {
 }
 
 export function awsClients(): AwsClients {
-  const requirements = readFileSync(join(__dirname, '../../tools/aws-clients.txt'))
-  const digest = createHash('sha256').update(requirements).digest('hex').slice(0, 16)
-  const home = process.env['CRUCIBLE_HOME'] ?? join(homedir(), '.crucible')
-  const bin = join(home, 'cache', 'aws-clients', digest, 'bin')
-  if (existsSync(bin)) return { python: join(bin, 'python3'), aws: join(bin, 'aws') }
+  const bin = pythonClients('aws-clients')
+  if (bin !== undefined) return { python: join(bin, 'python3'), aws: join(bin, 'aws') }
   return {
     python: works('python3', ['-c', 'import boto3']) ? 'python3' : undefined,
     aws: works('aws', ['--version']) ? 'aws' : undefined,

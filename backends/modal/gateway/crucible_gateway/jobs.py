@@ -1,0 +1,150 @@
+"""Jobs by key: accepted once, however often a request is repeated, and described from the registry's facts and from what Modal reports."""
+
+import asyncio
+import hashlib
+from typing import Optional
+
+from .documents import Job, JobError, JobRequest, Listed
+from .launcher import CANCEL, MESSAGE_MAX
+from .runtime import Runtime, RuntimeFailure
+
+
+class KeyReused(Exception):
+    """The key belongs to a different request."""
+
+
+class TooLate(Exception):
+    """The request arrived after `send_by_ms`."""
+
+
+def digest_of(request: JobRequest) -> str:
+    """Identifies a request without what is new in each send."""
+    text = request.model_dump_json(exclude={"command", "env", "send_by_ms"})
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+class Jobs:
+    def __init__(self, runtime: Runtime):
+        self._runtime = runtime
+        self._facts = runtime.facts
+
+    async def submit(self, key: str, request: JobRequest) -> tuple[Job, bool]:
+        """Returns the job, and whether this request made it. Raises `KeyReused` and `TooLate`."""
+        known = await self._facts.get(key + "/spec")
+        now_ms = self._runtime.now_ms()
+        if known is None and now_ms > request.send_by_ms:
+            raise TooLate()
+        spec = {"sha256": digest_of(request), "owner": request.owner, "tags": request.tags, "accepted_at_ms": now_ms}
+        is_new = known is None and await self._facts.put_once(key + "/spec", spec)
+        known = await self._facts.get(key + "/spec")
+        if isinstance(known, dict) and known["sha256"] != spec["sha256"]:
+            raise KeyReused()
+        # A gateway that died before this line left a spec without a call; a repeated request continues there. Of two calls the second
+        # finds the claim of the first.
+        if await self._facts.get(key + "/call") is None and await self._facts.get(key + "/claim") is None:
+            for name in request.volumes.values():
+                await self._facts.replace("volume/" + name, now_ms)
+            call_id = await self._runtime.spawn_launch(key, request)
+            await self._facts.put_once(key + "/call", call_id)
+        return await self.read(key) or Job(key=key, phase="launching"), is_new
+
+    async def read(self, key: str) -> Optional[Job]:
+        """None for a key that neither the registry nor Modal knows."""
+        names = ("spec", "sandbox", "error", "cancel", "claim", "end")
+        spec, sandbox, error, cancel, claim, end = await asyncio.gather(*(self._facts.get("%s/%s" % (key, name)) for name in names))
+        if sandbox is None:
+            sandbox = await self._found(key, has_spec=isinstance(spec, dict), is_settled=error is not None or claim == CANCEL)
+        if sandbox is None and not isinstance(spec, dict) and cancel is None:
+            return None
+        job = Job(key=key, phase="launching")
+        if isinstance(spec, dict):
+            job.owner, job.tags, job.accepted_at_ms = spec["owner"], spec["tags"], spec["accepted_at_ms"]
+        if isinstance(sandbox, dict):
+            await self._fill_running(job, sandbox, end)
+        elif claim == CANCEL:
+            job.phase = "cancelled"
+        elif isinstance(error, dict):
+            job.phase, job.ended_at_ms = "launch_failed", error["at_ms"]
+            job.error = JobError(type=error["type"], message=error["message"])
+        elif await self._is_launch_over(key):
+            job = await self._after_launch(job)
+        if job.phase in ("ended", "launch_failed", "launch_lost") and cancel is not None:
+            job.phase = "cancelled"
+        return job
+
+    async def _found(self, key: str, has_spec: bool, is_settled: bool) -> Optional[dict]:
+        """A Sandbox of a key that the registry does not name: its launcher died in between, or the entry has expired."""
+        if is_settled or (has_spec and not await self._is_launch_over(key)):
+            return None
+        for found in await self._runtime.find({"key": key}):
+            fact = {"id": found.sandbox_id, "at_ms": self._runtime.now_ms()}
+            await self._facts.put_once(key + "/sandbox", fact)
+            known = await self._facts.get(key + "/sandbox")
+            return known if isinstance(known, dict) else fact
+        return None
+
+    async def _fill_running(self, job: Job, sandbox: dict, end: object) -> None:
+        job.sandbox_id, job.running_at_ms = sandbox["id"], sandbox["at_ms"]
+        if not isinstance(end, dict):
+            try:
+                code = await self._runtime.exit_code(sandbox["id"])
+            except RuntimeFailure as failure:
+                if failure.type != "NotFoundError":
+                    raise
+                code = -1
+            if code is None:
+                job.phase = "running"
+                return
+            await self._facts.put_once(job.key + "/end", {"code": code, "at_ms": self._runtime.now_ms()})
+            end = await self._facts.get(job.key + "/end")
+        job.phase = "ended"
+        if isinstance(end, dict):
+            job.exit_code, job.ended_at_ms = (None if end["code"] == -1 else end["code"]), end["at_ms"]
+
+    async def _is_launch_over(self, key: str) -> bool:
+        call_id = await self._facts.get(key + "/call")
+        return isinstance(call_id, str) and await self._runtime.launch_state(call_id) == "over"
+
+    async def _after_launch(self, job: Job) -> Job:
+        """The launcher is over, and neither Sandbox nor error was recorded when we looked: it may have recorded one since."""
+        sandbox, error = await asyncio.gather(self._facts.get(job.key + "/sandbox"), self._facts.get(job.key + "/error"))
+        if isinstance(sandbox, dict):
+            await self._fill_running(job, sandbox, await self._facts.get(job.key + "/end"))
+        elif isinstance(error, dict):
+            job.phase, job.ended_at_ms = "launch_failed", error["at_ms"]
+            job.error = JobError(type=error["type"], message=error["message"])
+        else:
+            job.phase = "launch_lost"
+        return job
+
+    async def cancel(self, key: str) -> Job:
+        """After it, no Sandbox of this key starts, and those that exist are being ended. Also for a key that is not known yet."""
+        await self._facts.put_once(key + "/cancel", self._runtime.now_ms())
+        # The holder of the claim decides: if it is held here, the launcher never creates a Sandbox.
+        await self._facts.put_once(key + "/claim", CANCEL)
+        sandbox = await self._facts.get(key + "/sandbox")
+        found = {found.sandbox_id for found in await self._runtime.find({"key": key})}
+        if isinstance(sandbox, dict):
+            found.add(sandbox["id"])
+        await asyncio.gather(*(self._end(sandbox_id) for sandbox_id in found))
+        return await self.read(key) or Job(key=key, phase="cancelled")
+
+    async def _end(self, sandbox_id: str) -> None:
+        try:
+            await self._runtime.terminate(sandbox_id)
+        except RuntimeFailure as failure:
+            if failure.type != "NotFoundError":
+                raise
+
+    async def running(self, owner: str) -> list[Listed]:
+        """Asks Modal, not the registry: it must find what the registry has forgotten."""
+        found = await self._runtime.find({"owner": owner})
+        return [Listed(key=each.tags["key"], sandbox_id=each.sandbox_id, tags=each.tags) for each in found if "key" in each.tags]
+
+    async def logs(self, key: str, lines: int) -> Optional[list[str]]:
+        job = await self.read(key)
+        if job is None:
+            return None
+        if job.sandbox_id is not None:
+            return await self._runtime.logs(job.sandbox_id, lines)
+        return [] if job.error is None else [("%s: %s" % (job.error.type, job.error.message))[:MESSAGE_MAX]]

@@ -1,0 +1,68 @@
+"""Serves the gateway of `backends/modal/gateway` as Modal would, with the real `modal` package, until its standard input ends.
+
+Arguments: the address of the control plane in a small cloud, and the proxy token as KEY:SECRET. Prints one line of JSON with the address.
+"""
+
+import asyncio
+import json
+import os
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+GATEWAY = os.path.join(HERE, "../../../../backends/modal/gateway")
+CREDENTIALS = ("ak-test", "as-test")
+MISSING = b"modal-http: missing credentials for proxy authorization"
+WRONG = b"modal-http: incorrect credentials for proxy authorization"
+
+
+def behind_proxy(app, key, secret):
+    """Plays Modal's proxy authorization."""
+
+    async def guarded(scope, receive, send):
+        if scope["type"] != "http":
+            return await app(scope, receive, send)
+        headers = dict(scope["headers"])
+        given = (headers.get(b"modal-key"), headers.get(b"modal-secret"))
+        if given == (key.encode(), secret.encode()):
+            return await app(scope, receive, send)
+        await send({"type": "http.response.start", "status": 401, "headers": [(b"content-type", b"text/plain")]})
+        await send({"type": "http.response.body", "body": MISSING if None in given else WRONG})
+
+    return guarded
+
+
+async def main(control_plane, token):
+    import aiohttp
+    import uvicorn
+    from grpclib.server import Server
+    from servicer import Servicer
+    from small_cloud import SmallCloud
+
+    key, _, secret = token.partition(":")
+    async with aiohttp.ClientSession() as session:
+        servicer = Servicer(SmallCloud(control_plane, session), CREDENTIALS)
+        grpc = Server([servicer])
+        await grpc.start("127.0.0.1", 0)
+        port = grpc._server.sockets[0].getsockname()[1]
+        os.environ.update(MODAL_SERVER_URL="http://127.0.0.1:%d" % port, MODAL_TOKEN_ID=CREDENTIALS[0], MODAL_TOKEN_SECRET=CREDENTIALS[1])
+        sys.path.insert(0, GATEWAY)
+        import app as gateway
+
+        servicer.launcher = gateway.launch_job.local
+        web = behind_proxy(gateway.web.local(), key, secret)
+        server = uvicorn.Server(uvicorn.Config(web, host="127.0.0.1", port=0, log_level="warning", lifespan="off"))
+        serving = asyncio.ensure_future(server.serve())
+        while not server.started:
+            await asyncio.sleep(0.01)
+        print(json.dumps({"endpoint": "http://127.0.0.1:%d" % server.servers[0].sockets[0].getsockname()[1]}), flush=True)
+        await asyncio.get_running_loop().run_in_executor(None, sys.stdin.read)
+        server.should_exit = True
+        await serving
+        grpc.close()
+
+
+if __name__ == "__main__":
+    os.environ["MODAL_CONFIG_PATH"] = os.devnull
+    asyncio.run(main(*sys.argv[1:]))
+    # Launches may still wait for Modal.
+    os._exit(0)

@@ -1,0 +1,8 @@
+// Modal's own client, and what serves the gateway, at the versions of modal-clients.txt: the tests run the gateway of backends/modal/gateway
+// under them. Without them these tests are skipped, with a message.
+import { getPythonClients } from './python-clients.mjs'
+
+/** Returns the environment's folder, created when missing; `undefined`, with a message, when that fails. */
+export function getModalClients(home, say) {
+  return getPythonClients({ name: 'modal-clients', what: "Modal's client" }, home, say)
+}
