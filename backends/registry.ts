@@ -13,6 +13,8 @@ import { createLambdaBackend } from './lambda'
 import { LAMBDA_SETTINGS, parseLambdaConfig } from './lambda/config'
 import { LAMBDA_CREDENTIALS } from './lambda/credentials'
 import type * as lambdaSetup from './lambda/setup'
+import { createModalBackend } from './modal'
+import { MODAL_SETTINGS, parseModalConfig } from './modal/config'
 import { LOCAL_SETTINGS, parseLocalConfig } from './local/config'
 
 export * from './account'
@@ -126,6 +128,12 @@ export const BACKENDS: Readonly<Record<BackendName, RegisteredBackend>> = {
       reach: { CRUCIBLE_LAMBDA_ENDPOINT: endpoint, LAMBDA_API_KEY: apiKey },
       pace: { CRUCIBLE_LAMBDA_STALE_FOR: '3s' },
     }),
+  }),
+  modal: register({
+    ...{ settings: MODAL_SETTINGS, parse: parseModalConfig, create: createModalBackend },
+    needsGrants: () => true,
+    isNear: false,
+    isRemote: ({ url }) => !isOnLoopback(url),
   }),
 }
 

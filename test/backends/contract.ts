@@ -23,7 +23,7 @@
  *    yields one machine however often and from wherever the order is sent at once
  *    yields the same machine later, also to another process
  *    yields no second machine after the first has ended
- *    refuses only when certainly nothing was bought
+ *    refuses only when certainly nothing was bought, or lets the machine wait free of charge
  *    is unconfirmed when the result is unknown, and find settles it
  *    tags a machine from its first moment
  *    tells a machine its own id, or the name of its send, by which it claims the attempt
@@ -72,9 +72,7 @@ import { patient } from '../support/patience'
 const PROMPT_MS = patient(10_000)
 
 /** Some providers tell instants in whole seconds. */
-function thisSecond(): number {
-  return Math.floor(Date.now() / 1_000) * 1_000
-}
+const thisSecond = (): number => Math.floor(Date.now() / 1_000) * 1_000
 
 export function describeBackend(name: string, traits: Traits, makeHarness: () => Promise<Harness>): void {
   /** Registers a test, or where the backend lacks the trait a skipped one whose name says why. */
@@ -92,14 +90,15 @@ export function describeBackend(name: string, traits: Traits, makeHarness: () =>
     })
     afterEach(() => h.dispose())
 
-    const { confirmsEnds = true } = traits
+    const { confirmsEnds } = traits
     /** Where an end is only requested, a machine may run on for a while after it is shown as gone. */
     const untilEnded = async (attemptId: string): Promise<void> => {
       if (!confirmsEnds) await until(async () => (await h.runningOf(attemptId)) === 0)
       expect(await h.runningOf(attemptId)).toBe(0)
     }
 
-    const { send, launch, find, observe, untilGone, begin, claimantOf, owned, everyVerb } = deedsOn(() => h)
+    const { send, launch, find, observe, untilGone, begin, claimantOf, owned, everyVerb, waitsFreeOfCharge } =
+      deedsOn(() => h)
     const handleTo = (id: string): MachineHandle => ({
       backend: backend.name,
       kind: 'machine',
@@ -115,21 +114,14 @@ export function describeBackend(name: string, traits: Traits, makeHarness: () =>
         expect(await find(order.attemptId)).toEqual([])
         const { idempotency, runnerStart, capacityTypes, queues = false, ends } = backend.capabilities
         expect({
-          queues,
-          confirmsEnds: ends !== 'requested',
-          looksForTags: idempotency === 'tag',
+          ...{ queues, confirmsEnds: ends !== 'requested', looksForTags: idempotency === 'tag' },
           startsLater: [runnerStart === 'after-launch', backend.start !== undefined],
-          keepsLogs: backend.logs !== undefined,
+          ...{ keepsLogs: backend.logs !== undefined, takesHandOvers: h.handOvers !== undefined },
           interruptsMachines: backend.interrupt !== undefined && capacityTypes.includes('spot'),
-          takesHandOvers: h.handOvers !== undefined,
         }).toEqual({
-          queues: traits.queues ?? false,
-          confirmsEnds,
-          looksForTags: traits.looksForTags,
+          ...traits,
           startsLater: [traits.startsLater, traits.startsLater],
-          keepsLogs: traits.keepsLogs,
-          interruptsMachines: traits.interruptsMachines,
-          takesHandOvers: traits.takesHandOvers,
+          ...{ tellsEnds: undefined, duplicatesAre: undefined },
         })
       })
     })
@@ -267,10 +259,11 @@ export function describeBackend(name: string, traits: Traits, makeHarness: () =>
         expect(await h.startsOf(order.attemptId)).toBe(1)
       })
 
-      it('refuses only when certainly nothing was bought', async () => {
+      it('refuses only when certainly nothing was bought, or lets the machine wait free of charge', async () => {
         const order = await h.order()
         await h.fill()
         const outcome = await send(order)
+        if (traits.queues && outcome.kind === 'launched') return waitsFreeOfCharge(order, outcome)
         expect(outcome).toMatchObject({
           kind: 'refused',
           failure: { class: 'capacity', message: expect.any(String) },

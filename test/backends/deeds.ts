@@ -1,3 +1,4 @@
+import { expect } from '@jest/globals'
 import { sendOnce } from '../../activities/sending'
 import type { Backend, CallContext } from '../../backends/backend'
 import type { LaunchOutcome } from '../../core/activities'
@@ -78,7 +79,29 @@ export function deedsOn(harness: () => Harness) {
   const owned = async (deployment: string): Promise<string[]> =>
     (await harness().backend.list(deployment, patiently())).map((resource) => resource.handle.id)
 
-  return { send, launch, find, observe, untilGone, begin, claimantOf, owned, everyVerb: everyVerbOf(harness) }
+  /** The machine of a launch without capacity waits at the provider, costs nothing, and can be ended. */
+  const waitsFreeOfCharge = async ({ attemptId }: Order, outcome: LaunchOutcome): Promise<void> => {
+    if (outcome.kind !== 'launched') throw new Error(`the launch was ${outcome.kind}`)
+    const { handle } = outcome
+    expect((await observe(handle)).state).toBe('queued')
+    expect(await harness().runningOf(attemptId)).toBe(0)
+    await harness().backend.terminate(handle, patiently())
+    const { billedFromAtMs } = await untilGone(handle)
+    expect(billedFromAtMs).toBeUndefined()
+    expect(await harness().runningOf(attemptId)).toBe(0)
+  }
+  return {
+    send,
+    launch,
+    find,
+    observe,
+    untilGone,
+    begin,
+    claimantOf,
+    owned,
+    waitsFreeOfCharge,
+    everyVerb: everyVerbOf(harness),
+  }
 }
 
 /** Every verb once, with what the backend may make of such arguments. */

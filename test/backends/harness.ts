@@ -24,10 +24,10 @@ export interface Traits {
   interruptsMachines: boolean
   /** Its machines start with the launch, and take what they need from hand-overs. */
   takesHandOvers: boolean
-  /** A launch may wait in the provider's queue. */
-  queues?: boolean
-  /** `gone` says that nothing of a machine runs; a provider without this only says that its end was requested. True if missing. */
-  confirmsEnds?: boolean
+  /** A launch may wait in the provider's queue, free of charge. */
+  queues: boolean
+  /** `gone` says that nothing of a machine runs; a provider without this only says that its end was requested. */
+  confirmsEnds: boolean
   /** What a second machine of one order is there: another machine, or another process of the one that has the name. */
   duplicatesAre: 'machines' | 'processes'
 }

@@ -54,7 +54,8 @@ export interface Cloud {
   /** The other providers by name: `endpoint`, the base address of the API, and the other values that a client needs. */
   readonly providers: Readonly<Record<string, Readonly<Record<string, string>>>>
   readonly journal: Journal
-  addFault(rule: FaultText): void
+  /** Adds a rule; returns a function that ends it. */
+  addFault(rule: FaultText): () => void
   /** Returns every rule of the world and of `addFault`, with the number of times it has struck. */
   faults(): { rule: FaultRule; struck: number }[]
   instances(): InstanceSummary[]

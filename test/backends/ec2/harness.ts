@@ -21,6 +21,8 @@ export const EC2_TRAITS: Traits = {
   keepsLogs: true,
   tellsEnds: true,
   interruptsMachines: false,
+  queues: false,
+  confirmsEnds: true,
   takesHandOvers: false,
   duplicatesAre: 'machines',
 }

@@ -23,6 +23,8 @@ export const LAMBDA_TRAITS: Traits = {
   keepsLogs: false,
   tellsEnds: false,
   interruptsMachines: false,
+  queues: false,
+  confirmsEnds: true,
   takesHandOvers: true,
   duplicatesAre: 'machines',
 }

@@ -1,5 +1,6 @@
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import type { Claim } from '../../../core/documents'
 import type { SignedUrls } from '../../../storage/store'
 import { MemoryStore } from '../scripted/memory-store'
 
@@ -13,8 +14,11 @@ export class WireStore extends MemoryStore {
   #server: Server | undefined
   #root = ''
 
-  /** @param sendOf the send of the machine on which an attempt has begun */
-  constructor(private readonly sendOf: (attemptId: string) => string | undefined) {
+  /** @param nameOf what the machine on which an attempt has begun claims with, which is its send unless `claimWith` says otherwise */
+  constructor(
+    private readonly nameOf: (attemptId: string) => string | undefined,
+    private readonly claimWith: (name: string) => Claim = (send) => ({ machine: 'unnamed-1', send }),
+  ) {
     super(Date.now)
   }
 
@@ -51,7 +55,7 @@ export class WireStore extends MemoryStore {
 
   #claimAt(key: string): Buffer | undefined {
     const [, jobId, attempt] = CLAIM.exec(key) ?? []
-    const send = jobId === undefined ? undefined : this.sendOf(`${jobId}-${attempt}`)
-    return send === undefined ? undefined : Buffer.from(JSON.stringify({ machine: 'unnamed-1', send }))
+    const name = jobId === undefined ? undefined : this.nameOf(`${jobId}-${attempt}`)
+    return name === undefined ? undefined : Buffer.from(JSON.stringify(this.claimWith(name)))
   }
 }

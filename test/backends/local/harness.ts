@@ -22,6 +22,8 @@ export const LOCAL_TRAITS: Traits = {
   keepsLogs: true,
   tellsEnds: true,
   interruptsMachines: true,
+  queues: false,
+  confirmsEnds: true,
   takesHandOvers: false,
   duplicatesAre: 'processes',
 }

@@ -12,19 +12,22 @@ export interface Gateway {
   close(): Promise<void>
 }
 
-export type OpenGateway = (world?: WorldText) => Promise<Gateway>
+export type OpenGateway = (world?: WorldText, directory?: string) => Promise<Gateway>
 
 const QUICK: WorldText['durations'] = { pending: '100ms', boot: '20ms' }
 
-async function openCloud(world: WorldText): Promise<Omit<Gateway, 'close'>> {
-  const cloud = await startCloud({ world: { ...world, durations: { ...QUICK, ...world.durations } } })
+async function openCloud(world: WorldText, directory?: string): Promise<Omit<Gateway, 'close'>> {
+  const cloud = await startCloud({
+    world: { ...world, durations: { ...QUICK, ...world.durations } },
+    ...(directory === undefined ? {} : { directory }),
+  })
   const { endpoint = '', key = '', secret = '' } = cloud.providers['modal']!
   return { cloud, endpoint, token: { key, secret } }
 }
 
 /** The stand-in of the small cloud. */
-export const openStandIn: OpenGateway = async (world = {}) => {
-  const gateway = await openCloud(world)
+export const openStandIn: OpenGateway = async (world = {}, directory) => {
+  const gateway = await openCloud(world, directory)
   return { ...gateway, close: () => gateway.cloud.stop() }
 }
 

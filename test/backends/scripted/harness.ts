@@ -17,6 +17,8 @@ export const SCRIPTED_TRAITS: Traits = {
   keepsLogs: false,
   tellsEnds: true,
   interruptsMachines: true,
+  queues: false,
+  confirmsEnds: true,
   takesHandOvers: false,
   duplicatesAre: 'machines',
 }

@@ -76,7 +76,8 @@ class Job(BaseModel):
 
 class Listed(BaseModel):
     key: str
-    sandbox_id: str
+    # Null before Modal knows the Sandbox.
+    sandbox_id: Optional[str] = None
     tags: dict[str, str]
 
 

@@ -5,7 +5,7 @@ import hashlib
 from typing import Optional
 
 from .documents import Job, JobError, JobRequest, Listed
-from .launcher import CANCEL, MESSAGE_MAX
+from .launcher import CANCEL, MESSAGE_MAX, OWN_TAGS, tags_of
 from .runtime import Runtime, RuntimeFailure
 
 
@@ -21,6 +21,13 @@ def digest_of(request: JobRequest) -> str:
     """Identifies a request without what is new in each send."""
     text = request.model_dump_json(exclude={"command", "env", "send_by_ms"})
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _fill_from_tags(job: Job, tags: dict[str, str]) -> None:
+    """What `launcher.tags_of` wrote, for a job whose own entry has expired."""
+    accepted = tags.get("accepted-at-ms")
+    job.owner, job.accepted_at_ms = tags.get("owner"), int(accepted) if accepted is not None else None
+    job.tags = {name: value for name, value in tags.items() if name not in OWN_TAGS}
 
 
 class Jobs:
@@ -44,6 +51,7 @@ class Jobs:
         if await self._facts.get(key + "/call") is None and await self._facts.get(key + "/claim") is None:
             for name in request.volumes.values():
                 await self._facts.replace("volume/" + name, now_ms)
+            await self._facts.add_pending(key, tags_of(key, request, now_ms))
             call_id = await self._runtime.spawn_launch(key, request)
             await self._facts.put_once(key + "/call", call_id)
         return await self.read(key) or Job(key=key, phase="launching"), is_new
@@ -59,10 +67,12 @@ class Jobs:
         job = Job(key=key, phase="launching")
         if isinstance(spec, dict):
             job.owner, job.tags, job.accepted_at_ms = spec["owner"], spec["tags"], spec["accepted_at_ms"]
+        elif isinstance(sandbox, dict) and "tags" in sandbox:
+            _fill_from_tags(job, sandbox["tags"])
         if isinstance(sandbox, dict):
             await self._fill_running(job, sandbox, end)
         elif claim == CANCEL:
-            job.phase = "cancelled"
+            job.phase, job.ended_at_ms = "cancelled", cancel if isinstance(cancel, int) else None
         elif isinstance(error, dict):
             job.phase, job.ended_at_ms = "launch_failed", error["at_ms"]
             job.error = JobError(type=error["type"], message=error["message"])
@@ -77,7 +87,7 @@ class Jobs:
         if is_settled or (has_spec and not await self._is_launch_over(key)):
             return None
         for found in await self._runtime.find({"key": key}):
-            fact = {"id": found.sandbox_id, "at_ms": self._runtime.now_ms()}
+            fact = {"id": found.sandbox_id, "at_ms": self._runtime.now_ms(), "tags": found.tags}
             await self._facts.put_once(key + "/sandbox", fact)
             known = await self._facts.get(key + "/sandbox")
             return known if isinstance(known, dict) else fact
@@ -137,9 +147,17 @@ class Jobs:
                 raise
 
     async def running(self, owner: str) -> list[Listed]:
-        """Asks Modal, not the registry: it must find what the registry has forgotten."""
+        """Asks Modal, which also knows what the registry has forgotten, and adds the launches that Modal does not know yet."""
+        pending = await self._facts.pending()
         found = await self._runtime.find({"owner": owner})
-        return [Listed(key=each.tags["key"], sandbox_id=each.sandbox_id, tags=each.tags) for each in found if "key" in each.tags]
+        listed = {each.tags["key"]: Listed(key=each.tags["key"], sandbox_id=each.sandbox_id, tags=each.tags) for each in found if "key" in each.tags}
+        for key, tags in pending.items():
+            if tags.get("owner") != owner or key in listed:
+                continue
+            job = await self.read(key)
+            if job is not None and job.phase in ("launching", "running"):
+                listed[key] = Listed(key=key, sandbox_id=job.sandbox_id, tags=tags)
+        return list(listed.values())
 
     async def logs(self, key: str, lines: int) -> Optional[list[str]]:
         job = await self.read(key)

@@ -14,6 +14,9 @@ CANCEL = "cancel"
 RATE_WAITS_S = (1, 2, 4, 8, 16, 32)
 MESSAGE_MAX = 2000
 
+# What `tags_of` adds to the tags of a request.
+OWN_TAGS = ("key", "owner", "accepted-at-ms")
+
 # Failures after which no Sandbox can be running. After any other, and above all after AlreadyExistsError, Modal is asked first.
 CERTAIN = ("InvalidError", "ConflictError", "ResourceExhaustedError", "NotFoundError", "AuthError", "PermissionDeniedError", "RemoteError", "ImageBuildError")
 
@@ -26,6 +29,12 @@ async def launch(runtime: Runtime, key: str, request: JobRequest) -> str:
     """Returns what happened, for the logs. Modal may run it again after it took its container back: then it never creates a second
     Sandbox, but adopts the first one if it finds it.
     """
+    happened = await _launch(runtime, key, request)
+    await runtime.facts.remove_pending(key)
+    return happened
+
+
+async def _launch(runtime: Runtime, key: str, request: JobRequest) -> str:
     facts = runtime.facts
     if not await facts.put_once(key + "/claim", LAUNCHER):
         if await facts.get(key + "/claim") == CANCEL:

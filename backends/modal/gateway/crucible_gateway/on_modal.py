@@ -43,6 +43,7 @@ class DictFacts:
 
     def __init__(self, name: str):
         self._dict = modal.Dict.from_name(name, create_if_missing=True)
+        self._pending = modal.Dict.from_name(name + "-pending", create_if_missing=True)
 
     async def put_once(self, name: str, value: object) -> bool:
         with errors:
@@ -55,6 +56,18 @@ class DictFacts:
     async def replace(self, name: str, value: object) -> None:
         with errors:
             await self._dict.put.aio(name, value)
+
+    async def add_pending(self, key: str, tags: dict[str, str]) -> None:
+        with errors:
+            await self._pending.put.aio(key, tags)
+
+    async def remove_pending(self, key: str) -> None:
+        with errors:
+            await self._pending.pop.aio(key, None)
+
+    async def pending(self) -> dict[str, dict[str, str]]:
+        with errors:
+            return {key: tags async for key, tags in self._pending.items.aio()}
 
 
 class ModalRuntime:
@@ -103,8 +116,9 @@ class ModalRuntime:
                 secrets=[modal.Secret.from_name(name) for name in request.secrets],
                 timeout=request.timeout_s,
                 gpu=request.gpu,
-                cpu=request.cpu,
-                memory=request.memory_mib,
+                # Modal bills the larger of request and use: with the request as the limit, the price is known.
+                cpu=(request.cpu, request.cpu),
+                memory=(request.memory_mib, request.memory_mib),
                 volumes={path: modal.Volume.from_name(name, create_if_missing=True) for path, name in request.volumes.items()},
             )
             return sandbox.object_id

@@ -42,6 +42,18 @@ class Facts(Protocol):
         """For times of last use only, where the last writer may win."""
         ...
 
+    async def add_pending(self, key: str, tags: dict[str, str]) -> None:
+        """Notes a launch that Modal does not list yet."""
+        ...
+
+    async def remove_pending(self, key: str) -> None:
+        """Absent is success."""
+        ...
+
+    async def pending(self) -> dict[str, dict[str, str]]:
+        """Tags by key; also of launchers that died."""
+        ...
+
 
 class Runtime(Protocol):
     """Methods raise `RuntimeFailure` for errors of Modal."""

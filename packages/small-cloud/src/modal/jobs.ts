@@ -31,6 +31,7 @@ interface Record_ {
   acceptedAtMs: number | null
   claim?: 'launcher' | 'cancel'
   isCancelled: boolean
+  cancelledAtMs?: number
   sandbox?: { id: string; atMs: number }
   error?: { type: string; message: string; atMs: number }
   end?: { exitCode: number; atMs: number }
@@ -83,7 +84,8 @@ export class Jobs {
       ...{ error: null, accepted_at_ms: record.acceptedAtMs, running_at_ms: null, ended_at_ms: null },
     }
     if (record.sandbox !== undefined) this.fillRunning(job, record, record.sandbox)
-    else if (record.claim === 'cancel') job.phase = 'cancelled'
+    else if (record.claim === 'cancel')
+      Object.assign(job, { phase: 'cancelled', ended_at_ms: record.cancelledAtMs ?? null })
     else if (record.error !== undefined) {
       const { type, message, atMs } = record.error
       Object.assign(job, { phase: 'launch_failed', error: { type, message }, ended_at_ms: atMs })
@@ -98,14 +100,23 @@ export class Jobs {
     record.isCancelled = true
     record.claim ??= 'cancel'
     this.records.set(key, record)
+    record.cancelledAtMs ??= this.parts.clock.nowMs()
     for (const { id } of this.listed({ key })) this.parts.sandboxes.terminate(id)
     return this.read(key)!
   }
 
-  running(owner: string): { key: string; sandbox_id: string; tags: Record<string, string> }[] {
-    return this.listed({ owner }).flatMap(({ id, tags }) =>
+  running(owner: string): { key: string; sandbox_id: string | null; tags: Record<string, string> }[] {
+    const listed = this.listed({ owner }).flatMap(({ id, tags }) =>
       tags['key'] === undefined ? [] : [{ key: tags['key'], sandbox_id: id, tags: { ...tags } }],
     )
+    const waiting = [...this.records]
+      .filter(([key, one]) => one.owner === owner && this.read(key)?.phase === 'launching')
+      .filter(([key]) => !listed.some((each) => each.key === key))
+      .map(([key, one]) => ({
+        ...{ key, sandbox_id: null },
+        tags: { ...one.tags, key, owner, 'accepted-at-ms': String(one.acceptedAtMs) },
+      }))
+    return [...listed, ...waiting]
   }
 
   async logs(key: string, lines: number): Promise<string[] | undefined> {
@@ -128,8 +139,10 @@ export class Jobs {
   private found(key: string): Record_ | undefined {
     const [sandbox] = this.listed({ key })
     if (sandbox === undefined) return undefined
+    const { owner = null, 'accepted-at-ms': accepted, ...others } = sandbox.tags
+    const tags = Object.fromEntries(Object.entries(others).filter(([name]) => name !== 'key'))
     const record: Record_ = {
-      ...{ owner: null, tags: {}, acceptedAtMs: null, isCancelled: false },
+      ...{ owner, tags, acceptedAtMs: Number(accepted), isCancelled: false },
       sandbox: { id: sandbox.id, atMs: this.parts.clock.nowMs() },
     }
     this.records.set(key, record)

@@ -160,6 +160,10 @@ export class Sandboxes {
     const { clock, ids, pool, faults } = this.parts
     sandbox.taskId = `ta-${ids.uuid().replaceAll('-', '').slice(0, 22)}`
     sandbox.history.push({ atMs: clock.nowMs(), state: 'running' })
+    const occasion = occasionOf(sandbox)
+    const timeout: SandboxResult = { status: 'TIMEOUT', exitCode: 0, message: 'The Sandbox timed out.' }
+    clock.after(sandbox.timeoutMs, () => void this.end(sandbox, timeout))
+    if (faults.first('no-boot', occasion) !== undefined) return
     pool.connect(sandbox, {
       userData: startScript(sandbox),
       metadata: {},
@@ -171,7 +175,6 @@ export class Sandboxes {
     })
     const isWanted = (): boolean => stateOf(sandbox) === 'running'
     pool.boot(sandbox, { isWanted, poweredOff: () => undefined })
-    const occasion = occasionOf(sandbox)
     const failed: SandboxResult = { status: 'INTERNAL_FAILURE', exitCode: 0, message: 'The worker failed.' }
     pool.scheduleFaults(occasion, {
       crash: () => void this.end(sandbox, failed),
@@ -179,8 +182,6 @@ export class Sandboxes {
     })
     for (const { after } of faults.strike('interruption', occasion))
       clock.after(after, () => void this.preempt(sandbox.id))
-    const timeout: SandboxResult = { status: 'TIMEOUT', exitCode: 0, message: 'The Sandbox timed out.' }
-    clock.after(sandbox.timeoutMs, () => void this.end(sandbox, timeout))
   }
 
   private async end(sandbox: Sandbox, result: SandboxResult): Promise<void> {

@@ -28,6 +28,7 @@ interface Entry {
   sinceMs: number
   occasions: number
   happened: number
+  isOver: boolean
 }
 
 /** The rules of a world, each with the number of its occasions and of its strikes. */
@@ -44,9 +45,14 @@ export class Faults {
     for (const rule of rules) this.add(rule, this.startMs)
   }
 
-  /** Adds a rule while the cloud runs; its times count from `sinceMs`, by default now. */
-  add(rule: FaultRule, sinceMs = this.clock.nowMs()): void {
-    this.entries.push({ rule, name: `fault/${this.entries.length}`, sinceMs, occasions: 0, happened: 0 })
+  /** Adds a rule while the cloud runs; its times count from `sinceMs`, by default now. Returns a function that ends the rule. */
+  add(rule: FaultRule, sinceMs = this.clock.nowMs()): () => void {
+    const name = `fault/${this.entries.length}`
+    const entry: Entry = { rule, name, sinceMs, occasions: 0, happened: 0, isOver: false }
+    this.entries.push(entry)
+    return () => {
+      entry.isOver = true
+    }
   }
 
   /** Returns every rule with the number of its strikes. */
@@ -71,7 +77,8 @@ export class Faults {
   }
 
   private strikes(entry: Entry, occasion: Occasion): boolean {
-    const { rule } = entry
+    const { rule, isOver } = entry
+    if (isOver) return false
     const ageMs = this.clock.nowMs() - entry.sinceMs
     if (ageMs < rule.from || (rule.until !== undefined && ageMs >= rule.until)) return false
     if (!fits(rule.where, occasion)) return false

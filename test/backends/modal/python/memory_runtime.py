@@ -15,6 +15,7 @@ from crucible_gateway.runtime import Found, RuntimeFailure, Volume  # noqa: E402
 class MemoryFacts:
     def __init__(self):
         self.entries = {}
+        self.waiting = {}
 
     async def put_once(self, name, value):
         await asyncio.sleep(0)
@@ -29,6 +30,15 @@ class MemoryFacts:
 
     async def replace(self, name, value):
         self.entries[name] = value
+
+    async def add_pending(self, key, tags):
+        self.waiting[key] = tags
+
+    async def remove_pending(self, key):
+        self.waiting.pop(key, None)
+
+    async def pending(self):
+        return dict(self.waiting)
 
 
 class MemoryRuntime:

@@ -207,6 +207,17 @@ class Servicer(api_grpc.ModalClientBase):
         value = self.entries.get((request.dict_id, request.key))
         await stream.send_message(api_pb2.DictGetResponse(found=value is not None, value=value))
 
+    async def DictPop(self, stream):
+        request = await self._answer(stream)
+        value = self.entries.pop((request.dict_id, request.key), None)
+        await stream.send_message(api_pb2.DictPopResponse(found=value is not None, value=value))
+
+    async def DictContents(self, stream):
+        request = await self._answer(stream)
+        for (dict_id, key), value in list(self.entries.items()):
+            if dict_id == request.dict_id:
+                await stream.send_message(api_pb2.DictEntry(key=key, value=value))
+
     # Sandboxes
 
     async def SandboxCreate(self, stream):

@@ -145,11 +145,11 @@ class JobsTest(unittest.IsolatedAsyncioTestCase):
         self.assertEqual((await self.read()).sandbox_id, "sb-9")
 
     async def test_an_expired_registry_entry_does_not_hide_a_running_sandbox(self):
-        await self.jobs.submit("a-1", request_of())
+        await self.jobs.submit("a-1", request_of(tags={"type": "cpu"}))
         await self.settle()
+        before = await self.read()
         self.runtime.facts.entries.clear()
-        job = await self.read()
-        self.assertEqual((job.phase, job.sandbox_id), ("running", "sb-1"))
+        self.assertEqual(await self.read(), before)
 
     async def test_the_list_asks_modal_and_is_limited_to_the_owner(self):
         for key, owner in (("a-1", "dep"), ("b-1", "dep"), ("c-1", "other")):
@@ -157,6 +157,18 @@ class JobsTest(unittest.IsolatedAsyncioTestCase):
         await self.settle()
         self.runtime.facts.entries.clear()
         self.assertEqual([each.key for each in await self.jobs.running("dep")], ["a-1", "b-1"])
+
+    async def test_the_list_has_launches_that_modal_does_not_list_yet(self):
+        self.runtime.is_launching.clear()
+        await self.jobs.submit("a-1", request_of())
+        await asyncio.sleep(0.01)
+        self.runtime.tags = {}
+        self.assertEqual([(each.key, each.sandbox_id) for each in await self.jobs.running("dep")], [("a-1", None)])
+        self.assertEqual(await self.jobs.running("other"), [])
+        self.runtime.is_launching.set()
+        await self.settle()
+        self.runtime.exit_codes["sb-1"] = 0
+        self.assertEqual(await self.jobs.running("dep"), [])
 
     async def test_the_registry_keeps_no_command_and_no_environment(self):
         await self.jobs.submit("a-1", request_of(command=["sh", "-c", "canary"], env={"KEY": "canary"}))

@@ -1,0 +1,63 @@
+import type { OwnedResource } from '../../core/handle'
+import { DAY_MS } from '../../core/time'
+import type { Volume } from './documents'
+import type { Host } from './host'
+import { BACKEND } from './offers'
+
+/** Where machines have the volume. */
+export const CACHE_PATH = '/var/cache/crucible'
+const NAME_MAX = 63
+
+/** The volume of a deployment; `prefix` is what the gateway allows. */
+export function cacheVolume(prefix: string, deployment: string): string {
+  return `${prefix}cache-${deployment}`.slice(0, NAME_MAX)
+}
+
+/** Programs that keep models and packages find them here again. It is never the only copy of anything. */
+export function cacheEnvironment(): Record<string, string> {
+  return {
+    HF_HOME: `${CACHE_PATH}/huggingface`,
+    TORCH_HOME: `${CACHE_PATH}/torch`,
+    PIP_CACHE_DIR: `${CACHE_PATH}/pip`,
+    UV_CACHE_DIR: `${CACHE_PATH}/uv`,
+  }
+}
+
+/** The deployment's volume, for garbage collection: it is deleted once no machine has mounted it for long. */
+export async function cacheLeftovers(
+  { api, config, deps }: Host,
+  deployment: string,
+  signal: AbortSignal,
+): Promise<OwnedResource[]> {
+  const { features, allowed } = await api.health(signal)
+  if (!features.includes('volumes')) return []
+  const name = cacheVolume(allowed.volumes, deployment)
+  const found = (await api.volumes(name, signal)).filter((volume) => volume.name === name)
+  const nowMs = deps.clock()
+  return found.map((volume): OwnedResource => {
+    const unusedMs = nowMs - lastUseOf(volume, nowMs, config.cacheUnusedMs)
+    const isNeeded = unusedMs < config.cacheUnusedMs
+    const days = Math.floor(unusedMs / DAY_MS)
+    return {
+      handle: { backend: BACKEND, kind: 'volume', id: name },
+      owner: { deployment, jobId: '', attemptId: '' },
+      createdAtMs: volume.created_at_ms,
+      description: 'volume for caches of models and packages',
+      use: {
+        isNeeded,
+        reason: isNeeded
+          ? `machines used it within the last ${days + 1} days`
+          : `no machine has used it for ${days} days`,
+      },
+    }
+  })
+}
+
+/** The gateway forgets a use after seven days without another one. */
+function lastUseOf(
+  { used_at_ms: used, created_at_ms: created }: Volume,
+  nowMs: number,
+  limitMs: number,
+): number {
+  return used ?? Math.max(created, nowMs - limitMs)
+}

@@ -1,0 +1,23 @@
+import type { CallContext, Problem } from '../backend'
+import { tokenInWords } from './config'
+import { modalError } from './errors'
+import type { Host } from './host'
+import { versionProblem } from './launch'
+
+/** What prevents machines here. The limits of a workspace cannot be asked: Modal lets work wait instead. */
+export async function check({ api, config }: Host, { signal }: CallContext): Promise<Problem[]> {
+  try {
+    const health = await api.health(signal)
+    const failure = versionProblem(health)
+    if (failure !== undefined)
+      return [{ severity: 'error', message: failure.message, remedy: failure.hint!, failure: failure.class }]
+    await api.rates(signal)
+    return []
+  } catch (error) {
+    const thrown = modalError(error)
+    if (signal.aborted) throw thrown
+    const { class: failure, message, hint } = thrown.failure
+    const words = failure === 'auth' ? `${message} (${tokenInWords(config.token.key)})` : message
+    return [{ severity: 'error', message: words, remedy: hint ?? 'Run `crucible setup modal`.', failure }]
+  }
+}

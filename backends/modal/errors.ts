@@ -1,0 +1,153 @@
+import { defined } from '../../core/defined'
+import type { Failure, FailureClass } from '../../core/failure'
+import { SECOND_MS } from '../../core/time'
+import { BackendError } from '../errors'
+import { HttpError } from '../http'
+
+/** An error in the gateway's own form. */
+interface Problem {
+  code: string
+  message: string
+  /** The exception of Modal's client. */
+  type?: string
+}
+
+type Meaning = Pick<Failure, 'class' | 'hint'>
+
+const SET_UP = 'Run `crucible setup modal`.'
+const CAPACITY: Meaning = { class: 'capacity' }
+const QUOTA: Meaning = {
+  class: 'quota',
+  hint: 'Raise the limit of the workspace at modal.com/settings/usage, or wait for other machines to end.',
+}
+const LATER: Meaning = { class: 'transient' }
+const ACCOUNT: Meaning = { class: 'auth', hint: `Check the workspace at modal.com. ${SET_UP}` }
+
+/** By the exceptions of Modal's client 1.6 (`modal/exception.py`, read in November 2026). */
+const EXCEPTIONS: Readonly<Record<string, Meaning>> = {
+  AuthError: ACCOUNT,
+  PermissionDeniedError: ACCOUNT,
+  InvalidError: { class: 'invalid', hint: 'Modal refuses what the job asks for. Change its resources.' },
+  NotFoundError: { class: 'invalid', hint: 'Create what is named here in the workspace at modal.com.' },
+  ImageBuildError: { class: 'invalid', hint: 'Check the name of the image and its requirements.' },
+  RemoteError: { class: 'invalid', hint: 'Check the name of the image and its requirements.' },
+  // The container ended before its command began.
+  ConflictError: { class: 'transient', hint: 'Read `crucible logs` of the attempt.' },
+  ResourceExhaustedError: CAPACITY,
+  ServiceError: LATER,
+  InternalError: LATER,
+  ConnectionError: LATER,
+  TimeoutError: LATER,
+}
+
+/** Words of Modal's refusals that mean a limit of the workspace rather than missing GPUs. */
+const LIMIT_WORDS = /limit|quota|budget|spend/i
+
+/** What may be done after a launch that failed with an exception of Modal's client. */
+export function launchFailure({ type, message }: { type: string; message: string }): Failure {
+  const isLimit =
+    type === 'ResourceExhaustedError' && LIMIT_WORDS.test(message) && !/rate limit/i.test(message)
+  const meaning = isLimit ? QUOTA : EXCEPTIONS[type]
+  return {
+    ...{ class: meaning?.class ?? 'unclassified', message: `Modal: ${message}`, code: type },
+    ...defined({ hint: meaning?.hint }),
+  }
+}
+
+/** By the codes of the gateway (`gateway/crucible_gateway/documents.py`). */
+const PROBLEMS: Readonly<Record<string, Meaning>> = {
+  invalid: { class: 'invalid', hint: 'Change the job, or report this as an error in Crucible.' },
+  'not-allowed': {
+    class: 'invalid',
+    hint: 'Allow it in CRUCIBLE_GATEWAY_REGISTRIES or CRUCIBLE_GATEWAY_SECRETS, then run `crucible setup modal`.',
+  },
+  'key-reused': { class: 'invalid', hint: 'Report this: it is an error in Crucible.' },
+  'too-late': {
+    class: 'transient',
+    hint: 'The clocks of this worker and of Modal may differ: run `crucible doctor`.',
+  },
+  'rate-limited': { class: 'throttled' },
+}
+
+const THROTTLED_MS = 5 * SECOND_MS
+
+/** An answer without a body of the gateway, by status: it comes from Modal's proxy in front of it. */
+function ofProxy(status: number, page: string): { class: FailureClass; words: string; hint?: string } {
+  if (status === 401)
+    return { class: 'auth', words: 'Modal refused the proxy token of the gateway', hint: SET_UP }
+  if (status === 404)
+    return {
+      ...{ class: 'auth', words: 'the gateway is not deployed in the workspace' },
+      hint: `${SET_UP} Running jobs continue meanwhile.`,
+    }
+  if (status >= 300 && status < 400)
+    return {
+      ...{ class: 'transient', words: `the gateway took too long and Modal answered ${status}` },
+      hint: 'Report this: it is an error in the gateway.',
+    }
+  if (status === 429) return { class: 'throttled', words: 'Modal asks to slow down' }
+  if (status >= 500)
+    return { class: 'transient', words: `the gateway does not work: Modal answered ${status} ${page}`.trim() }
+  return { class: 'unclassified', words: `the gateway answered ${status} ${page}`.trim() }
+}
+
+export function problemOf({ facts: { body } }: HttpError): Problem | undefined {
+  const { code, message, type } = (body ?? {}) as Partial<Record<keyof Problem, unknown>>
+  if (typeof code !== 'string' || typeof message !== 'string') return undefined
+  return { code, message, ...(typeof type === 'string' ? { type } : {}) }
+}
+
+/** Whether a launch without a usable answer may still have its effect. */
+export function mayHaveHappened(error: HttpError): boolean {
+  const { reach, status = 0 } = error.facts
+  if (reach !== 'answered') return reach === 'unanswered'
+  if (problemOf(error)?.code === 'modal') return true
+  return status >= 500 || (status >= 300 && status < 400)
+}
+
+export function failureOf(error: HttpError): Failure {
+  const { reach, status = 0, page = '', retryAfterMs } = error.facts
+  if (reach === 'unsent')
+    return {
+      class: 'transient',
+      message: `${error.message}.`,
+      hint: 'Check the network and CRUCIBLE_MODAL_URL.',
+    }
+  if (reach === 'unanswered')
+    return {
+      class: 'transient',
+      message: `${error.message}.`,
+      hint: 'A gateway without recent calls starts first, which takes some seconds.',
+    }
+  const problem = problemOf(error)
+  if (problem === undefined) {
+    const { class: class_, words, hint } = ofProxy(status, page)
+    const waitMs = retryAfterMs ?? (class_ === 'throttled' ? THROTTLED_MS : undefined)
+    return {
+      ...{ class: class_, message: `${words}.`, code: `HTTP ${status}` },
+      ...defined({ hint, retryAfterMs: waitMs }),
+    }
+  }
+  if (problem.type !== undefined && problem.code === 'modal')
+    return launchFailure({ type: problem.type, message: problem.message })
+  const meaning = PROBLEMS[problem.code]
+  return {
+    ...{ class: meaning?.class ?? 'unclassified', message: problem.message, code: problem.code },
+    ...defined({
+      hint: meaning?.hint,
+      retryAfterMs: retryAfterMs ?? (meaning?.class === 'throttled' ? THROTTLED_MS : undefined),
+    }),
+  }
+}
+
+/** Classes whatever a verb met; a `BackendError` passes unchanged. */
+export function modalError(error: unknown): BackendError {
+  if (error instanceof BackendError) return error
+  if (error instanceof HttpError) return new BackendError(failureOf(error), { cause: error })
+  const message = error instanceof Error ? error.message : String(error)
+  return new BackendError({ class: 'unclassified', message }, { cause: error })
+}
+
+export function invalid(message: string, hint: string): BackendError {
+  return new BackendError({ class: 'invalid', message, hint })
+}

@@ -1,0 +1,18 @@
+import type { BackendDeps } from '../registry'
+import type { ModalApi, createApi } from './api'
+import type { ModalConfig } from './config'
+
+/** What the backend needs from whoever composes it. */
+export type ModalDeps = Pick<BackendDeps, 'clock' | 'handOver'>
+
+/** What every verb works with. */
+export interface Host {
+  config: ModalConfig
+  deps: ModalDeps
+  api: ModalApi
+}
+
+export function createHost(config: ModalConfig, deps: ModalDeps, openApi: typeof createApi): Host {
+  const { url, token } = config
+  return { config, deps, api: openApi({ url, token }) }
+}

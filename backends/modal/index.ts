@@ -1,0 +1,51 @@
+import type { Backend, Capabilities } from '../backend'
+import { runVerb } from '../calls'
+import type { createApi } from './api'
+import { cacheLeftovers } from './cache'
+import { check } from './check'
+import type { ModalConfig } from './config'
+import { modalError } from './errors'
+import { createHost, type ModalDeps } from './host'
+import { launch } from './launch'
+import { find, list, logs, observe, terminate } from './machines'
+import { BACKEND, offers } from './offers'
+
+/** Containers of Modal, through a gateway in the user's workspace. */
+export async function createModalBackend(config: ModalConfig, deps: ModalDeps): Promise<Backend> {
+  // Loaded here, so that only users of Modal wait for its HTTP client.
+  // eslint-disable-next-line @typescript-eslint/no-require-imports -- an import that waits would need another spelling in tests
+  const api = require('./api') as { createApi: typeof createApi }
+  return createBackendOver(api.createApi, config, deps)
+}
+
+export const CAPABILITIES: Capabilities = {
+  capacityTypes: ['on-demand'],
+  imageRunner: 'provider',
+  runnerStart: 'with-launch',
+  // The gateway starts one machine for each key, whoever repeats the request.
+  idempotency: 'token',
+  billsUntil: 'exit',
+  offersPerOrder: 'one',
+  queues: true,
+  price: 'live',
+}
+
+/** The same over anything that behaves as the gateway does. */
+export function createBackendOver(openApi: typeof createApi, config: ModalConfig, deps: ModalDeps): Backend {
+  const host = createHost(config, deps, openApi)
+  const verb = <T>(ctx: { signal: AbortSignal }, task: () => Promise<T>): Promise<T> =>
+    runVerb(ctx, task, modalError)
+  return {
+    name: BACKEND,
+    capabilities: CAPABILITIES,
+    check: (ctx) => verb(ctx, () => check(host, ctx)),
+    offers: (request, ctx) => verb(ctx, () => offers(host, request, ctx)),
+    launch: (order, ctx) => verb(ctx, () => launch(host, order, ctx)),
+    find: (attemptId, ctx) => verb(ctx, () => find(host, attemptId, ctx)),
+    observe: (handles, ctx) => verb(ctx, () => observe(host, handles, ctx)),
+    terminate: (resource, ctx) => verb(ctx, () => terminate(host, resource, ctx)),
+    list: (deployment, ctx) => verb(ctx, () => list(host, deployment, ctx)),
+    leftovers: (deployment, ctx) => verb(ctx, () => cacheLeftovers(host, deployment, ctx.signal)),
+    logs: (handle, _cursor, ctx) => verb(ctx, () => logs(host, handle, ctx)),
+  }
+}

@@ -1,0 +1,100 @@
+import type { LaunchOutcome } from '../../core/activities'
+import type { Failure } from '../../core/failure'
+import type { Offer } from '../../core/offer'
+import type { Order } from '../../core/plan'
+import { CLOCK_SLACK_MS, SECOND_MS } from '../../core/time'
+import type { CallContext } from '../backend'
+import { containerStart } from '../bootstrap'
+import { BackendError } from '../errors'
+import { HttpError } from '../http'
+import { cacheEnvironment, CACHE_PATH, cacheVolume } from './cache'
+import { API, type Health, type Job, type JobRequest } from './documents'
+import { failureOf, invalid, launchFailure, mayHaveHappened } from './errors'
+import type { Host } from './host'
+import { handleOf, tagsOf } from './machines'
+
+/** A request that arrives later starts nothing. */
+const SEND_MS = 45 * SECOND_MS
+
+/** A name that the gateway takes as the key of a job. */
+const KEY = /^[a-z0-9][a-z0-9-]{0,62}$/
+
+/** Sends the order under the attempt's id, which the gateway honours for ever: repeated, it answers with the same machine. */
+export async function launch(host: Host, order: Order, { signal }: CallContext): Promise<LaunchOutcome> {
+  const [offer] = order.offers
+  if (offer === undefined || !KEY.test(order.attemptId))
+    throw invalid('the order names no offer, or its attempt has no usable name', 'Plan the job again.')
+  const health = await host.api.health(signal)
+  const tooNew = versionProblem(health)
+  if (tooNew !== undefined) return { kind: 'refused', failure: tooNew }
+  const request = await requestFor(host, { order, offer, health })
+  try {
+    return outcomeOf(await host.api.submit(order.attemptId, request, signal), offer)
+  } catch (error) {
+    if (!(error instanceof HttpError)) throw error
+    if (mayHaveHappened(error)) return { kind: 'unconfirmed', findAfterMs: SEND_MS + CLOCK_SLACK_MS }
+    const failure = failureOf(error)
+    if (failure.class === 'transient' || failure.class === 'throttled')
+      throw new BackendError(failure, { cause: error })
+    return { kind: 'refused', failure }
+  }
+}
+
+/** Why this version cannot work with the gateway. A gateway with more features is no problem; one with fewer serves what it can. */
+export function versionProblem({ api }: Pick<Health, 'api'>): Failure | undefined {
+  if (api === API) return undefined
+  const isOld = api < API
+  return {
+    class: 'invalid',
+    message: `the Modal gateway speaks version ${api} of its interface, and this version of Crucible ${API}`,
+    hint: isOld ? 'Run `crucible setup modal` to update it.' : 'Update Crucible on this worker.',
+  }
+}
+
+function outcomeOf(job: Job, offer: Offer): LaunchOutcome {
+  const hasMachine = typeof job.sandbox_id === 'string' || job.phase === 'launching'
+  if (hasMachine) return { kind: 'launched', handle: handleOf(job, offer) }
+  return { kind: 'refused', failure: failureOfJob(job) }
+}
+
+/** Why a job has no machine and will get none. */
+function failureOfJob({ phase, error }: Job): Failure {
+  if (error !== null && error !== undefined) return launchFailure(error)
+  const words = phase === 'cancelled' ? 'the attempt was ended before it started' : 'the launch was lost'
+  return { class: 'capacity', message: `Modal: ${words}` }
+}
+
+interface Parts {
+  order: Order
+  offer: Offer
+  health: Health
+}
+
+async function requestFor(host: Host, { order, offer, health }: Parts): Promise<JobRequest> {
+  const { config, deps } = host
+  if (deps.handOver === undefined)
+    throw invalid('the order cannot be handed over to a machine', 'Report this: it is an error in Crucible.')
+  const { attemptId, deployment, token } = order
+  const { cores, memoryMiB, gpu } = offer.data ?? {}
+  const handOver = await deps.handOver(order, token)
+  // The gateway makes one machine of a key, and Modal does not tell a container the id of its Sandbox.
+  const start = containerStart(handOver, { attemptId, machineId: { literal: attemptId } })
+  const volume =
+    config.hasCache && health.features.includes('volumes')
+      ? cacheVolume(health.allowed.volumes, deployment)
+      : undefined
+  return {
+    owner: deployment,
+    tags: tagsOf(order, offer),
+    image: { reference: order.image ?? null, secret: null, requirements: [] },
+    command: start.command,
+    env: { ...start.environment, ...(volume === undefined ? {} : cacheEnvironment()) },
+    gpu: gpu ?? null,
+    cpu: Number(cores),
+    memory_mib: Number(memoryMiB),
+    timeout_s: Math.ceil(config.runMsMax / SECOND_MS),
+    volumes: volume === undefined ? {} : { [CACHE_PATH]: volume },
+    secrets: [],
+    send_by_ms: deps.clock() + SEND_MS,
+  }
+}

@@ -1,0 +1,143 @@
+import type { FindOutcome } from '../../core/activities'
+import { defined } from '../../core/defined'
+import type { MachineHandle, OwnedResource, ResourceHandle } from '../../core/handle'
+import { spendOver } from '../../core/meter'
+import type { Observation } from '../../core/observation'
+import type { Offer } from '../../core/offer'
+import type { Order } from '../../core/plan'
+import { DAY_MS, formatInstant } from '../../core/time'
+import type { CallContext, FindContext, LogPage } from '../backend'
+import type { Job, Listed } from './documents'
+import { launchFailure } from './errors'
+import type { Host } from './host'
+import { BACKEND } from './offers'
+
+/** Modal's exit codes for its own ends (`modal/sandbox/_common.py` of 1.6); 0 does not prove success. */
+const TIMED_OUT = 124
+const TERMINATED = 137
+
+const CALLS_AT_ONCE = 16
+
+/** Names of our tags; the gateway adds `key`, `owner` and `accepted-at-ms`. */
+const TAGS = { job: 'job', type: 'type', price: 'price' } as const
+
+export function tagsOf({ jobId }: Order, { type, priceMicroUsdPerHour }: Offer): Record<string, string> {
+  return { [TAGS.job]: jobId, [TAGS.type]: type, [TAGS.price]: String(priceMicroUsdPerHour) }
+}
+
+/** The machine of a job: the same for whoever finds it. */
+export function handleOf(
+  { key, tags, accepted_at_ms: acceptedAtMs }: Job,
+  offer?: Pick<Offer, 'type' | 'priceMicroUsdPerHour'>,
+): MachineHandle {
+  return {
+    ...{ backend: BACKEND, kind: 'machine', id: key, attemptId: key },
+    realised: {
+      ...{ capacityType: 'on-demand', place: '', type: tags[TAGS.type] ?? offer?.type ?? '' },
+      priceMicroUsdPerHour: Number(tags[TAGS.price] ?? offer?.priceMicroUsdPerHour ?? 0),
+    },
+    launchedAtMs: acceptedAtMs ?? 0,
+  }
+}
+
+const hasMachine = ({ sandbox_id: id }: Job): boolean => typeof id === 'string'
+
+/** The gateway asks Modal for what it does not know itself. */
+export async function find(host: Host, attemptId: string, ctx: FindContext): Promise<FindOutcome> {
+  const job = await host.api.job(attemptId, ctx.signal)
+  const waitMs = (ctx.sentUntilMs ?? 0) - host.deps.clock()
+  if (job === undefined) return waitMs > 0 ? { kind: 'unsettled', againInMs: waitMs } : { kind: 'absent' }
+  if (job.phase === 'launching' || job.phase === 'running') return { kind: 'found', handles: [handleOf(job)] }
+  return { kind: 'absent', ...(hasMachine(job) ? { ended: [handleOf(job)] } : {}) }
+}
+
+export async function observe(
+  { api }: Host,
+  handles: MachineHandle[],
+  { signal }: CallContext,
+): Promise<Observation[]> {
+  const observations: Observation[] = []
+  for (let from = 0; from < handles.length; from += CALLS_AT_ONCE) {
+    const some = handles.slice(from, from + CALLS_AT_ONCE)
+    const jobs = await Promise.all(some.map(({ id }) => api.job(id, signal)))
+    observations.push(...jobs.map(observationOf))
+  }
+  return observations
+}
+
+/** What the gateway says of a job; undefined where neither it nor Modal knows the key. */
+export function observationOf(job: Job | undefined): Observation {
+  if (job === undefined)
+    return { state: 'gone', cause: 'unknown', detail: 'unknown to Modal and to the gateway' }
+  const { phase, error, exit_code: exitCode } = job
+  const billed = defined({ billedFromAtMs: job.running_at_ms ?? undefined })
+  const ended = defined({ endedAtMs: job.ended_at_ms ?? undefined })
+  switch (phase) {
+    case 'launching':
+      return { state: 'queued', detail: 'waiting for Modal' }
+    case 'running':
+      return { state: 'running', ...billed }
+    case 'ended':
+      return { state: 'gone', ...causeOf(exitCode ?? undefined), ...billed, ...ended }
+    case 'cancelled':
+      return { state: 'gone', cause: 'ended', detail: 'terminated', ...billed, ...ended }
+    case 'launch_failed': {
+      const failure = error === null || error === undefined ? undefined : launchFailure(error)
+      const isOurs = failure !== undefined && failure.class !== 'capacity'
+      return {
+        ...{ state: 'gone', cause: 'failed-to-start', detail: failure?.message ?? 'the launch failed' },
+        ...(isOurs ? { failure } : {}),
+        ...ended,
+      }
+    }
+    case 'launch_lost':
+      return { state: 'gone', cause: 'failed-to-start', detail: 'Modal ended the launch before it finished' }
+    default:
+      // Of a later gateway: nothing is concluded from it.
+      return { state: 'running', detail: `phase ${phase}`, ...billed }
+  }
+}
+
+function causeOf(exitCode: number | undefined): Pick<Observation, 'cause' | 'detail'> {
+  if (exitCode === TIMED_OUT) return { cause: 'ended', detail: 'reached its time limit at Modal (124)' }
+  // Nothing of ours ended it: then the gateway reports it as cancelled.
+  if (exitCode === TERMINATED) return { cause: 'interrupted', detail: 'taken back by Modal (137)' }
+  return { cause: 'ended', detail: `exit code ${exitCode ?? 'unknown'}` }
+}
+
+export async function terminate(
+  { api }: Host,
+  { kind, id }: ResourceHandle,
+  { signal }: CallContext,
+): Promise<void> {
+  await (kind === 'volume' ? api.deleteVolume(id, signal) : api.cancel(id, signal))
+}
+
+/** Everything that Modal lists with the deployment's tag. */
+export async function list(
+  { api }: Host,
+  deployment: string,
+  { signal }: CallContext,
+): Promise<OwnedResource[]> {
+  return (await api.jobs(deployment, signal)).map((listed) => resourceOf(listed, deployment))
+}
+
+function resourceOf({ key, tags }: Listed, deployment: string): OwnedResource {
+  const acceptedAtMs = Number(tags['accepted-at-ms'] ?? 0)
+  const handle = handleOf({ key, phase: 'running', tags, accepted_at_ms: acceptedAtMs })
+  const { type, priceMicroUsdPerHour } = handle.realised
+  return {
+    handle,
+    owner: { deployment, jobId: tags[TAGS.job] ?? '', attemptId: key },
+    createdAtMs: acceptedAtMs,
+    description: `${type} machine, ordered ${formatInstant(acceptedAtMs)}`,
+    costMicroUsdPerDay: spendOver(DAY_MS, priceMicroUsdPerHour),
+  }
+}
+
+/** What the container has printed, and Modal's reason where it never started. */
+export async function logs({ api }: Host, { id }: MachineHandle, { signal }: CallContext): Promise<LogPage> {
+  const lines = await api.logs(id, signal)
+  const lastWords = lines.findLast((line) => line.trim() !== '')
+  return { text: lines.map((line) => `${line}\n`).join(''), ...defined({ lastWords }) }
+}
