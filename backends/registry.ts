@@ -13,6 +13,7 @@ import { createLambdaBackend } from './lambda'
 import { LAMBDA_SETTINGS, parseLambdaConfig } from './lambda/config'
 import { LAMBDA_CREDENTIALS } from './lambda/credentials'
 import type * as lambdaSetup from './lambda/setup'
+import type * as modalSetup from './modal/setup'
 import { createModalBackend } from './modal'
 import { MODAL_SETTINGS, parseModalConfig } from './modal/config'
 import { LOCAL_SETTINGS, parseLocalConfig } from './local/config'
@@ -167,6 +168,11 @@ export const ACCOUNTS: Readonly<Record<string, RegisteredAccount>> = {
       const { createLambdaSetup } = require('./lambda/setup') as typeof lambdaSetup
       return createLambdaSetup(wish, environment)
     },
+  },
+  modal: (wish, environment) => {
+    // eslint-disable-next-line @typescript-eslint/no-require-imports -- as above
+    const { createModalSetup } = require('./modal/setup') as typeof modalSetup
+    return createModalSetup(wish, environment)
   },
 }
 

@@ -9,6 +9,8 @@ export interface Gateway {
   cloud: Cloud
   endpoint: string
   token: { key: string; secret: string }
+  /** Modal's control plane, which its own client asks; missing for the stand-in. */
+  modal?: string
   close(): Promise<void>
 }
 
@@ -59,7 +61,7 @@ async function openPython(world: WorldText = {}): Promise<Gateway> {
   }
   return {
     ...{ cloud, token },
-    endpoint: (JSON.parse(line) as { endpoint: string }).endpoint,
+    ...(JSON.parse(line) as { endpoint: string; modal: string }),
     close: async () => {
       const ended = once(child, 'exit')
       child.stdin.end()

@@ -8,6 +8,8 @@ import re
 from .documents import JobRequest
 
 VARIABLE = "CRUCIBLE_GATEWAY_POLICY"
+REGISTRIES = "CRUCIBLE_GATEWAY_REGISTRIES"
+SECRETS = "CRUCIBLE_GATEWAY_SECRETS"
 DOCKER_HUB = "docker.io"
 
 
@@ -49,9 +51,15 @@ def dump(policy: Policy) -> str:
 
 
 def from_environment() -> Policy:
-    """Reads the policy that the deployment wrote into the image of the gateway."""
+    """Reads the policy that the deployment wrote into the image of the gateway; when deploying, that of the user's settings."""
     text = os.environ.get(VARIABLE)
     if not text:
-        return Policy()
+        usual = Policy()
+        registries = _names_in(os.environ.get(REGISTRIES)) or usual.registries
+        return Policy(registries, _names_in(os.environ.get(SECRETS)), usual.volumes)
     read = json.loads(text)
     return Policy(tuple(read["registries"]), tuple(read["secrets"]), read["volumes"])
+
+
+def _names_in(text: "str | None") -> tuple[str, ...]:
+    return tuple(name.strip() for name in (text or "").split(",") if name.strip())

@@ -202,6 +202,11 @@ class Workspace {
         body: z.strictObject({ dockerfile: z.string() }),
         run: ({ body }) => this.build(body.dockerfile),
       }),
+      // Kept in the journal only.
+      control('FunctionCreate', 'POST /control/functions', {
+        ...{ body: z.looseObject({ name: z.string() }), isMutating: true },
+        run: () => undefined,
+      }),
       control('WorkspaceBillingRates', 'GET /control/rates', { run: () => ({ usd: MODAL_RATES }) }),
       control('SecretList', 'GET /control/secrets', { run: () => ({ secrets: [] }) }),
       ...this.controlVolumeRoutes(),

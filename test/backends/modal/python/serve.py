@@ -1,6 +1,7 @@
 """Serves the gateway of `backends/modal/gateway` as Modal would, with the real `modal` package, until its standard input ends.
 
-Arguments: the address of the control plane in a small cloud, and the proxy token as KEY:SECRET. Prints one line of JSON with the address.
+Arguments: the address of the control plane in a small cloud, and the proxy token as KEY:SECRET. Prints one line of JSON with its
+address and that of Modal's control plane.
 """
 
 import asyncio
@@ -15,18 +16,18 @@ MISSING = b"modal-http: missing credentials for proxy authorization"
 WRONG = b"modal-http: incorrect credentials for proxy authorization"
 
 
-def behind_proxy(app, key, secret):
+def behind_proxy(app, servicer):
     """Plays Modal's proxy authorization."""
 
     async def guarded(scope, receive, send):
         if scope["type"] != "http":
             return await app(scope, receive, send)
         headers = dict(scope["headers"])
-        given = (headers.get(b"modal-key"), headers.get(b"modal-secret"))
-        if given == (key.encode(), secret.encode()):
+        given = tuple((headers.get(name) or b"").decode() for name in (b"modal-key", b"modal-secret"))
+        if given in {(token_id, secret) for token_id, (_, secret) in servicer.tokens.items()}:
             return await app(scope, receive, send)
         await send({"type": "http.response.start", "status": 401, "headers": [(b"content-type", b"text/plain")]})
-        await send({"type": "http.response.body", "body": MISSING if None in given else WRONG})
+        await send({"type": "http.response.body", "body": MISSING if "" in given else WRONG})
 
     return guarded
 
@@ -41,6 +42,7 @@ async def main(control_plane, token):
     key, _, secret = token.partition(":")
     async with aiohttp.ClientSession() as session:
         servicer = Servicer(SmallCloud(control_plane, session), CREDENTIALS)
+        servicer.tokens[key] = ("of the tests", secret)
         grpc = Server([servicer])
         await grpc.start("127.0.0.1", 0)
         port = grpc._server.sockets[0].getsockname()[1]
@@ -49,12 +51,14 @@ async def main(control_plane, token):
         import app as gateway
 
         servicer.launcher = gateway.launch_job.local
-        web = behind_proxy(gateway.web.local(), key, secret)
+        web = behind_proxy(gateway.web.local(), servicer)
         server = uvicorn.Server(uvicorn.Config(web, host="127.0.0.1", port=0, log_level="warning", lifespan="off"))
         serving = asyncio.ensure_future(server.serve())
         while not server.started:
             await asyncio.sleep(0.01)
-        print(json.dumps({"endpoint": "http://127.0.0.1:%d" % server.servers[0].sockets[0].getsockname()[1]}), flush=True)
+        endpoint = "http://127.0.0.1:%d" % server.servers[0].sockets[0].getsockname()[1]
+        servicer.web_url = endpoint
+        print(json.dumps({"endpoint": endpoint, "modal": os.environ["MODAL_SERVER_URL"]}), flush=True)
         await asyncio.get_running_loop().run_in_executor(None, sys.stdin.read)
         server.should_exit = True
         await serving

@@ -11,6 +11,7 @@ import time
 import traceback
 import uuid
 
+from deployment import Deployment
 from google.protobuf.empty_pb2 import Empty
 from google.protobuf.timestamp_pb2 import Timestamp
 from grpclib import GRPCError, Status
@@ -49,8 +50,9 @@ class Objects:
         self._ids = {key: value for key, value in self._ids.items() if value != object_id}
 
 
-class Servicer(api_grpc.ModalClientBase):
+class Servicer(Deployment, api_grpc.ModalClientBase):
     def __init__(self, cloud, credentials):
+        super().__init__()
         self.cloud = cloud
         self.credentials = credentials
         self.objects = Objects()
@@ -97,7 +99,11 @@ class Servicer(api_grpc.ModalClientBase):
 
     async def FunctionGet(self, stream):
         request = await self._answer(stream)
+        # The launcher runs in this process, deployed or not.
+        if request.object_tag != "launch_job" and request.app_name not in self.published:
+            raise GRPCError(Status.NOT_FOUND, "Function %s/%s not found" % (request.app_name, request.object_tag))
         metadata = api_pb2.FunctionHandleMetadata(
+            web_url=self.web_url if request.object_tag == "web" else "",
             function_name=request.object_tag, function_type=api_pb2.Function.FUNCTION_TYPE_FUNCTION, supported_input_formats=[api_pb2.DATA_FORMAT_PICKLE]
         )
         function_id = self.objects.id_of("fu", request.app_name, request.object_tag)

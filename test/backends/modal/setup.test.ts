@@ -1,0 +1,136 @@
+import { existsSync, readFileSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals'
+import type { AccountSetup, Step } from '../../../backends/account'
+import { createModalBackend } from '../../../backends/modal'
+import { parseModalConfig } from '../../../backends/modal/config'
+import { createModalSetup } from '../../../backends/modal/setup'
+import { testFolder } from '../../support/folders'
+import { patient } from '../../support/patience'
+import { pythonClients } from '../../support/python-clients'
+import { patiently } from '../harness'
+import { openRealGateway, type Gateway } from './gateways'
+
+jest.setTimeout(patient(60_000))
+
+const { signal } = patiently()
+const idle = { signal, onStep: () => undefined }
+const statesOf = async (setup: AccountSetup): Promise<string[]> =>
+  (await setup.survey(signal)).parts.map(({ id, state }) => `${id}: ${state}`)
+
+/** With Modal's own client, to a control plane of the tests. */
+function setUpAWorkspace(): void {
+  let gateway: Gateway
+  let home: string
+  let environment: Record<string, string | undefined>
+
+  beforeAll(async () => {
+    gateway = await openRealGateway!()
+  })
+  afterAll(() => gateway.close())
+  beforeEach(() => {
+    home = testFolder('home')
+    environment = {
+      ...{ PATH: process.env['PATH'], HOME: home, CRUCIBLE_HOME: home, MODAL_SERVER_URL: gateway.modal },
+      ...{ MODAL_TOKEN_ID: 'ak-test', MODAL_TOKEN_SECRET: 'as-test' },
+      ...{
+        CRUCIBLE_GATEWAY_SECRETS: 'hub-login',
+        CRUCIBLE_MODAL_PYTHON: join(pythonClients('modal-clients')!, 'python3'),
+      },
+    }
+  })
+  const setupOf = (changes: Record<string, string> = {}, prefix = 'crucible'): AccountSetup =>
+    createModalSetup({ prefix }, { ...environment, ...changes })
+
+  it('deploys the gateway, keeps its token for the user only, and removes both', async () => {
+    const setup = setupOf()
+    expect(await statesOf(setup)).toEqual(['gateway: missing', 'token: missing'])
+    const steps = await setup.apply(idle)
+    expect(steps.map(({ part, did }) => `${part.id}: ${did}`)).toEqual(['gateway: made', 'token: made'])
+    expect(await statesOf(setup)).toEqual(['gateway: there', 'token: there'])
+    expect(await setup.apply(idle)).toEqual([])
+    const file = join(home, 'modal.json')
+    expect(statSync(file).mode & 0o777).toBe(0o600)
+    const { secret } = JSON.parse(readFileSync(file, 'utf8')) as { secret: string }
+    expect(JSON.stringify([steps, await setup.survey(signal)])).not.toContain(secret)
+
+    const parsed = parseModalConfig(environment)
+    if ('problems' in parsed) throw new Error(parsed.problems.join())
+    const backend = await createModalBackend(parsed.config, { clock: Date.now })
+    expect(await backend.check({ signal })).toEqual([])
+
+    const removed = await setup.remove({ ...idle, hasData: false })
+    expect(removed.map(({ part, did }) => `${part.id}: ${did}`)).toEqual([
+      'gateway: removed',
+      'token: removed',
+    ])
+    expect(existsSync(file)).toBe(false)
+    expect(await statesOf(setup)).toEqual(['gateway: missing', 'token: missing'])
+    expect(await backend.check({ signal })).toMatchObject([
+      { severity: 'error', failure: 'auth', message: expect.stringContaining('proxy token') },
+    ])
+  })
+
+  it('deploys Functions that need the token and have limits', async () => {
+    await setupOf({}, 'other').apply(idle)
+    const created = gateway.cloud.journal.calls({ service: 'modal', action: 'FunctionCreate' })
+    const functions = created.map(({ parameters }) => parameters as { name: string })
+    expect(functions.findLast(({ name }) => name === 'web')).toMatchObject({
+      ...{ needsProxyToken: true, label: 'other-gateway', containersMax: 2, timeoutSeconds: 60 },
+    })
+    // Modal schedules a Sandbox with a GPU within 21 minutes.
+    const launcher = functions.findLast(({ name }) => name === 'launch_job') as unknown as Record<
+      string,
+      number
+    >
+    expect(launcher).toMatchObject({ needsProxyToken: false, containersMax: 8, inputsMax: 50 })
+    expect(launcher['timeoutSeconds']).toBeGreaterThan(21 * 60)
+  })
+
+  it('replaces a token whose secret is lost', async () => {
+    await setupOf({}, 'again').apply(idle)
+    const elsewhere = testFolder('elsewhere')
+    const setup = setupOf({ CRUCIBLE_HOME: elsewhere }, 'again')
+    expect(await statesOf(setup)).toEqual(['gateway: there', 'token: missing'])
+    await setup.apply(idle)
+    expect(await statesOf(setup)).toEqual(['gateway: there', 'token: there'])
+    expect(await statesOf(setupOf({}, 'again'))).toEqual(['gateway: there', 'token: missing'])
+  })
+
+  it('says what to do about credentials that Modal refuses', async () => {
+    await expect(setupOf({ MODAL_TOKEN_SECRET: 'as-foreign' }).survey(signal)).rejects.toMatchObject({
+      failure: { class: 'auth', hint: expect.stringContaining('modal setup') },
+    })
+  })
+
+  it('reports a step that failed, and goes on from there the next time', async () => {
+    const asked: string[][] = []
+    const setup = createModalSetup({ prefix: 'half' }, environment, {
+      manage: async (command) => {
+        asked.push(command)
+        if (command[0] === 'deploy') throw new Error('the network is down')
+        return { workspace: 'w', environment: 'main', sdk: '1.6.4', url: null, tokens: [] }
+      },
+    })
+    const steps: Step[] = await setup.apply(idle)
+    expect(steps).toMatchObject([{ part: { id: 'gateway' }, did: 'failed', reason: 'the network is down' }])
+    expect(asked.map(([name]) => name)).toEqual(['survey', 'deploy'])
+  })
+}
+
+describe('crucible setup modal, where Python has no modal', () => {
+  it('says how to get it', async () => {
+    const environment = {
+      PATH: process.env['PATH'],
+      HOME: testFolder('home'),
+      CRUCIBLE_MODAL_PYTHON: '/nonexistent/python',
+    }
+    await expect(createModalSetup({ prefix: 'crucible' }, environment).survey(signal)).rejects.toMatchObject({
+      failure: { class: 'invalid', hint: expect.stringContaining('pip install') },
+    })
+  })
+})
+
+if (openRealGateway === undefined)
+  describe.skip("crucible setup modal, with Modal's client", () => it('sets up a workspace', () => undefined))
+else describe("crucible setup modal, with Modal's client", setUpAWorkspace)
