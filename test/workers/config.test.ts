@@ -125,7 +125,10 @@ describe('a bad value', () => {
       { CRUCIBLE_BEAT: '2m', CRUCIBLE_LEASE: '6m' },
       /^CRUCIBLE_LEASE must be more than three times CRUCIBLE_BEAT/,
     ],
-    [{ CRUCIBLE_BACKENDS: 'moon' }, /^CRUCIBLE_BACKENDS names "moon": choose from local, ec2, lambda$/],
+    [
+      { CRUCIBLE_BACKENDS: 'moon' },
+      /^CRUCIBLE_BACKENDS names "moon": choose from local, ec2, lambda, modal$/,
+    ],
     [{ CRUCIBLE_BACKENDS: ' , ' }, /^CRUCIBLE_BACKENDS is empty: list at least one, such as local$/],
     [
       { CRUCIBLE_GRANT_ROLE: 'crucible-grant' },

@@ -139,7 +139,9 @@ describe('the workers of a process', () => {
     const config = await configIn(await freshNamespace(at.client.connection as Connection))
     await expect(
       runWorkers({ config, roles: ['orchestrator', 'moon'], logger, signal: stop.signal }),
-    ).rejects.toThrow('There is no backend "moon" in CRUCIBLE_BACKENDS; Crucible knows local, ec2, lambda.')
+    ).rejects.toThrow(
+      'There is no backend "moon" in CRUCIBLE_BACKENDS; Crucible knows local, ec2, lambda, modal.',
+    )
   })
 
   it('are never begun if they were stopped before', async () => {

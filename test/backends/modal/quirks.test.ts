@@ -1,0 +1,347 @@
+import { createServer, type RequestListener, type Server } from 'node:http'
+import { once } from 'node:events'
+import type { AddressInfo } from 'node:net'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterEach, describe, expect, it } from '@jest/globals'
+import { z } from 'zod'
+import { createModalBackend } from '../../../backends/modal'
+import type { Backend } from '../../../backends/backend'
+import { parseModalConfig, RUN_MS_MAX, type ModalConfig } from '../../../backends/modal/config'
+import * as documents from '../../../backends/modal/documents'
+import { launchFailure } from '../../../backends/modal/errors'
+import { observationOf } from '../../../backends/modal/machines'
+import type { Job } from '../../../backends/modal/documents'
+import type { ResourceRequest } from '../../../core/resources'
+import type { Offer } from '../../../core/offer'
+import { testFolder } from '../../support/folders'
+import { patiently } from '../harness'
+import { makeOrder } from '../orders'
+import { MemoryStore } from '../scripted/memory-store'
+
+let server: Server | undefined
+afterEach(async () => {
+  server?.closeAllConnections()
+  await new Promise((resolve) => (server === undefined ? resolve(undefined) : server.close(resolve)))
+  server = undefined
+})
+
+const HEALTH = {
+  ...{ ok: true, api: 1, features: ['logs', 'requirements', 'volumes'], sdk: '1.6.4', environment: 'main' },
+  allowed: { registries: ['docker.io'], secrets: [], volumes: 'crucible-' },
+}
+const RATES = {
+  ...{ cpu_hour_cost: '0.0473', cpu_hour_cost_sandbox: '0.1419' },
+  ...{ mem_gib_hour_cost: '0.008', mem_gib_hour_cost_sandbox: '0.024' },
+  ...{ gpu_hour_cost_t4: '0.59', gpu_hour_cost_a10g: '1.10', gpu_hour_cost_h100: '3.95' },
+  ...{ gpu_hour_cost_a100_80gb: '2.50' },
+}
+
+async function serve(answer: RequestListener): Promise<string> {
+  server = createServer(answer)
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+}
+
+const json =
+  (of: (path: string, method: string) => unknown): RequestListener =>
+  ({ url = '', method = '' }, response) => {
+    response.writeHead(200, { 'content-type': 'application/json' })
+    response.end(JSON.stringify(of(url, method)))
+  }
+
+const plain =
+  (status: number, text: string, headers = {}): RequestListener =>
+  (_, response) => {
+    response.writeHead(status, { 'content-type': 'text/plain', ...headers })
+    response.end(text)
+  }
+
+async function backendAt(url: string, changes: Partial<ModalConfig> = {}): Promise<Backend> {
+  const config: ModalConfig = {
+    ...{
+      url,
+      token: { key: 'wk-0123456789', secret: 'ws-secret' },
+      gpus: ['T4', 'A10', 'A100-80GB', 'H100'],
+    },
+    ...{ runMsMax: RUN_MS_MAX, hasCache: true, cacheUnusedMs: 1, ...changes },
+  }
+  const handOver = async (): Promise<{ url: string; key: string }> => ({
+    url: 'https://store.example/x',
+    key: '0'.repeat(64),
+  })
+  return createModalBackend(config, { clock: Date.now, handOver })
+}
+
+describe('the Modal gateway', () => {
+  const offer = {
+    ...{ backend: 'modal', capacityType: 'on-demand', type: 'T4x1', place: '', availability: 'unknown' },
+    ...{ shape: { cpus: 4, memoryGiB: 16, gpus: 1 }, priceMicroUsdPerHour: 1_000_000 },
+    ...{
+      priceSource: { kind: 'live', observedAtMs: 0 },
+      data: { cores: '2', memoryMiB: '16384', gpu: 'T4:1' },
+    },
+  } as Offer
+  const order = makeOrder({ store: new MemoryStore(Date.now), offers: [offer] })
+
+  it.each([
+    ['that is not deployed', plain(404, 'modal-http: app not found'), 'auth', /not deployed/],
+    [
+      'with another token',
+      plain(401, 'modal-http: incorrect credentials'),
+      'auth',
+      /refused the proxy token.*6789/,
+    ],
+    ['that took too long', plain(303, '', { location: '/elsewhere' }), 'transient', /took too long.*303/],
+    ['that is broken', plain(500, 'modal-http: internal error'), 'transient', /does not work/],
+    ['that is asked too often', plain(429, 'slow down'), 'throttled', /slow down/],
+    ['of a later version', json(() => ({ ...HEALTH, api: 2 })), 'invalid', /speaks version 2/],
+    ['that answers something else', json(() => ({ hello: 1 })), 'transient', /unknown form/],
+  ])('%s has its own message, and what to do', async (_, answer, failure, message) => {
+    const backend = await backendAt(await serve(answer))
+    const [problem, ...others] = await backend.check(patiently())
+    expect(problem).toMatchObject({ severity: 'error', failure, message: expect.stringMatching(message) })
+    expect(problem!.remedy).toMatch(/\S/)
+    expect(JSON.stringify(problem)).not.toContain('ws-secret')
+    expect(others).toEqual([])
+  })
+
+  it('that cannot be reached has its own message', async () => {
+    const url = await serve(plain(200, ''))
+    server!.close()
+    const [problem] = await (await backendAt(url)).check(patiently())
+    expect(problem).toMatchObject({ failure: 'transient', message: expect.stringMatching(/ECONNREFUSED/) })
+  })
+
+  it('is asked for its version before each launch, and one of another version gets no order', async () => {
+    const seen: string[] = []
+    const url = await serve(
+      json((path, method) => {
+        seen.push(`${method} ${path}`)
+        return { ...HEALTH, api: 0 }
+      }),
+    )
+    const outcome = await (await backendAt(url)).launch(order, patiently())
+    expect(outcome).toMatchObject({
+      kind: 'refused',
+      failure: { class: 'invalid', hint: expect.stringContaining('crucible setup modal') },
+    })
+    expect(seen).toEqual(['GET /v1/health'])
+  })
+
+  it('that is older serves what it can: without volumes, machines run without a cache', async () => {
+    const bodies: string[] = []
+    const url = await serve((request, response) => {
+      let text = ''
+      request.on('data', (chunk) => (text += String(chunk)))
+      request.on('end', () => {
+        if (request.method === 'PUT') bodies.push(text)
+        response.end(
+          JSON.stringify(
+            request.method === 'PUT'
+              ? { key: order.attemptId, phase: 'launching', accepted_at_ms: 5, tags: {} }
+              : { ...HEALTH, features: [] },
+          ),
+        )
+      })
+    })
+    const backend = await backendAt(url)
+    expect(await backend.launch(order, patiently())).toMatchObject({ kind: 'launched' })
+    expect(JSON.parse(bodies[0]!)).toMatchObject({ volumes: {}, gpu: 'T4:1', cpu: 2, memory_mib: 16_384 })
+    expect(await backend.leftovers!('test', patiently())).toEqual([])
+  })
+
+  it('whose cache volume no machine uses shows it as not needed', async () => {
+    const dayMs = 86_400_000
+    const volume = { name: 'crucible-cache-test', created_at_ms: 1 }
+    const url = await serve(
+      json((path) =>
+        path.startsWith('/v1/volumes')
+          ? { items: [{ ...volume, used_at_ms: Date.now() - 2 * dayMs }] }
+          : HEALTH,
+      ),
+    )
+    const leftovers = async (cacheUnusedMs: number): Promise<unknown> =>
+      (await backendAt(url, { cacheUnusedMs })).leftovers!('test', patiently())
+    const handle = { kind: 'volume', id: 'crucible-cache-test' }
+    expect(await leftovers(dayMs)).toMatchObject([{ handle, use: { isNeeded: false } }])
+    expect(await leftovers(7 * dayMs)).toMatchObject([{ handle, use: { isNeeded: true } }])
+  })
+})
+
+describe('offers of Modal', () => {
+  async function offersOf(request: ResourceRequest, usd: object = RATES): Promise<Offer[]> {
+    const url = await serve(json(() => ({ observed_at_ms: 1, usd })))
+    return (await backendAt(url)).offers(request, patiently())
+  }
+
+  it('have the price of the GPUs, cores and memory at the rates of Sandboxes', async () => {
+    const offers = await offersOf({ gpus: { min: 2 }, accelerators: ['H100'] })
+    const found = offers.find(({ type }) => type === 'H100x2')!
+    expect(found).toMatchObject({
+      ...{ shape: { cpus: 8, memoryGiB: 32, gpus: 2, accelerator: 'H100' }, isPreemptible: true },
+      ...{ isolation: 'shared', runMsMax: RUN_MS_MAX, priceSource: { kind: 'live' } },
+      // A core is two vCPUs.
+      data: { cores: '4', memoryMiB: '32768', gpu: 'H100!:2' },
+    })
+    // 2 x $3.95, 4 x $0.1419 and 32 x $0.024.
+    expect(found.priceMicroUsdPerHour).toBe(9_235_600)
+  })
+
+  it('refuse a larger GPU only for a job that names its GPU, or the most memory of one', async () => {
+    const gpuOf = async (request: ResourceRequest): Promise<string | undefined> =>
+      (await offersOf(request)).find(({ type }) => type === 'H100x1')?.data?.['gpu']
+    expect(await gpuOf({ gpus: { min: 1 } })).toBe('H100:1')
+    server!.close()
+    expect(await gpuOf({ accelerators: ['H100'] })).toBe('H100!:1')
+    server!.close()
+    expect(await gpuOf({ gpuMemoryGb: { min: 80, max: 80 } })).toBe('H100!:1')
+  })
+
+  it('are cut to the request', async () => {
+    const [cpu] = await offersOf({ cpus: { min: 6 }, memoryGiB: { min: 10 } })
+    expect(cpu).toMatchObject({
+      type: 'cpu',
+      shape: { cpus: 6, memoryGiB: 10, gpus: 0 },
+      data: { cores: '3' },
+    })
+    expect(cpu!.isPreemptible).toBeUndefined()
+  })
+
+  it('have no more than four A10, and leave out a GPU without a rate', async () => {
+    const types = (await offersOf({ gpus: { min: 1 } })).map(({ type }) => type)
+    expect(types).toEqual(expect.arrayContaining(['A10x4', 'T4x8']))
+    expect(types).not.toContain('A10x8')
+    server!.close()
+    const others = Object.fromEntries(Object.entries(RATES).filter(([name]) => name !== 'gpu_hour_cost_t4'))
+    const left = (await offersOf({ gpus: { min: 1 } }, others)).map(({ type }) => type)
+    expect(left).not.toContain('T4x1')
+  })
+
+  it('are not made up where Modal reports no rates', async () => {
+    await expect(offersOf({}, {})).rejects.toMatchObject({
+      failure: { class: 'unclassified', message: expect.stringContaining('cpu_hour_cost_sandbox') },
+    })
+  })
+})
+
+describe('what the gateway says of a machine', () => {
+  const job = (fields: Partial<Job>): Job => ({ key: 'a-1', phase: 'ended', tags: {}, ...fields })
+
+  it.each<[string, Partial<Job> | undefined, object]>([
+    ['a launch waits', { phase: 'launching' }, { state: 'queued' }],
+    [
+      'it runs, and since when it costs',
+      { phase: 'running', running_at_ms: 7 },
+      { state: 'running', billedFromAtMs: 7 },
+    ],
+    [
+      'Modal took it back',
+      { exit_code: 137, ended_at_ms: 9 },
+      { state: 'gone', cause: 'interrupted', endedAtMs: 9 },
+    ],
+    [
+      'it reached its time limit',
+      { exit_code: 124 },
+      { state: 'gone', cause: 'ended', detail: expect.stringContaining('time limit') },
+    ],
+    ['it ended, which proves no success', { exit_code: 0 }, { state: 'gone', cause: 'ended' }],
+    ['we ended it', { phase: 'cancelled', exit_code: 137 }, { state: 'gone', cause: 'ended' }],
+    [
+      'no GPU came',
+      {
+        phase: 'launch_failed',
+        error: { type: 'ResourceExhaustedError', message: 'Insufficient capacity to create sandbox.' },
+      },
+      { state: 'gone', cause: 'failed-to-start' },
+    ],
+    [
+      'its image cannot be built',
+      { phase: 'launch_failed', error: { type: 'ImageBuildError', message: 'no such image' } },
+      { cause: 'failed-to-start', failure: { class: 'invalid' } },
+    ],
+    ['its launcher was lost', { phase: 'launch_lost' }, { state: 'gone', cause: 'failed-to-start' }],
+    ['a later gateway has another phase', { phase: 'hibernating' }, { state: 'running' }],
+    ['nothing is known of it', undefined, { state: 'gone', cause: 'unknown' }],
+  ])('tells that %s', (_, fields, observation) => {
+    expect(observationOf(fields && job(fields))).toMatchObject(observation)
+  })
+
+  it('tells missing capacity from a limit of the workspace', () => {
+    const classOf = (message: string): string =>
+      launchFailure({ type: 'ResourceExhaustedError', message }).class
+    expect(classOf('Insufficient capacity to create sandbox.')).toBe('capacity')
+    expect(classOf('Sandbox creation rate limit exceeded')).toBe('capacity')
+    expect(classOf('Workspace spend limit reached')).toBe('quota')
+  })
+})
+
+describe("the gateway's OpenAPI document", () => {
+  const document = JSON.parse(
+    readFileSync(join(__dirname, '../../../backends/modal/gateway/openapi.json'), 'utf8'),
+  ) as {
+    info: { version: string }
+    components: { schemas: Record<string, { properties: Record<string, unknown>; required?: string[] }> }
+  }
+  const PAIRS = {
+    ...{ Health: documents.health, Rates: documents.rates, Job: documents.job, JobList: documents.jobList },
+    ...{ VolumeList: documents.volumeList, LogTail: documents.logTail },
+  }
+
+  it('has the version that this code speaks', () => {
+    expect(document.info.version).toBe(String(documents.API))
+  })
+
+  it.each(Object.entries(PAIRS))('has every field of %s that is read here', (name, schema) => {
+    const known = Object.keys(document.components.schemas[name]!.properties)
+    const read = z.toJSONSchema(schema as z.ZodType, { io: 'input' }) as {
+      properties: Record<string, unknown>
+      required?: string[]
+    }
+    expect(known).toEqual(expect.arrayContaining(Object.keys(read.properties)))
+    // What must be there for us is never left out by the gateway.
+    const isGiven = (field: string): boolean => known.includes(field)
+    expect((read.required ?? []).filter((field) => !isGiven(field))).toEqual([])
+  })
+
+  it('has every field of a launch that is sent, and no other required one', async () => {
+    const { properties, required = [] } = document.components.schemas['JobRequest']!
+    const sent: Record<keyof documents.JobRequest, true> = {
+      ...{ owner: true, tags: true, image: true, command: true, env: true, gpu: true, cpu: true },
+      ...{ memory_mib: true, timeout_s: true, volumes: true, secrets: true, send_by_ms: true },
+    }
+    expect(Object.keys(properties).sort()).toEqual(Object.keys(sent).sort())
+    expect(required.filter((field) => !(field in sent))).toEqual([])
+  })
+})
+
+describe('the settings of Modal', () => {
+  const problemsOf = (settings: Record<string, string>): string[] => {
+    const parsed = parseModalConfig({ HOME: testFolder('home'), ...settings })
+    return 'problems' in parsed ? parsed.problems : []
+  }
+  const WHOLE = {
+    CRUCIBLE_MODAL_URL: 'https://w--g.modal.run/',
+    CRUCIBLE_MODAL_KEY: 'wk-1',
+    CRUCIBLE_MODAL_SECRET: 'ws-1',
+  }
+
+  it('are complete with an address and a token', () => {
+    expect(parseModalConfig({ HOME: testFolder('home'), ...WHOLE })).toMatchObject({
+      config: { url: 'https://w--g.modal.run', token: { key: 'wk-1', secret: 'ws-1' }, runMsMax: RUN_MS_MAX },
+    })
+    expect(problemsOf({})).toEqual([expect.stringContaining('crucible setup modal')])
+  })
+
+  it.each([
+    [{ CRUCIBLE_MODAL_URL: 'modal' }, /CRUCIBLE_MODAL_URL is "modal"/],
+    [{ CRUCIBLE_MODAL_RUN_MAX: '25h' }, /24h or less/],
+    [{ CRUCIBLE_MODAL_GPUS: 'K80' }, /write some of T4/],
+    [{ CRUCIBLE_MODAL_CACHE: 'maybe' }, /write yes or no/],
+  ])('name what is wrong: %j', (wrong, words) => {
+    expect(problemsOf({ ...WHOLE, ...wrong })).toEqual([
+      expect.stringMatching(words),
+    ])
+  })
+})
