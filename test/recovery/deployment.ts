@@ -55,7 +55,7 @@ export const QUICK = {
 export interface DeploymentWishes {
   world?: WorldText
   /** Settings in addition to those that a small cloud needs. */
-  settings?: Record<string, string>
+  settings?: Record<string, string> | ((cloud: TestCloud) => Record<string, string>)
   /** Whether the calls of the services of AWS are written down. */
   isRecorded?: boolean
 }
@@ -95,7 +95,7 @@ export class CloudDeployment {
       CRUCIBLE_EC2_STALE_FOR: '2s',
       TEMPORAL_ADDRESS: testServer().address,
       TEMPORAL_NAMESPACE: namespace,
-      ...wishes.settings,
+      ...(typeof wishes.settings === 'function' ? wishes.settings(cloud) : wishes.settings),
     }
     const config = readWorkerConfig(environment)
     const make = await workersOf(at, { config, namespace, program })

@@ -340,8 +340,6 @@ describe('the settings of Modal', () => {
     [{ CRUCIBLE_MODAL_GPUS: 'K80' }, /write some of T4/],
     [{ CRUCIBLE_MODAL_CACHE: 'maybe' }, /write yes or no/],
   ])('name what is wrong: %j', (wrong, words) => {
-    expect(problemsOf({ ...WHOLE, ...wrong })).toEqual([
-      expect.stringMatching(words),
-    ])
+    expect(problemsOf({ ...WHOLE, ...wrong })).toEqual([expect.stringMatching(words)])
   })
 })
