@@ -14,6 +14,7 @@ import { LAMBDA_SETTINGS, parseLambdaConfig } from './lambda/config'
 import { LAMBDA_CREDENTIALS } from './lambda/credentials'
 import type * as lambdaSetup from './lambda/setup'
 import type * as modalSetup from './modal/setup'
+import { modalCredentials } from './modal/token-file'
 import { createModalBackend } from './modal'
 import { MODAL_SETTINGS, parseModalConfig } from './modal/config'
 import { LOCAL_SETTINGS, parseLocalConfig } from './local/config'
@@ -135,6 +136,10 @@ export const BACKENDS: Readonly<Record<BackendName, RegisteredBackend>> = {
     needsGrants: () => true,
     isNear: false,
     isRemote: ({ url }) => !isOnLoopback(url),
+    credentials: modalCredentials,
+    simulated: ({ endpoint = '', key = '', secret = '' }) => ({
+      reach: { CRUCIBLE_MODAL_URL: endpoint, CRUCIBLE_MODAL_KEY: key, CRUCIBLE_MODAL_SECRET: secret },
+    }),
   }),
 }
 
@@ -169,10 +174,13 @@ export const ACCOUNTS: Readonly<Record<string, RegisteredAccount>> = {
       return createLambdaSetup(wish, environment)
     },
   },
-  modal: (wish, environment) => {
-    // eslint-disable-next-line @typescript-eslint/no-require-imports -- as above
-    const { createModalSetup } = require('./modal/setup') as typeof modalSetup
-    return createModalSetup(wish, environment)
+  modal: {
+    flags: [],
+    open: (wish, environment) => {
+      // eslint-disable-next-line @typescript-eslint/no-require-imports -- as above
+      const { createModalSetup } = require('./modal/setup') as typeof modalSetup
+      return createModalSetup(wish, environment)
+    },
   },
 }
 

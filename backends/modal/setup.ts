@@ -105,10 +105,6 @@ class ModalSetup implements AccountSetup {
     writeToken(this.path, token)
   }
 
-  async askForQuotas(): Promise<[]> {
-    return []
-  }
-
   async removal(signal: AbortSignal): ReturnType<AccountSetup['removal']> {
     const found = await this.ask(signal)
     const parts = (await this.partsOf(found, signal)).filter(({ state }) => state !== 'missing')
@@ -132,12 +128,6 @@ class ModalSetup implements AccountSetup {
       )
     removeToken(this.path)
     return steps
-  }
-
-  terraform(): Promise<never> {
-    return Promise.reject(
-      invalid('Terraform cannot make anything at Modal', 'Run `crucible setup modal` without --terraform.'),
-    )
   }
 
   private async ask(signal: AbortSignal): Promise<Surveyed> {

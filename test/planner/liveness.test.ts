@@ -56,10 +56,11 @@ describe('judging whether an attempt lives', () => {
     const queueMs = 15 * MINUTE_MS
     const queued = evidence({ isLeaseFirst: true, isQueued: true, queueMs })
     expect(judge(queued, NOW_MS + 100 * HOUR_MS)).toEqual({ kind: 'alive' })
+    const goneAtMs = NOW_MS + timing.goneConfirmMs
     const begun = evidence({ queuedAtMs: NOW_MS + HOUR_MS, isQueued: false })
     expect(judge(begun, NOW_MS + HOUR_MS + timing.silenceMs - 1)).toEqual({ kind: 'alive' })
     expect(judge(begun, NOW_MS + HOUR_MS + timing.silenceMs)).toMatchObject({ kind: 'silent' })
-    expect(judge({ ...queued, goneSinceMs: NOW_MS }, NOW_MS + timing.goneConfirmMs)).toEqual({ kind: 'gone' })
+    expect(judge({ ...queued, gone: { firstAtMs: NOW_MS, lastAtMs: goneAtMs } }, goneAtMs)).toEqual({ kind: 'gone' })
     // Its runner may start after the longest queue.
     expect(leaseOverAtMs({ ...queued, isLeaseFirst: true })).toBe(
       leaseOverAtMs(evidence({ isLeaseFirst: true })) + queueMs,

@@ -91,7 +91,7 @@ async function call(what: string, body?: unknown, headers: Record<string, string
   return { status: answer.status, body: isJson ? JSON.parse(text) : text }
 }
 
-const fault = (rule: FaultText): void => faults.add(faultSchema.parse(rule))
+const fault = (rule: FaultText): (() => void) => faults.add(faultSchema.parse(rule))
 
 beforeEach(async () => {
   boxes = []

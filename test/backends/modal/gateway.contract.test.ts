@@ -151,7 +151,7 @@ function gatewayContract(open: OpenGateway): void {
   })
 
   it('reports a queued launch as launching until Modal has a GPU', async () => {
-    gateway.cloud.addFault({ fault: 'queued', for: '2s', times: 1, where: { provider: 'modal' } })
+    gateway.cloud.addFault({ fault: 'queued', for: '2s', times: 1, where: { service: 'modal' } })
     const { body } = await submit('sleep 30', { gpu: 'H100!:2' })
     expect(body).toMatchObject({ phase: 'launching', running_at_ms: null })
     const job = await untilPhase('running')
@@ -159,7 +159,7 @@ function gatewayContract(open: OpenGateway): void {
   })
 
   it('ends a queued launch that is cancelled before it starts', async () => {
-    gateway.cloud.addFault({ fault: 'queued', for: '60s', times: 1, where: { provider: 'modal' } })
+    gateway.cloud.addFault({ fault: 'queued', for: '60s', times: 1, where: { service: 'modal' } })
     await submit('sleep 30', { gpu: 'T4' })
     await until(async () => sandboxesOf(key).length === 1, patient(10_000))
     await call('POST', `/v1/jobs/${key}/cancel`)
@@ -195,7 +195,7 @@ function gatewayContract(open: OpenGateway): void {
   })
 
   it('reports a worker of Modal that failed as exit code 0', async () => {
-    gateway.cloud.addFault({ fault: 'crash', after: '200ms', times: 1, where: { provider: 'modal' } })
+    gateway.cloud.addFault({ fault: 'crash', after: '200ms', times: 1, where: { service: 'modal' } })
     await submit('sleep 30')
     expect(await untilPhase('ended')).toMatchObject({ exit_code: 0 })
   })
@@ -203,7 +203,7 @@ function gatewayContract(open: OpenGateway): void {
   it('reports a container that cannot start as a failed launch', async () => {
     gateway.cloud.addFault({
       ...{ fault: 'launch-fails', after: '100ms', reason: 'exec failed', times: 1 },
-      where: { provider: 'modal' },
+      where: { service: 'modal' },
     })
     await submit('sleep 30', { gpu: 'T4' })
     expect(await untilPhase('launch_failed')).toMatchObject({
