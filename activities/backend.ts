@@ -50,7 +50,7 @@ export function createBackendActivities(deps: BackendDeps): BackendActivities {
   return {
     offers: (wanted) => beating((signal) => answerOf(backend, wanted, signal)),
 
-    servesLaunches: async () => backend.capabilities.pace?.launchesPerMinute !== undefined,
+    servesLaunches: () => beating(async () => backend.capabilities.pace?.launchesPerMinute !== undefined),
 
     launch: (input) =>
       beating(async (signal) => {

@@ -101,7 +101,10 @@ export async function cancel(
   return hurried ?? { message: 'Cancelling; the workload gets time to save.' }
 }
 
-/** Sends an update and waits for its answer. Throws `failed` if the job refuses, `unconfirmed` if there is no answer in time. */
+/**
+ * Sends an update and waits for its answer. Throws `failed` if the job refuses, `unconfirmed` if there is no answer in time: the server
+ * keeps an update that no worker has taken yet in its memory, and may forget it.
+ */
 async function tell(
   context: Context,
   jobId: string,
@@ -126,7 +129,7 @@ async function tell(
 function unconfirmed(jobId: string, cause: unknown): CrucibleError {
   const message = `Request accepted, but no worker acknowledged it for ${jobId} within ${UPDATE_LIMIT_MS / SECOND_MS} s.`
   return new CrucibleError('unconfirmed', message, {
-    hint: `Check later with \`crucible show ${jobId}\`; \`crucible doctor\` reports whether workers run.`,
+    hint: `Start workers (\`crucible doctor\` reports whether any run), check with \`crucible show ${jobId}\`, and ask again if nothing has changed.`,
     cause,
   })
 }

@@ -213,7 +213,7 @@ describe('ARCHITECTURE.md leads to', () => {
     ['what a log may grow to', 'runner/crucible_runner/logs/book.py', /^WAITING_BYTES_MAX/m],
     ['how many checkpoints are kept', 'core/checkpoint.ts', /^export const CHECKPOINTS_KEPT = /m],
     ['where the spot notice is polled', 'runner/crucible_runner/control/watch.py', /^_NOTICE_LOOK_SECONDS/m],
-    ['when the answer to a launch is lost', 'workflows/launch.ts', /unconfirmed/],
+    ['when a launch answer is lost', 'workflows/launch.ts', /unconfirmed/],
     ['why another was not chosen', 'planner/filter.ts', /Why an offer cannot run the job/],
     ['how a budget stops the machine', 'activities/watch/budget.ts', /when it must stop/],
     ['where secrets are decrypted', 'workers/secrets.ts', /openSecrets/],

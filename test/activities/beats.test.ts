@@ -49,7 +49,8 @@ const NAMES = [
     'finishJob',
     'collectStoreGarbage',
   ],
-  ...['offers', 'launch', 'find', 'start', 'drainMachine', 'interrupt', 'settle', 'collectGarbage', 'watch'],
+  ...['offers', 'servesLaunches', 'launch', 'find', 'start', 'drainMachine', 'interrupt', 'settle'],
+  ...['collectGarbage', 'watch'],
 ]
 
 describe('every activity', () => {

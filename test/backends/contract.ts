@@ -11,7 +11,7 @@
  *    send a mutating call once and leave retries to the caller
  * check
  *    is silent when nothing stands in the way, and changes nothing
- *    names what stands in the way and how to fix it, and does not throw
+ *    names the obstacle and how to fix it, and does not throw
  * offers
  *    are priced possibilities of the capacity types it has, each with source and age of its price
  *    are the same whether in stock or not

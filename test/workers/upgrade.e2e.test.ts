@@ -54,9 +54,9 @@ afterAll(() => stage?.close(), 60_000)
 
 /** Digests of the runners that the machines were ordered with. */
 function runnersNow(): string[] {
-  return readdirSync(join(stage.folder, 'home'), { recursive: true, encoding: 'utf8' })
-    .filter((path) => path.endsWith('/machine.json'))
-    .map((path) => JSON.parse(readFileSync(join(stage.folder, 'home', path), 'utf8')) as MachineRecord)
+  const machines = join(stage.folder, 'home/local/machines')
+  return readdirSync(machines)
+    .map((name) => JSON.parse(readFileSync(join(machines, name, 'machine.json'), 'utf8')) as MachineRecord)
     .map(({ runnerSha256 }) => runnerSha256)
 }
 

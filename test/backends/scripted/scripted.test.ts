@@ -9,6 +9,7 @@ import { parseBeat, parseLogLine, parseManifest, parseResult } from '../../../in
 import { readArtifact } from '../../../storage/artifacts'
 import { listCheckpoints, readManifest, verifyCheckpoint } from '../../../storage/checkpoints'
 import { paidFor } from '../../support/money'
+import { until } from '../../support/until'
 import { layout } from '../../../storage/layout'
 import { readLines } from '../../../storage/logs'
 import { testStoreContract } from '../../storage/contract'
@@ -473,6 +474,7 @@ describe('the scripted provider', () => {
     const order = makeOrder({ store: s.store, offers: s.world.offers({}) })
     const caller = new AbortController()
     const launching = s.backend.launch(order, caller)
+    await until(() => s.world.calls.length > 0)
     caller.abort()
     expect(await launching).toMatchObject({ kind: 'unconfirmed' })
     expect(s.world.machinesOf(order.attemptId)).toHaveLength(1)
