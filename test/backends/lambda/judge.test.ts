@@ -6,6 +6,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import { afterEach, describe, expect, it, jest } from '@jest/globals'
+import { MEANINGS } from '../../../backends/lambda/errors'
 import { createLambdaSetup } from '../../../backends/lambda/setup'
 import { pythonClients } from '../../support/python-clients'
 import { patiently } from '../harness'
@@ -65,6 +66,12 @@ async function python<T>(program: string, input: unknown): Promise<T> {
     })
   })
 
+  it('every error code of the document has a meaning', async () => {
+    const codes = await python<string[]>('codes.py', {})
+    expect(codes.length).toBeGreaterThan(10)
+    expect(codes.filter((code) => !(code in MEANINGS))).toEqual([])
+  })
+
   it('finds what is wrong with a request', async () => {
     const launch = { region_name: 'us-east-1', instance_type_name: 'gpu_1x_a10', ssh_key_names: ['a'] }
     const found = await python<string[]>('judge.py', [
@@ -96,8 +103,8 @@ async function python<T>(program: string, input: unknown): Promise<T> {
       { prefix: 'another' },
       { LAMBDA_API_KEY: apiKey, CRUCIBLE_LAMBDA_ENDPOINT: endpoint, CRUCIBLE_LAMBDA_REQUESTS: '100' },
     )
-    await setup.apply({ ...patiently(), onStep: () => undefined })
-    await setup.remove({ ...patiently(), onStep: () => undefined })
+    await setup.apply({ ...patiently(), hasData: false, onStep: () => undefined })
+    await setup.remove({ ...patiently(), hasData: false, onStep: () => undefined })
     const calls = harness.cloud.journal.calls({ service: 'lambda', isMutating: true })
     expect(calls.map(({ action, outcome: ended }) => [action, ended])).toEqual([
       ['launch', 'ok'],
