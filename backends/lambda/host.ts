@@ -6,7 +6,7 @@ import { createApi, type LambdaApi, type LambdaInstance } from './api'
 import type { LambdaConfig } from './config'
 import { createSeen, type Seen } from './seen'
 
-/** What the backend needs from whoever composes it. */
+/** What the backend needs from the process that composes it. */
 export type LambdaDeps = Pick<BackendDeps, 'clock' | 'deployment' | 'handOver' | 'storeUrl'>
 
 /** The account as the verbs see it. */
@@ -35,7 +35,7 @@ export function createHost(
 /** Requests take a varying time to arrive. Smaller than the margin of turns, so that launches do not pile up here. */
 const LAUNCH_MARGIN_FACTOR = 1.02
 
-/** A read goes on when the caller who began it leaves: others wait for it. */
+/** A read continues when the caller who began it leaves: others wait for it. */
 const READ_LIMIT_MS = 2 * MINUTE_MS
 
 function sharedList(api: LambdaApi, clock: () => number): Host['instances'] {

@@ -46,7 +46,7 @@ afterAll(async () => {
   await at.close()
 })
 
-const A10 = { resources: { accelerators: ['A10'] } } as const
+const A10 = { resources: { accelerators: ['A10'] } }
 const machinesOf = (jobId: string): ReturnType<typeof d.cloud.instances> => d.machinesOf(jobId)
 const isBilled = ({ bill }: ReturnType<typeof machinesOf>[number]): boolean =>
   bill.fromMs !== undefined && bill.untilMs === undefined
@@ -65,19 +65,22 @@ describe('a job on Lambda', () => {
     expect(machinesOf(id).filter(isBilled)).toEqual([])
   })
 
-  it.concurrent('whose machine becomes unhealthy while it works ends it, and goes on elsewhere', async () => {
-    const where = { service: 'lambda', tags: { 'crucible:job': 'job-sick' } } as const
-    d.cloud.addFault({ fault: 'unhealthy', after: '8s', isAlive: true, times: 1, where })
-    const id = await d.submit({ id: 'job-sick', ...A10 })
-    const view = await d.ended(id)
-    expect(view).toMatchObject({ state: 'succeeded', attemptsTotal: 2 })
-    const [first, second] = machinesOf(id)
-    expect([first!.state, second!.state]).toEqual(['terminated', 'terminated'])
-    expect(machinesOf(id).filter(isBilled)).toEqual([])
-    expect(first!.bill.untilMs).toBeLessThanOrEqual(second!.launchedAtMs)
-  })
+  it.concurrent(
+    'whose machine becomes unhealthy while it works ends it, and continues on another',
+    async () => {
+      const where = { service: 'lambda', tags: { 'crucible:job': 'job-sick' } } as const
+      d.cloud.addFault({ fault: 'unhealthy', after: '8s', isAlive: true, times: 1, where })
+      const id = await d.submit({ id: 'job-sick', ...A10 })
+      const view = await d.ended(id)
+      expect(view).toMatchObject({ state: 'succeeded', attemptsTotal: 2 })
+      const [first, second] = machinesOf(id)
+      expect([first!.state, second!.state]).toEqual(['terminated', 'terminated'])
+      expect(machinesOf(id).filter(isBilled)).toEqual([])
+      expect(first!.bill.untilMs).toBeLessThanOrEqual(second!.launchedAtMs)
+    },
+  )
 
-  it.concurrent('goes on while Lambda is down', async () => {
+  it.concurrent('keeps running while Lambda is down', async () => {
     const id = await d.submit({ id: 'job-alone', ...A10 }, { lastAttempt: NEVER })
     const { attempts: before } = await d.atStep(id, 20)
     // Of the reads that the watches share; other jobs start and end meanwhile.

@@ -8,7 +8,7 @@ import type { LambdaConfig } from '../../../backends/lambda/config'
 import { failureOf } from '../../../backends/errors'
 import type { LaunchOutcome } from '../../../core/activities'
 import type { MachineHandle } from '../../../core/handle'
-import type { Observation } from '../../../core/observation'
+import { isOver, type Observation } from '../../../core/observation'
 import type { Order } from '../../../core/plan'
 import { sendNameOf } from '../../../core/queues'
 import type { WorldText } from '#small-cloud'
@@ -189,7 +189,7 @@ describe('a machine of Lambda', () => {
     await h.backend.terminate(handle, patiently())
     await until(() => recordOf(handle).state === 'terminated')
     expect(recordOf(handle).bill.untilMs).toEqual(expect.any(Number))
-    await stateAtLast(handle, { state: 'gone', isStillBilled: undefined })
+    await until(async () => isOver(await look(handle)))
     expect(await h.backend.list('test', patiently())).toEqual([])
   })
 

@@ -56,7 +56,7 @@ describe('the set-up of a Lambda account', () => {
     expect(new Set(lambda.sshKeys.map(({ public_key: text }) => text)).size).toBe(2)
   })
 
-  it('uses the key of somebody else as it is, and does not remove it', async () => {
+  it('uses a key that others made unchanged, and does not remove it', async () => {
     lambda.sshKeys = [{ id: 'key-9', name: 'crucible', public_key: 'ssh-ed25519 AAAA a@laptop' }]
     const setup = setupOf()
     expect(await states(setup)).toEqual(['ssh-key theirs'])
