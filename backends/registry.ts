@@ -92,7 +92,7 @@ export interface RegisteredBackend {
   /** Where its credentials are, for a provider with an account. */
   credentials?(settings: Record<string, string | undefined>): CredentialSource
   /**
-   * Its provider in the small cloud, from what the cloud says of it (`endpoint`, and what else a client needs); missing if the small cloud
+   * Its provider in the small cloud, from what the cloud says of it (`endpoint`, and the other values that a client needs); missing if the small cloud
    * does not play it.
    */
   simulated?(provider: Readonly<Record<string, string>>): Simulation

@@ -101,7 +101,7 @@ export interface RunnerOrder {
   startWithinMs: number
   /** How long the machine may wait in its provider's queue, free of charge, before it begins; missing where nothing is queued. */
   queueMs?: number
-  /** The provider ends the machine so long after it began; only with `queueMs`, because only then that instant is unknown. */
+  /** The provider ends the machine this long after it began; only with `queueMs`, because only then that instant is unknown. */
   runMsMax?: number
   beatMs: number
   /** The attempt ends if the image pull makes no progress for this long; 10 minutes if missing. */

@@ -52,7 +52,7 @@ describe('judging whether an attempt lives', () => {
     expect(judge(late, silentAt + 1)).toEqual({ kind: 'alive' })
   })
 
-  it('takes nothing of a queued machine for silence or the end of a lease, and counts silence from when it left', () => {
+  it('takes nothing of a queued machine for silence or the end of a lease, and counts silence from the time it left', () => {
     const queueMs = 15 * MINUTE_MS
     const queued = evidence({ isLeaseFirst: true, isQueued: true, queueMs })
     expect(judge(queued, NOW_MS + 100 * HOUR_MS)).toEqual({ kind: 'alive' })

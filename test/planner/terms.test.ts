@@ -72,7 +72,7 @@ describe('a container image', () => {
     expect(placed(offer(), {}, spec).risks).not.toContain(words)
   })
 
-  it('that nobody can run is refused at plan time, with the capability', () => {
+  it('that no backend can run is refused at plan time, with the capability', () => {
     const answers = [answer([offer()], { imageRunner: 'none' })]
     expect(rejection(offer(), { answers, spec: { ...SPEC, ...spec } })).toMatchObject({
       why: 'unfit',
@@ -153,7 +153,7 @@ describe('capacity on demand that its provider may take back', () => {
     expect(places.map(({ offer: { place } }) => place)).toEqual(['z', 'a'])
   })
 
-  it('is told where its notice comes from', () => {
+  it('gets the source of its notice', () => {
     const notice = { kind: 'file', path: '/notice' } as const
     expect(ordered({ offers: [preemptible], capabilities: { notice } }).runner.notice).toEqual(notice)
     expect(ordered({ capabilities: { notice } }).runner.notice).toEqual({ kind: 'none' })
