@@ -2,6 +2,7 @@ import type { Backend } from '../backends/backend'
 import type { FindOutcome } from '../core/activities'
 import { UNNAMED_MACHINE } from '../core/documents'
 import type { MachineHandle } from '../core/handle'
+import { isOver } from '../core/observation'
 import type { Order } from '../core/plan'
 import { DEFAULT_TIMING } from '../core/timing'
 import { AttemptDocuments } from './documents'
@@ -86,7 +87,7 @@ function oldestFirst(handles: MachineHandle[]): MachineHandle[] {
   return [...handles].sort((a, b) => a.launchedAtMs - b.launchedAtMs)
 }
 
-/** Ends a machine, and returns when the provider reports it gone. */
+/** Ends a machine, and returns when the provider reports that it is gone and no longer billed. */
 export async function endMachine(
   backend: Backend,
   handle: MachineHandle,
@@ -95,7 +96,7 @@ export async function endMachine(
   for (;;) {
     await backend.terminate(handle, { signal })
     const [look] = await backend.observe([handle], { signal })
-    if (look?.state === 'gone') return
+    if (isOver(look)) return
     await pause(everyMs, signal)
   }
 }

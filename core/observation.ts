@@ -12,6 +12,11 @@ export interface Observation {
    * launches can be queued. Without it, billing counts from the last look that found the machine queued.
    */
   billedFromAtMs?: number
+  /**
+   * For `gone`, if the provider bills the machine all the same until `terminate`, such as one that failed its health checks. Its end is
+   * believed only after it was terminated.
+   */
+  isStillBilled?: true
   /** The provider's own words. */
   detail?: string
   /**
@@ -27,4 +32,9 @@ export interface Observation {
   usableUntilMs?: number
   /** An interruption notice that the provider shows from outside the machine. */
   noticeAtMs?: number
+}
+
+/** Whether a machine neither runs nor costs anything any more, by one look. */
+export function isOver(look: Observation | undefined): boolean {
+  return look?.state === 'gone' && look.isStillBilled !== true
 }

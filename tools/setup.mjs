@@ -10,6 +10,7 @@ import { clearInterval, setInterval } from 'node:timers'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { getAwsClients } from './aws-clients.mjs'
+import { getLambdaClients } from './lambda-clients.mjs'
 import { getModalClients } from './modal-clients.mjs'
 import { build, isBuilt } from './build.mjs'
 import { getTerraformProvider } from './terraform-provider.mjs'
@@ -200,6 +201,8 @@ async function getServers() {
   if (clients !== undefined) say(`AWS clients: ${clients}`)
   const modal = await getModalClients(options.home, say)
   if (modal !== undefined) say(`Modal's client: ${modal}`)
+  const lambda = await getLambdaClients(options.home, say)
+  if (lambda !== undefined) say(`Lambda's client: ${lambda}`)
   const { buildFromModule } = require('../dist/cli/dev/programs/build.js')
   const provider = await getTerraformProvider({
     home: options.home,

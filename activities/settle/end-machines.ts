@@ -4,7 +4,7 @@ import type { SettleInput } from '../../core/activities'
 import { defined } from '../../core/defined'
 import type { Diagnosis, RunnerResult } from '../../core/documents'
 import type { MachineHandle } from '../../core/handle'
-import type { Observation } from '../../core/observation'
+import { isOver, type Observation } from '../../core/observation'
 import { isConfirmed, type Evidence } from '../../planner/liveness'
 import { StoreError } from '../../storage/store'
 import { lookFor, sealSends } from '../sending'
@@ -103,11 +103,10 @@ export class Ending {
     let untilMs = this.deps.now() + ((await this.hasRunner()) ? windowMs + timing.powerOffMs : 0)
     for (;;) {
       const looks = await this.observe(machines)
-      // A queued machine has no runner to wait for.
-      const isOver =
-        machines.every((machine, index) => this.isGone(machine) || looks[index]?.state === 'queued') ||
+      const isStopped =
+        machines.every((machine, index) => this.isGone(machine) || hasNoRunner(looks[index])) ||
         (await readResult(this.at.documents)) !== undefined
-      if (isOver || this.deps.now() >= untilMs) return looks
+      if (isStopped || this.deps.now() >= untilMs) return looks
       // The job may shorten the window meanwhile; the runner reads that at its next poll.
       const newest = await this.at.documents.newestDrain().catch(() => undefined)
       if (newest !== undefined && newest.windowMs < windowMs) {
@@ -146,7 +145,7 @@ export class Ending {
     const looks = await this.deps.backend.observe(machines, { signal: this.at.signal })
     const nowMs = this.deps.now()
     machines.forEach(({ id }, index) => {
-      if (looks[index]?.state === 'gone')
+      if (isOver(looks[index]))
         this.gone.set(id, { firstAtMs: this.gone.get(id)?.firstAtMs ?? nowMs, lastAtMs: nowMs })
       else this.gone.delete(id)
     })
@@ -159,6 +158,11 @@ export class Ending {
     const { goneConfirmMs = 0 } = this.pace
     return gone !== undefined && isConfirmed(gone, { goneConfirmMs })
   }
+}
+
+/** Nothing on it has to be waited for: it is queued, or works no more and is billed until we end it. */
+function hasNoRunner(look: Observation | undefined): boolean {
+  return look?.state === 'queued' || look?.isStillBilled === true
 }
 
 /**

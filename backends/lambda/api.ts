@@ -155,7 +155,8 @@ function isTooEarly(error: unknown): error is HttpError {
 
 /** By code: another 404 may come from an address that is not the API, and proves nothing. */
 const NO_SUCH = ['global/object-does-not-exist']
-const NO_SUCH_KEY = [...NO_SUCH, 'global/not-found']
+/** Its id came from a list: it is refused only if the key is gone. Documented is `invalid-parameters`. */
+const NO_SUCH_KEY = [...NO_SUCH, 'global/not-found', 'global/invalid-parameters']
 
 function unlessAbsent(codes: string[]): (error: unknown) => undefined {
   return (error) => {

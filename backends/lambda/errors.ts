@@ -38,7 +38,7 @@ export const MEANINGS: Readonly<Record<string, Meaning>> = {
   },
   'global/object-does-not-exist': { class: 'invalid', hint: NAMES_HINT },
   'global/not-found': { class: 'invalid', hint: 'Check CRUCIBLE_LAMBDA_ENDPOINT.' },
-  'global/duplicate': { class: 'invalid' },
+  'global/duplicate': { class: 'invalid', hint: 'Choose another name.' },
   'global/conflict': { class: 'transient' },
   'global/internal-error': { class: 'transient', isUncertain: true },
   'global/unknown': { class: 'transient', isUncertain: true },
@@ -50,18 +50,19 @@ export const MEANINGS: Readonly<Record<string, Meaning>> = {
   },
   'filesystems/filesystem-in-use': { class: 'transient' },
   'firewall-rulesets/firewall-ruleset-in-use': { class: 'invalid' },
-  'ssh-keys/key-in-use': { class: 'transient' },
+  'ssh-keys/key-in-use': { class: 'transient', hint: 'End the machines that were launched with it first.' },
 }
 
 /** Of services behind the API: outages, and limits of Lambda itself. */
 const OF_PROVIDERS: Meaning = { class: 'transient', isUncertain: true }
-/** Answers without a code of the API, by status: pages of the firewall in front of it, and what is not documented. */
 const THROTTLED: Meaning = { class: 'throttled' }
+const UNWELL: Meaning = { class: 'transient', isUncertain: true }
+/** Answers without a code of the API come from something in front of it, and may pass: they end no job. */
 const BLOCKED: Meaning = {
-  class: 'invalid',
+  class: 'transient',
   hint: 'The firewall in front of Lambda refused the request. Try from another network, or ask Lambda.',
 }
-const UNWELL: Meaning = { class: 'transient', isUncertain: true }
+const ELSEWHERE: Meaning = { class: 'transient', hint: 'Check CRUCIBLE_LAMBDA_ENDPOINT.' }
 
 /** Launches are allowed every twelve seconds, other requests every second; `Retry-After` is not documented. */
 const RETRY_AFTER_MS = 2 * SECOND_MS
@@ -71,8 +72,11 @@ export function meaningOf(code: string | undefined, status: number): Meaning | u
   if (code?.startsWith('provider/') === true) return OF_PROVIDERS
   const known = code === undefined ? undefined : MEANINGS[code]
   if (known !== undefined) return known
-  if (status >= 500) return UNWELL
-  return code === undefined && (status === 403 || status === 406) ? BLOCKED : undefined
+  // 408: it may have arrived.
+  if (status >= 500 || status === 408) return UNWELL
+  if (code !== undefined) return undefined
+  if (status === 401) return MEANINGS['global/invalid-api-key']
+  return status < 400 || status === 404 ? ELSEWHERE : BLOCKED
 }
 
 interface ApiErrorBody {

@@ -152,8 +152,8 @@ function isYoung({ deps, config }: Host, { launchedAtMs }: MachineHandle): boole
 }
 
 /**
- * One that is unhealthy counts as gone, although it may still run and is still billed: it is replaced, and `find` and `list` have it until it
- * is ended. Lambda does not say when a machine ended.
+ * One that is unhealthy counts as gone, although it may still run: it is replaced. It is billed until it is ended, and `find` and `list` have
+ * it until then. Lambda does not say when a machine ended.
  */
 export function observationOf({ status }: Pick<LambdaInstance, 'status'>): Observation {
   switch (status) {
@@ -162,7 +162,10 @@ export function observationOf({ status }: Pick<LambdaInstance, 'status'>): Obser
     case 'active':
       return { state: 'running' }
     case 'unhealthy':
-      return { state: 'gone', cause: 'failed-to-start', detail: 'Lambda reports it as unhealthy' }
+      return {
+        ...{ state: 'gone', cause: 'failed-to-start', isStillBilled: true },
+        detail: 'Lambda reports it as unhealthy',
+      }
     case 'terminating':
       return { state: 'stopping', cause: 'ended' }
     case 'terminated':

@@ -46,6 +46,7 @@ const SOURCES: Record<string, string> = {
   'cli/dev/versitygw/resolve.ts': `exports.resolveVersitygw = async () => '/bin/versitygw'`,
   'cli/dev/temporal/progress.ts': 'exports.progressOn = () => ({})',
   'tools/aws-clients.mjs': `export const getAwsClients = async () => '/bin/aws-clients'`,
+  'tools/lambda-clients.mjs': `export const getLambdaClients = async () => '/bin/lambda-clients'`,
   'tools/modal-clients.mjs': `export const getModalClients = async () => '/bin/modal-clients'`,
   'cli/main.ts': `console.log(JSON.stringify({ arguments: process.argv.slice(2), startedAs: process.argv[1] }))`,
   'tools/terraform-provider.mjs': `export const getTerraformProvider = async () => '/bin/provider'`,

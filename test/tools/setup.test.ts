@@ -178,6 +178,7 @@ describe('setup', () => {
     expect(stderr).toContain('S3 server: /bin/versitygw')
     expect(stderr).toContain('AWS clients: /bin/aws-clients')
     expect(stderr).toContain("Modal's client: /bin/modal-clients")
+    expect(stderr).toContain("Lambda's client: /bin/lambda-clients")
     expect(stderr).toContain("Terraform's provider of AWS: /bin/provider")
   })
 })

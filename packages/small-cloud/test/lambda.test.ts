@@ -178,7 +178,7 @@ describe('the API of Lambda', () => {
     expect((await call('POST /ssh-keys', { name: 'mine' })).status).toBe(400)
     const key = made.body as { id: string }
     expect((await call(`DELETE /ssh-keys/${key.id}`)).status).toBe(200)
-    expect((await call(`DELETE /ssh-keys/${key.id}`)).status).toBe(404)
+    expect((await call(`DELETE /ssh-keys/${key.id}`)).status).toBe(400)
     const fs = (await call('POST /filesystems', { name: 'cache', region: 'us-west-3' })).body as {
       id: string
     }

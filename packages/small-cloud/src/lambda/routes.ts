@@ -119,7 +119,7 @@ export function otherRoutes(account: LambdaAccount): HttpRoute[] {
       isMutating: true,
       run: ({ params: { id } }) => {
         const index = account.sshKeys.findIndex((key) => key.id === id)
-        if (index < 0) throw lambdaError('global/not-found', 'The requested resource was not found.')
+        if (index < 0) throw invalidParameters('id: there is no such SSH key')
         account.sshKeys.splice(index, 1)
         return { data: {} }
       },
