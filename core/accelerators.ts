@@ -61,9 +61,9 @@ export function acceleratorByMemory(spelling: string, memoryGb: number | undefin
   const name = findAccelerator(spelling)?.name ?? spelling
   if (memoryGb === undefined) return name
   const distance = (one: Accelerator): number => Math.abs(one.memoryGb - memoryGb)
-  const [nearest] = ACCELERATORS.filter(
-    (one) => one.name === name || one.name.startsWith(`${name}-`),
-  ).sort((a, b) => distance(a) - distance(b))
+  const [nearest] = ACCELERATORS.filter((one) => one.name === name || one.name.startsWith(`${name}-`)).sort(
+    (a, b) => distance(a) - distance(b),
+  )
   return nearest?.name ?? name
 }
 

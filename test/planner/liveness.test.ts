@@ -60,7 +60,9 @@ describe('judging whether an attempt lives', () => {
     const begun = evidence({ queuedAtMs: NOW_MS + HOUR_MS, isQueued: false })
     expect(judge(begun, NOW_MS + HOUR_MS + timing.silenceMs - 1)).toEqual({ kind: 'alive' })
     expect(judge(begun, NOW_MS + HOUR_MS + timing.silenceMs)).toMatchObject({ kind: 'silent' })
-    expect(judge({ ...queued, gone: { firstAtMs: NOW_MS, lastAtMs: goneAtMs } }, goneAtMs)).toEqual({ kind: 'gone' })
+    expect(judge({ ...queued, gone: { firstAtMs: NOW_MS, lastAtMs: goneAtMs } }, goneAtMs)).toEqual({
+      kind: 'gone',
+    })
     // Its runner may start after the longest queue.
     expect(leaseOverAtMs({ ...queued, isLeaseFirst: true })).toBe(
       leaseOverAtMs(evidence({ isLeaseFirst: true })) + queueMs,
