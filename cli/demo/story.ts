@@ -46,7 +46,7 @@ export const TWO_ZONES_PLOT: Plot = {
 const LONG_RUN = 'python3 train.py --steps 2400 --pause 0.04'
 
 export const EVERYWHERE_PLOT: Plot = {
-  changes: { run: LONG_RUN, resources: { gpuMemoryGb: { min: 20 } }, durationMs: 2 * MINUTE_MS },
+  changes: { run: LONG_RUN, resources: { gpuMemoryGb: { min: 20 } }, durationMs: MINUTE_MS },
   moved: {
     backends: [{ backend: 'ec2', capacityType: 'spot' }, { backend: 'modal' }, { backend: 'lambda' }],
   },

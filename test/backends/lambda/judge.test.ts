@@ -103,7 +103,7 @@ async function python<T>(program: string, input: unknown): Promise<T> {
       { prefix: 'another' },
       { LAMBDA_API_KEY: apiKey, CRUCIBLE_LAMBDA_ENDPOINT: endpoint, CRUCIBLE_LAMBDA_REQUESTS: '100' },
     )
-    await setup.apply({ ...patiently(), hasData: false, onStep: () => undefined })
+    await setup.apply({ ...patiently(), onStep: () => undefined })
     await setup.remove({ ...patiently(), hasData: false, onStep: () => undefined })
     const calls = harness.cloud.journal.calls({ service: 'lambda', isMutating: true })
     expect(calls.map(({ action, outcome: ended }) => [action, ended])).toEqual([
