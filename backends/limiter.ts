@@ -1,7 +1,7 @@
 import { callerLeft } from './calls'
 
-/** `ending`: it stops money, and goes before all that spends it. */
-type Rank = 'ending' | 'other'
+/** `ending`: it stops money, and goes before all that spends it. `launch`: it also needs room among the launches, if these have a limit. */
+type Rank = 'ending' | 'launch' | 'other'
 
 export interface Limiter {
   /** Runs a call when there is room for it. Throws `transient` when the caller leaves before. */
@@ -14,26 +14,29 @@ export interface RequestBucket {
   perSecond: number
 }
 
-export function createLimiter({ size, perSecond }: RequestBucket, clock: () => number): Limiter {
-  const waiting: Record<Rank, (() => void)[]> = { ending: [], other: [] }
-  let tokens = size
-  let filledAtMs = clock()
+/** @param launches the limit on calls of rank `launch`, in addition to that on all calls */
+export function createLimiter(
+  requests: RequestBucket,
+  clock: () => number,
+  launches: RequestBucket = { size: Infinity, perSecond: 0 },
+): Limiter {
+  const waiting: Record<Rank, (() => void)[]> = { ending: [], launch: [], other: [] }
+  const all = new Tokens(requests, clock)
+  const ofLaunches = new Tokens(launches, clock)
   let timer: NodeJS.Timeout | undefined
-  const fill = (): void => {
-    const nowMs = clock()
-    tokens = Math.min(size, tokens + (Math.max(0, nowMs - filledAtMs) * perSecond) / 1_000)
-    filledAtMs = nowMs
-  }
+  const next = (): (() => void) | undefined =>
+    waiting.ending.shift() ??
+    (waiting.launch.length > 0 && ofLaunches.take() ? waiting.launch.shift() : waiting.other.shift())
   const serve = (): void => {
     timer = undefined
-    fill()
-    while (tokens >= 1) {
-      const next = waiting.ending.shift() ?? waiting.other.shift()
-      if (next === undefined) return
-      tokens -= 1
-      next()
+    while (all.has()) {
+      const go = next()
+      if (go === undefined) break
+      all.take()
+      go()
     }
-    if (waiting.ending.length + waiting.other.length > 0) timer ??= setTimeout(serve, 1_000 / perSecond)
+    if (Object.values(waiting).some(({ length }) => length > 0))
+      timer ??= setTimeout(serve, 1_000 / requests.perSecond)
   }
   const turn = (rank: Rank, signal: AbortSignal): Promise<void> =>
     new Promise((resolve, reject) => {
@@ -55,5 +58,32 @@ export function createLimiter({ size, perSecond }: RequestBucket, clock: () => n
       await turn(rank, signal)
       return call()
     },
+  }
+}
+
+class Tokens {
+  private left: number
+  private filledAtMs: number
+
+  constructor(
+    private readonly bucket: RequestBucket,
+    private readonly clock: () => number,
+  ) {
+    this.left = bucket.size
+    this.filledAtMs = clock()
+  }
+
+  has(): boolean {
+    const nowMs = this.clock()
+    const { size, perSecond } = this.bucket
+    this.left = Math.min(size, this.left + (Math.max(0, nowMs - this.filledAtMs) * perSecond) / 1_000)
+    this.filledAtMs = nowMs
+    return this.left >= 1
+  }
+
+  take(): boolean {
+    if (!this.has()) return false
+    this.left -= 1
+    return true
   }
 }

@@ -13,7 +13,7 @@ export interface Observation {
    */
   billedFromAtMs?: number
   /**
-   * For `gone`, if the provider bills the machine all the same until `terminate`, such as one that failed its health checks. Its end is
+   * For `gone`, if the provider bills the machine until `terminate`, such as one that failed its health checks. Its end is
    * believed only after it was terminated.
    */
   isStillBilled?: true

@@ -96,7 +96,7 @@ export function createApi({ endpoint, apiKey, limiter }: ApiOptions): LambdaApi 
   })
   const data = <T extends z.ZodType>(schema: T) => z.looseObject({ data: schema })
   const change = async <T>(
-    rank: 'ending' | 'other',
+    rank: 'ending' | 'launch' | 'other',
     call: Omit<HttpCall<{ data: T }>, 'timeoutMs'> & { timeoutMs?: number },
     signal: AbortSignal,
   ): Promise<T> => {
@@ -130,7 +130,7 @@ export function createApi({ endpoint, apiKey, limiter }: ApiOptions): LambdaApi 
     launch: async (body, signal) => {
       const answer = data(z.looseObject({ instance_ids: z.array(z.string()).min(1) }))
       const call = { method: 'POST', path: '/instance-operations/launch', body, answer } as const
-      return (await change('other', { ...call, timeoutMs: LAUNCH_MS }, signal)).instance_ids
+      return (await change('launch', { ...call, timeoutMs: LAUNCH_MS }, signal)).instance_ids
     },
     terminate: async (id, signal) => {
       const body = { instance_ids: [id] }

@@ -8,7 +8,7 @@ import { HttpError } from '../http'
 export interface Meaning {
   class: FailureClass
   hint?: string
-  /** A launch may have had its effect all the same. */
+  /** A launch may have had its effect. */
   isUncertain?: true
 }
 

@@ -6,7 +6,7 @@ import { createApi, type LambdaApi, type LambdaInstance } from './api'
 import type { LambdaConfig } from './config'
 import { createSeen, type Seen } from './seen'
 
-/** What the backend needs from whoever composes it. */
+/** What the backend needs from the process that composes it. */
 export type LambdaDeps = Pick<BackendDeps, 'clock' | 'deployment' | 'handOver' | 'storeUrl'>
 
 /** The account as the verbs see it. */
@@ -25,12 +25,17 @@ export function createHost(
   openApi: typeof createApi = createApi,
 ): Host {
   const clock = (): number => deps.clock()
-  const { endpoint, apiKey, requestsPerSecond: perSecond } = config
-  const api = openApi({ endpoint, apiKey, limiter: createLimiter({ size: 1, perSecond }, clock) })
+  const { endpoint, apiKey, requestsPerSecond: perSecond, launchesPerMinute } = config
+  // Workers take turns before they send (`LaunchPace`); what each does then takes a varying time.
+  const launches = { size: 1, perSecond: launchesPerMinute / 60 / LAUNCH_MARGIN_FACTOR }
+  const api = openApi({ endpoint, apiKey, limiter: createLimiter({ size: 1, perSecond }, clock, launches) })
   return { config, deps, api, seen: createSeen(clock), instances: sharedList(api, clock) }
 }
 
-/** A read goes on when the caller who began it leaves: others wait for it. */
+/** Requests take a varying time to arrive. Smaller than the margin of turns, so that launches do not pile up here. */
+const LAUNCH_MARGIN_FACTOR = 1.02
+
+/** A read continues when the caller who began it leaves: others wait for it. */
 const READ_LIMIT_MS = 2 * MINUTE_MS
 
 function sharedList(api: LambdaApi, clock: () => number): Host['instances'] {

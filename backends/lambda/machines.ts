@@ -41,7 +41,7 @@ export function tagsOf(
   }
 }
 
-/** The machine of an id with these tags: the same for whoever finds it, whenever. */
+/** The machine of an id with these tags: the same for every process that finds it, at any time. */
 export function handleOf(
   id: string,
   tags: Record<string, string>,
@@ -100,7 +100,9 @@ export function machinesOf(host: Host, instances: LambdaInstance[], attemptId: s
 /** Time between two looks for a machine that may not be in the lists yet. */
 const LOOK_AGAIN_MS = 15 * SECOND_MS
 
-/** The machines of an attempt by their tag. A list shows that there is none if it is so much younger than the last send as lists may lag. */
+/**
+ * The machines of an attempt by their tag. A list proves that none exists if it is younger than the last send by as much as lists may lag.
+ */
 export async function find(
   host: Host,
   attemptId: string,
@@ -112,7 +114,7 @@ export async function find(
   if (living.length > 0) return { kind: 'found', handles: living.map(handleFrom) }
   const ended = ours.map(handleFrom)
   const leftMs = sentUntilMs === undefined ? 0 : sentUntilMs + host.config.staleForMs - askedAtMs
-  // An ended machine that is listed does not show that there is no other.
+  // An ended machine that is listed does not prove that no other exists.
   return leftMs <= 0
     ? { kind: 'absent', ...(ended.length > 0 && { ended }) }
     : { kind: 'unsettled', againInMs: Math.min(leftMs, LOOK_AGAIN_MS) }
@@ -177,7 +179,7 @@ export function observationOf({ status }: Pick<LambdaInstance, 'status'>): Obser
   }
 }
 
-/** Ends a machine; nothing else of ours costs money. Only this ends its billing. */
+/** Ends a machine; no other resource of Crucible costs money. Only this ends its billing. */
 export async function terminate(
   host: Host,
   { kind, id }: ResourceHandle,

@@ -390,7 +390,11 @@ export function describeBackend(name: string, traits: Traits, makeHarness: () =>
         const ended = await launch(await h.order())
         await backend.terminate(ended, patiently())
         await untilGone(ended)
-        const unknown = { ...handle, id: `${newJobId()}-1` }
+        // An hour old: lists may lack a new one.
+        const unknown = {
+          ...{ ...handle, id: `${newJobId()}-1` },
+          launchedAtMs: handle.launchedAtMs - 3_600_000,
+        }
         const observations = await (await h.reopen()).observe([unknown, handle, ended, handle], patiently())
         expect(observations.map(({ state }) => (state === 'pending' ? 'running' : state))).toEqual([
           'gone',

@@ -1,6 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals'
 import type { BackendDeps } from '../../../activities/backend'
-import { endMachine } from '../../../activities/backend-machines'
 import type { Backend, LogPage } from '../../../backends/backend'
 import { BackendError } from '../../../backends/errors'
 import type { SettleInput, Settlement } from '../../../core/activities'
@@ -59,40 +58,6 @@ describe('a machine of a provider whose lists may miss it', () => {
     expect(Math.min(...gaps)).toBeGreaterThanOrEqual(pace.observeMs - 1)
     // Seen alive after both lies, and gone for long enough after its end.
     expect(times.length).toBeGreaterThanOrEqual(5)
-  })
-})
-
-describe('a machine that works no more, and is billed until it is ended', () => {
-  /** Its provider reports every living machine as unusable. */
-  const unusable = (): Backend => ({
-    ...place.backend,
-    observe: async (handles, ctx) =>
-      (await place.backend.observe(handles, ctx)).map((look) =>
-        look.state === 'gone' ? look : { state: 'gone', cause: 'failed-to-start', isStillBilled: true },
-      ),
-  })
-
-  it('is ended before its end is believed, again if that had no effect, and is not waited for', async () => {
-    const pace = { goneConfirmMs: 100 }
-    await anew({ capabilities: { billsUntil: 'terminate', pace } })
-    const failure = { class: 'capacity', message: 'The machine never started.' } as const
-    const end = { kind: 'failed', isLaunched: true, failure } as const
-    const input = { ...inputOf(), windowMs: HOUR_MS, end }
-    place.world.faults.add('terminate', { kind: 'ignored' }, { times: 2 })
-    const settlement = await perform(place.verbs({ backend: unusable() }), 'settle', input)
-    expect([place.lives(), settlement.end]).toEqual([['gone'], end])
-    // Twice in vain, once with effect, and at least once for its leftovers after its end was confirmed.
-    const ends = place.world.callsOf('terminate').map(({ atMs }) => atMs)
-    expect(ends.length).toBeGreaterThanOrEqual(4)
-    expect(ends.at(-1)! - ends[2]!).toBeGreaterThanOrEqual(pace.goneConfirmMs - 1)
-  })
-
-  it('is ended all the same if it is a duplicate', async () => {
-    const { handle } = place.launched()
-    place.world.faults.add('terminate', { kind: 'ignored' }, { times: 1 })
-    const { signal } = new AbortController()
-    await endMachine(unusable(), handle, { everyMs: 1, signal })
-    expect(place.lives()).toEqual(['gone'])
   })
 })
 

@@ -36,7 +36,7 @@ export const CONFIG: LambdaConfig = {
   sshKey: 'crucible',
   staleForMs: 300,
   requestsPerSecond: 1_000,
-  launchesPerMinute: 5,
+  launchesPerMinute: 60_000,
 }
 
 /** The backend over a fake of the API. */

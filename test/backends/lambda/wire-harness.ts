@@ -20,7 +20,7 @@ import { TestHandOvers } from './hand-overs'
 import { CONFIG } from './harness'
 import { WireStore } from './wire-store'
 
-/** In the place of the runner: notes that it was started, and stays until it is told to end. */
+/** In the place of the runner: records that it was started, and runs until it is ended. */
 const STAND_IN = `import os, sys, time
 if sys.argv[1] == "run":
     root = sys.argv[sys.argv.index("--root") + 1]
@@ -113,13 +113,13 @@ export class WireHarness implements Harness {
     return Math.max(machines.length, runners)
   }
 
-  /** What the machine on which the stand-in runs was told to claim with. */
+  /** The name with which the machine of the stand-in claims. */
   #claimantOf(attemptId: string): string | undefined {
     const machine = this.instancesOf(attemptId).find(({ id }) => this.read(id, attemptId, 'starts') !== '')
     return machine && this.read(machine.id, attemptId, 'send-name').trim()
   }
 
-  /** A file of the runner's directory on a machine; empty when there is none. */
+  /** A file of the runner's directory on a machine; empty without one. */
   read(machineId: string, attemptId: string, name: string): string {
     try {
       return readFileSync(join(this.directory, machineId, 'var/lib/crucible', attemptId, name), 'utf8')
@@ -187,7 +187,7 @@ export class WireHarness implements Harness {
     return true
   }
 
-  /** As a second send that nobody knows of. */
+  /** As a second send that is not on record. */
   async duplicate(order: Order): Promise<void> {
     const { attemptId } = order
     const { tags } = this.instancesOf(attemptId)[0]!

@@ -8,7 +8,7 @@ import { MemoryStore } from '../scripted/memory-store'
 const CLAIM = /^jobs\/([^/]+)\/attempts\/(\d+)\/claim\.json$/
 
 /**
- * A store of which machines reach the signed URLs only. What a runner would claim is on the disk of its machine, where its stand-in is.
+ * A store whose signed URLs are all that machines reach. What a runner would claim is on the disk of its machine, where its stand-in is.
  */
 export class WireStore extends MemoryStore {
   #server: Server | undefined
