@@ -41,11 +41,11 @@ const FATES: Record<string, Fate> = {
     return at.senders.obtain(order)
   },
   doubled: async ({ senders }, order) => [await senders.obtain(order), await senders.obtain(order)],
-  'doubled after its machine has ended': async ({ senders, end }, order) => {
-    await senders.obtain(order)
-    end(order)
-    await senders.wait(20)
-    return senders.obtain(order)
+  'doubled after its machine has ended': async (at, order) => {
+    await at.senders.obtain(order)
+    at.end(order)
+    await at.senders.wait(20)
+    return at.senders.obtain(order)
   },
   'repeated by a second worker at once': (at, order) => repeated(at, order, 3),
   'lost, and repeated by a second worker at once': (at, order) => {

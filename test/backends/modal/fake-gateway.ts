@@ -91,7 +91,8 @@ export class FakeGateway {
       job: (key, signal) => call('job', signal, () => this.jobOf(key)),
       cancel: (key, signal) => call('cancel', signal, () => this.cancel(key)),
       jobs: (owner, signal) => call('jobs', signal, () => this.listed(owner)),
-      logs: (key, signal) => call('logs', signal, () => (this.entries.has(key) ? ['the container runs'] : [])),
+      logs: (key, signal) =>
+        call('logs', signal, () => (this.entries.has(key) ? ['the container runs'] : [])),
       volumes: (_prefix, signal) => call('volumes', signal, () => []),
       deleteVolume: (_name, signal) => call('deleteVolume', signal, () => undefined),
       close: async () => undefined,
@@ -124,6 +125,12 @@ export class FakeGateway {
   release(): void {
     this.isFull = false
     for (const [key, { job }] of this.entries) if (job.phase === 'launching') this.schedule(key)
+  }
+
+  /** Modal has waited for capacity long enough, or refuses. */
+  giveUp(key: string, message: string): void {
+    const error = { type: 'ResourceExhaustedError', message }
+    Object.assign(this.entries.get(key)!.job, { phase: 'launch_failed', error, ended_at_ms: Date.now() })
   }
 
   private schedule(key: string): void {
