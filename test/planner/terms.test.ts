@@ -19,15 +19,16 @@ interface Wish {
   capabilities?: Partial<Capabilities>
   spec?: Partial<JobSpec>
   budgetMicroUsd?: number
+  bundle?: PlanInput['bundle']
 }
 
-function ordered({ offers = [offer()], capabilities, spec, budgetMicroUsd }: Wish): Order {
+function ordered({ offers = [offer()], capabilities, spec, budgetMicroUsd, bundle = null }: Wish): Order {
   const asked = {
     ...request(offers, { spec: { ...SPEC, ...spec } }),
     answers: [answer(offers, capabilities)],
   }
   const input: PlanInput = {
-    ...{ jobId: 'job-1', deployment: 'dep-1', recordSeq: 2, attempt: 1, bundle: null, avoid: [] },
+    ...{ jobId: 'job-1', deployment: 'dep-1', recordSeq: 2, attempt: 1, bundle, avoid: [] },
     resolved: {
       ...{ spec: asked.spec, timing: DEFAULT_TIMING, runnerSha256: '', storeUrl: '' },
       policy: { failuresMax: 0, interruptionsMax: 1, unclassifiedMax: 3 },
@@ -64,6 +65,13 @@ describe('a container image', () => {
     expect(byProvider).toMatchObject({ image: 'torch:2', runner: { image: null } })
     expect(byProvider.runner.imageLogin).toBeUndefined()
     expect(ordered({ capabilities: { imageRunner: 'provider' } }).image).toBeUndefined()
+  })
+
+  it('gets the requirements of the code from a provider that runs it, and from no other', () => {
+    const requirements = ['numpy>=2']
+    const bundle = { sha256: '0', sizeBytes: 1, files: 1, requirements }
+    expect(ordered({ bundle, capabilities: { imageRunner: 'provider' } }).requirements).toEqual(requirements)
+    expect(ordered({ bundle }).requirements).toBeUndefined()
   })
 
   it('that the provider runs is not given the login of the job, which the plan says', () => {
