@@ -86,7 +86,7 @@ export class CloudDeployment {
     if (proxy !== undefined) process.env['AWS_ENDPOINT_URL'] = proxy.endpoint
     const namespace = await freshNamespace(at.client.connection as Connection)
     const program = join(cloud.folder, 'runner.pyz')
-    packRunner(program)
+    await packRunner(program)
     const environment = {
       ...process.env,
       CRUCIBLE_HOME: join(cloud.folder, 'home'),
