@@ -53,7 +53,7 @@ async function checkCache({ api, config }: Host, signal: AbortSignal): Promise<P
   ]
 }
 
-/** An answer, or the problem that there is none. Only a caller who left is told by an error. */
+/** An answer, or the problem that prevents it. Throws only for a caller who left. */
 async function nameable<T>(
   ask: () => Promise<T>,
   signal: AbortSignal,

@@ -63,12 +63,12 @@ const TWO_ZONES: CloudPlan = {
   settings: { CRUCIBLE_EC2_TYPES: TYPE },
 }
 
-/** A type with a GPU of which one is left on spot. */
+/** A type with a GPU; one machine is left on spot. */
 const GPU_TYPE = 'g6.xlarge'
 
 /**
- * Three providers, of which each has one kind of machine, the cheapest first: a spot machine of EC2, Modal, whose limit of a run is shortened
- * to the least with which a job is placed there, and Lambda.
+ * Three providers with one kind of machine each, the cheapest first: a spot machine of EC2, Modal, whose limit of a run is shortened to the
+ * least with which a job is placed there, and Lambda.
  */
 const EVERYWHERE: CloudPlan = {
   world: {
