@@ -17,6 +17,13 @@ const moduleNameMapper = {
   '^#small-cloud$': '<rootDir>/packages/small-cloud/src/index.ts',
   '^#small-cloud/(.*)$': '<rootDir>/packages/small-cloud/src/$1.ts',
 }
+/** Files of which `npm test` runs none (see test/support/selection.ts). */
+const leftOut =
+  process.env.CRUCIBLE_TEST_SELECTION === '1' ? Object.keys(require('./tools/only-in-all.json')) : []
+const testPathIgnorePatterns = [
+  '/node_modules/',
+  ...leftOut.map((file) => `<rootDir>/${file.replaceAll('.', '\\.')}$`),
+]
 const modulePathIgnorePatterns = ['<rootDir>/dist', '<rootDir>/packages/[^/]+/dist']
 const base = {
   // Compiled files and the durations of the last run outlast a restart of the host.
@@ -24,6 +31,7 @@ const base = {
   testEnvironment: '<rootDir>/test/support/patient-environment.ts',
   transform,
   modulePathIgnorePatterns,
+  testPathIgnorePatterns,
   moduleNameMapper,
 }
 
@@ -84,7 +92,7 @@ module.exports = {
       ...base,
       displayName: 'unit',
       testMatch: ['<rootDir>/{test,packages/*/test}/**/*.test.ts'],
-      testPathIgnorePatterns: ['/node_modules/', '\\.e2e\\.test\\.ts$'],
+      testPathIgnorePatterns: [...testPathIgnorePatterns, '\\.e2e\\.test\\.ts$'],
     },
     {
       ...base,

@@ -85,6 +85,8 @@ export interface Simulation {
   reach: Readonly<Record<string, string>>
   /** Shorter durations; the user's come first. */
   pace?: Readonly<Record<string, string>>
+  /** Its machines have no keys of their own for the store of the small cloud. */
+  needsGrants?: true
 }
 
 export interface RegisteredBackend {
@@ -92,7 +94,7 @@ export interface RegisteredBackend {
   /** Where its credentials are, for a provider with an account. */
   credentials?(settings: Record<string, string | undefined>): CredentialSource
   /**
-   * Its provider in the small cloud, from what the cloud says of it (`endpoint`, and what else a client needs); missing if the small cloud
+   * Its provider in the small cloud, from what the cloud says of it (`endpoint`, and the other values that a client needs); missing if the small cloud
    * does not play it.
    */
   simulated?(provider: Readonly<Record<string, string>>): Simulation
@@ -129,6 +131,7 @@ export const BACKENDS: Readonly<Record<BackendName, RegisteredBackend>> = {
     simulated: ({ endpoint = '', apiKey = '' }) => ({
       reach: { CRUCIBLE_LAMBDA_ENDPOINT: endpoint, LAMBDA_API_KEY: apiKey },
       pace: { CRUCIBLE_LAMBDA_STALE_FOR: '3s' },
+      needsGrants: true,
     }),
   }),
   modal: register({
@@ -139,6 +142,7 @@ export const BACKENDS: Readonly<Record<BackendName, RegisteredBackend>> = {
     credentials: modalCredentials,
     simulated: ({ endpoint = '', key = '', secret = '' }) => ({
       reach: { CRUCIBLE_MODAL_URL: endpoint, CRUCIBLE_MODAL_KEY: key, CRUCIBLE_MODAL_SECRET: secret },
+      needsGrants: true,
     }),
   }),
 }

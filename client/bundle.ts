@@ -1,10 +1,12 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { BundleRef } from '../core/job'
+import { defined } from '../core/defined'
+import type { BundleRef, JobSpec } from '../core/job'
 import { BUNDLE_LIMITS, packBundle, storeBundle } from '../storage/bundles'
 import { layout } from '../storage/layout'
 import { readRecord } from '../storage/record'
+import { readRequirements } from '../storage/requirements'
 import type { ObjectStore } from '../storage/store'
 import { CrucibleError } from './errors'
 import { submissionOf } from './history'
@@ -19,21 +21,18 @@ export interface Code {
 
 export const NO_CODE: Code = { ref: null, upload: async () => {}, remove: async () => {} }
 
-/**
- * Packs a folder. Throws a `BundleError` that names what cannot be sent along.
- *
- * @param checkpointDirectory of the job, which is never sent along
- */
+/** Packs a folder, without the job's checkpoint directory. Throws a `BundleError` that names what cannot be sent along. */
 export async function codeOf(
   store: ObjectStore,
   directory: string,
-  checkpointDirectory: string | undefined,
+  { checkpoint, setup }: Pick<JobSpec, 'checkpoint' | 'setup'>,
 ): Promise<Code> {
-  const leaveOut = checkpointDirectory === undefined ? [] : [checkpointDirectory]
+  const leaveOut = checkpoint.directory === undefined ? [] : [checkpoint.directory]
   const bundle = await packBundle({ directory, leaveOut, limits: BUNDLE_LIMITS })
   const { sha256, sizeBytes, files } = bundle
+  const requirements = await readRequirements(directory, setup)
   return {
-    ref: { sha256, sizeBytes, files },
+    ref: { sha256, sizeBytes, files, ...defined({ requirements }) },
     upload: async (jobId) => void (await storeBundle(store, jobId, bundle)),
     remove: bundle.remove,
   }

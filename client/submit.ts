@@ -117,7 +117,7 @@ export function secretsOf(context: Context, spec: JobSpec): SecretValues {
 
 async function codeFor({ store }: Context, { directory, from, spec }: Submission): Promise<Code> {
   if (directory === null) return NO_CODE
-  if (directory !== undefined) return codeOf(store, directory, spec.checkpoint.directory)
+  if (directory !== undefined) return codeOf(store, directory, spec)
   return from === undefined ? NO_CODE : codeFrom(store, from)
 }
 

@@ -54,16 +54,16 @@ export function findAccelerator(spelling: string): Accelerator | undefined {
 }
 
 /**
- * The canonical name of an accelerator that a provider names without its memory, of which some come in two sizes: the nearest is meant. The
- * provider's own name for one that is not known.
+ * The canonical name of an accelerator that a provider names without its memory: some come in two sizes, and the nearest one is meant. For
+ * an unknown one, the provider's own name.
  */
 export function acceleratorByMemory(spelling: string, memoryGb: number | undefined): string {
   const name = findAccelerator(spelling)?.name ?? spelling
   if (memoryGb === undefined) return name
   const distance = (one: Accelerator): number => Math.abs(one.memoryGb - memoryGb)
-  const [nearest] = ACCELERATORS.filter(
-    (one) => one.name === name || one.name.startsWith(`${name}-`),
-  ).sort((a, b) => distance(a) - distance(b))
+  const [nearest] = ACCELERATORS.filter((one) => one.name === name || one.name.startsWith(`${name}-`)).sort(
+    (a, b) => distance(a) - distance(b),
+  )
   return nearest?.name ?? name
 }
 

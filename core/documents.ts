@@ -12,6 +12,7 @@ import type { MicroUsd } from './money'
 import type { Progress } from './progress'
 
 export { DRAIN_REASONS, type Drain, type DrainReason } from './drain'
+export { UNNAMED_MACHINE, type Billing, type Claim, type HandOverDocument } from './machine-documents'
 export type { Progress } from './progress'
 
 /** When the runner must have stopped in any case. Written by the control plane; the highest `seq` counts. */
@@ -100,7 +101,7 @@ export interface RunnerOrder {
   startWithinMs: number
   /** How long the machine may wait in its provider's queue, free of charge, before it begins; missing where nothing is queued. */
   queueMs?: number
-  /** The provider ends the machine so long after it began; only with `queueMs`, because only then that instant is unknown. */
+  /** The provider ends the machine this long after it began; only with `queueMs`, because only then that instant is unknown. */
   runMsMax?: number
   beatMs: number
   /** The attempt ends if the image pull makes no progress for this long; 10 minutes if missing. */
@@ -117,51 +118,6 @@ export interface RunnerOrder {
 /** `order.json` as stored: the order and when it was first put. */
 export interface IssuedRunnerOrder extends RunnerOrder {
   issuedAtMs: number
-}
-
-/** `claim.json`: the machine that owns the attempt. Put once, by the first machine to claim it; never deleted. */
-export interface Claim {
-  /** The provider's id of the machine, as in its handle, or a name made up by the runner if it does not know that id. */
-  machine: string
-  /** The name of the send that made the machine, if the runner knows it. */
-  send?: string
-}
-
-/**
- * `billing.json`: since when the machine is billed, for providers that may queue a launch (`RunnerOrder.queueMs`). Only the watch writes
- * it: when it first sees the machine, and again when billing has begun.
- */
-export interface Billing {
-  /** The provider's id of the machine. */
-  machine: string
-  /** No later than billing really began; null while the machine waits in the queue. */
-  fromAtMs: number | null
-}
-
-/** Prefix of a machine name made up by the runner. No provider knows it; the claim's `send` may identify the machine. */
-export const UNNAMED_MACHINE = 'unnamed-'
-
-/** What the bootstrap of a machine reads once (docs/reference/runner-protocol-store.md, "Hand-over"), sealed with the key of its send. */
-export interface HandOverDocument {
-  version: 1
-  jobId: string
-  attempt: number
-  attemptId: string
-  /** The object store as the machine reaches it. */
-  storeUrl: string
-  runnerSha256: string
-  runnerUrl: string
-  /** Deletes this document. */
-  deleteUrl: string
-  /** The attempt's key, 64 hex digits. */
-  key: string
-  /** The text of the file with the first grant, sealed with the attempt's key; null for a store without credentials. */
-  grant: string | null
-  /** How long the machine may be on before the runner has started, and after the end of its lease. */
-  startMs: number
-  endMs: number
-  /** What the runner needs to save and stop when the machine shuts down. */
-  stopSeconds: number
 }
 
 /**

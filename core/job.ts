@@ -88,6 +88,8 @@ export interface BundleRef {
   sha256: string
   sizeBytes: number
   files: number
+  /** Lines of the requirements file in it that `setup` installs with pip; missing without such a file, or if it has more than names with versions. */
+  requirements?: string[]
 }
 
 /** Where a job is in its life; the reason says why. @public */

@@ -126,6 +126,8 @@ export interface Order {
   transferMicroUsd?: MicroUsd
   /** The container image that the provider itself runs (`imageRunner: 'provider'`); then `runner.image` is null. */
   image?: string
+  /** Python packages that such a provider installs into the image, once for all attempts; `setup` finds them there. */
+  requirements?: string[]
   /** Its account allows only so many launches per minute (`Pace.launchesPerMinute`): it waits in `launchQueue`. */
   isPaced?: true
   /** The content of `order.json`. */

@@ -56,7 +56,8 @@ export function makeOrder(plan: Plan, input: PlanInput, answers: BackendAnswer[]
     ...money,
     ...(transferMaxMicroUsd === 0 ? {} : { transferMicroUsd: transferMaxMicroUsd }),
     ...(capabilities.pace?.launchesPerMinute === undefined ? {} : { isPaced: true }),
-    ...(capabilities.imageRunner === 'provider' && defined({ image })),
+    ...(capabilities.imageRunner === 'provider' &&
+      defined({ image, requirements: input.bundle?.requirements })),
     runner: runnerOrder(input, {
       ...{ best: best.offer, capabilities },
       money: { ...money, transferMicroUsd: transferMaxMicroUsd },

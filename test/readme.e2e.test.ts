@@ -1,10 +1,11 @@
-/** The first job of the README, command by command as it is printed: from `dev` to the end of the reader's own script. */
+/** The first job of the README, command by command as it is printed, from `dev` to the end of the reader's own script; then two short pages. */
 import { spawn, type ChildProcess } from 'node:child_process'
-import { mkdtempSync, readFileSync, realpathSync, rmSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, symlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { delimiter, join } from 'node:path'
 import { afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals'
 import { build, processesBelow } from './cli/process'
+import { blocksOf } from './docs/markdown'
 import { testVersitygw } from './support/s3'
 import { testServer } from './support/temporal'
 import { until } from './support/until'
@@ -21,6 +22,10 @@ const SECTION = /^## Your first job$([\s\S]*?)^## /m.exec(readFileSync(join(ROOT
 const [[devOfCloud = ''], ...BLOCKS] = [...SECTION.matchAll(/^```sh\n([\s\S]*?)^```$/gm)].map(([, text]) => [
   text!.trim(),
 ]) as [string[], ...string[][]]
+/** Pages whose commands need nothing but a deployment. */
+const SHORT_PAGES = ['docs/start/install.md', 'docs/reference/garbage-collection.md'].map((page) =>
+  blocksOf(readFileSync(join(ROOT, page), 'utf8'), 'sh').flatMap(({ text }) => text.trim().split('\n')),
+)
 const devOfHost = /`(\.\/crucible dev)`/.exec(SECTION)![1]!
 
 /** Commands that a person types: a here-document is one. */
@@ -45,7 +50,12 @@ function shell(script: string): Shell {
   const child = spawn('bash', ['-e', '-c', script], {
     cwd: ROOT,
     env: {
-      ...{ PATH: process.env['PATH'], HOME: folder, USER: 'tester', CRUCIBLE_HOME: join(folder, 'home') },
+      ...{
+        PATH: `${join(folder, 'bin')}${delimiter}${process.env['PATH']}`,
+        HOME: folder,
+        USER: 'tester',
+        CRUCIBLE_HOME: join(folder, 'home'),
+      },
       ...{ CRUCIBLE_TEMPORAL_CLI: testServer().executable.path, CRUCIBLE_VERSITYGW: versitygw },
     },
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -81,6 +91,8 @@ const ON_HOST = ['on this machine', devOfHost, 'local'] as const
 describe("the README's first job", () => {
   it.each(chosen([ON_CLOUD, ON_HOST], [ON_CLOUD]))('works as printed %s', async (_where, dev, backend) => {
     folder = realpathSync(mkdtempSync(join(tmpdir(), 'crucible-readme-')))
+    mkdirSync(join(folder, 'bin'))
+    symlinkSync(join(ROOT, 'crucible'), join(folder, 'bin', 'crucible'))
     const startedAtMs = Date.now()
     const deployment = shell(`exec ${dev}`)
     await until(
@@ -119,6 +131,14 @@ describe("the README's first job", () => {
       { id: expect.stringMatching(/^train-/), state: 'succeeded', placement: { backend } },
     ])
     expect(/^1 .*interrupted/m.test(output)).toBe(backend === 'ec2')
+    for (const line of SHORT_PAGES.flat()) {
+      const shown = shell(line)
+      expect([line, await shown.ended, shown.stderr()]).toEqual([
+        line,
+        0,
+        expect.not.stringContaining('error:'),
+      ])
+    }
     deployment.child.kill('SIGINT')
     expect(await deployment.ended).toBe(0)
   })

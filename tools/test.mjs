@@ -59,7 +59,7 @@ const LANES = [
     ],
   ],
   [
-    ['lint', SCRIPTS, [bin('eslint/bin/eslint.js'), '.']],
+    ['lint', SCRIPTS, [join(ROOT, 'tools', 'lint.mjs')]],
     ['prose', ANY_FILE, [join(ROOT, 'tools', 'lint-prose.mjs')]],
     ['docs site', PAGES, [bin('vitepress/bin/vitepress.js'), 'build', 'docs']],
   ],

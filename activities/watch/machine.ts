@@ -13,6 +13,7 @@ import { AttemptDocuments } from '../documents'
 import { BillingWatch } from './billing'
 import { LeaseGrants, type GrantSource } from './grants'
 import { BudgetWatch } from './budget'
+import { firstEvidence, noteObservation } from './evidence'
 import { Thinning } from './thinning'
 
 /** A lease is renewed after this share of it: an outage then finds most of it left. */
@@ -86,10 +87,9 @@ export class MachineWatch {
     isReadDue: boolean,
   ): Promise<WatchOutcome | undefined> {
     this.checkedAtMs = this.now()
-    const evidence = (this.evidence ??= this.firstEvidence())
+    const evidence = (this.evidence ??= firstEvidence(this.input, this.now()))
     if (observation !== 'not-due') this.note(evidence, observation)
-    const queued =
-      observation === 'not-due' ? undefined : await this.checkQueue(evidence, observation)
+    const queued = observation === 'not-due' ? undefined : await this.checkQueue(evidence, observation)
     const outcome = queued ?? (isReadDue ? await this.read(evidence) : undefined)
     if (outcome !== undefined) return outcome
     const liveness = judge(evidence, this.now())
@@ -162,28 +162,11 @@ export class MachineWatch {
     return { kind: 'budget' }
   }
 
-  private firstEvidence(): Evidence {
-    const nowMs = this.now()
-    return {
-      timing: this.input.timing,
-      watchedSinceMs: nowMs,
-      renewedAtMs: this.input.handle.launchedAtMs,
-      isLeaseFirst: true,
-      queueMs: this.input.order.runner.queueMs,
-    }
-  }
-
   private note(evidence: Evidence, observation: Observation | undefined): void {
-    if (observation === undefined) {
-      evidence.providerFailedAtMs = this.now()
-      return
-    }
+    noteObservation(evidence, observation, this.now())
+    if (observation === undefined) return
     this.lastSeen = observation
     this.observedUntilMs = observation.usableUntilMs ?? this.observedUntilMs
-    const nowMs = this.now()
-    if (observation.state === 'gone')
-      evidence.gone = { firstAtMs: evidence.gone?.firstAtMs ?? nowMs, lastAtMs: nowMs }
-    else delete evidence.gone
   }
 
   /** Reads the runner's documents; renews the lease. A store that does not answer says nothing about the machine. */

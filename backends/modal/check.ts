@@ -1,6 +1,6 @@
 import type { CallContext, Problem } from '../backend'
 import { tokenInWords } from './config'
-import { modalError } from './errors'
+import { modalError, TOKEN_REFUSED } from './errors'
 import type { Host } from './host'
 import { versionProblem } from './launch'
 
@@ -16,8 +16,9 @@ export async function check({ api, config }: Host, { signal }: CallContext): Pro
   } catch (error) {
     const thrown = modalError(error)
     if (signal.aborted) throw thrown
-    const { class: failure, message, hint } = thrown.failure
-    const words = failure === 'auth' ? `${message} (${tokenInWords(config.token.key)})` : message
-    return [{ severity: 'error', message: words, remedy: hint ?? 'Run `crucible setup modal`.', failure }]
+    const { class: failure, code, hint = 'Run `crucible setup modal`.' } = thrown.failure
+    const message =
+      code === TOKEN_REFUSED ? `Modal refused ${tokenInWords(config.token.key)}.` : thrown.failure.message
+    return [{ severity: 'error', message, remedy: hint, failure }]
   }
 }

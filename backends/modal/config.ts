@@ -14,7 +14,7 @@ export interface ModalConfig {
   runMsMax: number
   /** Whether machines of a deployment share a volume for caches of models and packages. */
   hasCache: boolean
-  /** Of a cache that no machine has mounted for so long, garbage collection deletes the volume. */
+  /** Garbage collection deletes the volume of a cache that no machine has mounted for this long. */
   cacheUnusedMs: number
 }
 

@@ -15,12 +15,18 @@ interface Problem {
 type Meaning = Pick<Failure, 'class' | 'hint'>
 
 const SET_UP = 'Run `crucible setup modal`.'
+const WAIT =
+  'Try again in a minute: a gateway without recent calls starts first. If it still fails, read status.modal.com.'
 const CAPACITY: Meaning = { class: 'capacity' }
 const QUOTA: Meaning = {
   class: 'quota',
   hint: 'Raise the limit of the workspace at modal.com/settings/usage, or wait for other machines to end.',
 }
 const LATER: Meaning = { class: 'transient' }
+const IMAGE: Meaning = {
+  class: 'invalid',
+  hint: 'Check the name of the image and its requirements. Modal can pull public images only: it does not get `image_login`.',
+}
 const ACCOUNT: Meaning = { class: 'auth', hint: `Check the workspace at modal.com. ${SET_UP}` }
 
 /** By the exceptions of Modal's client 1.6 (`modal/exception.py`, read in November 2026). */
@@ -29,8 +35,8 @@ const EXCEPTIONS: Readonly<Record<string, Meaning>> = {
   PermissionDeniedError: ACCOUNT,
   InvalidError: { class: 'invalid', hint: 'Modal refuses what the job asks for. Change its resources.' },
   NotFoundError: { class: 'invalid', hint: 'Create what is named here in the workspace at modal.com.' },
-  ImageBuildError: { class: 'invalid', hint: 'Check the name of the image and its requirements.' },
-  RemoteError: { class: 'invalid', hint: 'Check the name of the image and its requirements.' },
+  ImageBuildError: IMAGE,
+  RemoteError: IMAGE,
   // The container ended before its command began.
   ConflictError: { class: 'transient', hint: 'Read `crucible logs` of the attempt.' },
   ResourceExhaustedError: CAPACITY,
@@ -69,6 +75,9 @@ const PROBLEMS: Readonly<Record<string, Meaning>> = {
   'rate-limited': { class: 'throttled' },
 }
 
+/** Code of a failure: the proxy token is wrong, has expired, or is of another workspace. */
+export const TOKEN_REFUSED = 'HTTP 401'
+
 const THROTTLED_MS = 5 * SECOND_MS
 
 /** An answer without a body of the gateway, by status: it comes from Modal's proxy in front of it. */
@@ -87,7 +96,10 @@ function ofProxy(status: number, page: string): { class: FailureClass; words: st
     }
   if (status === 429) return { class: 'throttled', words: 'Modal asks to slow down' }
   if (status >= 500)
-    return { class: 'transient', words: `the gateway does not work: Modal answered ${status} ${page}`.trim() }
+    return {
+      ...{ class: 'transient', hint: WAIT },
+      words: `the gateway does not work: Modal answered ${status} ${page}`.trim(),
+    }
   return { class: 'unclassified', words: `the gateway answered ${status} ${page}`.trim() }
 }
 
@@ -117,7 +129,7 @@ export function failureOf(error: HttpError): Failure {
     return {
       class: 'transient',
       message: `${error.message}.`,
-      hint: 'A gateway without recent calls starts first, which takes some seconds.',
+      hint: WAIT,
     }
   const problem = problemOf(error)
   if (problem === undefined) {

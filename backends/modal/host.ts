@@ -2,7 +2,7 @@ import type { BackendDeps } from '../registry'
 import type { ModalApi, createApi } from './api'
 import type { ModalConfig } from './config'
 
-/** What the backend needs from whoever composes it. */
+/** What the backend needs from its composition. */
 export type ModalDeps = Pick<BackendDeps, 'clock' | 'handOver'>
 
 /** What every verb works with. */

@@ -22,7 +22,7 @@ export const CAPABILITIES: Capabilities = {
   capacityTypes: ['on-demand'],
   imageRunner: 'provider',
   runnerStart: 'with-launch',
-  // The gateway starts one machine for each key, whoever repeats the request.
+  // The gateway starts one machine for each key, from any sender.
   idempotency: 'token',
   billsUntil: 'exit',
   offersPerOrder: 'one',

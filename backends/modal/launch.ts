@@ -86,7 +86,11 @@ async function requestFor(host: Host, { order, offer, health }: Parts): Promise<
   return {
     owner: deployment,
     tags: tagsOf(order, offer),
-    image: { reference: order.image ?? null, secret: null, requirements: [] },
+    image: {
+      ...{ reference: order.image ?? null, secret: null },
+      // An older gateway installs none: then setup does.
+      requirements: health.features.includes('requirements') ? (order.requirements ?? []) : [],
+    },
     command: start.command,
     env: { ...start.environment, ...(volume === undefined ? {} : cacheEnvironment()) },
     gpu: gpu ?? null,

@@ -25,7 +25,7 @@ export function tagsOf({ jobId }: Order, { type, priceMicroUsdPerHour }: Offer):
   return { [TAGS.job]: jobId, [TAGS.type]: type, [TAGS.price]: String(priceMicroUsdPerHour) }
 }
 
-/** The machine of a job: the same for whoever finds it. */
+/** The machine of a job: the same each time it is found. */
 export function handleOf(
   { key, tags, accepted_at_ms: acceptedAtMs }: Job,
   offer?: Pick<Offer, 'type' | 'priceMicroUsdPerHour'>,
@@ -100,7 +100,7 @@ export function observationOf(job: Job | undefined): Observation {
 
 function causeOf(exitCode: number | undefined): Pick<Observation, 'cause' | 'detail'> {
   if (exitCode === TIMED_OUT) return { cause: 'ended', detail: 'reached its time limit at Modal (124)' }
-  // Nothing of ours ended it: then the gateway reports it as cancelled.
+  // Crucible did not end it: then the gateway would report it as cancelled.
   if (exitCode === TERMINATED) return { cause: 'interrupted', detail: 'taken back by Modal (137)' }
   return { cause: 'ended', detail: `exit code ${exitCode ?? 'unknown'}` }
 }

@@ -5,9 +5,12 @@ import { join } from 'node:path'
 import { z } from 'zod'
 import type { AccountPart, AccountSetup, AccountWish, Step, Survey, Work } from '../account'
 import { BackendError } from '../errors'
+import { defined } from '../../core/defined'
+import type { Failure } from '../../core/failure'
 import { createApi } from './api'
 import { tokenInWords } from './config'
-import { invalid, launchFailure, modalError } from './errors'
+import { API } from './documents'
+import { invalid, launchFailure, modalError, TOKEN_REFUSED } from './errors'
 import { versionProblem } from './launch'
 import { readToken, removeToken, tokenPath, writeToken, type StoredToken } from './token-file'
 
@@ -145,13 +148,16 @@ class ModalSetup implements AccountSetup {
 
   private async partsOf(found: Surveyed, signal: AbortSignal): Promise<AccountPart[]> {
     const stored = readToken(this.path)
-    const isKept = stored !== undefined && found.tokens.includes(stored.key)
-    const remark = isKept && found.url !== null ? await this.remarkOn(stored, found.url, signal) : undefined
+    const isListed = stored !== undefined && found.tokens.includes(stored.key)
+    const answer = isListed && found.url !== null ? await this.callGateway(stored, found.url, signal) : {}
     const { name } = this.parts
-    const gateway: AccountPart['state'] =
-      found.url === null ? 'missing' : remark === undefined ? 'there' : 'differs'
+    const isKept = isListed && answer.failure?.code !== TOKEN_REFUSED
+    const remarks = [answer.remark, isKept ? answer.failure?.message : undefined].filter(
+      (one) => one !== undefined,
+    )
+    const state = remarks.length > 0 && answer.remark === undefined ? 'differs' : 'there'
     return [
-      { ...GATEWAY, name, state: gateway, remarks: remark === undefined ? [] : [remark] },
+      { ...GATEWAY, name, state: found.url === null ? 'missing' : state, remarks },
       {
         ...{ ...TOKEN, name, state: isKept ? ('there' as const) : ('missing' as const) },
         remarks: isKept ? [tokenInWords(stored.key)] : [],
@@ -159,17 +165,21 @@ class ModalSetup implements AccountSetup {
     ]
   }
 
-  /** What is wrong with a deployed gateway. */
-  private async remarkOn(
+  /** What is wrong with a deployed gateway: a `failure` that a new deployment corrects, or a `remark` if it would do harm. */
+  private async callGateway(
     { key, secret }: StoredToken,
     url: string,
     signal: AbortSignal,
-  ): Promise<string | undefined> {
+  ): Promise<{ failure?: Failure; remark?: string }> {
     const api = this.parts.openApi({ url, token: { key, secret } })
     try {
-      return versionProblem(await api.health(signal))?.message
+      const health = await api.health(signal)
+      const failure = versionProblem(health)
+      // Other workers may need the newer one.
+      if (health.api > API) return { remark: `${failure!.message}. ${failure!.hint}` }
+      return defined({ failure })
     } catch (error) {
-      return modalError(error).message
+      return { failure: modalError(error).failure }
     } finally {
       await api.close()
     }

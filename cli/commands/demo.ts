@@ -1,11 +1,11 @@
 import { join, relative } from 'node:path'
 import type { Command } from 'commander'
-import { EXIT_CODES } from '../../client/errors'
+import { CrucibleError, EXIT_CODES } from '../../client/errors'
 import type { JobView } from '../../client/job-view'
 import { formatDuration, SECOND_MS } from '../../core/time'
 import type { Cli } from '../cli'
 import type { Stage } from '../demo/stage'
-import type { Bill, Story } from '../demo/story'
+import type { Bill, Plot, Story } from '../demo/story'
 import { progressOn } from '../dev/temporal/progress'
 import { examples } from '../examples'
 import { packageRoot } from '../package'
@@ -16,6 +16,7 @@ import type * as stories from '../demo/story'
 interface Options {
   keep?: boolean
   local?: boolean
+  everywhere?: boolean
 }
 
 export function define(command: Command, cli: Cli): void {
@@ -26,11 +27,16 @@ export function define(command: Command, cli: Cli): void {
         'temporary folder, without cloud charges.',
     )
     .option('--local', 'use processes of this host as machines instead of the small cloud')
+    .option(
+      '--everywhere',
+      'the job begins on a spot machine of EC2, continues on Modal, whose limit of a run it reaches, and ends on Lambda; takes three minutes',
+    )
     .option('--keep', 'keep everything running for inspection, until Ctrl-C')
     .addHelpText(
       'after',
       examples(
         ['crucible demo', 'under a minute'],
+        ['crucible demo --everywhere', 'one job on three providers'],
         ['crucible demo --keep', 'then inspect the job with the commands that it prints'],
       ),
     )
@@ -40,7 +46,14 @@ export function define(command: Command, cli: Cli): void {
 /** Set-up longer than this is reported. */
 const SET_UP_TOLD_MS = 5 * SECOND_MS
 
-async function demo(cli: Cli, { keep: isKept = false, local: isLocal = false }: Options): Promise<void> {
+async function demo(
+  cli: Cli,
+  { keep: isKept = false, local: isLocal = false, everywhere: isEverywhere = false }: Options,
+): Promise<void> {
+  if (isLocal && isEverywhere)
+    throw new CrucibleError('usage', '--local and --everywhere exclude each other.', {
+      hint: 'Leave out one of them.',
+    })
   const startedAtMs = cli.now()
   const progress = progressOn(cli.out.stderr, () => cli.now())
   const signal = cli.interruption(() => progress.note('Still cleaning up.'))
@@ -51,12 +64,18 @@ async function demo(cli: Cli, { keep: isKept = false, local: isLocal = false }: 
     const what = isLocal ? 'a Temporal server and workers' : 'a small cloud, a Temporal server and workers'
     progress.note(`Starting ${what} in a temporary folder.`)
     const { setStage } = require('../demo/stage') as typeof stages
-    const { playStory } = require('../demo/story') as typeof stories
-    stage = await setStage(cli, { progress, signal, isLocal })
+    const { playStory, EVERYWHERE_PLOT, TWO_ZONES_PLOT } = require('../demo/story') as typeof stories
+    const plot = isEverywhere ? EVERYWHERE_PLOT : TWO_ZONES_PLOT
+    stage = await setStage(cli, { progress, signal, isLocal, isEverywhere })
     const folder = join(packageRoot(), 'examples', 'char-lm')
-    const telling = { stage, folder, progress, signal, now: () => cli.now() }
+    const telling = { stage, plot, folder, progress, signal, now: () => cli.now() }
     const story = await Promise.race([playStory(telling), stage.broken])
-    told = { ...story, tookMs: cli.now() - startedAtMs - stage.setUpMs, setUpMs: stage.setUpMs }
+    told = {
+      ...story,
+      names: plot.bills,
+      tookMs: cli.now() - startedAtMs - stage.setUpMs,
+      setUpMs: stage.setUpMs,
+    }
     tell(cli, told)
     if (isKept) await keep(cli, stage, told)
   } catch (error) {
@@ -69,7 +88,7 @@ async function demo(cli: Cli, { keep: isKept = false, local: isLocal = false }: 
 }
 
 /** The story, its duration, and the duration of its set-up. */
-type Told = Story & { tookMs: number; setUpMs: number }
+type Told = Story & { names: Plot['bills']; tookMs: number; setUpMs: number }
 
 function tell({ out }: Cli, told: Told): void {
   const { moved, undisturbed, weights, tookMs, setUpMs } = told
@@ -92,8 +111,8 @@ function tell({ out }: Cli, told: Told): void {
   )
 }
 
-/** Cost and duration on spot machines compared with the same work on demand, without interruption. */
-function billRows({ spot, onDemand }: Story): string[][] {
+/** Cost and duration of the job that moved compared with the same work on demand, without interruption. */
+function billRows({ spot, onDemand, names }: Told): string[][] {
   const row = (name: string, { tookMs, machineMs, costMicroUsd }: Bill): string[] => [
     name,
     formatDuration(tookMs),
@@ -102,9 +121,9 @@ function billRows({ spot, onDemand }: Story): string[][] {
   ]
   const parts = [part(spot.tookMs, onDemand.tookMs), part(spot.machineMs, onDemand.machineMs)]
   return [
-    row('spot, two machines lost', spot),
-    row('on demand, undisturbed', onDemand),
-    ['spot, relative to on demand', ...parts, part(spot.costMicroUsd, onDemand.costMicroUsd)],
+    row(names[0], spot),
+    row(names[1], onDemand),
+    ['the first, relative to the second', ...parts, part(spot.costMicroUsd, onDemand.costMicroUsd)],
   ]
 }
 
@@ -114,14 +133,15 @@ function part(amount: number, whole: number): string {
 }
 
 function attemptRows({ name, attempts }: JobView): string[][] {
+  const isSeveral = new Set(attempts.map(({ backend }) => backend)).size > 1
   return attempts.map((attempt) => {
-    const { number, capacityType, place, stepsLost, costMicroUsd } = attempt
+    const { number, backend, capacityType, place, stepsLost, costMicroUsd } = attempt
     // The first half of the sentence states the reason.
     const [why = ''] = attemptReason(attempt).split(';')
     return [
       name,
       String(number),
-      [capacityType, place].filter(Boolean).join(' '),
+      [isSeveral && backend, capacityType, place].filter(Boolean).join(' '),
       why.replace(/\.$/, ''),
       stepsLost === null ? NOTHING : String(stepsLost),
       attemptTime(attempt, 0),

@@ -4,11 +4,15 @@ import type { Environment } from '../../client/config'
 import { CrucibleError, toCrucibleError } from '../../client/errors'
 import { Context } from '../../client/context'
 import type { MachineHandle } from '../../core/handle'
+import type { BackendName } from '../../core/offer'
 import { SECOND_MS } from '../../core/time'
 import { readWorkerConfig } from '../../workers/config'
 import { deploymentOf } from '../../workers/deployment'
 import { makeBackend } from '../../workers/make-backend'
 import { startDevCloud, type DevCloudOptions, type WorldText } from '../dev/cloud'
+
+/** Providers with a limit of a run. */
+export type LimitedProvider = 'modal'
 
 /** The machines of the demo, and the provider that the demo plays. */
 export interface Scenery {
@@ -16,6 +20,8 @@ export interface Scenery {
   environment: Environment
   /** Interrupts a spot machine, with a notice or, for null, without one. */
   interrupt: (machine: MachineHandle, noticeMs: number | null, signal: AbortSignal) => Promise<void>
+  /** From now on, a provider has no free machine; missing where no story needs that. */
+  fill?: (provider: LimitedProvider) => void
   /** Resolves with the cause when one of its servers is permanently down. */
   ended: Promise<string | undefined>
   /** Ends every machine. Called when nothing launches machines any more. */
@@ -44,20 +50,64 @@ const WORLD: WorldText = {
   durations: { slotReturn: '1h' },
 }
 
-/** EC2 machines of a small cloud, and a store in S3. */
-export async function smallCloud(home: string, server: DevCloudOptions['server']): Promise<Scenery> {
+/** A small cloud for a story: its world, and the settings of the deployment. */
+interface CloudPlan {
+  world: WorldText
+  backends: readonly BackendName[]
+  settings: Environment
+}
+
+const TWO_ZONES: CloudPlan = {
+  world: WORLD,
+  backends: ['ec2'],
+  settings: { CRUCIBLE_EC2_TYPES: TYPE },
+}
+
+/** A type with a GPU; one machine is left on spot. */
+const GPU_TYPE = 'g6.xlarge'
+
+/**
+ * Three providers with one kind of machine each, the cheapest first: a spot machine of EC2, Modal, whose limit of a run is shortened to the
+ * least with which a job is placed there, and Lambda.
+ */
+const EVERYWHERE: CloudPlan = {
+  world: {
+    regions: { 'us-east-1': { zones: ['us-east-1a'], groups: ['crucible-machine'] } },
+    prices: [{ type: GPU_TYPE, zone: 'us-east-1a', usdPerHour: 0.3126 }],
+    stock: [
+      { zone: 'us-east-1a', capacity: 'spot', count: 0 },
+      { zone: 'us-east-1a', type: GPU_TYPE, capacity: 'spot', count: 1 },
+    ],
+    durations: { slotReturn: '1h' },
+  },
+  backends: ['ec2', 'modal', 'lambda'],
+  settings: {
+    CRUCIBLE_EC2_TYPES: GPU_TYPE,
+    ...{ CRUCIBLE_MODAL_GPUS: 'L4', CRUCIBLE_MODAL_RUN_MAX: '110s' },
+    CRUCIBLE_LAMBDA_TYPES: 'gpu_1x_a100_sxm4',
+    ...{ CRUCIBLE_DRAIN: '8s', CRUCIBLE_POWER_OFF: '2s', CRUCIBLE_QUEUE_WITHIN: '5s' },
+  },
+}
+
+/** Machines of a small cloud, of EC2 or `isEverywhere`, and a store in S3. */
+export async function smallCloud(
+  home: string,
+  server: DevCloudOptions['server'],
+  isEverywhere: boolean,
+): Promise<Scenery> {
   const machines = join(home, 'machines')
   await mkdir(machines, { recursive: true })
+  const { world, backends, settings } = isEverywhere ? EVERYWHERE : TWO_ZONES
   const { cloud, environment, stop } = await startDevCloud({
-    world: WORLD,
+    ...{ world, backends, server },
     storeDirectory: join(home, 'store'),
     machines: { directory: machines },
-    server,
   })
   return {
-    environment: { ...environment, CRUCIBLE_EC2_TYPES: TYPE },
+    environment: { ...environment, ...settings },
     interrupt: async ({ id }, noticeMs) =>
       cloud.interrupt(id, noticeMs === null ? { isSilent: true } : { noticeMs }),
+    fill: (service) => void cloud.addFault({ fault: 'no-capacity', where: { service } }),
     ended: cloud.storeEnded,
     close: stop,
   }

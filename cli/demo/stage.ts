@@ -22,6 +22,7 @@ export interface Stage {
   context: Context
   /** The provider, which the demo plays. */
   interrupt: Scenery['interrupt']
+  fill: Scenery['fill']
   /** Time to get the servers' programs, which is long only on the first run. */
   setUpMs: number
   /** Rejects when the server or the workers cannot continue. */
@@ -35,6 +36,8 @@ export interface StageOptions {
   signal: AbortSignal
   /** Machines of this host instead of those of a small cloud. */
   isLocal: boolean
+  /** Three providers instead of EC2 alone. */
+  isEverywhere: boolean
 }
 
 const OWNER = 'demo'
@@ -64,7 +67,11 @@ interface Parts {
   note?: DevNote
 }
 
-async function build(cli: Cli, parts: Parts, { progress, signal, isLocal }: StageOptions): Promise<Stage> {
+async function build(
+  cli: Cli,
+  parts: Parts,
+  { progress, signal, isLocal, isEverywhere }: StageOptions,
+): Promise<Stage> {
   const { home } = parts
   // The programs come from the user's cache, so that they are downloaded once.
   const seeking = { home: homeOf(cli.environment).directory, env: { ...cli.environment }, progress, signal }
@@ -75,7 +82,7 @@ async function build(cli: Cli, parts: Parts, { progress, signal, isLocal }: Stag
   const setUpMs = cli.now() - soughtAtMs
   const scenery = (parts.scenery = isLocal
     ? await thisHost(own, signal)
-    : await orWithout(smallCloud(home, seeking), signal))
+    : await orWithout(smallCloud(home, seeking, isEverywhere), signal))
   const environment = { ...own, ...scenery.environment }
   const read = readWorkerConfig(environment)
   const server = (parts.server = await startServer({ found, progress, signal, ports: {} }))
@@ -100,8 +107,8 @@ async function build(cli: Cli, parts: Parts, { progress, signal, isLocal }: Stag
   })
   // Every race handles the rejection; after the end, no listener is left.
   broken.catch(() => undefined)
-  const { interrupt } = scenery
-  return { home, context, interrupt, setUpMs, broken, close: () => takeDown(parts) }
+  const { interrupt, fill } = scenery
+  return { home, context, interrupt, fill, setUpMs, broken, close: () => takeDown(parts) }
 }
 
 /** The user's environment without anything that leads to another Crucible, Temporal server or account. */

@@ -11,14 +11,52 @@ import { submit } from '../../client/submit'
 import { isFinal, type JobSpec } from '../../core/job'
 import type { MachineHandle } from '../../core/handle'
 import type { MicroUsd } from '../../core/money'
-import { SECOND_MS } from '../../core/time'
+import { MINUTE_MS, SECOND_MS } from '../../core/time'
 import type { Progress } from '../dev/temporal/progress'
 import { lossInWords, progressInWords } from '../words'
+import type { LimitedProvider } from './scenery'
 import type { Stage } from './stage'
 
-/** Fractions of the training after which a machine is lost, and how. */
-const FIRST_LOSS = { afterPart: 0.3, noticeMs: 10 * SECOND_MS }
-const SECOND_LOSS = { afterPart: 0.65, noticeMs: null }
+/** How the job loses a machine: it is taken back after a fraction of the training, or its provider's limit of a run ends it. */
+type Loss = { afterPart: number; noticeMs: number | null } | { limitOf: LimitedProvider }
+
+/** What the demo makes of the example, and what happens to it. */
+export interface Plot {
+  /** Of both jobs. */
+  changes: Partial<JobSpec>
+  /** Of the job that moves, and of the one that does not. */
+  moved: Partial<JobSpec>
+  undisturbed: Partial<JobSpec>
+  /** Of the first machines, in order. */
+  losses: readonly [Loss, ...Loss[]]
+  /** Names of the two jobs' bills. */
+  bills: readonly [string, string]
+}
+
+export const TWO_ZONES_PLOT: Plot = {
+  ...{ changes: {}, moved: {}, undisturbed: { isInterruptible: false } },
+  losses: [
+    { afterPart: 0.3, noticeMs: 10 * SECOND_MS },
+    { afterPart: 0.65, noticeMs: null },
+  ],
+  bills: ['spot, two machines lost', 'on demand, undisturbed'],
+}
+
+/** Enough work to reach the limit of a run on any computer: a step takes at least its pause. */
+const LONG_RUN = 'python3 train.py --steps 2400 --pause 0.04'
+
+export const EVERYWHERE_PLOT: Plot = {
+  changes: { run: LONG_RUN, resources: { gpuMemoryGb: { min: 20 } }, durationMs: MINUTE_MS },
+  moved: {
+    backends: [{ backend: 'ec2', capacityType: 'spot' }, { backend: 'modal' }, { backend: 'lambda' }],
+  },
+  undisturbed: {
+    isInterruptible: false,
+    backends: [{ backend: 'ec2', capacityType: 'on-demand' }],
+  },
+  losses: [{ afterPart: 0.1, noticeMs: 10 * SECOND_MS }, { limitOf: 'modal' }],
+  bills: ['three providers', 'EC2 on demand, undisturbed'],
+}
 
 /** The file that must be identical. */
 const WEIGHTS = 'weights.json'
@@ -42,6 +80,7 @@ export interface Bill {
 
 export interface StoryTelling {
   stage: Stage
+  plot: Plot
   /** Folder of the example. */
   folder: string
   progress: Progress
@@ -51,23 +90,27 @@ export interface StoryTelling {
 
 /** The job that loses two machines, the same job undisturbed, and the comparison of their results. */
 export async function playStory(telling: StoryTelling): Promise<Story> {
-  const { stage, progress } = telling
-  const spec = await specOf(telling)
-  const moved = await start(telling, spec)
+  const { plot, stage, progress } = telling
+  const spec = { ...(await specOf(telling)), ...plot.changes }
+  const moved = await start(telling, { ...spec, ...plot.moved })
   progress.note(`Submitted ${spec.name} as ${moved}: a language model in plain Python, on a spot machine.`)
   const { uiUrl } = await readView(stage.context, moved)
   if (uiUrl !== null) progress.note(`Its page in the Temporal Web UI, while the demo runs: ${uiUrl}`)
-  await lose(telling, { id: moved, attempt: 1, ...FIRST_LOSS })
-  await tellStart(telling, moved, 2)
+  const [first, ...others] = plot.losses
+  let attempt = await nextAttempt(telling, moved, 1)
+  await lose(telling, { id: moved, attempt }, first)
+  attempt = await tellStart(telling, moved, attempt + 1)
   // Runs in parallel to save the viewer's time.
-  const undisturbed = await start(telling, { ...spec, name: `${spec.name}-calm`, isInterruptible: false })
+  const undisturbed = await start(telling, { ...spec, ...plot.undisturbed, name: `${spec.name}-calm` })
   progress.note(`In parallel, undisturbed on an on-demand machine, the same job as ${undisturbed}.`)
-  await lose(telling, { id: moved, attempt: 2, ...SECOND_LOSS })
-  await tellStart(telling, moved, 3)
-  const [first, second] = [await end(telling, moved), await end(telling, undisturbed)]
+  for (const loss of others) {
+    await lose(telling, { id: moved, attempt }, loss)
+    attempt = await tellStart(telling, moved, attempt + 1)
+  }
+  const [one, other] = [await end(telling, moved), await end(telling, undisturbed)]
   progress.note('Both jobs are done.')
   const weights = await compare(telling, moved, undisturbed)
-  return { moved: first, undisturbed: second, weights, spot: billOf(first), onDemand: billOf(second) }
+  return { moved: one, undisturbed: other, weights, spot: billOf(one), onDemand: billOf(other) }
 }
 
 function billOf({ submittedAtMs, endedAtMs, attempts, cost }: JobView): Bill {
@@ -91,16 +134,21 @@ async function start({ stage, folder, progress }: StoryTelling, spec: JobSpec): 
   return (await submit(stage.context, { spec, directory: folder })).id
 }
 
-interface Loss {
+interface At {
   id: string
   attempt: number
-  afterPart: number
-  noticeMs: number | null
 }
 
-async function lose(telling: StoryTelling, { noticeMs, ...at }: Loss): Promise<void> {
+async function lose(telling: StoryTelling, at: At, loss: Loss): Promise<void> {
   const { stage, progress, signal } = telling
-  const step = await untilStep(telling, at)
+  if ('limitOf' in loss) {
+    stage.fill?.(loss.limitOf)
+    return progress.note(
+      `Machine ${at.attempt} will reach the limit of a run on ${loss.limitOf}, which has no other free machine.`,
+    )
+  }
+  const { afterPart, noticeMs } = loss
+  const step = await untilStep(telling, { ...at, afterPart })
   const { machine } = await readAttempt(stage.context.store, at.id, at.attempt)
   if (machine === undefined)
     throw new CrucibleError('failed', `The machine of attempt ${at.attempt} is unknown.`)
@@ -112,20 +160,35 @@ async function lose(telling: StoryTelling, { noticeMs, ...at }: Loss): Promise<v
   )
 }
 
-/** The step from which an attempt resumes, once its workload has reported one. */
-async function tellStart(telling: StoryTelling, id: string, attempt: number): Promise<void> {
-  await untilStep(telling, { id, attempt, afterPart: 0 })
+/** The first attempt from a number on whose workload has reported a step: others may have ended before in a provider's queue. */
+async function nextAttempt(telling: StoryTelling, id: string, from: number): Promise<number> {
+  const { stage, progress, signal } = telling
+  for (;;) {
+    signal.throwIfAborted()
+    const { attempts, attemptsTotal } = await checkOn(stage, id)
+    const begun = attempts.find(({ number, progress: done }) => number >= from && done !== null)
+    if (begun !== undefined) return begun.number
+    progress.update(`machine ${Math.max(from, attemptsTotal)}: starting`)
+    await sleep(LOOK_EVERY_MS, undefined, { signal })
+  }
+}
+
+/** Reports the step from which the next attempt resumes; returns the number of that attempt. */
+async function tellStart(telling: StoryTelling, id: string, from: number): Promise<number> {
+  const attempt = await nextAttempt(telling, id, from)
   const { beat, machine } = await readAttempt(telling.stage.context.store, id, attempt)
   const step = beat?.restoredFrom?.isStepKnown === false ? undefined : beat?.restoredFrom?.step
   telling.progress.note(
     `Machine ${attempt}${where(machine)} resumes from ${step === undefined ? 'the start' : `step ${step}`}.`,
   )
+  return attempt
 }
 
-/** ` in us-east-1a`; empty if there is only one place. */
+/** ` in us-east-1a`, ` on modal`. */
 function where(machine: MachineHandle | undefined): string {
-  const place = machine?.realised.place ?? ''
-  return place === '' ? '' : ` in ${place}`
+  if (machine === undefined) return ''
+  const { place } = machine.realised
+  return place === '' ? ` on ${machine.backend}` : ` in ${place}`
 }
 
 const LOOK_EVERY_MS = 100
@@ -133,7 +196,7 @@ const LOOK_EVERY_MS = 100
 /** Waits until an attempt has done a fraction of the training; returns the step. */
 async function untilStep(
   { stage, progress, signal }: StoryTelling,
-  { id, attempt, afterPart }: { id: string; attempt: number; afterPart: number },
+  { id, attempt, afterPart }: At & { afterPart: number },
 ): Promise<number> {
   for (let looks = 0; ; looks++) {
     signal.throwIfAborted()
@@ -151,14 +214,16 @@ async function untilStep(
   }
 }
 
-async function checkOn({ context }: Stage, id: string): Promise<void> {
-  const { state, message, attemptsTotal } = await readView(context, id)
+async function checkOn({ context }: Stage, id: string): Promise<JobView> {
+  const view = await readView(context, id)
+  const { state, message, attemptsTotal } = view
   if (isFinal(state)) {
     throw new CrucibleError(
       'failed',
       `${id} was over too soon (${state}, ${attemptsTotal} attempts): ${message}`,
     )
   }
+  return view
 }
 
 async function end({ stage, progress, signal }: StoryTelling, id: string): Promise<JobView> {

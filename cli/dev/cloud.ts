@@ -79,7 +79,7 @@ export async function startDevCloud(options: DevCloudOptions): Promise<DevCloud>
       directory,
       startFront: storeFront({ directory: storeDirectory, server }),
     })
-    const { simulated, reach, pace } = simulationIn(cloud)
+    const { simulated, reach, pace } = simulationIn(cloud, backends)
     const environment = { ...PACE, ...pace, ...reach, CRUCIBLE_BACKENDS: backends.join(',') }
     const restore = adoptAws(environment)
     return {
@@ -156,16 +156,25 @@ function refuseRealAccounts(
       })
 }
 
-/** All providers that the cloud plays and a backend is for, and how to reach them and the store. */
-function simulationIn(cloud: Cloud): Required<Simulation> & { simulated: BackendName[] } {
+/** All providers that the cloud plays and a backend is for, and how they and the store are reached. */
+function simulationIn(
+  cloud: Cloud,
+  backends: readonly BackendName[],
+): Required<Omit<Simulation, 'needsGrants'>> & { simulated: BackendName[] } {
   const played = providersOf(cloud)
   const simulated = Object.keys(BACKENDS).filter(
     (name) => BACKENDS[name]!.simulated !== undefined && played[name] !== undefined,
   )
-  const simulations = simulated.map((name) => BACKENDS[name]!.simulated!(played[name]!))
+  const simulationOf = (name: BackendName): Simulation => BACKENDS[name]!.simulated!(played[name]!)
+  const simulations = simulated.map(simulationOf)
+  const needGrants = backends.filter((name) => simulated.includes(name) && simulationOf(name).needsGrants)
+  const grants = needGrants.length > 0 ? grantsIn(cloud) : {}
   return {
     simulated,
-    reach: Object.assign(storeIn(cloud), ...simulations.map(({ reach }) => reach)) as Record<string, string>,
+    reach: Object.assign(storeIn(cloud), grants, ...simulations.map(({ reach }) => reach)) as Record<
+      string,
+      string
+    >,
     pace: Object.assign({}, ...simulations.map(({ pace }) => pace)) as Record<string, string>,
   }
 }
@@ -173,6 +182,14 @@ function simulationIn(cloud: Cloud): Required<Simulation> & { simulated: Backend
 /** What the cloud says of each provider that it plays, by backend. */
 function providersOf(cloud: Cloud): Record<BackendName, Readonly<Record<string, string>>> {
   return { ec2: { endpoint: cloud.endpoint, region: cloud.region, ...cloud.credentials }, ...cloud.providers }
+}
+
+const GRANT_ROLE = 'crucible-grant'
+
+/** The role whose short-lived credentials go to machines without their own. */
+function grantsIn(cloud: Cloud): Record<string, string> {
+  const arn = cloud.account().roles.find(({ name }) => name === GRANT_ROLE)?.arn
+  return arn === undefined ? {} : { CRUCIBLE_GRANT_ROLE: arn }
 }
 
 /** The store, which every backend needs, and the keys for it. */

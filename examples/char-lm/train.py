@@ -17,6 +17,7 @@ import random
 import re
 import signal
 import sys
+import time
 
 CONTEXT = 6
 """Number of characters that the model sees."""
@@ -225,6 +226,9 @@ def main():
     parser.add_argument(
         "--save-every", type=int, default=100, metavar="STEPS", help="steps between checkpoints (default 100)"
     )
+    parser.add_argument(
+        "--pause", type=float, default=0.0, metavar="SECONDS", help="wait after each step, as a larger model would (default 0)"
+    )
     parser.add_argument("--seed", type=int, default=1, help="where the random numbers start (default 1)")
     options = parser.parse_args()
     checkpoints = Checkpoints(os.environ.get("CRUCIBLE_CHECKPOINT_DIR", "checkpoints"))
@@ -240,6 +244,7 @@ def main():
         print("continuing from step %d" % training.step, flush=True)
     while training.step < options.steps:
         training.do_step()
+        time.sleep(options.pause)
         if training.step % 10 == 0 or training.step == options.steps:
             print("step %d/%d loss %.4f" % (training.step, options.steps, training.loss), flush=True)
         if asked_to_stop or training.step % options.save_every == 0:

@@ -1,10 +1,11 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import { createBackendActivities } from '../../activities/backend'
 import type { Backend } from '../../backends/backend'
 import type { BackendActivities, LaunchOutcome } from '../../core/activities'
 import type { MachineHandle } from '../../core/handle'
 import type { Order } from '../../core/plan'
 import type { ObjectStore } from '../../storage/store'
-import { sleep, RealClock } from '../backends/scripted/clock'
+import { RealClock } from '../backends/scripted/clock'
 import { MemoryStore } from '../backends/scripted/memory-store'
 import { makeOrder } from '../backends/orders'
 import { createScriptedBackend } from '../backends/scripted/scripted-backend'
@@ -71,31 +72,19 @@ export const RUDE = { forgetsAfterMs: 10, listsLagMs: 15, effectWithinMs: 15, an
 /** The send of a worker that died may be in progress for this long. */
 const SEND_LIMIT_MS = 60
 
-/** A store in memory, a rude provider, and workers that come and go. */
-export class SendingPlace {
-  readonly store = new MemoryStore(Date.now)
-  readonly world: ScriptedWorld
-  private readonly backend: Backend
-
-  constructor(wishes: Partial<WorldOptions> = {}) {
-    const { store } = this
-    this.world = new ScriptedWorld({
-      ...{ clock: new RealClock(), store, wares: [{ ...SPOT, stock: Infinity }], ...RUDE },
-      capabilities: { idempotency: 'tag' },
-      behave: () => ({ neverStarts: true }),
-      ...wishes,
-    })
-    this.backend = createScriptedBackend(this.world)
-  }
-
-  order(): Order {
-    return makeOrder({ store: this.store, offers: this.world.offers({}), timing: QUICK })
-  }
+/** Workers that come and go, over one store and one provider. */
+export class Senders {
+  /** @param untilEffect waits until a send without an answer can have no more effect, instead of the time that its outcome names */
+  constructor(
+    readonly store: MemoryStore,
+    private readonly provider: Backend,
+    private readonly untilEffect: (order: Order) => Promise<void> = async () => undefined,
+  ) {}
 
   worker(process = new Mortal()): BackendActivities {
     const store: ObjectStore = process.reach(this.store)
     return createBackendActivities({
-      ...{ backend: process.reach(this.backend), store, now: Date.now, sendLimitMs: SEND_LIMIT_MS },
+      ...{ backend: process.reach(this.provider), store, now: Date.now, sendLimitMs: SEND_LIMIT_MS },
       handOverSecrets: async () => undefined,
       maskSecrets: async (_jobId, text) => text,
       owners: async () => 'absent',
@@ -107,6 +96,7 @@ export class SendingPlace {
     const outcome = await this.launch(order, workers)
     if (outcome.kind === 'launched') return outcome.handle
     if (outcome.kind === 'refused') return undefined
+    await this.untilEffect(order)
     const worker = workers.at(-1)!
     for (;;) {
       const found = await perform(worker, 'find', { order })
@@ -143,7 +133,28 @@ export class SendingPlace {
   }
 
   wait(durationMs: number): Promise<void> {
-    return sleep(this.world.clock, durationMs)
+    return pause(durationMs)
+  }
+}
+
+/** A store in memory and a rude provider. */
+export class SendingPlace extends Senders {
+  readonly world: ScriptedWorld
+
+  constructor(wishes: Partial<WorldOptions> = {}) {
+    const store = new MemoryStore(Date.now)
+    const world = new ScriptedWorld({
+      ...{ clock: new RealClock(), store, wares: [{ ...SPOT, stock: Infinity }], ...RUDE },
+      capabilities: { idempotency: 'tag' },
+      behave: () => ({ neverStarts: true }),
+      ...wishes,
+    })
+    super(store, createScriptedBackend(world))
+    this.world = world
+  }
+
+  order(): Order {
+    return makeOrder({ store: this.store, offers: this.world.offers({}), timing: QUICK })
   }
 
   dispose(): void {

@@ -1,10 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import type { Order } from '../../core/plan'
 import { layout } from '../../storage/layout'
-import { Dice } from '../kit/dice'
-import { inLanes } from '../kit/runs'
-import { chosen } from '../support/selection'
-import { until } from '../support/until'
+import { describeLostAnswers } from './lost-answers'
 import { perform } from './place'
 import { Mortal, SendingPlace } from './sending-place'
 
@@ -164,64 +161,18 @@ describe('a worker that dies in the midst of a launch', () => {
   })
 })
 
-type Fate = (order: Order) => Promise<unknown>
-
-describe('launches whose answers are lost', () => {
-  const COUNT = 1_000
-  const fault = (order: Order, one: Parameters<typeof place.world.faults.add>[1], times = 1): void =>
-    place.world.faults.add('launch', one, { attemptId: order.attemptId, times })
-
-  const FATES: Record<string, Fate> = {
-    answered: (order) => place.obtain(order),
-    lost: (order) => {
-      fault(order, { kind: 'loses-answer', hasEffect: true, findAfterMs: 0 })
-      return place.obtain(order)
-    },
-    late: (order) => {
-      fault(order, { kind: 'late', effectAfterMs: 10, findAfterMs: 0 })
-      return place.obtain(order)
-    },
-    doubled: async (order) => [await place.obtain(order), await place.obtain(order)],
-    'doubled after its machine has ended': async (order) => {
-      await place.obtain(order)
-      machinesOf(order)[0]!.end('ended')
-      await place.wait(20)
-      return place.obtain(order)
-    },
-    'repeated by a second worker at once': (order) =>
-      Promise.all([place.obtain(order), place.obtain(order), place.obtain(order)]),
-    'lost, and repeated by a second worker at once': (order) => {
-      fault(order, { kind: 'loses-answer', hasEffect: true, findAfterMs: 0 })
-      return Promise.all([place.obtain(order), place.obtain(order)])
-    },
-    'late, and repeated by a second worker at once': (order) => {
-      fault(order, { kind: 'late', effectAfterMs: 10, findAfterMs: 0 })
-      return Promise.all([place.obtain(order), place.obtain(order)])
-    },
-    'lost with their worker': (order) => {
-      const mortal = place.worker(new Mortal({ at: 'launch', moment: 'after' }))
-      return place.obtain(order, [mortal, place.worker()])
-    },
-    throttled: (order) => {
-      fault(order, THROTTLED, 2)
-      return Promise.all([place.obtain(order), place.obtain(order)])
-    },
+describeLostAnswers('a provider that recognises no repeated order', async () => {
+  const at = new SendingPlace()
+  const fault = (order: Order, one: Parameters<typeof at.world.faults.add>[1], times = 1): void =>
+    at.world.faults.add('launch', one, { attemptId: order.attemptId, times })
+  return {
+    senders: at,
+    order: async () => at.order(),
+    lose: (order) => fault(order, { kind: 'loses-answer', hasEffect: true, findAfterMs: 0 }),
+    delay: (order) => fault(order, { kind: 'late', effectAfterMs: 10, findAfterMs: 0 }),
+    throttle: (order, times) => fault(order, THROTTLED, times),
+    end: ({ attemptId }) => at.world.machinesOf(attemptId)[0]!.end('ended'),
+    machines: () => at.world.machines.map(({ handle }) => handle.attemptId),
+    dispose: () => at.dispose(),
   }
-
-  it(`end with exactly as many machines as attempts`, async () => {
-    const dice = new Dice(16)
-    const count = chosen([COUNT], [COUNT / 10])[0]!
-    const names = Object.keys(FATES)
-    const met = new Set<string>()
-    const orders = Array.from({ length: count }, () => ({ order: place.order(), name: dice.oneOf(names) }))
-    await inLanes(orders, { atOnce: 20 }, async ({ order, name }) => {
-      met.add(name)
-      await FATES[name]!(order)
-      expect([name, machinesOf(order).length]).toEqual([name, 1])
-    })
-    expect(met.size).toBe(names.length)
-    await until(() => place.world.machines.length >= count)
-    expect(place.world.machines).toHaveLength(count)
-    expect(new Set(place.world.machines.map(({ handle }) => handle.attemptId)).size).toBe(count)
-  }, 240_000)
 })

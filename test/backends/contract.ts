@@ -12,12 +12,7 @@
  * check
  *    is silent when nothing stands in the way, and changes nothing
  *    names the obstacle and how to fix it, and does not throw
- * offers
- *    are priced possibilities of the capacity types it has, each with source and age of its price
- *    are the same whether in stock or not
- *    are larger than asked, if need be
- *    are what comes nearest where nothing could hold the request
- *    keep to what an earlier one of the job has pinned, after a restart, too
+ * offers (`offers-contract.ts`)
  * launch
  *    yields a machine as soon as it is accepted, with what was really bought
  *    yields one machine however often and from wherever the order is sent at once
@@ -39,8 +34,8 @@
  *    waits for the machine, and repeating it is harmless
  * observe
  *    answers each handle, in order, also those of machines that are gone or were never there
- *    takes any number of handles in one call
  *    shows a launch that waits as queued, free of charge, until it begins
+ *    takes any number of handles in one call
  * terminate
  *    ends a machine with everything that runs on it
  *    ends a launch that waits, which then never begins
@@ -60,7 +55,7 @@ import type { Backend, LogPage } from '../../backends/backend'
 import type { MachineHandle } from '../../core/handle'
 import type { Order } from '../../core/plan'
 import { until } from '../support/until'
-import { describeOffers } from './contract-offers'
+import { describeOffers } from './offers-contract'
 import { deedsOn } from './deeds'
 import { describeHandOvers } from './hand-over-contract'
 import { LACKS, patiently, settled, type Harness, type Traits } from './harness'

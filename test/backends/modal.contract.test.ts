@@ -1,5 +1,5 @@
 import { describeBackend } from './contract'
-import { openStandIn } from './modal/gateways'
-import { MODAL_TRAITS, ModalHarness } from './modal/harness'
+import { FakeHarness } from './modal/fake-harness'
+import { MODAL_TRAITS } from './modal/harness'
 
-describeBackend('modal, over the wire,', MODAL_TRAITS, () => ModalHarness.make(openStandIn))
+describeBackend('modal, over a fake of the gateway,', MODAL_TRAITS, async () => new FakeHarness())

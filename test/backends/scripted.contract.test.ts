@@ -38,6 +38,6 @@ describeBackend(
 
 describeBackend(
   'scripted, which queues one offer at a time and confirms no end,',
-  { ...SCRIPTED_TRAITS, queues: true, confirmsEnds: false },
+  { ...SCRIPTED_TRAITS, queues: true, confirmsEnds: false, tellsEnds: false },
   async () => new ScriptedHarness({ queues: true, ends: 'requested', offersPerOrder: 'one' }),
 )

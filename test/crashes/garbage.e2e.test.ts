@@ -67,13 +67,7 @@ async function stepOf({ store, options: { jobId } }: Site): Promise<number> {
 }
 
 describe('a collection of garbage whose lists are late', () => {
-  it.concurrent.each(
-    chosen(DEATHS, [
-      ['after', 'DescribeInstances'],
-      ['before', 'TerminateInstances'],
-      ['in', 'DeleteVolume'],
-    ]),
-  )(
+  it.concurrent.each(chosen(DEATHS, [['before', 'TerminateInstances']]))(
     'ends all orphans and nothing else, though its process dies %s %s',
     async (moment, name) => {
       const call = `collectGarbage: ${name}`

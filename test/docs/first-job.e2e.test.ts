@@ -19,7 +19,6 @@ import { testVersitygw } from '../support/s3'
 import { testServer } from '../support/temporal'
 import { until } from '../support/until'
 import { blocksOf } from './markdown'
-import { itInAll } from '../support/selection'
 
 jest.setTimeout(600_000)
 
@@ -97,7 +96,7 @@ afterAll(async () => {
 }, 200_000)
 
 describe('the pages', () => {
-  itInAll('take a first job through an interruption to its results', async () => {
+  it('take a first job through an interruption to its results', async () => {
     let output = ''
     for (const line of linesOf('docs/start/first-job.md')) output += await run(line)
     expect(output).toMatch(/^1 .*interrupted/m)
@@ -106,12 +105,7 @@ describe('the pages', () => {
     expect(existsSync(join(folder, 'char-lm-results', 'weights.json'))).toBe(true)
   })
 
-  it('check an installation and collect garbage', async () => {
-    for (const page of ['docs/start/install.md', 'docs/reference/garbage-collection.md'])
-      for (const line of linesOf(page)) await run(line)
-  })
-
-  itInAll('move, extend, stop and continue a job', async () => {
+  it('move, extend, stop and continue a job', async () => {
     mkdirSync(join(folder, 'moving'))
     writeFileSync(join(folder, 'moving', 'train.py'), TRAIN)
     const hasSavedIn = async (attempts: number): Promise<boolean> => {

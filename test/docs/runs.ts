@@ -4,8 +4,8 @@
  */
 export const RUN_BY: Readonly<Record<string, string>> = {
   'README.md': 'test/readme.e2e.test.ts',
-  'docs/start/install.md': 'test/docs/first-job.e2e.test.ts',
-  'docs/reference/garbage-collection.md': 'test/docs/first-job.e2e.test.ts',
+  'docs/start/install.md': 'test/readme.e2e.test.ts',
+  'docs/reference/garbage-collection.md': 'test/readme.e2e.test.ts',
   'docs/start/first-job.md': 'test/docs/first-job.e2e.test.ts',
   'docs/guides/moving-jobs.md': 'test/docs/first-job.e2e.test.ts',
   'docs/start/first-cloud-job.md': 'test/cli/dev/setup.e2e.test.ts',

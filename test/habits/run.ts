@@ -24,7 +24,7 @@ export async function runHabits(options: RunOptions): Promise<LifeReport[]> {
   const runner = join(folder, 'runner.pyz')
   const reports: LifeReport[] = []
   try {
-    packRunner(runner)
+    await packRunner(runner)
     const path = pathWithPython()
     const waiting = Array.from({ length: lives }, (_, life) =>
       habits.map((habit) => ({ habit, seed: firstSeed + life })),

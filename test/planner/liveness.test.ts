@@ -52,7 +52,7 @@ describe('judging whether an attempt lives', () => {
     expect(judge(late, silentAt + 1)).toEqual({ kind: 'alive' })
   })
 
-  it('takes nothing of a queued machine for silence or the end of a lease, and counts silence from when it left', () => {
+  it('takes nothing of a queued machine for silence or the end of a lease, and counts silence from the time it left', () => {
     const queueMs = 15 * MINUTE_MS
     const queued = evidence({ isLeaseFirst: true, isQueued: true, queueMs })
     expect(judge(queued, NOW_MS + 100 * HOUR_MS)).toEqual({ kind: 'alive' })
@@ -60,7 +60,9 @@ describe('judging whether an attempt lives', () => {
     const begun = evidence({ queuedAtMs: NOW_MS + HOUR_MS, isQueued: false })
     expect(judge(begun, NOW_MS + HOUR_MS + timing.silenceMs - 1)).toEqual({ kind: 'alive' })
     expect(judge(begun, NOW_MS + HOUR_MS + timing.silenceMs)).toMatchObject({ kind: 'silent' })
-    expect(judge({ ...queued, gone: { firstAtMs: NOW_MS, lastAtMs: goneAtMs } }, goneAtMs)).toEqual({ kind: 'gone' })
+    expect(judge({ ...queued, gone: { firstAtMs: NOW_MS, lastAtMs: goneAtMs } }, goneAtMs)).toEqual({
+      kind: 'gone',
+    })
     // Its runner may start after the longest queue.
     expect(leaseOverAtMs({ ...queued, isLeaseFirst: true })).toBe(
       leaseOverAtMs(evidence({ isLeaseFirst: true })) + queueMs,

@@ -19,15 +19,16 @@ interface Wish {
   capabilities?: Partial<Capabilities>
   spec?: Partial<JobSpec>
   budgetMicroUsd?: number
+  bundle?: PlanInput['bundle']
 }
 
-function ordered({ offers = [offer()], capabilities, spec, budgetMicroUsd }: Wish): Order {
+function ordered({ offers = [offer()], capabilities, spec, budgetMicroUsd, bundle = null }: Wish): Order {
   const asked = {
     ...request(offers, { spec: { ...SPEC, ...spec } }),
     answers: [answer(offers, capabilities)],
   }
   const input: PlanInput = {
-    ...{ jobId: 'job-1', deployment: 'dep-1', recordSeq: 2, attempt: 1, bundle: null, avoid: [] },
+    ...{ jobId: 'job-1', deployment: 'dep-1', recordSeq: 2, attempt: 1, bundle, avoid: [] },
     resolved: {
       ...{ spec: asked.spec, timing: DEFAULT_TIMING, runnerSha256: '', storeUrl: '' },
       policy: { failuresMax: 0, interruptionsMax: 1, unclassifiedMax: 3 },
@@ -66,13 +67,20 @@ describe('a container image', () => {
     expect(ordered({ capabilities: { imageRunner: 'provider' } }).image).toBeUndefined()
   })
 
+  it('gets the requirements of the code from a provider that runs it, and from no other', () => {
+    const requirements = ['numpy>=2']
+    const bundle = { sha256: '0', sizeBytes: 1, files: 1, requirements }
+    expect(ordered({ bundle, capabilities: { imageRunner: 'provider' } }).requirements).toEqual(requirements)
+    expect(ordered({ bundle }).requirements).toBeUndefined()
+  })
+
   it('that the provider runs is not given the login of the job, which the plan says', () => {
     const words = 'its provider runs the image with its own registry login, so `image_login` is not used'
     expect(placed(offer(), { imageRunner: 'provider' }, spec).risks).toContain(words)
     expect(placed(offer(), {}, spec).risks).not.toContain(words)
   })
 
-  it('that nobody can run is refused at plan time, with the capability', () => {
+  it('that no backend can run is refused at plan time, with the capability', () => {
     const answers = [answer([offer()], { imageRunner: 'none' })]
     expect(rejection(offer(), { answers, spec: { ...SPEC, ...spec } })).toMatchObject({
       why: 'unfit',
@@ -153,7 +161,7 @@ describe('capacity on demand that its provider may take back', () => {
     expect(places.map(({ offer: { place } }) => place)).toEqual(['z', 'a'])
   })
 
-  it('is told where its notice comes from', () => {
+  it('gets the source of its notice', () => {
     const notice = { kind: 'file', path: '/notice' } as const
     expect(ordered({ offers: [preemptible], capabilities: { notice } }).runner.notice).toEqual(notice)
     expect(ordered({ capabilities: { notice } }).runner.notice).toEqual({ kind: 'none' })

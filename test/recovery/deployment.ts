@@ -27,6 +27,7 @@ import { GrantIssuer, granterFor } from '../../workers/grants'
 import { makeBackend } from '../../workers/make-backend'
 import { offersThroughWorkers } from '../../workers/offers'
 import { ownersThrough } from '../../workers/owners'
+import type { Home } from '../../storage/home'
 import { wakeThrough } from '../../workers/waking'
 import { runnerPublisher } from '../../workers/runner-program'
 import { SecretIssuer } from '../../workers/secrets'
@@ -68,6 +69,7 @@ export class CloudDeployment {
     readonly cloud: TestCloud,
     readonly client: Crucible,
     readonly temporal: Client,
+    readonly home: Home,
     private readonly orchestrator: Worker,
     private readonly makeServers: () => Promise<Worker[]>,
     /** Of the backends. */
@@ -84,7 +86,7 @@ export class CloudDeployment {
     if (proxy !== undefined) process.env['AWS_ENDPOINT_URL'] = proxy.endpoint
     const namespace = await freshNamespace(at.client.connection as Connection)
     const program = join(cloud.folder, 'runner.pyz')
-    packRunner(program)
+    await packRunner(program)
     const environment = {
       ...process.env,
       CRUCIBLE_HOME: join(cloud.folder, 'home'),
@@ -104,6 +106,7 @@ export class CloudDeployment {
       cloud,
       client,
       make.temporal,
+      config.home,
       make.orchestrator,
       make.servers,
       await make.servers(),

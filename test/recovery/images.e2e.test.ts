@@ -91,7 +91,7 @@ describe('an image in a registry that asks for a login', () => {
     expect(told.map(({ attempt }) => attempt)).toEqual([1, 2])
   })
 
-  test('ends the job where the secret is wrong, and the words say what to do', async () => {
+  testInAll('ends the job where the secret is wrong, and the words say what to do', async () => {
     await submit('job-wrong', `${REGISTRY}/team/train:1`, loginWith('WRONG_TOKEN'))
     const view = await d.ended('job-wrong')
     await expectEnd(view, 'auth', /unauthorized.*set image_login to a user and a token with read access/s)
@@ -111,7 +111,7 @@ describe('an image', () => {
     await expectEnd(await d.ended('job-absent'), 'invalid', words)
   })
 
-  test('of a registry that is slow and has errors for a while comes in the end', async () => {
+  testInAll('of a registry that is slow and has errors for a while comes in the end', async () => {
     const image = 'open.example.com/train:slow'
     d.cloud.addFault({ fault: 'registry-slow', by: '300ms', where: { image } })
     d.cloud.addFault({ fault: 'registry-down', instead: 'error', times: 2, where: { image } })

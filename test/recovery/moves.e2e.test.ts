@@ -48,7 +48,7 @@ describe('rebalance recommendation', () => {
     expect(told[0]).toMatchObject({ attempt: 1 })
   })
 
-  it.concurrent('brings a job that says nothing a checkpoint, and leaves it where it is', async () => {
+  itInAll.concurrent('brings a job that says nothing a checkpoint, and leaves it where it is', async () => {
     const id = await d.submit(
       { id: 'job-stays', checkpoint: { everyMs: HOUR_MS } },
       { every: 20, lastAttempt: 2 },

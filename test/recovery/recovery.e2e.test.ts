@@ -213,7 +213,7 @@ describe('a machine', () => {
     },
   )
 
-  it.concurrent('is left by hand with a checkpoint first', async () => {
+  itInAll.concurrent('is left by hand with a checkpoint first', async () => {
     const job = await d.submit(on('L4'))
     await d.atStep(job, 30)
     await d.client.migrate(job, { backend: 'ec2', capacityType: 'on-demand' })

@@ -55,7 +55,7 @@ async function rehearsed(program: string, interruptions = INTERRUPTIONS_DEFAULT)
   }
 }
 
-it('finds that a program survives which renames whole checkpoints into place', async () => {
+itInAll('finds that a program survives which renames whole checkpoints into place', async () => {
   const report = await rehearsed('good')
   expect({ survives: report.survives, checks: report.checks }).toMatchObject({ survives: true })
   expect(report.resumes.filter(({ kind }) => kind === 'right').length).toBeGreaterThan(1)

@@ -263,9 +263,9 @@ export function useWorlds(): (store?: ObjectStore) => World {
   const { afterAll, afterEach, beforeAll } = globalThis as unknown as typeof Jest
   let folder = ''
   let worlds: World[] = []
-  beforeAll(() => {
+  beforeAll(async () => {
     folder = mkdtempSync(join(tmpdir(), 'crucible-program-'))
-    packRunner(join(folder, 'runner.pyz'))
+    await packRunner(join(folder, 'runner.pyz'))
   })
   afterEach(() => {
     const ended = worlds

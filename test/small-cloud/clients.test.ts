@@ -102,81 +102,96 @@ async function run(
     return stdout.trim()
   }
 
-  it('launches, waits, commands, reads and ends', async () => {
-    const image = await aws('ssm', 'get-parameter', '--name', IMAGE_PARAMETER, '--query', 'Parameter.Value')
-    const launch = [
-      '--image-id',
-      image,
-      '--instance-type',
-      'g5.xlarge',
-      '--count',
-      '1',
-      '--iam-instance-profile',
-      'Name=crucible-machine',
-    ]
-    const id = await aws('ec2', 'run-instances', ...launch, '--query', 'Instances[0].InstanceId')
-    await aws('ec2', 'wait', 'instance-exists', '--instance-ids', id)
-    const online = '[].[PingStatus]'
-    for (let tries = 0; tries < 30; tries++)
-      if (
-        (await aws('ssm', 'describe-instance-information', '--query', `InstanceInformationList${online}`)) ===
-        'Online'
+  itInAll(
+    'launches, waits, commands, reads and ends',
+    async () => {
+      const image = await aws('ssm', 'get-parameter', '--name', IMAGE_PARAMETER, '--query', 'Parameter.Value')
+      const launch = [
+        '--image-id',
+        image,
+        '--instance-type',
+        'g5.xlarge',
+        '--count',
+        '1',
+        '--iam-instance-profile',
+        'Name=crucible-machine',
+      ]
+      const id = await aws('ec2', 'run-instances', ...launch, '--query', 'Instances[0].InstanceId')
+      await aws('ec2', 'wait', 'instance-exists', '--instance-ids', id)
+      const online = '[].[PingStatus]'
+      for (let tries = 0; tries < 30; tries++)
+        if (
+          (await aws(
+            'ssm',
+            'describe-instance-information',
+            '--query',
+            `InstanceInformationList${online}`,
+          )) === 'Online'
+        )
+          break
+      const registry = '111122223333.dkr.ecr.us-east-1.amazonaws.com'
+      const password = await aws('ecr', 'get-login-password')
+      // The token opens Amazon's own registry for the engine of the machine, if it has one.
+      const pull = HAS_NAMESPACES
+        ? `docker login --username AWS --password ${password} ${registry} && docker pull ${registry}/team/train:1`
+        : 'true'
+      const parameters = `commands=["(${pull}) > /dev/null && echo pulled","nvidia-smi -L | cut -c1-18","echo cli >&2"]`
+      const command = await aws(
+        'ssm',
+        'send-command',
+        '--instance-ids',
+        id,
+        '--document-name',
+        'AWS-RunShellScript',
+        '--parameters',
+        parameters,
+        '--query',
+        'Command.CommandId',
       )
-        break
-    const registry = '111122223333.dkr.ecr.us-east-1.amazonaws.com'
-    const password = await aws('ecr', 'get-login-password')
-    // The token opens Amazon's own registry for the engine of the machine, if it has one.
-    const pull = HAS_NAMESPACES
-      ? `docker login --username AWS --password ${password} ${registry} && docker pull ${registry}/team/train:1`
-      : 'true'
-    const parameters = `commands=["(${pull}) > /dev/null && echo pulled","nvidia-smi -L | cut -c1-18","echo cli >&2"]`
-    const command = await aws(
-      'ssm',
-      'send-command',
-      '--instance-ids',
-      id,
-      '--document-name',
-      'AWS-RunShellScript',
-      '--parameters',
-      parameters,
-      '--query',
-      'Command.CommandId',
-    )
-    await aws('ssm', 'wait', 'command-executed', '--command-id', command, '--instance-id', id)
-    const told = await aws(
-      'ssm',
-      'get-command-invocation',
-      '--command-id',
-      command,
-      '--instance-id',
-      id,
-      '--query',
-      '[Status,ResponseCode,StandardOutputContent,StandardErrorContent]',
-    )
-    expect(told.split(/\s*\t\s*/)).toEqual(['Success', '0', 'pulled\nGPU 0: NVIDIA A10G', 'cli'])
-    expect(await aws('ec2', 'get-console-output', '--instance-id', id)).toContain('booted')
-    const states = 'Instances[].[PreviousState.Name,CurrentState.Name]'
-    const stopped = await aws('ec2', 'stop-instances', '--instance-ids', id, '--query', `Stopping${states}`)
-    expect(stopped.split(/\s+/)).toEqual(['running', 'stopping'])
-    await aws('ec2', 'wait', 'instance-stopped', '--instance-ids', id)
-    const started = await aws('ec2', 'start-instances', '--instance-ids', id, '--query', `Starting${states}`)
-    expect(started.split(/\s+/)).toEqual(['stopped', 'pending'])
-    await aws('ec2', 'wait', 'instance-running', '--instance-ids', id)
-    expect(
-      await aws(
+      await aws('ssm', 'wait', 'command-executed', '--command-id', command, '--instance-id', id)
+      const told = await aws(
+        'ssm',
+        'get-command-invocation',
+        '--command-id',
+        command,
+        '--instance-id',
+        id,
+        '--query',
+        '[Status,ResponseCode,StandardOutputContent,StandardErrorContent]',
+      )
+      expect(told.split(/\s*\t\s*/)).toEqual(['Success', '0', 'pulled\nGPU 0: NVIDIA A10G', 'cli'])
+      expect(await aws('ec2', 'get-console-output', '--instance-id', id)).toContain('booted')
+      const states = 'Instances[].[PreviousState.Name,CurrentState.Name]'
+      const stopped = await aws('ec2', 'stop-instances', '--instance-ids', id, '--query', `Stopping${states}`)
+      expect(stopped.split(/\s+/)).toEqual(['running', 'stopping'])
+      await aws('ec2', 'wait', 'instance-stopped', '--instance-ids', id)
+      const started = await aws(
         'ec2',
-        'terminate-instances',
+        'start-instances',
         '--instance-ids',
         id,
         '--query',
-        'TerminatingInstances[].CurrentState.Name',
-      ),
-    ).toBe('shutting-down')
-    const reason = ['--query', 'Reservations[].Instances[].StateReason.Code']
-    expect(await aws('ec2', 'describe-instances', '--instance-ids', id, ...reason)).toBe(
-      'Client.UserInitiatedShutdown',
-    )
-  }, 180_000)
+        `Starting${states}`,
+      )
+      expect(started.split(/\s+/)).toEqual(['stopped', 'pending'])
+      await aws('ec2', 'wait', 'instance-running', '--instance-ids', id)
+      expect(
+        await aws(
+          'ec2',
+          'terminate-instances',
+          '--instance-ids',
+          id,
+          '--query',
+          'TerminatingInstances[].CurrentState.Name',
+        ),
+      ).toBe('shutting-down')
+      const reason = ['--query', 'Reservations[].Instances[].StateReason.Code']
+      expect(await aws('ec2', 'describe-instances', '--instance-ids', id, ...reason)).toBe(
+        'Client.UserInitiatedShutdown',
+      )
+    },
+    180_000,
+  )
 
   itInAll(
     'reserves, launches into what is reserved, and gives it back',

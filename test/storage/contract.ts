@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import type { ObjectStore, StoredObject } from '../../storage/store'
 import { StoreError } from '../../storage/store'
 import { patient } from '../support/patience'
+import { chosen } from '../support/selection'
 
 /** Opens the same store each time it is called, as another process would. */
 export type OpenStore = () => ObjectStore
@@ -241,8 +242,9 @@ export function testStoreContract(name: string, open: OpenStore, ask: AskSigned 
 
     it('keeps puts and deletes of neighbours apart', async () => {
       fresh()
+      const [churns] = chosen([100], [20]) as [number]
       const churn = async (own: ObjectStore, name: string): Promise<void> => {
-        for (let i = 0; i < 100; i++) {
+        for (let i = 0; i < churns; i++) {
           await own.put(`${prefix}shared/deep/${name}`, String(i))
           expect((await own.get(`${prefix}shared/deep/${name}`))?.toString()).toBe(String(i))
           await own.delete(`${prefix}shared/deep/${name}`)

@@ -1,12 +1,19 @@
 import { execFileSync } from 'node:child_process'
-import { rmSync } from 'node:fs'
+import { copyFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { COMPILE_RUNNER } from '../../backends/local/compile-runner'
+import { cachedBuild } from './cached-build'
 
+/** Another Python ignores the modules that this one compiled, and is slower. */
+const SOURCES = ['runner', 'tools/runner-zip.mjs', 'backends/local/compile-runner.ts']
 const ZIP = join(__dirname, '..', '..', 'tools', 'runner-zip.mjs')
 
 /** Packs the runner with compiled modules, as the local backend starts it: tests start it hundreds of times. */
-export function packRunner(path: string): void {
+export async function packRunner(path: string): Promise<void> {
+  copyFileSync(await cachedBuild({ name: 'runner.pyz', sources: SOURCES, build }), path)
+}
+
+function build(path: string): void {
   const plain = `${path}.plain`
   execFileSync(process.execPath, [ZIP, plain])
   execFileSync('python3', ['-I', '-c', COMPILE_RUNNER, plain, path])

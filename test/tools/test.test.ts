@@ -7,14 +7,13 @@ let checkout: FakeCheckout
 beforeEach(() => {
   checkout = new FakeCheckout()
   checkout.npm(`rm -rf node_modules
-    mkdir -p node_modules/typescript/bin node_modules/eslint/bin node_modules/prettier/bin node_modules/jest/bin node_modules/vitepress/bin
+    mkdir -p node_modules/typescript/bin node_modules/prettier/bin node_modules/jest/bin node_modules/vitepress/bin
     cp tsc.js node_modules/typescript/bin/tsc
-    cp eslint.js node_modules/eslint/bin/eslint.js
     cp prettier.js node_modules/prettier/bin/prettier.cjs
     cp vitepress.js node_modules/vitepress/bin/vitepress.js
     cp jest.js node_modules/jest/bin/jest.js
     cp installed.json node_modules/.package-lock.json`)
-  checkout.write('eslint.js', '')
+  checkout.write('tools/lint.mjs', '')
   checkout.write('prettier.js', '')
   checkout.write('vitepress.js', '')
   checkout.write('tools/lint-prose.mjs', '')
@@ -96,7 +95,7 @@ describe('npm test', () => {
     ['every test with --all', ['--all'], ''],
   ])('runs %s', async (_what, args, selection) => {
     checkout.write(
-      'eslint.js',
+      'tools/lint.mjs',
       'process.exitCode = 1; console.log(`[${process.env.CRUCIBLE_TEST_SELECTION}]`)',
     )
     expect((await run(...args)).stdout).toContain(`[${selection}]`)
@@ -119,7 +118,7 @@ describe('npm test', () => {
   })
 
   it('shows the output of the linter, and continues', async () => {
-    checkout.write('eslint.js', 'console.log("line 7: no"); process.exitCode = 1')
+    checkout.write('tools/lint.mjs', 'console.log("line 7: no"); process.exitCode = 1')
     const { code, last, stdout } = await run()
     expect(last).toBe('10 passed, 1 failed, 0 skipped')
     expect(code).toBe(1)

@@ -3,15 +3,12 @@ import { createHash } from 'node:crypto'
 import { mkdtempSync, readdirSync, readFileSync, realpathSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import { Client } from '@temporalio/client'
 import type { JobView } from '../../client/job-view'
 import { isFinal } from '../../core/job'
-import { openStore } from '../../storage/open-store'
-import type { S3Store } from '../../storage/s3/s3-store'
 import { build, CommandLine, type Running } from '../cli/process'
 import { findCanary, makeCanary, type Place } from '../support/canary'
+import { CommandLines, executionsIn, storedIn } from '../support/places'
 import { startTestCloud, type TestCloud } from '../support/cloud'
 import { freshNamespace } from '../support/namespace'
 import { startRecordingProxy, type RecordingProxy } from '../support/recording-proxy'
@@ -21,7 +18,6 @@ import { itInAll } from '../support/selection'
 
 const BUCKET = 'canary-e2e'
 const PATIENCE_MS = 120_000
-const LOOK_EVERY_MS = 100
 
 /** Says that it has the secret, by its digest, and works for long enough to be looked at. */
 const TRAIN = `import hashlib, os, time
@@ -43,26 +39,7 @@ let folder: string
 let crucible: CommandLine
 let worker: Running
 
-/** Command lines of all processes of this host that were seen, however shortly. */
-const commandLines = new Set<string>()
-const watching = new AbortController()
-
-/** Of Linux; on another system no command line is seen, and the test is skipped. */
-function seeCommandLines(): void {
-  for (const pid of readdirSync('/proc').filter((name) => /^\d+$/.test(name)))
-    try {
-      commandLines.add(readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' '))
-    } catch {
-      // It has ended meanwhile.
-    }
-}
-
-async function watchCommandLines(): Promise<void> {
-  while (!watching.signal.aborted) {
-    seeCommandLines()
-    await sleep(LOOK_EVERY_MS, undefined, { signal: watching.signal }).catch(() => undefined)
-  }
-}
+const commandLines = new CommandLines()
 
 const onLinux = process.platform === 'linux' ? describe : describe.skip
 
@@ -101,34 +78,7 @@ async function open(): Promise<void> {
   worker = await crucible.ready('worker')
 }
 
-/** Every execution of the run: its entry in lists, how it is described, and its whole history. */
-async function executions(): Promise<Place[]> {
-  const client = new Client({ connection: at.client.connection, namespace })
-  const places: Place[] = []
-  for await (const listed of client.workflow.list()) {
-    const handle = client.workflow.getHandle(listed.workflowId, listed.runId)
-    const described = await handle.describe()
-    const about = { listed, raw: [listed.raw, described.raw], memo: described.memo }
-    const attributes = [listed.typedSearchAttributes, described.raw.workflowExecutionInfo?.searchAttributes]
-    places.push(
-      { name: `what is listed of ${listed.workflowId}`, content: { ...about, attributes } },
-      { name: `history of ${listed.workflowId}`, content: await handle.fetchHistory() },
-    )
-  }
-  return places
-}
-
-async function stored(when: string): Promise<Place[]> {
-  const store = openStore(storeUrl) as S3Store
-  try {
-    const places: Place[] = []
-    for await (const { key } of store.list(''))
-      places.push({ name: `store ${when} ${key}`, content: [key, await store.get(key)] })
-    return places
-  } finally {
-    await store.close()
-  }
-}
+const stored = (when: string): Promise<Place[]> => storedIn(storeUrl, when)
 
 /** Files of the deployment's own folder, such as its key and what its clients have kept. */
 function keptAtHome(): Place[] {
@@ -149,7 +99,7 @@ async function everyPlace(id: string): Promise<Place[]> {
     ].map(async (words) => ({ name: `crucible ${words[0]!}`, content: await crucible.run(...words) })),
   )
   return [
-    ...(await executions()),
+    ...(await executionsIn(at, namespace)),
     ...(await stored('afterwards')),
     ...keptAtHome(),
     ...said,
@@ -157,7 +107,7 @@ async function everyPlace(id: string): Promise<Place[]> {
     { name: 'calls of the cloud', content: cloud.journal.calls() },
     { name: 'calls of the cloud on the wire', content: proxy.calls },
     { name: 'tags of machines', content: cloud.instances() },
-    { name: 'command lines', content: [...commandLines] },
+    { name: 'command lines', content: commandLines.seen() },
   ]
 }
 
@@ -182,10 +132,10 @@ const digest = (text: string): string => createHash('sha256').update(text).diges
 onLinux('the secret of a job', () => {
   beforeAll(async () => {
     await open()
-    void watchCommandLines()
+    commandLines.watch()
   }, 240_000)
   afterAll(async () => {
-    watching.abort()
+    commandLines.stop()
     await crucible?.close()
     await proxy?.stop()
     await cloud?.stop()
@@ -207,7 +157,7 @@ onLinux('the secret of a job', () => {
     expect(names).toMatch(/^store meanwhile jobs\/job-canary\/.*secrets\.sealed$/m)
     const asked = new Set(cloud.journal.calls().map(({ action }) => action))
     expect([...asked]).toEqual(expect.arrayContaining(['CreateLaunchTemplate', 'CreateFleet', 'SendCommand']))
-    expect([...commandLines].join('\n')).toContain('train.py')
+    expect(commandLines.seen().join('\n')).toContain('train.py')
     expect(findCanary(canary, places)).toEqual([])
   }, 300_000)
 

@@ -66,7 +66,7 @@ describe('a backend with a discount', () => {
     } satisfies Offer)
   })
 
-  it('takes the discount off what the provider tells of prices over time, and not twice off a price that stays', async () => {
+  it('takes the discount off the prices that the provider reports over time, and not twice off a price that stays', async () => {
     expect(await pricesOf(discounted(backendAt(5), 0.9))).toBe(1_800_000)
     expect(await pricesOf(discounted(backendAt(), 0.9))).toBe(2_000_000)
   })

@@ -13,6 +13,7 @@ import { build, CommandLine, type Running } from '../cli/process'
 import { startTestCloud, type TestCloud } from '../support/cloud'
 import { FaultProxy } from '../support/fault-proxy'
 import { freshNamespace } from '../support/namespace'
+import { itInAll } from '../support/selection'
 import { connectTo, testServer, type TestConnection } from '../support/temporal'
 import { until } from '../support/until'
 
@@ -118,6 +119,9 @@ class Deployment {
 const sessions = (): string[] => [...proxy.keyIds].filter((id) => id.startsWith('ASIA'))
 
 async function outlivesItsGrants(deployment: Deployment, id: string): Promise<void> {
+  expect((await deployment.crucible.run('doctor')).stdout).toMatch(
+    /warning +grants +machines get credentials that are valid for 3\ds: without workers they continue for 2\ds, not for 10m/,
+  )
   const before = sessions().length
   const fresh = (count: number) => until(() => sessions().length - before >= count, PATIENCE_MS)
   await deployment.submit(id)
@@ -145,18 +149,19 @@ async function outlivesItsGrants(deployment: Deployment, id: string): Promise<vo
 }
 
 describe('a job whose machine gets its credentials from us', () => {
-  it('outlives several of them on this host, and a token service that is away', async () => {
-    const role = `arn:aws:iam::${ACCOUNT}:role/crucible-grant`
-    const deployment = await Deployment.start('local', { CRUCIBLE_GRANT_ROLE: role })
-    try {
-      expect((await deployment.crucible.run('doctor')).stdout).toMatch(
-        /warning +grants +machines get credentials that are valid for 3\ds: without workers they continue for 2\ds, not for 10m/,
-      )
-      await outlivesItsGrants(deployment, 'job-on-grants')
-    } finally {
-      await deployment.close()
-    }
-  }, 300_000)
+  itInAll(
+    'outlives several of them on this host, and a token service that is away',
+    async () => {
+      const role = `arn:aws:iam::${ACCOUNT}:role/crucible-grant`
+      const deployment = await Deployment.start('local', { CRUCIBLE_GRANT_ROLE: role })
+      try {
+        await outlivesItsGrants(deployment, 'job-on-grants')
+      } finally {
+        await deployment.close()
+      }
+    },
+    300_000,
+  )
 
   it('does so on EC2, where the profile of the machine opens nothing', async () => {
     const deployment = await Deployment.start('ec2', {

@@ -36,7 +36,7 @@ const billing = async ({ store }: Deployment): Promise<Billing | undefined> => {
 
 describe('a machine in its provider’s queue', () => {
   it.concurrent(
-    'is shown as queued, is not given up as silent, and is billed from when it leaves the queue',
+    'is shown as queued, is not given up as silent, and is billed only after it leaves the queue',
     inWorld({ capabilities: QUEUES, timing: { silenceMs: 400 } }, async (deployment) => {
       const release = deployment.world.holdQueue()
       const job = await deployment.submit()
@@ -119,7 +119,7 @@ describe('a machine in its provider’s queue', () => {
   )
 
   it.concurrent(
-    'counts its run limit from when it leaves the queue',
+    'counts its run limit only after it leaves the queue',
     inWorld(
       {
         capabilities: QUEUES,

@@ -32,7 +32,13 @@ let run: Run
 
 const machineOf = (attempt: number, fromMs: number, toMs: number): ScriptedMachine =>
   ({
-    ...{ order: { attempt, runner: {} }, workedFromMs: fromMs, billedFromMs: fromMs, endedAtMs: toMs, state: 'gone' },
+    ...{
+      order: { attempt, runner: {} },
+      workedFromMs: fromMs,
+      billedFromMs: fromMs,
+      endedAtMs: toMs,
+      state: 'gone',
+    },
     handle: {
       ...{ id: `m-${attempt}`, attemptId: `${JOB}-${attempt}`, launchedAtMs: fromMs },
       realised: { priceMicroUsdPerHour: PRICE },

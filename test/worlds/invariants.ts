@@ -105,7 +105,7 @@ function withinBudget(
   const areSingle = world.machines.length === new Set(world.machines.map(({ order }) => order.attempt)).size
   // The cost of an unseen machine that never spoke is unknown.
   const told = spendOn(world.machines.filter((one) => isSeen(one) || one.workedFromMs !== undefined))
-  // A moment more or less is a whole step where billing is in longer ones, or where nobody tells when it began.
+  // A moment more or less is a whole step where billing is in longer ones, or where the provider does not report when it began.
   const step = world.machines.reduce((sum, machine) => sum + stepOf(machine, world.manners), 0)
   if (areSingle && spentMicroUsd < 0.9 * told - step)
     return [`the job says it spent ${spentMicroUsd}, it was ${told}`]

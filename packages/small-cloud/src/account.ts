@@ -4,6 +4,7 @@ import type { Ec2 } from './ec2/ec2'
 export interface AccountSummary {
   roles: {
     name: string
+    arn: string
     managed: string[]
     policies: string[]
     trusts: string[]
@@ -17,8 +18,9 @@ export interface AccountSummary {
 export function summaryOfAccount(ec2: Ec2): AccountSummary {
   const { roles, profiles } = ec2.parts.identities
   return {
-    roles: [...roles.values()].map(({ name, plan, tags }) => ({
+    roles: [...roles.values()].map(({ name, arn, plan, tags }) => ({
       name,
+      arn,
       managed: plan.managed,
       policies: Object.keys(plan.policies),
       trusts: plan.trusts,

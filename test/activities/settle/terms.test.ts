@@ -62,7 +62,7 @@ describe('the settlement of a machine that may have been queued', () => {
   it.each([
     ['the provider tells', true],
     ['the watch has put on record', false],
-  ])('costs what it costs from when billing began, which %s', async (_, tellsBilling) => {
+  ])('costs what it costs since billing began, which %s', async (_, tellsBilling) => {
     await anew({ capabilities: { queues: true }, tellsBilling })
     const input = inputOf()
     const [machine] = place.world.machines

@@ -102,7 +102,7 @@ describe('a watch of a machine that may be queued', () => {
     })
   })
 
-  it('counts billing from the last look but one that found it queued, where nobody tells', async () => {
+  it('counts billing from the last look but one that found it queued, if the provider reports no start', async () => {
     const one = watch({ isQueued: true })
     await at(10 * SECOND_MS, one, QUEUED)
     await at(20 * SECOND_MS, one, QUEUED)

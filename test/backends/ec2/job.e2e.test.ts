@@ -53,7 +53,7 @@ beforeAll(async () => {
   quietWorkers()
   at = await connectTo()
   program = join(testFolder('runner-program'), 'runner.pyz')
-  packRunner(program)
+  await packRunner(program)
   workflowBundle = await testWorkflowBundle()
 })
 afterAll(() => at.close())
@@ -140,7 +140,7 @@ const diagnosisOf = async (attempt: number): Promise<Diagnosis> =>
   JSON.parse((await store.get(layout.diagnosis('job-on-ec2', attempt)))!.toString()) as Diagnosis
 
 describe('a job whose machine a person stops', () => {
-  it('continues on another, and the stopped one is ended with its disk', async () => {
+  itInAll('continues on another, and the stopped one is ended with its disk', async () => {
     await deploy('public')
     const run = 'if [ $CRUCIBLE_ATTEMPT = 1 ]; then sleep 600; fi; echo done'
     const job = await submit({ run, isInterruptible: false })
@@ -161,7 +161,7 @@ describe('a job whose machine a person stops', () => {
 })
 
 describe('a job whose machine never registers', () => {
-  it('is done by a machine in another subnet, of the same image', async () => {
+  itInAll('is done by a machine in another subnet, of the same image', async () => {
     await deploy('none', 'public')
     const job = await submit({ run: 'echo done', isInterruptible: false })
     expect(await job.result()).toMatchObject({ state: 'succeeded' })

@@ -7,8 +7,8 @@ import type {
 } from '../../../backends/lambda/api'
 import { HttpError } from '../../../backends/http'
 
-/** A call of the API that fails instead, once or from now on. */
-type Fault = () => Promise<never> | undefined
+/** A call of the API that fails instead, once or from now on; `name` of the launch that it is. */
+type Fault = (name?: string) => Promise<never> | undefined
 
 export const KEY: SshKey = {
   id: 'key-1',
@@ -54,12 +54,12 @@ export class FakeLambda {
   readonly open: typeof createApi = () => this.api()
 
   private api(): LambdaApi {
-    const call = async <T>(name: string, signal: AbortSignal, act: () => T): Promise<T> => {
+    const call = async <T>(name: string, signal: AbortSignal, act: () => T, of?: string): Promise<T> => {
       this.calls.push(name)
       if (signal.aborted) throw lostAnswer()
-      await (this.before.get(name) ?? this.before.get('*'))?.()
+      await (this.before.get(name) ?? this.before.get('*'))?.(of)
       const answer = act()
-      await this.after.get(name)?.()
+      await this.after.get(name)?.(of)
       return answer
     }
     return {
@@ -78,10 +78,15 @@ export class FakeLambda {
       instance: (id, signal) =>
         call('instance', signal, () => [...this.instances, ...this.ended].find((one) => one.id === id)),
       launch: (request, signal) =>
-        call('launch', signal, () => {
-          this.launches.push(request)
-          return [this.launch(request).id]
-        }).catch(async (error: unknown) => {
+        call(
+          'launch',
+          signal,
+          () => {
+            this.launches.push(request)
+            return [this.launch(request).id]
+          },
+          request.name,
+        ).catch(async (error: unknown) => {
           if (error !== STALLED) throw error
           await new Promise((resolve) => signal.addEventListener('abort', resolve))
           throw lostAnswer()

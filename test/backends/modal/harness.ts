@@ -29,7 +29,7 @@ export const MODAL_TRAITS: Traits = {
   duplicatesAre: 'processes',
 }
 
-/** In the place of the runner: notes that it was started, and stays until it is told to end. */
+/** In the place of the runner: notes that it was started, and stays until it is ended. */
 const STAND_IN = `import os, sys, time
 root = sys.argv[sys.argv.index("--root") + 1]
 with open(os.path.join(root, "starts"), "a") as file:

@@ -11,6 +11,11 @@ const ACCOUNT = '111122223333'
 /** The least with which a job that saves is placed: a minute of work, and what saving, stopping and clocks take. */
 const RUN_MAX_S = 110
 const NEVER = 1_000
+const GATEWAY_TROUBLES: [number, string][] = [
+  [404, 'modal-http: app for invoked web endpoint is stopped'],
+  [401, 'modal-http: incorrect credentials for proxy authorization'],
+  [503, 'modal-http: bad gateway'],
+]
 
 let at: TestConnection
 let d: CloudDeployment
@@ -55,17 +60,33 @@ describe('a job on Modal', () => {
     expect(sandboxesOf(id).map(({ type, state }) => `${type} ${state}`)).toEqual(['T4:1 ended', 'T4:1 ended'])
   })
 
-  it.concurrent('goes on while its gateway is gone', async () => {
+  it.concurrent('continues while its gateway is deleted, refuses the token, or does not work', async () => {
     const id = await d.submit({ id: 'job-alone' }, { lastAttempt: NEVER })
-    await d.atStep(id, 20)
-    const message = 'modal-http: app not found'
-    const where = { service: 'modal', action: 'read' } as const
-    d.cloud.addFault({ fault: 'error', code: 'gateway', message, status: 404, until: '8s', where })
-    const { attempts } = await d.see(id, (view) => (view.attempts[0]?.progress?.step ?? 0) > 200)
-    expect(attempts).toHaveLength(1)
+    let step = (await d.atStep(id, 20)).attempts[0]!.progress!.step!
+    for (const [status, message] of GATEWAY_TROUBLES) {
+      const where = { service: 'modal', action: 'read' } as const
+      const end = d.cloud.addFault({ fault: 'error', code: 'gateway', message, status, where })
+      const target = step + 40
+      const { attempts } = await d.see(id, (view) => (view.attempts[0]?.progress?.step ?? 0) > target)
+      end()
+      expect([status, attempts.length]).toEqual([status, 1])
+      step = attempts[0]!.progress!.step!
+    }
     await d.client.cancel(id)
     expect(await d.ended(id)).toMatchObject({ state: 'cancelled', attemptsTotal: 1 })
     expect(sandboxesOf(id)).toMatchObject([{ state: 'ended' }])
+  })
+
+  it.concurrent('waits, free of charge, while the workspace is at its limit of GPUs', async () => {
+    const id = 'job-waits'
+    const end = d.cloud.addFault({ fault: 'no-capacity', where: { service: 'modal', type: 'L4' } })
+    await d.submit({ id, resources: { accelerators: ['L4'] } }, { lastAttempt: 1 })
+    const queued = await d.see(id, ({ reason }) => reason === 'queued')
+    expect(queued).toMatchObject({ state: 'provisioning', attemptsTotal: 1 })
+    expect(sandboxesOf(id)).toMatchObject([{ state: 'queued', bill: { usd: 0 } }])
+    end()
+    expect(await d.ended(id)).toMatchObject({ state: 'succeeded', attemptsTotal: 1 })
+    expect(sandboxesOf(id)).toHaveLength(1)
   })
 
   itInAll.concurrent(

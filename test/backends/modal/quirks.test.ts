@@ -5,7 +5,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, describe, expect, it } from '@jest/globals'
 import { z } from 'zod'
-import { createModalBackend } from '../../../backends/modal'
+import { createBackendOver, createModalBackend } from '../../../backends/modal'
 import type { Backend } from '../../../backends/backend'
 import { parseModalConfig, RUN_MS_MAX, type ModalConfig } from '../../../backends/modal/config'
 import * as documents from '../../../backends/modal/documents'
@@ -13,10 +13,13 @@ import { launchFailure } from '../../../backends/modal/errors'
 import { observationOf } from '../../../backends/modal/machines'
 import type { Job } from '../../../backends/modal/documents'
 import type { ResourceRequest } from '../../../core/resources'
+import type { MachineHandle } from '../../../core/handle'
 import type { Offer } from '../../../core/offer'
 import { testFolder } from '../../support/folders'
-import { patiently } from '../harness'
+import { patiently, settled } from '../harness'
 import { makeOrder } from '../orders'
+import { FakeGateway, HEALTH, RATES } from './fake-gateway'
+import { CONFIG } from './fake-harness'
 import { MemoryStore } from '../scripted/memory-store'
 
 let server: Server | undefined
@@ -26,16 +29,7 @@ afterEach(async () => {
   server = undefined
 })
 
-const HEALTH = {
-  ...{ ok: true, api: 1, features: ['logs', 'requirements', 'volumes'], sdk: '1.6.4', environment: 'main' },
-  allowed: { registries: ['docker.io'], secrets: [], volumes: 'crucible-' },
-}
-const RATES = {
-  ...{ cpu_hour_cost: '0.0473', cpu_hour_cost_sandbox: '0.1419' },
-  ...{ mem_gib_hour_cost: '0.008', mem_gib_hour_cost_sandbox: '0.024' },
-  ...{ gpu_hour_cost_t4: '0.59', gpu_hour_cost_a10g: '1.10', gpu_hour_cost_h100: '3.95' },
-  ...{ gpu_hour_cost_a100_80gb: '2.50' },
-}
+const { usd: RATES_USD } = RATES
 
 async function serve(answer: RequestListener): Promise<string> {
   server = createServer(answer)
@@ -67,11 +61,12 @@ async function backendAt(url: string, changes: Partial<ModalConfig> = {}): Promi
     },
     ...{ runMsMax: RUN_MS_MAX, hasCache: true, cacheUnusedMs: 1, ...changes },
   }
-  const handOver = async (): Promise<{ url: string; key: string }> => ({
-    url: 'https://store.example/x',
-    key: '0'.repeat(64),
-  })
-  return createModalBackend(config, { clock: Date.now, handOver })
+  return createModalBackend(config, deps)
+}
+
+const deps = {
+  clock: Date.now,
+  handOver: async () => ({ url: 'https://store.example/x', key: '0'.repeat(64) }),
 }
 
 describe('the Modal gateway', () => {
@@ -107,6 +102,20 @@ describe('the Modal gateway', () => {
     expect(others).toEqual([])
   })
 
+  it.each([404, 401, 303, 503])('whose place answers %i says nothing of machines', async (status) => {
+    const backend = await backendAt(await serve(plain(status, 'modal-http: app not found')))
+    const handle = { backend: 'modal', kind: 'machine', id: 'job-1-1' } as MachineHandle
+    const calls = [
+      backend.observe([handle], patiently()),
+      backend.find('job-1-1', patiently()),
+      backend.list('test', patiently()),
+      backend.logs!(handle, undefined, patiently()),
+      backend.terminate(handle, patiently()),
+    ]
+    const ends = await Promise.all(calls.map(settled))
+    expect(ends).toEqual(calls.map(() => 'BackendError'))
+  })
+
   it('that cannot be reached has its own message', async () => {
     const url = await serve(plain(200, ''))
     server!.close()
@@ -130,25 +139,24 @@ describe('the Modal gateway', () => {
     expect(seen).toEqual(['GET /v1/health'])
   })
 
-  it('that is older serves what it can: without volumes, machines run without a cache', async () => {
-    const bodies: string[] = []
-    const url = await serve((request, response) => {
-      let text = ''
-      request.on('data', (chunk) => (text += String(chunk)))
-      request.on('end', () => {
-        if (request.method === 'PUT') bodies.push(text)
-        response.end(
-          JSON.stringify(
-            request.method === 'PUT'
-              ? { key: order.attemptId, phase: 'launching', accepted_at_ms: 5, tags: {} }
-              : { ...HEALTH, features: [] },
-          ),
-        )
-      })
+  const withRequirements = { ...order, image: 'pytorch/pytorch:2.9.0', requirements: ['numpy>=2'] }
+
+  it('builds the requirements of a job into its image', async () => {
+    const modal = new FakeGateway()
+    await createBackendOver(modal.open, CONFIG, deps).launch(withRequirements, patiently())
+    expect(modal.submits[0]!.request.image).toEqual({
+      ...{ reference: 'pytorch/pytorch:2.9.0', secret: null, requirements: ['numpy>=2'] },
     })
-    const backend = await backendAt(url)
-    expect(await backend.launch(order, patiently())).toMatchObject({ kind: 'launched' })
-    expect(JSON.parse(bodies[0]!)).toMatchObject({ volumes: {}, gpu: 'T4:1', cpu: 2, memory_mib: 16_384 })
+  })
+
+  it('that is older serves what it can: without a cache, and with nothing built into images', async () => {
+    const modal = new FakeGateway()
+    modal.health = { ...HEALTH, features: [] }
+    const backend = createBackendOver(modal.open, CONFIG, deps)
+    expect(await backend.launch(withRequirements, patiently())).toMatchObject({ kind: 'launched' })
+    expect(modal.submits[0]!.request).toMatchObject({
+      ...{ volumes: {}, gpu: 'T4:1', cpu: 2, memory_mib: 16_384, image: { requirements: [] } },
+    })
     expect(await backend.leftovers!('test', patiently())).toEqual([])
   })
 
@@ -171,7 +179,7 @@ describe('the Modal gateway', () => {
 })
 
 describe('offers of Modal', () => {
-  async function offersOf(request: ResourceRequest, usd: object = RATES): Promise<Offer[]> {
+  async function offersOf(request: ResourceRequest, usd: object = RATES_USD): Promise<Offer[]> {
     const url = await serve(json(() => ({ observed_at_ms: 1, usd })))
     return (await backendAt(url)).offers(request, patiently())
   }
@@ -214,7 +222,9 @@ describe('offers of Modal', () => {
     expect(types).toEqual(expect.arrayContaining(['A10x4', 'T4x8']))
     expect(types).not.toContain('A10x8')
     server!.close()
-    const others = Object.fromEntries(Object.entries(RATES).filter(([name]) => name !== 'gpu_hour_cost_t4'))
+    const others = Object.fromEntries(
+      Object.entries(RATES_USD).filter(([name]) => name !== 'gpu_hour_cost_t4'),
+    )
     const left = (await offersOf({ gpus: { min: 1 } }, others)).map(({ type }) => type)
     expect(left).not.toContain('T4x1')
   })
@@ -259,7 +269,10 @@ describe('what the gateway says of a machine', () => {
     [
       'its image cannot be built',
       { phase: 'launch_failed', error: { type: 'ImageBuildError', message: 'no such image' } },
-      { cause: 'failed-to-start', failure: { class: 'invalid' } },
+      {
+        cause: 'failed-to-start',
+        failure: { class: 'invalid', hint: expect.stringContaining('public images only') },
+      },
     ],
     ['its launcher was lost', { phase: 'launch_lost' }, { state: 'gone', cause: 'failed-to-start' }],
     ['a later gateway has another phase', { phase: 'hibernating' }, { state: 'running' }],

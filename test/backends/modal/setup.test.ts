@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, statSync } from 'node:fs'
+import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals'
 import type { AccountSetup, Step } from '../../../backends/account'
@@ -9,6 +9,7 @@ import { testFolder } from '../../support/folders'
 import { patient } from '../../support/patience'
 import { pythonClients } from '../../support/python-clients'
 import { patiently } from '../harness'
+import { FakeGateway, HEALTH, proxyAnswer } from './fake-gateway'
 import { openRealGateway, type Gateway } from './gateways'
 
 jest.setTimeout(patient(60_000))
@@ -103,7 +104,7 @@ function setUpAWorkspace(): void {
     })
   })
 
-  it('reports a step that failed, and goes on from there the next time', async () => {
+  it('reports a step that failed, and continues there the next time', async () => {
     const asked: string[][] = []
     const setup = createModalSetup({ prefix: 'half' }, environment, {
       manage: async (command) => {
@@ -117,6 +118,66 @@ function setUpAWorkspace(): void {
     expect(asked.map(([name]) => name)).toEqual(['survey', 'deploy'])
   })
 }
+
+describe('crucible setup modal, of a gateway that answers strangely', () => {
+  const STORED = { url: 'https://w--g.modal.run', key: 'wk-0123456789', secret: 'ws-lost' }
+  const surveyed = {
+    workspace: 'w',
+    environment: 'main',
+    sdk: '1.6.4',
+    url: STORED.url,
+    tokens: [STORED.key],
+  }
+
+  async function setupWith(modal: FakeGateway): Promise<{ setup: AccountSetup; commands: string[] }> {
+    const home = testFolder('home')
+    writeFileSync(join(home, 'modal.json'), JSON.stringify(STORED))
+    const commands: string[] = []
+    const setup = createModalSetup(
+      { prefix: 'crucible' },
+      { CRUCIBLE_HOME: home },
+      {
+        openApi: modal.open,
+        manage: async ([command]) => {
+          commands.push(command!)
+          return { ...surveyed, key: 'wk-new', secret: 'ws-new' }
+        },
+      },
+    )
+    return { setup, commands }
+  }
+
+  it('makes another token if Modal refuses the stored one, and leaves the gateway alone', async () => {
+    const modal = new FakeGateway()
+    modal.before.set('health', () => Promise.reject(proxyAnswer(401, 'modal-http: incorrect credentials')))
+    const { setup, commands } = await setupWith(modal)
+    expect(await statesOf(setup)).toEqual(['gateway: there', 'token: missing'])
+    await setup.apply(idle)
+    expect(commands.slice(2)).toEqual(['create-token', 'delete-token'])
+  })
+
+  it('does not replace a newer gateway, and says what to do', async () => {
+    const modal = new FakeGateway()
+    modal.health = { ...HEALTH, api: 2 }
+    const { setup, commands } = await setupWith(modal)
+    const [gateway] = (await setup.survey(signal)).parts
+    expect(gateway).toMatchObject({
+      state: 'there',
+      remarks: [expect.stringMatching(/version 2.*Update Crucible/)],
+    })
+    expect(await setup.apply(idle)).toEqual([])
+    expect(commands).toEqual(['survey', 'survey'])
+  })
+
+  it('deploys over an older gateway', async () => {
+    const modal = new FakeGateway()
+    modal.health = { ...HEALTH, api: 0 }
+    const { setup, commands } = await setupWith(modal)
+    expect(await statesOf(setup)).toEqual(['gateway: differs', 'token: there'])
+    expect(await setup.apply(idle)).toMatchObject([{ did: 'mended', part: { id: 'gateway' } }])
+    expect(commands.slice(2)).toEqual(['deploy'])
+  })
+})
 
 describe('crucible setup modal, where Python has no modal', () => {
   it('says how to get it', async () => {

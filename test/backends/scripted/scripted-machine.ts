@@ -25,7 +25,7 @@ export interface MachineOptions {
   bootMs: number
   /** How long it waits in the provider's queue, unbilled; missing where nothing is queued. */
   queueMs?: number | undefined
-  /** The provider ends it so long after it began. */
+  /** The provider ends it this long after it began. */
   runMsMax?: number | undefined
   /** How much longer it runs once its provider shows it as gone; missing where an end is confirmed. */
   endsAfterMs?: number | undefined

@@ -43,7 +43,7 @@ export interface RunnerOptions {
   behaviour: Behaviour
   /** What its machine claims with: the first to claim an attempt is the only one that works on it. */
   claim: Claim
-  /** When the machine began, as it can tell by itself; when its runner starts, if missing. */
+  /** When the machine began, as it can find out; when its runner starts, if missing. */
   beganAtMs?: number
   /** The workload starts. */
   onWork: () => void

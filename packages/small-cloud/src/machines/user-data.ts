@@ -46,10 +46,11 @@ export function startUserData(
     put(disk, { path: CONFIG, mode: 0o600, body: userData })
     for (const file of config.write_files) writeConfigured(disk, file, enclosure.seenAs('/var/lib'))
   }
-  disk.link(CONSOLE, USER_DATA_LOG)
+  // Opening it creates it: the console of a container has no lines before.
   const log = openSync(disk.on(CONSOLE), 'a')
   const perBoot = `for each in ${enclosure.seenAs(PER_BOOT)}/*; do if [ -x "$each" ]; then "$each"; fi; done`
   try {
+    disk.link(CONSOLE, USER_DATA_LOG)
     const argv = config === undefined ? [enclosure.seenAs(SCRIPT)] : ['sh', '-c', perBoot]
     return enclosure.run({ argv, cwd: '/', environment, stdout: log, stderr: log })
   } finally {

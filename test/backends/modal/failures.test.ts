@@ -1,0 +1,207 @@
+/** A gateway in trouble: what `crucible doctor` says, and that no trouble is taken for the end of a machine. */
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
+import { WatchLoop } from '../../../activities/watch/loop'
+import { HttpError } from '../../../backends/http'
+import type { WatchInput } from '../../../core/activities'
+import type { Beat, RunnerResult } from '../../../core/documents'
+import type { MachineHandle } from '../../../core/handle'
+import type { Order } from '../../../core/plan'
+import { HOUR_MS, MINUTE_MS, SECOND_MS } from '../../../core/time'
+import { DEFAULT_TIMING } from '../../../core/timing'
+import { putDocument } from '../../../storage/json'
+import { layout } from '../../../storage/layout'
+import { until } from '../../support/until'
+import { patiently, settled } from '../harness'
+import { HEALTH, lostAnswer, proxyAnswer, type FakeGateway } from './fake-gateway'
+import { FakeHarness } from './fake-harness'
+
+let h: FakeHarness
+let order: Order
+let handle: MachineHandle
+beforeEach(async () => {
+  h = new FakeHarness()
+  order = await h.order()
+  const outcome = await h.backend.launch(order, patiently())
+  if (outcome.kind !== 'launched') throw new Error(outcome.kind)
+  handle = outcome.handle
+})
+afterEach(() => h.dispose())
+
+type Trouble = (modal: FakeGateway) => void
+
+const answering =
+  (error: () => HttpError): Trouble =>
+  ({ before }) =>
+    void before.set('*', () => Promise.reject(error()))
+const unsent = (): HttpError =>
+  new HttpError('The Modal gateway did not answer: ENOTFOUND', { reach: 'unsent' })
+
+/** Each with the message of `crucible doctor` and what it says to do. */
+const TROUBLES: [string, Trouble, RegExp, RegExp][] = [
+  [
+    'that was deleted',
+    answering(() => proxyAnswer(404, 'modal-http: app for invoked web endpoint is stopped')),
+    /^the gateway is not deployed in the workspace\.$/,
+    /^Run `crucible setup modal`\. Running jobs continue meanwhile\.$/,
+  ],
+  [
+    'whose proxy token is bad, has expired or is of another workspace',
+    answering(() => proxyAnswer(401, 'modal-http: incorrect credentials for proxy authorization')),
+    /^Modal refused the proxy token that ends in 6789\.$/,
+    /^Run `crucible setup modal`\.$/,
+  ],
+  [
+    'that cannot be reached',
+    answering(unsent),
+    /^The Modal gateway did not answer: ENOTFOUND\.$/,
+    /^Check the network and CRUCIBLE_MODAL_URL\.$/,
+  ],
+  [
+    'that starts too slowly',
+    answering(lostAnswer),
+    /^The Modal gateway did not answer\.$/,
+    /^Try again in a minute: .* If it still fails, read status\.modal\.com\.$/,
+  ],
+  [
+    'that is broken',
+    answering(() => proxyAnswer(503, 'modal-http: bad gateway')),
+    /^the gateway does not work: Modal answered 503 modal-http: bad gateway\.$/,
+    /^Try again in a minute/,
+  ],
+]
+
+const VERSIONS: [string, Trouble, RegExp, RegExp][] = [
+  [
+    'that is older',
+    (modal) => void (modal.health = { ...HEALTH, api: 0 }),
+    /speaks version 0 .* Crucible 1$/,
+    /^Run `crucible setup modal` to update it\.$/,
+  ],
+  [
+    'that is newer',
+    (modal) => void (modal.health = { ...HEALTH, api: 2 }),
+    /speaks version 2 .* Crucible 1$/,
+    /^Update Crucible on this worker\.$/,
+  ],
+]
+
+describe('a gateway', () => {
+  it.each([...TROUBLES, ...VERSIONS])('%s has one message and one remedy', async (_, trouble, words, fix) => {
+    trouble(h.modal)
+    const problems = await h.backend.check(patiently())
+    expect(problems).toMatchObject([{ severity: 'error', message: expect.stringMatching(words) }])
+    expect(problems[0]!.remedy).toMatch(fix)
+    expect(JSON.stringify(problems)).not.toContain('ws-secret')
+  })
+
+  it.each(TROUBLES)('%s says nothing of its machines', async (_, trouble) => {
+    trouble(h.modal)
+    const calls = {
+      observe: h.backend.observe([handle], patiently()),
+      find: h.backend.find(order.attemptId, patiently()),
+      list: h.backend.list(order.deployment, patiently()),
+      leftovers: h.backend.leftovers!(order.deployment, patiently()),
+      terminate: h.backend.terminate(handle, patiently()),
+      logs: h.backend.logs!(handle, undefined, patiently()),
+    }
+    for (const [name, call] of Object.entries(calls))
+      expect([name, await settled(call)]).toEqual([name, 'BackendError'])
+    expect(await h.runningOf(order.attemptId)).toBe(1)
+  })
+
+  it.each(VERSIONS)('%s gets no order, and serves the machines that run', async (_, trouble) => {
+    trouble(h.modal)
+    const next = await h.order()
+    expect(await h.backend.launch(next, patiently())).toMatchObject({ kind: 'refused' })
+    expect(h.launchesSent()).toBe(1)
+    expect(await h.backend.observe([handle], patiently())).toMatchObject([{ state: 'running' }])
+    await h.backend.terminate(handle, patiently())
+    expect(await h.backend.observe([handle], patiently())).toMatchObject([{ state: 'gone', cause: 'ended' }])
+  })
+})
+
+describe('a job whose gateway is down for an hour', () => {
+  it.each(TROUBLES)('%s continues', async (_, trouble) => {
+    let nowMs = Date.now()
+    const loop = new WatchLoop(h.backend, h.store, () => nowMs)
+    const told: unknown[] = []
+    loop.onProviderTrouble = (failure) => told.push(failure?.class)
+    const timing = { ...DEFAULT_TIMING, observeMs: 1, beatMs: 1 }
+    const input: WatchInput = { order, handle, timing, isRunning: true }
+    let outcome: unknown
+    const leaving = new AbortController()
+    void loop.watch(input, leaving.signal).then(
+      (over) => (outcome = over),
+      (error: unknown) => (outcome = error),
+    )
+    const asked = (): number => h.modal.calls.filter((name) => name === 'job').length
+    const passes = async (beatSeq: number): Promise<void> => {
+      await beat(beatSeq, nowMs)
+      const before = asked()
+      await until(() => asked() >= before + 2 || outcome !== undefined)
+    }
+    await passes(1)
+    trouble(h.modal)
+    for (let minute = 1; minute <= HOUR_MS / MINUTE_MS; minute++) {
+      nowMs += MINUTE_MS
+      await passes(minute + 1)
+    }
+    expect(outcome).toBeUndefined()
+    h.modal.before.clear()
+    await passes(100)
+    expect(told).toEqual([expect.any(String), undefined])
+    expect(outcome).toBeUndefined()
+    await succeed(nowMs)
+    // A result is read once the beats have ended.
+    await until(() => {
+      nowMs += SECOND_MS
+      return outcome !== undefined
+    })
+    expect(outcome).toEqual({ kind: 'over', end: { kind: 'succeeded' } })
+    leaving.abort()
+  })
+
+  function beat(seq: number, clockMs: number): Promise<void> {
+    const { jobId, attempt, attemptId } = order
+    return putDocument(h.store, layout.beat(jobId, attempt), {
+      ...{ attemptId, seq, phase: 'running', progress: null, gpus: [], checkpoint: null, restoredFrom: null },
+      ...{ limitsSeq: 0, leaseSeq: 0, logLines: 0, clockMs, uptimeMs: 1_000 },
+    } satisfies Beat)
+  }
+
+  function succeed(finishedAtMs: number): Promise<void> {
+    const { jobId, attempt, attemptId } = order
+    return putDocument(h.store, layout.result(jobId, attempt), {
+      ...{ version: 1, attemptId, outcome: 'succeeded', reason: 'completed', message: 'done', exitCode: 0 },
+      ...{ signal: null, progress: null, checkpoint: null, restoredFrom: null, artifacts: [], phases: [] },
+      ...{ logLines: 0, finishedAtMs },
+    } satisfies RunnerResult)
+  }
+})
+
+describe('a workspace at its limit of GPUs', () => {
+  it('lets a launch wait, and ends it as missing capacity when Modal gives up', async () => {
+    h.modal.isFull = true
+    const waiting = await h.order()
+    const outcome = await h.backend.launch(waiting, patiently())
+    if (outcome.kind !== 'launched') throw new Error(outcome.kind)
+    expect(await h.backend.observe([outcome.handle], patiently())).toMatchObject([{ state: 'queued' }])
+    expect(await h.backend.check(patiently())).toEqual([])
+    h.modal.giveUp(waiting.attemptId, 'Insufficient capacity to create sandbox.')
+    const [gone] = await h.backend.observe([outcome.handle], patiently())
+    expect(gone).toMatchObject({ state: 'gone', cause: 'failed-to-start' })
+    expect(gone!.failure).toBeUndefined()
+  })
+
+  it('says where to raise a limit that ends a launch', async () => {
+    h.modal.isFull = true
+    const waiting = await h.order()
+    await h.backend.launch(waiting, patiently())
+    h.modal.giveUp(waiting.attemptId, 'Workspace spend limit reached')
+    const [gone] = await h.backend.observe([{ ...handle, id: waiting.attemptId }], patiently())
+    expect(gone!.failure).toMatchObject({
+      class: 'quota',
+      hint: expect.stringContaining('modal.com/settings'),
+    })
+  })
+})
