@@ -71,8 +71,15 @@ async function makeWorkers(at: Composition): Promise<Worker[]> {
   await untilAnswered(() => ensureSearchAttributes(client, config.temporal.namespace), patience)
   const { address = 'localhost:7233' } = config.temporal.connection
   await untilAnswered(() => checkSameDeployment(client, { address, store, deployment }), patience)
-  const made = at.roles.map((role) => createRole({ ...at, client, authentication }, role))
-  return (await Promise.all(made)).flat()
+  const made = await Promise.allSettled(
+    at.roles.map((role) => createRole({ ...at, client, authentication }, role)),
+  )
+  const workers = made.flatMap((each) => (each.status === 'fulfilled' ? each.value : []))
+  const failed = made.find((each) => each.status === 'rejected')
+  if (failed === undefined) return workers
+  // A worker has a thread from the start; only one that has run can be ended.
+  await runUntil(AbortSignal.abort(), workers)
+  throw failed.reason
 }
 
 function ignoreHeldConnection(error: unknown): void {

@@ -28,11 +28,18 @@ let at: TestConnection
 let home: string
 let stop: AbortController
 
+/** Threads of workers; one that is left keeps its process from ending. */
+const threads = (): number => process.getActiveResourcesInfo().filter((kind) => kind === 'MessagePort').length
+const threadsBefore = threads()
+
 beforeAll(async () => {
   quietWorkers()
   at = await connectTo()
 })
-afterAll(() => at.close())
+afterAll(async () => {
+  await at.close()
+  expect(threads()).toBe(threadsBefore)
+})
 beforeEach(async () => {
   home = await mkdtemp(join(tmpdir(), 'crucible-run-'))
   stop = new AbortController()
