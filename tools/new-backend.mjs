@@ -33,7 +33,7 @@ function checkName(name, root) {
   if (name === undefined || !NAME.test(name))
     throw new Refusal(
       `${name === undefined ? 'The name is missing.' : `"${name}" is not a name for a backend.`} ` +
-        'Write 2 to 20 of a-z and 0-9, beginning with a letter, such as: npm run new-backend -- lambda',
+        'Write 2 to 20 of a-z and 0-9, beginning with a letter, such as: npm run new-backend -- nimbus',
     )
   if (TAKEN.includes(name)) throw new Refusal(`"${name}" has another meaning here. Choose another name.`)
   const taken = [
@@ -63,7 +63,7 @@ function edits(name, root) {
   const upper = name.toUpperCase()
   const pascal = name[0].toUpperCase() + name.slice(1)
   const imports = inserted(root, 'backends/registry.ts', {
-    before: /\nexport type \* from '\.\/account'/,
+    before: /\nexport \* from '\.\/account'/,
     text: `import { create${pascal}Backend } from './${name}'\nimport { ${upper}_SETTINGS, parse${pascal}Config } from './${name}/config'\n`,
   })
   const entry = `  ${name}: register({

@@ -47,9 +47,9 @@ beforeAll(async () => {
       prices: [{ type: 'g6.xlarge', zone: 'us-east-1a', usdPerHour: 0.3 }],
       stock: [{ zone: 'us-east-1a', type: 'g6.xlarge', capacity: 'spot', count: 1 }],
     },
-    settings: ({ account, providers: { modal, lambda } }) => ({
+    settings: ({ providers: { modal, lambda }, ...cloud }) => ({
       ...{ ...QUICK, CRUCIBLE_QUEUE_WITHIN: '4s', CRUCIBLE_BACKENDS: 'ec2,modal,lambda' },
-      CRUCIBLE_GRANT_ROLE: account().roles.find(({ name }) => name === 'crucible-grant')!.arn,
+      CRUCIBLE_GRANT_ROLE: cloud.account().roles.find(({ name }) => name === 'crucible-grant')!.arn,
       ...{ CRUCIBLE_EC2_TYPES: 'g6.xlarge', HF_TOKEN: TOKEN },
       ...{ CRUCIBLE_MODAL_URL: modal!['endpoint']!, CRUCIBLE_MODAL_KEY: modal!['key']! },
       ...{ CRUCIBLE_MODAL_SECRET: modal!['secret']!, CRUCIBLE_MODAL_GPUS: 'L4' },

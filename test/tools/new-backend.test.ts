@@ -21,7 +21,7 @@ const COPIED = [
   ...['backends', 'core', 'intake', 'storage', 'docs/order.json', 'docs/reference'],
   // The contract sends and settles orders as the product does.
   ...['activities', 'planner'],
-  ...['contract', 'deeds', 'hand-over-contract', 'harness', 'orders'].map(
+  ...['contract', 'deeds', 'hand-over-contract', 'offers-contract', 'harness', 'orders'].map(
     (name) => `test/backends/${name}.ts`,
   ),
   ...['until', 'patience'].map((name) => `test/support/${name}.ts`),
@@ -29,7 +29,7 @@ const COPIED = [
   ...['package.json', 'tsconfig.json', 'eslint.config.mjs', '.prettierrc.json'],
 ]
 /** Not in this tree, where every page that is named must exist. */
-const PAGE = join('docs', 'reference', 'lambda.md')
+const PAGE = join('docs', 'reference', 'nimbus.md')
 const CHECK_LIMIT_MS = 240_000
 
 interface Finished {
@@ -74,9 +74,9 @@ afterAll(() => rmSync(copy, { recursive: true, force: true }))
 describe('npm run new-backend', () => {
   it.each([
     [[], /^The name is missing\. Write 2 to 20 of a-z and 0-9/],
-    [['Lambda'], /^"Lambda" is not a name for a backend\. Write/],
+    [['Nimbus'], /^"Nimbus" is not a name for a backend\. Write/],
     [['../core'], /^"\.\.\/core" is not a name for a backend\. Write/],
-    [['lambda-labs'], /^"lambda-labs" is not a name for a backend\. Write/],
+    [['nimbus-labs'], /^"nimbus-labs" is not a name for a backend\. Write/],
     [['spot'], /^"spot" has another meaning here/],
     [['local'], /^backends\/local exists; nothing was written/],
     [['errors'], /^backends\/errors\.ts exists; nothing was written/],
@@ -93,7 +93,7 @@ describe('npm run new-backend', () => {
       registry.replace('/** Sets up an account', '/** Makes one'),
     )
     const before = everything()
-    expect(await newBackend('lambda')).toEqual({
+    expect(await newBackend('nimbus')).toEqual({
       code: 2,
       output: expect.stringContaining('registry.ts has no end'),
     })
@@ -101,10 +101,10 @@ describe('npm run new-backend', () => {
     writeFileSync(join(copy, 'backends/registry.ts'), registry)
   })
 
-  describe('for lambda', () => {
+  describe('for nimbus', () => {
     let answer: Finished
     beforeAll(async () => {
-      answer = await newBackend('lambda')
+      answer = await newBackend('nimbus')
     })
 
     it('names each file that it wrote, and the next steps', () => {
@@ -112,9 +112,9 @@ describe('npm run new-backend', () => {
       const named = [...answer.output.matchAll(/^ {2}(\S+\.\w+)$/gm)].map(([, path]) => path!)
       expect(named).toEqual(
         expect.arrayContaining([
-          ...filesOf('backends/lambda'),
-          ...filesOf('test/backends/lambda'),
-          ...['test/backends/lambda.contract.test.ts', PAGE, 'backends/registry.ts'],
+          ...filesOf('backends/nimbus'),
+          ...filesOf('test/backends/nimbus'),
+          ...['test/backends/nimbus.contract.test.ts', PAGE, 'backends/registry.ts'],
         ]),
       )
       expect(named.filter((path) => !existsSync(join(copy, path)))).toEqual([])
@@ -123,32 +123,32 @@ describe('npm run new-backend', () => {
     })
 
     it('adds its settings and its page to the documentation', () => {
-      expect(textOf('docs/reference/configuration.md')).toMatch(/^\| `CRUCIBLE_LAMBDA_ENDPOINT` \|/m)
+      expect(textOf('docs/reference/configuration.md')).toMatch(/^\| `CRUCIBLE_NIMBUS_ENDPOINT` \|/m)
       const order = JSON.parse(textOf('docs/order.json')) as Record<string, string[]>
       expect(order['Reference']).toContain(PAGE)
     })
 
     it('does not write over it when it is asked again', async () => {
-      writeFileSync(join(copy, 'backends/lambda/launch.ts'), '// filled in\n')
+      writeFileSync(join(copy, 'backends/nimbus/launch.ts'), '// filled in\n')
       const before = everything()
-      expect(await newBackend('lambda')).toEqual({
+      expect(await newBackend('nimbus')).toEqual({
         code: 2,
-        output: expect.stringContaining('lambda exists'),
+        output: expect.stringContaining('nimbus exists'),
       })
       expect(everything()).toEqual(before)
-      rmSync(join(copy, 'backends/lambda'), { recursive: true })
-      expect(await newBackend('lambda')).toEqual({ code: 2, output: expect.stringContaining('exists') })
-      for (const path of ['test/backends/lambda', 'test/backends/lambda.contract.test.ts', PAGE])
+      rmSync(join(copy, 'backends/nimbus'), { recursive: true })
+      expect(await newBackend('nimbus')).toEqual({ code: 2, output: expect.stringContaining('exists') })
+      for (const path of ['test/backends/nimbus', 'test/backends/nimbus.contract.test.ts', PAGE])
         rmSync(join(copy, path), { recursive: true })
       for (const path of ['backends/registry.ts', 'docs/order.json', 'docs/reference/configuration.md'])
         cpSync(join(ROOT, path), join(copy, path))
-      expect(await newBackend('lambda')).toMatchObject({ code: 0 })
+      expect(await newBackend('nimbus')).toMatchObject({ code: 0 })
     })
 
     it(
       'compiles, with its contract test',
       async () => {
-        const files = ['test/backends/lambda.contract.test.ts']
+        const files = ['test/backends/nimbus.contract.test.ts']
         writeFileSync(
           join(copy, 'tsconfig.contract.json'),
           JSON.stringify({ extends: './tsconfig.json', files, include: [] }),
@@ -165,7 +165,7 @@ describe('npm run new-backend', () => {
       'compiles with the registry, and passes the linter',
       async () => {
         expect(await node(bin('typescript/bin/tsc'), '--noEmit', '-p', '.')).toEqual({ code: 0, output: '' })
-        const files = ['backends/lambda', 'test/backends/lambda', 'test/backends/lambda.contract.test.ts']
+        const files = ['backends/nimbus', 'test/backends/nimbus', 'test/backends/nimbus.contract.test.ts']
         const eslint = await node(
           bin('eslint/bin/eslint.js'),
           '--max-warnings',
@@ -190,7 +190,7 @@ describe('npm run new-backend', () => {
       async () => {
         const swc = [bin('@swc/jest'), { jsc: { target: 'es2022', parser: { syntax: 'typescript' } } }]
         const config = { rootDir: copy, testEnvironment: 'node', transform: { '\\.ts$': swc } }
-        const file = 'test/backends/lambda.contract.test.ts'
+        const file = 'test/backends/nimbus.contract.test.ts'
         const args = [
           '--config',
           JSON.stringify(config),
@@ -213,12 +213,14 @@ describe('npm run new-backend', () => {
           'is taken by no second machine of its send (its machines get their keys by another way)',
           'is gone once the attempt is settled, also where no machine has read it (its machines get their keys by another way)',
           'waits for the machine, and repeating it is harmless (its launch starts the runner)',
+          'shows a launch that waits as queued, free of charge, until it begins (it has no queue)',
+          'ends a launch that waits, which then never begins (it has no queue)',
           'can be read to their end (it keeps no logs)',
           'takes a machine back at once (it cannot take a machine back)',
           'takes a machine back when its notice has run out (it cannot take a machine back)',
         ])
         expect(required.length).toBeGreaterThan(25)
-        const isNamed = (message: string): boolean => /fill in .*\bbackends\/lambda\//.test(message)
+        const isNamed = (message: string): boolean => /fill in .*\bbackends\/nimbus\//.test(message)
         const strays = required.filter(
           ({ status, failureMessages }) => status !== 'failed' || !failureMessages.some(isNamed),
         )

@@ -152,13 +152,13 @@ class StopTest(unittest.TestCase):
         self.assertEqual(drain, ("expired", 9_000, 69_000))
         self.assertEqual(drain.kill_at_ms(20_000), 39_000)
 
-    def test_is_over_before_the_provider_ends_a_machine_that_has_run_so_long(self):
+    def test_is_over_before_the_run_limit_of_the_provider(self):
         self.stop.on_run_limit(self.clock.wall_ms() + 100_000)
         self.stop.on_run_limit(self.clock.wall_ms() + 900_000)
         self.clock.advance(58_999)
-        self.assertIsNone(self.stop.look())
+        self.assertIsNone(self.stop.poll())
         self.clock.advance(1)
-        self.assertEqual(self.stop.look(), ("expired", 59_000, 69_000))
+        self.assertEqual(self.stop.poll(), ("expired", 59_000, 69_000))
 
     def test_a_reservation_that_lasts_longer_is_used_for_longer(self):
         stop = self.usable_for(100_000)
