@@ -4,9 +4,13 @@ import type { Dice } from '../kit/dice'
 
 /**
  * Faults that these worlds do not meet: the scripted machines pull no images (those of test/recovery do), a dangling spot request is
- * only found by garbage collection, jobs must not run on a store without conditional writes, and EC2 reports no unhealthy machines.
+ * only found by garbage collection, jobs must not run on a store without conditional writes, and EC2 neither queues launches nor reports
+ * unhealthy machines.
  */
-const UNMET = ['registry-down', 'registry-slow', 'request-dangles', 'ignored-condition', 'unhealthy'] as const
+const UNMET = [
+  ...(['registry-down', 'registry-slow', 'request-dangles', 'ignored-condition'] as const),
+  ...(['unhealthy', 'queued'] as const),
+] as const
 export type FaultKind = Exclude<AnyFaultKind, (typeof UNMET)[number]>
 
 /** Every kind of fault that a world can hold and such a machine can meet. */
@@ -86,7 +90,6 @@ const DRAW: { [K in FaultKind]: (dice: Dice) => TextOf<K> } = {
     fault: 'no-capacity',
     where: dice.oneOf([{ capacity: 'spot' }, { zone: 'us-east-1a' }, { type: 'g5.xlarge' }] as const),
   }),
-  queued: (dice) => ({ fault: 'queued', for: dice.between(100, 3_000), times: dice.between(1, 3) }),
   'partial-fleet': () => ({ fault: 'partial-fleet', most: 0, where: { capacity: 'spot' } }),
   'fleet-silent': (dice) => ({
     ...{ fault: 'fleet-silent', times: dice.between(1, 2), isShown: dice.chance(0.5) },
