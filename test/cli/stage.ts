@@ -98,7 +98,9 @@ export class Stage {
     try {
       const id = await client.find(meant)
       let view = await client.get(id)
-      await until(async () => isSo((view = await client.get(id))), 60_000)
+      await until(async () => isSo((view = await client.get(id))), 60_000).catch((error: unknown) => {
+        throw new Error(`it stayed so: ${JSON.stringify(view, null, 1)}`, { cause: error })
+      })
       return view
     } finally {
       await client.close()

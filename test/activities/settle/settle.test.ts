@@ -46,7 +46,7 @@ const settle = (input: SettleInput): Promise<Settlement> => perform(place.verbs(
 
 describe('a machine of a provider whose lists may miss it', () => {
   it('has not ended by one look that finds it gone, and is asked about at the pace of its provider', async () => {
-    const pace = { observeMs: 60, goneConfirmMs: 100 }
+    const pace = { observeMs: 200, goneConfirmMs: 300 }
     await anew({ capabilities: { billsUntil: 'terminate', pace } })
     const input = inputOf()
     place.world.faults.add('observe', { kind: 'lies-gone' }, { times: 2 })
@@ -55,7 +55,8 @@ describe('a machine of a provider whose lists may miss it', () => {
     expect(place.lives()).toEqual(['gone'])
     const times = place.world.callsOf('observe').map(({ atMs }) => atMs)
     const gaps = times.slice(1).map((atMs, index) => atMs - times[index]!)
-    expect(Math.min(...gaps)).toBeGreaterThanOrEqual(pace.observeMs - 1)
+    // A call reaches the provider some milliseconds after its turn.
+    expect(Math.min(...gaps)).toBeGreaterThanOrEqual(pace.observeMs - 10)
     // Seen alive after both lies, and gone for long enough after its end.
     expect(times.length).toBeGreaterThanOrEqual(5)
   })
