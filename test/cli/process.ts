@@ -73,8 +73,10 @@ export class CommandLine {
     const running = this.start([...args, '--json'])
     await until(() => running.stdout().includes('\n') || running.child.exitCode !== null, 60_000)
     const [line = ''] = running.stdout().split('\n')
-    if (line === '') throw new Error(`crucible ${args.join(' ')} did not start: ${running.stderr()}`)
-    return { ...running, document: JSON.parse(line) as Record<string, unknown> }
+    const document = JSON.parse(line === '' ? '{}' : line) as Record<string, unknown>
+    if (line === '' || 'error' in document)
+      throw new Error(`crucible ${args.join(' ')} did not start: ${line}${running.stderr()}`)
+    return { ...running, document }
   }
 
   /** Ends what still runs, machines below the folder too, and removes it. */

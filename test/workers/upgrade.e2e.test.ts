@@ -5,7 +5,7 @@
  */
 import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { appendFileSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import type { MachineRecord } from '../../backends/local/records'
@@ -29,7 +29,9 @@ function renew(installed: string): void {
   const { version, ...rest } = JSON.parse(readFileSync(description, 'utf8')) as Record<string, unknown>
   expect(version).not.toBe(NEWER_VERSION)
   writeFileSync(description, JSON.stringify({ ...rest, version: NEWER_VERSION }))
-  appendFileSync(join(installed, 'dist/workers/workflow-bundle.js'), '\n// newer\n')
+  // At its start, because it ends with a source map in base64, which text behind it would make unreadable.
+  const bundle = join(installed, 'dist/workers/workflow-bundle.js')
+  writeFileSync(bundle, `/* newer */${readFileSync(bundle, 'utf8')}`)
   const comment = "import sys, zipfile\nwith zipfile.ZipFile(sys.argv[1], 'a') as it: it.comment = b'newer'"
   execFileSync('python3', ['-c', comment, join(installed, RUNNER)])
 }
