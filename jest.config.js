@@ -76,10 +76,6 @@ function canHoldTests(folder) {
 // the number of a file that was removed a moment ago, and searches for another.
 if (process.env.TMPDIR === undefined && canHoldTests(MEMORY_FOLDER)) process.env.TMPDIR = MEMORY_FOLDER
 
-const IS_SELECTION = process.env.CRUCIBLE_TEST_SELECTION === '1'
-/** Files that only `npm run test:all` runs: a job at each provider is in the selection. */
-const LONG = ['/test/recovery/everywhere\\.e2e\\.test\\.ts$']
-
 /** `unit` needs nothing but Node and Python; `temporal` starts a real Temporal server once for all its files. */
 module.exports = {
   // Many wait for processes and servers most of the time, and those need the cores.
@@ -102,7 +98,6 @@ module.exports = {
       ...base,
       displayName: 'temporal',
       testMatch: ['<rootDir>/test/**/*.e2e.test.ts'],
-      testPathIgnorePatterns: ['/node_modules/', ...(IS_SELECTION ? LONG : [])],
       globalSetup: '<rootDir>/test/support/global-setup.ts',
       globalTeardown: '<rootDir>/test/support/global-teardown.ts',
     },

@@ -10,6 +10,7 @@ import { MemoryStore } from '../backends/scripted/memory-store'
 import { makeOrder } from '../backends/orders'
 import { createScriptedBackend } from '../backends/scripted/scripted-backend'
 import { ScriptedWorld, type WorldOptions } from '../backends/scripted/world'
+import { patient } from '../support/patience'
 import { perform, QUICK, SPOT } from './place'
 
 /** Thrown to a process at its death, and at whatever it tries after that. */
@@ -70,7 +71,7 @@ export class Mortal {
 export const RUDE = { forgetsAfterMs: 10, listsLagMs: 15, effectWithinMs: 15, answersAfterMs: 2 } as const
 
 /** The send of a worker that died may be in progress for this long. */
-const SEND_LIMIT_MS = 60
+const SEND_LIMIT_MS = patient(60)
 
 /** Workers that come and go, over one store and one provider. */
 export class Senders {
