@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals'
 import { SECOND_MS } from '../../../core/time'
 import { CloudDeployment, QUICK } from '../../recovery/deployment'
+import { patient } from '../../support/patience'
 import { itInAll } from '../../support/selection'
 import { connectTo, quietWorkers, type TestConnection } from '../../support/temporal'
 
@@ -9,7 +10,7 @@ jest.setTimeout(400_000)
 
 const ACCOUNT = '111122223333'
 /** The least with which a job that saves is placed: a minute of work, and what saving, stopping and clocks take. */
-const RUN_MAX_S = 110
+const RUN_MAX_S = patient(110)
 const NEVER = 1_000
 const GATEWAY_TROUBLES: [number, string][] = [
   [404, 'modal-http: app for invoked web endpoint is stopped'],
