@@ -3,6 +3,7 @@ import { tokenInWords } from './config'
 import { modalError, TOKEN_REFUSED } from './errors'
 import type { Host } from './host'
 import { versionProblem } from './launch'
+import { missingIn } from './policy'
 
 /** What prevents machines here. The limits of a workspace cannot be asked: Modal lets work wait instead. */
 export async function check({ api, config }: Host, { signal }: CallContext): Promise<Problem[]> {
@@ -12,7 +13,12 @@ export async function check({ api, config }: Host, { signal }: CallContext): Pro
     if (failure !== undefined)
       return [{ severity: 'error', message: failure.message, remedy: failure.hint!, failure: failure.class }]
     await api.rates(signal)
-    return []
+    const missing = missingIn(health, { secrets: Object.values(config.imageSecrets) })
+    return missing.map((name) => ({
+      severity: 'warning',
+      message: `the gateway does not allow the Modal Secret ${name}: images that need it cannot be pulled`,
+      remedy: 'Run `crucible setup modal`.',
+    }))
   } catch (error) {
     const thrown = modalError(error)
     if (signal.aborted) throw thrown

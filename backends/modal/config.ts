@@ -1,6 +1,7 @@
 import { homedir } from 'node:os'
 import { HOUR_MS, MINUTE_MS, SECOND_MS } from '../../core/time'
 import { MODAL_GPUS } from './gpus'
+import { IMAGE_SECRETS, imageSecretsIn } from './policy'
 import { readToken, tokenPath } from './token-file'
 
 /** Where the gateway is, and what machines get. */
@@ -14,6 +15,8 @@ export interface ModalConfig {
   runMsMax: number
   /** Whether machines of a deployment share a volume for caches of models and packages. */
   hasCache: boolean
+  /** Names of Modal Secrets, by the registry (or the part of one) whose images they open. */
+  imageSecrets: Record<string, string>
   /** Garbage collection deletes the volume of a cache that no machine has mounted for this long. */
   cacheUnusedMs: number
 }
@@ -56,6 +59,11 @@ export const MODAL_SETTINGS = [
     default: 'yes',
     meaning: 'whether the machines of a deployment share a volume for caches of models and packages',
   },
+  {
+    name: IMAGE_SECRETS,
+    default: 'none',
+    meaning: 'Modal Secrets for private images, as `REGISTRY=SECRET,...`',
+  },
 ]
 
 export type ParsedModalConfig = { config: ModalConfig } | { problems: string[] }
@@ -84,11 +92,17 @@ export function parseModalConfig(settings: Record<string, string | undefined>): 
     )
   const cache = textOf('CRUCIBLE_MODAL_CACHE') ?? 'yes'
   if (cache !== 'yes' && cache !== 'no') problems.push(`CRUCIBLE_MODAL_CACHE is "${cache}": write yes or no`)
+  const imageSecrets = imageSecretsIn(textOf(IMAGE_SECRETS))
+  if (imageSecrets === undefined)
+    problems.push(
+      `${IMAGE_SECRETS} is "${textOf(IMAGE_SECRETS)}": write REGISTRY=SECRET, such as ghcr.io=team-robot`,
+    )
   if (problems.length > 0) return { problems }
   const config: ModalConfig = {
     url: url!.replace(/\/+$/, ''),
     token: { key: key!, secret: secret! },
     ...{ gpus: gpus!, runMsMax: runMsMax!, hasCache: cache === 'yes' },
+    imageSecrets: imageSecrets!,
     cacheUnusedMs: DAYS_DEFAULT * 24 * HOUR_MS,
   }
   return { config }

@@ -12,6 +12,7 @@ import { API, type Health, type Job, type JobRequest } from './documents'
 import { failureOf, invalid, launchFailure, mayHaveHappened } from './errors'
 import type { Host } from './host'
 import { handleOf, tagsOf } from './machines'
+import { imageSecretOf } from './policy'
 
 /** A request that arrives later starts nothing. */
 const SEND_MS = 45 * SECOND_MS
@@ -87,7 +88,7 @@ async function requestFor(host: Host, { order, offer, health }: Parts): Promise<
     owner: deployment,
     tags: tagsOf(order, offer),
     image: {
-      ...{ reference: order.image ?? null, secret: null },
+      ...{ reference: order.image ?? null, secret: imageSecretOf(config, order.image) },
       // An older gateway installs none: then setup does.
       requirements: health.features.includes('requirements') ? (order.requirements ?? []) : [],
     },

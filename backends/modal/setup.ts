@@ -12,6 +12,7 @@ import { tokenInWords } from './config'
 import { API } from './documents'
 import { invalid, launchFailure, modalError, TOKEN_REFUSED } from './errors'
 import { versionProblem } from './launch'
+import { missingIn, policyIn, SECRETS, type Policy } from './policy'
 import { readToken, removeToken, tokenPath, writeToken, type StoredToken } from './token-file'
 
 /** Runs one command of `gateway/manage.py` and returns its answer. */
@@ -45,7 +46,7 @@ export function createModalSetup(
   { manage = manageWith(environment, wish.prefix), openApi = createApi } = {},
 ): AccountSetup {
   return new ModalSetup(
-    { manage, openApi, name: `${wish.prefix}-gateway` },
+    { manage, openApi, name: `${wish.prefix}-gateway`, policy: policyIn(environment) },
     tokenPath(environment, homedir()),
   )
 }
@@ -55,6 +56,7 @@ interface Parts {
   openApi: typeof createApi
   /** Of the app and of the token. */
   name: string
+  policy: Policy
 }
 
 class ModalSetup implements AccountSetup {
@@ -177,7 +179,8 @@ class ModalSetup implements AccountSetup {
       const failure = versionProblem(health)
       // Other workers may need the newer one.
       if (health.api > API) return { remark: `${failure!.message}. ${failure!.hint}` }
-      return defined({ failure })
+      const missing = missingIn(health, this.parts.policy)
+      return defined({ failure: failure ?? (missing.length > 0 ? notAllowed(missing) : undefined) })
     } catch (error) {
       return { failure: modalError(error).failure }
     } finally {
@@ -200,6 +203,10 @@ class ModalSetup implements AccountSetup {
   }
 }
 
+function notAllowed(names: string[]): Failure {
+  return { class: 'invalid', message: `it does not allow ${names.join(', ')} yet, which the settings name` }
+}
+
 const PYTHON = 'CRUCIBLE_MODAL_PYTHON'
 const GET_MODAL = `Install it with \`pip install "modal>=1.6,<1.7"\`, or name another Python in ${PYTHON}.`
 /** Building the image of the gateway takes a minute or two the first time. */
@@ -210,7 +217,7 @@ function manageWith(environment: Record<string, string | undefined>, prefix: str
   const program = join(__dirname, 'gateway', 'manage.py')
   return async (command, signal) => {
     const child = spawn(python, ['-B', program, prefix, ...command], {
-      env: environment,
+      env: { ...environment, ...defined({ [SECRETS]: policyIn(environment).secrets?.join(',') }) },
       stdio: ['ignore', 'pipe', 'pipe'],
       signal: AbortSignal.any([signal, AbortSignal.timeout(MANAGE_MS)]),
     })

@@ -16,7 +16,7 @@ import { FakeGateway, proxyAnswer, refusal } from './fake-gateway'
 
 export const CONFIG: ModalConfig = {
   ...{ url: 'http://127.0.0.1:9', token: { key: 'wk-0123456789', secret: 'ws-secret' }, gpus: ['T4'] },
-  ...{ runMsMax: RUN_MS_MAX, hasCache: true, cacheUnusedMs: 7 * 86_400_000 },
+  ...{ runMsMax: RUN_MS_MAX, hasCache: true, imageSecrets: {}, cacheUnusedMs: 7 * 86_400_000 },
 }
 
 /** The parameters of the bootstrap in a container's variables. */

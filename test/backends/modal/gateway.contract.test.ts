@@ -16,6 +16,16 @@ interface Job {
 const HEADERS = { 'content-type': 'application/json', 'user-agent': 'crucible-test' }
 /** How long a request of these tests may be on its way. */
 const SEND_MS = 60_000
+/** A registry that requires a login, and the Secrets of the workspace. */
+const PRIVATE = {
+  docker: { logins: { 'ghcr.io': { username: 'robot', password: 'right' } } },
+  modal: {
+    secrets: {
+      'registry-login': { REGISTRY_USERNAME: 'robot', REGISTRY_PASSWORD: 'right' },
+      'old-login': { REGISTRY_USERNAME: 'robot', REGISTRY_PASSWORD: 'wrong' },
+    },
+  },
+}
 const CANCELLED = { status: 200, body: { phase: 'cancelled' } }
 
 jest.setTimeout(patient(60_000))
@@ -27,7 +37,7 @@ function gatewayContract(open: OpenGateway): void {
   let key = ''
 
   beforeAll(async () => {
-    gateway = await open()
+    gateway = await open(PRIVATE)
   })
   afterAll(() => gateway.close())
   afterEach(() => call('POST', `/v1/jobs/${key}/cancel`))
@@ -222,6 +232,18 @@ function gatewayContract(open: OpenGateway): void {
     expect(await untilPhase('launch_failed')).toMatchObject({
       error: { type: 'ImageBuildError', message: expect.stringContaining('Image build failed') },
     })
+  })
+
+  it('pulls an image that needs a login with the Secret that the request names', async () => {
+    const reference = 'ghcr.io/team/train:1'
+    for (const secret of [null, 'old-login']) {
+      await submit('true', { image: { reference, secret } })
+      expect(await untilPhase('launch_failed')).toMatchObject({
+        error: { type: 'ImageBuildError', message: expect.stringContaining('authentication required') },
+      })
+    }
+    await submit('sleep 30', { image: { reference, secret: 'registry-login' } })
+    await untilPhase('running')
   })
 
   it('waits while Modal refuses because Sandboxes are created too fast', async () => {

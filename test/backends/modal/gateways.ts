@@ -45,7 +45,10 @@ async function openPython(world: WorldText = {}): Promise<Gateway> {
     python,
     ['-B', join(__dirname, 'python/serve.py'), `${endpoint}/control`, `${key}:${secret}`],
     {
-      env: { PATH: process.env['PATH'], HOME: '/nonexistent' },
+      env: {
+        ...{ PATH: process.env['PATH'], HOME: '/nonexistent' },
+        CRUCIBLE_GATEWAY_SECRETS: Object.keys(world.modal?.secrets ?? {}).join(','),
+      },
       stdio: ['pipe', 'pipe', 'pipe'],
     },
   )

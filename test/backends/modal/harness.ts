@@ -79,7 +79,7 @@ export class ModalHarness implements Harness {
   ) {
     this.config = {
       ...{ url: gateway.endpoint, token: gateway.token, gpus: ['T4'], runMsMax: RUN_MS_MAX },
-      ...{ hasCache: true, cacheUnusedMs: 7 * 86_400_000 },
+      ...{ hasCache: true, imageSecrets: {}, cacheUnusedMs: 7 * 86_400_000 },
     }
   }
 

@@ -59,7 +59,7 @@ async function backendAt(url: string, changes: Partial<ModalConfig> = {}): Promi
       token: { key: 'wk-0123456789', secret: 'ws-secret' },
       gpus: ['T4', 'A10', 'A100-80GB', 'H100'],
     },
-    ...{ runMsMax: RUN_MS_MAX, hasCache: true, cacheUnusedMs: 1, ...changes },
+    ...{ runMsMax: RUN_MS_MAX, hasCache: true, imageSecrets: {}, cacheUnusedMs: 1, ...changes },
   }
   return createModalBackend(config, deps)
 }
@@ -147,6 +147,35 @@ describe('the Modal gateway', () => {
     expect(modal.submits[0]!.request.image).toEqual({
       ...{ reference: 'pytorch/pytorch:2.9.0', secret: null, requirements: ['numpy>=2'] },
     })
+  })
+
+  it.each([
+    ['ghcr.io/team/train:1', 'team-robot'],
+    ['ghcr.io/other/train:1', 'robot'],
+    ['ghcr.io.example/other/train:1', null],
+    ['team/train:1', 'hub'],
+    ['pytorch', 'hub'],
+    ['localhost:5000/train', null],
+  ])('gets the name of the Secret for the registry of %s', async (image, secret) => {
+    const modal = new FakeGateway()
+    const imageSecrets = { 'ghcr.io': 'robot', 'ghcr.io/team': 'team-robot', 'docker.io': 'hub' }
+    const backend = createBackendOver(modal.open, { ...CONFIG, imageSecrets }, deps)
+    await backend.launch({ ...order, image }, patiently())
+    expect(modal.submits[0]!.request.image).toMatchObject({ reference: image, secret })
+  })
+
+  it('that does not allow a Secret of the settings is reported, and does the rest', async () => {
+    const modal = new FakeGateway()
+    modal.health = { ...HEALTH, allowed: { ...HEALTH.allowed, secrets: ['hub'] } }
+    const imageSecrets = { 'ghcr.io': 'robot', 'docker.io': 'hub' }
+    const { signal } = patiently()
+    expect(await createBackendOver(modal.open, { ...CONFIG, imageSecrets }, deps).check({ signal })).toEqual([
+      {
+        severity: 'warning',
+        message: expect.stringContaining('Modal Secret robot'),
+        remedy: 'Run `crucible setup modal`.',
+      },
+    ])
   })
 
   it('that is older serves what it can: without a cache, and with nothing built into images', async () => {
@@ -271,7 +300,7 @@ describe('what the gateway says of a machine', () => {
       { phase: 'launch_failed', error: { type: 'ImageBuildError', message: 'no such image' } },
       {
         cause: 'failed-to-start',
-        failure: { class: 'invalid', hint: expect.stringContaining('public images only') },
+        failure: { class: 'invalid', hint: expect.stringContaining('CRUCIBLE_MODAL_IMAGE_SECRETS') },
       },
     ],
     ['its launcher was lost', { phase: 'launch_lost' }, { state: 'gone', cause: 'failed-to-start' }],

@@ -26,7 +26,7 @@ function setUpAWorkspace(): void {
   let environment: Record<string, string | undefined>
 
   beforeAll(async () => {
-    gateway = await openRealGateway!()
+    gateway = await openRealGateway!({ modal: { secrets: { 'hub-login': {} } } })
   })
   afterAll(() => gateway.close())
   beforeEach(() => {
@@ -129,13 +129,16 @@ describe('crucible setup modal, of a gateway that answers strangely', () => {
     tokens: [STORED.key],
   }
 
-  async function setupWith(modal: FakeGateway): Promise<{ setup: AccountSetup; commands: string[] }> {
+  async function setupWith(
+    modal: FakeGateway,
+    settings: Record<string, string> = {},
+  ): Promise<{ setup: AccountSetup; commands: string[] }> {
     const home = testFolder('home')
     writeFileSync(join(home, 'modal.json'), JSON.stringify(STORED))
     const commands: string[] = []
     const setup = createModalSetup(
       { prefix: 'crucible' },
-      { CRUCIBLE_HOME: home },
+      { CRUCIBLE_HOME: home, ...settings },
       {
         openApi: modal.open,
         manage: async ([command]) => {
@@ -167,6 +170,27 @@ describe('crucible setup modal, of a gateway that answers strangely', () => {
     })
     expect(await setup.apply(idle)).toEqual([])
     expect(commands).toEqual(['survey', 'survey'])
+  })
+
+  it.each([
+    ['CRUCIBLE_GATEWAY_REGISTRIES', 'docker.io, registry.example', 'registry.example'],
+    ['CRUCIBLE_GATEWAY_SECRETS', 'hub-login', 'hub-login'],
+    ['CRUCIBLE_MODAL_IMAGE_SECRETS', 'ghcr.io=robot', 'robot'],
+  ])('deploys over a gateway that does not allow what %s names', async (name, value, missing) => {
+    const modal = new FakeGateway()
+    const { setup, commands } = await setupWith(modal, { [name]: value })
+    const [gateway] = (await setup.survey(signal)).parts
+    expect(gateway).toMatchObject({
+      state: 'differs',
+      remarks: [expect.stringContaining(`does not allow ${missing} yet`)],
+    })
+    expect(await setup.apply(idle)).toMatchObject([{ did: 'mended', part: { id: 'gateway' } }])
+    expect(commands.slice(2)).toEqual(['deploy'])
+    modal.health = {
+      ...HEALTH,
+      allowed: { ...HEALTH.allowed, registries: ['docker.io', missing], secrets: [missing] },
+    }
+    expect(await statesOf(setup)).toEqual(['gateway: there', 'token: there'])
   })
 
   it('deploys over an older gateway', async () => {

@@ -5,7 +5,7 @@ import type { Provider, ProviderParts } from '../provider'
 import { ApiError } from '../wire/errors'
 import { jobRequest, key, volumeName, type JobRequest } from './documents'
 import { Jobs } from './jobs'
-import { ALLOWED, refusalOf, refuseVolume } from './policy'
+import { allowedWith, fullReference, refusalOf, refuseVolume, type Allowed } from './policy'
 import { MODAL_RATES } from './rates'
 import { ModalRefusal } from './refusal'
 import { Sandboxes, type Sandbox } from './sandboxes'
@@ -30,9 +30,11 @@ export function createModal(parts: ProviderParts): Provider {
 class Workspace {
   readonly sandboxes: Sandboxes
   private readonly jobs: Jobs
+  private readonly allowed: Allowed
   private readonly volumes = new Map<string, { createdAtMs: number; usedAtMs: number | null }>()
 
   constructor(private readonly parts: ProviderParts) {
+    this.allowed = allowedWith(Object.keys(parts.world.modal.secrets))
     this.sandboxes = new Sandboxes(parts, GPUS_MAX)
     this.jobs = new Jobs({
       ...{ ...parts, sandboxes: this.sandboxes, app: JOBS_APP },
@@ -65,7 +67,7 @@ class Workspace {
       route('health', 'GET /v1/health', {
         run: () => ({
           ...{ ok: true, api: 1, features: ['logs', 'requirements', 'volumes'], sdk: '1.6.4' },
-          ...{ environment: 'main', allowed: ALLOWED },
+          ...{ environment: 'main', allowed: this.allowed },
         }),
       }),
       route('offers', 'GET /v1/offers', {
@@ -127,7 +129,7 @@ class Workspace {
   }
 
   private submit(name: string, request: JobRequest): HttpAnswer {
-    const refusal = refusalOf(request)
+    const refusal = refusalOf(this.allowed, request)
     if (refusal !== undefined) throw new ApiError('not-allowed', refusal, 403)
     const { job, isNew } = this.jobs.submit(name, request)
     if (isNew)
@@ -138,21 +140,35 @@ class Workspace {
     return new HttpAnswer(isNew ? 202 : 200, job)
   }
 
-  private prepare({ image: { reference, requirements } }: JobRequest): { dockerfile: string } {
+  private prepare({ image: { reference, secret, requirements } }: JobRequest): { dockerfile: string } {
     const from = `FROM ${reference ?? 'debian'}`
     const dockerfile = [from, ...requirements.map((line) => `RUN uv pip install ${line}`)].join('\n')
-    this.build(dockerfile)
+    this.build(dockerfile, secret ?? undefined)
     return { dockerfile }
   }
 
   /** Builds an image, as far as a cloud without images does: some can be absent. */
-  private build(dockerfile: string): void {
+  private build(dockerfile: string, secret?: string): void {
     const { docker } = this.parts.world
     const absent = docker.absentImages.find((part) => dockerfile.includes(part))
     if (absent !== undefined)
       throw new ModalRefusal('ImageBuildError', `Image build failed: ${absent}: not found`)
+    if (!this.canPull(dockerfile, secret))
+      throw new ModalRefusal('ImageBuildError', 'Image build failed: unauthorized: authentication required')
     const refusal = this.strike('ImageJoinStreaming')
     if (refusal !== undefined) throw new ModalRefusal('ImageBuildError', refusal.message)
+  }
+
+  /** Whether the registry of an image asks for no login, or for the one in a Secret. */
+  private canPull(dockerfile: string, secret: string | undefined): boolean {
+    const { docker, modal } = this.parts.world
+    const [, reference = ''] = /^FROM (\S+)/m.exec(dockerfile) ?? []
+    const login = docker.logins[fullReference(reference).split('/')[0]!]
+    const given = modal.secrets[secret ?? '']
+    return (
+      login === undefined ||
+      (given?.['REGISTRY_USERNAME'] === login.username && given['REGISTRY_PASSWORD'] === login.password)
+    )
   }
 
   private strike(action: string): ModalRefusal | undefined {
@@ -199,8 +215,8 @@ class Workspace {
         },
       }),
       control('ImageJoinStreaming', 'POST /control/images', {
-        body: z.strictObject({ dockerfile: z.string() }),
-        run: ({ body }) => this.build(body.dockerfile),
+        body: z.strictObject({ dockerfile: z.string(), secret: z.string().optional() }),
+        run: ({ body }) => this.build(body.dockerfile, body.secret),
       }),
       // Kept in the journal only.
       control('FunctionCreate', 'POST /control/functions', {
@@ -208,7 +224,14 @@ class Workspace {
         run: () => undefined,
       }),
       control('WorkspaceBillingRates', 'GET /control/rates', { run: () => ({ usd: MODAL_RATES }) }),
-      control('SecretList', 'GET /control/secrets', { run: () => ({ secrets: [] }) }),
+      control('SecretList', 'GET /control/secrets', {
+        run: () => ({
+          secrets: Object.entries(this.parts.world.modal.secrets).map(([name, variables]) => ({
+            name,
+            keys: Object.keys(variables),
+          })),
+        }),
+      }),
       ...this.controlVolumeRoutes(),
     ]
   }

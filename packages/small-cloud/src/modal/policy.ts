@@ -2,25 +2,30 @@
 import { ApiError } from '../wire/errors'
 import type { JobRequest } from './documents'
 
-export const ALLOWED = {
+const ALLOWED = {
   registries: ['docker.io', 'nvcr.io', 'ghcr.io', 'quay.io', 'public.ecr.aws'],
-  secrets: [] as string[],
   volumes: 'crucible-',
 }
 
+export type Allowed = typeof ALLOWED & { secrets: string[] }
+
+/** @param secrets names of the workspace's Secrets */
+export function allowedWith(secrets: string[]): Allowed {
+  return { ...ALLOWED, secrets }
+}
+
 /** Returns why a request is not allowed. */
-export function refusalOf({
-  image: { reference, secret },
-  secrets,
-  volumes,
-}: JobRequest): string | undefined {
+export function refusalOf(
+  { registries, secrets: allowed }: Allowed,
+  { image: { reference, secret }, secrets, volumes }: JobRequest,
+): string | undefined {
   if (reference !== null && reference !== undefined) {
     const full = fullReference(reference)
-    if (!ALLOWED.registries.some((allowed) => full.startsWith(`${allowed}/`)))
-      return `the registry of the image ${reference} is not among those allowed at deployment: ${ALLOWED.registries.join(', ')}`
+    if (!registries.some((registry) => full.startsWith(`${registry}/`)))
+      return `the registry of the image ${reference} is not among those allowed at deployment: ${registries.join(', ')}`
   }
   const named = [...secrets, ...(secret === null || secret === undefined ? [] : [secret])]
-  const stranger = named.find((name) => !ALLOWED.secrets.includes(name))
+  const stranger = named.find((name) => !allowed.includes(name))
   if (stranger !== undefined) return `the secret ${stranger} is not among those allowed at deployment`
   return Object.values(volumes)
     .map(volumeRefusal)
@@ -38,7 +43,7 @@ export function refuseVolume(name: string): void {
   if (words !== undefined) throw new ApiError('not-allowed', words, 403)
 }
 
-function fullReference(reference: string): string {
+export function fullReference(reference: string): string {
   const [first = '', ...rest] = reference.split('/')
   if (rest.length > 0 && (/[.:]/.test(first) || first === 'localhost')) return reference
   return `docker.io/${rest.length > 0 ? reference : `library/${reference}`}`

@@ -221,6 +221,13 @@ export const worldSchema = z.strictObject({
   throttling: throttling.default('documented'),
   /** Lambda Cloud. */
   lambda: lambdaWorld.prefault({}),
+  /** Modal. */
+  modal: z
+    .strictObject({
+      /** The Secrets of the workspace by name, with their variables; callers of the gateway may name each. */
+      secrets: z.record(z.string(), z.record(z.string(), z.string())).default({}),
+    })
+    .prefault({}),
   faults: z.array(faultSchema).default([]),
 })
 

@@ -60,6 +60,8 @@ class Servicer(Deployment, api_grpc.ModalClientBase):
         self.calls = {}
         self.images = {}
         self.secrets = {}
+        # Names of the Secrets with which registries are asked, by image.
+        self.logins = {}
         # Set by the server: the Function that `spawn` runs.
         self.launcher = None
 
@@ -142,12 +144,18 @@ class Servicer(Deployment, api_grpc.ModalClientBase):
         image_id = self.objects.id_of("im", request.image.SerializeToString(deterministic=True))
         bases = [self.images.get(base.image_id, "") for base in request.image.base_images]
         self.images[image_id] = "\n".join([*bases, text])
+        secret = self.objects.name_of(request.image.image_registry_config.secret_id)
+        login = secret[0] if secret else next((self.logins[base.image_id] for base in request.image.base_images if base.image_id in self.logins), None)
+        if login is not None:
+            self.logins[image_id] = login
         await stream.send_message(api_pb2.ImageGetOrCreateResponse(image_id=image_id))
 
     async def ImageJoinStreaming(self, stream):
         request = await self._answer(stream)
         try:
-            await self.cloud.call("POST", "/images", {"dockerfile": self.images.get(request.image_id, "")})
+            login = self.logins.get(request.image_id)
+            body = {"dockerfile": self.images.get(request.image_id, ""), **({"secret": login} if login else {})}
+            await self.cloud.call("POST", "/images", body)
             result = RESULT(status=RESULT.GENERIC_STATUS_SUCCESS)
         except Refused as refused:
             result = RESULT(status=RESULT.GENERIC_STATUS_FAILURE, exception=refused.message)
@@ -155,14 +163,17 @@ class Servicer(Deployment, api_grpc.ModalClientBase):
 
     async def SecretGetOrCreate(self, stream):
         request = await self._answer(stream)
+        metadata = None
         if request.object_creation_type == api_pb2.OBJECT_CREATION_TYPE_ANONYMOUS_OWNED_BY_APP:
             secret_id = self.objects.id_of("st", uuid.uuid4().hex)
             self.secrets[secret_id] = dict(request.env_dict)
-        elif await self.cloud.knows("secrets", request.deployment_name):
-            secret_id = self.objects.id_of("st", request.deployment_name)
         else:
-            raise GRPCError(Status.NOT_FOUND, "Secret '%s' not found" % request.deployment_name)
-        await stream.send_message(api_pb2.SecretGetOrCreateResponse(secret_id=secret_id))
+            known = await self.cloud.find("secrets", request.deployment_name)
+            if known is None:
+                raise GRPCError(Status.NOT_FOUND, "Secret '%s' not found" % request.deployment_name)
+            secret_id = self.objects.id_of("st", known["name"])
+            metadata = api_pb2.SecretMetadata(name=known["name"], keys=known["keys"])
+        await stream.send_message(api_pb2.SecretGetOrCreateResponse(secret_id=secret_id, metadata=metadata))
 
     async def VolumeGetOrCreate(self, stream):
         request = await self._answer(stream)
@@ -170,7 +181,7 @@ class Servicer(Deployment, api_grpc.ModalClientBase):
         volume_id = self.objects.id_of("vo", name)
         if request.object_creation_type == api_pb2.OBJECT_CREATION_TYPE_CREATE_IF_MISSING:
             await self.cloud.call("PUT", "/volumes/" + name)
-        elif not await self.cloud.knows("volumes", name):
+        elif await self.cloud.find("volumes", name) is None:
             raise GRPCError(Status.NOT_FOUND, "Volume '%s' not found" % name)
         await stream.send_message(api_pb2.VolumeGetOrCreateResponse(volume_id=volume_id, metadata=api_pb2.VolumeMetadata(name=name)))
 

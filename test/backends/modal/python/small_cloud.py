@@ -29,5 +29,5 @@ class SmallCloud:
                 raise Refused(found.get("code", "INTERNAL"), found.get("message", text))
             return found
 
-    async def knows(self, kind, name):
-        return any(each["name"] == name for each in (await self.call("GET", "/" + kind))[kind])
+    async def find(self, kind, name):
+        return next((each for each in (await self.call("GET", "/" + kind))[kind] if each["name"] == name), None)

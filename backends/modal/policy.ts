@@ -1,0 +1,65 @@
+import type { ModalConfig } from './config'
+import type { Health } from './documents'
+
+/** What a deployment of the gateway lets its callers name; a list that no setting gives stays as the gateway has it. */
+export interface Policy {
+  registries?: string[]
+  secrets?: string[]
+}
+
+export const REGISTRIES = 'CRUCIBLE_GATEWAY_REGISTRIES'
+export const SECRETS = 'CRUCIBLE_GATEWAY_SECRETS'
+export const IMAGE_SECRETS = 'CRUCIBLE_MODAL_IMAGE_SECRETS'
+
+/** Names that are separated by commas. */
+function namesIn(text: string | undefined): string[] {
+  return (text ?? '')
+    .split(',')
+    .map((name) => name.trim())
+    .filter((name) => name !== '')
+}
+
+/** Reads `REGISTRY=SECRET,...`: Modal Secrets by the registry, or the part of one, whose images they open. */
+export function imageSecretsIn(text: string | undefined): Record<string, string> | undefined {
+  const pairs = namesIn(text).map((pair) => /^([^=\s]+)=([^=\s]+)$/.exec(pair))
+  if (pairs.some((pair) => pair === null)) return undefined
+  return Object.fromEntries(pairs.map((pair) => [pair![1]!.replace(/\/+$/, ''), pair![2]!]))
+}
+
+/** The Modal Secret for an image; the longest name that fits its reference decides. */
+export function imageSecretOf(
+  { imageSecrets }: Pick<ModalConfig, 'imageSecrets'>,
+  reference: string | undefined,
+): string | null {
+  if (reference === undefined) return null
+  const fitting = Object.keys(imageSecrets)
+    .filter((registry) => fullReference(reference).startsWith(`${registry}/`))
+    .sort((one, other) => other.length - one.length)
+  return imageSecrets[fitting[0] ?? ''] ?? null
+}
+
+/** As the gateway reads it (`gateway/crucible_gateway/policy.py`). */
+function fullReference(reference: string): string {
+  const [first = '', ...rest] = reference.split('/')
+  if (rest.length > 0 && (/[.:]/.test(first) || first === 'localhost')) return reference
+  return `docker.io/${rest.length > 0 ? reference : `library/${reference}`}`
+}
+
+/** What the settings require of the gateway. */
+export function policyIn(settings: Record<string, string | undefined>): Policy {
+  const registries = namesIn(settings[REGISTRIES])
+  const ofImages = Object.values(imageSecretsIn(settings[IMAGE_SECRETS]) ?? {})
+  const secrets = [...new Set([...namesIn(settings[SECRETS]), ...ofImages])]
+  return {
+    ...(registries.length > 0 && { registries }),
+    ...(secrets.length > 0 && { secrets }),
+  }
+}
+
+/** Names that are required and that the gateway does not allow. */
+export function missingIn({ allowed }: Health, { registries = [], secrets = [] }: Policy): string[] {
+  return [
+    ...registries.filter((name) => !allowed.registries.includes(name)),
+    ...secrets.filter((name) => !allowed.secrets.includes(name)),
+  ]
+}
