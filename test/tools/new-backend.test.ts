@@ -145,7 +145,7 @@ describe('npm run new-backend', () => {
       expect(await newBackend('nimbus')).toMatchObject({ code: 0 })
     })
 
-    it(
+    itInAll(
       'compiles, with its contract test',
       async () => {
         const files = ['test/backends/nimbus.contract.test.ts']

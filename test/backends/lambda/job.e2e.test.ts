@@ -5,6 +5,7 @@ import { CloudDeployment, QUICK } from '../../recovery/deployment'
 import { connectTo, quietWorkers, type TestConnection } from '../../support/temporal'
 import { until } from '../../support/until'
 import { patient } from '../../support/patience'
+import { itInAll } from '../../support/selection'
 
 jest.setTimeout(600_000)
 
@@ -97,7 +98,7 @@ describe('a job on Lambda', () => {
 })
 
 describe('twenty jobs at once on Lambda', () => {
-  it('get twenty machines, at the pace that the account allows, and all of them are ended', async () => {
+  itInAll('get twenty machines, at the pace that the account allows, and all of them are ended', async () => {
     // Machines that never boot: only the launches count here.
     d.cloud.addFault({ fault: 'no-boot', where: { service: 'lambda' } })
     const ids = Array.from({ length: 20 }, (_, index) => `job-of-many-${index}`)
