@@ -99,22 +99,22 @@ const patterns = as.oneOrMore(checkpointPattern, LIMITS.checkpointPatterns)
 const checkpoint = z.strictObject({
   directory: field(
     innerPath,
-    'Where the program writes checkpoints, below the working directory (default: the folder `CRUCIBLE_CHECKPOINT_DIR` outside it).',
+    'Where the program writes checkpoints, below the working directory (default: `CRUCIBLE_CHECKPOINT_DIR`).',
     'checkpoints',
   ).exactOptional(),
   every: field(
     as.pace,
-    'Shortest interval between kept checkpoints (default: keep each); the last before a stop is always kept.',
+    'Shortest interval between kept checkpoints (default: keep each); the last one is always kept.',
     '10m',
   ).exactOptional(),
   size: field(
     as.size,
-    'Approximate size of a checkpoint; `plan` warns if it cannot be saved within an interruption notice (default: as of earlier jobs of this name).',
+    'Size of a checkpoint; `plan` warns if it cannot be saved within an interruption notice (default: as of earlier jobs of this name).',
     '12GB',
   ).exactOptional(),
   complete: field(
     patterns,
-    "Files that prove a checkpoint complete, such as the one written last. Each pattern must match, relative to the checkpoint directory or the checkpoint's folder (default: proof by file formats).",
+    "Files that prove a checkpoint complete. Each pattern must match, relative to the checkpoint directory or the checkpoint's folder (default: proof by file formats).",
     'trainer_state.json',
     ['model.safetensors', '*/DONE'],
   ).exactOptional(),
@@ -123,11 +123,10 @@ const checkpoint = z.strictObject({
     'Patterns, relative to the checkpoint directory, of the files of a checkpoint (default: everything).',
     ['checkpoint-*', 'latest'],
   ).exactOptional(),
-  exclude: field(
-    patterns,
-    'Patterns, relative to the checkpoint directory, of files that never belong to a checkpoint.',
-    ['cache', '*.tmp.*'],
-  ).exactOptional(),
+  exclude: field(patterns, 'Patterns of files that never belong to a checkpoint, like `include`.', [
+    'cache',
+    '*.tmp.*',
+  ]).exactOptional(),
   quiet: field(
     as.span,
     'Time without changes after which unproven files count as a provisional checkpoint (default: `CRUCIBLE_CHECKPOINT_QUIET`).',
@@ -135,7 +134,7 @@ const checkpoint = z.strictObject({
   ).exactOptional(),
   signal: field(
     z.enum(SAVE_SIGNALS),
-    'Signal that makes the program save before its machine ends. After another than `SIGTERM`, SIGTERM follows once the checkpoint is saved.',
+    'Signal that makes the program save before its machine ends; SIGTERM follows once the checkpoint is saved.',
     'SIGUSR1',
   ).exactOptional(),
   keep: field(
@@ -149,7 +148,7 @@ const imageLogin = z.strictObject({
   username: field(registryUser, 'User name for the registry.', 'team-robot'),
   password: field(
     envName,
-    'Environment variable with a password or token, read when you submit and encrypted like `secrets`; the program does not get it.',
+    'Environment variable with a password or token, treated like `secrets`; the program does not get it.',
     'REGISTRY_TOKEN',
   ),
 })
@@ -221,17 +220,17 @@ export const jobFile = z
     ).exactOptional(),
     interruptible: field(
       z.boolean(),
-      'Whether the job may run on interruptible capacity (spot) and resume from checkpoints.',
+      'Whether the job may run on spot capacity and resume from checkpoints.',
       true,
     ).default(DEFAULTS.interruptible),
     isolation: field(
       z.enum(ISOLATIONS),
-      `Hardware that the job may run on: \`dedicated\` to it, also \`shared\` with other customers of the provider, or also of private owners (\`community\`) (default: ${ISOLATION_DEFAULT}).`,
+      `Hardware that the job may run on: \`dedicated\`, also \`shared\` with other customers, or also of private owners (\`community\`) (default: ${ISOLATION_DEFAULT}).`,
       'dedicated',
     ).exactOptional(),
     accept: field(
       as.oneOrMore(z.enum(ACCEPTANCES), ACCEPTANCES.length),
-      'Risks to accept: `preemptible-on-demand` (machines that can be interrupted although they are on demand), `billed-until-terminated` (with a budget: machines whose billing ends only at our call).',
+      'Risks to accept: `preemptible-on-demand` (on-demand machines that can be interrupted), `billed-until-terminated` (with a budget: machines whose billing ends only at our call).',
       'billed-until-terminated',
     ).exactOptional(),
     checkpoint: field(checkpoint, 'Checkpoints of the program, and which to keep.', {
@@ -239,7 +238,7 @@ export const jobFile = z
     }).exactOptional(),
     on_rebalance: field(
       z.enum(REBALANCE_ANSWERS),
-      'At a rebalance recommendation: `save` a checkpoint and continue (default), `move` to another machine, or `ignore` it.',
+      'At a rebalance recommendation: `save` a checkpoint (default), `move` to another machine, or `ignore` it.',
       'move',
     ).exactOptional(),
     deadline: field(
@@ -262,16 +261,12 @@ export const jobFile = z
       DEFAULTS.optimize,
     ),
     retries: field(retries, 'Limits on failures and interruptions.', { failures: 1 }).prefault({}),
-    env: field(
-      as.env,
-      'Environment variables of the program, stored with the job; for secret values use `secrets`.',
-      {
-        OMP_NUM_THREADS: '4',
-      },
-    ).exactOptional(),
+    env: field(as.env, 'Environment variables of the program; for secret values use `secrets`.', {
+      OMP_NUM_THREADS: '4',
+    }).exactOptional(),
     secrets: field(
       as.oneOrMore(envName, LIMITS.secrets),
-      'Environment variables whose values are read when you submit, encrypted, and never stored with the job.',
+      'Environment variables whose values are read and encrypted when you submit.',
       ['HF_TOKEN'],
     ).exactOptional(),
     outputs: field(
