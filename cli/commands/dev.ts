@@ -54,7 +54,7 @@ export function define(command: Command, cli: Cli): void {
     )
     .option(
       '--sim [world]',
-      'also run a small cloud that answers as AWS does: on-demand and spot EC2 machines, and an S3 store; ' +
+      'also run a small cloud: an S3 store, and simulated machines of EC2 or of the providers in CRUCIBLE_BACKENDS; ' +
         'WORLD is a file with its prices, capacity and faults',
     )
     .addHelpText(
@@ -63,6 +63,7 @@ export function define(command: Command, cli: Cli): void {
         ['crucible dev', 'in a separate terminal'],
         ['CRUCIBLE_LOCAL_SPOT=yes crucible dev', 'with spot machines, to try interruptions'],
         ['crucible dev --sim', 'jobs run on EC2 machines of a small cloud'],
+        ['CRUCIBLE_BACKENDS=ec2,lambda,modal crucible dev --sim', 'on those of three providers'],
         ['crucible dev --sim world.yaml', 'a small cloud described by a file'],
         ['TEMPORAL_ADDRESS=host:7233 crucible dev', 'workers only, for a server that runs elsewhere'],
       ),

@@ -56,11 +56,12 @@ async function interrupt(cli: Cli, meant: string, { notice, withoutNotice }: Opt
   }
   const id = await findJob(cli.context(), meant)
   const machine = await runningMachine(cli, id)
-  const noticeMs = withoutNotice === true ? null : (notice ?? NOTICE_DEFAULT_MS)
+  const wishedMs = withoutNotice === true ? null : (notice ?? NOTICE_DEFAULT_MS)
   const { home } = cli.context().config
   const cloud = readDevNote(home)?.cloud
-  if (cloud?.simulated.includes(machine.backend) === true) await askCloud(cloud.url, machine, noticeMs)
-  else await takeBack(cli, machine, noticeMs)
+  const isSimulated = cloud?.simulated.includes(machine.backend) === true
+  const noticeMs = isSimulated ? await askCloud(cloud.url, machine, wishedMs) : wishedMs
+  if (!isSimulated) await takeBack(cli, machine, wishedMs)
   cli.out.json({ id, attemptId: machine.attemptId, noticeMs })
   const how =
     noticeMs === null ? 'was ended without notice' : `got notice that it ends in ${formatDuration(noticeMs)}`
@@ -91,8 +92,12 @@ async function runningMachine(cli: Cli, id: string): Promise<MachineHandle> {
   })
 }
 
-/** The small cloud serves a control address for its operator (docs/design/small-cloud.md). */
-async function askCloud(cloudUrl: string, { id }: MachineHandle, noticeMs: number | null): Promise<void> {
+/** Asks the small cloud's operator (docs/design/small-cloud.md). Returns the notice that its provider gave; null without one. */
+async function askCloud(
+  cloudUrl: string,
+  { id }: MachineHandle,
+  noticeMs: number | null,
+): Promise<number | null> {
   const wish = { instance: id, ...(noticeMs === null ? { isSilent: true } : { notice: noticeMs }) }
   const answer = await fetch(`${cloudUrl}/_sim/interrupt`, {
     method: 'POST',
@@ -100,7 +105,7 @@ async function askCloud(cloudUrl: string, { id }: MachineHandle, noticeMs: numbe
     body: JSON.stringify(wish),
     signal: AbortSignal.timeout(CALL_LIMIT_MS),
   })
-  if (answer.ok) return
+  if (answer.ok) return ((await answer.json()) as { noticeMs: number | null }).noticeMs
   const { error } = (await answer.json()) as { error: string }
   throw new CrucibleError('failed', `The small cloud refuses: ${error.replace(/^Error: /, '')}.`)
 }

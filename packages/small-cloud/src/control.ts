@@ -122,13 +122,13 @@ export class Control {
     return summaryOfAccount(this.parts.ec2)
   }
 
-  interrupt(wish: unknown): void {
+  /** Returns the notice that the machine got; null if its provider gives none. */
+  interrupt(wish: unknown): { noticeMs: number | null } {
     const { instance: id, notice, isSilent, rebalanceBefore } = interruption.parse(wish, { error: inWords })
     const { ec2, life, providers } = this.parts
     const instance = ec2.findInstance(id)
     if (instance === undefined) {
-      const noticeMs = isSilent ? null : (notice ?? null)
-      if (providers.some((each) => each.interrupt(id, { noticeMs }))) return
+      if (providers.some((each) => each.interrupt(id))) return { noticeMs: null }
       throw new Error(`there is no instance ${id}`)
     }
     if (instance.capacity !== 'spot')
@@ -139,6 +139,7 @@ export class Control {
       cause: 'by-service',
       ...(rebalanceBefore === undefined ? {} : { rebalanceBeforeMs: rebalanceBefore }),
     })
+    return { noticeMs }
   }
 
   reservations(): ReservationSummary[] {
@@ -203,10 +204,7 @@ export class Control {
       this.extend(body)
       return {}
     },
-    'POST interrupt': (_, body) => {
-      this.interrupt(body)
-      return {}
-    },
+    'POST interrupt': (_, body) => this.interrupt(body),
   }
 }
 

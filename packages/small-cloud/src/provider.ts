@@ -30,6 +30,6 @@ export interface Provider {
   hosted(): Iterable<Hosted>
   /** Every machine with its true state and cost. */
   instances(): InstanceSummary[]
-  /** Takes a machine back as the provider would; `noticeMs` is null without a notice. Returns false for a machine that it does not have. */
-  interrupt(instance: string, how: { noticeMs: number | null }): boolean
+  /** Takes a machine back as the provider does, without notice. Returns false for a machine that it does not have. */
+  interrupt(instance: string): boolean
 }

@@ -246,6 +246,14 @@ function gatewayContract(open: OpenGateway): void {
     await untilPhase('running')
   })
 
+  it('reports a Sandbox that Modal takes back as ended; an operator of the cloud means it by its key', async () => {
+    await submit('sleep 30')
+    await untilPhase('running')
+    gateway.cloud.interrupt(key)
+    expect(await untilPhase('ended')).toMatchObject({ exit_code: 137 })
+    expect(() => gateway.cloud.interrupt(key)).toThrow('there is no instance')
+  })
+
   it('waits while Modal refuses because Sandboxes are created too fast', async () => {
     gateway.cloud.addFault({
       ...{ fault: 'error', code: 'RESOURCE_EXHAUSTED', message: 'Sandbox creation rate limit exceeded' },

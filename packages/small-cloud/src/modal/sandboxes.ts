@@ -118,9 +118,13 @@ export class Sandboxes {
     void this.end(sandbox, { status: 'TERMINATED', exitCode: 137, message: TERMINATED_MESSAGE })
   }
 
-  /** Takes a Sandbox with a GPU back, without notice. */
+  /**
+   * Takes a Sandbox back, without notice. Its id and the key of its job mean it: callers of the gateway know only the key. Returns false
+   * if none runs.
+   */
   preempt(id: string): boolean {
-    const sandbox = this.all.get(id)
+    const isMeant = (one: Sandbox): boolean => one.result === null && [one.id, one.tags['key']].includes(id)
+    const sandbox = [...this.all.values()].find(isMeant)
     if (sandbox === undefined) return false
     void this.end(sandbox, { status: 'TERMINATED', exitCode: 137, message: 'The worker was preempted.' })
     return true
