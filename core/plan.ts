@@ -16,9 +16,12 @@ export interface Rejection {
 
 const NAMES_SHOWN = 3
 
-/** Some keys in a sentence: the first three, and how many more there are. */
+/** Some keys in a sentence, without the empty place of a provider that has no places: the first three, and how many more there are. */
 export function nameSome(keys: readonly string[]): string {
-  const shown = keys.slice(0, NAMES_SHOWN).join(', ')
+  const shown = keys
+    .slice(0, NAMES_SHOWN)
+    .map((key) => key.replace(/\/$/, ''))
+    .join(', ')
   return keys.length <= NAMES_SHOWN ? shown : `${shown} and ${keys.length - NAMES_SHOWN} more`
 }
 

@@ -8,6 +8,7 @@ describe('a list of names in a sentence', () => {
     [['a', 'b', 'c'], 'a, b, c'],
     [['a', 'b', 'c', 'd'], 'a, b, c and 1 more'],
     [['a', 'b', 'c', 'd', 'e'], 'a, b, c and 2 more'],
+    [['modal/on-demand/T4x1/', 'ec2/spot/x/a'], 'modal/on-demand/T4x1, ec2/spot/x/a'],
   ])('%j', (names, words) => {
     expect(nameSome(names)).toBe(words)
   })
