@@ -152,7 +152,7 @@ describe('the client for HTTP APIs', () => {
     expect([page!.slice(0, 10), page!.length, retryAfterMs]).toEqual(['Sorry word', 500, undefined])
   })
 
-  it('waits no longer than five minutes, however long it is told to', async () => {
+  it('waits no longer than five minutes, whatever the provider asks for', async () => {
     for (const [told, waitsMs] of [
       ['299', 299_000],
       ['86400', 300_000],

@@ -43,7 +43,7 @@ export class Control {
     }
   }
 
-  /** Before that, nobody may end its machine for want of a lease. */
+  /** Only after that may others end its machine because its lease has expired. */
   get leaseOverAtMs(): number {
     return leaseOverAtMs(this.evidence)
   }

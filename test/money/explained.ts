@@ -22,7 +22,7 @@ export interface Excess {
 }
 
 /**
- * A machine that only a call ends is billed while nobody can make that call: while the control plane, its store or the provider does not
+ * A machine that only a call ends is billed while no call is possible: while the control plane, its store or the provider does not
  * answer. That, and no more, explains what it costs beyond its budget.
  */
 export function explain(
@@ -47,7 +47,7 @@ export function explain(
   const breaches =
     microUsd > explained + doubled.billMicroUsd
       ? [
-          `${microUsd} over its budget, of which outages explain ${explained} and a doubled machine ${doubled.billMicroUsd}`,
+          `${microUsd} over its budget; outages explain ${explained} and a doubled machine ${doubled.billMicroUsd}`,
         ]
       : []
   const found = away.within(doubled.fromMs, doubled.fromMs + doubled.billedMs)

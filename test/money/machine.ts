@@ -37,7 +37,7 @@ export class Machine {
   /** Never, if it is not. */
   readonly runsFromMs: number
   endedAtMs: number | undefined
-  /** Until when it is billed, once that is over: until then by its own power-off, or until it is terminated. */
+  /** The end of its billing, once that has come: its own power-off, or its termination. */
   billedToMs: number | undefined
   end: AttemptEnd = { kind: 'stopped', by: 'superseded' }
   /** Its runner has reported its end. */
@@ -138,7 +138,7 @@ export class Machine {
     void this.world.clock.until(atMs).then(() => this.powerOff(isProvider))
   }
 
-  /** Its provider is told to end it. */
+  /** Asks its provider to end it. */
   terminate(): void {
     const { clock, dice } = this.world
     if (this.isQueued) return this.powerOff(true)

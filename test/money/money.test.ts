@@ -37,7 +37,7 @@ it('no job, owner or month spends more than it may, and the meter says what the 
     'ended by gc --alone',
   ])
     expect([what, (counts.get(what) ?? 0) > 1]).toEqual([what, true])
-  // Only a machine that a call of ours ends can pass its cap, and some do.
+  // Only a machine that our call ends can exceed its cap, and some do.
   expect(new Set(caps.filter(({ microUsd }) => microUsd > 0).map(({ kind }) => kind))).toEqual(
     new Set(['lambda']),
   )

@@ -10,12 +10,12 @@ import { billOf } from './bill'
 import type { Control } from './control'
 import { TIMING } from './world'
 
-/** From an end that the control plane has seen until its provider was told: a beat, a look at the provider's pace, and the call. */
+/** From an end that the control plane has seen until the call to its provider: a beat, a look at the provider's pace, and the call. */
 const REACTION_MS = 30 * SECOND_MS
 /** Garbage collection ends what had no owner in two of its runs. */
 const COLLECTED_WITHIN_MS = 20 * MINUTE_MS
 
-/** What the job's owner is told, and what the provider bills. */
+/** What the job reports to its owner, and what the provider bills. */
 export interface Settled {
   end: AttemptEnd
   costMicroUsd: number
