@@ -4,7 +4,6 @@ import { BudgetWatch } from '../../activities/watch/budget'
 import type { WatchInput } from '../../core/activities'
 import type { Billing } from '../../core/documents'
 import type { AttemptEnd } from '../../core/ledger'
-import { SECOND_MS } from '../../core/time'
 import { judge, leaseOverAtMs, type Evidence } from '../../planner/liveness'
 import { StoreError } from '../../storage/store'
 import type { Attempt } from './attempt'
@@ -179,6 +178,3 @@ export class Control {
 function ignoreStore(error: unknown): void {
   if (!(error instanceof StoreError)) throw error
 }
-
-/** The gap between two looks at a queue, by which the beginning of billing may be known too early. */
-export const QUEUE_LOOK_MS = TIMING.beatMs + SECOND_MS
