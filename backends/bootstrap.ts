@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { deflateSync, gzipSync } from 'node:zlib'
+import { SECOND_MS } from '../core/time'
 import type { HandOver } from './registry'
 
 /** What the bootstrap does on a machine, in addition to taking the runner from the hand-over. */
@@ -10,6 +11,8 @@ export interface BootstrapOptions {
   send?: string
   /** How the machine learns the id that its handle will have; missing if it cannot. */
   machineId?: MachineIdSource
+  /** How long its money allows it to wait for the runner (`startsWithinMs`); a quarter of an hour at most, also if missing. */
+  startsWithinMs?: number
   /** The attempt's own directory on the machine; `/var/lib/crucible/<attempt id>` if missing. */
   root?: string
 }
@@ -38,6 +41,8 @@ export interface ContainerStart {
 
 /** The variable of `runner/bootstrap.py` with its parameters. */
 const PARAMETERS = 'CRUCIBLE_BOOTSTRAP'
+/** How long a machine waits for a store that does not answer. */
+const GIVE_UP_SECONDS = 900
 const STATE = '/var/lib/crucible'
 const PROGRAM_PATH = `${STATE}/bootstrap.py`
 const PARAMETERS_PATH = `${STATE}/bootstrap.json`
@@ -138,13 +143,19 @@ function withoutComments(text: string): string {
 
 function parametersOf(
   { url, key }: HandOver,
-  { attemptId, send, machineId, root = `${STATE}/${attemptId}` }: BootstrapOptions,
+  { attemptId, send, machineId, startsWithinMs, root = `${STATE}/${attemptId}` }: BootstrapOptions,
   { isService, powersOff }: { isService: boolean; powersOff: boolean },
 ): string {
   const parameters = {
     ...{ url, key, attemptId, root, isService, powerOff: powersOff },
     send: send ?? null,
     machineId: machineId ?? null,
+    ...(startsWithinMs !== undefined && { giveUpSeconds: giveUpSeconds(startsWithinMs) }),
   }
   return JSON.stringify(parameters)
+}
+
+/** At least one: none would be no limit. */
+function giveUpSeconds(startsWithinMs: number): number {
+  return Math.max(1, Math.min(GIVE_UP_SECONDS, Math.floor(startsWithinMs / SECOND_MS)))
 }

@@ -1,6 +1,7 @@
 import { Agent, request as send, type Dispatcher } from 'undici'
 import type { z } from 'zod'
 import { defined } from '../core/defined'
+import { MINUTE_MS, SECOND_MS } from '../core/time'
 
 /** How far a request went that got no usable answer. */
 export type Reach =
@@ -18,7 +19,7 @@ interface HttpFacts {
   body?: unknown
   /** The beginning of an answer that is not JSON, such as the page of a firewall. */
   page?: string
-  /** From `Retry-After`. */
+  /** From `Retry-After`, five minutes at most. */
   retryAfterMs?: number
 }
 
@@ -150,10 +151,18 @@ function refused(
   })
 }
 
+/**
+ * The longest wait that a provider can ask for. While we wait, no machine is launched or looked for, but all are billed; a request that comes
+ * too early costs another refusal.
+ */
+const RETRY_AFTER_MS_MAX = 5 * MINUTE_MS
+
 /** In seconds; the other form, a date, is not used for short waits. */
 function retryAfterOf(header: string | string[] | undefined): number | undefined {
   const seconds = Number(Array.isArray(header) ? header[0] : (header ?? NaN))
-  return Number.isFinite(seconds) && seconds >= 0 ? seconds * 1_000 : undefined
+  return Number.isFinite(seconds) && seconds >= 0
+    ? Math.min(seconds * SECOND_MS, RETRY_AFTER_MS_MAX)
+    : undefined
 }
 
 function pageOf(text: string): { page: string } {

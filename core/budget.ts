@@ -11,8 +11,9 @@
  * How much paid time makes a machine worth starting is policy: `USEFUL_RUN_MS` and `WORTH_ANOTHER_MS` of the planner.
  */
 import { defined } from './defined'
+import { spendOver } from './meter'
 import type { MicroUsd } from './money'
-import { CLOCK_SLACK_MS, DAY_MS, HOUR_MS, SECOND_MS } from './time'
+import { CLOCK_SLACK_MS, DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from './time'
 import { stoppingMs, type Timing } from './timing'
 
 /** Ten years, the longest affordable time: within the range of every timer and exact in every number. */
@@ -36,21 +37,29 @@ export function leftOfBudget(
   return budgetMicroUsd === undefined ? undefined : budgetMicroUsd - spentMicroUsd
 }
 
-/** What the machine of an order may cost: the remaining budget minus the cost of moving its data. */
-export function attemptBudget(
-  leftMicroUsd: MicroUsd | undefined,
-  {
-    priceMaxMicroUsdPerHour,
-    transferMicroUsd = 0,
-    billedInStepsOfMs,
-  }: {
-    priceMaxMicroUsdPerHour: MicroUsd
-    transferMicroUsd?: MicroUsd
-    billedInStepsOfMs?: number | undefined
-  },
-): AttemptBudget | null {
+/** What an order says about the money of its machine. */
+export interface AttemptTerms {
+  priceMaxMicroUsdPerHour: MicroUsd
+  transferMicroUsd?: MicroUsd
+  billedInStepsOfMs?: number | undefined
+  /** Only our call ends its billing. */
+  isBilledOn?: boolean
+}
+
+/**
+ * From the power-off of a machine that is billed until our call ends it: a beat until the watch sees its result, the searches of the
+ * settlement at the provider's pace, and the call.
+ */
+const CALL_MS = MINUTE_MS
+
+/** What the machine of an order may cost: the remaining budget minus the cost of moving its data, and of its time between power-off and our call. */
+export function attemptBudget(leftMicroUsd: MicroUsd | undefined, terms: AttemptTerms): AttemptBudget | null {
+  const { priceMaxMicroUsdPerHour, transferMicroUsd = 0, billedInStepsOfMs, isBilledOn = false } = terms
   if (leftMicroUsd === undefined) return null
-  const microUsd = Math.max(0, leftMicroUsd - transferMicroUsd)
+  const callMicroUsd = isBilledOn
+    ? spendOver(CALL_MS, priceMaxMicroUsdPerHour, defined({ billedInStepsOfMs }))
+    : 0
+  const microUsd = Math.max(0, leftMicroUsd - transferMicroUsd - callMicroUsd)
   return { microUsd, priceMaxMicroUsdPerHour, ...defined({ billedInStepsOfMs }) }
 }
 

@@ -127,6 +127,8 @@ export interface Order {
   billedInStepsOfMs?: number
   /** Expected cost of moving data with the most expensive of its offers: the machine must not spend it. Missing if that is free. */
   transferMicroUsd?: MicroUsd
+  /** Only our call ends the billing of its machine, which keeps some of the budget for the time until then. */
+  isBilledOn?: true
   /** The container image that the provider itself runs (`imageRunner: 'provider'`); then `runner.image` is null. */
   image?: string
   /** Python packages that such a provider installs into the image, once for all attempts; `setup` finds them there. */

@@ -74,7 +74,14 @@ const HOW_BOUGHT: Readonly<Record<Offer['capacityType'], string>> = {
 export function risksOf(
   offer: Offer,
   spec: JobSpec,
-  at: { expected: Estimate; isShaky: boolean; nowMs: number; saving?: Saving; capabilities: Capabilities },
+  at: {
+    expected: Estimate
+    isShaky: boolean
+    nowMs: number
+    saving?: Saving
+    capabilities: Capabilities
+    hasBudget: boolean
+  },
 ): string[] {
   const risks: string[] = []
   if (isInterruptible(offer)) {
@@ -93,6 +100,7 @@ export function risksOf(
       `its reservation ends at ${formatInstant(offer.usableUntilMs)}, in ${left}; unfinished work then resumes elsewhere from its checkpoint`,
     )
   }
+  if (at.capabilities.billsUntil === 'terminate' && at.hasBudget) risks.push(BILLED_ON)
   if (at.capabilities.queues === true)
     risks.push("the launch may wait in the provider's queue, which costs nothing")
   if (at.capabilities.imageRunner === 'provider' && spec.imageLogin !== undefined)
@@ -106,6 +114,9 @@ export function risksOf(
   }
   return risks
 }
+
+const BILLED_ON =
+  'it is billed until our call ends it, so its cost may exceed the budget while the control plane, the store or the provider is down; `crucible gc --alone` on another host limits that'
 
 function interruptionsInWords(count: number): string {
   if (count >= 0.95) return `about ${Math.round(count)} interruption${count < 1.5 ? '' : 's'}`

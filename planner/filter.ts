@@ -35,7 +35,7 @@ export function reject(
 ): Rejection | undefined {
   const key = offerKey(offer)
   const unfit = notWanted(offer, request) ?? notFitting(offer, request.spec.resources)
-  const dear = notAffordable(offer, request)
+  const dear = notAffordable(offer, capabilities, request)
   const unusable =
     offer.availability === 'unusable' ? (offer.note ?? 'the backend does not support it') : undefined
   const reasons: [Rejection['why'], string | undefined][] = [
@@ -173,7 +173,7 @@ function notUsableLongEnough(
   return `its reservation ends in ${formatDuration(leftMs)}, but the job needs ${words}`
 }
 
-function notAffordable(offer: Offer, request: PlanRequest): string | undefined {
+function notAffordable(offer: Offer, { billsUntil }: Capabilities, request: PlanRequest): string | undefined {
   const { remainingMicroUsd, timing, spec } = request
   if (remainingMicroUsd === undefined) return undefined
   const transfer = transferFor(offer, request, estimate(offer, spec).interruptions)
@@ -181,6 +181,7 @@ function notAffordable(offer: Offer, request: PlanRequest): string | undefined {
     priceMaxMicroUsdPerHour: dearestPriceOf(offer),
     transferMicroUsd: transfer?.costMicroUsd ?? 0,
     billedInStepsOfMs: offer.billedInStepsOfMs,
+    isBilledOn: billsUntil === 'terminate',
   })
   const runMs = paidForMs(budget)
   const leastMs = billedMs(USEFUL_RUN_MS + budgetReserveMs(timing), offer)

@@ -37,7 +37,11 @@ export function makeOrder(plan: Plan, input: PlanInput, answers: BackendAnswer[]
   const attemptId = attemptIdOf(input.jobId, input.attempt)
   const priceMaxMicroUsdPerHour = Math.max(...offers.map(dearestPriceOf))
   const { billedInStepsOfMs } = best.offer
-  const money = { priceMaxMicroUsdPerHour, ...defined({ billedInStepsOfMs }) }
+  const money = {
+    priceMaxMicroUsdPerHour,
+    ...defined({ billedInStepsOfMs }),
+    ...(capabilities.billsUntil === 'terminate' && { isBilledOn: true as const }),
+  }
   const { image } = input.resolved.spec
   return {
     attemptId,

@@ -42,6 +42,7 @@ function place(offer: Offer, capabilities: Capabilities, request: PlanRequest): 
   const transfer = transferFor(offer, request, machine.interruptions)
   const expected = transfer === undefined ? machine : withTransfer(machine, offer, transfer)
   const saving = savingOf(spec, savedBefore)
+  const hasBudget = request.remainingMicroUsd !== undefined
   return {
     offer,
     costMicroUsd: expected.costMicroUsd,
@@ -49,7 +50,7 @@ function place(offer: Offer, capabilities: Capabilities, request: PlanRequest): 
     durationMs: expected.durationMs,
     ...(transfer === undefined ? {} : { transferMicroUsd: transfer.costMicroUsd }),
     reasons: reasonsFor(offer, spec, { expected, transfer }),
-    risks: risksOf(offer, spec, { ...at, capabilities, expected, nowMs, ...defined({ saving }) }),
+    risks: risksOf(offer, spec, { ...at, capabilities, hasBudget, expected, nowMs, ...defined({ saving }) }),
   }
 }
 

@@ -86,6 +86,7 @@ async function leaseEndOf(
     timing: { ...order, leaseMs },
     renewedAtMs: lease?.renewedAtMs ?? Math.max(head.modifiedAtMs, createdAtMs),
     isLeaseFirst: lease?.lease === undefined,
+    queueMs: order.queueMs,
   })
 }
 

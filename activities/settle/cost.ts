@@ -39,15 +39,19 @@ interface Begun {
 }
 
 /**
- * When the billing of a machine began; undefined for one that never left its provider's queue. If a machine that worked left the queue
- * unseen, it counts from its launch.
+ * When the billing of a machine began; undefined for one that never left its provider's queue. A machine that left the queue unseen, and
+ * then worked or was seen running, counts from its launch, and so does one that is gone from the queue without the provider saying how: it
+ * may have run meanwhile.
  */
 function billedFrom({ runner }: Order, { handle, last, recorded, hasSpoken }: Begun): number | undefined {
   const { launchedAtMs } = handle
   if (runner.queueMs === undefined) return launchedAtMs
   const known = last?.billedFromAtMs ?? recorded?.fromAtMs ?? undefined
-  if (known !== undefined || hasSpoken) return known ?? launchedAtMs
-  const wasQueued = recorded !== undefined || last?.state === 'queued' || last?.cause === 'failed-to-start'
+  const hasBegun = hasSpoken || last?.state === 'running' || last?.state === 'stopping'
+  if (known !== undefined || hasBegun) return known ?? launchedAtMs
+  if (last?.state === 'queued' || last?.cause === 'failed-to-start') return undefined
+  const isLost = last?.state === 'gone' && (last.cause ?? 'unknown') === 'unknown'
+  const wasQueued = recorded !== undefined && !isLost
   return wasQueued ? undefined : launchedAtMs
 }
 

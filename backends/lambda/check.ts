@@ -9,14 +9,15 @@ const REACH_REMEDY = 'Check that this machine reaches cloud.lambda.ai, and CRUCI
 /** What prevents machines here. Quotas cannot be asked: Lambda shows them in its dashboard only. */
 export async function check(host: Host, { signal }: CallContext): Promise<Problem[]> {
   const { config, api } = host
+  const open = config.keyProblem === undefined ? [] : [config.keyProblem]
   const keys = await nameable(() => api.sshKeys(signal), signal)
-  if ('problem' in keys) return [withKey(keys.problem, config.apiKey)]
+  if ('problem' in keys) return [withKey(keys.problem, config.apiKey), ...open]
   const others = await Promise.all(
     [() => checkTypes(host, signal), () => checkCache(host, signal)].map((part) => nameable(part, signal)),
   )
   const problems = others.flatMap((each) => ('problem' in each ? [each.problem] : each.value))
   const hasKey = keys.value.some(({ name }) => name === config.sshKey)
-  return hasKey ? problems : [noSshKey(config.sshKey), ...problems]
+  return [...(hasKey ? [] : [noSshKey(config.sshKey)]), ...problems, ...open]
 }
 
 function noSshKey(name: string): Problem {

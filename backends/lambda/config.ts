@@ -1,12 +1,15 @@
 import { defined } from '../../core/defined'
 import { HOUR_MS, MINUTE_MS, SECOND_MS } from '../../core/time'
-import { findCredentials, lastFour } from '../credentials'
+import type { Problem } from '../backend'
+import { findCredentials, lastFour, type FoundCredentials } from '../credentials'
 import { ENDPOINT_DEFAULT } from './api'
 import { LAMBDA_CREDENTIALS } from './credentials'
 
 /** Where and how machines are bought. */
 export interface LambdaConfig {
   apiKey: string
+  /** Other users of this host can read the file with the key. */
+  keyProblem?: Problem
   endpoint: string
   /** Names of instance types, with `*`. */
   types: string[]
@@ -98,7 +101,8 @@ export function parseLambdaConfig(settings: Record<string, string | undefined>):
     problems.push(`${name} is ${value.isSecret ? 'not usable' : `"${text}"`}: ${value.advice}`)
     return fallback
   }
-  const apiKey = read('LAMBDA_API_KEY', keyInFile(settings, problems), parseKey)
+  const found = findKey(settings, problems)
+  const apiKey = read('LAMBDA_API_KEY', found?.values['LAMBDA_API_KEY'] ?? '', parseKey)
   if (apiKey === '' && problems.length === 0)
     problems.push('LAMBDA_API_KEY is missing: make a key at cloud.lambda.ai/api-keys and set it')
   const regions = read<string[] | undefined>('CRUCIBLE_LAMBDA_REGIONS', undefined, parseRegions)
@@ -111,7 +115,7 @@ export function parseLambdaConfig(settings: Record<string, string | undefined>):
     staleForMs: read('CRUCIBLE_LAMBDA_STALE_FOR', STALE_DEFAULT_MS, parseDuration),
     requestsPerSecond: read('CRUCIBLE_LAMBDA_REQUESTS', REQUESTS_DEFAULT, parseRate),
     launchesPerMinute: read('CRUCIBLE_LAMBDA_LAUNCHES', LAUNCHES_DEFAULT, parseRate),
-    ...defined({ regions, cache }),
+    ...defined({ regions, cache, keyProblem: found?.problem }),
   }
   return problems.length > 0 ? { problems } : { config }
 }
@@ -121,13 +125,16 @@ export function keyInWords(apiKey: string): string {
   return `the key ${lastFour(apiKey)}`
 }
 
-/** The key in the file of Lambda's users; empty without one. */
-function keyInFile(settings: Record<string, string | undefined>, problems: string[]): string {
+/** The key in the environment, or in the file of Lambda's users. */
+function findKey(
+  settings: Record<string, string | undefined>,
+  problems: string[],
+): FoundCredentials | undefined {
   try {
-    return findCredentials(LAMBDA_CREDENTIALS, settings)?.values['LAMBDA_API_KEY'] ?? ''
+    return findCredentials(LAMBDA_CREDENTIALS, settings)
   } catch (error) {
     problems.push((error as Error).message)
-    return ''
+    return undefined
   }
 }
 

@@ -96,9 +96,13 @@ export function mayHaveHappened(error: HttpError): boolean {
   return meaningOf(codeOf(error), status)?.isUncertain === true
 }
 
+const NO_ANSWER_HINT =
+  'Running jobs continue, and the call is repeated. If this lasts, check the network and CRUCIBLE_LAMBDA_ENDPOINT.'
+const DOWN_HINT = 'Running jobs continue, and the call is repeated. If this lasts, allow another backend.'
+
 export function failureOf(error: HttpError): Failure {
   const { reach, status = 0, page, retryAfterMs, body } = error.facts
-  if (reach !== 'answered') return { class: 'transient', message: `${error.message}.` }
+  if (reach !== 'answered') return { class: 'transient', message: `${error.message}.`, hint: NO_ANSWER_HINT }
   const code = codeOf(error)
   const meaning = meaningOf(code, status)
   const { message, suggestion, request_id: requestId } = (body as ApiErrorBody | null)?.error ?? {}
@@ -111,7 +115,7 @@ export function failureOf(error: HttpError): Failure {
     message: `Lambda answered ${status}${words === '' ? '' : `: ${words}`}${request}`,
     code: code ?? `HTTP ${status}`,
     ...defined({
-      hint: meaning?.hint ?? ofApi,
+      hint: meaning?.hint ?? ofApi ?? (meaning?.isUncertain === true ? DOWN_HINT : undefined),
       retryAfterMs: retryAfterMs ?? (isThrottled ? RETRY_AFTER_MS : undefined),
     }),
   }

@@ -1,4 +1,5 @@
 import type { LaunchOutcome } from '../../core/activities'
+import { startsWithinMs } from '../../core/budget'
 import type { Offer } from '../../core/offer'
 import type { Order } from '../../core/plan'
 import { SECOND_MS } from '../../core/time'
@@ -31,7 +32,10 @@ export async function launch(
   const handOver = await host.deps.handOver(order, send)
   const tags = tagsOf(order, { send, atMs: host.deps.clock(), offer })
   // It powers off where nothing is to be done; only `terminate` ends its billing.
-  const userData = cloudInit(handOver, { attemptId: order.attemptId, send })
+  const userData = cloudInit(handOver, {
+    ...{ attemptId: order.attemptId, send },
+    startsWithinMs: startsWithinMs(order.runner),
+  })
   try {
     const request = requestFor(host, { order, offer, send, tags, userData })
     const [id] = await host.api.launch(request, signal)

@@ -1,4 +1,5 @@
 import type { LaunchOutcome } from '../../core/activities'
+import { startsWithinMs } from '../../core/budget'
 import type { Failure } from '../../core/failure'
 import type { Offer } from '../../core/offer'
 import type { Order } from '../../core/plan'
@@ -79,7 +80,10 @@ async function requestFor(host: Host, { order, offer, health }: Parts): Promise<
   const { cores, memoryMiB, gpu } = offer.data ?? {}
   const handOver = await deps.handOver(order, token)
   // The gateway makes one machine of a key, and Modal does not tell a container the id of its Sandbox.
-  const start = containerStart(handOver, { attemptId, machineId: { literal: attemptId } })
+  const start = containerStart(handOver, {
+    ...{ attemptId, machineId: { literal: attemptId } },
+    startsWithinMs: startsWithinMs(order.runner),
+  })
   const volume =
     config.hasCache && health.features.includes('volumes')
       ? cacheVolume(health.allowed.volumes, deployment)

@@ -6,6 +6,7 @@ import type { Backend } from '../../backends/backend'
 import type { OwnedResource } from '../../core/handle'
 import type { GarbageVerdict } from '../../core/messages'
 import type { Order } from '../../core/plan'
+import { attemptIdOf } from '../../core/queues'
 import { CLOCK_SLACK_MS, HOUR_MS, MINUTE_MS } from '../../core/time'
 import { stoppingMs } from '../../core/timing'
 import { layout } from '../../storage/layout'
@@ -82,6 +83,17 @@ describe('a collection without a server', () => {
     storeMs += TIMING.startWithinMs + HOUR_MS + STOPPED_MS
     expect(await collect()).toMatchObject([{ action: 'kept' }])
     storeMs += MINUTE_MS
+    expect(await collect()).toMatchObject([{ action: 'ended' }])
+  })
+
+  it('gives a machine that may have waited in a queue the longest wait in addition', async () => {
+    const queueMs = 20 * MINUTE_MS
+    const order = await ordered()
+    await documentsOf({ ...order, attempt: 2 }).putOrder({ ...order.runner, attempt: 2, queueMs })
+    world.buy({ ...order, attempt: 2, attemptId: attemptIdOf(order.jobId, 2), token: 'second' })
+    storeMs += TIMING.startWithinMs + HOUR_MS + STOPPED_MS + MINUTE_MS
+    expect(await collect()).toMatchObject([{ action: 'ended' }, { action: 'kept' }])
+    storeMs += queueMs
     expect(await collect()).toMatchObject([{ action: 'ended' }])
   })
 

@@ -152,6 +152,18 @@ describe('the client for HTTP APIs', () => {
     expect([page!.slice(0, 10), page!.length, retryAfterMs]).toEqual(['Sorry word', 500, undefined])
   })
 
+  it('waits no longer than five minutes, whatever the provider asks for', async () => {
+    for (const [told, waitsMs] of [
+      ['299', 299_000],
+      ['86400', 300_000],
+      ['1e300', 300_000],
+      ['-1', undefined],
+    ] as const) {
+      answer = say(429, '{}', { 'retry-after': told })
+      expect([told, (await failed()).facts.retryAfterMs]).toEqual([told, waitsMs])
+    }
+  })
+
   it('tells neither credentials nor the body of a request in an error', async () => {
     answer = say(500, 'broken')
     const error = await failed({ method: 'POST', body: { password: 'of the body' } })

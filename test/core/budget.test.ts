@@ -87,6 +87,14 @@ describe('the rest of a budget', () => {
     expect(attemptBudget(-1, PRICE)).toEqual({ microUsd: 0, ...PRICE })
     expect(attemptBudget(undefined, { ...PRICE, transferMicroUsd: 30 })).toBeNull()
   })
+
+  it('keeps the minute after the power-off of a machine that only our call ends, in whole steps of billing', () => {
+    expect(attemptBudget(100, { ...PRICE, isBilledOn: true })).toEqual({ microUsd: 40, ...PRICE })
+    expect(attemptBudget(5 * 3_600, { ...PRICE, isBilledOn: true, billedInStepsOfMs: HOUR_MS })).toEqual({
+      ...{ microUsd: 4 * 3_600, ...PRICE, billedInStepsOfMs: HOUR_MS },
+    })
+    expect(attemptBudget(10, { ...PRICE, isBilledOn: true })).toEqual({ microUsd: 0, ...PRICE })
+  })
 })
 
 it('each reserve of a budget adds up from the durations of an attempt', () => {

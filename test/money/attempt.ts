@@ -1,197 +1,140 @@
-import type { AttemptDocuments } from '../../activities/documents'
-import { dearestOf, meterEnded } from '../../activities/metering'
-import { BudgetWatch } from '../../activities/watch/budget'
-import type { Backend } from '../../backends/backend'
-import { tagsOf, TAGS } from '../../backends/ec2/tags'
+import { attemptBudget, startsWithinMs } from '../../core/budget'
 import type { Limits } from '../../core/documents'
 import type { MachineHandle } from '../../core/handle'
-import type { AttemptEnd } from '../../core/ledger'
+import type { Observation } from '../../core/observation'
+import type { Offer } from '../../core/offer'
 import type { Order } from '../../core/plan'
 import { MINUTE_MS, SECOND_MS } from '../../core/time'
-import { StoreError } from '../../storage/store'
-import { billOf } from './bill'
-import { LOOK_MAX_MS, TIMING, type World } from './world'
+import { Alone } from './alone'
+import type { BilledTime } from './bill'
+import { Control } from './control'
+import { Doubled } from './doubled'
+import { explain, type Excess } from './explained'
 import { Machine } from './machine'
+import type { Market } from './market'
+import { settle, type Settled } from './settling'
+import type { World } from './world'
 
 /** What came of one order. */
-export interface AttemptResult {
-  end: AttemptEnd
+export interface AttemptResult extends Settled {
   handle: MachineHandle
+  kind: Market['kind']
   workedMs: number
-  costMicroUsd: number
-  billMicroUsd: number
-  basis: string
-  /** Of one whose end was not reported, the time until it was looked for is metered, too. */
-  isEndTold: boolean
-  /** The most that an hour of it can have cost. */
-  dearestMicroUsd: number
-  /** The same of all that its order allows. */
+  /** The most that an hour of all that its order allows can have cost. */
   orderMaxMicroUsd: number
-  /** How long it was billed before it was launched by our meter, and after its end by the provider's: what the two may differ by. */
-  slackMs: number
+  /** The part of the bill for a second machine of one send. */
+  doubledMicroUsd: number
+  /** In which the provider bills. */
+  stepMs: number
+  excess: Excess
+  breaches: string[]
 }
 
-/** The newest lease, as it lies in the store. */
-interface Told {
-  spentMicroUsd: number
-  atMs: number
-}
+/** How long a container waits for its runner at most (`GIVE_UP_SECONDS` of runner/bootstrap.py). */
+const CONTAINER_GIVES_UP_MS = 15 * MINUTE_MS
 
-/** The control plane's side of one attempt: orders a machine, watches it when there is anybody to watch, ends it, and adds up. */
+/** One order: its machine, everybody who may end that, and what it cost. */
 export class Attempt {
-  private readonly machine: Machine
-  private readonly handle: MachineHandle
-  private readonly backend: Backend
-  private limits: Limits
-  private lease: Told | undefined
-  private isStopping = false
+  readonly machine: Machine
+  readonly handle: MachineHandle
+  readonly market: Market
+  limits: Limits
+  /** Its provider reports when billing began and ended, by a clock that is not ours. */
+  readonly isBeginTold: boolean
+  readonly skewMs: number
+  isLeftBehind = false
+  private capMicroUsd: number
+  private readonly doubled: Doubled
 
   constructor(
-    private readonly world: World,
-    private readonly order: Order,
-    private readonly workMs: number,
+    readonly world: World,
+    readonly order: Order,
+    { workMs, leftMicroUsd }: { workMs: number; leftMicroUsd: number },
   ) {
-    const { dice, market, clock } = world
+    const { dice, clock } = world
     const offer = dice.oneOf(order.offers)
+    this.market = world.market(order.backend)
+    this.capMicroUsd = leftMicroUsd
     const issuedAtMs = clock.nowMs
     const launchedAtMs = issuedAtMs + dice.between(SECOND_MS, 20 * SECOND_MS)
-    this.handle = {
-      ...{ backend: 'cloud', kind: 'machine', id: 'i-1', attemptId: order.attemptId },
-      realised: {
-        ...{ capacityType: offer.capacityType, type: offer.type, place: offer.place },
-        priceMicroUsdPerHour: offer.priceMicroUsdPerHour,
-        ...(offer.billedAtLeastMs === undefined ? {} : { billedAtLeastMs: offer.billedAtLeastMs }),
-      },
-      // By a clock that is not ours.
-      launchedAtMs: launchedAtMs + world.providerSkewMs,
-    }
+    this.isBeginTold = this.market.kind === 'ec2' || (this.market.kind === 'modal' && dice.chance(0.8))
+    this.skewMs = this.isBeginTold ? world.providerSkewMs : 0
+    this.handle = handleOf(order, offer, launchedAtMs + this.skewMs)
     this.limits = order.runner.limits
     this.machine = new Machine(world, {
-      ...{ limits: this.limits, issuedAtMs, launchedAtMs, workMs },
-      isSpot: offer.capacityType === 'spot',
-      beginsWithinMs: Number(tagsOf(order)[TAGS.timer]!.split(' ')[0]),
+      ...{ limits: this.limits, issuedAtMs, launchedAtMs, workMs, market: this.market },
+      isTakenBack: this.market.isTakenBack(offer),
+      beginsWithinMs: Math.min(
+        startsWithinMs(order.runner),
+        this.market.kind === 'modal' ? CONTAINER_GIVES_UP_MS : Infinity,
+      ),
     })
-    this.backend = {
-      prices: (handle: MachineHandle, time: { fromAtMs: number; toAtMs?: number }) =>
-        Promise.resolve().then(() =>
-          handle.realised.capacityType === 'spot'
-            ? market.told(handle.realised.type, time, clock.nowMs)
-            : { prices: market.truth(handle.realised.type, 'on-demand') },
-        ),
-    } as unknown as Backend
+    this.doubled = new Doubled(this)
   }
 
   /** New limits, as a person asks for them. */
-  extend(budgetMicroUsd: number): void {
-    const { budget, seq } = this.limits
-    this.limits = { ...this.limits, seq: seq + 1, budget: { ...budget!, microUsd: budgetMicroUsd } }
+  extend(leftMicroUsd: number): void {
+    this.capMicroUsd = leftMicroUsd
+    const budget = attemptBudget(leftMicroUsd, this.order)
+    this.limits = { ...this.limits, seq: this.limits.seq + 1, budget }
     this.machine.readLimits(this.limits)
   }
 
+  /** What its provider says of the machine now. */
+  readonly look = (): Observation => {
+    const { machine, world } = this
+    if (machine.isQueued) return { state: 'queued' }
+    const { runsFromMs } = machine
+    const hasBegun = runsFromMs <= (machine.endedAtMs ?? world.clock.nowMs)
+    const begun = hasBegun &&
+      this.isBeginTold &&
+      this.market.kind === 'modal' && { billedFromAtMs: runsFromMs + this.skewMs }
+    if (machine.billedToMs === undefined) return { state: 'running', ...begun }
+    return { state: 'gone', ...begun, ...(runsFromMs === Infinity && { cause: 'failed-to-start' }) }
+  }
+
+  /** How its time is billed. */
+  get billing(): Pick<BilledTime, 'prices' | 'leastMs' | 'stepMs'> {
+    const { leastMs, stepMs } = this.market.terms
+    return { prices: this.market.bill(this.handle), leastMs, stepMs }
+  }
+
   async live(): Promise<AttemptResult> {
-    const { clock, control } = this.world
-    const living = this.machine.live()
-    while (!this.machine.isOff) {
-      await clock.until(control.overAtMs(clock.nowMs))
-      await this.watch()
-    }
+    const { machine, world, market } = this
+    const living = machine.live()
+    const control = new Control(this)
+    const alone = new Alone(this, control)
+    void alone.live()
+    await this.doubled.live(alone)
+    await control.live()
+    const { billOf, ...settled } = await settle(this, control)
+    this.isLeftBehind = settled.isLeftBehind
     await living
-    await clock.until(control.overAtMs(clock.nowMs))
-    return this.settle()
-  }
-
-  /** One watch: until the watching ends, or there is nothing to watch. */
-  private async watch(): Promise<void> {
-    const { clock, control, store } = this.world
-    const budget = this.newPurse()
-    let renewedAtMs = -Infinity
-    while (!this.machine.isOff && !control.isNow(clock.nowMs)) {
-      if (!store.isNow(clock.nowMs) && this.machine.isBeating) {
-        const sentAtMs = clock.nowMs - this.world.dice.between(0, TIMING.beatMs)
-        await budget.followLimits(this.machine.limits.seq)
-        const isDue = clock.nowMs - renewedAtMs > TIMING.leaseMs / 12
-        const tidings = (await budget.newReport()) ?? (isDue ? await budget.report() : undefined)
-        if (tidings !== undefined) {
-          renewedAtMs = clock.nowMs
-          this.lease = { spentMicroUsd: tidings.spentMicroUsd, atMs: clock.nowMs }
-          this.machine.readLease(sentAtMs, tidings.spentMicroUsd)
-          budget.markReported()
-        }
-      }
-      if (!this.isStopping && (await budget.isReached())) {
-        this.isStopping = true
-        this.world.count('stopped by the control plane')
-        void this.stop()
-      }
-      await clock.until(clock.nowMs + this.pollMs())
-    }
-  }
-
-  /** Often enough near the end, and seldom enough before. */
-  private pollMs(): number {
-    const leftMs = this.machine.stopAtMs - this.world.clock.nowMs - TIMING.drainMs - TIMING.powerOffMs
-    return Math.min(LOOK_MAX_MS, Math.max(TIMING.beatMs, Math.round(leftMs / 12)))
-  }
-
-  private newPurse(): BudgetWatch {
-    const { order, handle, world } = this
-    const documents = {
-      readOrder: () => this.ifStore(() => ({ issuedAtMs: this.machine.wanted.issuedAtMs })),
-      readLimits: () => this.ifStore(() => this.limits),
-    } as unknown as AttemptDocuments
-    const input = { order, handle, timing: TIMING, isRunning: true }
-    const budget = new BudgetWatch(input, { backend: this.backend, documents, now: () => world.clock.nowMs })
-    if (this.lease !== undefined && !world.store.isNow(world.clock.nowMs)) {
-      const { spentMicroUsd, atMs } = this.lease
-      budget.restore({ lease: { seq: 1, answersBeat: 1, ttlMs: 1, spentMicroUsd }, renewedAtMs: atMs })
-    }
-    return budget
-  }
-
-  private async ifStore<T>(read: () => T): Promise<T> {
-    if (this.world.store.isNow(this.world.clock.nowMs))
-      throw new StoreError('the store does not answer', { isTransient: true })
-    return read()
-  }
-
-  /** The order to save and stop, its window, and the end of a machine that has not obeyed. */
-  private async stop(): Promise<void> {
-    const { clock, store, control, dice } = this.world
-    await clock.until(store.overAtMs(clock.nowMs))
-    const allowanceMs = TIMING.drainMs + TIMING.powerOffMs + 2 * TIMING.beatMs
-    this.machine.readDrain()
-    await clock.until(clock.nowMs + allowanceMs)
-    await clock.until(control.overAtMs(clock.nowMs))
-    if (this.machine.isOff) return
-    this.world.count('terminated by the control plane')
-    this.machine.offWithin(dice.between(0, TIMING.powerOffMs))
-  }
-
-  private async settle(): Promise<AttemptResult> {
-    const { handle, order, machine, world } = this
-    const { clock, dice, market, providerSkewMs } = world
-    const { type, capacityType } = handle.realised
-    const nowMs = clock.nowMs + dice.between(0, MINUTE_MS)
-    const isEndTold = dice.chance(0.9)
-    const toAtMs = (isEndTold ? machine.endedAtMs! : Math.max(nowMs, machine.endedAtMs!)) + providerSkewMs
-    const { costMicroUsd, metering } = await meterEnded(
-      this.backend,
-      { handle, order, fromAtMs: handle.launchedAtMs, toAtMs },
-      {
-        signal: new AbortController().signal,
-        wait: (durationMs) => clock.until(clock.nowMs + durationMs),
-      },
-    )
-    const { runsFromMs: fromMs, endedAtMs } = machine
-    const billMicroUsd = billOf({ fromMs, toMs: endedAtMs!, prices: market.truth(type, capacityType) })
-    world.count(`metered by ${metering.basis} prices`)
+    // Whatever the job does next, the provider may go on billing.
+    while (machine.billedToMs === undefined) await world.clock.until(world.clock.nowMs + MINUTE_MS)
+    const billMicroUsd = billOf() + this.doubled.billMicroUsd
+    const excess = explain(this, { billMicroUsd, capMicroUsd: this.capMicroUsd, doubled: this.doubled })
+    world.count(`${market.kind}: attempts`)
     return {
-      ...{ end: machine.end, handle, workedMs: machine.savedMs, costMicroUsd, billMicroUsd },
-      basis: metering.basis,
-      isEndTold,
-      orderMaxMicroUsd: order.priceMaxMicroUsdPerHour,
-      dearestMicroUsd: dearestOf({ handle, order }),
-      slackMs: fromMs - machine.wanted.launchedAtMs + (toAtMs - providerSkewMs - endedAtMs!) + SECOND_MS,
+      ...settled,
+      ...{ handle: this.handle, kind: market.kind, workedMs: machine.savedMs },
+      ...{ billMicroUsd, doubledMicroUsd: this.doubled.billMicroUsd, stepMs: market.terms.stepMs },
+      ...{ excess, orderMaxMicroUsd: this.order.priceMaxMicroUsdPerHour },
+      breaches: [...excess.breaches, ...alone.breaches()],
     }
+  }
+}
+
+function handleOf(order: Order, offer: Offer, launchedAtMs: number): MachineHandle {
+  const { billedAtLeastMs, billedInStepsOfMs, capacityType, type, place, priceMicroUsdPerHour } = offer
+  return {
+    ...{ backend: order.backend, kind: 'machine', id: 'i-1', attemptId: order.attemptId },
+    realised: {
+      ...{ capacityType, type, place, priceMicroUsdPerHour },
+      ...(billedAtLeastMs === undefined ? {} : { billedAtLeastMs }),
+      ...(billedInStepsOfMs === undefined ? {} : { billedInStepsOfMs }),
+    },
+    // By a clock that is not ours.
+    launchedAtMs,
   }
 }

@@ -6,18 +6,20 @@ export interface BilledTime {
   fromMs?: number
   toMs: number
   prices: readonly PriceStep[]
+  /** What is billed at least, and in which steps. */
+  leastMs: number
+  stepMs: number
 }
 
 const HOUR = 3_600_000n
 
 /**
- * The provider's bill in micro-dollars, worked out without Crucible's code: a minute at least, then each started second, second by
- * second at the price that is in force when it begins or, should that change within it, for each millisecond its own; rounded up.
+ * The provider's bill in micro-dollars, worked out without Crucible's code: each started step, and no less than the minimum, for each
+ * millisecond at the price that is then in force; rounded up.
  */
-export function billOf({ fromMs, toMs, prices }: BilledTime): number {
+export function billOf({ fromMs, toMs, prices, leastMs, stepMs }: BilledTime): number {
   if (fromMs === undefined || toMs <= fromMs) return 0
-  const seconds = Math.max(60, Math.ceil((toMs - fromMs) / 1_000))
-  const endMs = fromMs + seconds * 1_000
+  const endMs = fromMs + Math.ceil(Math.max(leastMs, toMs - fromMs) / stepMs) * stepMs
   let sum = 0n
   // What is billed beyond the end is billed at its price.
   const last = prices.findLastIndex(({ fromAtMs }) => fromAtMs < toMs)

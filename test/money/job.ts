@@ -1,10 +1,10 @@
 import type { PlanInput } from '../../core/activities'
-import type { JobSpec } from '../../core/job'
+import { ACCEPTANCES, type JobSpec } from '../../core/job'
 import { EMPTY_LEDGER, type Avoidance, type Ledger } from '../../core/ledger'
 import { affordableMs } from '../../core/budget'
 import { formatUsd, MICRO_USD_PER_USD } from '../../core/money'
 import { offerKey, placeKey } from '../../core/offer'
-import type { BackendAnswer, Order } from '../../core/plan'
+import type { BackendAnswer, Order, Plan, SilentBackend } from '../../core/plan'
 import { HOUR_MS, MINUTE_MS, SECOND_MS } from '../../core/time'
 import { settle } from '../../core/treasury'
 import { decide } from '../../planner/decide'
@@ -13,7 +13,6 @@ import { makePlan, outlook } from '../../planner/plan'
 import { SPEC } from '../support/spec'
 import { promise } from '../support/treasury'
 import { Attempt, type AttemptResult } from './attempt'
-import { CAPABILITIES } from './market'
 import { TIMING, type World } from './world'
 
 /** A job that finds no machine for this long is given up: nothing more is learned of it. */
@@ -27,6 +26,8 @@ export class Job {
   billMicroUsd = 0
   reason = 'never began'
   readonly attempts: AttemptResult[] = []
+  /** What its plans did not say, and where they led it without its consent. */
+  readonly breaches: string[] = []
   private readonly spec: JobSpec
   private leftMs: number
   private ledger: Ledger = EMPTY_LEDGER
@@ -39,9 +40,10 @@ export class Job {
     readonly id: string,
     readonly owner: string,
   ) {
-    const { dice, market } = world
+    const { dice, markets } = world
     this.leftMs = dice.between(2 * MINUTE_MS, dice.oneOf([20 * MINUTE_MS, 3 * HOUR_MS, 12 * HOUR_MS]))
-    const dearest = Math.max(...market.pools.map(({ onDemandMicroUsd }) => onDemandMicroUsd))
+    const prices = markets.flatMap(({ pools }) => pools.map(({ onDemandMicroUsd }) => onDemandMicroUsd))
+    const dearest = Math.max(...prices)
     // From far too little to more than it can ever need.
     const enough = (dearest * this.leftMs) / HOUR_MS
     this.budgetMicroUsd = Math.round(enough * dice.oneOf([0.1, 0.3, 0.6, 1, 2]) * (0.5 + dice.next()))
@@ -49,6 +51,7 @@ export class Job {
     this.spec = {
       ...SPEC,
       isInterruptible: dice.chance(0.85),
+      accepts: ACCEPTANCES.filter(() => dice.chance(0.6)),
       ...(isDurationTold ? { durationMs: Math.round(this.leftMs * (0.3 + dice.next())) } : {}),
     }
   }
@@ -93,14 +96,16 @@ export class Job {
     const { clock, control } = this.world
     for (let waits = 0; waits < WAITS_MAX;) {
       await clock.until(control.overAtMs(clock.nowMs))
-      const order = this.plan()
+      const order = await this.plan()
       if (order === 'never') return this.attempts.length === 0 ? 'refused by its first plan' : 'no place left'
       if (order === 'wait') {
         waits += 1
         await clock.until(clock.nowMs + 10 * MINUTE_MS)
         continue
       }
-      const attempt = new Attempt(this.world, order, this.leftMs)
+      const attempt = new Attempt(this.world, order, {
+        ...{ workMs: this.leftMs, leftMicroUsd: this.budgetMicroUsd - this.spentMicroUsd },
+      })
       this.running = { attempt, order }
       const result = await attempt.live()
       this.running = undefined
@@ -114,12 +119,20 @@ export class Job {
     return 'gave up waiting'
   }
 
-  private plan(): Order | 'wait' | 'never' {
-    const { clock, market } = this.world
+  private async plan(): Promise<Order | 'wait' | 'never'> {
+    const { clock, markets } = this.world
     const nowMs = clock.nowMs
-    const answers: BackendAnswer[] = [
-      { backend: 'cloud', capabilities: CAPABILITIES, offers: market.offers(nowMs) },
-    ]
+    const signal = new AbortController().signal
+    // The prices of EC2 come from elsewhere than its offers.
+    const answering = markets.filter(({ kind, silence }) => kind === 'ec2' || !silence.isNow(nowMs))
+    const answers = await Promise.all(
+      answering.map(async ({ kind, capabilities, backend }): Promise<BackendAnswer> => ({
+        ...{ backend: kind, capabilities, offers: await backend.offers({}, { signal }) },
+      })),
+    )
+    const silentBackends: SilentBackend[] = markets
+      .filter((market) => !answering.includes(market))
+      .map(({ kind }) => ({ backend: kind, reason: 'it does not answer' }))
     this.avoided = this.avoided.filter(({ untilMs }) => untilMs > nowMs)
     const input: PlanInput = {
       ...{ jobId: this.id, deployment: 'dep', recordSeq: 0, attempt: this.attempts.length + 1 },
@@ -129,17 +142,18 @@ export class Job {
     }
     const plan = makePlan(
       {
-        ...{ spec: this.spec, timing: TIMING, answers, silentBackends: [], avoid: this.avoided, nowMs },
+        ...{ spec: this.spec, timing: TIMING, answers, silentBackends, avoid: this.avoided, nowMs },
         isFirst: input.attempt === 1,
         remainingMicroUsd: this.budgetMicroUsd - this.spentMicroUsd,
       },
       '',
     )
+    this.breaches.push(...named(plan, answers, this.spec))
     if (plan.placements.length === 0) return outlook(plan) === 'wait' ? 'wait' : 'never'
     return makeOrder(plan, input, answers)
   }
 
-  private async decide(order: Order, { end, handle }: AttemptResult): Promise<string | undefined> {
+  private async decide(order: Order, { end, handle, workedMs }: AttemptResult): Promise<string | undefined> {
     const { clock } = this.world
     const leftMicroUsd = this.budgetMicroUsd - this.spentMicroUsd
     const { decision, ledger } = decide({
@@ -149,13 +163,18 @@ export class Job {
         offerKeys: order.offers.map(offerKey),
         ledger: this.ledger,
         policy: POLICY,
+        hasSaved: workedMs > 0,
       },
       machine: keysOf({ ...handle.realised, backend: order.backend }),
       budget: { leftMicroUsd, priceMaxMicroUsdPerHour: order.priceMaxMicroUsdPerHour },
     })
+    const isPlanned = end.kind === 'stopped' && end.by === 'expired' && workedMs > 0
+    if (isPlanned && ledger.interruptions > this.ledger.interruptions)
+      this.breaches.push('a planned hand-over counted as an interruption')
     this.ledger = ledger
     if (decision.kind === 'finish') return decision.reason
-    if (end.kind === 'stopped') this.world.count('went on with what a stop had left')
+    if (end.kind === 'stopped' && end.by === 'budget') this.world.count('went on with what a stop had left')
+    if (isPlanned) this.world.count('handed over at a run limit')
     this.avoided.push(...decision.avoid.map((each) => ({ ...each, untilMs: clock.nowMs + each.forMs })))
     await clock.until(clock.nowMs + decision.afterMs)
     return undefined
@@ -176,7 +195,7 @@ export class Job {
       `${this.id} of ${this.owner}: ${this.reason}, budget ${usd(this.budgetMicroUsd)}, metered ${usd(this.spentMicroUsd)}, billed ${usd(this.billMicroUsd)}`,
       ...this.attempts.map(
         ({ end, handle, costMicroUsd, billMicroUsd, basis }) =>
-          `  ${handle.realised.capacityType} ${handle.realised.type}: ${end.kind === 'stopped' ? end.by : end.kind}, metered ${usd(costMicroUsd)} by ${basis} prices, billed ${usd(billMicroUsd)}`,
+          `  ${handle.backend} ${handle.realised.capacityType} ${handle.realised.type}: ${end.kind === 'stopped' ? end.by : end.kind}, metered ${usd(costMicroUsd)} by ${basis} prices, billed ${usd(billMicroUsd)}`,
       ),
     ]
   }
@@ -184,4 +203,29 @@ export class Job {
 
 function keysOf(offer: Parameters<typeof offerKey>[0]): { offerKey: string; placeKey: string } {
   return { offerKey: offerKey(offer), placeKey: placeKey(offer) }
+}
+
+/**
+ * A machine that is billed until a call ends it may cost more than the budget, which the plan must say before the job begins: as a risk
+ * where the job file consents to it, and otherwise as the reason to leave it out.
+ */
+function named(plan: Plan, answers: BackendAnswer[], { accepts = [] }: JobSpec): string[] {
+  const unbounded = answers.filter(({ capabilities }) => capabilities.billsUntil === 'terminate')
+  const isUnbounded = ({ backend }: { backend: string }): boolean =>
+    unbounded.some((one) => one.backend === backend)
+  const isAccepted = accepts.includes('billed-until-terminated')
+  return [
+    ...plan.placements
+      .filter(({ offer }) => isUnbounded(offer))
+      .flatMap(({ risks }) => [
+        ...(isAccepted ? [] : ['a machine that only a call ends is used without consent']),
+        ...(risks.some((risk) => /billed until .* ends it/.test(risk) && /budget/.test(risk))
+          ? []
+          : ['the plan does not say that the budget may not hold']),
+      ]),
+    ...plan.rejections
+      .filter(({ offerKey: key }) => !isAccepted && isUnbounded({ backend: key.split('/')[0]! }))
+      .filter(({ reason }) => !/billed until .*budget.*accept: billed-until-terminated/.test(reason))
+      .map(({ reason }) => `left out for another reason than its missing consent: ${reason}`),
+  ]
 }

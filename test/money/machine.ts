@@ -1,6 +1,9 @@
 import type { Limits } from '../../core/documents'
 import type { AttemptEnd } from '../../core/ledger'
-import { HOUR_MS, MINUTE_MS, SECOND_MS } from '../../core/time'
+import { CLOCK_SLACK_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from '../../core/time'
+import { endOfQueue } from '../../planner/ending'
+import type { Dice } from '../kit/dice'
+import type { Market } from './market'
 import { RunnerLimits } from './runner'
 import { TIMING, type World } from './world'
 
@@ -9,8 +12,9 @@ export interface Wanted {
   issuedAtMs: number
   launchedAtMs: number
   workMs: number
-  isSpot: boolean
-  /** By the timer on it. */
+  market: Market
+  isTakenBack: boolean
+  /** By the timer on it, or by the program in a container that fetches its runner. */
   beginsWithinMs: number
 }
 
@@ -18,14 +22,26 @@ export interface Wanted {
 const DEAD_MAN_LOOK_MS = SECOND_MS
 const SHUTDOWN_MS = 3 * SECOND_MS
 const NOTICE_MS = 2 * MINUTE_MS
+/** The longest wait for capacity; then the provider gives the launch up. */
+const QUEUE_MS_MAX = 21 * MINUTE_MS
+/** Where a machine is billed from the moment in which it is healthy. */
+const HEALTHY_MS_MAX = 5 * MINUTE_MS
+
+/** A container counts this long before its first process, too (`runner/crucible_runner/control/memory.py`). */
+const UNSEEN_MS = 30 * SECOND_MS
 
 type Health = 'well' | 'deaf' | 'hung' | 'mute'
 
 /** One machine as it really is: when it is billed, what its runner knows, and why it ends. */
 export class Machine {
+  /** Never, if it is not. */
   readonly runsFromMs: number
   endedAtMs: number | undefined
+  /** The end of its billing, once that has come: its own power-off, or its termination. */
+  billedToMs: number | undefined
   end: AttemptEnd = { kind: 'stopped', by: 'superseded' }
+  /** Its runner has reported its end. */
+  hasResult = false
   savedMs = 0
   limits: Limits
   private readonly runner: RunnerLimits
@@ -34,6 +50,8 @@ export class Machine {
   private readonly bootAtMs: number
   private readonly interruptedAtMs: number
   private readonly hangsAtMs: number
+  /** When its provider's limit on how long it runs ends it, as the runner counts. */
+  private readonly expiresAtMs: number
   private isDrainAsked = false
   private offAtMs = Infinity
   private hasPoweredOff: (() => void) | undefined
@@ -43,22 +61,38 @@ export class Machine {
     readonly wanted: Wanted,
   ) {
     const { dice } = world
-    const { launchedAtMs, limits, issuedAtMs, isSpot } = wanted
-    this.runsFromMs = launchedAtMs + dice.between(0, 10 * SECOND_MS)
+    const { launchedAtMs, limits, issuedAtMs, market } = wanted
+    const queuedMs = market.kind === 'modal' ? drawQueue(dice) : 0
+    const healthyMs = dice.between(0, market.kind === 'lambda' ? HEALTHY_MS_MAX : 10 * SECOND_MS)
+    this.runsFromMs = launchedAtMs + queuedMs + healthyMs
     this.bootAtMs = this.runsFromMs + dice.between(SECOND_MS, 20 * SECOND_MS)
     this.beginsAtMs = this.bootAtMs + dice.between(5 * SECOND_MS, 2 * MINUTE_MS)
     this.health = dice.chance(0.1) ? dice.oneOf<Health>(['deaf', 'hung', 'mute']) : 'well'
     this.hangsAtMs = this.health === 'hung' ? this.beginsAtMs + dice.between(0, 4 * HOUR_MS) : Infinity
     this.interruptedAtMs =
-      isSpot && dice.chance(0.3) ? this.runsFromMs + dice.between(0, 6 * HOUR_MS) : Infinity
+      wanted.isTakenBack && dice.chance(0.3) ? this.runsFromMs + dice.between(0, 6 * HOUR_MS) : Infinity
     this.limits = limits
     // Of wall clocks: one that is ahead takes the order for older, one that is a little behind for younger.
     const ageMs = Math.max(0, this.beginsAtMs - issuedAtMs + dice.between(-SECOND_MS, 30 * SECOND_MS))
-    this.runner = new RunnerLimits(limits, this.beginsAtMs - ageMs, world.reckonings)
+    const orderedMs = Number.isFinite(ageMs) ? this.beginsAtMs - ageMs : issuedAtMs
+    // One that may have been queued counts from its own beginning (`Memory.began_ms`).
+    const isQueued = market.kind === 'modal' && Number.isFinite(ageMs)
+    const beganMs = isQueued ? Math.max(orderedMs, this.bootAtMs - UNSEEN_MS) : orderedMs
+    this.runner = new RunnerLimits(limits, beganMs, world.reckonings)
+    this.expiresAtMs = beganMs + (market.terms.runMsMax ?? Infinity) - CLOCK_SLACK_MS
   }
 
   get isOff(): boolean {
     return this.endedAtMs !== undefined
+  }
+
+  get isQueued(): boolean {
+    return !this.isOff && this.world.clock.nowMs < this.runsFromMs && this.wanted.market.kind === 'modal'
+  }
+
+  /** Its runner has spoken. */
+  get hasSpoken(): boolean {
+    return this.health !== 'mute' && (this.endedAtMs ?? this.world.clock.nowMs) >= this.beginsAtMs
   }
 
   /** Its runner speaks. */
@@ -98,16 +132,27 @@ export class Machine {
 
   private wake: (() => void) | undefined
 
-  /** Somebody else ends it. */
-  offWithin(durationMs: number): void {
+  private offWithin(durationMs: number, isProvider = false): void {
     const atMs = this.world.clock.nowMs + durationMs
     this.offAtMs = Math.min(this.offAtMs, atMs)
-    void this.world.clock.until(atMs).then(() => this.powerOff())
+    void this.world.clock.until(atMs).then(() => this.powerOff(isProvider))
+  }
+
+  /** Asks its provider to end it. */
+  terminate(): void {
+    const { clock, dice } = this.world
+    if (this.isQueued) return this.powerOff(true)
+    const withinMs = dice.between(0, TIMING.powerOffMs)
+    if (!this.isOff) return this.offWithin(withinMs, true)
+    void clock.until(clock.nowMs + withinMs).then(() => (this.billedToMs ??= clock.nowMs))
   }
 
   async live(): Promise<void> {
     const gone = new Promise<void>((resolve) => (this.hasPoweredOff = resolve))
-    if (this.world.hasDeadMan) void this.deadMan()
+    // A container ends with the processes that guard its runner.
+    if (this.world.hasDeadMan || this.wanted.market.kind === 'modal') void this.deadMan()
+    void this.runLimit()
+    if (this.runsFromMs === Infinity) void this.dropped()
     void this.provider()
     if (this.health !== 'mute') void this.run()
     await gone
@@ -134,7 +179,26 @@ export class Machine {
     this.offWithin(dice.between(0, SHUTDOWN_MS))
   }
 
-  /** Takes a spot machine back. */
+  /** The provider's limit on how long a machine runs. */
+  private async runLimit(): Promise<void> {
+    const { runMsMax } = this.wanted.market.terms
+    if (runMsMax === undefined) return
+    await this.world.clock.until(this.runsFromMs + runMsMax)
+    if (this.isOff) return
+    this.world.count('ended by the run limit')
+    if (this.end.kind !== 'succeeded') this.end = { kind: 'stopped', by: 'expired' }
+    this.powerOff(true)
+  }
+
+  /** Gone from its provider's queue. */
+  private async dropped(): Promise<void> {
+    await this.world.clock.until(this.wanted.launchedAtMs + QUEUE_MS_MAX)
+    if (this.isOff) return
+    this.end = endOfQueue('dropped')
+    this.powerOff(true)
+  }
+
+  /** Takes a machine back. */
   private async provider(): Promise<void> {
     if (this.interruptedAtMs === Infinity) return
     await this.world.clock.until(this.interruptedAtMs)
@@ -142,7 +206,7 @@ export class Machine {
     this.world.count('taken back')
     const failure = { class: 'interrupted' as const, message: 'taken back' }
     this.end = { kind: 'failed', isLaunched: true, failure }
-    this.powerOff()
+    this.powerOff(true)
   }
 
   /** The workload under its runner, until it is done or has to stop. */
@@ -154,23 +218,32 @@ export class Machine {
     for (;;) {
       if (this.isOff || clock.nowMs >= this.hangsAtMs) return
       const drainAtMs = this.runner.stopAtMs - TIMING.drainMs - TIMING.powerOffMs
-      const noticeAtMs = this.interruptedAtMs - NOTICE_MS
+      const expiryMs = this.expiresAtMs - TIMING.drainMs - TIMING.powerOffMs
       if (clock.nowMs >= doneAtMs) return this.finish({ kind: 'succeeded' }, workMs)
-      if (this.isDrainAsked || clock.nowMs >= drainAtMs || clock.nowMs >= noticeAtMs) break
+      const nextMs = Math.min(drainAtMs, this.noticeAtMs, expiryMs)
+      if (this.isDrainAsked || clock.nowMs >= nextMs) break
       const woken = new Promise<void>((resolve) => (this.wake = resolve))
-      await Promise.race([woken, clock.until(Math.min(drainAtMs, noticeAtMs, doneAtMs, this.hangsAtMs))])
+      await Promise.race([woken, clock.until(Math.min(nextMs, doneAtMs, this.hangsAtMs))])
     }
     const workedMs = Math.max(0, clock.nowMs - this.beginsAtMs)
-    const windowEndMs = Math.min(clock.nowMs + TIMING.drainMs, this.runner.stopAtMs - TIMING.powerOffMs)
+    const offMs = Math.min(this.runner.stopAtMs, this.expiresAtMs)
+    const windowEndMs = Math.min(clock.nowMs + TIMING.drainMs, offMs - TIMING.powerOffMs)
     const savesMs = Math.max(0, windowEndMs - clock.nowMs)
-    const isNoticed = clock.nowMs >= this.interruptedAtMs - NOTICE_MS
+    const isNoticed = clock.nowMs >= this.noticeAtMs
+    const isExpired = !this.isDrainAsked && offMs === this.expiresAtMs
     await clock.until(this.health === 'deaf' ? windowEndMs : clock.nowMs + dice.between(0, savesMs))
     if (clock.nowMs >= this.hangsAtMs) return
     const failure = { class: 'interrupted' as const, message: 'taken back' }
     const end: AttemptEnd = isNoticed
       ? { kind: 'failed', isLaunched: true, failure }
-      : { kind: 'stopped', by: 'budget' }
-    this.world.count(isNoticed ? 'drained by a notice' : 'drained by its runner')
+      : { kind: 'stopped', by: isExpired ? 'expired' : 'budget' }
+    this.world.count(
+      isNoticed
+        ? 'drained by a notice'
+        : isExpired
+          ? 'drained before its run limit'
+          : 'drained by its runner',
+    )
     this.finish(end, this.health === 'deaf' ? 0 : workedMs)
   }
 
@@ -178,13 +251,27 @@ export class Machine {
   private finish(end: AttemptEnd, savedMs: number): void {
     if (this.isOff) return
     this.end = end
+    this.hasResult = true
     this.savedMs = savedMs
     this.offWithin(this.world.dice.between(0, TIMING.powerOffMs))
   }
 
-  private powerOff(): void {
+  /** Only some providers tell a machine before they take it back. */
+  private get noticeAtMs(): number {
+    return this.wanted.market.kind === 'ec2' ? this.interruptedAtMs - NOTICE_MS : Infinity
+  }
+
+  private powerOff(isProvider = false): void {
+    const { nowMs } = this.world.clock
+    if (isProvider || this.wanted.market.capabilities.billsUntil === 'exit') this.billedToMs ??= nowMs
     if (this.isOff) return
-    this.endedAtMs = this.world.clock.nowMs
+    this.endedAtMs = nowMs
     this.hasPoweredOff?.()
   }
+}
+
+/** Mostly at once; sometimes longer than the job waits, and sometimes never. */
+function drawQueue(dice: Dice): number {
+  if (dice.chance(0.5)) return dice.between(0, 30 * SECOND_MS)
+  return dice.chance(0.1) ? Infinity : dice.between(0, QUEUE_MS_MAX)
 }

@@ -2,7 +2,8 @@
 import { seedOptions } from '../kit/runs'
 import { readOptions } from '../support/options'
 import { formatDuration, HOUR_MS } from '../../core/time'
-import { disagreements, liveThrough, type Report, type Stopped } from './run'
+import { capsInWords } from './caps'
+import { disagreements, liveThrough, type Cap, type Report, type Stopped } from './run'
 
 /** Reckonings checked by the runner's own program at once. */
 const CHECKED_AT_ONCE = 50_000
@@ -40,14 +41,16 @@ class Sum {
   breaches = 0
   private readonly counts = new Map<string, number>()
   private readonly stopped: Stopped[] = []
+  private readonly caps: Cap[] = []
   private waiting: Report['reckonings'] = []
   private checked = 0
 
-  add({ breaches, counts, jobs, stopped, reckonings }: Report): void {
+  add({ breaches, counts, jobs, stopped, caps, reckonings }: Report): void {
     this.breaches += breaches.length
     for (const [what, times] of counts) this.count(what, times)
     for (const { reason } of jobs) this.count(`jobs: ${reason}`, 1)
     this.stopped.push(...stopped)
+    this.caps.push(...caps)
     this.waiting = this.waiting.concat(reckonings)
     if (this.waiting.length > CHECKED_AT_ONCE) this.end()
   }
@@ -67,6 +70,7 @@ class Sum {
       `${String(this.checked).padStart(8)}  hard stops, computed again by the runner's own program`,
       'Of its budget a job that was ended by it had used, and was left with so much time at the dearest price:',
       ...GROUPS.map(([name, isMeant]) => lineOf(name, this.stopped.filter(isMeant))),
+      ...capsInWords(this.caps),
     ]
   }
 

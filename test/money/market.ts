@@ -1,20 +1,14 @@
-import type { PricePath } from '../../backends/backend'
-import { BILLED_AT_LEAST_MS } from '../../backends/ec2/market/prices'
+import type { Backend, PricePath } from '../../backends/backend'
 import type { Capabilities } from '../../core/capabilities'
+import type { MachineHandle } from '../../core/handle'
 import type { PriceStep } from '../../core/meter'
 import { microUsd } from '../../core/money'
-import type { Offer } from '../../core/offer'
+import { isInterruptible, type Offer } from '../../core/offer'
 import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from '../../core/time'
+import { discounted } from '../../workers/discount'
 import type { Dice } from '../kit/dice'
-
-export const CAPABILITIES: Capabilities = {
-  capacityTypes: ['spot', 'on-demand'],
-  imageRunner: 'runner',
-  runnerStart: 'after-launch',
-  idempotency: 'token',
-  billsUntil: 'exit',
-  price: 'live',
-}
+import type { Outages } from './outages'
+import { CAPABILITIES, drawTerms, type Kind, type Terms } from './providers'
 
 /** Changes younger than this may not be told yet. */
 const STALE_MS = 5 * MINUTE_MS
@@ -25,38 +19,6 @@ const PRICES_MAX = 1_000
 /** Every world is over by then. */
 const WORLD_MS = 30 * DAY_MS
 
-/** Times in which somebody does not answer. */
-export class Outages {
-  private constructor(private readonly spans: readonly { fromMs: number; toMs: number }[]) {}
-
-  /** About so many in a day, of minutes to hours; the last may be for ever. */
-  static draw(dice: Dice, startMs: number, perDay: number): Outages {
-    const spans: { fromMs: number; toMs: number }[] = []
-    if (perDay === 0) return new Outages(spans)
-    for (let atMs = startMs; atMs < startMs + 3 * DAY_MS;) {
-      const fromMs = atMs + dice.between(0, (2 * DAY_MS) / perDay)
-      const lastsMs = dice.oneOf([2 * MINUTE_MS, 20 * MINUTE_MS, 2 * HOUR_MS, 8 * HOUR_MS])
-      const toMs = fromMs + dice.between(SECOND_MS, lastsMs)
-      spans.push({ fromMs, toMs })
-      atMs = toMs
-    }
-    return new Outages(spans)
-  }
-
-  /** The end of the present one; now without one. */
-  overAtMs(nowMs: number): number {
-    return this.spans.find(({ fromMs, toMs }) => fromMs <= nowMs && nowMs < toMs)?.toMs ?? nowMs
-  }
-
-  isNow(nowMs: number): boolean {
-    return this.overAtMs(nowMs) > nowMs
-  }
-
-  get isNever(): boolean {
-    return this.spans.length === 0
-  }
-}
-
 interface Pool {
   type: string
   onDemandMicroUsd: number
@@ -66,21 +28,54 @@ interface Pool {
   spotFromMs: number
 }
 
-/** A provider's prices: what they are, which of them it reports, and when. */
+interface Surroundings {
+  dice: Dice
+  startMs: number
+  /** It does not answer: neither about prices nor to an order to end a machine. */
+  silence: Outages
+  /** Of its clock. */
+  skewMs: number
+  nowMs: () => number
+}
+
+/** A provider: what it sells and on which terms, its prices, which of them it reports, and when. */
 export class Market {
   readonly pools: Pool[]
+  readonly terms: Terms
+  readonly silence: Outages
+  readonly capabilities: Capabilities
+  /** As workers use it: with the discount of the settings. */
+  readonly backend: Backend
+  private readonly dice: Dice
 
   constructor(
-    private readonly dice: Dice,
-    private readonly startMs: number,
-    readonly silence: Outages,
-    private readonly skewMs: number,
+    readonly kind: Kind,
+    private readonly around: Surroundings,
   ) {
+    const { dice } = around
+    this.dice = dice
+    this.silence = around.silence
+    this.capabilities = CAPABILITIES[kind]
+    this.terms = drawTerms(dice, kind)
     this.pools = Array.from({ length: dice.between(1, 3) }, (_, i) => this.drawPool(`type-${i}`))
+    this.backend = discounted(this.undiscounted(), this.terms.paidShare)
+  }
+
+  private undiscounted(): Backend {
+    const prices: Backend['prices'] = ({ realised: { type, capacityType, priceMicroUsdPerHour } }, time) =>
+      Promise.resolve().then(() =>
+        capacityType === 'spot'
+          ? this.told(type, time)
+          : { prices: [{ fromAtMs: time.fromAtMs, priceMicroUsdPerHour }] },
+      )
+    return {
+      offers: () => Promise.resolve(this.offers()),
+      ...(this.kind === 'ec2' && { prices }),
+    } as unknown as Backend
   }
 
   private drawPool(type: string): Pool {
-    const { dice, startMs } = this
+    const { dice, startMs } = this.around
     const onDemandMicroUsd = microUsd(dice.between(50, 40_000) / 1_000)
     const path: PriceStep[] = []
     const pace = dice.oneOf([2 * MINUTE_MS, 30 * MINUTE_MS, 6 * HOUR_MS])
@@ -94,34 +89,46 @@ export class Market {
     return { type, onDemandMicroUsd, path, spotFromMs }
   }
 
-  offers(nowMs: number): Offer[] {
+  private offers(): Offer[] {
+    const nowMs = this.around.nowMs()
+    const { leastMs, stepMs, runMsMax } = this.terms
     return this.pools.flatMap((pool) => {
-      const base = {
-        ...{
-          backend: 'cloud',
-          type: pool.type,
-          place: 'a',
-          priceSource: { kind: 'live' as const, observedAtMs: nowMs },
-        },
-        ...{ shape: { cpus: 8, memoryGiB: 32, gpus: 1 }, billedAtLeastMs: BILLED_AT_LEAST_MS },
+      const onDemand: Offer = {
+        ...{ backend: this.kind, type: pool.type, place: 'a', capacityType: 'on-demand' },
+        priceSource: { kind: 'live', observedAtMs: nowMs },
+        ...{ shape: { cpus: 8, memoryGiB: 32, gpus: 1 }, availability: 'available' },
+        ...(leastMs > 0 && { billedAtLeastMs: leastMs }),
+        ...(stepMs > SECOND_MS && { billedInStepsOfMs: stepMs }),
+        ...(runMsMax !== undefined && { runMsMax }),
+        ...(this.kind === 'modal' && { isPreemptible: true }),
+        priceMicroUsdPerHour: pool.onDemandMicroUsd,
       }
+      if (this.kind !== 'ec2') return [onDemand]
       const spot: Offer = {
-        ...base,
-        capacityType: 'spot',
+        ...{ ...onDemand, capacityType: 'spot' },
         priceMicroUsdPerHour: priceAt(pool.path, nowMs),
         priceMaxMicroUsdPerHour: pool.onDemandMicroUsd,
         availability: nowMs < pool.spotFromMs ? 'unavailable' : 'available',
-      }
-      const onDemand: Offer = {
-        ...{ ...base, capacityType: 'on-demand', availability: 'available' },
-        priceMicroUsdPerHour: pool.onDemandMicroUsd,
       }
       return [spot, onDemand]
     })
   }
 
-  /** The true prices of a machine. */
-  truth(type: string, capacityType: Offer['capacityType']): PriceStep[] {
+  /** The provider may take such a machine back. */
+  isTakenBack(offer: Offer): boolean {
+    return isInterruptible(offer) || (this.kind === 'lambda' && this.dice.chance(0.1))
+  }
+
+  /** What a machine really costs over time, discount included. */
+  bill({ realised: { type, capacityType } }: MachineHandle): PriceStep[] {
+    return this.truth(type, capacityType).map((step) => ({
+      ...step,
+      priceMicroUsdPerHour: Math.round(step.priceMicroUsdPerHour * this.terms.paidShare),
+    }))
+  }
+
+  /** The true list prices of a machine. */
+  private truth(type: string, capacityType: Offer['capacityType']): PriceStep[] {
     const pool = this.pools.find((each) => each.type === type)!
     return capacityType === 'spot'
       ? pool.path
@@ -131,8 +138,8 @@ export class Market {
   private readonly readings = new Map<string, { path: PriceStep[]; readAtMs: number }>()
 
   /** The provider's report while a machine runs: some minutes late. Throws while it is silent. */
-  told(type: string, time: { fromAtMs: number; toAtMs?: number }, nowMs: number): PricePath {
-    const { path, readAtMs } = this.read(type, nowMs, time.toAtMs !== undefined)
+  private told(type: string, time: { fromAtMs: number; toAtMs?: number }): PricePath {
+    const { path, readAtMs } = this.read(type, time.toAtMs !== undefined)
     const later = path.findIndex(({ fromAtMs }) => fromAtMs > time.fromAtMs)
     const first = later === -1 ? path.length - 1 : later - 1
     return {
@@ -141,7 +148,9 @@ export class Market {
     }
   }
 
-  private read(type: string, nowMs: number, isOver: boolean): { path: PriceStep[]; readAtMs: number } {
+  private read(type: string, isOver: boolean): { path: PriceStep[]; readAtMs: number } {
+    const { skewMs } = this.around
+    const nowMs = this.around.nowMs()
     const kept = this.readings.get(type)
     if (!isOver && kept !== undefined && nowMs - kept.readAtMs < FRESH_MS) return kept
     if (this.silence.isNow(nowMs)) throw new Error('the provider is silent')
@@ -150,7 +159,7 @@ export class Market {
     const path = this.truth(type, 'spot')
       .filter(({ fromAtMs }) => fromAtMs <= nowMs - lateMs)
       // By its own clock.
-      .map((step) => ({ ...step, fromAtMs: step.fromAtMs + this.skewMs }))
+      .map((step) => ({ ...step, fromAtMs: step.fromAtMs + skewMs }))
     const reading = { path, readAtMs: nowMs }
     if (!isOver) this.readings.set(type, reading)
     return reading

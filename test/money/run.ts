@@ -2,7 +2,9 @@ import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import { SECOND_MS, HOUR_MS } from '../../core/time'
 import { WORTH_ANOTHER_MS } from '../../planner/decide'
+import type { AttemptResult } from './attempt'
 import { Job } from './job'
+import { CAPABILITIES } from './providers'
 import type { Reckoning } from './runner'
 import { OWNERS, World } from './world'
 
@@ -17,6 +19,9 @@ export interface Stopped {
   isCalm: boolean
 }
 
+/** An attempt, and what it cost beyond what was left for it. */
+export type Cap = Pick<AttemptResult, 'kind'> & AttemptResult['excess']
+
 /** What came of a world. */
 export interface Report {
   seed: number
@@ -26,6 +31,8 @@ export interface Report {
   /** The jobs that their budget ended. */
   stopped: Stopped[]
   jobs: { reason: string }[]
+  /** How the cap of each attempt held. */
+  caps: Cap[]
   reckonings: Reckoning[]
 }
 
@@ -38,44 +45,73 @@ export async function liveThrough(seed: number): Promise<Report> {
   )
   await world.clock.runUntil(Promise.all(jobs.map((job) => job.live())))
   const breaches = [...jobs.flatMap(breachesOf), ...ofMonth(world, jobs)]
-  const ended = jobs.filter(({ reason }) => reason === 'budget-reached')
-  const isCalm = world.control.isNever && world.store.isNever && world.market.silence.isNever
+  const ended = jobs.filter((job) => job.reason === 'budget-reached' && excessOf(job) === 0)
   return {
     ...{ seed, breaches, counts: world.counts, jobs, reckonings: world.reckonings },
-    stopped: ended.map((job) => ({ ...job.stopped, isCalm })),
+    stopped: ended.map((job) => ({ ...job.stopped, isCalm: world.isCalm })),
+    caps: jobs.flatMap(({ attempts }) => attempts.map(({ kind, excess }) => ({ kind, ...excess }))),
     story: jobs.flatMap((job) => job.inWords()),
   }
 }
 
+/** What the outages of a provider that only a call stops explain. */
+function excessOf({ attempts }: Job): number {
+  return attempts
+    .filter(({ kind }) => CAPABILITIES[kind].billsUntil === 'terminate')
+    .reduce(
+      (sum, { excess, billMicroUsd, costMicroUsd }) =>
+        sum + excess.microUsd + Math.max(0, billMicroUsd - costMicroUsd),
+      0,
+    )
+}
+
 function breachesOf(job: Job): string[] {
   const { id, budgetMicroUsd, billMicroUsd, spentMicroUsd, attempts } = job
-  const wrong: string[] = []
-  if (billMicroUsd > budgetMicroUsd)
+  const wrong = [...job.breaches, ...attempts.flatMap(({ breaches }) => breaches)].map(
+    (one) => `${id}: ${one}`,
+  )
+  if (billMicroUsd > budgetMicroUsd + excessOf(job))
     wrong.push(`${id}: the bill ${billMicroUsd} is over the budget ${budgetMicroUsd}`)
   if (
-    spentMicroUsd > budgetMicroUsd &&
+    spentMicroUsd > budgetMicroUsd + excessOf(job) &&
     attempts.every(({ basis, isEndTold }) => basis !== 'dearest' && isEndTold)
   )
     wrong.push(`${id}: the meter ${spentMicroUsd} is over the budget ${budgetMicroUsd}`)
-  for (const { costMicroUsd, billMicroUsd: bill, basis, slackMs, dearestMicroUsd } of attempts) {
-    // Each rounds up to a second of its own, in which the price may be another.
-    const secondMicroUsd = Math.ceil((dearestMicroUsd * SECOND_MS) / HOUR_MS)
-    if (costMicroUsd + secondMicroUsd < bill) wrong.push(`${id}: metered ${costMicroUsd}, billed ${bill}`)
-    const most = bill + Math.ceil((dearestMicroUsd * (slackMs + SECOND_MS)) / HOUR_MS) + 1
-    if (basis !== 'dearest' && costMicroUsd > most)
-      wrong.push(`${id}: metered ${costMicroUsd}, billed ${bill}, which explains ${most} at most`)
-  }
+  for (const attempt of attempts) wrong.push(...breachesOfMeter(attempt).map((one) => `${id}: ${one}`))
   // What is left does for no other machine, even at the dearest that it could be.
   if (job.reason === 'budget-reached' && job.stopped.leftMs >= WORTH_ANOTHER_MS)
     wrong.push(`${id}: ended with ${budgetMicroUsd - spentMicroUsd} of ${budgetMicroUsd} left`)
   return wrong
 }
 
+function breachesOfMeter(attempt: AttemptResult): string[] {
+  const {
+    costMicroUsd,
+    billMicroUsd: bill,
+    doubledMicroUsd,
+    basis,
+    slackMs,
+    dearestMicroUsd,
+    stepMs,
+  } = attempt
+  // Each rounds up to a step of its own, in which the price may be another.
+  const stepMicroUsd = Math.ceil((dearestMicroUsd * stepMs) / HOUR_MS)
+  const secondMicroUsd = Math.ceil((dearestMicroUsd * SECOND_MS) / HOUR_MS)
+  const isLess = costMicroUsd + secondMicroUsd + doubledMicroUsd < bill
+  const most = bill + stepMicroUsd + Math.ceil((dearestMicroUsd * slackMs) / HOUR_MS) + 1
+  return [
+    ...(isLess && !attempt.isLeftBehind ? [`metered ${costMicroUsd}, billed ${bill}`] : []),
+    ...(basis !== 'dearest' && costMicroUsd > most
+      ? [`metered ${costMicroUsd}, billed ${bill}, which explains ${most} at most`]
+      : []),
+  ]
+}
+
 function ofMonth({ limits, treasury }: World, jobs: Job[]): string[] {
   const billOf = (owner?: string): number =>
     jobs
       .filter((job) => owner === undefined || job.owner === owner)
-      .reduce((sum, { billMicroUsd }) => sum + billMicroUsd, 0)
+      .reduce((sum, job) => sum + job.billMicroUsd - excessOf(job), 0)
   const caps: [string, number, number | undefined][] = [
     ['the month', billOf(), limits.monthMicroUsd],
     ...OWNERS.map((owner): [string, number, number | undefined] => [

@@ -1,8 +1,12 @@
 import { describe, expect, it } from '@jest/globals'
+import { budgetReserveMs } from '../../core/budget'
 import { ACCEPTANCES, type JobSpec } from '../../core/job'
+import { spendOver } from '../../core/meter'
 import { microUsd } from '../../core/money'
 import { ISOLATIONS } from '../../core/offer'
-import { HOUR_MS } from '../../core/time'
+import { HOUR_MS, MINUTE_MS } from '../../core/time'
+import { DEFAULT_TIMING } from '../../core/timing'
+import { USEFUL_RUN_MS } from '../../planner/assumptions'
 import { answer, offer, plan, rejection, request, SPEC } from './wishes'
 import { makePlan } from '../../planner/plan'
 
@@ -78,7 +82,7 @@ describe('capacity on demand that its provider may take back', () => {
 })
 
 describe('a backend that bills until we end the machine', () => {
-  const on = (changes: Partial<JobSpec>, remainingMicroUsd?: number) =>
+  const planned = (changes: Partial<JobSpec>, remainingMicroUsd?: number) =>
     makePlan(
       request([], {
         ...job(changes),
@@ -86,7 +90,9 @@ describe('a backend that bills until we end the machine', () => {
         ...(remainingMicroUsd === undefined ? {} : { remainingMicroUsd }),
       }),
       '',
-    ).rejections[0]
+    )
+  const on = (changes: Partial<JobSpec>, remainingMicroUsd?: number) =>
+    planned(changes, remainingMicroUsd).rejections[0]
   const BUDGET = microUsd(1_000)
 
   it('is left out under a budget, with what allows it', () => {
@@ -95,6 +101,25 @@ describe('a backend that bills until we end the machine', () => {
       reason:
         'it is billed until our call ends it, so the budget fails if we fail; `accept: billed-until-terminated` allows it',
     })
+  })
+
+  it('is named as a risk under a budget that the job risks, and only then', () => {
+    const accepts: JobSpec['accepts'] = ['billed-until-terminated']
+    const risk =
+      'it is billed until our call ends it, so its cost may exceed the budget while the control plane, the store or the provider is down; `crucible gc --alone` on another host limits that'
+    expect(planned({ accepts }, BUDGET).placements[0]!.risks).toContain(risk)
+    expect(planned({ accepts }).placements[0]!.risks).not.toContain(risk)
+    const elsewhere = request([offer()], { remainingMicroUsd: BUDGET })
+    expect(makePlan(elsewhere, '').placements[0]!.risks).not.toContain(risk)
+  })
+
+  it('must have the minute within its budget in which we end it', () => {
+    const accepts: JobSpec['accepts'] = ['billed-until-terminated']
+    const leastMs = USEFUL_RUN_MS + budgetReserveMs(DEFAULT_TIMING) + MINUTE_MS
+    const least = spendOver(leastMs, microUsd(1))
+    const short = { accepts, durationMs: MINUTE_MS }
+    expect(on(short, least)).toBeUndefined()
+    expect(on(short, least - 300)).toMatchObject({ reason: expect.stringContaining('only pays for') })
   })
 
   it('is taken without a budget, and with its consent', () => {

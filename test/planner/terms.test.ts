@@ -1,9 +1,11 @@
 /** What a provider's own terms change in plans and orders: queues, images, one offer at a time, steps of billing, discounts. */
 import { describe, expect, it } from '@jest/globals'
 import type { PlanInput } from '../../core/activities'
+import { attemptBudget } from '../../core/budget'
 import type { Capabilities } from '../../core/capabilities'
 import type { JobSpec } from '../../core/job'
 import { EMPTY_LEDGER } from '../../core/ledger'
+import { spendOver } from '../../core/meter'
 import { microUsd } from '../../core/money'
 import type { Offer } from '../../core/offer'
 import type { Order, Placement } from '../../core/plan'
@@ -51,6 +53,21 @@ describe('an order to a provider that takes one type at one place', () => {
   it('names the best offer only', () => {
     expect(ordered({ offers }).offers.map(({ place }) => place)).toEqual(['a', 'b', 'c'])
     expect(ordered({ offers, capabilities: { offersPerOrder: 'one' } }).offers).toEqual([offers[0]])
+  })
+})
+
+describe('an order to a provider that bills until our call', () => {
+  it('keeps the cost of the minute until then from the machine, also after an extension', () => {
+    const order = ordered({
+      capabilities: { billsUntil: 'terminate' },
+      budgetMicroUsd: microUsd(6),
+      spec: { accepts: ['billed-until-terminated'] },
+    })
+    const minute = spendOver(MINUTE_MS, microUsd(1))
+    expect(order.runner.limits.budget!.microUsd).toBe(microUsd(6) - minute)
+    // As the job computes its new limits.
+    expect(attemptBudget(microUsd(12), order)!.microUsd).toBe(microUsd(12) - minute)
+    expect(ordered({ budgetMicroUsd: microUsd(6) }).runner.limits.budget!.microUsd).toBe(microUsd(6))
   })
 })
 

@@ -235,13 +235,9 @@ describe('the bootstrap, with a bucket that gives trouble,', () => {
   beforeEach(() => setUp(bucket()))
 
   const limited = (handOver: HandOver, options: BootstrapOptions, giveUpSeconds: number): Bootstrap => {
-    const { command, environment } = containerStart(handOver, options, PYTHON)
-    const [[name, text]] = Object.entries(environment) as [[string, string]]
-    const parameters = { ...(JSON.parse(Buffer.from(text, 'base64').toString()) as object), giveUpSeconds }
-    return new Bootstrap(command, {
-      ...plainEnvironment(),
-      [name]: Buffer.from(JSON.stringify(parameters)).toString('base64'),
-    })
+    const startsWithinMs = giveUpSeconds * 1_000
+    const { command, environment } = containerStart(handOver, { ...options, startsWithinMs }, PYTHON)
+    return new Bootstrap(command, { ...plainEnvironment(), ...environment })
   }
 
   it('does nothing once the URL has expired', async () => {

@@ -26,6 +26,7 @@ export interface BootstrapParameters {
   key: string
   attemptId: string
   send: string | null
+  giveUpSeconds?: number
 }
 
 export function parametersOfUserData(userData: string): BootstrapParameters {

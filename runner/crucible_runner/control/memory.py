@@ -10,6 +10,8 @@ from ..clock import CLOCK_SLACK_MS, Clock
 from ..paths import write_whole
 from .limits import Spent
 
+# From the start of a container's billing to its first process.
+_UNSEEN_MS = 30_000
 _BOOT_ID = "/proc/sys/kernel/random/boot_id"
 
 
@@ -54,13 +56,14 @@ class Memory:
 
     def began_ms(self, order: dict, age_ms: Optional[int]) -> int:
         """Returns when the machine's time began, on the monotonic clock: when the order was issued, or, where it may have been queued
-        before (`queueMs`), when it booted. `age_ms` is its age now; None when it is unknown.
+        before (`queueMs`), when its billing began at the earliest: a provider may bill it for a while before its first process starts.
+        `age_ms` is the age of that process now; None when it is unknown.
         """
         ordered_ms = self.ordered_ms(order["issuedAtMs"])
         if "queueMs" not in order:
             return ordered_ms
         booted_ms = self.started_ms if age_ms is None else self._clock.mono_ms() - age_ms
-        return max(ordered_ms, min(self.started_ms, booted_ms))
+        return max(ordered_ms, min(self.started_ms, booted_ms) - _UNSEEN_MS)
 
     def left_to_start_ms(self, order: dict, began_ms: int) -> int:
         """Returns the time left to start the command; negative when it is too late. A queued machine counts from its own beginning, and must

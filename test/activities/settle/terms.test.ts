@@ -85,6 +85,19 @@ describe('the settlement of a machine that may have been queued', () => {
     expect(costMicroUsd).toBeGreaterThanOrEqual(PRICE)
   })
 
+  it.each([
+    ['runs', undefined],
+    ['is gone, and its provider does not say how', 'unknown'],
+  ] as const)('counts from the launch where a machine left the queue unseen and %s', async (_, cause) => {
+    await anew({ capabilities: { queues: true }, tellsBilling: false })
+    const input = inputOf()
+    await documentsOf(input).putBilling({ machine: input.handle!.id, fromAtMs: null })
+    input.handle!.launchedAtMs -= HOUR_MS
+    if (cause !== undefined) place.world.machines[0]!.end(cause)
+    const { costMicroUsd } = await settle(input)
+    expect(costMicroUsd).toBeGreaterThanOrEqual(PRICE)
+  })
+
   it('is rounded to the steps that its offer is billed in', async () => {
     await anew({ wares: [{ ...SPOT, billedInStepsOfMs: MINUTE_MS, billedAtLeastMs: 90_000 }] })
     const { costMicroUsd } = await settle(inputOf())

@@ -10,7 +10,8 @@ import {
 import { capabilitiesOf } from '../../../backends/lambda'
 import { isOffered } from '../../../backends/lambda/offers'
 import { testFolder } from '../../support/folders'
-import { CONFIG } from './harness'
+import { patiently } from '../harness'
+import { CONFIG, LambdaHarness } from './harness'
 
 const KEY = 'secret_small_0123456789_wxyz'
 
@@ -44,6 +45,26 @@ describe('the settings of Lambda', () => {
     chmodSync(path, 0o600)
     expect(parsed({ HOME: home }).apiKey).toBe(KEY)
     expect(parsed({ HOME: home, LAMBDA_API_KEY: 'own' }).apiKey).toBe('own')
+  })
+
+  it('come with a warning where other users can read the file with the key', async () => {
+    const home = testFolder('home')
+    const path = join(home, '.lambda_cloud')
+    writeFileSync(path, KEY)
+    chmodSync(path, 0o644)
+    const { keyProblem } = parsed({ HOME: home })
+    expect(keyProblem).toMatchObject({
+      ...{ severity: 'warning', remedy: 'Close the file: chmod 600 ~/.lambda_cloud' },
+      message: 'other users of this host can read the credentials in ~/.lambda_cloud',
+    })
+    const h = new LambdaHarness({ ...CONFIG, keyProblem: keyProblem! })
+    expect(await h.backend.check(patiently())).toEqual([keyProblem])
+    h.lambda.before.set('*', () => Promise.reject(new Error('down')))
+    expect(await h.backend.check(patiently())).toContainEqual(keyProblem)
+    // The environment comes first: then the file does not matter.
+    expect(parsed({ HOME: home, LAMBDA_API_KEY: KEY }).keyProblem).toBeUndefined()
+    chmodSync(path, 0o600)
+    expect(parsed({ HOME: home }).keyProblem).toBeUndefined()
   })
 
   it('are read whole', () => {

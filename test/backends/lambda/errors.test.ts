@@ -27,8 +27,8 @@ const CODES: [string, number, FailureClass, RegExp | undefined, boolean?][] = [
   ['global/not-found', 404, 'invalid', /CRUCIBLE_LAMBDA_ENDPOINT/],
   ['global/duplicate', 400, 'invalid', /another name/],
   ['global/conflict', 409, 'transient', undefined],
-  ['global/internal-error', 500, 'transient', undefined, true],
-  ['global/unknown', 500, 'transient', undefined, true],
+  ['global/internal-error', 500, 'transient', /Running jobs continue/, true],
+  ['global/unknown', 500, 'transient', /Running jobs continue/, true],
   ['instance-operations/launch/insufficient-capacity', 400, 'capacity', undefined],
   ['instance-operations/launch/file-system-in-wrong-region', 400, 'invalid', /CRUCIBLE_LAMBDA_CACHE/],
   ['instance-operations/launch/file-systems-not-supported', 400, 'capacity', /CRUCIBLE_LAMBDA_CACHE/],
@@ -185,6 +185,7 @@ describe('an answer that is not one of the API', () => {
         .catch((error: unknown) => lambdaError(error).failure)
     expect(await listed({ status: 200, text: 'not JSON' })).toEqual({
       ...{ class: 'transient', message: 'Lambda answered with something other than JSON.' },
+      hint: expect.stringContaining('Running jobs continue'),
     })
     server!.closeAllConnections()
     server!.close()

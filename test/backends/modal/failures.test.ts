@@ -1,19 +1,18 @@
 /** A gateway in trouble: what `crucible doctor` says, and that no trouble is taken for the end of a machine. */
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
-import { WatchLoop } from '../../../activities/watch/loop'
+import { findMachine } from '../../../activities/backend-machines'
+import { sendOnce } from '../../../activities/sending'
+import { failureOf } from '../../../backends/errors'
 import { HttpError } from '../../../backends/http'
-import type { WatchInput } from '../../../core/activities'
-import type { Beat, RunnerResult } from '../../../core/documents'
+import { bootReserveMs, startsWithinMs } from '../../../core/budget'
+import type { FindOutcome } from '../../../core/activities'
 import type { MachineHandle } from '../../../core/handle'
 import type { Order } from '../../../core/plan'
-import { HOUR_MS, MINUTE_MS, SECOND_MS } from '../../../core/time'
-import { DEFAULT_TIMING } from '../../../core/timing'
-import { putDocument } from '../../../storage/json'
-import { layout } from '../../../storage/layout'
-import { until } from '../../support/until'
+import { SECOND_MS } from '../../../core/time'
 import { patiently, settled } from '../harness'
+import { watchAnHour } from '../hour-down'
 import { HEALTH, lostAnswer, proxyAnswer, type FakeGateway } from './fake-gateway'
-import { FakeHarness } from './fake-harness'
+import { FakeHarness, parametersOfContainer } from './fake-harness'
 
 let h: FakeHarness
 let order: Order
@@ -122,61 +121,66 @@ describe('a gateway', () => {
 
 describe('a job whose gateway is down for an hour', () => {
   it.each(TROUBLES)('%s continues', async (_, trouble) => {
-    let nowMs = Date.now()
-    const loop = new WatchLoop(h.backend, h.store, () => nowMs)
-    const told: unknown[] = []
-    loop.onProviderTrouble = (failure) => told.push(failure?.class)
-    const timing = { ...DEFAULT_TIMING, observeMs: 1, beatMs: 1 }
-    const input: WatchInput = { order, handle, timing, isRunning: true }
-    let outcome: unknown
-    const leaving = new AbortController()
-    void loop.watch(input, leaving.signal).then(
-      (over) => (outcome = over),
-      (error: unknown) => (outcome = error),
-    )
-    const asked = (): number => h.modal.calls.filter((name) => name === 'job').length
-    const passes = async (beatSeq: number): Promise<void> => {
-      await beat(beatSeq, nowMs)
-      const before = asked()
-      await until(() => asked() >= before + 2 || outcome !== undefined)
-    }
-    await passes(1)
-    trouble(h.modal)
-    for (let minute = 1; minute <= HOUR_MS / MINUTE_MS; minute++) {
-      nowMs += MINUTE_MS
-      await passes(minute + 1)
-    }
-    expect(outcome).toBeUndefined()
-    h.modal.before.clear()
-    await passes(100)
-    expect(told).toEqual([expect.any(String), undefined])
-    expect(outcome).toBeUndefined()
-    await succeed(nowMs)
-    // A result is read once the beats have ended.
-    await until(() => {
-      nowMs += SECOND_MS
-      return outcome !== undefined
+    const { told, during, end } = await watchAnHour({
+      ...{ backend: h.backend, store: h.store, order, handle },
+      asked: () => h.modal.calls.filter((name) => name === 'job').length,
+      trouble: () => trouble(h.modal),
+      recover: () => h.modal.before.clear(),
     })
-    expect(outcome).toEqual({ kind: 'over', end: { kind: 'succeeded' } })
-    leaving.abort()
+    expect(told).toEqual([expect.any(String), undefined])
+    expect(during).toBeUndefined()
+    expect(end).toEqual({ kind: 'over', end: { kind: 'succeeded' } })
   })
+})
 
-  function beat(seq: number, clockMs: number): Promise<void> {
-    const { jobId, attempt, attemptId } = order
-    return putDocument(h.store, layout.beat(jobId, attempt), {
-      ...{ attemptId, seq, phase: 'running', progress: null, gpus: [], checkpoint: null, restoredFrom: null },
-      ...{ limitsSeq: 0, leaseSeq: 0, logLines: 0, clockMs, uptimeMs: 1_000 },
-    } satisfies Beat)
-  }
+describe('a launch while the gateway', () => {
+  const launch = (next: Order) =>
+    sendOnce({ backend: h.backend, store: h.store, now: Date.now }, next, patiently().signal)
 
-  function succeed(finishedAtMs: number): Promise<void> {
-    const { jobId, attempt, attemptId } = order
-    return putDocument(h.store, layout.result(jobId, attempt), {
-      ...{ version: 1, attemptId, outcome: 'succeeded', reason: 'completed', message: 'done', exitCode: 0 },
-      ...{ signal: null, progress: null, checkpoint: null, restoredFrom: null, artifacts: [], phases: [] },
-      ...{ logLines: 0, finishedAtMs },
-    } satisfies RunnerResult)
-  }
+  it.each(TROUBLES)(
+    '%s fails with what to do, and makes one machine once the gateway answers',
+    async (_, trouble) => {
+      const next = await h.order()
+      trouble(h.modal)
+      for (let tries = 0; tries < 3; tries++) {
+        const failure = failureOf(await launch(next).catch((error: unknown) => error))
+        expect(failure).toMatchObject({ message: expect.any(String), hint: expect.stringMatching(/\S+ \S+/) })
+      }
+      expect(await h.runningOf(order.attemptId)).toBe(1)
+      expect(await h.runningOf(next.attemptId)).toBe(0)
+      h.modal.before.clear()
+      expect(await launch(next)).toMatchObject({ kind: 'launched' })
+      expect(await launch(next)).toMatchObject({ kind: 'launched' })
+      expect(await h.runningOf(next.attemptId)).toBe(1)
+    },
+  )
+
+  it('goes down before it has answered is looked up, and made once', async () => {
+    const next = await h.order()
+    h.modal.after.set('submit', () => Promise.reject(lostAnswer()))
+    expect(await launch(next)).toMatchObject({ kind: 'unconfirmed' })
+    h.modal.after.clear()
+    answering(unsent)(h.modal)
+    const look = (): Promise<FindOutcome> =>
+      findMachine({ backend: h.backend, store: h.store, now: Date.now }, next, patiently().signal)
+    await expect(look()).rejects.toMatchObject({ failure: { class: 'transient' } })
+    h.modal.before.clear()
+    expect(await look()).toMatchObject({ kind: 'found', handles: [{ attemptId: next.attemptId }] })
+    expect(await h.runningOf(next.attemptId)).toBe(1)
+  })
+})
+
+it('a container waits for its runner no longer than its money pays for it', async () => {
+  const next = await h.order()
+  const budget = { microUsd: 200, priceMaxMicroUsdPerHour: 3_600 }
+  const runner = { ...next.runner, limits: { seq: 0, deadlineAtMs: null, budget } }
+  await h.backend.launch({ ...next, runner }, patiently())
+  const [unlimited, limited] = h.modal.submits.map(
+    ({ request }) => parametersOfContainer(request).giveUpSeconds,
+  )
+  const reserveSeconds = bootReserveMs(next.runner) / SECOND_MS
+  expect(limited).toBe(200 - reserveSeconds)
+  expect(unlimited).toBe(Math.min(900, startsWithinMs(order.runner) / SECOND_MS))
 })
 
 describe('a workspace at its limit of GPUs', () => {

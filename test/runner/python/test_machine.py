@@ -61,19 +61,21 @@ class MemoryTest(FolderTest):
         clock.set_wall(issued_at_ms - 3_600_000)
         self.assertEqual(self.memory(clock).ordered_ms(issued_at_ms), 410_000)
 
-    def test_a_machine_that_may_have_been_queued_counts_from_its_own_beginning(self):
+    def test_a_machine_that_may_have_been_queued_counts_from_half_a_minute_before_its_own_beginning(self):
         clock = FakeClock(mono_ms=500_000)
         order = {"issuedAtMs": clock.wall_ms() - 90_000}
         queued = dict(order, queueMs=60_000)
         memory = self.memory(clock)
         self.assertEqual(memory.began_ms(order, 20_000), 410_000)
-        self.assertEqual(memory.began_ms(queued, 20_000), 480_000)
+        self.assertEqual(memory.began_ms(queued, 20_000), 450_000)
+        # Billing does not begin before the order.
+        self.assertEqual(memory.began_ms(queued, 70_000), 410_000)
         # An old machine that was given the order later, and one that does not tell its age.
         self.assertEqual(memory.began_ms(queued, 3_600_000), 410_000)
-        self.assertEqual(memory.began_ms(queued, None), 500_000)
+        self.assertEqual(memory.began_ms(queued, None), 470_000)
         memory.save(600_000)
         clock.advance(10_000)
-        self.assertEqual(self.memory(clock).began_ms(queued, 5_000), 500_000)
+        self.assertEqual(self.memory(clock).began_ms(queued, 5_000), 470_000)
 
     def test_a_queued_machine_may_start_so_long_after_it_began_and_not_after_the_longest_queue(self):
         clock = FakeClock(mono_ms=500_000)
