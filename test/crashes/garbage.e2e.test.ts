@@ -7,7 +7,6 @@ import { sweep } from '../clouds/cloud'
 import { freshNamespace } from '../support/namespace'
 import { connectTo, quietWorkers, type TestConnection } from '../support/temporal'
 import { until } from '../support/until'
-import { remains } from './checks'
 import { Crew } from './crew'
 import { gateSdk } from './gates'
 import { SPEC, TIMING, untilAtWork } from './lives'
@@ -103,7 +102,7 @@ describe('a collection of garbage whose lists are late', () => {
         await until(() => alive(site).length === 1)
 
         expect(struck).toBe(1)
-        expect(await remains(ground.cloud)).toEqual([])
+        expect(await ground.provider.remains(ground.cloud)).toEqual([])
         expect(await templatesOf(site)).not.toContain('stray')
         // The job's one machine, at its first attempt, which continues.
         const [machine] = ground.machines.filter(({ isAtWork }) => isAtWork)

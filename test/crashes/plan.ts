@@ -1,5 +1,6 @@
 import type { FaultText } from '#small-cloud'
 import { drawFault } from '../clouds/faults'
+import { EC2 } from '../clouds/providers/ec2'
 import { durationsOf } from '../clouds/world'
 import { Dice } from '../kit/dice'
 import { LIFE_NAMES, LIVES, type LifeName } from './lives'
@@ -94,7 +95,7 @@ export function planAt(
   const crashes = [crashAt(point)]
   const others = all.filter(({ lives }) => lives.includes(life))
   if (others.length > 0 && dice.chance(SECOND_CRASH_CHANCE)) crashes.push(crashAt(dice.oneOf(others)))
-  const faults = dice.chance(FAULT_CHANCE) ? [drawFault(dice, dice.oneOf(FAULTS))] : []
+  const faults = dice.chance(FAULT_CHANCE) ? [drawFault(dice, EC2.faults, dice.oneOf(FAULTS))] : []
   const isSweptMeanwhile = dice.chance(SWEEP_CHANCE)
   const name = `seed ${seed}, ${life}, ${nameOf(point)}`
   return { name, life, crashes, faults, durations: durationsOf(dice), isSweptMeanwhile }
