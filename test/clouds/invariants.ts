@@ -150,7 +150,8 @@ function costAgrees({ deployment, status: { attempts }, instances, world }: Afte
     const dearest = dearestMicroUsd / HOUR_MS
     const earlyMs = fromMs - one.launchedAtMs
     const billedMs = Math.max(atLeastMs, untilMs - fromMs)
-    const slackMs = Math.ceil((earlyMs + ROUNDING_MS + world.lagMs) / stepMs) * stepMs
+    const lateMs = untilMs === Infinity ? 0 : provider.toldEndMs(one, deployment.cloud) - untilMs
+    const slackMs = Math.ceil((earlyMs + lateMs + ROUNDING_MS + world.lagMs) / stepMs) * stepMs
     const most = costBasis === 'dearest' ? Math.max(billed, dearest * billedMs) : billed
     const isOver = costMicroUsd > most + dearest * slackMs
     const isUnseen = provider.losesMachines && launchedAtMs === undefined && untilMs - fromMs <= world.lagMs
@@ -210,10 +211,21 @@ export async function onlyTheIllEnded(after: Aftermath): Promise<string[]> {
       {}) as Partial<Settlement>
     const isForSilence = end?.kind === 'failed' && end.failure.code === 'silent'
     if (isForSilence && machine.longestSilenceMs >= TIMING.silenceMs) continue
+    if (isQueuedTooLong(after, instance)) continue
     if (!isWished(after, machine, drain))
       wrong.push(`attempt ${machine.attempt}: a machine at work was ended, drain: ${JSON.stringify(drain)}`)
   }
   return wrong
+}
+
+/**
+ * A machine may leave its provider's queue as soon as we have looked for the last time, and is ended then although it has begun: it had
+ * waited for longer than its order allows, and lives no longer than a look takes.
+ */
+function isQueuedTooLong({ deployment, world }: Aftermath, { launchedAtMs, bill }: Instance): boolean {
+  const { queueMs = Infinity } = deployment.provider.timing
+  const { fromMs = Infinity, untilMs = Infinity } = bill
+  return fromMs - launchedAtMs >= queueMs && untilMs - fromMs <= world.lagMs
 }
 
 function isWished({ world: { isEndedByHand } }: Aftermath, machine: CloudMachine, drain?: Drain): boolean {

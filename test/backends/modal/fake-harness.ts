@@ -109,9 +109,10 @@ export class FakeHarness implements Harness {
     return this.modal.calls.filter((name) => name === 'submit').length
   }
 
+  /** The backend asks the gateway what it knows. */
   loseNextAnswer(): boolean {
     this.modal.loseNext('submit')
-    return true
+    return false
   }
 
   async duplicate({ attemptId }: Order): Promise<void> {

@@ -193,6 +193,7 @@ export const EC2: CloudProvider = {
     budgets: [17_300, 55_000],
   },
   isOurEnd: ({ reason }) => reason === 'Client.UserInitiatedShutdown',
+  toldEndMs: ({ bill: { untilMs = Infinity } }) => untilMs,
   isIll: () => false,
   ...{ losesSends: false, losesMachines: false },
   remains,

@@ -117,6 +117,7 @@ export const LAMBDA: CloudProvider = {
   },
   // Nothing but a call presses the power button.
   isOurEnd: () => true,
+  toldEndMs: ({ bill: { untilMs = Infinity } }) => untilMs,
   isIll: ({ reason }) => reason === 'unhealthy',
   ...{ losesSends: true, losesMachines: true },
   remains: async () => [],

@@ -85,17 +85,34 @@ export const MODAL: CloudProvider = {
     budgets: [28_000, 100_000],
   },
   isOurEnd,
+  toldEndMs,
   isIll: () => false,
   ...{ losesSends: false, losesMachines: false },
   remains: async () => [],
 }
 
 /** Modal's words are the same for its own ends and for ours: ours have a call. What hung before it was no longer well. */
-function isOurEnd({ tags, isImpaired, bill: { untilMs = Infinity } }: Instance, { journal }: Cloud): boolean {
-  const calls = journal.calls({ service: 'modal', action: 'cancel' })
-  const isOfIt = ({ parameters }: JournalEntry): boolean =>
-    (parameters as { key: string }).key === tags['key']
-  return !isImpaired && calls.some((each) => each.outcome === 'ok' && each.atMs <= untilMs && isOfIt(each))
+function isOurEnd(instance: Instance, cloud: Cloud): boolean {
+  const { isImpaired, bill } = instance
+  const { untilMs = Infinity } = bill
+  return !isImpaired && callsAbout(instance, cloud, 'cancel').some(({ atMs }) => atMs <= untilMs)
+}
+
+/** Modal's client does not tell when a Sandbox ended: the gateway dates its end by the first question after it. */
+function toldEndMs(instance: Instance, cloud: Cloud): number {
+  const { untilMs = Infinity } = instance.bill
+  const asked = (['read', 'cancel'] as const).flatMap((action) => callsAbout(instance, cloud, action))
+  const after = asked.map(({ atMs }) => atMs).filter((atMs) => atMs >= untilMs)
+  return after.length === 0 ? untilMs : Math.min(...after)
+}
+
+/** Those that reached the gateway. */
+function callsAbout({ tags }: Instance, { journal }: Cloud, action: string): JournalEntry[] {
+  return journal
+    .calls({ service: 'modal', action })
+    .filter(
+      ({ outcome, parameters }) => outcome === 'ok' && (parameters as { key: string }).key === tags['key'],
+    )
 }
 
 function open({ providers }: Cloud, { handOver, around }: BackendParts) {
