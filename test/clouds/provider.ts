@@ -3,7 +3,7 @@ import type { Ec2Config } from '../../backends/ec2/config'
 import type { BackendDeps } from '../../backends/registry'
 import type { JobSpec } from '../../core/job'
 import type { Timing } from '../../core/timing'
-import type { Cloud, JournalEntry, WorldText } from '#small-cloud'
+import type { Cloud, FaultText, JournalEntry, WorldText } from '#small-cloud'
 import type { Dice } from '../kit/dice'
 import { patient } from '../support/patience'
 import type { Draws, Where } from './faults'
@@ -44,6 +44,10 @@ export interface CloudProvider {
   /** How long after an end its backend may see it, where lists are up to date. */
   lagMs: number
   faults: Draws
+  /** What is the first choice of a job is out of stock. */
+  scarce: FaultText
+  /** The first machine never speaks. */
+  unreachable: FaultText
   /** Faults that make a machine unreachable. */
   mute: readonly string[]
   calls: Readonly<Record<'launch' | 'look' | 'prices', Where>>

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { connectTo, quietWorkers, type TestConnection } from '../support/temporal'
+import { EC2 } from '../clouds/providers/ec2'
 import { liveThroughBlackout, type BlackoutReport } from './blackout'
 import { FLAWLESS } from './checks'
 import { liveThroughCrashes } from './live'
@@ -68,7 +69,7 @@ beforeAll(async () => {
   quietWorkers()
   at = await connectTo()
   // Most of it is waiting for somebody to be missed.
-  reports = liveThroughCrashes(at, PLANS, { atOnce: PLANS.length })
+  reports = liveThroughCrashes(at, PLANS, { provider: EC2, atOnce: PLANS.length })
   blackout = liveThroughBlackout({
     ...{ seed: 1, outage: 'server', downMs: [HOUR_MS], hourMs: HOUR_MS },
     jobs: [OUTLASTING, OUTLASTING, { ...OUTLASTING, submittedBeforeMs: 1_000 }],

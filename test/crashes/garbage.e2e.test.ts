@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import type { Beat } from '../../core/documents'
 import { layout } from '../../storage/layout'
 import { sweep } from '../clouds/cloud'
-import { freshNamespace } from '../support/namespace'
+import { EC2 } from '../clouds/providers/ec2'
 import { connectTo, quietWorkers, type TestConnection } from '../support/temporal'
 import { until } from '../support/until'
 import { Crew } from './crew'
@@ -42,8 +42,7 @@ beforeAll(async () => {
   quietWorkers()
   gateSdk()
   at = await connectTo()
-  crew = new Crew(at, await freshNamespace(at.client.connection as never))
-  await crew.start('orchestrator', 'verbs', 'watches')
+  crew = await Crew.begin(at, EC2)
 })
 afterAll(async () => {
   await crew.close()

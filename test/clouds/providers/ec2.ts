@@ -176,6 +176,8 @@ export const EC2: CloudProvider = {
   open,
   ...{ spec: {}, timing: {}, lagMs: 0 },
   faults: FAULTS,
+  scarce: { fault: 'no-capacity', where: { capacity: 'spot' } },
+  unreachable: { fault: 'no-agent', times: 1 },
   mute: ['no-agent', 'no-boot'],
   calls: { launch: LAUNCH, look: LOOK, prices: PRICES },
   down: { code: 'Unavailable', status: 503 },

@@ -97,6 +97,8 @@ export const LAMBDA: CloudProvider = {
   // An instance that the lists have no more counts as gone after a pause.
   lagMs: CLOUD_CONFIG.staleForMs,
   faults: FAULTS,
+  scarce: { fault: 'no-capacity', where: { service: 'lambda', region: 'us-south-1' } },
+  unreachable: { fault: 'no-boot', times: 1 },
   mute: ['no-boot'],
   calls: { launch: LAUNCH, look: LOOK, prices: PRICES },
   down: { code: 'provider/internal-unavailable', status: 503 },

@@ -65,6 +65,8 @@ export const MODAL: CloudProvider = {
   timing: { queueMs: 1_500 },
   lagMs: 0,
   faults: FAULTS,
+  scarce: { fault: 'no-capacity', where: { service: 'modal', type: 'T4' } },
+  unreachable: { fault: 'no-boot', times: 1 },
   mute: ['no-boot'],
   calls: { launch: LAUNCH, look: LOOK, prices: PRICES },
   down: { code: 'gateway', status: 503 },
