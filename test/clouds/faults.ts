@@ -30,7 +30,7 @@ export function drawFault(dice: Dice, draws: Draws, kind: FaultKind): FaultText 
   return draw(dice)
 }
 
-/** The calls of which a job's life is made, by what they do. */
+/** The calls that a job makes in its life, by what they do. */
 export interface Calls {
   changes: readonly Where[]
   reads: readonly Where[]

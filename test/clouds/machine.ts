@@ -268,7 +268,7 @@ function toldIn(script: string): Told {
   return JSON.parse(Buffer.from(text, 'base64').toString()) as Told
 }
 
-/** What the bootstrap is told in user data or in a container's variables; undefined on a machine that waits for commands. */
+/** The parameters of the bootstrap in user data or in a container's variables; undefined on a machine that waits for commands. */
 function parametersIn(userData: string): BootstrapParameters | undefined {
   if (userData.startsWith('#cloud-config')) return parametersOfUserData(userData)
   const [, packed] = /^export CRUCIBLE_BOOTSTRAP='([^']+)'$/m.exec(userData) ?? []

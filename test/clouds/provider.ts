@@ -72,7 +72,7 @@ export interface CloudProvider {
     /** Budgets from a little more than the least that a job needs to what several machines cost. */
     budgets: readonly [number, number]
   }
-  /** Whether a call of ours, and not its provider, ended a machine at work. */
+  /** Whether one of our calls, and not its provider, ended a machine at work. */
   isOurEnd: (instance: Instance, cloud: Cloud) => boolean
   /** The end of a machine as its backend can learn it at best. */
   toldEndMs: (instance: Instance, cloud: Cloud) => number

@@ -27,6 +27,8 @@ const QUEUES: Readonly<Record<WorkerName, (backend: string) => string>> = {
   // Used where an account limits its launches.
   launches: launchQueue,
 }
+/** It names no job: the crew itself answers. */
+const OF_NO_SITE = { servesLaunches: async () => true }
 /** So many of all sites at once. */
 const AT_ONCE_MAX = 1_000
 
@@ -113,7 +115,7 @@ export class Crew extends Workforce {
       ...(name === 'orchestrator' && {
         workflowBundle: await this.authentication.guard(await testWorkflowBundle()),
       }),
-      activities: Object.fromEntries(activities),
+      activities: { ...Object.fromEntries(activities), ...OF_NO_SITE },
       interceptors: { activity: [this.dying(role), ...(interceptors?.activity ?? [])] },
       maxConcurrentActivityTaskExecutions: AT_ONCE_MAX,
       maxConcurrentLocalActivityExecutions: AT_ONCE_MAX,
@@ -126,6 +128,7 @@ export class Crew extends Workforce {
     return (context) => ({
       inbound: {
         execute: async (input, next) => {
+          if (context.info.activityType in OF_NO_SITE) return next(input)
           const site = this.find(input.args[0] as Addressed)
           if (site === undefined) throw new CompleteAsyncError()
           return site.perform(role, context, () => next(input))

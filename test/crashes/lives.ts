@@ -131,7 +131,7 @@ export const LIVES = {
   replaced: {
     about: 'its attempt is ended by hand',
     behave: longAtFirst,
-    happen: ({ crew, site }) => crew.terminate(`${site.options.jobId}-1`),
+    happen: ({ crew, site }) => crew.terminate(attemptAtWork(site)),
     attempts: 2,
     ends: 'completed',
     isEndedByHand: true,
@@ -140,8 +140,9 @@ export const LIVES = {
     about: 'job and attempt are ended by hand, and not settled',
     behave: () => LONG,
     happen: async ({ crew, site, job }) => {
+      const attemptId = attemptAtWork(site)
       await job.terminate('by hand')
-      await crew.terminate(`${site.options.jobId}-1`)
+      await crew.terminate(attemptId)
     },
     attempts: 1,
     ends: 'completed',
@@ -199,4 +200,9 @@ const AT_WORK_LIMIT_MS = 240_000
 export async function untilAtWork(site: Site, lingerMs: number): Promise<void> {
   await until(() => site.options.ground.machines.some(({ isAtWork }) => isAtWork), AT_WORK_LIMIT_MS)
   await sleep(lingerMs)
+}
+
+/** Not always the first: the send of an attempt before may have been lost. */
+function attemptAtWork({ options: { ground, jobId } }: Site): string {
+  return `${jobId}-${ground.machines.findLast(({ isAtWork }) => isAtWork)?.attempt ?? 1}`
 }

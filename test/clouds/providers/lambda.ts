@@ -107,9 +107,12 @@ export const LAMBDA: CloudProvider = {
   ending: ['terminating'],
   typeOf: (recorded) => recorded,
   orderIn: ({ parameters }) => {
-    const { hostname: _, user_data: __, tags, ...order } = parameters as LaunchRequest
+    const { tags, ...rest } = parameters as LaunchRequest
     const kept = tags.filter(({ key }) => key !== TAGS.send && key !== TAGS.at)
-    return { attemptId: tags.find(({ key }) => key === TAGS.attempt)?.value, order: { ...order, kept } }
+    return {
+      attemptId: tags.find(({ key }) => key === TAGS.attempt)?.value,
+      order: { ...rest, tags: kept, hostname: '', user_data: '' },
+    }
   },
   billing: {
     ...{ atLeastMs: BILLED_IN_STEPS_OF_MS, stepMs: BILLED_IN_STEPS_OF_MS },

@@ -76,8 +76,8 @@ export const MODAL: CloudProvider = {
   // `T4x1` is ours, `T4:1` is Modal's.
   typeOf: (recorded) => recorded.replace(/x(\d+)$/, ':$1'),
   orderIn: ({ parameters }) => {
-    const { key, env: _, command: __, send_by_ms: ___, ...order } = parameters as JobRequest & { key: string }
-    return { attemptId: key, order }
+    const { key, ...rest } = parameters as JobRequest & { key: string }
+    return { attemptId: key, order: { ...rest, env: {}, command: [], send_by_ms: 0 } }
   },
   billing: {
     ...{ atLeastMs: 0, stepMs: 1 },
