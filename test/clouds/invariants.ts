@@ -10,7 +10,8 @@ import { overlaps } from '../kit/invariants'
 import { breachesOnRecord } from '../worlds/invariants'
 import type { CloudGround } from './cloud'
 import type { CloudMachine } from './machine'
-import type { CloudProvider, Instance } from './provider'
+import { patient } from '../support/patience'
+import { PATIENCE_MS, type CloudProvider, type Instance } from './provider'
 import { TIMING, type CloudWorld } from './world'
 
 /** What is known of a run that is over. */
@@ -150,15 +151,30 @@ function costAgrees({ deployment, status: { attempts }, instances, world }: Afte
     const dearest = dearestMicroUsd / HOUR_MS
     const earlyMs = fromMs - one.launchedAtMs
     const billedMs = Math.max(atLeastMs, untilMs - fromMs)
-    const lateMs = untilMs === Infinity ? 0 : provider.toldEndMs(one, deployment.cloud) - untilMs
-    const slackMs = Math.ceil((earlyMs + lateMs + ROUNDING_MS + world.lagMs) / stepMs) * stepMs
+    const slackMs = earlyMs + hiddenMs(one, deployment) + ROUNDING_MS + world.lagMs
     const most = costBasis === 'dearest' ? Math.max(billed, dearest * billedMs) : billed
-    const isOver = costMicroUsd > most + dearest * slackMs
+    const isOver = costMicroUsd > most + dearest * Math.ceil(slackMs / stepMs) * stepMs
     const isUnseen = provider.losesMachines && launchedAtMs === undefined && untilMs - fromMs <= world.lagMs
     const isUnder = !isUnseen && costMicroUsd < billed - dearest * ROUNDING_MS
     const words = `${attemptId} cost ${costMicroUsd} by our meter and ${billed} by the cloud's`
     return isOver || isUnder ? [`${words} (${fromMs} to ${untilMs}, we saw its end at ${endedAtMs})`] : []
   })
+}
+
+/** How much later than its end a machine was seen to have ended because questions about it got no answer. */
+function hiddenMs(instance: Instance, { cloud, provider }: CloudGround): number {
+  const { untilMs = Infinity } = instance.bill
+  if (untilMs === Infinity) return 0
+  const toldMs = provider.toldEndMs(instance, cloud)
+  // One that was not answered may have been asked before the end.
+  const sinceMs = untilMs - patient(PATIENCE_MS)
+  const isHidden = cloud.journal
+    .calls({ service: provider.name })
+    .some(
+      ({ outcome, isAnswerLost, atMs }) =>
+        (outcome !== 'ok' || isAnswerLost) && atMs >= sinceMs && atMs <= toldMs,
+    )
+  return isHidden ? toldMs - untilMs : 0
 }
 
 function microUsdOf({ bill: { usd } }: Instance): number {

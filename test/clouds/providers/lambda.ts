@@ -5,7 +5,7 @@ import { BILLED_IN_STEPS_OF_MS, TAGS } from '../../../backends/lambda/machines'
 import type { Cloud, WorldText } from '#small-cloud'
 import { CONFIG } from '../../backends/lambda/harness'
 import { faultsOfCalls, NOT_HERE, type Draws, type Where } from '../faults'
-import { heldApi, type BackendParts, type CloudProvider } from '../provider'
+import { heldApi, type BackendParts, type CloudProvider, type Instance } from '../provider'
 
 const at = (ms: number): [number, number] => [ms, ms]
 
@@ -122,7 +122,7 @@ export const LAMBDA: CloudProvider = {
   },
   // Nothing but a call presses the power button.
   isOurEnd: () => true,
-  toldEndMs: ({ bill: { untilMs = Infinity } }) => untilMs,
+  toldEndMs,
   isIll: ({ reason }) => reason === 'unhealthy',
   ...{ losesSends: true, losesMachines: true },
   remains: async () => [],
@@ -130,6 +130,15 @@ export const LAMBDA: CloudProvider = {
 
 /** Of the dear type, so that it stays the last choice. */
 const DEAREST_CENTS = 129
+
+/** Lambda does not tell when a machine ended: it is no longer in lists, and is asked for by its id. */
+function toldEndMs({ id, bill: { untilMs = Infinity } }: Instance, { journal }: Cloud): number {
+  const told = journal
+    .calls({ service: 'lambda', action: 'instance' })
+    .filter(({ outcome }) => outcome === 'ok' || outcome === 'global/object-does-not-exist')
+    .find(({ atMs, parameters }) => atMs >= untilMs && (parameters as { id: string }).id === id)
+  return told?.atMs ?? untilMs
+}
 
 function open({ providers }: Cloud, { deployment, config: { staleForMs }, handOver, around }: BackendParts) {
   const { endpoint, apiKey } = providers['lambda']!
