@@ -24,8 +24,8 @@ const FEW: Record<ProviderName, { kinds: FaultKind[]; seeds: [number[], number[]
     ],
     seeds: [[1, 3, 5, 13], [5]],
   },
-  lambda: { kinds: ['lost-answer', 'unhealthy'], seeds: [[1, 2, 3], [2]] },
-  modal: { kinds: ['queued', 'interruption'], seeds: [[1, 2, 3], [2]] },
+  lambda: { kinds: ['lost-answer', 'unhealthy'], seeds: [[2, 34, 35], [35]] },
+  modal: { kinds: ['queued', 'interruption'], seeds: [[5, 30, 57], [30]] },
 }
 
 const WORSE = worseFaults()
