@@ -33,6 +33,7 @@ export async function breaches(after: Aftermath): Promise<string[]> {
     ...leftAtLast(after),
     ...boughtOnce(after),
     ...(await onlyTheIllEnded(after)),
+    ...endsSeen(after),
     ...(await otherBreaches(after)),
   ]
 }
@@ -151,7 +152,7 @@ function costAgrees({ deployment, status: { attempts }, instances, world }: Afte
     const dearest = dearestMicroUsd / HOUR_MS
     const earlyMs = fromMs - one.launchedAtMs
     const billedMs = Math.max(atLeastMs, untilMs - fromMs)
-    const slackMs = earlyMs + hiddenMs(one, deployment) + ROUNDING_MS + world.lagMs
+    const slackMs = earlyMs + seenLateMs(one, deployment) + ROUNDING_MS + world.lagMs
     const most = costBasis === 'dearest' ? Math.max(billed, dearest * billedMs) : billed
     const isOver = costMicroUsd > most + dearest * Math.ceil(slackMs / stepMs) * stepMs
     const isUnseen = provider.losesMachines && launchedAtMs === undefined && untilMs - fromMs <= world.lagMs
@@ -161,20 +162,31 @@ function costAgrees({ deployment, status: { attempts }, instances, world }: Afte
   })
 }
 
-/** How much later than its end a machine was seen to have ended because questions about it got no answer. */
-function hiddenMs(instance: Instance, { cloud, provider }: CloudGround): number {
+/** How much later than its end a machine was seen to have ended, where its provider does not date ends. */
+function seenLateMs(instance: Instance, { cloud, provider }: CloudGround): number {
   const { untilMs = Infinity } = instance.bill
-  if (untilMs === Infinity) return 0
-  const toldMs = provider.toldEndMs(instance, cloud)
-  // One that was not answered may have been asked before the end.
-  const sinceMs = untilMs - patient(PATIENCE_MS)
-  const isHidden = cloud.journal
-    .calls({ service: provider.name })
-    .some(
+  return untilMs === Infinity ? 0 : provider.toldEndMs(instance, cloud) - untilMs
+}
+
+/** However busy this computer is. */
+const SEEN_WITHIN_MS = 20_000
+
+/** Only questions without an answer may hide an end for long, or the death of the process that asks. */
+function endsSeen({ deployment, instances }: Aftermath): string[] {
+  const { cloud, provider } = deployment
+  const calls = cloud.journal.calls({ service: provider.name })
+  return instances.flatMap((one) => {
+    const { untilMs = Infinity } = one.bill
+    const lateMs = seenLateMs(one, deployment)
+    if (lateMs <= patient(SEEN_WITHIN_MS)) return []
+    // One that was not answered may have been asked before the end.
+    const sinceMs = untilMs - patient(PATIENCE_MS)
+    const isHidden = calls.some(
       ({ outcome, isAnswerLost, atMs }) =>
-        (outcome !== 'ok' || isAnswerLost) && atMs >= sinceMs && atMs <= toldMs,
+        (outcome !== 'ok' || isAnswerLost) && atMs >= sinceMs && atMs <= untilMs + lateMs,
     )
-  return isHidden ? toldMs - untilMs : 0
+    return isHidden ? [] : [`the end of ${one.id} was seen ${lateMs} ms late`]
+  })
 }
 
 function microUsdOf({ bill: { usd } }: Instance): number {
@@ -241,7 +253,7 @@ export async function onlyTheIllEnded(after: Aftermath): Promise<string[]> {
 function isQueuedTooLong({ deployment, world }: Aftermath, { launchedAtMs, bill }: Instance): boolean {
   const { queueMs = Infinity } = deployment.provider.timing
   const { fromMs = Infinity, untilMs = Infinity } = bill
-  return fromMs - launchedAtMs >= queueMs && untilMs - fromMs <= world.lagMs
+  return fromMs - launchedAtMs >= queueMs && untilMs - fromMs <= patient(world.lagMs)
 }
 
 function isWished({ world: { isEndedByHand } }: Aftermath, machine: CloudMachine, drain?: Drain): boolean {
