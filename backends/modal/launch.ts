@@ -34,12 +34,27 @@ export async function launch(host: Host, order: Order, { signal }: CallContext):
     return outcomeOf(await host.api.submit(order.attemptId, request, signal), offer)
   } catch (error) {
     if (!(error instanceof HttpError)) throw error
-    if (mayHaveHappened(error)) return { kind: 'unconfirmed', findAfterMs: SEND_MS + CLOCK_SLACK_MS }
+    if (mayHaveHappened(error)) return knownOutcome(host, order.attemptId, { offer, signal })
     const failure = failureOf(error)
     if (failure.class === 'transient' || failure.class === 'throttled')
       throw new BackendError(failure, { cause: error })
     return { kind: 'refused', failure }
   }
+}
+
+/**
+ * Of a send whose answer is lost: what the gateway knows of its key. Only the gateway's "no" proves nothing until the request can be accepted
+ * no more; a machine that works in the meantime would be watched late, and its end, which the gateway dates by the first question, too.
+ */
+async function knownOutcome(
+  { api }: Host,
+  key: string,
+  { offer, signal }: { offer: Offer; signal: AbortSignal },
+): Promise<LaunchOutcome> {
+  const job = await api.job(key, signal).catch(() => undefined)
+  return job === undefined
+    ? { kind: 'unconfirmed', findAfterMs: SEND_MS + CLOCK_SLACK_MS }
+    : outcomeOf(job, offer)
 }
 
 /** Why this version cannot work with the gateway. A gateway with more features is no problem; one with fewer serves what it can. */

@@ -1,21 +1,25 @@
 import type { FaultText, WorldText } from '#small-cloud'
+import type { FaultKind } from '#small-cloud/world/fault-schema'
 import type { Behaviour } from '../backends/scripted/behaviour'
 import { until } from '../support/until'
 import { Dice } from '../kit/dice'
 import type { CloudWishes } from './cloud'
-import { CHANGES, drawFault, type FaultKind } from './faults'
+import { drawFault } from './faults'
+import type { CloudProvider } from './provider'
+import { CHANGES, EC2 } from './providers/ec2'
 import { LOOK_MS, SLOW_LISTS, SPEC, TIMING, type CloudWorld, type Happening } from './world'
 
 /** With it every kind is drawn so that an undisturbed life gives it its occasion. */
 export const CERTAIN_SEED = 1
 
 /** One fault and nothing else: the job gets over it. */
-export function lonelyFault(kind: FaultKind, seed: number): CloudWorld {
-  const world = alone(`${kind} ${seed}`, { seed, faults: [drawFault(new Dice(seed), kind)] })
+export function lonelyFault(kind: FaultKind, seed: number, provider: CloudProvider): CloudWorld {
+  const faults = [drawFault(new Dice(seed), provider.faults, kind)]
+  const world = alone(`${kind} ${seed}`, { seed, faults }, { provider })
   return { ...world, isSureToStrike: seed === CERTAIN_SEED }
 }
 
-/** Faults that are worse where something else is not as it mostly is. */
+/** Faults at EC2 that are worse where something else is not as it mostly is. */
 export function worseFaults(): CloudWorld[] {
   const lost: FaultText = { fault: 'lost-answer', times: 1, where: { action: 'CreateFleet' } }
   const lostWords: FaultText = {
@@ -30,10 +34,10 @@ export function worseFaults(): CloudWorld[] {
     }),
     alone('lost-answer, of every write to the store', { faults: [lostWords] }, { hasBucket: true }),
     alone('crash, with a checkpoint on its way', { faults: [] }, { behave: tornAtFirst }),
-    ...CHANGES.map(([service, action]) =>
+    ...CHANGES.map((where) =>
       alone(
-        `lost-answer, and nothing in its place, of ${action}`,
-        { faults: [{ fault: 'lost-answer', instead: 'silence', times: 1, where: { service, action } }] },
+        `lost-answer, and nothing in its place, of ${where.action}`,
+        { faults: [{ fault: 'lost-answer', instead: 'silence', times: 1, where }] },
         // One machine is ended by us.
         { behave: (turn) => (turn === 1 ? { hangsAtStep: 20 } : {}) },
       ),
@@ -75,15 +79,17 @@ const RESTLESS_PRICES: WorldText['prices'] = [
 ]
 
 function alone(name: string, world: WorldText, more: Partial<CloudWishes> = {}): CloudWorld {
+  const { provider = EC2 } = more
+  const timing = { ...TIMING, ...provider.timing }
   return {
-    name,
-    wishes: { world, timing: TIMING, config: { staleForMs: SLOW_LISTS.staleForMs }, ...more },
-    spec: SPEC,
+    name: `${name} at ${provider.name}`,
+    wishes: { provider, world, timing, config: { staleForMs: SLOW_LISTS.staleForMs }, ...more },
+    spec: { ...SPEC, ...provider.spec },
     happenings: [],
     mayEnd: ['completed'],
     isSureToStrike: true,
     isEndedByHand: false,
-    lagMs: LOOK_MS,
+    lagMs: LOOK_MS + provider.lagMs,
     story: [JSON.stringify(world)],
   }
 }

@@ -1,19 +1,19 @@
+import { createHash } from 'node:crypto'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { Backend } from '../../backends/backend'
-import { storeFrontOver } from '../../cli/dev/versitygw/front'
-import { createBackendOver } from '../../backends/ec2'
-import { PROFILE_DEFAULT, type Ec2Config } from '../../backends/ec2/config'
-import { createSdkApi } from '../../backends/ec2/sdk/index'
 import type { Client } from '@temporalio/client'
+import type { Backend } from '../../backends/backend'
+import type { BackendDeps } from '../../backends/registry'
+import { storeFrontOver } from '../../cli/dev/versitygw/front'
 import type { GarbageCollectionInput, GarbageCollectionResult } from '../../core/messages'
 import { ORCHESTRATOR_QUEUE, WORKFLOW_TYPES } from '../../core/queues'
 import type { Timing } from '../../core/timing'
 import { startCloud, type Cloud, type WorldText } from '#small-cloud'
 import { ensureDeployment } from '../../storage/deployment'
 import { readRecords } from '../../storage/record'
-import { CONFIG } from '../backends/ec2/harness'
+import type { ObjectStore } from '../../storage/store'
+import { handOvers } from '../../workers/hand-over'
 import { STEADY, type Behaviour } from '../backends/scripted/behaviour'
 import { RealClock } from '../backends/scripted/clock'
 import { freshNamespace } from '../support/namespace'
@@ -21,45 +21,21 @@ import { S3_ENVIRONMENT, testVersitygw } from '../support/s3'
 import type { TestConnection } from '../support/temporal'
 import { ControlPlane, DEPLOYMENT_ID, QUICK } from '../workflows/harness'
 import { CloudMachine } from './machine'
+import type { BackendParts, CloudConfig, CloudProvider } from './provider'
+import { mergeWorlds } from './providers'
+import { EC2 } from './providers/ec2'
 import { openStorage, type Storage } from './storage'
-import { patient } from '../support/patience'
 
-export const ZONES = ['us-east-1a', 'us-east-1b']
-export const TYPES = ['g5.xlarge', 'g5.2xlarge']
-export const IMAGE =
-  '/aws/service/deeplearning/ami/{arch}/base-oss-nvidia-driver-gpu-ubuntu-22.04/latest/ami-id'
-
-const at = (ms: number): [number, number] => [ms, ms]
-
-/** A cloud of two zones that is quick and in good health, whose bill runs by the second. */
-const CALM: WorldText = {
-  regions: { 'us-east-1': { zones: ZONES, groups: [PROFILE_DEFAULT] } },
-  roles: {
-    [PROFILE_DEFAULT]: {
-      ...{ managed: ['AmazonSSMManagedInstanceCore'], hasProfile: true, trusts: ['ec2.amazonaws.com'] },
-    },
-  },
-  durations: {
-    ...{ pending: at(50), boot: at(20), register: at(50), delivery: at(20), shuttingDown: at(50) },
-    ...{ osShutdown: at(400), statusChecks: at(10), connectionLost: at(300), billedAtLeast: at(60_000) },
-  },
-  throttling: 'off',
-}
-
-/** Names of machines are wanted that have one GPU: the dear type is there for when the cheap one is not. */
-const CLOUD_CONFIG: Ec2Config = {
-  ...CONFIG,
-  ...{ image: IMAGE, types: TYPES, registerWithinMs: 8_000, staleForMs: 1_500 },
-}
-
-/** A call that the cloud leaves unanswered is given up after this long; a busy machine's answer comes sooner. */
-const PATIENCE = { readMs: patient(5_000), changeMs: patient(5_000) }
+/** Longer than a request takes that is on its way when its sender is lost. */
+export const SEND_LIMIT_MS = 10_000
 
 export interface CloudWishes {
+  /** EC2 where it is missing. */
+  provider?: CloudProvider
   world: WorldText
   /** How the workload runs on the machine that comes first, second, ... to run one. */
   behave?: (turn: number) => Partial<Behaviour>
-  config?: Partial<Ec2Config>
+  config?: CloudConfig
   /** The store is a bucket of the cloud, and its faults strike there too; in memory without it. */
   hasBucket?: boolean
   timing?: Partial<Timing>
@@ -67,6 +43,7 @@ export interface CloudWishes {
 
 /** A cloud with its machines and the store: what a deployment stands on, and by which it is judged. */
 export interface CloudGround {
+  provider: CloudProvider
   cloud: Cloud
   machines: CloudMachine[]
   storage: Storage
@@ -74,6 +51,7 @@ export interface CloudGround {
 
 /** Opens a cloud whose machines are scripted, and a store that belongs to a deployment. */
 export async function openGround(wishes: CloudWishes, deploymentId = DEPLOYMENT_ID): Promise<CloudGround> {
+  const { provider = EC2 } = wishes
   // Where the SDK looks, whichever cloud it speaks to.
   Object.assign(process.env, S3_ENVIRONMENT, { AWS_ACCESS_KEY_ID: 'test', AWS_SECRET_ACCESS_KEY: 'test' })
   const clock = new RealClock()
@@ -83,18 +61,19 @@ export async function openGround(wishes: CloudWishes, deploymentId = DEPLOYMENT_
   const folder = await mkdtemp(join(tmpdir(), 'crucible-clouds-'))
   const executable = wishes.hasBucket === true ? await testVersitygw() : undefined
   const cloud = await startCloud({
-    world: { ...CALM, ...wishes.world, durations: { ...CALM.durations, ...wishes.world.durations } },
+    world: mergeWorlds(provider.calm, wishes.world),
     directory: join(folder, 'machines'),
     ...(executable && { startFront: storeFrontOver({ executable, directory: join(folder, 'store') }) }),
     createMachine: (spec) => {
-      const machine = new CloudMachine(spec, { clock, store: storage.store, behave })
+      const { store, ask } = storage
+      const machine = new CloudMachine(spec, { clock, store, ask, behave })
       machines.push(machine)
       return machine
     },
   })
   const storage = await openStorage(cloud, folder)
   await ensureDeployment(storage.store, () => deploymentId)
-  return { cloud, machines, storage }
+  return { provider, cloud, machines, storage }
 }
 
 export async function closeGround({ cloud, storage }: CloudGround): Promise<void> {
@@ -105,6 +84,7 @@ export async function closeGround({ cloud, storage }: CloudGround): Promise<void
 
 /** The real workers over the real backend and its SDK, by the wire to a small cloud whose machines are scripted. */
 export class CloudDeployment extends ControlPlane implements CloudGround {
+  readonly provider: CloudProvider
   readonly cloud: Cloud
   readonly machines: CloudMachine[]
   readonly storage: Storage
@@ -114,13 +94,15 @@ export class CloudDeployment extends ControlPlane implements CloudGround {
     namespace: string,
     { ground, wishes }: { ground: CloudGround; wishes: CloudWishes },
   ) {
-    const { cloud, machines, storage } = ground
+    const { provider, cloud, machines, storage } = ground
     super(at, namespace, {
       store: storage.store,
-      backend: () => backendOver(cloud, wishes.config),
-      backends: ['ec2'],
+      backend: () => backendOver(ground, { config: wishes.config ?? {} }),
+      backends: [provider.name],
       timing: { ...QUICK, ...wishes.timing },
+      sendLimitMs: SEND_LIMIT_MS,
     })
+    this.provider = provider
     this.cloud = cloud
     this.machines = machines
     this.storage = storage
@@ -137,20 +119,22 @@ export class CloudDeployment extends ControlPlane implements CloudGround {
 
   /** One sweep, as the schedule of a deployment makes it. */
   collectGarbage(graceMs: number): Promise<GarbageCollectionResult> {
-    return sweep(this.client, { deployment: DEPLOYMENT_ID, backends: ['ec2'], graceMs, isDryRun: false })
+    const backends = [this.provider.name]
+    return sweep(this.client, { deployment: DEPLOYMENT_ID, backends, graceMs, isDryRun: false })
   }
 
   /** Terminates the running attempt, as somebody might in the Temporal UI. */
   terminateAttempt(): Promise<void> {
-    return this.terminate(this.cloud.instances().at(-1)?.tags['crucible:attempt'])
+    return this.terminate(this.cloud.instances().at(-1)?.tags[this.provider.attemptTag])
   }
 
   /** The cloud does not report how machines are, for a while. */
   hideMachines(how: 'refused' | 'unanswered', durationMs: number): void {
-    const when = { until: durationMs, where: { service: 'ec2', action: 'DescribeInstances' } } as const
+    const { calls, down } = this.provider
+    const when = { until: durationMs, where: calls.look }
     this.cloud.addFault(
       how === 'refused'
-        ? { fault: 'error', code: 'Unavailable', status: 503, ...when }
+        ? { fault: 'error', ...down, ...when }
         : { fault: 'lost-answer', instead: 'silence', ...when },
     )
   }
@@ -177,23 +161,28 @@ export function sweep(client: Client, input: GarbageCollectionInput): Promise<Ga
   )
 }
 
+/** The product's backend, over the wire. */
 export function backendOver(
-  { endpoint }: Cloud,
-  wishes: Partial<Ec2Config> = {},
-  deployment = DEPLOYMENT_ID,
+  { provider, cloud, storage }: CloudGround,
+  parts: Partial<BackendParts> = {},
 ): Backend {
-  const config = { ...CLOUD_CONFIG, ...wishes, endpoint }
-  return createBackendOver(createSdkApi({ region: config.region, endpoint, patience: PATIENCE }), config, {
-    clock: Date.now,
-    deployment,
-    secretKeyOf: () => '5'.repeat(64),
-    runnerUrl: () => Promise.resolve('data:,'),
+  return provider.open(cloud, {
+    ...{ deployment: DEPLOYMENT_ID, config: {}, handOver: handOversIn(storage.store) },
+    around: (_call, effect) => effect(),
+    ...parts,
   })
+}
+
+/** Hand-overs whose keys depend on the names only. */
+export function handOversIn(store: ObjectStore): NonNullable<BackendDeps['handOver']> {
+  const digest = (text: string): Buffer => createHash('sha256').update(text).digest()
+  const secrets = { keyOf: (id: string) => digest(id).toString('hex'), handOverKeyOf: digest }
+  return handOvers({ store, secrets, now: Date.now })
 }
 
 /** What was asked of the cloud, what it had, and what the job decided, in the order in which it happened. */
 export async function journal(
-  { cloud, storage }: CloudGround,
+  { provider, cloud, storage }: CloudGround,
   sinceMs: number,
   jobId = 'job-test',
 ): Promise<string[]> {
@@ -205,12 +194,14 @@ export async function journal(
       words: `${action}: ${outcome}${isAnswerLost ? ', answer lost' : ''}`,
     }))
   const machines = cloud.instances().flatMap(({ id, tags, launchedAtMs, bill, ...one }) => {
-    const words = `${id} of ${tags['crucible:attempt']}, ${one.capacity} ${one.type} ${one.zone}`
+    const words = `${id} of ${tags[provider.attemptTag]}, ${one.capacity} ${one.type} ${one.zone}`
     const { fromMs, untilMs } = bill
     return [
       { atMs: launchedAtMs, words: `${words} launched` },
       ...(fromMs === undefined ? [] : [{ atMs: fromMs, words: `${words} runs` }]),
-      ...(untilMs === undefined ? [] : [{ atMs: untilMs, words: `${words} ends: ${one.reason}` }]),
+      ...(untilMs === undefined
+        ? []
+        : [{ atMs: untilMs, words: `${words} ends: ${one.reason ?? one.state}` }]),
     ]
   })
   const records = (await readRecords(storage.store, jobId)).map(({ atMs, kind, summary }) => ({

@@ -2,20 +2,17 @@ import type { Settlement } from '../../core/activities'
 import { byNewest } from '../../core/checkpoint'
 import type { Drain, RunnerResult } from '../../core/documents'
 import type { JobStatus } from '../../core/messages'
-import { BILLED_AT_LEAST_MS } from '../../backends/ec2/market/prices'
 import { HOUR_MS, SECOND_MS } from '../../core/time'
-import type { Cloud } from '#small-cloud'
 import { layout } from '../../storage/layout'
 import { readRecords } from '../../storage/record'
-import { BESIDE } from '../backends/ec2/fake-market'
 import { STEADY } from '../backends/scripted/behaviour'
 import { overlaps } from '../kit/invariants'
 import { breachesOnRecord } from '../worlds/invariants'
 import type { CloudGround } from './cloud'
 import type { CloudMachine } from './machine'
+import { patient } from '../support/patience'
+import { PATIENCE_MS, type CloudProvider, type Instance } from './provider'
 import { TIMING, type CloudWorld } from './world'
-
-type Instance = ReturnType<Cloud['instances']>[number]
 
 /** What is known of a run that is over. */
 export interface Aftermath {
@@ -36,6 +33,7 @@ export async function breaches(after: Aftermath): Promise<string[]> {
     ...leftAtLast(after),
     ...boughtOnce(after),
     ...(await onlyTheIllEnded(after)),
+    ...endsSeen(after),
     ...(await otherBreaches(after)),
   ]
 }
@@ -76,21 +74,25 @@ export function oneAtWork({ deployment: { machines } }: Aftermath): string[] {
 }
 
 /** The sweep after a job has nothing to find, since every attempt has settled. */
-export function leftToSweep({ left }: Aftermath): string[] {
-  return left.filter(isBilled).map(({ id, tags }) => `${nameOf(tags)} was left to garbage collection: ${id}`)
+export function leftToSweep({ left, deployment: { provider } }: Aftermath): string[] {
+  return leaksIn(left, provider).map(
+    (one) => `${attemptOf(one, provider)} was left to garbage collection: ${one.id}`,
+  )
 }
 
 /** After the sweep nothing is there at all. */
-export function leftAtLast({ instances }: Aftermath): string[] {
-  return instances.filter(isBilled).map(({ id, tags, state }) => `${nameOf(tags)} is left: ${id}, ${state}`)
+export function leftAtLast({ instances, deployment: { provider } }: Aftermath): string[] {
+  return leaksIn(instances, provider).map(
+    (one) => `${attemptOf(one, provider)} is left: ${one.id}, ${one.state}`,
+  )
 }
 
-function isBilled({ state }: Instance): boolean {
-  return state === 'pending' || state === 'running'
+function leaksIn(instances: Instance[], { leaking }: CloudProvider): Instance[] {
+  return instances.filter(({ state }) => leaking.includes(state))
 }
 
-function nameOf(tags: Instance['tags']): string {
-  return tags['crucible:attempt'] ?? 'something without an owner'
+function attemptOf({ tags }: Instance, { attemptTag }: CloudProvider): string {
+  return tags[attemptTag] ?? 'something without an owner'
 }
 
 /** One machine for each attempt, and the same unchanged order however often it was sent. */
@@ -98,25 +100,24 @@ export function boughtOnce(after: Aftermath): string[] {
   return [...oneForEach(after), ...sentUnchanged(after)]
 }
 
-export function oneForEach({ instances }: Pick<Aftermath, 'instances'>): string[] {
-  return [...groupBy(instances, ({ tags }) => nameOf(tags))].flatMap(([attemptId, bought]) =>
+export function oneForEach({ instances, deployment: { provider } }: Aftermath): string[] {
+  return [...groupBy(instances, (one) => attemptOf(one, provider))].flatMap(([attemptId, bought]) =>
     bought.length > 1 ? [`${attemptId} got ${bought.map(({ id }) => id).join(' and ')}`] : [],
   )
 }
 
-function sentUnchanged({ deployment: { cloud } }: Aftermath): string[] {
-  const wrong: string[] = []
-  const sent = cloud.journal.calls({ action: 'CreateFleet' })
-  for (const [attemptId, calls] of groupBy(sent, ({ parameters }) => attemptIn(parameters)))
-    if (
-      new Set(calls.map(({ clientToken, parameters }) => JSON.stringify([clientToken, parameters]))).size > 1
-    )
-      wrong.push(`${attemptId} was ordered in different words`)
-  return wrong
-}
-
-function attemptIn(parameters: unknown): string {
-  return /"crucible:attempt","Value":"([^"]+)"/.exec(JSON.stringify(parameters))?.[1] ?? 'something'
+/** What each send must have of its own, such as its name, is no part of the order. */
+function sentUnchanged({ deployment: { cloud, provider } }: Aftermath): string[] {
+  // What a provider throttles it does not even read.
+  const sent = cloud.journal
+    .calls(provider.calls.launch)
+    .filter(({ parameters }) => parameters !== undefined)
+    .map(provider.orderIn)
+  return [...groupBy(sent, ({ attemptId }) => attemptId ?? 'something')].flatMap(([attemptId, orders]) =>
+    new Set(orders.map(({ order }) => JSON.stringify(order))).size > 1
+      ? [`${attemptId} was ordered in different words`]
+      : [],
+  )
 }
 
 function groupBy<T>(all: T[], keyOf: (one: T) => string): Map<string, T[]> {
@@ -130,9 +131,6 @@ function withinBudget({ instances, status: { budgetMicroUsd = Infinity } }: Afte
   return spent <= budgetMicroUsd ? [] : [`the cloud's bill is ${spent} of a budget of ${budgetMicroUsd}`]
 }
 
-/** An hour of the dearest machine on offer, with its disk and address. */
-const DEAREST_MICRO_USD = 1_212_000 + BESIDE
-
 /** What no provider reports to the millisecond: an end comes in whole seconds, and a bill by the started one. */
 const ROUNDING_MS = 2 * SECOND_MS
 
@@ -140,23 +138,54 @@ const ROUNDING_MS = 2 * SECOND_MS
  * Ours is the bill for the time from a machine's launch to its end, as the cloud's, which begins when it runs: they differ by what that
  * takes, by how late an end is seen, and by what each rounds up. A machine with unreported prices counts as what it can cost at most.
  */
-function costAgrees({ status: { attempts }, instances, world: { lagMs } }: Aftermath): string[] {
-  return attempts.flatMap(({ attemptId, costMicroUsd, costBasis, endedAtMs }) => {
-    const bought = instances.filter(({ tags }) => nameOf(tags) === attemptId)
+function costAgrees({ deployment, status: { attempts }, instances, world }: Aftermath): string[] {
+  const { provider } = deployment
+  const { atLeastMs, stepMs, dearestMicroUsd } = provider.billing
+  return attempts.flatMap(({ attemptId, launchedAtMs, costMicroUsd, costBasis, endedAtMs }) => {
+    const bought = instances.filter((one) => attemptOf(one, provider) === attemptId)
     const billed = sum(bought.map(microUsdOf))
     const [one] = bought
     if (one === undefined)
       return costMicroUsd > 0 ? [`${attemptId} cost ${costMicroUsd} without a machine`] : []
     const { fromMs, untilMs = Infinity } = one.bill
     if (fromMs === undefined) return []
-    const dearest = DEAREST_MICRO_USD / HOUR_MS
+    const dearest = dearestMicroUsd / HOUR_MS
     const earlyMs = fromMs - one.launchedAtMs
-    const billedMs = Math.max(BILLED_AT_LEAST_MS, untilMs - fromMs)
+    const billedMs = Math.max(atLeastMs, untilMs - fromMs)
+    const slackMs = earlyMs + seenLateMs(one, deployment) + ROUNDING_MS + world.lagMs
     const most = costBasis === 'dearest' ? Math.max(billed, dearest * billedMs) : billed
-    const isOver = costMicroUsd > most + dearest * (earlyMs + ROUNDING_MS + lagMs)
-    const isUnder = costMicroUsd < billed - dearest * ROUNDING_MS
+    const isOver = costMicroUsd > most + dearest * Math.ceil(slackMs / stepMs) * stepMs
+    const isUnseen = provider.losesMachines && launchedAtMs === undefined && untilMs - fromMs <= world.lagMs
+    const isUnder = !isUnseen && costMicroUsd < billed - dearest * ROUNDING_MS
     const words = `${attemptId} cost ${costMicroUsd} by our meter and ${billed} by the cloud's`
     return isOver || isUnder ? [`${words} (${fromMs} to ${untilMs}, we saw its end at ${endedAtMs})`] : []
+  })
+}
+
+/** How much later than its end a machine was seen to have ended, where its provider does not date ends. */
+function seenLateMs(instance: Instance, { cloud, provider }: CloudGround): number {
+  const { untilMs = Infinity } = instance.bill
+  return untilMs === Infinity ? 0 : provider.toldEndMs(instance, cloud) - untilMs
+}
+
+/** However busy this computer is. */
+const SEEN_WITHIN_MS = 20_000
+
+/** Only questions without an answer may hide an end for long, or the death of the process that asks. */
+function endsSeen({ deployment, instances }: Aftermath): string[] {
+  const { cloud, provider } = deployment
+  const calls = cloud.journal.calls({ service: provider.name })
+  return instances.flatMap((one) => {
+    const { untilMs = Infinity } = one.bill
+    const lateMs = seenLateMs(one, deployment)
+    if (lateMs <= patient(SEEN_WITHIN_MS)) return []
+    // One that was not answered may have been asked before the end.
+    const sinceMs = untilMs - patient(PATIENCE_MS)
+    const isHidden = calls.some(
+      ({ outcome, isAnswerLost, atMs }) =>
+        (outcome !== 'ok' || isAnswerLost) && atMs >= sinceMs && atMs <= untilMs + lateMs,
+    )
+    return isHidden ? [] : [`the end of ${one.id} was seen ${lateMs} ms late`]
   })
 }
 
@@ -169,12 +198,16 @@ function sum(numbers: number[]): number {
 }
 
 /** What was got is on record as the cloud knows it, and was what was asked for. */
-function realisedOnRecord({ status: { attempts }, instances }: Aftermath): string[] {
+function realisedOnRecord({
+  deployment: { provider },
+  status: { attempts },
+  instances,
+}: Aftermath): string[] {
   return attempts.flatMap(({ attemptId, capacityType, realised }) => {
-    const one = instances.find(({ tags }) => nameOf(tags) === attemptId)
+    const one = instances.find((each) => attemptOf(each, provider) === attemptId)
     if (one === undefined || realised === undefined) return []
     const really = `${one.capacity} ${one.type} ${one.zone}`
-    const told = `${realised.capacityType} ${realised.type} ${realised.place}`
+    const told = `${realised.capacityType} ${provider.typeOf(realised.type)} ${realised.place}`
     return [
       ...(really === told ? [] : [`${attemptId} got ${really}, and on record is ${told}`]),
       ...(one.capacity === capacityType
@@ -191,11 +224,13 @@ export async function onlyTheIllEnded(after: Aftermath): Promise<string[]> {
   const settled = (await readRecords(deployment.storage.store, status.id)).filter(
     ({ kind }) => kind === 'settled',
   )
+  const { provider, cloud } = deployment
   for (const machine of deployment.machines) {
-    const reason = instances.find(({ id }) => id === machine.id)?.reason
+    const instance = instances.find(({ id }) => id === machine.id)
+    if (instance === undefined || provider.isIll(instance)) continue
     const drain = await read<Drain>(deployment, layout.drain(status.id, machine.attempt ?? 0))
     const result = await read<RunnerResult>(deployment, layout.result(status.id, machine.attempt ?? 0))
-    const isOurs = machine.shutDownAtWorkAtMs !== undefined && reason === 'Client.UserInitiatedShutdown'
+    const isOurs = machine.shutDownAtWorkAtMs !== undefined && provider.isOurEnd(instance, cloud)
     const isGivenUp =
       machine.workedFromMs !== undefined && ['superseded', 'lease'].includes(result?.reason ?? '')
     if (!isOurs && !isGivenUp) continue
@@ -204,10 +239,21 @@ export async function onlyTheIllEnded(after: Aftermath): Promise<string[]> {
       {}) as Partial<Settlement>
     const isForSilence = end?.kind === 'failed' && end.failure.code === 'silent'
     if (isForSilence && machine.longestSilenceMs >= TIMING.silenceMs) continue
+    if (isQueuedTooLong(after, instance)) continue
     if (!isWished(after, machine, drain))
       wrong.push(`attempt ${machine.attempt}: a machine at work was ended, drain: ${JSON.stringify(drain)}`)
   }
   return wrong
+}
+
+/**
+ * A machine may leave its provider's queue as soon as we have looked for the last time, and is ended then although it has begun: it had
+ * waited for longer than its order allows, and lives no longer than a look takes.
+ */
+function isQueuedTooLong({ deployment, world }: Aftermath, { launchedAtMs, bill }: Instance): boolean {
+  const { queueMs = Infinity } = deployment.provider.timing
+  const { fromMs = Infinity, untilMs = Infinity } = bill
+  return fromMs - launchedAtMs >= queueMs && untilMs - fromMs <= patient(world.lagMs)
 }
 
 function isWished({ world: { isEndedByHand } }: Aftermath, machine: CloudMachine, drain?: Drain): boolean {

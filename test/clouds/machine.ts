@@ -1,16 +1,36 @@
 import { randomBytes } from 'node:crypto'
+import { defined } from '../../core/defined'
+import { UNNAMED_MACHINE, type Claim } from '../../core/documents'
 import type { AgentAnswer, AgentCommand, Machine, MachineSpec, PowerOff } from '#small-cloud/machines/machine'
 import { layout } from '../../storage/layout'
-import type { ObjectStore } from '../../storage/store'
+import { StoreError, type ObjectStore } from '../../storage/store'
 import type { Behaviour } from '../backends/scripted/behaviour'
 import type { Clock } from '../backends/scripted/clock'
 import { ScriptedRunner } from '../backends/scripted/scripted-runner'
+import {
+  parametersOfUserData,
+  parametersOfVariable,
+  readHandOver,
+  type AskByUrl,
+  type BootstrapParameters,
+} from '../support/user-data'
 
 export interface CloudMachineOptions {
   clock: Clock
   /** The store that its runner reaches. */
   store: ObjectStore
+  /** The same by signed URLs. */
+  ask: AskByUrl
   behave: () => Behaviour
+}
+
+/** The attempt that a machine is for. */
+interface Assignment {
+  jobId: string
+  attempt: number
+  claim: Claim
+  /** When the machine began; where it is missing, its runner's start counts. */
+  beganAtMs?: number
 }
 
 /** What the backend's program for machines (`backends/ec2/machine/start.py`) is given. */
@@ -18,17 +38,20 @@ interface Told {
   do: 'prepare' | 'start'
   jobId: string
   attempt: number
-  attemptId: string
   machineId: string
 }
+
+/** Of `runner/bootstrap.py`, which asks a store that does not answer again and again. */
+const ASK_AGAIN_MS = 500
 
 const NOTICE_LOOK_MS = 100
 /** What a runner gets from the shutdown of its machine's system to save in. */
 const SHUTDOWN_MS = 200
 
 /**
- * A machine of the small cloud without a process: it understands the commands that the backend sends, and in the place of the runner a
- * scripted one speaks to the store. What really went on there stands in its public fields.
+ * A machine of the small cloud without a process. It understands what each provider gives its machines: commands for its agent, user data, or
+ * the variables of a container. In the place of the runner a scripted one speaks to the store. What really went on there stands in its
+ * public fields.
  */
 export class CloudMachine implements Machine {
   readonly id: string
@@ -42,6 +65,7 @@ export class CloudMachine implements Machine {
   shutDownAtWorkAtMs: number | undefined
   /** The longest time between two of its beats that the store took: where this process is starved, a runner that is well is silent. */
   longestSilenceMs = 0
+  private readonly createdAtMs = Date.now()
   private beatAtMs: number | undefined
   private runner: ScriptedRunner | undefined
   private isUp = false
@@ -61,14 +85,20 @@ export class CloudMachine implements Machine {
   async boot(): Promise<void> {
     await new Promise<void>((resolve) => this.after(this.spec.bootMs, resolve))
     this.isUp = true
-    this.arm()
+    this.armFor(Number(this.read('tags/instance/crucible:timer')?.split(' ')[0]))
     this.lookForNotice()
+    const parameters = parametersIn(this.spec.userData)
+    if (parameters !== undefined) void this.bootstrap(parameters)
   }
 
   async run({ lines }: AgentCommand): Promise<AgentAnswer> {
     if (!this.isUp || this.isOff) throw new Error(`${this.id} is off`)
     const told = toldIn(lines.join('\n'))
-    const stdout = told.do === 'prepare' ? `${randomBytes(256).toString('hex')}\n` : this.start(told)
+    const { jobId, attempt, machineId } = told
+    const stdout =
+      told.do === 'prepare'
+        ? `${randomBytes(256).toString('hex')}\n`
+        : this.start({ jobId, attempt, claim: { machine: machineId } })
     return { exitCode: 0, stdout, stderr: '', timedOut: false }
   }
 
@@ -87,6 +117,11 @@ export class CloudMachine implements Machine {
   }
 
   async kill(): Promise<void> {
+    // A container has no system that shuts down.
+    if (this.isContainer && this.isAtWork) {
+      this.shutDownAtWorkAtMs = Date.now()
+      this.noteSilence()
+    }
     this.isOff = true
     this.runner?.cut()
     this.restNow()
@@ -107,14 +142,47 @@ export class CloudMachine implements Machine {
     return this.workedFromMs !== undefined && this.workedToMs === undefined && !this.isStuck
   }
 
-  private start({ jobId, attempt, machineId }: Told): string {
+  private get isContainer(): boolean {
+    return this.spec.onExit !== undefined
+  }
+
+  /** As `runner/bootstrap.py`: takes the hand-over, deletes it and starts the runner; without one nothing starts here. */
+  private async bootstrap(parameters: BootstrapParameters): Promise<void> {
+    const told = await this.untilAnswered(() => readHandOver(parameters, this.options.ask))
+    if (told === undefined) return this.powerOff('init-ended')
+    const { jobId, attempt, startMs, deleteUrl } = told
+    await this.untilAnswered(() => this.options.ask('DELETE', deleteUrl))
+    if (!this.isContainer) this.armFor(startMs)
+    const { id } = this
+    const { machineId, send } = parameters
+    const claim =
+      machineId === null
+        ? { machine: UNNAMED_MACHINE + id, ...(send !== null && { send }) }
+        : { machine: machineId.literal }
+    this.start({ jobId, attempt, claim, beganAtMs: this.createdAtMs })
+  }
+
+  /** The store's answer, as soon as it gives one; none comes to a machine that is off. */
+  private async untilAnswered<T>(ask: () => Promise<T>): Promise<T> {
+    for (;;) {
+      try {
+        const answer = await ask()
+        return this.isOff ? await new Promise<T>(() => undefined) : answer
+      } catch (error) {
+        if (!(error instanceof StoreError)) throw error
+        await new Promise<void>((resolve) => this.after(ASK_AGAIN_MS, resolve))
+      }
+    }
+  }
+
+  private start({ jobId, attempt, claim, beganAtMs }: Assignment): string {
     if (this.runner !== undefined) return 'the runner is at work already\n'
     const { clock, store, behave } = this.options
     const behaviour = behave()
     this.attempt = attempt
     if (behaviour.neverStarts) return 'the runner was started\n'
     this.runner = new ScriptedRunner({
-      ...{ clock, jobId, attempt, behaviour, claim: { machine: machineId } },
+      ...{ clock, jobId, attempt, behaviour, claim, ...defined({ beganAtMs }) },
       store: this.hearingBeats(store, layout.beat(jobId, attempt)),
       onWork: () => {
         this.workedFromMs = Date.now()
@@ -153,19 +221,20 @@ export class CloudMachine implements Machine {
 
   private powerOff(how: PowerOff): void {
     if (this.isOff) return
+    this.restNow()
     void this.kill()
-    for (const listener of this.listeners.splice(0)) listener(how)
+    if (this.isContainer) this.spec.onExit!(how === 'shutdown' ? 0 : 1)
+    else for (const listener of this.listeners.splice(0)) listener(how)
   }
 
   private restNow(): void {
     if (this.workedFromMs !== undefined) this.workedToMs ??= Date.now()
   }
 
-  /** As the dead-man timer does it: a machine on which no runner begins ends itself. */
-  private arm(): void {
-    const timer = this.read('tags/instance/crucible:timer')
-    if (timer === undefined) return
-    this.after(Number(timer.split(' ')[0]), () => {
+  /** As the dead-man timer does it: a machine on which no runner begins in time ends itself; `NaN` arms none. */
+  private armFor(startMs: number): void {
+    if (Number.isNaN(startMs)) return
+    this.after(startMs, () => {
       if (this.runner === undefined) this.powerOff('shutdown')
     })
   }
@@ -197,4 +266,11 @@ function toldIn(script: string): Told {
   const [, text] = /base64\.b64decode\("([^"]+)"\)/.exec(script) ?? []
   if (text === undefined) throw new Error('this is no command that a machine of Crucible understands')
   return JSON.parse(Buffer.from(text, 'base64').toString()) as Told
+}
+
+/** The parameters of the bootstrap in user data or in a container's variables; undefined on a machine that waits for commands. */
+function parametersIn(userData: string): BootstrapParameters | undefined {
+  if (userData.startsWith('#cloud-config')) return parametersOfUserData(userData)
+  const [, packed] = /^export CRUCIBLE_BOOTSTRAP='([^']+)'$/m.exec(userData) ?? []
+  return packed === undefined ? undefined : parametersOfVariable(packed)
 }

@@ -5,14 +5,17 @@ import type { Cloud } from '#small-cloud'
 import { manifestName } from '../../storage/layout'
 import { openStore } from '../../storage/open-store'
 import type { S3Store } from '../../storage/s3/s3-store'
-import type { ObjectStore } from '../../storage/store'
+import { StoreError, type ObjectStore } from '../../storage/store'
 import { MemoryStore } from '../backends/scripted/memory-store'
+import type { AskByUrl } from '../support/user-data'
 
 /** Where the deployment and its machines leave their documents, and what is seen of that from outside. */
 export interface Storage {
   store: ObjectStore
   /** Every checkpoint that was ever complete, removed ones too. */
   completed: Checkpoint[]
+  /** As any holder of a signed URL; throws a `StoreError` where it must ask again. */
+  ask: AskByUrl
   /** Of this run, for whatever lies on a disk. */
   folder: string
   /** The store answers no request for a while. */
@@ -32,7 +35,8 @@ export async function openStorage(cloud: Cloud, folder: string): Promise<Storage
       await sleep(durationMs)
       memory.isDown = false
     }
-    return { ...witnessed(memory), folder, outage, close: async () => undefined }
+    const ask: AskByUrl = (method, url) => memory.ask(method, url)
+    return { ...witnessed(memory), ask, folder, outage, close: async () => undefined }
   }
   const client = new S3Client({ endpoint: storeEndpoint, region, forcePathStyle: true, maxAttempts: 10 })
   await client.send(new CreateBucketCommand({ Bucket: BUCKET }))
@@ -41,6 +45,7 @@ export async function openStorage(cloud: Cloud, folder: string): Promise<Storage
   const store = openStore(`s3://${BUCKET}/store?${where}`) as S3Store
   return {
     ...witnessed(store),
+    ask: askOverTheWire,
     folder,
     outage: async (durationMs) => {
       const where = { service: 's3' } as const
@@ -49,6 +54,18 @@ export async function openStorage(cloud: Cloud, folder: string): Promise<Storage
     },
     close: () => store.close(),
   }
+}
+
+/** A signed URL that has expired, an absent object: as in `runner/bootstrap.py`. */
+const FINAL = [400, 401, 403, 404, 410]
+
+const askOverTheWire: AskByUrl = async (method, url) => {
+  const answer = await fetch(url, { method }).catch((cause: unknown) => {
+    throw new StoreError('the store does not answer', { isTransient: true, cause })
+  })
+  if (FINAL.includes(answer.status)) return undefined
+  if (!answer.ok) throw new StoreError(`the store answers ${answer.status}`, { isTransient: true })
+  return Buffer.from(await answer.arrayBuffer())
 }
 
 /** The store itself, and what became complete in it: an answer that is lost is noted when the manifest is put once more. */

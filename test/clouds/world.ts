@@ -1,12 +1,14 @@
 import type { JobSpec } from '../../core/job'
 import type { JobReason } from '../../core/job'
 import { microUsd } from '../../core/money'
-import type { FaultText, WorldText } from '#small-cloud'
+import type { FaultText } from '#small-cloud'
 import { Dice } from '../kit/dice'
 import { behaviourOf } from '../worlds/world'
 import type { JobHandle } from '../workflows/harness'
-import { ZONES, type CloudDeployment, type CloudWishes } from './cloud'
-import { drawFault, drawStoreFault, FAULT_KINDS } from './faults'
+import type { CloudDeployment, CloudWishes } from './cloud'
+import { drawFault, drawStoreFault, kindsOf } from './faults'
+import type { CloudProvider } from './provider'
+import { mergeWorlds } from './providers'
 
 /** Something that happens to a running job, some time after its start. */
 export interface Happening {
@@ -54,11 +56,12 @@ export const SLOW_LISTS = { notFound: [6_000, 7_000], staleForMs: 8_000 } as con
 /** What settling takes to see that a machine is gone. */
 export const LOOK_MS = 1_500
 
-/** A mix of everything that a seed draws. */
-export function seededCloud(seed: number): CloudWorld {
+/** Everything that a seed draws, at one provider. */
+export function seededCloud(seed: number, provider: CloudProvider): CloudWorld {
   const dice = new Dice(seed)
+  const kinds = kindsOf(provider.faults)
   const faults = Array.from({ length: dice.between(0, FAULTS_MAX) }, () =>
-    drawFault(dice, dice.oneOf(FAULT_KINDS)),
+    drawFault(dice, provider.faults, dice.oneOf(kinds)),
   )
   const hasBucket = dice.chance(0.2)
   if (hasBucket) faults.push(drawStoreFault(dice), drawStoreFault(dice))
@@ -67,31 +70,33 @@ export function seededCloud(seed: number): CloudWorld {
     ...durationsOf(dice),
     ...(hasSlowLists ? { notFound: [0, SLOW_LISTS.notFound[1]] as Range } : {}),
   }
-  const throttling = dice.chance(0.3) ? TIGHT : 'off'
-  const stock = stockOf(dice)
+  const limits = dice.chance(0.3) ? provider.tight : {}
+  const stock = provider.stockOf(dice)
   const behaviours = Array.from({ length: TROUBLES_MAX }, () => (dice.chance(0.4) ? behaviourOf(dice) : {}))
-  const budget = dice.chance(0.3) ? { budgetMicroUsd: microUsd(dice.between(...BUDGETS) / 1e6) } : {}
+  const { budgets } = provider.billing
+  const budget = dice.chance(0.3) ? { budgetMicroUsd: microUsd(dice.between(...budgets) / 1e6) } : {}
   const happenings = happeningsOf(dice)
-  const prices = pricesOf(dice)
+  const market = mergeWorlds(stock, provider.pricesOf(dice))
   return {
-    name: `seed ${seed}`,
+    name: `seed ${seed} at ${provider.name}`,
     wishes: {
-      world: { seed, faults, durations, throttling, stock, prices },
+      provider,
+      world: mergeWorlds({ seed, faults, durations }, limits, market),
       behave: (turn) => behaviours[turn - 1] ?? {},
-      timing: TIMING,
+      timing: { ...TIMING, ...provider.timing },
       hasBucket,
       ...(hasSlowLists ? { config: { staleForMs: SLOW_LISTS.staleForMs } } : {}),
     },
-    spec: { ...SPEC, ...budget },
+    spec: { ...SPEC, ...provider.spec, ...budget },
     happenings,
-    mayEnd: endsOf(faults, happenings, { hasBudget: budget.budgetMicroUsd !== undefined }),
+    mayEnd: endsOf({ provider, faults, happenings }, { hasBudget: budget.budgetMicroUsd !== undefined }),
     isSureToStrike: false,
     isEndedByHand: happenings.some(({ name }) => name === BY_HAND),
-    lagMs: LOOK_MS + (durations.staleList?.[1] ?? 0) + (durations.notFound?.[1] ?? 0),
+    lagMs: LOOK_MS + provider.lagMs + (durations.staleList?.[1] ?? 0) + (durations.notFound?.[1] ?? 0),
     story: [
       ...faults.map((fault) => JSON.stringify(fault)),
-      `durations ${JSON.stringify(durations)}, throttling ${JSON.stringify(throttling)}`,
-      `stock ${JSON.stringify(stock)}, prices ${JSON.stringify(prices)}, ${JSON.stringify(budget)}`,
+      `durations ${JSON.stringify(durations)}, limits ${JSON.stringify(limits)}`,
+      `market ${JSON.stringify(market)}, ${JSON.stringify(budget)}`,
       ...behaviours.map((behaviour, index) => `machine ${index + 1} at work: ${JSON.stringify(behaviour)}`),
       ...happenings.map(({ atMs, name }) => `at ${atMs} ms: ${name}`),
     ],
@@ -114,47 +119,6 @@ export function durationsOf(
   }
 }
 
-/** Buckets that a job alone can empty. */
-const TIGHT: WorldText['throttling'] = {
-  ...{
-    describe: { size: 10, perSecond: 5 },
-    mutate: { size: 2, perSecond: 1 },
-    ssm: { size: 4, perSecond: 2 },
-  },
-}
-
-function stockOf(dice: Dice): NonNullable<WorldText['stock']> {
-  if (dice.chance(0.5)) return []
-  return [
-    { capacity: 'spot', zone: 'us-east-1a', count: dice.between(0, 2) },
-    {
-      capacity: 'spot',
-      zone: 'us-east-1b',
-      changes: [
-        [0, dice.between(0, 2)],
-        [dice.between(500, 3_000), 0],
-      ],
-    },
-  ]
-}
-
-/** What the cheap type costs on demand, in thousandths: spot never costs more. */
-const MOST_PER_HOUR = 1_006
-
-/** Spot prices that change while the job lives, each zone's for itself. */
-function pricesOf(dice: Dice): NonNullable<WorldText['prices']> {
-  if (dice.chance(0.6)) return []
-  const usd = (): number => dice.between(300, MOST_PER_HOUR) / 1_000
-  return ZONES.map((zone) => ({
-    ...{ zone, type: 'g5.xlarge', capacity: 'spot' as const },
-    changes: [
-      [0, usd()],
-      [dice.between(500, 5_000), usd()],
-      [dice.between(5_500, 20_000), usd()],
-    ],
-  }))
-}
-
 const BY_HAND = 'attempt terminated by hand'
 const CANCEL = 'cancel'
 /** It ends what there is to see. */
@@ -163,12 +127,15 @@ const CANCEL_CHANCE = 0.08
 function happeningsOf(dice: Dice): Happening[] {
   const hiddenMs = dice.between(700, 3_000)
   const restart =
-    (name: 'orchestrator' | 'verbs' | 'watches'): Happening['happen'] =>
+    (name: 'orchestrator' | 'watches'): Happening['happen'] =>
     ({ deployment }) =>
       deployment.restart(name)
   const choices: Omit<Happening, 'atMs'>[] = [
     { name: 'orchestrator restarted', happen: restart('orchestrator') },
-    { name: 'verbs restarted', happen: restart('verbs') },
+    {
+      name: 'verbs restarted',
+      happen: ({ deployment }) => Promise.all([deployment.restart('verbs'), deployment.restart('launches')]),
+    },
     { name: 'watches restarted', happen: restart('watches') },
     { name: 'store down for a while', happen: ({ deployment }) => deployment.storeOutage(700) },
     {
@@ -192,21 +159,11 @@ function happeningsOf(dice: Dice): Happening[] {
   }))
 }
 
-/**
- * Of money, in millionths of a dollar: from a little more than the minute that each machine is charged for at least, at its dearest, to
- * what three of them cost.
- */
-const BUDGETS = [17_300, 55_000] as const
-
-/** Faults that make a machine unreachable. */
-const MUTE: readonly string[] = ['no-agent', 'no-boot']
-
 function endsOf(
-  faults: FaultText[],
-  happenings: Happening[],
+  { provider, faults, happenings }: { provider: CloudProvider; faults: FaultText[]; happenings: Happening[] },
   { hasBudget }: { hasBudget: boolean },
 ): JobReason[] {
-  const mute = faults.filter(({ fault }) => MUTE.includes(fault)).length
+  const mute = faults.filter(({ fault }) => provider.mute.includes(fault)).length
   return [
     'completed',
     ...(happenings.some(({ name }) => name === CANCEL) ? (['cancelled'] as const) : []),

@@ -6,8 +6,8 @@ import { pino } from 'pino'
 import { SECOND_MS } from '../../core/time'
 import { connect } from '../../workers/connect'
 import { Server } from '../chaos/parts'
+import { EC2 } from '../clouds/providers/ec2'
 import { SPEC } from '../clouds/world'
-import { freshNamespace } from '../support/namespace'
 import { connectTo, testServer } from '../support/temporal'
 import { until } from '../support/until'
 import { isOverWithin } from '../kit/outcome'
@@ -51,8 +51,7 @@ export async function liveThroughBlackout(plan: BlackoutPlan): Promise<BlackoutR
   try {
     await server.start()
     const at = await connectTo(server.address)
-    const crew = new Crew(at, await freshNamespace(at.client.connection as never))
-    await crew.start('orchestrator', 'verbs', 'watches')
+    const crew = await Crew.begin(at, EC2)
     const sites = await Promise.all(
       plan.jobs.map((job, index) => openJob(crew, plan, { job, index: index + 1 })),
     )

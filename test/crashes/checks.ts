@@ -1,4 +1,3 @@
-import { DescribeSpotInstanceRequestsCommand, DescribeVolumesCommand, EC2Client } from '@aws-sdk/client-ec2'
 import type { JobStatus } from '../../core/messages'
 import {
   boughtOnce,
@@ -65,20 +64,20 @@ export async function judge(at: Aftermaths): Promise<Verdict> {
       mayEnd: [life.ends, 'completed'],
       isSureToStrike: false,
       isEndedByHand: life.isEndedByHand === true,
-      lagMs: LOOK_MS,
+      lagMs: LOOK_MS + deployment.provider.lagMs,
     },
   }
   const isOrphaned = life.isOrphaned === true
   return {
     unowned: [
       ...leftAtLast(after),
-      ...(await remains(deployment.cloud)),
+      ...(await deployment.provider.remains(deployment.cloud)),
       ...(await listHandOvers(deployment.storage.store)).map(({ key }) => `the hand-over ${key} is left`),
     ],
     // Without tokens each send is another request.
     doubleLaunches: life.isTokenless === true ? oneForEach(after) : boughtOnce(after),
     doubleAttempts: oneAtWork(after),
-    healthyKilled: isOrphaned ? [] : [...(await onlyTheIllEnded(after)), ...attemptsBeyond(life, status)],
+    healthyKilled: isOrphaned ? [] : [...(await onlyTheIllEnded(after)), ...attemptsBeyond(life, after)],
     other: !isOver
       ? [`the job is not over: ${status.message}`]
       : isOrphaned
@@ -87,37 +86,18 @@ export async function judge(at: Aftermaths): Promise<Verdict> {
   }
 }
 
-/** A crash costs time, and no attempt. */
-function attemptsBeyond({ attempts }: Pick<Life, 'attempts'>, status: JobStatus): string[] {
-  if (status.attemptsTotal <= attempts) return []
+/**
+ * A crash costs time, and no attempt. A provider without idempotency is the exception: a worker that dies between the mark of a send and its
+ * outcome may have sent nothing, so that the attempt ends without a machine, and without cost.
+ */
+function attemptsBeyond(
+  { attempts, isTokenless }: Aftermaths['life'],
+  { status, instances, deployment: { provider } }: Aftermath,
+): string[] {
+  const bought = new Set(instances.map(({ tags }) => tags[provider.attemptTag]))
+  const mayBeLost = provider.losesSends || isTokenless === true
+  const lost = status.attempts.filter(({ attemptId }) => mayBeLost && !bought.has(attemptId)).length
+  if (status.attemptsTotal - lost <= attempts) return []
   const ends = status.attempts.map(({ number, state, reason }) => `${number} ${state} (${reason})`)
   return [`${status.attemptsTotal} attempts in place of ${attempts}: ${ends.join(', ')}`]
-}
-
-/** What is left besides machines: volumes that none uses, and requests for spot machines that lead to none. */
-export async function remains(cloud: CloudGround['cloud']): Promise<string[]> {
-  const { endpoint, region, credentials } = cloud
-  const client = new EC2Client({ endpoint, region, credentials })
-  try {
-    const { Volumes = [] } = await client.send(
-      new DescribeVolumesCommand({ Filters: [{ Name: 'status', Values: ['available'] }] }),
-    )
-    const { SpotInstanceRequests = [] } = await client.send(new DescribeSpotInstanceRequestsCommand({}))
-    const living = new Set(cloud.instances().flatMap(({ id, state }) => (isEnded(state) ? [] : [id])))
-    const dangling = SpotInstanceRequests.filter(
-      ({ State, InstanceId }) => ['open', 'active'].includes(State ?? '') && !living.has(InstanceId ?? ''),
-    )
-    return [
-      ...Volumes.map(({ VolumeId }) => `the volume ${VolumeId} is left`),
-      ...dangling.map(
-        ({ SpotInstanceRequestId }) => `the request ${SpotInstanceRequestId} leads to no machine`,
-      ),
-    ]
-  } finally {
-    client.destroy()
-  }
-}
-
-function isEnded(state: string): boolean {
-  return state === 'terminated' || state === 'shutting-down'
 }

@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { connectTo, quietWorkers, type TestConnection } from '../support/temporal'
+import type { ProviderName } from '../clouds/provider'
+import { PROVIDER_NAMES, PROVIDERS } from '../clouds/providers'
 import { liveThroughBlackout, type BlackoutReport } from './blackout'
 import { FLAWLESS } from './checks'
 import { liveThroughCrashes } from './live'
@@ -44,15 +46,30 @@ const FEW = CHOSEN.filter(([life, , call]) =>
     : /CreateFleet|SendCommand/.test(call),
 )
 
-const PLANS = chosen(CHOSEN, FEW).map(([life, moment, call, occurrence]): CrashPlan => {
-  const crash = { call, occurrence, moment, lateMs: 0, isOfBoth: false }
-  return {
-    ...undisturbed(life),
-    name: `${life}, ${nameOf(crash)}`,
-    crashes: [crash],
-    isSweptMeanwhile: true,
-  }
-})
+/** At other providers: where a send, its hand-over, an end and a settlement differ from EC2's. */
+const ELSEWHERE: [ProviderName, LifeName, Moment, string, number][] = [
+  ['lambda', 'plain', 'in', 'launch: launch', 1],
+  ['lambda', 'plain', 'after', 'launch: PutObject mark of a send', 1],
+  ['lambda', 'unanswered', 'before', 'find: instances', 1],
+  ['lambda', 'cancelled', 'in', 'settle: terminate', 1],
+  ['lambda', 'interrupted', 'before', 'settle: PutObject record settled', 1],
+  ['lambda', 'migrated', 'after', 'drainMachine: PutObject drain.json', 1],
+  ['modal', 'plain', 'in', 'launch: submit', 1],
+  ['modal', 'plain', 'after', 'launch: PutObject hand-over', 1],
+  ['modal', 'cancelled', 'in', 'settle: cancel', 1],
+  ['modal', 'interrupted', 'before', 'settle: PutObject record settled', 1],
+  ['modal', 'migrated', 'after', 'drainMachine: PutObject drain.json', 1],
+]
+
+const AT_EC2 = chosen(CHOSEN, FEW).map((crash) => ['ec2', ...crash] as (typeof ELSEWHERE)[number])
+const PLANS = [...AT_EC2, ...chosen(ELSEWHERE, [ELSEWHERE[0]!, ELSEWHERE[6]!])].map(
+  ([provider, life, moment, call, occurrence]) => {
+    const crash = { call, occurrence, moment, lateMs: 0, isOfBoth: false }
+    const name = `${life} at ${provider}, ${nameOf(crash)}`
+    const plan: CrashPlan = { ...undisturbed(life), name, crashes: [crash], isSweptMeanwhile: true }
+    return { provider, plan }
+  },
+)
 
 /** However busy this computer is. */
 const LIMIT_MS = 420_000
@@ -61,14 +78,14 @@ const HOUR_MS = 21_000
 const OUTLASTING = { stepsPerSecond: 2.2 }
 
 let at: TestConnection
-let reports: Promise<CrashReport[]>
+let reports: Promise<Map<string, CrashReport>>
 let blackout: Promise<BlackoutReport>
 
 beforeAll(async () => {
   quietWorkers()
   at = await connectTo()
   // Most of it is waiting for somebody to be missed.
-  reports = liveThroughCrashes(at, PLANS, { atOnce: PLANS.length })
+  reports = liveThroughAll()
   blackout = liveThroughBlackout({
     ...{ seed: 1, outage: 'server', downMs: [HOUR_MS], hourMs: HOUR_MS },
     jobs: [OUTLASTING, OUTLASTING, { ...OUTLASTING, submittedBeforeMs: 1_000 }],
@@ -76,14 +93,23 @@ beforeAll(async () => {
 })
 afterAll(() => at.close())
 
+/** One crew at each provider; the reports by the names of their plans. */
+async function liveThroughAll(): Promise<Map<string, CrashReport>> {
+  const all = PROVIDER_NAMES.map((name) => {
+    const plans = PLANS.filter(({ provider }) => provider === name).map(({ plan }) => plan)
+    return liveThroughCrashes(at, plans, { provider: PROVIDERS[name], atOnce: plans.length })
+  })
+  return new Map((await Promise.all(all)).flat().map((report) => [report.plan.name, report]))
+}
+
 describe('a process that dies', () => {
-  it.each(PLANS.map(({ name }, index) => [name, index] as const))(
+  it.each(PLANS.map(({ plan }) => plan.name))(
     'costs a job nothing but time: %s',
-    async (_, index) => {
-      const report = (await reports)[index]!
+    async (name) => {
+      const report = (await reports).get(name)
       expect(report).toMatchObject({ verdict: FLAWLESS })
       // A crash that never came proves nothing.
-      expect(report.struck).not.toEqual([])
+      expect(report?.struck).not.toEqual([])
     },
     LIMIT_MS,
   )

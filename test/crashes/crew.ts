@@ -2,6 +2,9 @@ import { CompleteAsyncError, Context } from '@temporalio/activity'
 import type { Client } from '@temporalio/client'
 import { Worker, type ActivityInterceptorsFactory, type NativeConnection } from '@temporalio/worker'
 import { backendQueue, launchQueue, ORCHESTRATOR_QUEUE, watchQueue } from '../../core/queues'
+import type { CloudProvider } from '../clouds/provider'
+import { freshNamespace } from '../support/namespace'
+import type { TestConnection } from '../support/temporal'
 import { testWorkflowBundle } from '../support/workflow-bundle'
 import { Workforce, type WorkerName } from '../workflows/harness'
 import { callingProcess, gate } from './process'
@@ -15,15 +18,17 @@ const NAMES: Readonly<Record<WorkerName, readonly string[]>> = {
   ],
   verbs: ['offers', 'launch', 'find', 'start', 'drainMachine', 'settle', 'collectGarbage'],
   watches: ['watch'],
-  // Not started: no site's account limits its launches.
   launches: ['launch'],
 }
-const QUEUES: Readonly<Record<WorkerName, string>> = {
-  orchestrator: ORCHESTRATOR_QUEUE,
-  verbs: backendQueue('ec2'),
-  watches: watchQueue('ec2'),
-  launches: launchQueue('ec2'),
+const QUEUES: Readonly<Record<WorkerName, (backend: string) => string>> = {
+  orchestrator: () => ORCHESTRATOR_QUEUE,
+  verbs: backendQueue,
+  watches: watchQueue,
+  // Used where an account limits its launches.
+  launches: launchQueue,
 }
+/** It names no job: the crew itself answers. */
+const OF_NO_SITE = { servesLaunches: async () => true }
 /** So many of all sites at once. */
 const AT_ONCE_MAX = 1_000
 
@@ -43,6 +48,26 @@ export class Crew extends Workforce {
   /** By the id of the activity that asks for offers, which says nothing of its job. */
   private readonly asking = new Map<string, Site>()
 
+  private constructor(
+    at: TestConnection,
+    namespace: string,
+    /** Of all its sites. */
+    readonly provider: CloudProvider,
+  ) {
+    super(at, namespace)
+  }
+
+  /** At work in a namespace of its own. */
+  static async begin(at: TestConnection, provider: CloudProvider): Promise<Crew> {
+    const crew = new Crew(at, await freshNamespace(at.client.connection as never), provider)
+    await crew.startAll()
+    return crew
+  }
+
+  private startAll(): Promise<void> {
+    return this.start('orchestrator', 'verbs', 'watches', 'launches')
+  }
+
   admit(site: Site): void {
     this.sites.set(site.options.jobId, site).set(site.options.deployment, site)
   }
@@ -61,7 +86,7 @@ export class Crew extends Workforce {
   /** Others in their place, over a connection of their own. */
   async revive(nativeConnection: NativeConnection): Promise<void> {
     this.at = { ...this.at, nativeConnection }
-    await this.start('orchestrator', 'verbs', 'watches')
+    await this.startAll()
   }
 
   /** The client that processes of a site have. */
@@ -86,11 +111,11 @@ export class Crew extends Workforce {
       ...sealed,
       connection: this.at.nativeConnection,
       namespace: this.namespace,
-      taskQueue: QUEUES[name],
+      taskQueue: QUEUES[name](this.provider.name),
       ...(name === 'orchestrator' && {
         workflowBundle: await this.authentication.guard(await testWorkflowBundle()),
       }),
-      activities: Object.fromEntries(activities),
+      activities: { ...Object.fromEntries(activities), ...OF_NO_SITE },
       interceptors: { activity: [this.dying(role), ...(interceptors?.activity ?? [])] },
       maxConcurrentActivityTaskExecutions: AT_ONCE_MAX,
       maxConcurrentLocalActivityExecutions: AT_ONCE_MAX,
@@ -103,6 +128,7 @@ export class Crew extends Workforce {
     return (context) => ({
       inbound: {
         execute: async (input, next) => {
+          if (context.info.activityType in OF_NO_SITE) return next(input)
           const site = this.find(input.args[0] as Addressed)
           if (site === undefined) throw new CompleteAsyncError()
           return site.perform(role, context, () => next(input))

@@ -4,10 +4,9 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import type { Beat } from '../../core/documents'
 import { layout } from '../../storage/layout'
 import { sweep } from '../clouds/cloud'
-import { freshNamespace } from '../support/namespace'
+import { EC2 } from '../clouds/providers/ec2'
 import { connectTo, quietWorkers, type TestConnection } from '../support/temporal'
 import { until } from '../support/until'
-import { remains } from './checks'
 import { Crew } from './crew'
 import { gateSdk } from './gates'
 import { SPEC, TIMING, untilAtWork } from './lives'
@@ -43,8 +42,7 @@ beforeAll(async () => {
   quietWorkers()
   gateSdk()
   at = await connectTo()
-  crew = new Crew(at, await freshNamespace(at.client.connection as never))
-  await crew.start('orchestrator', 'verbs', 'watches')
+  crew = await Crew.begin(at, EC2)
 })
 afterAll(async () => {
   await crew.close()
@@ -103,7 +101,7 @@ describe('a collection of garbage whose lists are late', () => {
         await until(() => alive(site).length === 1)
 
         expect(struck).toBe(1)
-        expect(await remains(ground.cloud)).toEqual([])
+        expect(await ground.provider.remains(ground.cloud)).toEqual([])
         expect(await templatesOf(site)).not.toContain('stray')
         // The job's one machine, at its first attempt, which continues.
         const [machine] = ground.machines.filter(({ isAtWork }) => isAtWork)

@@ -7,7 +7,7 @@ import {
   type RunInstancesCommandInput,
   type Tag,
 } from '@aws-sdk/client-ec2'
-import { IMAGE } from '../clouds/cloud'
+import { IMAGE } from '../clouds/providers/ec2'
 import { until } from '../support/until'
 import type { Site } from './site'
 

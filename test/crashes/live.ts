@@ -1,13 +1,14 @@
 import { inLanes } from '../kit/runs'
-import { freshNamespace } from '../support/namespace'
+import type { CloudProvider } from '../clouds/provider'
 import type { TestConnection } from '../support/temporal'
 import { Crew } from './crew'
 import { gateSdk } from './gates'
-import { LIFE_NAMES, type LifeName } from './lives'
+import { livesAt, type LifeName } from './lives'
 import { undisturbed, type Calls, type CrashPlan } from './plan'
 import { runCrash, type CrashReport } from './run'
 
 export interface LiveOptions {
+  provider: CloudProvider
   atOnce: number
   onReport?: (report: CrashReport) => void
 }
@@ -16,11 +17,10 @@ export interface LiveOptions {
 export async function liveThroughCrashes(
   at: TestConnection,
   plans: readonly CrashPlan[],
-  { atOnce, onReport }: LiveOptions,
+  { provider, atOnce, onReport }: LiveOptions,
 ): Promise<CrashReport[]> {
   gateSdk()
-  const crew = new Crew(at, await freshNamespace(at.client.connection as never))
-  await crew.start('orchestrator', 'verbs', 'watches')
+  const crew = await Crew.begin(at, provider)
   try {
     return await inLanes(plans, { atOnce }, async (plan, index) => {
       const report = await runCrash(crew, plan, index + 1)
@@ -34,6 +34,6 @@ export async function liveThroughCrashes(
 
 /** The calls that each life makes where nothing crashes, seen by living through all of them. */
 export async function seeLives(at: TestConnection, options: LiveOptions): Promise<Map<LifeName, Calls>> {
-  const reports = await liveThroughCrashes(at, LIFE_NAMES.map(undisturbed), options)
+  const reports = await liveThroughCrashes(at, livesAt(options.provider).map(undisturbed), options)
   return new Map(reports.map(({ plan, calls }) => [plan.life, calls]))
 }

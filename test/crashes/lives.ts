@@ -8,6 +8,7 @@ import type { FaultText } from '#small-cloud'
 import type { Behaviour } from '../backends/scripted/behaviour'
 import type { CloudWishes } from '../clouds/cloud'
 import { SLOW_LISTS, SPEC as CLOUD_SPEC } from '../clouds/world'
+import type { CloudProvider, ProviderName } from '../clouds/provider'
 import { until } from '../support/until'
 import { statusOf, type JobHandle } from '../workflows/harness'
 import type { Crew } from './crew'
@@ -17,7 +18,9 @@ import type { Site } from './site'
 /** What befalls a job by its owner or by the cloud; the same with and without crashes. */
 export interface Life {
   about: string
-  faults?: FaultText[]
+  /** Where it can be lived; everywhere if missing. */
+  providers?: readonly ProviderName[]
+  faults?: (provider: CloudProvider) => FaultText[]
   durations?: CloudWishes['world']['durations']
   config?: CloudWishes['config']
   behave?: (turn: number) => Partial<Behaviour>
@@ -84,16 +87,16 @@ export const LIVES = {
     ends: 'completed',
   },
   interrupted: {
-    about: 'its machine is taken back, with a notice',
+    about: 'its machine is taken back, with a notice where its provider gives one',
     behave: longAtFirst,
-    faults: [{ fault: 'interruption', after: 1_500, notice: 1_500, times: 1 }],
+    faults: () => [{ fault: 'interruption', after: 1_500, notice: 1_500, times: 1 }],
     attempts: 2,
     ends: 'completed',
   },
   crashed: {
     about: 'its machine is gone without a word',
     behave: longAtFirst,
-    faults: [{ fault: 'crash', after: 1_500, times: 1 }],
+    faults: () => [{ fault: 'crash', after: 1_500, times: 1 }],
     attempts: 2,
     ends: 'completed',
   },
@@ -101,33 +104,34 @@ export const LIVES = {
     about: 'the result of its launch is lost, and its machine is not in the lists for long',
     durations: { notFound: [...SLOW_LISTS.notFound] },
     config: { staleForMs: SLOW_LISTS.staleForMs },
-    faults: [{ fault: 'lost-answer', instead: 'reset', times: 1, where: { action: 'CreateFleet' } }],
+    faults: ({ calls }) => [{ fault: 'lost-answer', instead: 'reset', times: 1, where: calls.launch }],
     attempts: 1,
     ends: 'completed',
   },
   tokenless: {
     about: 'its cloud recognises no repeated order',
+    providers: ['ec2'],
     isTokenless: true,
     // A death between the mark of a send and the send costs an attempt, and no money.
     attempts: 2,
     ends: 'completed',
   },
   refused: {
-    about: 'there are no spot machines',
-    faults: [{ fault: 'no-capacity', where: { capacity: 'spot' } }],
+    about: 'its first choices are out of stock',
+    faults: ({ scarce }) => [scarce],
     attempts: 3,
     ends: 'completed',
   },
   mute: {
     about: 'its first machine is unreachable',
-    faults: [{ fault: 'no-agent', times: 1 }],
+    faults: ({ unreachable }) => [unreachable],
     attempts: 2,
     ends: 'completed',
   },
   replaced: {
     about: 'its attempt is ended by hand',
     behave: longAtFirst,
-    happen: ({ crew, site }) => crew.terminate(`${site.options.jobId}-1`),
+    happen: ({ crew, site }) => crew.terminate(attemptAtWork(site)),
     attempts: 2,
     ends: 'completed',
     isEndedByHand: true,
@@ -136,8 +140,9 @@ export const LIVES = {
     about: 'job and attempt are ended by hand, and not settled',
     behave: () => LONG,
     happen: async ({ crew, site, job }) => {
+      const attemptId = attemptAtWork(site)
       await job.terminate('by hand')
-      await crew.terminate(`${site.options.jobId}-1`)
+      await crew.terminate(attemptId)
     },
     attempts: 1,
     ends: 'completed',
@@ -145,6 +150,7 @@ export const LIVES = {
   },
   littered: {
     about: 'others of the deployment have left a volume, a request for a spot machine, and a template',
+    providers: ['ec2'],
     config: { templatesKeptMs: 1 },
     precede: litter,
     attempts: 1,
@@ -152,7 +158,7 @@ export const LIVES = {
   },
   waiting: {
     about: 'at first its cloud does not tell what there is',
-    faults: [{ fault: 'error', code: 'InternalError', times: 6, where: { action: 'DescribeInstanceTypes' } }],
+    faults: ({ calls, down }) => [{ fault: 'error', ...down, times: 6, where: calls.prices }],
     attempts: 1,
     ends: 'completed',
   },
@@ -182,6 +188,11 @@ export const LIVES = {
 export type LifeName = keyof typeof LIVES
 export const LIFE_NAMES = Object.keys(LIVES) as LifeName[]
 
+/** Those that can be lived at a provider. */
+export function livesAt({ name }: CloudProvider): LifeName[] {
+  return LIFE_NAMES.filter((life) => ((LIVES[life] as Life).providers ?? [name]).includes(name))
+}
+
 /** A machine comes up, or is taken over from a dead process, within that even on a busy computer. */
 const AT_WORK_LIMIT_MS = 240_000
 
@@ -189,4 +200,9 @@ const AT_WORK_LIMIT_MS = 240_000
 export async function untilAtWork(site: Site, lingerMs: number): Promise<void> {
   await until(() => site.options.ground.machines.some(({ isAtWork }) => isAtWork), AT_WORK_LIMIT_MS)
   await sleep(lingerMs)
+}
+
+/** Not always the first: the send of an attempt before may have been lost. */
+function attemptAtWork({ options: { ground, jobId } }: Site): string {
+  return `${jobId}-${ground.machines.findLast(({ isAtWork }) => isAtWork)?.attempt ?? 1}`
 }

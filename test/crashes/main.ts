@@ -1,8 +1,11 @@
 import { execFileSync } from 'node:child_process'
 import { join } from 'node:path'
 import { Product } from '../chaos/stage'
+import type { CloudProvider } from '../clouds/provider'
+import { PROVIDER_NAMES, providersNamed } from '../clouds/providers'
 import { inLanes, seedOptions, seedsOf, withConnection, withServer } from '../kit/runs'
 import { readOptions } from '../support/options'
+import type { TestConnection } from '../support/temporal'
 import { SECOND_MS } from '../../core/time'
 import { liveThroughBlackout } from './blackout'
 import { blackoutOf } from './blackout-plan'
@@ -21,6 +24,11 @@ export async function crashes(args: string[]): Promise<void> {
       about: 'Kills processes before, in and after every call of a job that lives on the small cloud.',
       options: {
         ...seedOptions(1_000),
+        provider: {
+          default: 'all',
+          as: 'NAME',
+          means: `${PROVIDER_NAMES.join(', ')}, or all: each gets its part of the seeds`,
+        },
         'at-once': { default: 24, means: 'jobs at a time' },
         only: { default: '', as: 'TEXT', means: 'only the points whose names have it' },
         points: { default: false, means: 'prints the points, and kills nothing' },
@@ -30,26 +38,43 @@ export async function crashes(args: string[]): Promise<void> {
     args,
   )
   if (values === undefined) return
+  const providers = providersNamed(values.provider)
+  const count = Math.ceil(values.count / providers.length)
   await withConnection(async (at) => {
-    const atOnce = values['at-once']
-    const seen = await seeLives(at, {
-      atOnce,
-      onReport: (report) => {
-        if (breachesIn(report.verdict).length > 0 || values.story) tellCrash(report, values.story)
-      },
-    })
-    const all = pointsOf(seen)
-    const points = all.filter((point) => nameOf(point).includes(values.only))
-    if (points.length === 0)
-      throw new Error(`No point has "${values.only}" in its name; --points prints them.`)
-    if (values.points) return points.forEach((point) => process.stdout.write(`${nameOf(point)}\n`))
-    const plans = seedsOf(values).map((seed) => planOf(seed, points, all))
-    const reports = await liveThroughCrashes(at, plans, {
-      atOnce,
-      onReport: (report) => tellCrash(report, values.story),
-    })
-    printTable(reports, points)
+    for (const provider of providers) {
+      process.stdout.write(`\nat ${provider.name}\n`)
+      await crashesAt(at, provider, { ...values, count })
+    }
   })
+}
+
+interface CrashOptions {
+  from: number
+  count: number
+  'at-once': number
+  only: string
+  points: boolean
+  story: boolean
+}
+
+async function crashesAt(at: TestConnection, provider: CloudProvider, values: CrashOptions): Promise<void> {
+  const live = { provider, atOnce: values['at-once'] }
+  const seen = await seeLives(at, {
+    ...live,
+    onReport: (report) => {
+      if (breachesIn(report.verdict).length > 0 || values.story) tellCrash(report, values.story)
+    },
+  })
+  const all = pointsOf(seen)
+  const points = all.filter((point) => nameOf(point).includes(values.only))
+  if (points.length === 0) throw new Error(`No point has "${values.only}" in its name; --points prints them.`)
+  if (values.points) return points.forEach((point) => process.stdout.write(`${nameOf(point)}\n`))
+  const plans = seedsOf(values).map((seed) => planOf(seed, points, { provider, all }))
+  const reports = await liveThroughCrashes(at, plans, {
+    ...live,
+    onReport: (report) => tellCrash(report, values.story),
+  })
+  printTable(reports, points)
 }
 
 /** `npm run chaos -- blackouts --help` (docs/design/chaos.md). */

@@ -1,5 +1,6 @@
 import type { FaultText } from '#small-cloud'
 import { drawFault } from '../clouds/faults'
+import type { CloudProvider } from '../clouds/provider'
 import { durationsOf } from '../clouds/world'
 import { Dice } from '../kit/dice'
 import { LIFE_NAMES, LIVES, type LifeName } from './lives'
@@ -74,17 +75,21 @@ const FAULTS = [
 ] as const
 
 /** The plan of a seed: any row of seeds goes through the points one after the other, and through the lives of each. */
-export function planOf(seed: number, points: readonly Point[], all = points): CrashPlan {
+export function planOf(
+  seed: number,
+  points: readonly Point[],
+  { provider, all = points }: { provider: CloudProvider; all?: readonly Point[] },
+): CrashPlan {
   const [turn, index] = [Math.floor((seed - 1) / points.length), (seed - 1) % points.length]
   const point = points[index]!
-  return planAt(point, point.lives[turn % point.lives.length]!, { seed, all })
+  return planAt(point, point.lives[turn % point.lives.length]!, { seed, all, provider })
 }
 
 /** One crash at the point, often another one of the same life, and now and then trouble of the cloud too. */
 export function planAt(
   point: Point,
   life: LifeName,
-  { seed, all = [] }: { seed: number; all?: readonly Point[] },
+  { seed, provider, all = [] }: { seed: number; provider: CloudProvider; all?: readonly Point[] },
 ): CrashPlan {
   const dice = new Dice(seed)
   const crashAt = ({ call, occurrence, moment }: Point): Crash => ({
@@ -94,7 +99,8 @@ export function planAt(
   const crashes = [crashAt(point)]
   const others = all.filter(({ lives }) => lives.includes(life))
   if (others.length > 0 && dice.chance(SECOND_CRASH_CHANCE)) crashes.push(crashAt(dice.oneOf(others)))
-  const faults = dice.chance(FAULT_CHANCE) ? [drawFault(dice, dice.oneOf(FAULTS))] : []
+  const kinds = FAULTS.filter((kind) => typeof provider.faults[kind] === 'function')
+  const faults = dice.chance(FAULT_CHANCE) ? [drawFault(dice, provider.faults, dice.oneOf(kinds))] : []
   const isSweptMeanwhile = dice.chance(SWEEP_CHANCE)
   const name = `seed ${seed}, ${life}, ${nameOf(point)}`
   return { name, life, crashes, faults, durations: durationsOf(dice), isSweptMeanwhile }

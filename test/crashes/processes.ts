@@ -1,8 +1,8 @@
 import type { Product } from '../chaos/stage'
 import { journal, sweep } from '../clouds/cloud'
+import { EC2 } from '../clouds/providers/ec2'
 import { SPEC } from '../clouds/world'
 import { connectTo } from '../support/temporal'
-import { until } from '../support/until'
 import { Dice } from '../kit/dice'
 import { isOverWithin } from '../kit/outcome'
 import { DEPLOYMENT_ID, Jobs } from '../workflows/harness'
@@ -10,7 +10,7 @@ import { FLAWLESS, judge } from './checks'
 import { LIVES } from './lives'
 import { nameOf, planAt, storyOf, undisturbed, type Point } from './plan'
 import { RealStage, type ProcessPlan } from './real-stage'
-import { patientStatus, type CrashReport } from './run'
+import { patientStatus, untilNothingEnds, type CrashReport } from './run'
 
 const NAMESPACE = 'default'
 const RUN_MAX_MS = 300_000
@@ -51,7 +51,7 @@ async function live(
       graceMs: GRACE_MS,
       isDryRun: false,
     })
-    await until(() => ground.cloud.instances().every(({ state }) => state !== 'shutting-down'))
+    await untilNothingEnds(ground)
     const status = await patientStatus(job)
     const verdict = await judge({ life: LIVES.plain, ground, status, left, isOver })
     verdict.other.push(...stage.failures)
@@ -73,7 +73,7 @@ export function processPlanOf(seed: number, points: readonly Point[]): ProcessPl
   const ordered = [...points].sort((a, b) => Number(isReading(a)) - Number(isReading(b)))
   const dice = new Dice(seed)
   return {
-    ...planAt(ordered[(seed - 1) % ordered.length]!, 'plain', { seed, all: [] }),
+    ...planAt(ordered[(seed - 1) % ordered.length]!, 'plain', { seed, provider: EC2 }),
     ...{ faults: [], durations: {}, isSweptMeanwhile: false },
     isServerKilled: dice.chance(SERVER_CHANCE),
     downMs: dice.chance(0.5) ? 0 : dice.between(0, DOWN_MAX_MS),

@@ -3,7 +3,7 @@ import { defined } from '../../core/defined'
 import { treasuryWorkflowId } from '../../core/queues'
 import { monthOf, type TreasuryState } from '../../core/treasury'
 import type { Cloud } from '#small-cloud'
-import { closeGround, journal, openGround, sweep, type CloudWishes } from '../clouds/cloud'
+import { closeGround, journal, openGround, sweep, type CloudGround, type CloudWishes } from '../clouds/cloud'
 import { until } from '../support/until'
 import { isOverWithin } from '../kit/outcome'
 import { QUICK, statusOf, type JobHandle } from '../workflows/harness'
@@ -50,7 +50,7 @@ async function live(crew: Crew, plan: CrashPlan, index: number): Promise<CrashRe
   const { ground, jobId, deployment } = site.options
   try {
     await life.precede?.(site)
-    const job = await crew.submit({ ...SPEC, ...life.spec?.() }, { jobId, deployment })
+    const job = await crew.submit({ ...SPEC, ...crew.provider.spec, ...life.spec?.() }, { jobId, deployment })
     const happening = befall(life, { crew, site, job })
     const sweeping = plan.isSweptMeanwhile && life.isOrphaned !== true ? sweepAtWork(crew, site) : undefined
     const isOver = await isOverWithin(job, RUN_MAX_MS)
@@ -80,7 +80,7 @@ function openSite(
   const durations = { ...plan.durations, ...life.durations }
   return openSiteOf(crew, index, {
     wishes: {
-      world: { seed: index, faults: [...(life.faults ?? []), ...plan.faults], durations },
+      world: { seed: index, faults: [...(life.faults?.(crew.provider) ?? []), ...plan.faults], durations },
       ...(life.behave === undefined ? {} : { behave: life.behave }),
       timing: TIMING,
       ...(life.config === undefined ? {} : { config: life.config }),
@@ -107,8 +107,9 @@ export async function openSiteOf(
     Partial<Pick<SiteOptions, 'monthly' | 'isTokenless'>>,
 ): Promise<Site> {
   const [jobId, deployment] = [`job-crash-${index}`, `dep-${String(index).padStart(10, '0')}`]
-  const ground = await openGround(wishes, deployment)
-  const timing = { ...QUICK, ...wishes.timing }
+  const { provider } = crew
+  const ground = await openGround({ provider, ...wishes }, deployment)
+  const timing = { ...QUICK, ...wishes.timing, ...provider.timing }
   const client = crew.clientFor(() => site)
   const site: Site = new Site({
     jobId,
@@ -135,8 +136,8 @@ export async function closeSite(crew: Crew, site: Site): Promise<void> {
 export async function sweepSite(crew: Crew, site: Site): Promise<ReturnType<Cloud['instances']>> {
   const { ground, deployment } = site.options
   const left = ground.cloud.instances()
-  await sweep(crew.client, { deployment, backends: ['ec2'], graceMs: GRACE_MS, isDryRun: false })
-  await until(() => ground.cloud.instances().every(({ state }) => state !== 'shutting-down'))
+  await sweepOnce(crew, deployment)
+  await untilNothingEnds(ground)
   return left
 }
 
@@ -164,7 +165,16 @@ export async function patientStatus(job: JobHandle): Promise<JobStatus> {
 async function sweepAtWork(crew: Crew, site: Site): Promise<void> {
   const { ground, deployment } = site.options
   await until(() => ground.machines.length > 0, RUN_MAX_MS).catch(() => undefined)
-  await sweep(crew.client, { deployment, backends: ['ec2'], graceMs: GRACE_MS, isDryRun: false })
+  await sweepOnce(crew, deployment)
+}
+
+async function sweepOnce({ client, provider }: Crew, deployment: string): Promise<void> {
+  await sweep(client, { deployment, backends: [provider.name], graceMs: GRACE_MS, isDryRun: false })
+}
+
+/** What is being ended is gone when this resolves. */
+export async function untilNothingEnds({ cloud, provider }: CloudGround): Promise<void> {
+  await until(() => cloud.instances().every(({ state }) => !provider.ending.includes(state)))
 }
 
 /** Where the job is over before, nothing befalls it any more. */

@@ -1,7 +1,5 @@
-import { createHash } from 'node:crypto'
 import { ApplicationFailure, CompleteAsyncError, type Context } from '@temporalio/activity'
 import type { Client } from '@temporalio/client'
-import type { BackendDeps } from '../../backends/registry'
 import { createBackendActivities } from '../../activities/backend'
 import { createCopyingActivities } from '../../activities/copying'
 import { createDecidingActivities } from '../../activities/plan/deciding'
@@ -14,31 +12,17 @@ import { Treasury } from '../../activities/treasury'
 import { createWatchActivities } from '../../activities/watch/activities'
 import type { Timing } from '../../core/timing'
 import type { MonthlyLimits } from '../../core/treasury'
-import { handOvers } from '../../workers/hand-over'
 import { offersThroughWorkers } from '../../workers/offers'
 import { ownersThrough } from '../../workers/owners'
 import type { ObjectStore } from '../../storage/store'
-import { backendOver, type CloudGround, type CloudWishes } from '../clouds/cloud'
+import { backendOver, handOversIn, SEND_LIMIT_MS, type CloudGround, type CloudWishes } from '../clouds/cloud'
 import { gatedStore } from './gates'
 import { tokenless } from './tokenless'
 import { gate, OurProcess, type Activities, type Death } from './process'
 
-/** Hand-overs whose keys depend on the names only. */
-function handOversIn(store: ObjectStore): NonNullable<BackendDeps['handOver']> {
-  const digest = (text: string): Buffer => createHash('sha256').update(text).digest()
-  const secrets = { keyOf: (id: string) => digest(id).toString('hex'), handOverKeyOf: digest }
-  return handOvers({ store, secrets, now: Date.now })
-}
-
 /** What runs as one process of the product: `crucible worker orchestrator`, `crucible worker ec2`. */
 export const ROLES = ['orchestrator', 'backend'] as const
 export type Role = (typeof ROLES)[number]
-
-/** By it a watch asks how its machine is. */
-const WATCH_LOOK = 'watch: DescribeInstances'
-
-/** Longer than a request takes that is on its way when its process dies. */
-const SEND_LIMIT_MS = 10_000
 
 export interface SiteOptions {
   jobId: string
@@ -112,7 +96,7 @@ export class Site {
   private meet(role: Role, call: string): Death | undefined {
     const occurrence = (this.calls.get(call) ?? 0) + 1
     this.calls.set(call, occurrence)
-    if (call === WATCH_LOOK) this.noteLook()
+    if (call === `watch: ${this.options.ground.provider.calls.look.action}`) this.noteLook()
     const death = this.options.deathAt(call, occurrence)
     if (death === undefined) return undefined
     // The one that made the call dies of it.
@@ -139,7 +123,7 @@ export class Site {
     const treasury = this.treasury(owners)
     return {
       ...createPlanningActivities({
-        ...{ store, backends: ['ec2'], now, timing, treasury },
+        ...{ store, backends: [this.options.ground.provider.name], now, timing, treasury },
         askOffers: offersThroughWorkers(client, now),
         publishRunner: () => Promise.resolve('0'.repeat(64)),
       }),
@@ -162,10 +146,11 @@ export class Site {
   }
 
   private serve(): Activities {
-    const { ground, config, deployment, client, isTokenless = false } = this.options
+    const { ground, config = {}, deployment, client, isTokenless = false } = this.options
     const { store } = this
-    const provider = backendOver(ground.cloud, config, deployment)
-    const backend = isTokenless ? tokenless(provider, handOversIn(store)) : provider
+    const handOver = handOversIn(store)
+    const real = backendOver(ground, { config, deployment, handOver, around: gate })
+    const backend = isTokenless ? tokenless(real, handOver) : real
     const owners = ownersThrough(client)
     return {
       ...createBackendActivities({

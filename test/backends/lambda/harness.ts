@@ -5,12 +5,10 @@ import type { LambdaConfig } from '../../../backends/lambda/config'
 import type { LambdaDeps } from '../../../backends/lambda/host'
 import { TAGS } from '../../../backends/lambda/machines'
 import type { Order } from '../../../core/plan'
-import type { HandOverDocument } from '../../../core/documents'
 import { sendNameOf } from '../../../core/queues'
 import { layout } from '../../../storage/layout'
-import { openSecrets } from '../../../storage/secrets'
 import { cloudInit } from '../../../backends/bootstrap'
-import { parametersOfUserData } from '../../support/user-data'
+import { parametersOfUserData, readHandOver } from '../../support/user-data'
 import { patiently, type Harness, type Traits, type WantedOrder } from '../harness'
 import { issueOrder, makeOrder, type OrderOptions } from '../orders'
 import { MemoryStore } from '../scripted/memory-store'
@@ -73,14 +71,12 @@ export class LambdaHarness implements Harness {
   /** As the bootstrap: reads and deletes the hand-over, and claims the attempt; without it, nothing. */
   private async start({ user_data: userData, name }: LaunchRequest): Promise<void> {
     if (this.stuck.has(name)) return
-    const { url, key, send } = parametersOfUserData(userData)
-    const sealed = await this.store.ask('GET', url)
-    if (sealed === undefined) return
-    const { handOver } = openSecrets(Buffer.from(key, 'hex'), sealed.toString())
-    const told = JSON.parse(handOver!) as HandOverDocument
+    const parameters = parametersOfUserData(userData)
+    const told = await readHandOver(parameters, (method, url) => this.store.ask(method, url))
+    if (told === undefined) return
     await this.store.ask('DELETE', told.deleteUrl)
     this.taken.push(told.attemptId)
-    const claim = { machine: 'unnamed-1', send }
+    const claim = { machine: 'unnamed-1', send: parameters.send }
     await this.store.putIfAbsent(layout.claim(told.jobId, told.attempt), JSON.stringify(claim))
   }
 

@@ -183,6 +183,25 @@ it('a container waits for its runner no longer than its money pays for it', asyn
   expect(unlimited).toBe(Math.min(900, startsWithinMs(order.runner) / SECOND_MS))
 })
 
+describe('a launch whose answer is lost', () => {
+  it('takes the machine that the gateway knows', async () => {
+    const next = await h.order()
+    h.modal.loseNext('submit')
+    expect(await h.backend.launch(next, patiently())).toMatchObject({
+      kind: 'launched',
+      handle: { attemptId: next.attemptId },
+    })
+  })
+
+  it('is unconfirmed, until its request can be accepted no more, where the gateway knows nothing', async () => {
+    h.modal.before.set('submit', () => Promise.reject(lostAnswer()))
+    expect(await h.backend.launch(await h.order(), patiently())).toEqual({
+      kind: 'unconfirmed',
+      findAfterMs: 75 * SECOND_MS,
+    })
+  })
+})
+
 describe('a workspace at its limit of GPUs', () => {
   it('lets a launch wait, and ends it as missing capacity when Modal gives up', async () => {
     h.modal.isFull = true

@@ -3,11 +3,9 @@ import { createBackendOver } from '../../../backends/modal'
 import { RUN_MS_MAX, type ModalConfig } from '../../../backends/modal/config'
 import type { JobRequest } from '../../../backends/modal/documents'
 import type { ModalDeps } from '../../../backends/modal/host'
-import type { HandOverDocument } from '../../../core/documents'
 import type { Order } from '../../../core/plan'
 import { layout } from '../../../storage/layout'
-import { openSecrets } from '../../../storage/secrets'
-import type { BootstrapParameters } from '../../support/user-data'
+import { parametersOfVariable, readHandOver, type BootstrapParameters } from '../../support/user-data'
 import { patiently, type Harness, type WantedOrder } from '../harness'
 import { TestHandOvers } from '../lambda/hand-overs'
 import { issueOrder, makeOrder, type OrderOptions } from '../orders'
@@ -21,7 +19,7 @@ export const CONFIG: ModalConfig = {
 
 /** The parameters of the bootstrap in a container's variables. */
 export function parametersOfContainer({ env }: Pick<JobRequest, 'env'>): BootstrapParameters {
-  return JSON.parse(Buffer.from(env['CRUCIBLE_BOOTSTRAP']!, 'base64').toString()) as BootstrapParameters
+  return parametersOfVariable(env['CRUCIBLE_BOOTSTRAP']!)
 }
 
 /** The backend over a fake of the gateway. */
@@ -68,11 +66,10 @@ export class FakeHarness implements Harness {
   /** As the bootstrap: reads and deletes the hand-over, and claims the attempt; without it, ends. */
   private async start(request: JobRequest, key: string): Promise<void> {
     if (this.stuck.has(key)) return
-    const parameters = parametersOfContainer(request)
-    const sealed = await this.store.ask('GET', parameters.url)
-    if (sealed === undefined) return this.modal.end(key, 'ended', 0)
-    const { handOver } = openSecrets(Buffer.from(parameters.key, 'hex'), sealed.toString())
-    const told = JSON.parse(handOver!) as HandOverDocument
+    const told = await readHandOver(parametersOfContainer(request), (method, url) =>
+      this.store.ask(method, url),
+    )
+    if (told === undefined) return this.modal.end(key, 'ended', 0)
     await this.store.ask('DELETE', told.deleteUrl)
     this.taken.push(told.attemptId)
     await this.store.putIfAbsent(layout.claim(told.jobId, told.attempt), JSON.stringify({ machine: key }))
@@ -112,9 +109,10 @@ export class FakeHarness implements Harness {
     return this.modal.calls.filter((name) => name === 'submit').length
   }
 
+  /** The backend asks the gateway what it knows. */
   loseNextAnswer(): boolean {
     this.modal.loseNext('submit')
-    return true
+    return false
   }
 
   async duplicate({ attemptId }: Order): Promise<void> {

@@ -148,9 +148,10 @@ export class ModalHarness implements Harness {
     return this.cloud.journal.calls({ service: 'modal', action: 'submit' }).length
   }
 
+  /** The backend asks the gateway what it knows. */
   loseNextAnswer(): boolean {
     this.#onSubmit({ fault: 'lost-answer' })
-    return true
+    return false
   }
 
   /** A second Sandbox that the gateway did not make. */

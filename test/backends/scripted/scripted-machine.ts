@@ -1,13 +1,12 @@
 import { defined } from '../../../core/defined'
-import { UNNAMED_MACHINE, type Claim, type Drain, type HandOverDocument } from '../../../core/documents'
+import { UNNAMED_MACHINE, type Claim, type Drain } from '../../../core/documents'
 import type { MachineHandle, OwnerTags } from '../../../core/handle'
 import type { Observation } from '../../../core/observation'
 import type { Offer } from '../../../core/offer'
 import type { Order } from '../../../core/plan'
 import { SECOND_MS } from '../../../core/time'
-import { openSecrets, SecretsError } from '../../../storage/secrets'
 import { StoreError, type ObjectStore } from '../../../storage/store'
-import { parametersOfUserData, type BootstrapParameters } from '../../support/user-data'
+import { parametersOfUserData, readHandOver, type BootstrapParameters } from '../../support/user-data'
 import type { Behaviour } from './behaviour'
 import type { Clock } from './clock'
 import { ScriptedRunner } from './scripted-runner'
@@ -196,13 +195,12 @@ export class ScriptedMachine {
   }
 
   /** As `runner/bootstrap.py`: reads the hand-over, deletes it, and starts the runner; without it, nothing. */
-  async #take({ url, key, attemptId }: BootstrapParameters): Promise<void> {
+  async #take(parameters: BootstrapParameters): Promise<void> {
     const { clock, ask, endsWithRunner, behaviour } = this.#o
     if (behaviour.neverStarts) return
     try {
-      const sealed = await ask!('GET', url)
-      const told = sealed && documentIn(sealed, key)
-      if (told?.attemptId !== attemptId) {
+      const told = await readHandOver(parameters, ask!)
+      if (told === undefined) {
         this.taken = 'nothing'
         if (endsWithRunner) this.end('ended')
         return
@@ -212,18 +210,7 @@ export class ScriptedMachine {
       if (this.state !== 'gone') this.#begin()
     } catch (error) {
       if (!(error instanceof StoreError)) throw error
-      this.#forget = clock.at(clock.now() + RETRY_MS, () => this.#take({ url, key, attemptId, send: null }))
+      this.#forget = clock.at(clock.now() + RETRY_MS, () => this.#take(parameters))
     }
-  }
-}
-
-/** What was sealed with a key; undefined if it was not. */
-function documentIn(sealed: Buffer, key: string): HandOverDocument | undefined {
-  try {
-    const { handOver } = openSecrets(Buffer.from(key, 'hex'), sealed.toString())
-    return JSON.parse(handOver!) as HandOverDocument
-  } catch (error) {
-    if (error instanceof SecretsError) return undefined
-    throw error
   }
 }

@@ -116,6 +116,7 @@ function summaryOf(account: LambdaAccount, instance: LambdaInstance): InstanceSu
   return {
     ...{ provider: 'lambda', id, state: stateOf(instance), type: type.name, image: 'lambda-stack-22-04' },
     ...{ zone: region, capacity: 'on-demand', tags: Object.fromEntries(tags), launchedAtMs, isImpaired },
+    ...(instance.history.some((change) => change.state === 'unhealthy') && { reason: 'unhealthy' }),
     bill: {
       ...(first === undefined ? {} : { fromMs: first.fromMs }),
       ...(last?.untilMs === undefined ? {} : { untilMs: last.untilMs }),

@@ -1,5 +1,6 @@
 /** Finds names in a world file that do not exist in its world: rules with such names would silently never apply. */
 import { LAMBDA_REGIONS, LAMBDA_TYPES } from '../lambda/types'
+import { MODAL_GPUS } from '../modal/rates'
 import { matches } from './faults'
 import type { WorldPlan } from './schema'
 import { machineTypes } from './types'
@@ -28,7 +29,7 @@ export function misnomersOf(plan: WorldPlan): Misnomer[] {
   const everywhere: Known = {
     ...known,
     region: [...known.region, ...Object.keys(LAMBDA_REGIONS)],
-    type: [...known.type, ...LAMBDA_TYPES.map(({ name }) => name)],
+    type: [...known.type, ...LAMBDA_TYPES.map(({ name }) => name), ...Object.keys(MODAL_GPUS)],
   }
   return [
     ...regions.flatMap(({ name, zones: own, subnets }) =>
