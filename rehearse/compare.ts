@@ -103,10 +103,11 @@ function compareFiles(
   const steady = new Set(before.filter(({ isEqual }) => isEqual).map(({ kind }) => kind))
   for (const { kind, isEqual, isNamed } of before) if (!isEqual && isNamed) steady.delete(kind)
   const equal = after.filter(({ isEqual }) => isEqual)
-  const unequal = after.find(({ kind, isEqual, isNamed, isWhole }) => {
-    if (isEqual || !isWhole || !steady.has(kind)) return false
-    // Without a step in its name, a file may not have been seen at the same steps in both runs.
-    return isNamed || !equal.some((each) => each.kind === kind)
+  const others = after.filter(({ kind, isEqual, isWhole }) => !isEqual && isWhole && steady.has(kind))
+  const unequal = others.find(({ kind, isNamed }) => {
+    // Without a step in its name, a file may not have been seen at the same steps in both runs: once is chance.
+    const isOfKind = (each: Pair): boolean => each.kind === kind
+    return isNamed || (!equal.some(isOfKind) && others.filter(isOfKind).length >= UNNAMED_LEAST)
   })
   if (unequal !== undefined) {
     const { path, step } = unequal
@@ -122,6 +123,9 @@ function compareFiles(
     text: `${files} ${equal.length === 1 ? 'is' : 'are'} identical to the undisturbed run's`,
   }
 }
+
+/** Fewer different files may be saves that the undisturbed run made unseen. */
+const UNNAMED_LEAST = 2
 
 /** Equal losses at fewer steps may be chance. */
 const SAME_LOSSES_LEAST = 3

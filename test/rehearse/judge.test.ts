@@ -185,6 +185,24 @@ describe('the judgement of a rehearsal', () => {
     expect(outcomes(report)['Same results']).toBe('warning')
   })
 
+  it('takes one different file without a step in its name for a save that the undisturbed run made unseen', () => {
+    const unnamed = (step: number, number: number, digest = `model of ${step}`): CheckpointSeen =>
+      checkpoint(step, number, { isStepKnown: false, files: [file(step, { path: 'model.bin', digest })] })
+    const undisturbed = {
+      ...UNDISTURBED,
+      attempts: [
+        { ...UNDISTURBED.attempts[0]!, saved: [10, 20, 30, 40, 50].map((step) => unnamed(step, 1)) },
+      ],
+    }
+    const first = { ...FIRST, saved: [10, 20].map((step) => unnamed(step, 1)) }
+    const outcomeOf = (others: number[]): string | undefined => {
+      const saved = others.map((step) => unnamed(step, 2, `model of ${step + 1}`))
+      return outcomes(judged([first, { ...SECOND, saved }], { undisturbed }))['Same results']
+    }
+    expect(outcomeOf([30])).not.toBe('warning')
+    expect(outcomeOf([30, 40])).toBe('warning')
+  })
+
   it('does not compare files that differ without any interruption, such as ones with a time in them', () => {
     const timed = (step: number, number: number): CheckpointSeen =>
       checkpoint(step, number, { files: [file(step, { digest: `at ${number}.${step}` })] })

@@ -142,22 +142,26 @@ describe('a machine in its provider’s queue', () => {
     ),
   )
 
-  it.concurrent(
-    'has ended as missing capacity where its provider drops it',
+  // Of a machine that is gone for an unknown reason, nobody knows whether it ran before.
+  it.concurrent.each([
+    ['says so', 'failed-to-start', false],
+    ['does not say why it is gone, and counts as billed', 'unknown', true],
+  ] as const)('has ended as missing capacity where its provider drops it and %s', (_, cause, isBilled) =>
     inWorld(
       { capabilities: { ...QUEUES, offersPerOrder: 'one' }, queueMs: () => 100 },
       async (deployment) => {
         const release = deployment.world.holdQueue()
         const job = await deployment.submit({ retries: { failures: 0, interruptions: 0 } })
         await eventually(() => isQueued(deployment))
-        deployment.world.machines[0]!.end('unknown')
+        deployment.world.machines[0]!.end(cause)
         release()
         await ended(job)
         const { attempts } = await statusOf(job)
-        expect(attempts).toMatchObject([{ state: 'failed', costMicroUsd: 0 }, { state: 'succeeded' }])
+        expect(attempts).toMatchObject([{ state: 'failed' }, { state: 'succeeded' }])
+        expect(attempts[0]!.costMicroUsd > 0).toBe(isBilled)
         expect(attempts[0]!.reason).toMatch(/^capacity: The provider dropped the machine from its queue/)
       },
-    ),
+    )(),
   )
 
   it.concurrent(

@@ -7,6 +7,8 @@ export const GRACE_SECONDS = 10
 
 /** Lines of output kept to explain why a process ended. */
 const KEPT_LINES = 20
+/** The line with the cause of a crash of a Go program; many lines of its stacks follow. It is kept. */
+const PANIC = /^(panic|fatal error): /
 
 /**
  * The shell becomes the process and leaves a small watcher behind. The watcher reads from a pipe whose other end only this
@@ -67,7 +69,11 @@ export function startLeashed(
   for (const stream of [child.stdout!, child.stderr!]) {
     createInterface({ input: stream }).on('line', (line) => {
       if (line !== '') lines.push(line)
-      if (lines.length > KEPT_LINES) lines.shift()
+      if (lines.length > KEPT_LINES)
+        lines.splice(
+          lines.findIndex((kept) => !PANIC.test(kept)),
+          1,
+        )
       onOutput?.(line)
     })
   }

@@ -157,10 +157,12 @@ describe('a launch while the gateway', () => {
 
   it('goes down before it has answered is looked up, and made once', async () => {
     const next = await h.order()
-    h.modal.after.set('submit', () => Promise.reject(lostAnswer()))
+    h.modal.after.set('submit', () => {
+      answering(unsent)(h.modal)
+      return Promise.reject(lostAnswer())
+    })
     expect(await launch(next)).toMatchObject({ kind: 'unconfirmed' })
     h.modal.after.clear()
-    answering(unsent)(h.modal)
     const look = (): Promise<FindOutcome> =>
       findMachine({ backend: h.backend, store: h.store, now: Date.now }, next, patiently().signal)
     await expect(look()).rejects.toMatchObject({ failure: { class: 'transient' } })

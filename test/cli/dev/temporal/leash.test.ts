@@ -33,6 +33,16 @@ describe('a leashed process', () => {
     expect(kept.at(-1)).toBe('line 500')
   })
 
+  it('keeps the cause of a crash before a long stack', async () => {
+    const cause = 'panic: listen tcp 127.0.0.1:0: bind: address already in use'
+    const { process } = leashed(
+      `echo '${cause}' >&2; for n in $(seq 100); do echo "line $n" >&2; done; exit 2`,
+    )
+    await process.exited
+    const kept = process.output().split('\n')
+    expect([kept.length, kept[0], kept.at(-1)]).toEqual([20, cause, 'line 100'])
+  })
+
   it('has nothing of our environment', async () => {
     const { process } = leashed('env | cut -d= -f1 | grep -vE "^(PWD|SHLVL|_|OLDPWD)$"')
     await process.exited
