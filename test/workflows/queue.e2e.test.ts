@@ -142,7 +142,7 @@ describe('a machine in its provider’s queue', () => {
     ),
   )
 
-  // Of a machine that is gone for an unknown reason, nobody knows whether it ran before.
+  // A machine that is gone for an unknown reason may have run before.
   it.concurrent.each([
     ['says so', 'failed-to-start', false],
     ['does not say why it is gone, and counts as billed', 'unknown', true],
