@@ -409,6 +409,11 @@ export const SCENARIOS: readonly Scenario[] = [
           return pendingActivities?.some(({ activityType }) => activityType?.name === 'settle') === true
         })
         await job.cancel()
+        // A busy worker would otherwise pass both on as one.
+        await until(async () => {
+          const { events } = await attempt.fetchHistory()
+          return events?.some((event) => event.workflowExecutionSignaledEventAttributes) === true
+        })
         await job.executeUpdate('cancelNow')
       }),
     ),
