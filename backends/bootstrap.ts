@@ -41,8 +41,6 @@ export interface ContainerStart {
 
 /** The variable of `runner/bootstrap.py` with its parameters. */
 const PARAMETERS = 'CRUCIBLE_BOOTSTRAP'
-/** How long a machine waits for a store that does not answer. */
-const GIVE_UP_SECONDS = 900
 const STATE = '/var/lib/crucible'
 const PROGRAM_PATH = `${STATE}/bootstrap.py`
 const PARAMETERS_PATH = `${STATE}/bootstrap.json`
@@ -150,12 +148,7 @@ function parametersOf(
     ...{ url, key, attemptId, root, isService, powerOff: powersOff },
     send: send ?? null,
     machineId: machineId ?? null,
-    ...(startsWithinMs !== undefined && { giveUpSeconds: giveUpSeconds(startsWithinMs) }),
+    ...(startsWithinMs !== undefined && { giveUpSeconds: Math.floor(startsWithinMs / SECOND_MS) }),
   }
   return JSON.stringify(parameters)
-}
-
-/** At least one: none would be no limit. */
-function giveUpSeconds(startsWithinMs: number): number {
-  return Math.max(1, Math.min(GIVE_UP_SECONDS, Math.floor(startsWithinMs / SECOND_MS)))
 }

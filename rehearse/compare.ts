@@ -107,7 +107,8 @@ function compareFiles(
   const unequal = others.find(({ kind, isNamed }) => {
     // Without a step in its name, a file may not have been seen at the same steps in both runs: once is chance.
     const isOfKind = (each: Pair): boolean => each.kind === kind
-    return isNamed || (!equal.some(isOfKind) && others.filter(isOfKind).length >= UNNAMED_LEAST)
+    const steps = new Set(others.filter(isOfKind).map(({ step }) => step))
+    return isNamed || (!equal.some(isOfKind) && steps.size >= UNNAMED_LEAST)
   })
   if (unequal !== undefined) {
     const { path, step } = unequal
@@ -124,7 +125,7 @@ function compareFiles(
   }
 }
 
-/** Fewer different files may be saves that the undisturbed run made unseen. */
+/** At fewer steps, different files may be of saves that the undisturbed run made unseen. */
 const UNNAMED_LEAST = 2
 
 /** Equal losses at fewer steps may be chance. */

@@ -13,10 +13,10 @@ export async function check({ api, config }: Host, { signal }: CallContext): Pro
     if (failure !== undefined)
       return [{ severity: 'error', message: failure.message, remedy: failure.hint!, failure: failure.class }]
     await api.rates(signal)
-    const missing = missingIn(health, { secrets: Object.values(config.imageSecrets) })
+    const missing = missingIn(health, { secrets: [...new Set(Object.values(config.imageSecrets))] })
     return missing.map((name) => ({
       severity: 'warning',
-      message: `the gateway does not allow the Modal Secret ${name}: images that need it cannot be pulled`,
+      message: `The gateway does not allow the Modal Secret ${name}: images that need it cannot be pulled.`,
       remedy: 'Run `crucible setup modal`.',
     }))
   } catch (error) {

@@ -25,7 +25,7 @@ const QUOTA: Meaning = {
 const LATER: Meaning = { class: 'transient' }
 const IMAGE: Meaning = {
   class: 'invalid',
-  hint: 'Check the name of the image and its requirements. Modal pulls the image itself: it does not get `image_login`. For others, name a Modal Secret in CRUCIBLE_MODAL_IMAGE_SECRETS.',
+  hint: 'Check the name of the image and its requirements. Modal pulls the image itself: for a private one, name a Modal Secret in CRUCIBLE_MODAL_IMAGE_SECRETS (`image_login` is not used).',
 }
 const ACCOUNT: Meaning = { class: 'auth', hint: `Check the workspace at modal.com. ${SET_UP}` }
 

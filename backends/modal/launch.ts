@@ -43,8 +43,8 @@ export async function launch(host: Host, order: Order, { signal }: CallContext):
 }
 
 /**
- * Of a send whose answer is lost: what the gateway knows of its key. Only the gateway's "no" proves nothing until the request can be accepted
- * no more; a machine that works in the meantime would be watched late, and its end, which the gateway dates by the first question, too.
+ * Asks the gateway about a send whose answer was lost. A machine that it knows is watched at once; it dates an end by the first question
+ * after it. That it knows none proves nothing yet: the request may still arrive.
  */
 async function knownOutcome(
   { api }: Host,
@@ -107,7 +107,7 @@ async function requestFor(host: Host, { order, offer, health }: Parts): Promise<
     owner: deployment,
     tags: tagsOf(order, offer),
     image: {
-      ...{ reference: order.image ?? null, secret: imageSecretOf(config, order.image) },
+      ...{ reference: order.image ?? null, secret: imageSecretOf(config.imageSecrets, order.image) },
       // An older gateway installs none: then setup does.
       requirements: health.features.includes('requirements') ? (order.requirements ?? []) : [],
     },

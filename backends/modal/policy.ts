@@ -1,7 +1,6 @@
-import type { ModalConfig } from './config'
 import type { Health } from './documents'
 
-/** What a deployment of the gateway lets its callers name; a list that no setting gives stays as the gateway has it. */
+/** What a deployment of the gateway must let its callers name; a list is missing if no setting asks for it. */
 export interface Policy {
   registries?: string[]
   secrets?: string[]
@@ -28,7 +27,7 @@ export function imageSecretsIn(text: string | undefined): Record<string, string>
 
 /** The Modal Secret for an image; the longest name that fits its reference decides. */
 export function imageSecretOf(
-  { imageSecrets }: Pick<ModalConfig, 'imageSecrets'>,
+  imageSecrets: Readonly<Record<string, string>>,
   reference: string | undefined,
 ): string | null {
   if (reference === undefined) return null

@@ -81,10 +81,27 @@ export function drawStoreFault(dice: Dice): FaultText {
   ])
 }
 
+/** What befalls a machine of any provider. */
+export const OF_MACHINES: Pick<Draws, 'crash' | 'hang' | 'no-boot'> = {
+  crash: (dice) => ({ fault: 'crash', after: dice.between(0, 2_000), times: dice.between(1, 2) }),
+  hang: (dice) => ({ fault: 'hang', after: dice.between(200, 2_000), times: 1 }),
+  'no-boot': () => ({ fault: 'no-boot', times: 1 }),
+}
+
 /** Reasons that several providers share. */
 export const NOT_HERE = {
   images: 'the scripted machines pull no images, those of test/recovery do',
   conditions: 'jobs must not run on a store without conditional writes',
   fleets: 'it buys machines one by one',
   agents: 'its machines have no agent, and get no commands',
+} as const
+
+/** Kinds that jobs do not meet at providers whose machines are bought one by one and get no commands. */
+export const UNMET_BEYOND_EC2 = {
+  ...{ 'partial-fleet': NOT_HERE.fleets, 'fleet-silent': NOT_HERE.fleets, 'fleet-error': NOT_HERE.fleets },
+  ...{ 'no-agent': NOT_HERE.agents, 'agent-lost': NOT_HERE.agents, 'command-doubled': NOT_HERE.agents },
+  ...{ 'command-lost': NOT_HERE.agents, 'command-late': NOT_HERE.agents },
+  'command-truncated': NOT_HERE.agents,
+  ...{ 'registry-down': NOT_HERE.images, 'registry-slow': NOT_HERE.images },
+  ...{ 'ignored-condition': NOT_HERE.conditions, 'request-dangles': 'it has no requests besides machines' },
 } as const

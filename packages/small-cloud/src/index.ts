@@ -151,9 +151,8 @@ async function run(parts: Assembly, { port = 0, storePort = 0, startFront }: Clo
     extend: (reservation, ends) => control.extend({ reservation, ends }),
     account: () => control.account(),
     publishImage: (publication) => control.publish(publication),
-    interrupt: (instance, { noticeMs, isSilent, rebalanceBeforeMs } = {}) => {
-      control.interrupt({ instance, notice: noticeMs, isSilent, rebalanceBefore: rebalanceBeforeMs })
-    },
+    interrupt: (instance, { noticeMs, isSilent, rebalanceBeforeMs } = {}) =>
+      control.interrupt({ instance, notice: noticeMs, isSilent, rebalanceBefore: rebalanceBeforeMs }),
     stop: async () => {
       const hosted = [ec2.instances(), ...parts.providers.map((each) => each.hosted())]
       await Promise.all([server.close(), ...hosted.map((each) => pool.stop(each))])

@@ -271,7 +271,15 @@ describe('quirks of Lambda', () => {
     const { test, launch, listed, status } = await open()
     const [id, other] = [await launch(), await launch()]
     await test.clock.advance(UP_MS)
-    test.cloud.interrupt(id)
+    const wish = JSON.stringify({ instance: id, notice: 30_000 })
+    const headers = { 'content-type': 'application/json' }
+    const asked = await fetch(`${test.cloud.endpoint}/_sim/interrupt`, {
+      method: 'POST',
+      headers,
+      body: wish,
+    })
+    // Whatever was wished: Lambda gives none.
+    expect(await asked.json()).toEqual({ noticeMs: null })
     await test.clock.advance(0)
     expect([await status(id), test.machines.get(id)!.isDead]).toEqual(['preempted', true])
     expect(await listed()).toMatchObject([{ id: other, status: 'active' }])

@@ -152,6 +152,8 @@ class Checkpoints:
 
     def _find(self) -> Optional[Candidate]:
         """Returns the next upload, if any: the newest checkpoint that counts, unless it is in the store."""
+        # Before what was seen: the last look at the directory precedes the end.
+        final = self._final
         for index, seen in enumerate(self._scanner.seen):
             if seen.selection.signature == self._last_signature:
                 if index == 0:
@@ -162,14 +164,13 @@ class Checkpoints:
             grown = self._grown(seen)
             if grown is None and seen.selection.step in self._steps and not self._is_slot(seen):
                 continue
-            evidence = self._evidence(seen, index == 0)
-            if evidence is None or (grown is None and not self._is_time(seen)):
+            evidence = self._evidence(seen, index == 0, final)
+            if evidence is None or (grown is None and final is None and not self._is_time(seen)):
                 continue
             return self._as_candidate(seen, evidence, grown)
         return None
 
-    def _evidence(self, seen: Seen, is_newest: bool) -> Optional[Evidence]:
-        final = self._final
+    def _evidence(self, seen: Seen, is_newest: bool, final: Optional[_Final]) -> Optional[Evidence]:
         evidence, hindrance = self._scanner.standing(seen, final.is_in_good_order if final is not None else None)
         if is_newest:
             self.hindrance = hindrance
@@ -178,7 +179,7 @@ class Checkpoints:
         return evidence
 
     def _is_time(self, seen: Seen) -> bool:
-        if self._final is not None or self._is_hurried or seen.is_declared and self._last_began_ms is None:
+        if self._is_hurried or seen.is_declared and self._last_began_ms is None:
             return True
         began_ms = self._last_began_ms
         return began_ms is None or self._clock.mono_ms() - began_ms >= self._settings.every_ms
@@ -234,11 +235,12 @@ class Checkpoints:
 
     def _promote(self) -> None:
         """Marks checkpoints in the store whose evidence is stronger than at their upload."""
+        final = self._final  # first, as in `_find`
         for index, uploaded in enumerate(self.uploads):
             generation = uploaded.generation
             if uploaded.evidence.state == COMPLETE or generation.files != uploaded.files:
                 continue
-            evidence = self._evidence_now(uploaded)
+            evidence = self._evidence_now(uploaded, final)
             if evidence is None or evidence.trust <= uploaded.evidence.trust:
                 continue
             if any(later.evidence.state == COMPLETE for later in self.uploads[index + 1 :]):
@@ -258,10 +260,10 @@ class Checkpoints:
         key, body = self._keys.manifest(checkpoint, manifest["revision"]), manifest_bytes(manifest)
         persist(lambda: put_manifest(self._store, key, body), self._is_out_of_time, self._trouble)
 
-    def _evidence_now(self, uploaded: Uploaded) -> Optional[Evidence]:
+    def _evidence_now(self, uploaded: Uploaded, final: Optional[_Final]) -> Optional[Evidence]:
         newest = self._scanner.seen[0] if self._scanner.seen else None
         if newest is not None and newest.generation is uploaded.generation:
-            return self._evidence(newest, True)
+            return self._evidence(newest, True, final)
         return self._scanner.standing_of_uploaded(uploaded.generation).evidence
 
     def _note(

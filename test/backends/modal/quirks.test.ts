@@ -381,6 +381,8 @@ describe('the settings of Modal', () => {
     [{ CRUCIBLE_MODAL_RUN_MAX: '25h' }, /24h or less/],
     [{ CRUCIBLE_MODAL_GPUS: 'K80' }, /write some of T4/],
     [{ CRUCIBLE_MODAL_CACHE: 'maybe' }, /write yes or no/],
+    [{ CRUCIBLE_MODAL_IMAGE_SECRETS: 'ghcr.io' }, /is "ghcr\.io": write REGISTRY=SECRET/],
+    [{ CRUCIBLE_MODAL_IMAGE_SECRETS: 'ghcr.io=a=b' }, /write REGISTRY=SECRET/],
   ])('name what is wrong: %j', (wrong, words) => {
     expect(problemsOf({ ...WHOLE, ...wrong })).toEqual([expect.stringMatching(words)])
   })

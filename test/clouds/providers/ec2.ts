@@ -7,7 +7,7 @@ import type { Cloud, JournalEntry, WorldText } from '#small-cloud'
 import { BESIDE } from '../../backends/ec2/fake-market'
 import { CONFIG } from '../../backends/ec2/harness'
 import { patient } from '../../support/patience'
-import { faultsOfCalls, NOT_HERE, type Draws, type Where } from '../faults'
+import { faultsOfCalls, NOT_HERE, OF_MACHINES, type Draws, type Where } from '../faults'
 import { PATIENCE_MS, type BackendParts, type CloudProvider } from '../provider'
 
 export const ZONES = ['us-east-1a', 'us-east-1b']
@@ -108,11 +108,9 @@ const FAULTS: Draws = {
     ...(dice.chance(0.3) ? { rebalanceBefore: dice.between(50, 500) } : {}),
   }),
   rebalance: (dice) => ({ fault: 'rebalance', after: dice.between(0, 2_000) }),
-  crash: (dice) => ({ fault: 'crash', after: dice.between(0, 2_000), times: dice.between(1, 2) }),
-  hang: (dice) => ({ fault: 'hang', after: dice.between(200, 2_000), times: 1 }),
+  ...OF_MACHINES,
   'no-agent': () => ({ fault: 'no-agent', times: 1 }),
   'agent-lost': (dice) => ({ fault: 'agent-lost', after: dice.between(0, 1_000), times: dice.between(1, 2) }),
-  'no-boot': () => ({ fault: 'no-boot', times: 1 }),
   'stuck-shutting-down': (dice) => ({ fault: 'stuck-shutting-down', for: dice.between(1_000, 4_000) }),
   'command-doubled': () => ({ fault: 'command-doubled' }),
   'command-lost': () => ({ fault: 'command-lost', times: 1 }),

@@ -4,7 +4,7 @@ import type { LambdaConfig } from '../../../backends/lambda/config'
 import { BILLED_IN_STEPS_OF_MS, TAGS } from '../../../backends/lambda/machines'
 import type { Cloud, WorldText } from '#small-cloud'
 import { CONFIG } from '../../backends/lambda/harness'
-import { faultsOfCalls, NOT_HERE, type Draws, type Where } from '../faults'
+import { faultsOfCalls, OF_MACHINES, UNMET_BEYOND_EC2, type Draws, type Where } from '../faults'
 import { heldApi, type BackendParts, type CloudProvider, type Instance } from '../provider'
 
 const at = (ms: number): [number, number] => [ms, ms]
@@ -34,7 +34,7 @@ const FAULTS: Draws = {
       { code: 'global/internal-error', status: 500 },
       { code: 'global/unknown', status: 500 },
       { code: 'provider/internal-unavailable', status: 503 },
-      { code: 'nobody/knows-this', status: 502 },
+      { code: 'provider/new-code', status: 502 },
     ],
   }),
   'no-capacity': (dice) => ({
@@ -51,16 +51,9 @@ const FAULTS: Draws = {
     ...{ fault: 'unhealthy', after: dice.chance(0.4) ? 0 : dice.between(1, 2_000) },
     ...{ times: dice.between(1, 2), isAlive: dice.chance(0.3) },
   }),
-  crash: (dice) => ({ fault: 'crash', after: dice.between(0, 2_000), times: dice.between(1, 2) }),
-  hang: (dice) => ({ fault: 'hang', after: dice.between(200, 2_000), times: 1 }),
-  'no-boot': () => ({ fault: 'no-boot', times: 1 }),
+  ...OF_MACHINES,
   'stuck-shutting-down': (dice) => ({ fault: 'stuck-shutting-down', for: dice.between(1_000, 4_000) }),
-  ...{ 'partial-fleet': NOT_HERE.fleets, 'fleet-silent': NOT_HERE.fleets, 'fleet-error': NOT_HERE.fleets },
-  ...{ 'no-agent': NOT_HERE.agents, 'agent-lost': NOT_HERE.agents, 'command-doubled': NOT_HERE.agents },
-  ...{ 'command-lost': NOT_HERE.agents, 'command-late': NOT_HERE.agents },
-  'command-truncated': NOT_HERE.agents,
-  ...{ 'registry-down': NOT_HERE.images, 'registry-slow': NOT_HERE.images },
-  ...{ 'ignored-condition': NOT_HERE.conditions, 'request-dangles': 'it has no requests besides machines' },
+  ...UNMET_BEYOND_EC2,
   ...{ rebalance: 'Lambda recommends none', queued: 'Lambda queues no launch' },
 }
 
@@ -82,6 +75,8 @@ export const LAMBDA: CloudProvider = {
             changes: [
               [0, dice.between(0, 2)],
               [dice.between(500, 3_000), 0],
+              // A budget may pay for the cheap ones only: what is gone for good would be waited for without end.
+              [RESTOCKED_MS, STOCK],
             ],
           },
         ],
@@ -127,6 +122,9 @@ export const LAMBDA: CloudProvider = {
   ...{ losesSends: true, losesMachines: true },
   remains: async () => [],
 }
+
+/** A machine that comes back into stock. */
+const [RESTOCKED_MS, STOCK] = [60_000, 2]
 
 /** Of the dear type, so that it stays the last choice. */
 const DEAREST_CENTS = 129

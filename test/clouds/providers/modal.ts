@@ -4,7 +4,7 @@ import type { ModalConfig } from '../../../backends/modal/config'
 import type { JobRequest } from '../../../backends/modal/documents'
 import type { Cloud, JournalEntry, WorldText } from '#small-cloud'
 import { CONFIG } from '../../backends/modal/fake-harness'
-import { faultsOfCalls, NOT_HERE, type Draws, type Where } from '../faults'
+import { faultsOfCalls, OF_MACHINES, UNMET_BEYOND_EC2, type Draws, type Where } from '../faults'
 import { heldApi, type BackendParts, type CloudProvider, type Instance } from '../provider'
 
 const at = (ms: number): [number, number] => [ms, ms]
@@ -28,7 +28,7 @@ const FAULTS: Draws = {
       { code: 'gateway', status: 429 },
       { code: 'gateway', status: 500 },
       { code: 'gateway', status: 503 },
-      { code: 'nobody-knows-this', status: 502 },
+      { code: 'new-code', status: 502 },
     ],
   }),
   'no-capacity': () => ({ fault: 'no-capacity', where: { service: 'modal', type: GPUS[0]! } }),
@@ -40,15 +40,8 @@ const FAULTS: Draws = {
   interruption: (dice) => ({
     ...{ fault: 'interruption', after: dice.between(0, 2_000), times: dice.between(1, 3) },
   }),
-  crash: (dice) => ({ fault: 'crash', after: dice.between(0, 2_000), times: dice.between(1, 2) }),
-  hang: (dice) => ({ fault: 'hang', after: dice.between(200, 2_000), times: 1 }),
-  'no-boot': () => ({ fault: 'no-boot', times: 1 }),
-  ...{ 'partial-fleet': NOT_HERE.fleets, 'fleet-silent': NOT_HERE.fleets, 'fleet-error': NOT_HERE.fleets },
-  ...{ 'no-agent': NOT_HERE.agents, 'agent-lost': NOT_HERE.agents, 'command-doubled': NOT_HERE.agents },
-  ...{ 'command-lost': NOT_HERE.agents, 'command-late': NOT_HERE.agents },
-  'command-truncated': NOT_HERE.agents,
-  ...{ 'registry-down': NOT_HERE.images, 'registry-slow': NOT_HERE.images },
-  ...{ 'ignored-condition': NOT_HERE.conditions, 'request-dangles': 'it has no requests besides machines' },
+  ...OF_MACHINES,
+  ...UNMET_BEYOND_EC2,
   ...{ rebalance: 'Modal recommends none', unhealthy: 'Modal reports none' },
   'stuck-shutting-down': 'Modal ends a Sandbox at once',
 }

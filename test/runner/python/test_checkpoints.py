@@ -488,6 +488,24 @@ class CheckpointsTest(UploadingTest):
         self.finish(False)
         self.assertEqual(self.checkpoints.newest, CheckpointId(2, 2))
 
+    def test_an_end_during_a_look_does_not_make_its_older_save_the_last(self):
+        self.begin(every_ms=3_600_000)
+        self.save("step-1.pt")
+        self.assertEqual([self.tick(), self.tick(), self.tick()], [None, None, 1])
+        self.save("step-2.pt")
+        self.assertEqual([self.tick(), self.tick(), self.tick()], [None, None, None])
+        standing = self.scanner.standing
+
+        def end_meanwhile(seen, ended_well):
+            self.save("step-3.pt")
+            self.scanner.scan()
+            self.checkpoints._final = _Final(True, lambda: None)
+            return standing(seen, ended_well)
+
+        with mock.patch.object(self.scanner, "standing", end_meanwhile):
+            self.assertIsNone(self.checkpoints._find())
+        self.assertEqual(self.checkpoints._find().checkpoint, CheckpointId(3, 2))
+
     def test_at_the_end_an_older_upload_gives_way_when_there_is_time_for_only_one(self):
         """Of 100 bytes in 10 parts, 5 are up after 5 s; the newer checkpoint has 100 bytes, too."""
         for left_ms, is_given_up in (

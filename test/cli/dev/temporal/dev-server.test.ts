@@ -80,6 +80,12 @@ describe('serverArguments', () => {
     expect(args({})).not.toMatch(/db-filename|pragma/)
   })
 
+  it('has one partition of each task queue in memory; those of a data file may hold tasks, and stay', () => {
+    const partitions = /matching\.numTaskqueue(Read|Write)Partitions=1/g
+    expect(args({}).match(partitions)).toHaveLength(2)
+    expect(args({ dataFile: '/data/temporal.db' })).not.toMatch(partitions)
+  })
+
   it('skips time only when asked to', () => {
     expect(args({ isTimeSkippingEnabled: true })).toContain('frontend.WorkflowTimeSkippingEnabled=true')
     expect(args({})).not.toContain('TimeSkipping')
