@@ -69,13 +69,18 @@ export const LAMBDA: CloudProvider = {
     return {
       lambda: {
         stock: [
-          { type: first, count: dice.between(0, 2) },
+          {
+            type: first,
+            changes: [
+              [0, dice.between(0, 2)],
+              [RESTOCKED_MS, STOCK],
+            ],
+          },
           {
             type: second,
             changes: [
               [0, dice.between(0, 2)],
               [dice.between(500, 3_000), 0],
-              // A budget may pay for the cheap ones only: what is gone for good would be waited for without end.
               [RESTOCKED_MS, STOCK],
             ],
           },
@@ -123,7 +128,7 @@ export const LAMBDA: CloudProvider = {
   remains: async () => [],
 }
 
-/** A machine that comes back into stock. */
+/** Stock comes back: a budget may pay for the cheap ones only, and a job then waits for as long as it takes. */
 const [RESTOCKED_MS, STOCK] = [60_000, 2]
 
 /** Of the dear type, so that it stays the last choice. */
