@@ -1,4 +1,4 @@
-import { findAccelerator } from '../core/accelerators'
+import { isAccelerator } from '../core/accelerators'
 import { reachesGpuMemory } from '../core/gpu-memory'
 import { wantsGpu, type MachineShape, type ResourceRequest } from '../core/resources'
 
@@ -39,11 +39,11 @@ function isEnough(shape: MachineShape, request: ResourceRequest): boolean {
 
 /** Whether it has one of the accelerators that the request names, if it names any. */
 export function hasWantedAccelerator(
-  { accelerator }: MachineShape,
+  { accelerator }: Pick<MachineShape, 'accelerator'>,
   { accelerators = [] }: ResourceRequest,
 ): boolean {
   return (
     accelerators.length === 0 ||
-    accelerators.some((name) => (findAccelerator(name)?.name ?? name) === accelerator)
+    (accelerator !== undefined && accelerators.some((name) => isAccelerator(accelerator, name)))
   )
 }

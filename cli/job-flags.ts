@@ -37,7 +37,7 @@ const FLAGS: readonly JobFlag[] = [
   {
     flags: '--duration <duration>',
     path: ['duration'],
-    meaning: 'estimated training time, such as 6h',
+    meaning: 'estimated training time, such as 6h or 6h on A100',
   },
   {
     flags: '--checkpoint-dir <folder>',

@@ -5,6 +5,7 @@ import type { Submission } from '../client/submit'
 import { priceInWords, type PriceSource } from '../core/offer'
 import { rejectionsInWords, silentName, type Placement, type Plan } from '../core/plan'
 import { formatShape } from '../core/resources'
+import { SPEED_REFERENCE } from '../core/speed'
 import { formatDuration } from '../core/time'
 import type * as workerPlanning from '../workers/plan-here'
 import type { Cli } from './cli'
@@ -43,11 +44,8 @@ async function ask(cli: Cli, { spec, from }: Submission): Promise<FoundPlan> {
 const PLACEMENTS_SHOWN_MAX = 30
 
 /** The ranking as a table, with the reasons for the first place and for the excluded ones. */
-export function showPlan(
-  out: Output,
-  { placements, rejections, silentBackends, isDurationAssumed }: Plan,
-  nowMs: number,
-): void {
+export function showPlan(out: Output, plan: Plan, nowMs: number): void {
+  const { placements, rejections, silentBackends } = plan
   const [best] = placements
   if (best === undefined) {
     const isNowhere = rejections.length === 0 && silentBackends.length === 0
@@ -67,8 +65,7 @@ export function showPlan(
     out.line()
     out.line(`First because: ${best.reasons.join('; ')}.`)
     if (best.risks.length > 0) out.line(`Risks: ${best.risks.join('; ')}.`)
-    if (isDurationAssumed)
-      out.line('Cost and time assume one hour of training; set --duration for a better estimate.')
+    for (const line of assumptionsOf(plan)) out.line(line)
   }
   const remarks = [
     ...rejectionsInWords(rejections),
@@ -78,8 +75,22 @@ export function showPlan(
   for (const remark of remarks) out.line(out.paint.dim(`Excluded: ${remark}`))
 }
 
+/** What the figures of a plan rest on that the job does not say. */
+function assumptionsOf({ isDurationAssumed, assumedAccelerator, leftShare }: Plan): string[] {
+  const on = assumedAccelerator === undefined ? '' : ` on the ${assumedAccelerator}`
+  const named = assumedAccelerator ?? SPEED_REFERENCE
+  const lines: string[] = []
+  if (isDurationAssumed)
+    lines.push(`Cost and time assume one hour of training${on}; set --duration for a better estimate.`)
+  else if (assumedAccelerator !== undefined)
+    lines.push(`The duration is taken as that${on}; name another GPU type with --duration "10h on ${named}".`)
+  if (leftShare !== undefined && leftShare < 1)
+    lines.push(`Cost and time are for the ${Math.round(leftShare * 100)} % of the work that is left.`)
+  return lines
+}
+
 function rowOf(
-  { offer, costMicroUsd, durationMs }: Placement,
+  { offer, costMicroUsd, durationMs, isLate }: Placement,
   { isChosen, nowMs }: { isChosen: boolean; nowMs: number },
 ): string[] {
   const { backend, capacityType, type, place, shape, priceSource } = offer
@@ -94,7 +105,7 @@ function rowOf(
     priceInWords(offer).replace(/\/h$/, ''),
     priceFrom(priceSource, nowMs),
     usd(costMicroUsd),
-    formatDuration(durationMs),
+    `${formatDuration(durationMs)}${isLate === true ? ', late' : ''}`,
   ]
 }
 

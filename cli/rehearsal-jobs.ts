@@ -181,6 +181,7 @@ function rehearsalSpec(
   const spec = { ...submission.spec }
   // This is an estimate for the whole training.
   delete spec.durationMs
+  delete spec.durationOn
   const suffix = `-rehearsal-${part}`
   return {
     ...spec,

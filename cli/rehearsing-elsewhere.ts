@@ -123,6 +123,7 @@ function dollarsAbove(microUsd: number): string {
 function withoutLimits(spec: Submission['spec']): Submission['spec'] {
   const rest = { ...spec }
   delete rest.durationMs
+  delete rest.durationOn
   delete rest.deadlineAtMs
   delete rest.budgetMicroUsd
   return rest

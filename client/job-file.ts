@@ -21,7 +21,7 @@ export type JobFields = Record<string, unknown>
  * @experimental
  */
 export function fieldsOf(spec: JobSpec, submittedAtMs: number): JobFields {
-  const { resources, checkpoint, deadlineAtMs, budgetMicroUsd, durationMs, backends } = spec
+  const { resources, checkpoint, deadlineAtMs, budgetMicroUsd, durationMs, durationOn, backends } = spec
   return defined({
     name: spec.name,
     run: spec.run,
@@ -38,7 +38,7 @@ export function fieldsOf(spec: JobSpec, submittedAtMs: number): JobFields {
       disk: range(resources.diskGiB, 'GiB'),
       shm: resources.shmGiB === undefined ? undefined : `${resources.shmGiB}GiB`,
     }),
-    duration: duration(durationMs),
+    duration: durationOn === undefined ? duration(durationMs) : `${duration(durationMs)} on ${durationOn}`,
     interruptible: spec.isInterruptible,
     isolation: spec.isolation,
     accept: spec.accepts,

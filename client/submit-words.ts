@@ -41,7 +41,7 @@ export function detailsOf({ jobId, spec, owner, bundle, from, source, isRehearsa
     ['accepts', spec.accepts?.join(', ')],
     ['where', spec.backends.map(formatBackendChoice).join(', ') || undefined],
     ['prefers', spec.optimize],
-    ['duration, as estimated', spec.durationMs === undefined ? undefined : formatDuration(spec.durationMs)],
+    ['duration, as estimated', trainingTimeInWords(spec)],
     ['deadline', spec.deadlineAtMs === undefined ? undefined : formatInstant(spec.deadlineAtMs)],
     // As code, because of the dollar sign.
     ['budget', spec.budgetMicroUsd === undefined ? undefined : `\`${formatUsd(spec.budgetMicroUsd)}\``],
@@ -62,6 +62,12 @@ export function detailsOf({ jobId, spec, owner, bundle, from, source, isRehearsa
     '',
     ...facts.flatMap(([name, value]) => (value === undefined ? [] : [`- ${name}: ${value}`])),
   ].join('\n')
+}
+
+/** `10h on A100` */
+function trainingTimeInWords({ durationMs, durationOn }: JobSpec): string | undefined {
+  if (durationMs === undefined) return undefined
+  return [formatDuration(durationMs), durationOn].filter((word) => word !== undefined).join(' on ')
 }
 
 function plain(text: string | undefined): string | undefined {

@@ -6,6 +6,8 @@ export interface Accelerator {
   aliases: string[]
   /** Memory as the vendor states it, in GB per device; drivers report a little less. */
   memoryGb: number
+  /** The type of the same chip and memory that a job names when either will do: `H100` of `H100-PCIe`. */
+  variantOf?: string
 }
 
 /** Name, memory in GB, other spellings: from the vendors' data sheets (NVIDIA, AWS Neuron), read November 2026. */
@@ -21,14 +23,20 @@ const DATA_SHEETS: readonly [string, number, ...string[]][] = [
   ['A10G', 24, 'NVIDIA A10G'],
   ['L4', 24, 'NVIDIA L4'],
   ['L40S', 48, 'NVIDIA L40S'],
+  ['RTX3090', 24, 'GeForce RTX 3090', 'NVIDIA GeForce RTX 3090'],
   ['RTX4090', 24, 'GeForce RTX 4090', 'NVIDIA GeForce RTX 4090'],
   ['RTX6000', 24, 'RTX 6000', 'Quadro RTX 6000'],
+  ['RTX8000', 48, 'RTX 8000', 'Quadro RTX 8000'],
   ['RTXA6000', 48, 'RTX A6000', 'NVIDIA RTX A6000', 'A6000'],
+  ['RTX6000Ada', 48, 'RTX 6000 Ada', 'NVIDIA RTX 6000 Ada Generation'],
   ['RTXPRO4500', 32, 'RTX PRO 4500', 'NVIDIA RTX PRO 4500 Blackwell Server Edition'],
   ['RTXPRO6000', 96, 'RTX PRO 6000', 'NVIDIA RTX PRO 6000 Blackwell Server Edition'],
-  ['A100', 40, 'A100-40GB', 'NVIDIA A100-SXM4-40GB', 'NVIDIA A100-PCIE-40GB'],
-  ['A100-80GB', 80, 'NVIDIA A100-SXM4-80GB', 'NVIDIA A100 80GB PCIe'],
-  ['H100', 80, 'H100-80GB', 'NVIDIA H100 80GB HBM3', 'NVIDIA H100 PCIe'],
+  ['A100', 40, 'A100-40GB', 'NVIDIA A100-SXM4-40GB'],
+  ['A100-PCIe', 40, 'NVIDIA A100-PCIE-40GB'],
+  ['A100-80GB', 80, 'NVIDIA A100-SXM4-80GB'],
+  ['A100-80GB-PCIe', 80, 'NVIDIA A100 80GB PCIe'],
+  ['H100', 80, 'H100-80GB', 'NVIDIA H100 80GB HBM3'],
+  ['H100-PCIe', 80, 'NVIDIA H100 PCIe'],
   ['GH200', 96, 'NVIDIA GH200 480GB'],
   ['H200', 141, 'NVIDIA H200'],
   ['B200', 180, 'NVIDIA B200'],
@@ -38,10 +46,14 @@ const DATA_SHEETS: readonly [string, number, ...string[]][] = [
   ['Inferentia2', 32, 'inf2'],
 ]
 
+/** On PCIe, which supplies less power than SXM and makes the same chip slower. */
+const PCIE = '-PCIe'
+
 export const ACCELERATORS: readonly Accelerator[] = DATA_SHEETS.map(([name, memoryGb, ...aliases]) => ({
   name,
   aliases,
   memoryGb,
+  ...(name.endsWith(PCIE) && { variantOf: name.slice(0, -PCIE.length) }),
 }))
 
 const BY_SPELLING = new Map(
@@ -51,6 +63,13 @@ const BY_SPELLING = new Map(
 /** The accelerator with a name, or `undefined` if it is unknown. That is no error: new types appear. */
 export function findAccelerator(spelling: string): Accelerator | undefined {
   return BY_SPELLING.get(fold(spelling))
+}
+
+/** Whether an accelerator is what a job asks for by name: that type, or a variant of it. */
+export function isAccelerator(has: string, wanted: string): boolean {
+  const name = findAccelerator(wanted)?.name ?? wanted
+  const known = findAccelerator(has)
+  return (known?.name ?? has) === name || known?.variantOf === name
 }
 
 /**

@@ -32,6 +32,8 @@ export interface JobSpec {
   resources: ResourceRequest
   /** The user's estimate of the whole training time. */
   durationMs?: number
+  /** The accelerator that this estimate refers to, by its name in Crucible; the planner assumes one if missing. */
+  durationOn?: string
   /** True when the job may run on capacity that can be taken back. */
   isInterruptible: boolean
   /** The strictest sharing that it requires; `ISOLATION_DEFAULT` if missing. */

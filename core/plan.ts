@@ -45,7 +45,7 @@ export function rejectionsInWords(rejections: readonly Rejection[]): string[] {
 /** An offer and its consequences for this job. @experimental */
 export interface Placement {
   offer: Offer
-  /** Expected cost of the whole job, with expected interruptions. */
+  /** Expected cost of the job, or of the rest of it, with expected interruptions. */
   costMicroUsd: MicroUsd
   /** The part of it that is not billed either way, for reserved capacity; the ranking uses it. Missing if that is all of it. */
   extraCostMicroUsd?: MicroUsd
@@ -53,6 +53,8 @@ export interface Placement {
   transferMicroUsd?: MicroUsd
   /** Expected time until the job is done. */
   durationMs: number
+  /** It is likely to end after the deadline. */
+  isLate?: true
   /** Sentences for people: why it ranks where it does, best reason first. */
   reasons: string[]
   /** Sentences for people: what may go wrong. */
@@ -65,6 +67,10 @@ export interface Plan {
   rejections: Rejection[]
   /** True if the job gave no duration and the figures rest on `ASSUMED_DURATION_MS`. */
   isDurationAssumed: boolean
+  /** The accelerator that the duration is taken to refer to, if the job does not name it and a GPU trains. */
+  assumedAccelerator?: string
+  /** Share of the work that is left, from 0 to 1, if a checkpoint tells; cost and time are those of the rest. */
+  leftShare?: number
   /** Digest of the offers it was made from; the offers themselves are in `market/`. */
   offersSha256: string
   /** Backends that did not answer, with the reason. */

@@ -157,7 +157,7 @@ function jobOf(file: z.output<typeof jobFile>, { nowMs, defaultName }: ReadOptio
       diskGiB: resources.disk,
       shmGiB: resources.shm,
     }),
-    ...defined({ durationMs: file.duration }),
+    ...defined({ durationMs: file.duration?.ms, durationOn: file.duration?.on }),
     isInterruptible: file.interruptible,
     ...defined({ isolation: file.isolation, accepts: file.accept }),
     checkpoint: defined({

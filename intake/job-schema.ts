@@ -4,6 +4,7 @@ import { CHECKPOINTS_KEPT, CHECKPOINTS_KEPT_AT_END, SAVE_SIGNALS } from '../core
 import { REBALANCE_ANSWERS } from '../core/documents'
 import { ACCEPTANCES, ISOLATION_DEFAULT, OBJECTIVES } from '../core/job'
 import { ISOLATIONS } from '../core/offer'
+import { SPEED_REFERENCE } from '../core/speed'
 import {
   checkpointPattern,
   command,
@@ -213,9 +214,9 @@ export const jobFile = z
       gpu_memory: '24GB',
     }).exactOptional(),
     duration: field(
-      as.span,
-      'Your estimate of the whole training time, to compare prices.',
-      '6h',
+      as.trainingTime,
+      `Your estimate of the whole training time, and the GPU type that it refers to (without one: the first of \`accelerators\`, otherwise ${SPEED_REFERENCE}). Used to compare offers.`,
+      '6h on A100',
       '1d12h',
     ).exactOptional(),
     interruptible: field(

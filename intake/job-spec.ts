@@ -81,6 +81,7 @@ const jobSpec = z.strictObject({
     .default([]),
   resources: resources.default({}),
   durationMs: durationMs.exactOptional(),
+  durationOn: z.string().min(1).exactOptional(),
   isInterruptible: z.boolean().default(DEFAULTS.interruptible),
   isolation: z.enum(ISOLATIONS).exactOptional(),
   accepts: z.array(z.enum(ACCEPTANCES)).max(ACCEPTANCES.length).exactOptional(),

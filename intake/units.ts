@@ -20,6 +20,8 @@ const NUMBER = String.raw`\d+(?:\.\d+)?`
 
 /** `90s`, `30m`, `2h`, `1d12h`, `1.5h`; also used in a schema for editors, so without flags. */
 export const DURATION_PATTERN = String.raw`^\s*(?:${NUMBER}\s*[dD]\s*)?(?:${NUMBER}\s*[hH]\s*)?(?:${NUMBER}\s*[mM]\s*)?(?:${NUMBER}\s*[sS]\s*)?$`
+/** `10h`, or `10h on A100`: the time that a training takes on an accelerator. */
+export const TRAINING_TIME_PATTERN = DURATION_PATTERN.replace(/\$$/, String.raw`(?:[oO][nN]\s+[A-Za-z].*)?$`)
 const DURATION_PARTS: readonly [string, number][] = [
   ['d', DAY_MS],
   ['h', HOUR_MS],

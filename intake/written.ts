@@ -1,9 +1,10 @@
 /** Fields of the job file that are stored differently from how they are written: as texts with units, or in short form. */
 import { z } from 'zod'
-import { findAccelerator } from '../core/accelerators'
+import { ACCELERATORS, findAccelerator } from '../core/accelerators'
 import { formatUsd, type MicroUsd } from '../core/money'
 import { CAPACITY_TYPES, type BackendChoice } from '../core/offer'
 import type { Range } from '../core/resources'
+import { SPEED_REFERENCE, speedOf } from '../core/speed'
 import { formatDuration, SECOND_MS } from '../core/time'
 import { backendName, envOf, envValue, innerPath, LIMITS, source } from './fields'
 import { nearest } from './nearest'
@@ -59,15 +60,38 @@ function bounded(text: string, value: number, { least, most, format }: Bounds): 
   return value
 }
 
+function boundedDuration(text: string, least: number): number {
+  return bounded(text, units.parseDuration(text), { least, most: LIMITS.durationMs, format: formatDuration })
+}
+
 function duration(least: number): Written<number> {
-  const bounds = { least, most: LIMITS.durationMs, format: formatDuration }
-  return amount('a duration such as 36h', units.DURATION_PATTERN, (text) =>
-    bounded(text, units.parseDuration(text), bounds),
-  )
+  return amount('a duration such as 36h', units.DURATION_PATTERN, (text) => boundedDuration(text, least))
 }
 
 /** A positive duration. */
 export const span = duration(SECOND_MS)
+
+/** A training time: a positive duration, and the accelerator that it was measured on or estimated for. */
+export const trainingTime = amount(
+  'a duration such as 36h, or 36h on A100',
+  units.TRAINING_TIME_PATTERN,
+  (text): { ms: number; on?: string } => {
+    const [length = '', name] = text.split(/\bon\s/i)
+    const ms = boundedDuration(length, SECOND_MS)
+    return name === undefined ? { ms } : { ms, on: acceleratorOfKnownSpeed(name.trim()) }
+  },
+)
+
+function acceleratorOfKnownSpeed(written: string): string {
+  const name = findAccelerator(written)?.name
+  if (name !== undefined && speedOf(name, SPEED_REFERENCE) !== undefined) return name
+  const known = ACCELERATORS.map((one) => one.name)
+  throw new UnitError(
+    `the training speed of ${quote(written)} is unknown`,
+    `write the duration on a GPU type whose speed is known, such as ${nearest(written, known) ?? SPEED_REFERENCE}`,
+  )
+}
+
 /** An interval; 0s for every time. */
 export const pace = duration(0)
 

@@ -6,6 +6,7 @@ import { stoppingMs } from '../core/timing'
 import { estimate } from './price'
 import type { PlanRequest } from './request'
 import { transferFor } from './transfer'
+import { workOn } from './work'
 
 /** Why a job may not start: the explanation, and what it would cost if that is the reason. */
 export interface Refusal {
@@ -19,7 +20,7 @@ export interface Refusal {
  */
 export function exceedsLimits(offer: Offer, request: PlanRequest): Refusal | undefined {
   if (!request.isFirst || request.spec.durationMs === undefined) return undefined
-  return tooLong(request.spec.durationMs, request) ?? tooDear(offer, request)
+  return tooLong(offer, request) ?? tooDear(offer, request)
 }
 
 /** Whether the deadline is so near that a machine could not even save and stop before it. */
@@ -31,14 +32,24 @@ export function isDeadlineDue({
   return deadlineAtMs - nowMs < stoppingMs(timing)
 }
 
-function tooLong(
-  durationMs: number,
-  { timing, deadlineAtMs, nowMs, startsInMs = 0 }: PlanRequest,
-): Refusal | undefined {
+/**
+ * Whether a job would end after its deadline even as fast as it may be; a job that is only likely to is ranked behind. Unknown for a
+ * later attempt unless its checkpoint says how much work is left.
+ */
+export function isLikelyLate(durationMs: number, request: PlanRequest): boolean {
+  const { deadlineAtMs, nowMs, startsInMs = 0, timing, isFirst, leftShare } = request
+  if (deadlineAtMs === undefined || (!isFirst && leftShare === undefined)) return false
+  return nowMs + startsInMs + durationMs + stoppingMs(timing) > deadlineAtMs
+}
+
+function tooLong(offer: Offer, request: PlanRequest): Refusal | undefined {
+  const { timing, deadlineAtMs, nowMs, startsInMs = 0 } = request
+  const work = workOn(offer, request)
   const reserveMs = stoppingMs(timing)
   const leftMs = (deadlineAtMs ?? Infinity) - nowMs - startsInMs
-  if (durationMs + reserveMs <= leftMs) return undefined
-  const [needs, reserve, left] = [durationMs, reserveMs, leftMs].map(formatDuration)
+  if (work.fastMs + reserveMs <= leftMs) return undefined
+  const [least, reserve, left] = [work.fastMs, reserveMs, leftMs].map(formatDuration)
+  const needs = work.fastMs === work.ms ? least : `at least ${least} there`
   return { reason: `it needs ${needs}, plus ${reserve} to save and stop, but the deadline is in ${left}` }
 }
 

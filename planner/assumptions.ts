@@ -32,3 +32,6 @@ export const OFFERS_PER_ORDER_MAX = 20
 
 /** Offers count as interchangeable up to this multiple of the best one's expected cost. */
 export const INTERCHANGEABLE_COST_FACTOR = 1.5
+
+/** The same for the time of its work without interruptions: a type of half the speed may cost the same. */
+export const INTERCHANGEABLE_TIME_FACTOR = 1.25

@@ -6,9 +6,12 @@ import { rejectionsInWords, silentName, type Placement, type Plan } from '../cor
 import { formatShape } from '../core/resources'
 import { lossDespiteNotice, type Saving } from '../core/saving'
 import { formatDuration, formatInstant, HOUR_MS } from '../core/time'
+import { stoppingMs } from '../core/timing'
 import type { Estimate } from './price'
+import type { PlanRequest } from './request'
 import { runLimitInWords } from './run-limit'
 import { transferReasons, type TransferEstimate } from './transfer'
+import { speedInWords, unknownSpeedInWords, workOn, type WorkTerms } from './work'
 
 /** A static price older than this is reported as old. */
 const PRICE_AGE_NOTED_MS = 24 * HOUR_MS
@@ -16,19 +19,25 @@ const PRICE_AGE_NOTED_MS = 24 * HOUR_MS
 /** Why an offer suits the job, best reason first. */
 export function reasonsFor(
   offer: Offer,
-  spec: JobSpec,
+  terms: WorkTerms,
   { expected, transfer }: { expected: Estimate; transfer?: TransferEstimate | undefined },
 ): string[] {
   const { priceMicroUsdPerHour: price } = offer
+  const work = workOn(offer, terms)
+  const speed = speedInWords(work)
+  const assumed = work.reference === undefined ? 'one hour' : `one hour on the ${work.reference}`
   return [
     moneyOf(offer, expected),
+    ...(speed === undefined ? [] : [speed]),
     ...(transfer === undefined ? [] : transferReasons(offer, transfer)),
     formatShape(offer.shape),
     howBought(offer),
     ...(offer.stillBilled === undefined ? [] : [`still billed when off: ${offer.stillBilled}`]),
     ...(offer.note === undefined ? [] : [offer.note]),
   ].concat(
-    spec.durationMs === undefined && price > 0 ? ['the job gives no duration: one hour is assumed'] : [],
+    terms.spec.durationMs === undefined && price > 0
+      ? [`the job gives no duration: ${assumed} is assumed`]
+      : [],
   )
 }
 
@@ -84,6 +93,8 @@ export function risksOf(
   },
 ): string[] {
   const risks: string[] = []
+  const unknownSpeed = unknownSpeedInWords(offer, workOn(offer, { spec }))
+  if (unknownSpeed !== undefined) risks.push(unknownSpeed)
   if (isInterruptible(offer)) {
     const count = at.expected.interruptions
     risks.push(`${interruptionsInWords(count)}; work since the last checkpoint is repeated`)
@@ -113,6 +124,15 @@ export function risksOf(
     risks.push(`the price is ${formatDuration(ageMs)} old`)
   }
   return risks
+}
+
+/** The risk of an offer that is likely to miss the deadline. */
+export function lateInWords(
+  durationMs: number,
+  { deadlineAtMs = Infinity, nowMs, startsInMs = 0, timing }: PlanRequest,
+): string {
+  const lateMs = nowMs + startsInMs + durationMs + stoppingMs(timing) - deadlineAtMs
+  return `is likely to miss the deadline: about ${formatDuration(lateMs)} too long`
 }
 
 const BILLED_ON =

@@ -15,7 +15,7 @@ import {
 import { ISOLATION_DEFAULT, type Acceptance, type JobSpec } from '../core/job'
 import type { Rejection } from '../core/plan'
 import { formatRange, isWithin, wantsGpu, type Range, type ResourceRequest } from '../core/resources'
-import { findAccelerator } from '../core/accelerators'
+import { isAccelerator } from '../core/accelerators'
 import { fitsGpuMemory, gpuMemoryInWords } from '../core/gpu-memory'
 import { CLOCK_SLACK_MS, formatDuration } from '../core/time'
 import { exceedsLimits, isDeadlineDue } from './admission'
@@ -125,7 +125,7 @@ function notFitting(offer: Offer, resources: ResourceRequest): string | undefine
   }
   if (!fitsGpuMemory(shape, resources)) return `GPU memory: ${gpuMemoryInWords(shape, resources)}`
   const wanted = resources.accelerators ?? []
-  if (wanted.length > 0 && !wanted.some((name) => isSameAccelerator(name, shape.accelerator))) {
+  if (wanted.length > 0 && !hasAny(shape.accelerator, wanted)) {
     return `accelerator: has ${shape.accelerator ?? 'none'}, requested ${wanted.join(' or ')}`
   }
   return undefined
@@ -136,9 +136,8 @@ function atLeast(range: Range): Range {
   return { min: range.min ?? 0 }
 }
 
-function isSameAccelerator(wanted: string, has: string | undefined): boolean {
-  if (has === undefined) return false
-  return (findAccelerator(wanted)?.name ?? wanted) === (findAccelerator(has)?.name ?? has)
+function hasAny(has: string | undefined, wanted: readonly string[]): boolean {
+  return has !== undefined && wanted.some((name) => isAccelerator(has, name))
 }
 
 function notAble(offer: Offer, capabilities: Capabilities, request: PlanRequest): string | undefined {
@@ -176,7 +175,8 @@ function notUsableLongEnough(
 function notAffordable(offer: Offer, { billsUntil }: Capabilities, request: PlanRequest): string | undefined {
   const { remainingMicroUsd, timing, spec } = request
   if (remainingMicroUsd === undefined) return undefined
-  const transfer = transferFor(offer, request, estimate(offer, spec).interruptions)
+  const { leftShare } = request
+  const transfer = transferFor(offer, request, estimate(offer, spec, { leftShare }).interruptions)
   const budget = attemptBudget(remainingMicroUsd, {
     priceMaxMicroUsdPerHour: dearestPriceOf(offer),
     transferMicroUsd: transfer?.costMicroUsd ?? 0,

@@ -6,12 +6,13 @@ import { defined } from '../core/defined'
 import type { NoticeSource, RunnerOrder } from '../core/documents'
 import type { JobSpec } from '../core/job'
 import { dearestPriceOf, isInterruptible, offerKey, type Offer } from '../core/offer'
-import type { BackendAnswer, Order, Plan } from '../core/plan'
+import type { BackendAnswer, Order, Placement, Plan } from '../core/plan'
 import { attemptIdOf } from '../core/queues'
 import { DEFAULT_TIMING, type Timing } from '../core/timing'
-import { INTERCHANGEABLE_COST_FACTOR, OFFERS_PER_ORDER_MAX } from './assumptions'
+import { INTERCHANGEABLE_COST_FACTOR, INTERCHANGEABLE_TIME_FACTOR, OFFERS_PER_ORDER_MAX } from './assumptions'
 import { isShaky, isDeprioritised } from './avoidance'
 import { estimate } from './price'
+import { workOn } from './work'
 
 /** The best placement of a plan as an order: with equivalent offers, and everything the machine must know. */
 export function makeOrder(plan: Plan, input: PlanInput, answers: BackendAnswer[]): Order {
@@ -20,15 +21,22 @@ export function makeOrder(plan: Plan, input: PlanInput, answers: BackendAnswer[]
   if (best === undefined || capabilities === undefined) throw new Error('an order needs a placement')
   // Compare with the best offer's unpenalised cost.
   const { transferMicroUsd = 0 } = best
-  const machineMicroUsd = estimate(best.offer, input.resolved.spec).costMicroUsd
-  const costMaxMicroUsd = (machineMicroUsd + transferMicroUsd) * INTERCHANGEABLE_COST_FACTOR
+  const { leftShare } = plan
+  const machine = estimate(best.offer, input.resolved.spec, { leftShare })
+  const costMaxMicroUsd = (machine.costMicroUsd + transferMicroUsd) * INTERCHANGEABLE_COST_FACTOR
+  const workMs = ({ offer }: Placement): number => workOn(offer, { spec: input.resolved.spec }).ms
+  // A much faster one at a higher price would stop a slow machine early, for the budget counts at the highest.
+  const isAlikeInTime = (one: Placement): boolean =>
+    Math.abs(Math.log(workMs(one) / workMs(best))) <= Math.log(INTERCHANGEABLE_TIME_FACTOR)
   const placements = plan.placements
     .filter(
-      ({ offer, costMicroUsd }) =>
-        offer === best.offer ||
-        (isInterchangeable(offer, best.offer) &&
-          isAsWelcome(offer, best.offer, input) &&
-          costMicroUsd <= costMaxMicroUsd),
+      (one) =>
+        one === best ||
+        (isInterchangeable(one.offer, best.offer) &&
+          isAsWelcome(one.offer, best.offer, input) &&
+          one.isLate === best.isLate &&
+          one.costMicroUsd <= costMaxMicroUsd &&
+          isAlikeInTime(one)),
     )
     .slice(0, capabilities.offersPerOrder === 'one' ? 1 : OFFERS_PER_ORDER_MAX)
   const offers = placements.map(({ offer }) => offer)

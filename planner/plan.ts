@@ -3,14 +3,17 @@ import { defined } from '../core/defined'
 import { nameSome, type Placement, type Plan, type Rejection } from '../core/plan'
 import { offerKey, type Offer } from '../core/offer'
 import { savingOf } from '../core/saving'
+import { wantsGpu } from '../core/resources'
+import { isLikelyLate } from './admission'
 import { isShaky, isDeprioritised } from './avoidance'
-import { reasonsFor, risksOf } from './explain'
+import { lateInWords, reasonsFor, risksOf } from './explain'
 import { reject } from './filter'
 import { estimate, withTransfer } from './price'
 import { rank } from './rank'
 import { withCutOff } from './run-limit'
 import type { PlanRequest } from './request'
 import { transferFor } from './transfer'
+import { durationOn } from './work'
 
 /** The ranking: every offer that can run the job, best first, and why each other one cannot. Pure. */
 export function makePlan(request: PlanRequest, offersSha256: string): Plan {
@@ -24,12 +27,15 @@ export function makePlan(request: PlanRequest, offersSha256: string): Plan {
       else rejections.push(rejection)
     }
   }
-  const { spec, avoid } = request
+  const { spec, avoid, leftShare } = request
   const ranked = rank(placements, spec.optimize, ({ offer }) => isDeprioritised(offer, avoid))
+  const isReferenceAssumed = spec.durationOn === undefined && wantsGpu(spec.resources)
   return {
     placements: toldOfPassedOver(ranked, request),
     rejections,
     isDurationAssumed: spec.durationMs === undefined,
+    ...(isReferenceAssumed && { assumedAccelerator: durationOn(spec) }),
+    ...defined({ leftShare }),
     offersSha256,
     silentBackends: request.silentBackends,
   }
@@ -37,20 +43,26 @@ export function makePlan(request: PlanRequest, offersSha256: string): Plan {
 
 function place(offer: Offer, capabilities: Capabilities, request: PlanRequest): Placement {
   const { spec, savedBefore, nowMs, avoid } = request
-  const at = { isShaky: isShaky(offer, avoid) }
+  const at = { isShaky: isShaky(offer, avoid), leftShare: request.leftShare }
   const machine = estimate(offer, spec, at)
   const transfer = transferFor(offer, request, machine.interruptions)
   const expected = transfer === undefined ? machine : withTransfer(machine, offer, transfer)
   const saving = savingOf(spec, savedBefore)
   const hasBudget = request.remainingMicroUsd !== undefined
+  const { durationMs } = expected
+  const isLate = isLikelyLate(durationMs, request)
   return {
     offer,
     costMicroUsd: expected.costMicroUsd,
     ...defined({ extraCostMicroUsd: expected.extraCostMicroUsd }),
-    durationMs: expected.durationMs,
+    durationMs,
+    ...(isLate && { isLate: true as const }),
     ...(transfer === undefined ? {} : { transferMicroUsd: transfer.costMicroUsd }),
-    reasons: reasonsFor(offer, spec, { expected, transfer }),
-    risks: risksOf(offer, spec, { ...at, capabilities, hasBudget, expected, nowMs, ...defined({ saving }) }),
+    reasons: reasonsFor(offer, request, { expected, transfer }),
+    risks: [
+      ...(isLate ? [lateInWords(durationMs, request)] : []),
+      ...risksOf(offer, spec, { ...at, capabilities, hasBudget, expected, nowMs, ...defined({ saving }) }),
+    ],
   }
 }
 

@@ -4,7 +4,6 @@ import { isInterruptible, type Offer } from '../core/offer'
 import { HOUR_MS } from '../core/time'
 import {
   ASSUMED_CHECKPOINT_EVERY_MS,
-  ASSUMED_DURATION_MS,
   ASSUMED_SPOT_INTERRUPTIONS_PER_HOUR,
   RECOVERY_MS,
   SHAKY_COST_FACTOR_MAX,
@@ -12,8 +11,9 @@ import {
 } from './assumptions'
 import { runLimitStops } from './run-limit'
 import type { TransferEstimate } from './transfer'
+import { workOn, type WorkTerms } from './work'
 
-/** Expected duration of the whole job on an offer. */
+/** Expected time and money of a job, or of the rest of it, on an offer. */
 export interface Estimate {
   durationMs: number
   costMicroUsd: number
@@ -24,20 +24,21 @@ export interface Estimate {
 }
 
 /**
- * Expected time and money of a job on an offer: its duration, plus recovery and half a checkpoint interval of repeated work for
+ * Expected time and money of the rest of a job on an offer: its work there, plus recovery and half a checkpoint interval of repeated work for
  * every expected interruption. A shaky pool is expected to interrupt more often, within a bound.
  */
 export function estimate(
   offer: Offer,
   spec: JobSpec,
-  { isShaky = false }: { isShaky?: boolean } = {},
+  { isShaky = false, leftShare }: { isShaky?: boolean; leftShare?: number | undefined } = {},
 ): Estimate {
   const perHour = isInterruptible(offer)
     ? (offer.interruptionsPerHour ?? ASSUMED_SPOT_INTERRUPTIONS_PER_HOUR)
     : 0
-  const calm = estimateAt(offer, spec, perHour)
+  const terms = { spec, leftShare }
+  const calm = estimateAt(offer, terms, perHour)
   if (!isShaky || perHour >= SHAKY_INTERRUPTIONS_PER_HOUR) return calm
-  const shaky = estimateAt(offer, spec, SHAKY_INTERRUPTIONS_PER_HOUR)
+  const shaky = estimateAt(offer, terms, SHAKY_INTERRUPTIONS_PER_HOUR)
   const mostMs = Math.floor(calm.durationMs * SHAKY_COST_FACTOR_MAX)
   return shaky.durationMs <= mostMs ? shaky : { ...shaky, ...timeAndMoney(mostMs, offer) }
 }
@@ -62,8 +63,9 @@ export function withTransfer(
   }
 }
 
-function estimateAt(offer: Offer, spec: JobSpec, interruptionsPerHour: number): Estimate {
-  const workMs = spec.durationMs ?? ASSUMED_DURATION_MS
+function estimateAt(offer: Offer, terms: WorkTerms, interruptionsPerHour: number): Estimate {
+  const { spec } = terms
+  const workMs = workOn(offer, terms).ms
   const interruptions = (interruptionsPerHour * workMs) / HOUR_MS
   const redoneMs = (spec.checkpoint.everyMs ?? ASSUMED_CHECKPOINT_EVERY_MS) / 2
   // Before its time is up a machine is left in good order: nothing is done again.

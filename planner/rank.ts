@@ -7,7 +7,7 @@ const BY_RELIABILITY: Readonly<Record<CapacityType, number>> = { reserved: 0, 'o
 
 /**
  * Sorts placements by the job's objective, with the others as tie-breakers and finally by name, so that the order is total and
- * stable. `isLast` marks placements used only if there is no other.
+ * stable. Placements that are likely to miss the deadline come after all others, then those that are used only if there is no other.
  */
 export function rank(
   placements: Placement[],
@@ -15,7 +15,8 @@ export function rank(
   isLast: (placement: Placement) => boolean,
 ): Placement[] {
   return [...placements].sort((a, b) => {
-    const measures = [Number(isLast(a)) - Number(isLast(b)), ...measuresOf(a, b, objective)]
+    const late = Number(a.isLate ?? false) - Number(b.isLate ?? false)
+    const measures = [late, Number(isLast(a)) - Number(isLast(b)), ...measuresOf(a, b, objective)]
     return (
       measures.find((difference) => difference !== 0) ?? compareText(offerKey(a.offer), offerKey(b.offer))
     )

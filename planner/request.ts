@@ -28,6 +28,8 @@ export interface PlanRequest {
   nowMs: number
   /** Whether no work of the job is done yet. */
   isFirst?: boolean
+  /** Share of the work that no checkpoint holds yet, from 0 to 1; missing if unknown, as before the first attempt. */
+  leftShare?: number
   /** Delay before the order goes out. */
   startsInMs?: number
 }

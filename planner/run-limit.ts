@@ -2,9 +2,10 @@ import type { Capabilities } from '../core/capabilities'
 import type { JobSpec } from '../core/job'
 import type { Offer } from '../core/offer'
 import { CLOCK_SLACK_MS, formatDuration } from '../core/time'
-import { ASSUMED_DURATION_MS, USEFUL_RUN_MS } from './assumptions'
+import { USEFUL_RUN_MS } from './assumptions'
 import { stoppingMs } from '../core/timing'
 import type { PlanRequest } from './request'
+import { workOn } from './work'
 
 /**
  * The offer with the instant at which its machine ends, if the provider limits how long a machine runs; the earliest one, if several
@@ -21,10 +22,12 @@ export function withCutOff(
 }
 
 /** Why a job cannot run on machines that end after a fixed time. A job without checkpoints would start over each time. */
-export function tooLongToRun({ runMsMax }: Offer, { spec, timing }: PlanRequest): string | undefined {
+export function tooLongToRun(offer: Offer, request: PlanRequest): string | undefined {
+  const { runMsMax } = offer
   if (runMsMax === undefined) return undefined
+  const { spec, timing } = request
   const reserveMs = stoppingMs(timing) + CLOCK_SLACK_MS
-  const needsMs = isResumable(spec) ? USEFUL_RUN_MS : (spec.durationMs ?? ASSUMED_DURATION_MS)
+  const needsMs = isResumable(spec) ? USEFUL_RUN_MS : workOn(offer, request).slowMs
   if (needsMs + reserveMs <= runMsMax) return undefined
   const [limit, needs, reserve] = [runMsMax, needsMs, reserveMs].map(formatDuration)
   const needed = `${needs} of work, and ${reserve} to save and stop`

@@ -5,9 +5,10 @@ import type { DataTransfer, Offer } from '../core/offer'
 import { formatBytes } from '../core/resources'
 import { savingOf, type SavedBefore } from '../core/saving'
 import { SECOND_MS } from '../core/time'
-import { ASSUMED_CHECKPOINT_EVERY_MS, ASSUMED_DURATION_MS } from './assumptions'
+import { ASSUMED_CHECKPOINT_EVERY_MS } from './assumptions'
 import { BYTES_PER_GB, inputsInWords, inputTrafficOf, type InputTraffic } from './input-transfer'
 import type { PlanRequest } from './request'
+import { workOn } from './work'
 
 /** Data that a job transfers between its machines and the store. */
 export interface Traffic {
@@ -37,9 +38,8 @@ export interface TransferEstimate {
 function storeTransferOf(
   way: DataTransfer,
   spec: JobSpec,
-  { traffic, interruptions }: { traffic: Traffic; interruptions: number },
+  { traffic, interruptions, workMs }: { traffic: Traffic; interruptions: number; workMs: number },
 ): Omit<TransferEstimate, 'inputs'> {
-  const workMs = spec.durationMs ?? ASSUMED_DURATION_MS
   const sizeBytes = savingOf(spec, traffic.savedBefore)?.sizeBytes
   const { bundleBytes = 0, isResumed } = traffic
   const saves = Math.floor(workMs / (spec.checkpoint.everyMs ?? ASSUMED_CHECKPOINT_EVERY_MS)) + 1
@@ -58,7 +58,7 @@ const NOTHING = { upBytes: 0, downBytes: 0, costMicroUsd: 0, durationMs: 0, isSi
 
 /** Time and money for moving the data of a plan's job on an offer; `undefined` if store and inputs are in the machine's Region. */
 export function transferFor(
-  offer: Pick<Offer, 'transfer' | 'region'>,
+  offer: Pick<Offer, 'transfer' | 'region' | 'shape'>,
   request: PlanRequest,
   interruptions: number,
 ): TransferEstimate | undefined {
@@ -70,7 +70,9 @@ export function transferFor(
     ...defined({ savedBefore, bundleBytes }),
   }
   const store =
-    offer.transfer === undefined ? NOTHING : storeTransferOf(offer.transfer, spec, { traffic, interruptions })
+    offer.transfer === undefined
+      ? NOTHING
+      : storeTransferOf(offer.transfer, spec, { traffic, interruptions, workMs: workOn(offer, request).ms })
   const readingMs = Math.ceil((inputs.bytes / (inputs.bytesPerSecond ?? Infinity)) * SECOND_MS)
   return {
     ...store,

@@ -31,6 +31,7 @@ import type { InputSizes } from './input-sizes'
 import { planInTurn, untilPlaced } from './in-turn'
 import { promisedFrom } from '../promising'
 import type { Treasury } from '../treasury'
+import { leftShareOf } from './work-left'
 import type { WaitingLine } from './waiting-line'
 
 export interface PlanningDeps {
@@ -227,9 +228,8 @@ export async function planJob(
   const { spec, timing } = resolved
   const { answers, silentBackends, inputSizes } = await askAll(deps, input, asker)
   const leftMicroUsd = leftOfBudget(input.budgetMicroUsd, input.ledger.spentMicroUsd)
-  const savedBefore =
-    before ??
-    (input.attempt > 1 ? await readNewestManifest(deps.store, input.jobId, parseManifest) : undefined)
+  const isFirst = input.attempt === 1
+  const newest = isFirst ? undefined : await readNewestManifest(deps.store, input.jobId, parseManifest)
   const request: PlanRequest = {
     spec,
     timing,
@@ -240,12 +240,13 @@ export async function planJob(
     avoid: stillAvoided(avoid, startsInMs),
     startsInMs,
     nowMs: deps.now(),
-    isFirst: input.attempt === 1,
+    isFirst,
     ...defined({
       target: input.target,
       deadlineAtMs: input.deadlineAtMs,
       remainingMicroUsd: leftMicroUsd,
-      savedBefore,
+      savedBefore: before ?? newest,
+      leftShare: isFirst ? undefined : await leftShareOf(deps.store, input, newest),
     }),
     ...(input.bundle === null ? {} : { bundleBytes: input.bundle.sizeBytes }),
   }

@@ -1,4 +1,4 @@
-import { acceleratorByMemory } from '../../core/accelerators'
+import { acceleratorByMemory, findAccelerator } from '../../core/accelerators'
 import { defined } from '../../core/defined'
 import { MICRO_USD_PER_USD } from '../../core/money'
 import type { Availability, Offer } from '../../core/offer'
@@ -75,18 +75,20 @@ function availabilityOf(
   return { availability: 'available' }
 }
 
-/** `H100 (80 GB PCIe)`: the name and the memory of each GPU. */
-const GPU = /^(?:NVIDIA |Tesla |Quadro )?(.+?) \((\d+) GB\b/
+/** `H100 (80 GB PCIe)`: name, memory and connection of each GPU. */
+const GPU = /^(?:NVIDIA |Tesla |Quadro )?(.+?) \((\d+) GB\b *(\w*)/
 
 export function shapeOf({ gpu_description: description, specs }: LambdaType): MachineShape {
   const { vcpus, memory_gib: memoryGiB, storage_gib: diskGiB, gpus } = specs
   const shape = { cpus: vcpus, memoryGiB, diskGiB, gpus }
   if (gpus === 0) return shape
-  const [, name = description, gigabytes] = GPU.exec(description) ?? []
+  const [, name = description, gigabytes, connection] = GPU.exec(description) ?? []
   const memoryGb = gigabytes === undefined ? undefined : Number(gigabytes)
+  const accelerator = acceleratorByMemory(name, memoryGb)
   return {
     ...shape,
-    accelerator: acceleratorByMemory(name, memoryGb),
+    // Few types are sold with two connections.
+    accelerator: findAccelerator(`${accelerator}-${connection}`)?.name ?? accelerator,
     ...defined({ gpuMemoryGiB: memoryGb && Math.round((memoryGb * 1e11) / BYTES_PER_GIB) / 100 }),
   }
 }

@@ -1,5 +1,6 @@
 import { reachesGpuMemory } from '../../core/gpu-memory'
 import { wantsGpu, type ResourceRequest } from '../../core/resources'
+import { hasWantedAccelerator } from '../fitting'
 import type { Gpu } from './gpus'
 import type { Host } from './host'
 import { scanAll } from './scan'
@@ -52,9 +53,7 @@ export function chooseKind(gpus: Gpu[], request: ResourceRequest, taken: Taken):
   const needed = needsOf(request).gpus
   const fitting = gpus.filter(
     (gpu) =>
-      (request.accelerators === undefined ||
-        request.accelerators.length === 0 ||
-        request.accelerators.includes(gpu.accelerator)) &&
+      hasWantedAccelerator(gpu, request) &&
       // A larger one fits, so only the lower bound applies here.
       reachesGpuMemory({ accelerator: gpu.accelerator, gpuMemoryGiB: gpu.memoryGiB }, request),
   )

@@ -48,6 +48,20 @@ describe('a plan for people', () => {
     expect(lines.at(-1)).toBe('First because: it is cheap.')
   })
 
+  it('says what its figures rest on, and what is likely to be late', () => {
+    const placements = [{ ...placed({}), isLate: true as const }]
+    const lines = (plan: Partial<Plan>): string[] => shown({ placements, ...plan })
+    expect(lines({})[1]).toMatch(/ 2h, late$/)
+    expect(lines({ isDurationAssumed: true, assumedAccelerator: 'A100' }).at(-1)).toBe(
+      'Cost and time assume one hour of training on the A100; set --duration for a better estimate.',
+    )
+    expect(lines({ assumedAccelerator: 'A100' }).at(-1)).toBe(
+      'The duration is taken as that on the A100; name another GPU type with --duration "10h on A100".',
+    )
+    expect(lines({ leftShare: 0.4 }).at(-1)).toBe('Cost and time are for the 40 % of the work that is left.')
+    expect(lines({ leftShare: 1 }).at(-1)).toBe('First because: it is cheap.')
+  })
+
   it('names a few of the offers that a reason holds for', () => {
     const keys = ['a', 'b', 'c', 'd', 'e'].map((place) => offerKey({ ...OFFER, place }))
     const rejections = keys.map((key) => ({ offerKey: key, why: 'quota' as const, reason: 'no quota' }))

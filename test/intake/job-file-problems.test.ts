@@ -110,6 +110,14 @@ env:
     ],
     // Time and money
     ['run: x\nduration: 0s', '2:11: duration "0s" is too little. Write at least 1s.'],
+    [
+      'run: x\nduration: 10h on A1000',
+      '2:11: duration the training speed of "A1000" is unknown. Write the duration on a GPU type whose speed is known, such as A100.',
+    ],
+    [
+      'run: x\nduration: 10h on',
+      '2:11: duration "10h on" is not a duration. Write days, hours, minutes and seconds in this order, such as 90s, 30m, 2h, 1d12h or 1.5h.',
+    ],
     ['run: x\nduration: 9999d', '2:11: duration "9999d" is too much. Write at most 366d.'],
     [
       'run: x\ndeadline: 2026-11-21T11:59Z',

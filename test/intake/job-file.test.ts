@@ -142,6 +142,15 @@ outputs: [weights.bin, "figures/**/*.png"]
     expect(parsed('run: x\n', fileName).spec.name).toBe(name)
   })
 
+  it.each([
+    ['6h', { durationMs: 6 * HOUR }],
+    ['6h on A100', { durationMs: 6 * HOUR, durationOn: 'A100' }],
+    ['"1d 12h ON tesla v100"', { durationMs: 36 * HOUR, durationOn: 'V100' }],
+  ])('takes the duration %s with the accelerator that it refers to', (written, expected) => {
+    const { durationMs, durationOn } = parsed(`run: x\nduration: ${written}\n`).spec
+    expect({ durationMs, durationOn }).toEqual({ durationOn: undefined, ...expected })
+  })
+
   it('counts a deadline given as a duration from now', () => {
     expect(parsed('run: x\ndeadline: 36h\n').spec.deadlineAtMs).toBe(NOW + 36 * HOUR)
   })

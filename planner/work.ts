@@ -1,0 +1,61 @@
+import type { JobSpec } from '../core/job'
+import type { Offer } from '../core/offer'
+import { wantsGpu } from '../core/resources'
+import { SPEED_REFERENCE, speedOf, type RelativeSpeed } from '../core/speed'
+import { ASSUMED_DURATION_MS } from './assumptions'
+
+/** The training time that is left on an offer, without interruptions. */
+export interface Work {
+  ms: number
+  /** Of ten trainings, nine are expected between these two. */
+  fastMs: number
+  slowMs: number
+  /** As a multiple of the speed of `reference`; missing where no GPU trains or the type is unknown. */
+  speed?: RelativeSpeed
+  /** The accelerator that the job's duration refers to; missing where no GPU trains. */
+  reference?: string
+}
+
+/** What the work of a job depends on, except for the offer. */
+export interface WorkTerms {
+  spec: JobSpec
+  /** Share of the work that no checkpoint holds yet, from 0 to 1; all of it where missing. */
+  leftShare?: number | undefined
+}
+
+/** The accelerator that a job's duration refers to: as stated, or the first one that the job names, or the reference. */
+export function durationOn({ durationOn: stated, resources }: JobSpec): string {
+  return stated ?? resources.accelerators?.[0] ?? SPEED_REFERENCE
+}
+
+/**
+ * Time for the rest of a job's work on an offer. The stated duration is that on one accelerator type; others take longer or shorter. A type
+ * of unknown speed counts as that one.
+ */
+export function workOn({ shape }: Pick<Offer, 'shape'>, { spec, leftShare = 1 }: WorkTerms): Work {
+  const statedMs = Math.round((spec.durationMs ?? ASSUMED_DURATION_MS) * leftShare)
+  const { accelerator } = shape
+  if (!wantsGpu(spec.resources) || accelerator === undefined)
+    return { ms: statedMs, fastMs: statedMs, slowMs: statedMs }
+  const reference = durationOn(spec)
+  const speed = speedOf(accelerator, reference)
+  if (speed === undefined) return { ms: statedMs, fastMs: statedMs, slowMs: statedMs, reference }
+  const at = (factor: number): number => Math.round(statedMs / factor)
+  return { ms: at(speed.factor), fastMs: at(speed.high), slowMs: at(speed.low), speed, reference }
+}
+
+/** `about 0.27 times the speed of an A100 (0.18 to 0.4, from its data sheet)`; nothing for the type that the duration refers to. */
+export function speedInWords({ speed, reference }: Work): string | undefined {
+  if (speed === undefined || (speed.low === 1 && speed.high === 1)) return undefined
+  const [factor, low, high] = [speed.factor, speed.low, speed.high].map((each) =>
+    String(Number(each.toPrecision(2))),
+  )
+  const basis = speed.basis === 'measured' ? 'measured' : 'from its data sheet'
+  return `about ${factor} times the speed of the ${reference} (${low} to ${high}, ${basis})`
+}
+
+/** The risk of a type of unknown speed. */
+export function unknownSpeedInWords({ shape }: Pick<Offer, 'shape'>, work: Work): string | undefined {
+  if (work.reference === undefined || work.speed !== undefined) return undefined
+  return `the training speed of ${shape.accelerator ?? 'its GPU'} is unknown: that of the ${work.reference} is assumed`
+}
