@@ -40,11 +40,18 @@ async function ask(cli: Cli, { spec, from }: Submission): Promise<FoundPlan> {
   }
 }
 
-/** More than a person reads; the JSON has the rest. */
-const PLACEMENTS_SHOWN_MAX = 30
+/** More than a person compares. */
+const ROWS_MAX = 10
 
-/** The ranking as a table, with the reasons for the first place and for the excluded ones. */
-export function showPlan(out: Output, plan: Plan, nowMs: number): void {
+/**
+ * The ranking as a table, with the reasons for the first place and for the excluded ones. Places that sell the same type in the same way
+ * share the row of the best one.
+ */
+export function showPlan(
+  out: Output,
+  plan: Plan,
+  { nowMs, isAll = false }: { nowMs: number; isAll?: boolean },
+): void {
   const { placements, rejections, silentBackends } = plan
   const [best] = placements
   if (best === undefined) {
@@ -53,15 +60,15 @@ export function showPlan(out: Output, plan: Plan, nowMs: number): void {
       isNowhere ? 'No backend has an offer that fits this job.' : 'There is no place for this job now.',
     )
   } else {
+    const rows = rowsOf(placements)
+    const shown = isAll ? rows : rows.slice(0, ROWS_MAX)
     out.table(
       ['', 'BACKEND', 'CAPACITY', 'TYPE', 'PLACE', 'MACHINE', 'COST/H', 'PRICE SOURCE', 'COST', 'TIME'],
-      placements
-        .slice(0, PLACEMENTS_SHOWN_MAX)
-        .map((placement, index) => rowOf(placement, { isChosen: index === 0, nowMs })),
+      shown.map((row) => rowOf(row, { isChosen: row.best === best, nowMs })),
       { right: ['COST/H', 'COST', 'TIME'], flexible: 'MACHINE', optional: ['PRICE SOURCE', 'PLACE', 'TIME'] },
     )
-    const left = placements.length - PLACEMENTS_SHOWN_MAX
-    if (left > 0) out.line(out.paint.dim(`And ${left} more; --json has them all.`))
+    const left = rows.length - shown.length
+    if (left > 0) out.line(out.paint.dim(`And ${left} more; --all shows them, --json every place.`))
     out.line()
     out.line(`First because: ${best.reasons.join('; ')}.`)
     if (best.risks.length > 0) out.line(`Risks: ${best.risks.join('; ')}.`)
@@ -73,6 +80,24 @@ export function showPlan(out: Output, plan: Plan, nowMs: number): void {
   ]
   if (remarks.length > 0) out.line()
   for (const remark of remarks) out.line(out.paint.dim(`Excluded: ${remark}`))
+}
+
+/** The best placement of a type, and how many other places sell it in the same way. */
+interface Row {
+  best: Placement
+  others: number
+}
+
+function rowsOf(placements: readonly Placement[]): Row[] {
+  const rows = new Map<string, Row>()
+  for (const placement of placements) {
+    const { backend, capacityType, type, reservationId = '' } = placement.offer
+    const key = [backend, capacityType, type, reservationId].join('/')
+    const row = rows.get(key)
+    if (row === undefined) rows.set(key, { best: placement, others: 0 })
+    else row.others += 1
+  }
+  return [...rows.values()]
 }
 
 /** What the figures of a plan rest on that the job does not say. */
@@ -90,7 +115,7 @@ function assumptionsOf({ isDurationAssumed, assumedAccelerator, leftShare }: Pla
 }
 
 function rowOf(
-  { offer, costMicroUsd, durationMs, isLate }: Placement,
+  { best: { offer, costMicroUsd, durationMs, isLate }, others }: Row,
   { isChosen, nowMs }: { isChosen: boolean; nowMs: number },
 ): string[] {
   const { backend, capacityType, type, place, shape, priceSource } = offer
@@ -99,7 +124,7 @@ function rowOf(
     backend,
     capacityType,
     type,
-    place,
+    others === 0 ? place : `${place} +${others}`,
     formatShape(shape),
     // The heading says that the price is per hour.
     priceInWords(offer).replace(/\/h$/, ''),

@@ -19,6 +19,7 @@ export function define(command: Command, cli: Cli): void {
   addJobFlags(command)
   command
     .option('--from <job>', 'plan an earlier job')
+    .option('--all', 'show every type that fits, not only the best ten')
     .addHelpText(
       'after',
       examples(
@@ -40,6 +41,6 @@ async function plan(cli: Cli, given: JobArguments): Promise<void> {
   const found = await findPlan(cli, submission)
   const warnings = await checkpointAdvice(submission)
   cli.out.json({ plannedBy: found.plannedBy, ...found.plan, warnings })
-  showPlan(cli.out, found.plan, cli.now())
+  showPlan(cli.out, found.plan, { nowMs: cli.now(), isAll: given.flags['all'] === true })
   for (const warning of warnings) cli.out.note(cli.out.paintNote.yellow(warning))
 }

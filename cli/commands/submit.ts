@@ -89,7 +89,7 @@ async function dryRun(cli: Cli, submission: Submission): Promise<void> {
   cli.out.line(code == null ? 'Nothing is sent along.' : `Sent along: ${code}`)
   if (source !== null) cli.out.line(`Resumes from ${sourceInWords(source)}`)
   cli.out.line()
-  showPlan(cli.out, plan, cli.now())
+  showPlan(cli.out, plan, { nowMs: cli.now() })
   for (const warning of warnings) cli.out.note(cli.out.paintNote.yellow(warning))
 }
 

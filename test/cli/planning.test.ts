@@ -13,14 +13,14 @@ function placed(offer: Partial<Offer>): Placement {
 }
 
 /** The lines that a plan is shown in. */
-function shown(plan: Partial<Plan>): string[] {
+function shown(plan: Partial<Plan>, isAll = false): string[] {
   const stdout = new Paper()
   const out = new Output({ stdout, stderr: new Paper(), isJson: false, isColourWanted: false })
   const whole: Plan = {
     ...{ placements: [], rejections: [], silentBackends: [], isDurationAssumed: false, offersSha256: '' },
     ...plan,
   }
-  showPlan(out, whole, NOW)
+  showPlan(out, whole, { nowMs: NOW, isAll })
   return stdout.text.trimEnd().split('\n')
 }
 
@@ -28,9 +28,9 @@ describe('a plan for people', () => {
   it('has where each price comes from and how old it is', () => {
     const [head, ...rows] = shown({
       placements: [
-        placed({ place: 'a', priceSource: { kind: 'live', observedAtMs: NOW - 12 * SECOND_MS } }),
-        placed({ place: 'b', priceSource: { kind: 'static', observedAtMs: NOW - 306 * DAY_MS } }),
-        placed({ place: 'c', priceSource: { kind: 'configured', observedAtMs: NOW } }),
+        placed({ type: 'a', priceSource: { kind: 'live', observedAtMs: NOW - 12 * SECOND_MS } }),
+        placed({ type: 'b', priceSource: { kind: 'static', observedAtMs: NOW - 306 * DAY_MS } }),
+        placed({ type: 'c', priceSource: { kind: 'configured', observedAtMs: NOW } }),
       ],
     })
     const at = head!.indexOf('PRICE SOURCE')
@@ -41,11 +41,27 @@ describe('a plan for people', () => {
     ])
   })
 
-  it('stops when its reader stops, and says how many there are', () => {
-    const lines = shown({ placements: Array.from({ length: 32 }, (_, i) => placed({ place: `zone-${i}` })) })
-    expect(lines.filter((line) => line.includes('zone-'))).toHaveLength(30)
-    expect(lines[31]).toBe('And 2 more; --json has them all.')
+  it('shows the ten best types unless all are wanted, and says how many there are', () => {
+    const placements = Array.from({ length: 12 }, (_, i) => placed({ type: `type-${i}` }))
+    const lines = shown({ placements })
+    expect(lines.filter((line) => line.includes('type-'))).toHaveLength(10)
+    expect(lines[11]).toBe('And 2 more; --all shows them, --json every place.')
     expect(lines.at(-1)).toBe('First because: it is cheap.')
+    const all = shown({ placements }, true)
+    expect(all.filter((line) => line.includes('type-'))).toHaveLength(12)
+    expect(all.join()).not.toContain('more;')
+  })
+
+  it('has one row per type and capacity type, with its best place and the number of others', () => {
+    const zones = ['a', 'b', 'c'].map((place) => placed({ type: 'small', place }))
+    const other = placed({ type: 'small', place: 'b', capacityType: 'on-demand' })
+    const lines = shown({ placements: [zones[1]!, other, zones[0]!, zones[2]!] })
+    expect(
+      lines.filter((line) => line.includes('small')).map((line) => line.split(/ {2,}/).slice(1, 5)),
+    ).toEqual([
+      [OFFER.backend, 'spot', 'small', 'b +2'],
+      [OFFER.backend, 'on-demand', 'small', 'b'],
+    ])
   })
 
   it('says what its figures rest on, and what is likely to be late', () => {

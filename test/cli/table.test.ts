@@ -154,7 +154,7 @@ describe('a table on a screen of 80 columns', () => {
       isDurationAssumed: false,
       offersSha256: '',
     }
-    showPlan(out, plan, NOW)
+    showPlan(out, plan, { nowMs: NOW })
     const table = lines().slice(0, 2)
     expect(widest(table)).toBeLessThanOrEqual(WIDTH)
     expect(table[1]).toContain('p6-b200.48xlarge')
