@@ -111,12 +111,13 @@ export async function find(
   const { instances, askedAtMs } = await host.instances(signal)
   const ours = machinesOf(host, instances, attemptId)
   const living = ours.filter((one) => !isEnded(one))
-  if (living.length > 0) return { kind: 'found', handles: living.map(handleFrom) }
-  const ended = ours.map(handleFrom)
+  const ended = ours.filter(isEnded).map(handleFrom)
+  const known = ended.length > 0 && { ended }
+  if (living.length > 0) return { kind: 'found', handles: living.map(handleFrom), ...known }
   const leftMs = sentUntilMs === undefined ? 0 : sentUntilMs + host.config.staleForMs - askedAtMs
   // An ended machine that is listed does not prove that no other exists.
   return leftMs <= 0
-    ? { kind: 'absent', ...(ended.length > 0 && { ended }) }
+    ? { kind: 'absent', ...known }
     : { kind: 'unsettled', againInMs: Math.min(leftMs, LOOK_AGAIN_MS) }
 }
 
