@@ -28,7 +28,10 @@ const instance = z.looseObject({
   status: z.string(),
   region,
   instance_type: instanceType,
-  tags: z.array(z.looseObject({ key: z.string(), value: z.string() })).default([]),
+  tags: z
+    .array(z.looseObject({ key: z.string(), value: z.string() }))
+    .nullish()
+    .transform((tags) => tags ?? []),
 })
 const sshKey = z.looseObject({ id: z.string(), name: z.string(), public_key: z.string() })
 const fileSystem = z.looseObject({ id: z.string(), name: z.string(), region, is_in_use: z.boolean() })

@@ -205,6 +205,24 @@ describe('a machine of Lambda', () => {
     expect(recordOf(handle).bill.untilMs).toEqual(expect.any(Number))
   })
 
+  it.each(['global/invalid-parameters', 'instance-operations/terminate/vm-has-not-launched'])(
+    'that Lambda does not end yet (%s) is ended by a later call',
+    async (code) => {
+      const backend = await start()
+      const handle = await launched()
+      const where = { ...LAMBDA, action: 'terminate' } as const
+      h.cloud.addFault({ fault: 'error', code, status: 400, times: 1, where })
+      const failure = await backend.terminate(handle, patiently()).catch(failureOf)
+      expect(failure).toMatchObject({
+        class: 'transient',
+        message: expect.stringMatching(new RegExp(`machine ${handle.id} while it is (booting|active): `)),
+        hint: expect.stringContaining('cloud.lambda.ai'),
+      })
+      await backend.terminate(handle, patiently())
+      await stateAtLast(handle, { state: 'gone' })
+    },
+  )
+
   it('of another deployment in the same account is neither listed nor ended', async () => {
     await start()
     const handle = await launched(await h.order({ deployment: 'theirs' }))
