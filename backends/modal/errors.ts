@@ -145,7 +145,8 @@ export function failureOf(error: HttpError): Failure {
     return {
       class: 'transient',
       message: `${error.message}.`,
-      hint: WAIT,
+      // An answer in another form does not come from a gateway that starts.
+      hint: error.facts.status === undefined ? WAIT : `Check CRUCIBLE_MODAL_URL. ${SET_UP}`,
     }
   const problem = problemOf(error)
   if (problem === undefined) {

@@ -277,6 +277,27 @@ describe('an account of Lambda that cannot be used', () => {
     ])
   })
 
+  it.each([
+    ['us-moon-1', 'error', 'us-moon-1'],
+    ['us-east-1,us-moon-1,us-moon-2', 'warning', 'us-moon-1, us-moon-2'],
+  ])('in Regions that do not exist (%s) is named, with those that do', async (text, severity, unknown) => {
+    const backend = await start({}, { regions: text.split(',') })
+    expect(await backend.check(patiently())).toEqual([
+      {
+        severity,
+        message: `Lambda has no Region ${unknown}, which CRUCIBLE_LAMBDA_REGIONS names`,
+        remedy: expect.stringMatching(/^Name some of .*us-east-1, .*\.$/),
+      },
+    ])
+  })
+
+  it('is not called unusable where its Regions cannot be asked for', async () => {
+    const backend = await start({}, { regions: ['us-moon-1'] })
+    const where = { ...LAMBDA, action: 'regions' } as const
+    h.cloud.addFault({ fault: 'error', code: 'global/not-found', status: 404, where })
+    expect(await backend.check(patiently())).toEqual([])
+  })
+
   it('because Lambda is down is passing trouble', async () => {
     const code = 'provider/internal-unavailable'
     const faults = [{ fault: 'error' as const, code, status: 503, where: LAMBDA }]
