@@ -54,10 +54,12 @@ async function unfinished(
   }: { documents: AttemptDocuments; kept: MachineHandle | undefined; duplicates: MachineHandle[] },
 ): Promise<MachineHandle[]> {
   if (backend.capabilities.idempotency === 'token') return duplicates
+  const listed = [...duplicates, kept].map((handle) => handle?.id)
   const recorded = await documents.readEnded()
-  return recorded
-    .filter(({ handle, endedAtMs }) => endedAtMs === null && handle.id !== kept?.id)
-    .map(({ handle }) => handle)
+  const unlisted = recorded.filter(
+    ({ handle, endedAtMs }) => endedAtMs === null && !listed.includes(handle.id),
+  )
+  return [...duplicates, ...unlisted.map(({ handle }) => handle)]
 }
 
 /**

@@ -42,6 +42,7 @@ const costOf = ({ launchedAtMs, id }: MachineHandle): number =>
 describe('the second machine that a provider made of an order', () => {
   it('is part of the cost of its attempt, although it was ended hours before and is listed no more', async () => {
     expect(await find()).toEqual({ kind: 'found', handles: [kept] })
+    expect(place.lives()).toEqual(['alive', 'gone'])
     place.world.forgetEnded()
     place.aheadMs = 5 * HOUR_MS
     const settlement = await settle(kept)
@@ -74,6 +75,7 @@ describe('the second machine that a provider made of an order', () => {
   it('is billed if the attempt got no machine: both were ended', async () => {
     await place.store.put(`jobs/${order.jobId}/attempts/1/claim.json`, JSON.stringify({ machine: 'm-77' }))
     expect(await find()).toMatchObject({ kind: 'unsettled' })
+    expect(place.lives()).toEqual(['gone', 'gone'])
     place.world.forgetEnded()
     expect((await settle(null)).costMicroUsd).toBe(costOf(kept) + costOf(second))
   })
