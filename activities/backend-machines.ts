@@ -5,6 +5,7 @@ import type { MachineHandle } from '../core/handle'
 import { isOver } from '../core/observation'
 import type { Order } from '../core/plan'
 import { DEFAULT_TIMING } from '../core/timing'
+import { BillingEnds } from './billing-ends'
 import { AttemptDocuments } from './documents'
 import { pause } from './heartbeat'
 import { lookFor, type SendingDeps } from './sending'
@@ -25,9 +26,14 @@ export async function findMachine(
     return (await sendAgain(backend, order, { documents, signal })) ?? answer
   if (answer.kind !== 'found') return answer
   const kept = await choose(answer.handles, { backend, documents })
-  for (const handle of answer.handles) {
-    if (handle !== kept) await endMachine(backend, handle, { everyMs: DEFAULT_TIMING.observeMs, signal })
+  const duplicates = answer.handles.filter((handle) => handle !== kept)
+  // Their cost is the attempt's, whatever happens to this process.
+  for (const handle of duplicates) await documents.putEnding(handle)
+  for (const handle of await unfinished(deps, { documents, kept, duplicates })) {
+    const endedAtMs = await endMachine(backend, handle, { everyMs: DEFAULT_TIMING.observeMs, signal, now })
+    await documents.putEnded(handle, endedAtMs)
   }
+  for (const handle of answer.ended ?? []) await documents.putEnded(handle, now())
   const isKnown =
     kept !== undefined &&
     // One of the others may have claimed the attempt before it was ended.
@@ -36,6 +42,24 @@ export async function findMachine(
   if (!isKnown) return { kind: 'unsettled', againInMs: DEFAULT_TIMING.observeMs }
   await documents.putMachine(kept)
   return { kind: 'found', handles: [kept] }
+}
+
+/** Duplicates to end: an earlier search may have died before it recorded the end of one that is listed no more. */
+async function unfinished(
+  { backend }: SendingDeps,
+  {
+    documents,
+    kept,
+    duplicates,
+  }: { documents: AttemptDocuments; kept: MachineHandle | undefined; duplicates: MachineHandle[] },
+): Promise<MachineHandle[]> {
+  if (backend.capabilities.idempotency === 'token') return duplicates
+  const listed = [...duplicates, kept].map((handle) => handle?.id)
+  const recorded = await documents.readEnded()
+  const unlisted = recorded.filter(
+    ({ handle, endedAtMs }) => endedAtMs === null && !listed.includes(handle.id),
+  )
+  return [...duplicates, ...unlisted.map(({ handle }) => handle)]
 }
 
 /**
@@ -87,16 +111,18 @@ function oldestFirst(handles: MachineHandle[]): MachineHandle[] {
   return [...handles].sort((a, b) => a.launchedAtMs - b.launchedAtMs)
 }
 
-/** Ends a machine, and returns when the provider reports that it is gone and no longer billed. */
+/** Ends a machine, and resolves when the provider reports that it is gone and no longer billed: the end of its bill. */
 export async function endMachine(
   backend: Backend,
   handle: MachineHandle,
-  { everyMs, signal }: { everyMs: number; signal: AbortSignal },
-): Promise<void> {
+  { everyMs, signal, now = Date.now }: { everyMs: number; signal: AbortSignal; now?: () => number },
+): Promise<number> {
+  const ends = new BillingEnds(backend, now)
   for (;;) {
-    await backend.terminate(handle, { signal })
+    await ends.terminate(handle, signal)
     const [look] = await backend.observe([handle], { signal })
-    if (isOver(look)) return
+    ends.note(handle, look!)
+    if (isOver(look)) return ends.of(handle)
     await pause(everyMs, signal)
   }
 }

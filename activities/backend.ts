@@ -207,9 +207,14 @@ function sendable(artifacts: Artifact[]): Artifact[] {
 }
 
 /** The failure's message, which is a sentence, comes last. */
-function sentenceOf(attempt: number, { end, handle, costMicroUsd, metering }: Settlement): string {
+function sentenceOf(attempt: number, settlement: Settlement): string {
+  const { end, handle, costMicroUsd, duplicatesMicroUsd, metering } = settlement
   const words = metering?.basis === 'dearest' ? ' at most (its prices are unknown)' : ''
-  const cost = `${formatUsd(costMicroUsd)}${words}`
+  const others =
+    duplicatesMicroUsd === undefined
+      ? ''
+      : ` (with ${formatUsd(duplicatesMicroUsd)} for another machine that the provider made of its order)`
+  const cost = `${formatUsd(costMicroUsd)}${words}${others}`
   switch (end.kind) {
     case 'succeeded':
       return `Attempt ${attempt} succeeded, ${cost}`

@@ -3,6 +3,7 @@ import type {
   Billing,
   Claim,
   Drain,
+  EndedMachine,
   IssuedRunnerOrder,
   Lease,
   Limits,
@@ -87,12 +88,36 @@ export class AttemptDocuments {
     return (await this.store.head(this.claimKey)) !== undefined
   }
 
-  /** Records when the settlement first saw the machine gone, and returns what was recorded first. */
-  async putEnded(atMs: number): Promise<number> {
-    const key = layout.ended(this.at.jobId, this.at.attempt)
-    if (await putDocumentIfAbsent(this.store, key, { atMs })) return atMs
-    const first = await readDocument(this.store, key, (text) => JSON.parse(text) as { atMs: number })
-    return first?.atMs ?? atMs
+  /** Records that a machine is about to be ended, so that it is billed even if its end is not recorded. */
+  async putEnding(handle: MachineHandle): Promise<void> {
+    await putDocumentIfAbsent(this.store, this.endedKey(handle), {
+      handle,
+      endedAtMs: null,
+    } satisfies EndedMachine)
+  }
+
+  /** Records the end of a machine's bill, and returns what was recorded first. */
+  async putEnded(handle: MachineHandle, endedAtMs: number): Promise<number> {
+    const key = this.endedKey(handle)
+    const ended: EndedMachine = { handle, endedAtMs }
+    if (await putDocumentIfAbsent(this.store, key, ended)) return endedAtMs
+    const first = await readDocument(this.store, key, parseEnded).catch(ignoreBadDocument)
+    if (first?.endedAtMs != null) return first.endedAtMs
+    await putDocument(this.store, key, ended)
+    return endedAtMs
+  }
+
+  /** The machines of the attempt whose end is on record, or was about to come. */
+  async readEnded(): Promise<EndedMachine[]> {
+    const { jobId, attempt } = this.at
+    const ended: (EndedMachine | undefined)[] = []
+    for await (const { key } of this.store.list(layout.endedMachines(jobId, attempt)))
+      ended.push(await readDocument(this.store, key, parseEnded).catch(ignoreBadDocument))
+    return ended.filter((one) => one !== undefined)
+  }
+
+  private endedKey({ id }: MachineHandle): string {
+    return layout.endedMachine(this.at.jobId, this.at.attempt, id)
   }
 
   private get claimKey(): string {
@@ -181,3 +206,6 @@ export class AttemptDocuments {
     await putDocument(this.store, layout.lease(this.at.jobId, this.at.attempt), lease)
   }
 }
+
+/** Written by `AttemptDocuments` only. */
+const parseEnded = (text: string): EndedMachine => JSON.parse(text) as EndedMachine

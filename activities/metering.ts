@@ -1,6 +1,7 @@
 import type { Backend, PricedTime, PricePath } from '../backends/backend'
-import type { MachineHandle } from '../core/handle'
 import { defined } from '../core/defined'
+import type { EndedMachine } from '../core/documents'
+import type { MachineHandle } from '../core/handle'
 import { spend, type Metering, type PriceStep, type Rounding, type Usage } from '../core/meter'
 import type { MicroUsd } from '../core/money'
 import { dearestPriceOf, type Offer } from '../core/offer'
@@ -83,6 +84,22 @@ async function askedAgain<T>(
     }
   }
   return undefined
+}
+
+/** The most that other machines of an order have cost: duplicates that its provider made. One whose end is unknown is billed still. */
+export function costOfOthers(
+  ended: readonly EndedMachine[],
+  { order, handle, nowMs }: { order: Order; handle: MachineHandle; nowMs: number },
+): MicroUsd {
+  const costs = ended
+    .filter((one) => one.handle.id !== handle.id)
+    .map(({ handle: other, endedAtMs }) => {
+      const fromAtMs = other.launchedAtMs
+      const priceMicroUsdPerHour = dearestOf({ handle: other, order })
+      const toAtMs = Math.max(endedAtMs ?? nowMs, fromAtMs + 1)
+      return spend({ fromAtMs, toAtMs, priceMicroUsdPerHour, ...roundingOf({ handle: other, order }) }, nowMs)
+    })
+  return costs.reduce((sum, cost) => sum + cost, 0)
 }
 
 /** The cost of a running machine. */

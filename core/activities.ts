@@ -165,9 +165,11 @@ export type LaunchOutcome =
   | { kind: 'unconfirmed'; findAfterMs: number }
 
 export type FindOutcome =
-  /** More than one if a provider made duplicates; all but the first must be terminated. */
-  | { kind: 'found'; handles: MachineHandle[] }
-  /** `ended`: machines that the provider still lists although nothing runs on them, oldest first. They were billed. */
+  /**
+   * More than one if a provider made duplicates; all but the first must be terminated. `ended`: machines that the provider still lists although
+   * nothing runs on them, oldest first. They were billed.
+   */
+  | { kind: 'found'; handles: MachineHandle[]; ended?: MachineHandle[] }
   | { kind: 'absent'; ended?: MachineHandle[] }
   /** The provider's lists may still be stale: look again after `againInMs`. */
   | { kind: 'unsettled'; againInMs: number }
@@ -241,6 +243,8 @@ export interface Settlement {
   billedFromAtMs?: number
   endedAtMs?: number
   costMicroUsd: MicroUsd
+  /** The part of it for other machines that the provider made of the order; missing without any. */
+  duplicatesMicroUsd?: MicroUsd
   /** The prices used; missing if nothing was bought. */
   metering?: Metering
   restoredFrom?: Checkpoint

@@ -27,7 +27,7 @@ export interface Capabilities {
   idempotency: 'token' | 'tag'
   /** How a machine claims its attempt: by the provider's id (also if missing), or by the name of its send if it cannot learn that id. */
   claimsBy?: 'id' | 'send'
-  /** What ends billing: the machine's own power-off, or our `terminate`. */
+  /** What ends billing: the machine's own power-off, or our `terminate`, at the latest with its answer. */
   billsUntil: 'exit' | 'terminate'
   /**
    * How many offers one order may name: any number of interchangeable ones, or exactly one type at one place, so that only what was

@@ -12,7 +12,13 @@ import type { MicroUsd } from './money'
 import type { Progress } from './progress'
 
 export { DRAIN_REASONS, type Drain, type DrainReason } from './drain'
-export { UNNAMED_MACHINE, type Billing, type Claim, type HandOverDocument } from './machine-documents'
+export {
+  UNNAMED_MACHINE,
+  type Billing,
+  type Claim,
+  type EndedMachine,
+  type HandOverDocument,
+} from './machine-documents'
 export type { Progress } from './progress'
 
 /** When the runner must have stopped in any case. Written by the control plane; the highest `seq` counts. */

@@ -38,6 +38,10 @@ export interface MachineHandle extends ResourceHandle {
   launchedAtMs: number
 }
 
+export function isMachine(handle: ResourceHandle): handle is MachineHandle {
+  return handle.kind === 'machine' && 'realised' in handle
+}
+
 /** The tags on everything that we buy, under the names that the provider allows. */
 export interface OwnerTags {
   /** The deployment that bought it: other deployments' resources are never touched. */

@@ -1,4 +1,5 @@
 /** The documents of one machine of an attempt (`documents.ts`): what it claims, since when it is billed, what it gets at its launch. */
+import type { MachineHandle } from './handle'
 
 /** `claim.json`: the machine that owns the attempt. Put once, by the first machine to claim it; never deleted. */
 export interface Claim {
@@ -17,6 +18,16 @@ export interface Billing {
   machine: string
   /** No later than billing really began; null while the machine waits in the queue. */
   fromAtMs: number | null
+}
+
+/**
+ * `ended/<machine>.json`: a machine that was ended outside of its attempt's settlement, such as a duplicate, or whose provider does not report
+ * when it ended. It is billed, and its provider may have forgotten it.
+ */
+export interface EndedMachine {
+  handle: MachineHandle
+  /** No earlier than its billing ended; null while the machine is being ended. */
+  endedAtMs: number | null
 }
 
 /** Prefix of a machine name made up by the runner. No provider knows it; the claim's `send` may identify the machine. */

@@ -34,7 +34,9 @@ export function reject(
   request: PlanRequest,
 ): Rejection | undefined {
   const key = offerKey(offer)
-  const unfit = notWanted(offer, request) ?? notFitting(offer, request.spec.resources)
+  const { spec } = request
+  // What no consent can change comes before what the job file may allow.
+  const unfit = notWanted(offer, request) ?? notFitting(offer, spec.resources) ?? notAccepted(offer, spec)
   const dear = notAffordable(offer, capabilities, request)
   const unusable =
     offer.availability === 'unusable' ? (offer.note ?? 'the backend does not support it') : undefined
@@ -74,11 +76,6 @@ function notWanted(offer: Offer, { spec, target }: PlanRequest): string | undefi
   if (spec.backends.length > 0 && !spec.backends.some((choice) => covers(choice, offer))) {
     return `the job allows only ${spec.backends.map(formatBackendChoice).join(', ')}`
   }
-  if (isInterruptible(offer) && !spec.isInterruptible) {
-    if (offer.capacityType === 'spot') return 'it is interruptible, but the job is not marked interruptible'
-    if (!accepts(spec, 'preemptible-on-demand'))
-      return 'it can be interrupted although it is on demand; `interruptible: true` or `accept: preemptible-on-demand` allows it'
-  }
   const { isolation = 'dedicated' } = offer
   if (ISOLATIONS.indexOf(isolation) > ISOLATIONS.indexOf(spec.isolation ?? ISOLATION_DEFAULT)) {
     return `its hardware is ${ISOLATION_IN_WORDS[isolation]}; \`isolation: ${isolation}\` allows it`
@@ -87,6 +84,14 @@ function notWanted(offer: Offer, { spec, target }: PlanRequest): string | undefi
     return `its GPUs are kept for GPU jobs; \`backends: [${offer.backend}:reserved]\` overrides this`
   }
   return undefined
+}
+
+function notAccepted(offer: Offer, spec: JobSpec): string | undefined {
+  if (!isInterruptible(offer) || spec.isInterruptible) return undefined
+  if (offer.capacityType === 'spot') return 'it is interruptible, but the job is not marked interruptible'
+  return accepts(spec, 'preemptible-on-demand')
+    ? undefined
+    : 'it can be interrupted although it is on demand; `interruptible: true` or `accept: preemptible-on-demand` allows it'
 }
 
 function accepts({ accepts: accepted = [] }: JobSpec, risk: Acceptance): boolean {

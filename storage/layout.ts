@@ -52,8 +52,10 @@ export const layout = {
   machine: (jobId: string, attempt: number) => `jobs/${jobId}/attempts/${attempt}/machine.json`,
   /** Since when the machine is billed, if its provider may queue it. */
   billing: (jobId: string, attempt: number) => `jobs/${jobId}/attempts/${attempt}/billing.json`,
-  /** When the settlement first saw the machine gone, if its provider does not report when it ended. */
-  ended: (jobId: string, attempt: number) => `jobs/${jobId}/attempts/${attempt}/ended.json`,
+  /** Machines of the attempt that were ended outside of its settlement, or whose provider does not report when they ended. */
+  endedMachines: (jobId: string, attempt: number) => `jobs/${jobId}/attempts/${attempt}/ended/`,
+  endedMachine: (jobId: string, attempt: number, id: string) =>
+    `jobs/${jobId}/attempts/${attempt}/ended/${encodeURIComponent(id)}.json`,
   /** Sends of an order to a provider that does not recognize repeated orders (`storage/sends.ts`). */
   sends: (jobId: string, attempt: number) => `jobs/${jobId}/attempts/${attempt}/sends/`,
   send: (jobId: string, attempt: number, seq: number) =>

@@ -168,7 +168,9 @@ describe('the commands in the pages', () => {
   it.each(PAGES)('exist, with their options: %s', (page) => {
     const lines = blocksOf(read(page))
       .filter(({ language }) => ['', 'sh', 'console', 'text'].includes(language))
-      .flatMap(({ text }) => text.split('\n'))
+      .flatMap(({ text }) => text.split(/\n|&& /))
+      // Lines of a crontab begin with five fields.
+      .map((line) => line.replace(/^(?:[\d*/,-]+ ){5}/, ''))
     const inline = all(read(page), /`((?:\.\/)?crucible [^`]+)`/g)
     const commands = [...lines, ...inline].flatMap((line) => {
       const [, given] = /^\s*(?:\$ )?(?:[A-Z_]+=\S+ )*(?:\.\/)?crucible ([a-z-].*)/.exec(line) ?? []

@@ -1,7 +1,7 @@
 import type { Backend } from '../../backends/backend'
 import { failureOf } from '../../backends/errors'
 import type { IssuedRunnerOrder } from '../../core/documents'
-import type { OwnedResource } from '../../core/handle'
+import { isMachine, type OwnedResource } from '../../core/handle'
 import type { GarbageVerdict } from '../../core/messages'
 import { parseAttemptId } from '../../core/queues'
 import { formatDuration } from '../../core/time'
@@ -60,10 +60,21 @@ async function judge(
   if (isDryRun) return { action: 'would-end', reason }
   try {
     await deps.backend.terminate(resource.handle, { signal })
+    await recordEnd(deps, resource)
     return { action: 'ended', reason }
   } catch (error) {
     return { action: 'failed', reason: failureOf(error).message }
   }
+}
+
+/** Without this, the settlement counts the machine as billed until the control plane is back. A store that takes nothing costs only that. */
+async function recordEnd(
+  { backend, store, storeNow }: ExpiredDeps,
+  { owner, handle }: OwnedResource,
+): Promise<void> {
+  const at = parseAttemptId(owner.attemptId)
+  if (at === undefined || !isMachine(handle) || backend.capabilities.billsUntil !== 'terminate') return
+  await new AttemptDocuments(store, at, storeNow).putEnded(handle, storeNow()).catch(() => undefined)
 }
 
 /** When everything on a machine has certainly stopped, by the store's clock; undefined for a machine without an order. */

@@ -104,7 +104,7 @@ async function finishJob({ store, now, treasury }: Deps, input: FinishInput): Pr
     seq: input.recordSeq,
     atMs: now(),
     kind: 'finished',
-    summary: `${status.state} (${status.reason}) after ${status.attemptsTotal} attempts, ${formatUsd(status.spentMicroUsd)}`,
+    summary: `${status.state} (${status.reason}) after ${status.attemptsTotal} ${status.attemptsTotal === 1 ? 'attempt' : 'attempts'}, ${formatUsd(status.spentMicroUsd)}`,
     data: { result, status },
   })
   if (input.month !== undefined)

@@ -23,7 +23,7 @@ interface Ended {
   lasts: Observation[]
   /** Its runner has reported. */
   hasSpoken: boolean
-  /** Its machine certainly ran until then. */
+  /** The machine that worked, the first one, certainly ran until then. */
   ranUntilMs: number
   nowMs: number
 }
@@ -68,7 +68,7 @@ export function timesBilled(
       return {
         handle,
         fromAtMs: billedFrom(order, { handle, last, recorded, hasSpoken }),
-        toAtMs: Math.max(last?.endedAtMs ?? nowMs, ranUntilMs),
+        toAtMs: Math.max(last?.endedAtMs ?? nowMs, index === 0 ? ranUntilMs : 0),
       }
     }),
   )
@@ -101,14 +101,17 @@ export async function costOfAll(
   backend: Backend,
   { order }: SettleInput,
   { machines, signal }: { machines: EndedMachine[]; signal: AbortSignal },
-): Promise<Pick<Settlement, 'costMicroUsd' | 'metering'>> {
+): Promise<Pick<Settlement, 'costMicroUsd' | 'duplicatesMicroUsd' | 'metering'>> {
   const billed = machines.flatMap(({ fromAtMs, ...one }) =>
     fromAtMs === undefined ? [] : { ...one, fromAtMs },
   )
   const all = await Promise.all(billed.map((one) => meterEnded(backend, { ...one, order }, { signal })))
   const [first] = all
+  const costOf = (some: typeof all): number => some.reduce((sum, { costMicroUsd }) => sum + costMicroUsd, 0)
+  const duplicates = all.filter((_, index) => billed[index]!.handle.id !== machines[0]?.handle.id)
   return {
-    costMicroUsd: all.reduce((sum, { costMicroUsd }) => sum + costMicroUsd, 0),
+    costMicroUsd: costOf(all),
+    ...(duplicates.length > 0 && { duplicatesMicroUsd: costOf(duplicates) }),
     ...(first && { metering: first.metering }),
   }
 }

@@ -1,12 +1,13 @@
 import type { Pace } from '../../core/capabilities'
 import { CODES } from '../../core/errors'
-import type { SettleInput } from '../../core/activities'
+import type { FindOutcome, SettleInput } from '../../core/activities'
 import { defined } from '../../core/defined'
-import type { Diagnosis, RunnerResult } from '../../core/documents'
+import type { Diagnosis, EndedMachine, RunnerResult } from '../../core/documents'
 import type { MachineHandle } from '../../core/handle'
 import { isOver, type Observation } from '../../core/observation'
 import { isConfirmed, type Evidence } from '../../planner/liveness'
 import { StoreError } from '../../storage/store'
+import { BillingEnds } from '../billing-ends'
 import { lookFor, sealSends } from '../sending'
 import { diagnose, type DiagnosisDeps } from './diagnosis'
 import type { AttemptDocuments } from '../documents'
@@ -14,7 +15,17 @@ import { pause } from '../heartbeat'
 
 /** The first machine is the one that the attempt knew; others are duplicates of the provider. */
 function knownFirst(known: MachineHandle | null, found: MachineHandle[]): MachineHandle[] {
-  return known === null ? found : [known, ...found.filter(({ id }) => id !== known.id)]
+  const all = known === null ? found : [known, ...found]
+  return all.filter(({ id }, index) => all.findIndex((one) => one.id === id) === index)
+}
+
+/** The machines of an attempt. */
+export interface FoundMachines {
+  /** Those to end; the first is the one that worked, as far as is known. */
+  machines: MachineHandle[]
+  /** Others, which have ended already: they were billed, until now if the time is unknown. */
+  over: (Pick<EndedMachine, 'handle'> & { endedAtMs: number | undefined })[]
+  isUnseen: boolean
 }
 
 /** Finds and ends the machines of one attempt. */
@@ -23,6 +34,7 @@ export class Ending {
   diagnosis: Diagnosis | undefined
   private readonly pace: Pace
   private observedAtMs = -Infinity
+  private readonly ends: BillingEnds
   /** By machine id: since when each look has found it gone. */
   private readonly gone = new Map<string, NonNullable<Evidence['gone']>>()
 
@@ -32,34 +44,44 @@ export class Ending {
     private readonly at: { documents: AttemptDocuments; signal: AbortSignal },
   ) {
     this.pace = deps.backend.capabilities.pace ?? {}
+    this.ends = new BillingEnds(deps.backend, deps.now)
   }
 
   /**
    * Every machine of the attempt, once the provider's lists can be trusted. If the attempt knew none, also those that came and
    * went meanwhile: they were billed.
    */
-  async find(known: MachineHandle | null): Promise<{ machines: MachineHandle[]; isUnseen: boolean }> {
+  async find(known: MachineHandle | null): Promise<FoundMachines> {
     const { order } = this.input
     // Otherwise a delayed worker could still send it after the lists were read.
     await sealSends(this.deps, order)
     for (;;) {
       const look = await lookFor(this.deps, order, this.at.signal)
       const answer = await this.deps.backend.find(order.attemptId, look)
-      switch (answer.kind) {
-        case 'found':
-          return { machines: knownFirst(known, answer.handles), isUnseen: false }
-        case 'absent': {
-          const { ended = [] } = answer
-          if (known !== null || ended.length === 0)
-            return { machines: knownFirst(known, []), isUnseen: false }
-          return {
-            machines: ended,
-            isUnseen: this.input.end?.kind === 'failed' && !this.input.end.isLaunched,
-          }
-        }
-        case 'unsettled':
-          await pause(answer.againInMs, this.at.signal)
-      }
+      if (answer.kind !== 'unsettled') return this.withRecorded(known, answer)
+      await pause(answer.againInMs, this.at.signal)
+    }
+  }
+
+  private async withRecorded(
+    known: MachineHandle | null,
+    answer: Exclude<FindOutcome, { kind: 'unsettled' }>,
+  ): Promise<FoundMachines> {
+    const recorded = await this.at.documents.readEnded()
+    const open = recorded.filter(({ endedAtMs }) => endedAtMs === null)
+    const living = answer.kind === 'found' ? answer.handles : []
+    const machines = knownFirst(known, [...living, ...open.map(({ handle }) => handle)])
+    const ended = [...recorded.map(({ handle }) => handle), ...(answer.ended ?? [])]
+    const over = knownFirst(null, ended).filter((one) => machines.every(({ id }) => id !== one.id))
+    const { end } = this.input
+    if (machines.length === 0 && over.length > 0)
+      return { machines: over, over: [], isUnseen: end?.kind === 'failed' && !end.isLaunched }
+    const recordOf = ({ id }: MachineHandle): EndedMachine | undefined =>
+      recorded.find(({ handle }) => handle.id === id)
+    return {
+      machines,
+      over: over.map((handle) => ({ handle, endedAtMs: recordOf(handle)?.endedAtMs ?? undefined })),
+      isUnseen: false,
     }
   }
 
@@ -79,12 +101,23 @@ export class Ending {
       looks.forEach((look, index) => (lasts[index] = withTimes(lasts[index]!, look)))
       const living = machines.filter((machine) => !this.isGone(machine))
       // Ended ones too: terminating them removes what they left (a directory, a volume).
-      for (const machine of living.length > 0 ? living : machines) {
-        await this.deps.backend.terminate(machine, { signal: this.at.signal })
-      }
-      if (living.length === 0) return lasts
+      for (const machine of living.length > 0 ? living : machines)
+        await this.ends.terminate(machine, this.at.signal)
+      if (living.length === 0) return this.withEnds(machines, lasts)
       await pause(this.input.timing.observeMs, this.at.signal)
     }
+  }
+
+  /** Puts on record when each machine ended whose provider does not report it: a settlement that is repeated later counts no longer. */
+  private withEnds(machines: MachineHandle[], lasts: Observation[]): Promise<Observation[]> {
+    return Promise.all(
+      machines.map(async (machine, index) => {
+        const last = lasts[index]!
+        if (last.endedAtMs !== undefined) return last
+        const recordedAtMs = await this.at.documents.putEnded(machine, this.ends.of(machine))
+        return { ...last, endedAtMs: this.ends.of(machine, recordedAtMs) }
+      }),
+    )
   }
 
   /** A machine unknown to the attempt may have ended before this search: its leftovers must still be removed. */
@@ -144,7 +177,9 @@ export class Ending {
     this.observedAtMs = this.deps.now()
     const looks = await this.deps.backend.observe(machines, { signal: this.at.signal })
     const nowMs = this.deps.now()
-    machines.forEach(({ id }, index) => {
+    machines.forEach((machine, index) => {
+      const { id } = machine
+      this.ends.note(machine, looks[index]!)
       if (isOver(looks[index]))
         this.gone.set(id, { firstAtMs: this.gone.get(id)?.firstAtMs ?? nowMs, lastAtMs: nowMs })
       else this.gone.delete(id)

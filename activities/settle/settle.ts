@@ -36,22 +36,32 @@ export async function settleAttempt(
   const known = input.handle ?? (await documents.readMachine()) ?? null
   try {
     const ending = new Ending(deps, input, { documents, signal })
-    const { machines, isUnseen } = await ending.find(known)
+    const { machines, over, isUnseen } = await ending.find(known)
     const lasts = await ending.endAll(machines)
-    if (deps.backend.capabilities.ends === 'requested') await endOnRecord(documents, deps.now(), lasts)
     await assertOver(deps, input, { documents, handle: machines[0] })
     // The order's process never saw the machine; the provider reports what happened to it.
     const asked = isUnseen ? { ...input, end: null } : input
-    return await conclude(deps, asked, { documents, signal, machines, lasts, diagnosis: ending.diagnosis })
+    const ended = over.map(({ endedAtMs }): Observation => ({ state: 'gone', ...defined({ endedAtMs }) }))
+    return await conclude(deps, asked, {
+      ...{ documents, signal, diagnosis: ending.diagnosis },
+      machines: [...machines, ...over.map(({ handle }) => handle)],
+      lasts: [...lasts, ...ended],
+    })
   } catch (error) {
     // The provider does not answer. A machine whose lease has certainly expired has stopped: the job may continue, and garbage
     // collection removes the rest.
     if (!(error instanceof BackendError) || known === null) throw error
     const atMs = await fencedAtMs(documents, input, known)
     if (deps.now() <= atMs) throw error
+    const over = (await documents.readEnded()).filter(({ endedAtMs }) => endedAtMs !== null)
     const isBilledOn = deps.backend.capabilities.billsUntil === 'terminate'
-    const last: Observation = { state: 'gone', ...(isBilledOn ? {} : { endedAtMs: atMs }) }
-    return conclude(deps, input, { documents, signal, machines: [known], lasts: [last] })
+    const ended = [known, ...over.map(({ handle }) => handle).filter(({ id }) => id !== known.id)]
+    const lasts = ended.map(({ id }): Observation => {
+      const recorded = over.find(({ handle }) => handle.id === id)
+      const endedAtMs = recorded?.endedAtMs ?? (isBilledOn ? undefined : atMs)
+      return { state: 'gone', ...defined({ endedAtMs }) }
+    })
+    return conclude(deps, input, { documents, signal, machines: ended, lasts })
   }
 }
 
@@ -62,13 +72,6 @@ async function askToStop(documents: AttemptDocuments, input: SettleInput): Promi
   // No window: a drained machine has had its window, and its provider ends it.
   if (windowMs === 0) await documents.putDrain(drain)
   else await documents.shortenDrain(drain)
-}
-
-/** For a provider that does not report when a machine ended: not the last of many looks counts, but the first that found it gone. */
-async function endOnRecord(documents: AttemptDocuments, nowMs: number, lasts: Observation[]): Promise<void> {
-  if (lasts.every(({ endedAtMs }) => endedAtMs !== undefined)) return
-  const goneAtMs = await documents.putEnded(nowMs)
-  for (const last of lasts) last.endedAtMs ??= goneAtMs
 }
 
 interface Facts {

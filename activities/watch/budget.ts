@@ -8,7 +8,7 @@ import { CLOCK_SLACK_MS, SECOND_MS } from '../../core/time'
 import { StoreError } from '../../storage/store'
 import { ignoreBadDocument } from '../../storage/json'
 import type { AttemptDocuments } from '../documents'
-import { dearestOf, meterRunning, roundingOf } from '../metering'
+import { costOfOthers, dearestOf, meterRunning, roundingOf } from '../metering'
 
 /** Spending is recomputed after this share of the remaining time: the nearer the end, the more often. */
 const RECHECK_PART = 1 / 4
@@ -49,6 +49,8 @@ export class BudgetWatch {
   private limitsSeq: number
   private checkedAtMs: number | undefined
   private orderedAtMs: number | undefined
+  /** Cost of other machines that the provider made of the order; undefined until it is known. */
+  private othersMicroUsd: number | undefined
   /** As far as the runner knows. */
   private reportedStopMs = -Infinity
 
@@ -96,8 +98,12 @@ export class BudgetWatch {
   /** What every lease says. */
   async report(): Promise<SpendReport> {
     const { atMs, spentMicroUsd } = await this.measure()
+    const { othersMicroUsd: others = 0 } = this
     const metered = this.metered ?? { toAtMs: atMs, costMicroUsd: spentMicroUsd, priceMicroUsdPerHour: 0 }
-    return { spentMicroUsd, metered }
+    return {
+      spentMicroUsd: spentMicroUsd + others,
+      metered: { ...metered, costMicroUsd: metered.costMicroUsd + others },
+    }
   }
 
   /** The runner reads the newest one. */
@@ -120,7 +126,7 @@ export class BudgetWatch {
 
   private get stopAtMs(): number {
     if (this.known === undefined) return Infinity
-    return this.known.atMs + paidForMs(this.budget, this.known.spentMicroUsd)
+    return this.known.atMs + paidForMs(this.budget, this.known.spentMicroUsd + (this.othersMicroUsd ?? 0))
   }
 
   private async isLimitsKnown(): Promise<boolean> {
@@ -142,6 +148,7 @@ export class BudgetWatch {
 
   private async measure(): Promise<Known> {
     const fromAtMs = await this.fromAtMs()
+    await this.meterOthers()
     const { order, handle } = this.input
     const nowMs = this.now()
     const limit = new AbortController()
@@ -155,6 +162,13 @@ export class BudgetWatch {
       priceMicroUsdPerHour: spent.priceMicroUsdPerHour,
     }
     return this.keep({ atMs: nowMs, spentMicroUsd: spent.atMostMicroUsd })
+  }
+
+  /** Duplicates are ended before the watch begins, so their cost is read once. */
+  private async meterOthers(): Promise<void> {
+    if (this.othersMicroUsd !== undefined) return
+    const ended = await this.documents.readEnded().catch(() => undefined)
+    this.othersMicroUsd = ended && costOfOthers(ended, { ...this.input, nowMs: this.now() })
   }
 
   /** Of two certain bounds the better one, at the later time: older data may no longer be available. */

@@ -28,7 +28,10 @@ const instance = z.looseObject({
   status: z.string(),
   region,
   instance_type: instanceType,
-  tags: z.array(z.looseObject({ key: z.string(), value: z.string() })).default([]),
+  tags: z
+    .array(z.looseObject({ key: z.string(), value: z.string() }))
+    .nullish()
+    .transform((tags) => tags ?? []),
 })
 const sshKey = z.looseObject({ id: z.string(), name: z.string(), public_key: z.string() })
 const fileSystem = z.looseObject({ id: z.string(), name: z.string(), region, is_in_use: z.boolean() })
@@ -52,6 +55,8 @@ export interface LaunchRequest {
 
 export interface LambdaApi {
   types(signal: AbortSignal): Promise<TypesInStock>
+  /** Names of all Regions, in stock or not. */
+  regions(signal: AbortSignal): Promise<string[]>
   /**
    * Everything that the account runs.
    *
@@ -124,6 +129,7 @@ export function createApi({ endpoint, apiKey, limiter }: ApiOptions): LambdaApi 
   }
   return {
     types: (signal) => read('/instance-types', instanceTypes, { signal }),
+    regions: async (signal) => (await read('/regions', z.array(region), { signal })).map(({ name }) => name),
     instances: (signal, onSend) => read('/instances', z.array(instance), { signal, onSend }),
     instance: (id, signal) =>
       read(`/instances/${encodeURIComponent(id)}`, instance, { signal }).catch(unlessAbsent(NO_SUCH)),

@@ -1,6 +1,7 @@
 import type { CallContext, Problem } from '../backend'
 import { lambdaError } from './errors'
 import type { Host } from './host'
+import { HttpError } from '../http'
 import { keyInWords } from './config'
 import { isOffered } from './offers'
 
@@ -13,7 +14,7 @@ export async function check(host: Host, { signal }: CallContext): Promise<Proble
   const keys = await nameable(() => api.sshKeys(signal), signal)
   if ('problem' in keys) return [withKey(keys.problem, config.apiKey), ...open]
   const others = await Promise.all(
-    [() => checkTypes(host, signal), () => checkCache(host, signal)].map((part) => nameable(part, signal)),
+    [checkTypes, checkRegions, checkCache].map((part) => nameable(() => part(host, signal), signal)),
   )
   const problems = others.flatMap((each) => ('problem' in each ? [each.problem] : each.value))
   const hasKey = keys.value.some(({ name }) => name === config.sshKey)
@@ -37,6 +38,26 @@ async function checkTypes({ api, config }: Host, signal: AbortSignal): Promise<P
       severity: 'error',
       message: `Lambda has no instance type that CRUCIBLE_LAMBDA_TYPES allows (${config.types.join(',')})`,
       remedy: `Name some of ${types.sort().join(', ')}.`,
+    },
+  ]
+}
+
+/** Lists of stock cannot tell a misspelt Region from one that is sold out. */
+async function checkRegions({ api, config }: Host, signal: AbortSignal): Promise<Problem[]> {
+  if (config.regions === undefined) return []
+  const known = await api.regions(signal).catch((error: unknown) => {
+    // This call is in the reference, but not in every client generated from it: nothing else needs it.
+    if (error instanceof HttpError && error.facts.status === 404) return undefined
+    throw error
+  })
+  if (known === undefined) return []
+  const unknown = config.regions.filter((name) => !known.includes(name))
+  if (unknown.length === 0) return []
+  return [
+    {
+      severity: unknown.length === config.regions.length ? 'error' : 'warning',
+      message: `Lambda has no Region ${unknown.join(', ')}, which CRUCIBLE_LAMBDA_REGIONS names`,
+      remedy: `Name some of ${known.sort().join(', ')}.`,
     },
   ]
 }

@@ -104,7 +104,9 @@ export function parseLambdaConfig(settings: Record<string, string | undefined>):
   const found = findKey(settings, problems)
   const apiKey = read('LAMBDA_API_KEY', found?.values['LAMBDA_API_KEY'] ?? '', parseKey)
   if (apiKey === '' && problems.length === 0)
-    problems.push('LAMBDA_API_KEY is missing: make a key at cloud.lambda.ai/api-keys and set it')
+    problems.push(
+      'LAMBDA_API_KEY is missing: make a key at cloud.lambda.ai/api-keys, then set it, or write `api_key = KEY` to ~/.lambda_cloud',
+    )
   const regions = read<string[] | undefined>('CRUCIBLE_LAMBDA_REGIONS', undefined, parseRegions)
   const cache = read<string | undefined>('CRUCIBLE_LAMBDA_CACHE', undefined, parseFileSystem)
   const config: LambdaConfig = {

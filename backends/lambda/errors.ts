@@ -96,9 +96,8 @@ export function mayHaveHappened(error: HttpError): boolean {
   return meaningOf(codeOf(error), status)?.isUncertain === true
 }
 
-const NO_ANSWER_HINT =
-  'Running jobs continue, and the call is repeated. If this lasts, check the network and CRUCIBLE_LAMBDA_ENDPOINT.'
-const DOWN_HINT = 'Running jobs continue, and the call is repeated. If this lasts, allow another backend.'
+const NO_ANSWER_HINT = 'Running jobs continue. If this lasts, check the network and CRUCIBLE_LAMBDA_ENDPOINT.'
+const DOWN_HINT = 'Running jobs continue. Try again later; if this lasts, allow another backend.'
 
 export function failureOf(error: HttpError): Failure {
   const { reach, status = 0, page, retryAfterMs, body } = error.facts

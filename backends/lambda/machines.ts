@@ -7,8 +7,9 @@ import type { Offer } from '../../core/offer'
 import type { Order } from '../../core/plan'
 import { DAY_MS, formatInstant, MINUTE_MS, SECOND_MS } from '../../core/time'
 import type { CallContext, FindContext } from '../backend'
+import { BackendError } from '../errors'
 import type { LambdaInstance } from './api'
-import { invalid } from './errors'
+import { invalid, lambdaError } from './errors'
 import type { Host } from './host'
 
 export const BACKEND = 'lambda'
@@ -111,12 +112,13 @@ export async function find(
   const { instances, askedAtMs } = await host.instances(signal)
   const ours = machinesOf(host, instances, attemptId)
   const living = ours.filter((one) => !isEnded(one))
-  if (living.length > 0) return { kind: 'found', handles: living.map(handleFrom) }
-  const ended = ours.map(handleFrom)
+  const ended = ours.filter(isEnded).map(handleFrom)
+  const known = ended.length > 0 && { ended }
+  if (living.length > 0) return { kind: 'found', handles: living.map(handleFrom), ...known }
   const leftMs = sentUntilMs === undefined ? 0 : sentUntilMs + host.config.staleForMs - askedAtMs
   // An ended machine that is listed does not prove that no other exists.
   return leftMs <= 0
-    ? { kind: 'absent', ...(ended.length > 0 && { ended }) }
+    ? { kind: 'absent', ...known }
     : { kind: 'unsettled', againInMs: Math.min(leftMs, LOOK_AGAIN_MS) }
 }
 
@@ -196,7 +198,20 @@ export async function terminate(
       'End it by hand if you are sure that it is yours.',
     )
   }
-  await host.api.terminate(id, signal)
+  await host.api.terminate(id, signal).catch((error: unknown) => {
+    throw notYet(lambdaError(error), instance)
+  })
+}
+
+/**
+ * A listed machine that Lambda does not end may be too young: `actions.terminate` has the reason `vm-has-not-launched`, and the code of the
+ * refusal is not documented. Trying again helps in any case.
+ */
+function notYet(error: BackendError, { id, status }: LambdaInstance): BackendError {
+  if (error.class !== 'invalid' && error.class !== 'unclassified') return error
+  const message = `Lambda does not end machine ${id} while it is ${status}: ${error.message}`
+  const hint = 'The call is repeated. If this lasts, end the machine at cloud.lambda.ai.'
+  return new BackendError({ ...error.failure, class: 'transient', message, hint }, { cause: error })
 }
 
 /** Machines of a deployment that are billed. */

@@ -26,8 +26,7 @@ export function createLambdaSetup(
   openApi: typeof createApi = createApi,
 ): AccountSetup {
   const read = parseLambdaConfig(environment)
-  if ('problems' in read)
-    throw new BackendError({ class: 'auth', message: read.problems.join('; '), hint: 'Set LAMBDA_API_KEY.' })
+  if ('problems' in read) throw new BackendError({ class: 'auth', message: read.problems.join('\n') })
   const { config } = read
   const limiter = createLimiter({ size: 1, perSecond: config.requestsPerSecond }, Date.now)
   const { endpoint, apiKey } = config

@@ -29,6 +29,11 @@ const IMAGE: Meaning = {
 }
 const ACCOUNT: Meaning = { class: 'auth', hint: `Check the workspace at modal.com. ${SET_UP}` }
 
+const OUTDATED: Meaning = {
+  class: 'invalid',
+  hint: 'Run `pip install -U "modal>=1.6,<1.7"`, then `crucible setup modal`.',
+}
+
 /** By the exceptions of Modal's client 1.6 (`modal/exception.py`, read in November 2026). */
 const EXCEPTIONS: Readonly<Record<string, Meaning>> = {
   AuthError: ACCOUNT,
@@ -42,17 +47,28 @@ const EXCEPTIONS: Readonly<Record<string, Meaning>> = {
   ResourceExhaustedError: CAPACITY,
   ServiceError: LATER,
   InternalError: LATER,
+  InternalFailure: LATER,
+  DataLossError: LATER,
+  ClientClosed: LATER,
   ConnectionError: LATER,
   TimeoutError: LATER,
+  FunctionTimeoutError: LATER,
+  SandboxTimeoutError: LATER,
+  SandboxTerminatedError: LATER,
+  VersionError: OUTDATED,
+  UnimplementedError: OUTDATED,
 }
 
 /** Words of Modal's refusals that mean a limit of the workspace rather than missing GPUs. */
 const LIMIT_WORDS = /limit|quota|budget|spend/i
+/** `workspace billing cycle spend limit reached`, with whichever exception (modal-client, issue 3397). */
+const SPEND_WORDS = /spend limit|billing/i
 
 /** What may be done after a launch that failed with an exception of Modal's client. */
 export function launchFailure({ type, message }: { type: string; message: string }): Failure {
   const isLimit =
-    type === 'ResourceExhaustedError' && LIMIT_WORDS.test(message) && !/rate limit/i.test(message)
+    SPEND_WORDS.test(message) ||
+    (type === 'ResourceExhaustedError' && LIMIT_WORDS.test(message) && !/rate limit/i.test(message))
   const meaning = isLimit ? QUOTA : EXCEPTIONS[type]
   return {
     ...{ class: meaning?.class ?? 'unclassified', message: `Modal: ${message}`, code: type },
@@ -129,7 +145,8 @@ export function failureOf(error: HttpError): Failure {
     return {
       class: 'transient',
       message: `${error.message}.`,
-      hint: WAIT,
+      // An answer in another form does not come from a gateway that starts.
+      hint: error.facts.status === undefined ? WAIT : `Check CRUCIBLE_MODAL_URL. ${SET_UP}`,
     }
   const problem = problemOf(error)
   if (problem === undefined) {

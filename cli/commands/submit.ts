@@ -114,7 +114,7 @@ function tell(
   if (uiUrl !== null) say(`  Temporal  ${uiUrl}`)
   if (!isFollowed) {
     say(`  follow    ${cli.invocation} logs -f ${id}`)
-    say(`  status     ${cli.invocation} show ${id}`)
+    say(`  status    ${cli.invocation} show ${id}`)
     say(`  cancel    ${cli.invocation} cancel ${id}`)
   }
   for (const warning of warnings) out.note(out.paintNote.yellow(warning))

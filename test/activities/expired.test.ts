@@ -76,6 +76,9 @@ describe('a collection without a server', () => {
     expect(states()).toEqual(['gone'])
     expect(await collect()).toEqual([])
     expect(world.callsOf('terminate')).toHaveLength(1)
+    // The settlement, whenever it comes, counts no longer than this.
+    const { handle } = world.machines[0]!
+    expect(await documentsOf(order).readEnded()).toEqual([{ handle, endedAtMs: storeMs }])
   })
 
   it('gives a machine without a lease the time to start and one lease', async () => {

@@ -37,7 +37,7 @@
  *    shows a launch that waits as queued, free of charge, until it begins
  *    takes any number of handles in one call
  * terminate
- *    ends a machine with everything that runs on it
+ *    ends a machine with everything that runs on it, and its bill where that takes a call
  *    ends a launch that waits, which then never begins
  *    takes absence for success and may be repeated for ever
  *    shows in observe when it is done
@@ -109,7 +109,8 @@ export function describeBackend(name: string, traits: Traits, makeHarness: () =>
         expect(await find(order.attemptId)).toEqual([])
         const { idempotency, runnerStart, capacityTypes, queues = false, ends } = backend.capabilities
         expect({
-          ...{ queues, confirmsEnds: ends !== 'requested', looksForTags: idempotency === 'tag' },
+          ...{ queues, billsUntilCalled: backend.capabilities.billsUntil === 'terminate' },
+          ...{ confirmsEnds: ends !== 'requested', looksForTags: idempotency === 'tag' },
           startsLater: [runnerStart === 'after-launch', backend.start !== undefined],
           ...{ keepsLogs: backend.logs !== undefined, takesHandOvers: h.handOvers !== undefined },
           interruptsMachines: backend.interrupt !== undefined && capacityTypes.includes('spot'),
@@ -434,12 +435,13 @@ export function describeBackend(name: string, traits: Traits, makeHarness: () =>
     })
 
     describe('terminate', () => {
-      it('ends a machine with everything that runs on it', async () => {
+      it('ends a machine with everything that runs on it, and its bill where that takes a call', async () => {
         const order = await h.order()
         const handle = await launch(order)
         expect(await h.startsOf(order.attemptId)).toBe(1)
         expect(await h.runningOf(order.attemptId)).toBeGreaterThan(0)
         await (await h.reopen()).terminate(handle, patiently())
+        if (traits.billsUntilCalled) expect(h.billedToMs!(order.attemptId)).toBeLessThanOrEqual(Date.now())
         await untilGone(handle)
         await untilEnded(order.attemptId)
       })

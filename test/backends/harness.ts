@@ -26,6 +26,8 @@ export interface Traits {
   takesHandOvers: boolean
   /** A launch may wait in the provider's queue, free of charge. */
   queues: boolean
+  /** Its provider bills a machine until our call ends it. */
+  billsUntilCalled: boolean
   /** `gone` says that nothing of a machine runs; a provider without this only says that its end was requested. */
   confirmsEnds: boolean
   /** What a second machine of one order is there: another machine, or another process of the one that has the name. */
@@ -33,7 +35,10 @@ export interface Traits {
 }
 
 /** Why a backend without a trait has nothing to test. */
-export const LACKS: Record<Exclude<keyof Traits, 'duplicatesAre' | 'confirmsEnds' | 'tellsEnds'>, string> = {
+export const LACKS: Record<
+  Exclude<keyof Traits, 'duplicatesAre' | 'confirmsEnds' | 'tellsEnds' | 'billsUntilCalled'>,
+  string
+> = {
   queues: 'it has no queue',
   looksForTags: 'its provider recognises a repeated order',
   startsLater: 'its launch starts the runner',
@@ -91,6 +96,8 @@ export interface Harness {
   holdQueue?(): () => void
   /** The provider shows ended machines no more, where it can; missing where it never forgets. */
   forgetEnded?(): void
+  /** When the provider's bill for the machine of an attempt ended; undefined while it is billed. Where `billsUntilCalled`. */
+  billedToMs?(attemptId: string): number | undefined
   /** Missing where machines get their keys by another way. */
   handOvers?: HandOversHarness
   dispose(): Promise<void>

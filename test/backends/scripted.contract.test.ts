@@ -9,24 +9,24 @@ describeBackend(
 
 describeBackend(
   'scripted, without tokens, started after its launch, billed until terminated,',
-  { ...SCRIPTED_TRAITS, looksForTags: true, startsLater: true },
+  { ...SCRIPTED_TRAITS, looksForTags: true, startsLater: true, billsUntilCalled: true },
   async () =>
     new ScriptedHarness({ idempotency: 'tag', runnerStart: 'after-launch', billsUntil: 'terminate' }),
 )
 
 describeBackend(
   'scripted, without tokens, whose machines do not know their ids,',
-  { ...SCRIPTED_TRAITS, looksForTags: true },
+  { ...SCRIPTED_TRAITS, looksForTags: true, billsUntilCalled: true },
   async () => new ScriptedHarness({ idempotency: 'tag', claimsBy: 'send', billsUntil: 'terminate' }),
 )
 
 describeBackend(
   'scripted, without tokens, whose machines take hand-overs,',
-  { ...SCRIPTED_TRAITS, looksForTags: true, takesHandOvers: true },
+  { ...SCRIPTED_TRAITS, looksForTags: true, takesHandOvers: true, billsUntilCalled: true, tellsEnds: false },
   async () =>
     new ScriptedHarness(
       { idempotency: 'tag', claimsBy: 'send', billsUntil: 'terminate' },
-      { takesHandOvers: true },
+      { takesHandOvers: true, stopsForMs: 100 },
     ),
 )
 

@@ -6,12 +6,14 @@ export interface Block {
   text: string
 }
 
-/** Fenced blocks of a page, in their order; of one language, when one is given. */
+/** Fenced blocks of a page, in their order, also those in lists; of one language, when one is given. */
 export function blocksOf(page: string, language?: string): Block[] {
-  const blocks = [...page.matchAll(/^```([\w-]*)\n([^]*?)^```$/gm)].map(([, written, text]) => ({
-    language: written!,
-    text: text!,
-  }))
+  const blocks = [...page.matchAll(/^( *)```([\w-]*)\n([^]*?)^\1```$/gm)].map(
+    ([, indent, written, text]) => ({
+      language: written!,
+      text: text!.replaceAll(new RegExp(`^${indent!}`, 'gm'), ''),
+    }),
+  )
   return language === undefined ? blocks : blocks.filter((block) => block.language === language)
 }
 

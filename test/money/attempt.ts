@@ -22,8 +22,8 @@ export interface AttemptResult extends Settled {
   workedMs: number
   /** The most that an hour of all that its order allows can have cost. */
   orderMaxMicroUsd: number
-  /** The part of the bill for a second machine of one send. */
-  doubledMicroUsd: number
+  /** One, or two if its provider doubled it. */
+  machines: number
   /** In which the provider bills. */
   stepMs: number
   excess: Excess
@@ -44,7 +44,7 @@ export class Attempt {
   readonly skewMs: number
   isLeftBehind = false
   private capMicroUsd: number
-  private readonly doubled: Doubled
+  readonly doubled: Doubled
 
   constructor(
     readonly world: World,
@@ -118,7 +118,8 @@ export class Attempt {
     return {
       ...settled,
       ...{ handle: this.handle, kind: market.kind, workedMs: machine.savedMs },
-      ...{ billMicroUsd, doubledMicroUsd: this.doubled.billMicroUsd, stepMs: market.terms.stepMs },
+      machines: 1 + this.doubled.ended.length,
+      ...{ billMicroUsd, stepMs: market.terms.stepMs },
       ...{ excess, orderMaxMicroUsd: this.order.priceMaxMicroUsdPerHour },
       breaches: [...excess.breaches, ...alone.breaches()],
     }

@@ -32,6 +32,7 @@ export class Control {
     this.documents = {
       readOrder: () => this.ifStore(() => ({ issuedAtMs: machine.wanted.issuedAtMs })),
       readLimits: () => this.ifStore(() => attempt.limits),
+      readEnded: () => this.ifStore(() => attempt.doubled.ended),
       readBilling: () => this.ifStore(() => this.billing),
       putBilling: (billing: Billing) => this.ifStore(() => (this.billing = billing)),
     } as unknown as AttemptDocuments

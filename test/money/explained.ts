@@ -1,5 +1,5 @@
 import { affordableMs, budgetReserveMs } from '../../core/budget'
-import { spendOver } from '../../core/meter'
+import { spendOver, type Rounding } from '../../core/meter'
 import { MINUTE_MS } from '../../core/time'
 import type { Attempt } from './attempt'
 import { FOUND_WITHIN_MS, type Doubled } from './doubled'
@@ -37,21 +37,39 @@ export function explain(
     return { ...none, breaches: [`a cap that could be held was passed by ${microUsd} of ${capMicroUsd}`] }
   const price = handle.realised.priceMicroUsdPerHour
   const { stepMs, leastMs } = market.terms
-  const paidToMs = machine.runsFromMs + affordableMs(capMicroUsd, price, stepMs)
+  const paidToMs =
+    machine.runsFromMs + affordableMs(Math.max(0, capMicroUsd - doubled.billMicroUsd), price, stepMs)
   const away = Outages.union([world.control, world.store, market.silence])
   const { count, lastMs: outageMs } = away.within(paidToMs - REACTION_MS, machine.billedToMs!)
   const reactionMs = isLeftBehind ? COLLECTED_MS : REACTION_MS
   const explainedMs = count === 0 ? 0 : outageMs + count * reactionMs
   const rounding = { billedAtLeastMs: leastMs, billedInStepsOfMs: stepMs }
   const explained = explainedMs === 0 ? 0 : spendOver(explainedMs, price, rounding) + spendOver(stepMs, price)
+  const unforeseen = isToldInTime(doubled, { machine, capMicroUsd, price, rounding })
+    ? 0
+    : doubled.billMicroUsd
   const breaches =
-    microUsd > explained + doubled.billMicroUsd
+    microUsd > explained + unforeseen
       ? [
-          `${microUsd} over its budget; outages explain ${explained} and a doubled machine ${doubled.billMicroUsd}`,
+          `${microUsd} over its budget; outages explain ${explained}; a doubled machine cost ${doubled.billMicroUsd}`,
         ]
       : []
   const found = away.within(doubled.fromMs, doubled.fromMs + doubled.billedMs)
   if (doubled.billedMs > FOUND_WITHIN_MS + found.lastMs + MINUTE_MS)
     breaches.push(`a doubled machine was billed for ${doubled.billedMs} ms`)
   return { ...none, lastMs: Math.max(0, machine.billedToMs! - paidToMs), outageMs, breaches }
+}
+
+/** Whether the machine could still be stopped within its budget when it learned the cost of the second machine. */
+function isToldInTime(
+  { fromMs, billedMs, billMicroUsd }: Doubled,
+  {
+    machine,
+    capMicroUsd,
+    price,
+    rounding,
+  }: { machine: Attempt['machine']; capMicroUsd: number; price: number; rounding: Rounding },
+): boolean {
+  const toldAtMs = Math.max(fromMs + billedMs, machine.beginsAtMs) + REACTION_MS
+  return billMicroUsd + spendOver(toldAtMs - machine.wanted.launchedAtMs, price, rounding) <= capMicroUsd
 }

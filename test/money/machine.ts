@@ -36,9 +36,13 @@ type Health = 'well' | 'deaf' | 'hung' | 'mute'
 export class Machine {
   /** Never, if it is not. */
   readonly runsFromMs: number
+  /** When its runner begins, if it ever does. */
+  readonly beginsAtMs: number
   endedAtMs: number | undefined
   /** The end of its billing, once that has come: its own power-off, or its termination. */
   billedToMs: number | undefined
+  /** A call ended it. */
+  isCalled = false
   end: AttemptEnd = { kind: 'stopped', by: 'superseded' }
   /** Its runner has reported its end. */
   hasResult = false
@@ -46,7 +50,6 @@ export class Machine {
   limits: Limits
   private readonly runner: RunnerLimits
   private readonly health: Health
-  private readonly beginsAtMs: number
   private readonly bootAtMs: number
   private readonly interruptedAtMs: number
   private readonly hangsAtMs: number
@@ -141,6 +144,7 @@ export class Machine {
   /** Asks its provider to end it. */
   terminate(): void {
     const { clock, dice } = this.world
+    this.isCalled ||= this.billedToMs === undefined
     if (this.isQueued) return this.powerOff(true)
     const withinMs = dice.between(0, TIMING.powerOffMs)
     if (!this.isOff) return this.offWithin(withinMs, true)

@@ -85,19 +85,11 @@ function breachesOf(job: Job): string[] {
 }
 
 function breachesOfMeter(attempt: AttemptResult): string[] {
-  const {
-    costMicroUsd,
-    billMicroUsd: bill,
-    doubledMicroUsd,
-    basis,
-    slackMs,
-    dearestMicroUsd,
-    stepMs,
-  } = attempt
-  // Each rounds up to a step of its own, in which the price may be another.
-  const stepMicroUsd = Math.ceil((dearestMicroUsd * stepMs) / HOUR_MS)
+  const { costMicroUsd, billMicroUsd: bill, machines, basis, slackMs, dearestMicroUsd, stepMs } = attempt
+  // Each machine is rounded up to a step of its own, in which the price may be another.
+  const stepMicroUsd = machines * Math.ceil((dearestMicroUsd * stepMs) / HOUR_MS)
   const secondMicroUsd = Math.ceil((dearestMicroUsd * SECOND_MS) / HOUR_MS)
-  const isLess = costMicroUsd + secondMicroUsd + doubledMicroUsd < bill
+  const isLess = costMicroUsd + secondMicroUsd < bill
   const most = bill + stepMicroUsd + Math.ceil((dearestMicroUsd * slackMs) / HOUR_MS) + 1
   return [
     ...(isLess && !attempt.isLeftBehind ? [`metered ${costMicroUsd}, billed ${bill}`] : []),

@@ -1,4 +1,4 @@
-import { dearestOf, meterEnded } from '../../activities/metering'
+import { costOfOthers, dearestOf, meterEnded } from '../../activities/metering'
 import { timesBilled } from '../../activities/settle/cost'
 import type { SettleInput } from '../../core/activities'
 import type { AttemptEnd } from '../../core/ledger'
@@ -8,6 +8,7 @@ import { MINUTE_MS, SECOND_MS } from '../../core/time'
 import type { Attempt } from './attempt'
 import { billOf } from './bill'
 import type { Control } from './control'
+import { ANSWERED_WITHIN_MS } from './doubled'
 import { TIMING } from './world'
 
 /** From an end that the control plane has seen until the call to its provider: a beat, a look at the provider's pace, and the call. */
@@ -42,9 +43,12 @@ export async function settle(
   const { isLeftBehind, seen } = await endMachine(attempt, control)
   const isEndTold = market.capabilities.billsUntil === 'exit' && attempt.isBeginTold && dice.chance(0.9)
   const nowMs = clock.nowMs + dice.between(0, MINUTE_MS)
+  const isAnswered = market.capabilities.billsUntil === 'terminate' && machine.isCalled && !isLeftBehind
   const endedAtMs = isEndTold
     ? machine.billedToMs! + skewMs
-    : Math.max(nowMs, machine.billedToMs ?? 0) + skewMs
+    : isAnswered
+      ? machine.billedToMs! + dice.between(0, ANSWERED_WITHIN_MS)
+      : Math.max(nowMs, machine.billedToMs ?? 0) + skewMs
   await clock.until(world.store.overAtMs(clock.nowMs))
   const [billed] = await timesBilled({ order } as SettleInput, control.documents, {
     ...{
@@ -67,10 +71,11 @@ export async function settle(
           },
         )
   world.count(`metered by ${metering.basis} prices`)
+  const duplicatesMicroUsd = costOfOthers(attempt.doubled.ended, { order, handle, nowMs })
   return {
     end: machine.hasResult ? machine.end : (control.end ?? machine.end),
     ...{
-      costMicroUsd,
+      costMicroUsd: costMicroUsd + duplicatesMicroUsd,
       basis: metering.basis,
       isEndTold,
       isLeftBehind,
@@ -80,6 +85,8 @@ export async function settle(
     slackMs:
       Math.max(0, machine.runsFromMs - ((fromAtMs ?? Infinity) - skewMs)) +
       Math.max(0, toAtMs - skewMs - (machine.billedToMs ?? toAtMs)) +
+      // One that was never billed counts with its least, too.
+      ((machine.billedToMs ?? Infinity) <= machine.runsFromMs ? market.terms.leastMs : 0) +
       SECOND_MS,
   }
 }

@@ -50,6 +50,14 @@ describe('capacity on demand that its provider may take back', () => {
     })
   })
 
+  it('is left out for what no consent changes, if there is such a reason', () => {
+    const shape = { cpus: 8, memoryGiB: 32, gpus: 8 }
+    const larger = job({ resources: { gpus: { min: 64 } } })
+    expect(rejection({ ...preemptible, shape }, larger)?.reason).toBe('GPUs: has 8, requested 64+')
+    const shared = offer({ isPreemptible: true, isolation: 'shared' })
+    expect(rejection(shared, job({ isolation: 'dedicated' }))?.reason).toContain('`isolation: shared`')
+  })
+
   it.each([
     ['is marked interruptible', { isInterruptible: true }],
     ['accepts it', { accepts: ['preemptible-on-demand'] }],

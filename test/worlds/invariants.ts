@@ -129,12 +129,12 @@ function stepOf(
 
 function spendOn(machines: ScriptedMachine[]): number {
   return machines.reduce(
-    (sum, { handle: { realised }, billedFromMs, endedAtMs }) =>
+    (sum, { handle: { realised }, billedFromMs, billedToMs, endedAtMs }) =>
       // One that never left the queue is not billed.
       sum +
       (billedFromMs === undefined
         ? 0
-        : spend({ ...realised, fromAtMs: billedFromMs, toAtMs: endedAtMs! }, endedAtMs!)),
+        : spend({ ...realised, fromAtMs: billedFromMs, toAtMs: (billedToMs ?? endedAtMs)! }, endedAtMs!)),
     0,
   )
 }

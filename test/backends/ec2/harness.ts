@@ -22,6 +22,7 @@ export const EC2_TRAITS: Traits = {
   tellsEnds: true,
   interruptsMachines: false,
   queues: false,
+  billsUntilCalled: false,
   confirmsEnds: true,
   takesHandOvers: false,
   duplicatesAre: 'machines',

@@ -70,6 +70,7 @@ export class FakeLambda {
             regions_with_capacity_available: this.isFull() ? [] : this.regions.map((name) => ({ name })),
           },
         })),
+      regions: (signal) => call('regions', signal, () => [...this.regions]),
       instances: async (signal, onSend) =>
         call('instances', signal, () => {
           onSend?.()

@@ -22,6 +22,7 @@ export const LAMBDA_TRAITS: Traits = {
   tellsEnds: false,
   interruptsMachines: false,
   queues: false,
+  billsUntilCalled: true,
   confirmsEnds: true,
   takesHandOvers: true,
   duplicatesAre: 'machines',
@@ -97,6 +98,11 @@ export class LambdaHarness implements Harness {
     const isOf = ({ tags }: (typeof instances)[number]): boolean =>
       tags.some(({ key, value }) => key === TAGS.attempt && value === attemptId)
     return [...instances, ...ended].filter(isOf).length
+  }
+
+  billedToMs(attemptId: string): number | undefined {
+    const isBilled = this.lambda.instances.some(({ tags }) => tags.some(({ value }) => value === attemptId))
+    return isBilled ? undefined : Date.now()
   }
 
   async startsOf(attemptId: string): Promise<number> {

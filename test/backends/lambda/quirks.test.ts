@@ -205,6 +205,24 @@ describe('a machine of Lambda', () => {
     expect(recordOf(handle).bill.untilMs).toEqual(expect.any(Number))
   })
 
+  it.each(['global/invalid-parameters', 'instance-operations/terminate/vm-has-not-launched'])(
+    'that Lambda does not end yet (%s) is ended by a later call',
+    async (code) => {
+      const backend = await start()
+      const handle = await launched()
+      const where = { ...LAMBDA, action: 'terminate' } as const
+      h.cloud.addFault({ fault: 'error', code, status: 400, times: 1, where })
+      const failure = await backend.terminate(handle, patiently()).catch(failureOf)
+      expect(failure).toMatchObject({
+        class: 'transient',
+        message: expect.stringMatching(new RegExp(`machine ${handle.id} while it is (booting|active): `)),
+        hint: expect.stringContaining('cloud.lambda.ai'),
+      })
+      await backend.terminate(handle, patiently())
+      await stateAtLast(handle, { state: 'gone' })
+    },
+  )
+
   it('of another deployment in the same account is neither listed nor ended', async () => {
     await start()
     const handle = await launched(await h.order({ deployment: 'theirs' }))
@@ -257,6 +275,27 @@ describe('an account of Lambda that cannot be used', () => {
         remedy: expect.stringContaining('crucible setup lambda'),
       },
     ])
+  })
+
+  it.each([
+    ['us-moon-1', 'error', 'us-moon-1'],
+    ['us-east-1,us-moon-1,us-moon-2', 'warning', 'us-moon-1, us-moon-2'],
+  ])('in Regions that do not exist (%s) is named, with those that do', async (text, severity, unknown) => {
+    const backend = await start({}, { regions: text.split(',') })
+    expect(await backend.check(patiently())).toEqual([
+      {
+        severity,
+        message: `Lambda has no Region ${unknown}, which CRUCIBLE_LAMBDA_REGIONS names`,
+        remedy: expect.stringMatching(/^Name some of .*us-east-1, .*\.$/),
+      },
+    ])
+  })
+
+  it('is not called unusable where its Regions cannot be asked for', async () => {
+    const backend = await start({}, { regions: ['us-moon-1'] })
+    const where = { ...LAMBDA, action: 'regions' } as const
+    h.cloud.addFault({ fault: 'error', code: 'global/not-found', status: 404, where })
+    expect(await backend.check(patiently())).toEqual([])
   })
 
   it('because Lambda is down is passing trouble', async () => {

@@ -101,6 +101,10 @@ export class WireHarness implements Harness {
     return this.cloud.instances().filter(({ tags }) => tags[TAGS.attempt] === attemptId)
   }
 
+  billedToMs(attemptId: string): number | undefined {
+    return this.instancesOf(attemptId)[0]?.bill.untilMs
+  }
+
   async startsOf(attemptId: string): Promise<number> {
     await until(() =>
       this.instancesOf(attemptId).every(

@@ -23,6 +23,7 @@ export const LOCAL_TRAITS: Traits = {
   tellsEnds: true,
   interruptsMachines: true,
   queues: false,
+  billsUntilCalled: false,
   confirmsEnds: true,
   takesHandOvers: false,
   duplicatesAre: 'processes',

@@ -62,6 +62,17 @@ const TROUBLES: [string, Trouble, RegExp, RegExp][] = [
     /^Try again in a minute: .* If it still fails, read status\.modal\.com\.$/,
   ],
   [
+    'that is another server',
+    answering(
+      () =>
+        new HttpError('The Modal gateway answered with something other than JSON', {
+          ...{ reach: 'unanswered', status: 200, page: 'Temporal' },
+        }),
+    ),
+    /something other than JSON\.$/,
+    /^Check CRUCIBLE_MODAL_URL\. Run `crucible setup modal`\.$/,
+  ],
+  [
     'that is broken',
     answering(() => proxyAnswer(503, 'modal-http: bad gateway')),
     /^the gateway does not work: Modal answered 503 modal-http: bad gateway\.$/,

@@ -25,6 +25,7 @@ export const MODAL_TRAITS: Traits = {
   interruptsMachines: false,
   takesHandOvers: true,
   queues: true,
+  billsUntilCalled: false,
   confirmsEnds: true,
   duplicatesAre: 'processes',
 }

@@ -317,6 +317,17 @@ describe('what the gateway says of a machine', () => {
     expect(classOf('Sandbox creation rate limit exceeded')).toBe('capacity')
     expect(classOf('Workspace spend limit reached')).toBe('quota')
   })
+
+  it.each(['ConflictError', 'PermissionDeniedError', 'ServiceError', 'GRPCError'])(
+    'knows a workspace that may spend no more by its words, in a %s too',
+    (type) => {
+      const message = 'Function call failed: workspace billing cycle spend limit reached'
+      expect(launchFailure({ type, message })).toMatchObject({
+        class: 'quota',
+        hint: expect.stringContaining('modal.com/settings/usage'),
+      })
+    },
+  )
 })
 
 describe("the gateway's OpenAPI document", () => {

@@ -18,6 +18,7 @@ export const SCRIPTED_TRAITS: Traits = {
   tellsEnds: true,
   interruptsMachines: true,
   queues: false,
+  billsUntilCalled: false,
   confirmsEnds: true,
   takesHandOvers: false,
   duplicatesAre: 'machines',
@@ -53,15 +54,23 @@ export class ScriptedHarness implements Harness {
 
   readonly handOvers?: ScriptedHandOvers
 
-  constructor(capabilities: Partial<Capabilities>, { takesHandOvers = false } = {}) {
+  constructor(
+    capabilities: Partial<Capabilities>,
+    { takesHandOvers = false, stopsForMs }: { takesHandOvers?: boolean; stopsForMs?: number } = {},
+  ) {
     if (takesHandOvers) this.handOvers = new ScriptedHandOvers(this.store, () => this.world)
     this.world = new ScriptedWorld({
       clock: new RealClock(),
       ...(this.handOvers && { handOvers: this.handOvers }),
       ...{ store: this.store, wares: WARES, capabilities, endsAfterMs: ENDS_AFTER_MS },
+      ...(stopsForMs !== undefined && { stopsForMs }),
       behave: ({ runner }) => ({ stepsTotal: 1e6, stepsPerSecond: 10, neverBoots: runner.run === STUCK }),
     })
     this.backend = createScriptedBackend(this.world)
+  }
+
+  billedToMs(attemptId: string): number | undefined {
+    return this.world.machineOf(attemptId)?.billedToMs
   }
 
   async reopen(): Promise<Backend> {

@@ -28,6 +28,8 @@ export interface MachineOptions {
   runMsMax?: number | undefined
   /** How much longer it runs once its provider shows it as gone; missing where an end is confirmed. */
   endsAfterMs?: number | undefined
+  /** How long it is shown as stopping, unbilled, when its owner ends it; then the provider never tells when it ended. */
+  stopsForMs?: number | undefined
   /** Whether the provider tells when billing began. */
   tellsBilling?: boolean
   /** The name of the send that made it, which its tag shows. */
@@ -53,6 +55,8 @@ export class ScriptedMachine {
   /** When it was really billed from, and to. */
   billedFromMs: number | undefined
   endedAtMs: number | undefined
+  /** When its owner ended it, if it stops slowly: then its bill ended. */
+  stoppingSinceMs: number | undefined
   /** Its provider shows it as gone, although it may still run. */
   isShownGone = false
   noticeAtMs: number | undefined
@@ -146,11 +150,27 @@ export class ScriptedMachine {
 
   /** Its owner ends it: at once, or, where that is only a request, some time after its provider shows it as gone. */
   terminate(): void {
-    const { clock, endsAfterMs } = this.#o
+    const { clock, endsAfterMs, stopsForMs } = this.#o
+    if (stopsForMs !== undefined && this.state !== 'queued') return this.#stop(stopsForMs)
     if (endsAfterMs === undefined || this.state === 'queued') return this.end('ended')
     if (this.isShownGone || this.state === 'gone') return
     this.isShownGone = true
     clock.at(clock.now() + endsAfterMs, () => this.end('ended'))
+  }
+
+  #stop(stopsForMs: number): void {
+    const { clock } = this.#o
+    if (this.state === 'gone' || this.stoppingSinceMs !== undefined) return
+    this.stoppingSinceMs = clock.now()
+    this.#forget()
+    this.#runner?.cut()
+    this.#runner = undefined
+    clock.at(this.stoppingSinceMs + stopsForMs, () => this.end('ended'))
+  }
+
+  /** When it was billed no more. */
+  get billedToMs(): number | undefined {
+    return this.stoppingSinceMs ?? this.endedAtMs
   }
 
   end(cause: Observation['cause']): void {
@@ -166,7 +186,7 @@ export class ScriptedMachine {
 
   observation(): Observation {
     const { cause, endedAtMs, noticeAtMs, billedFromMs } = this
-    const { endsAfterMs, queueMs, tellsBilling = true } = this.#o
+    const { endsAfterMs, queueMs, stopsForMs, tellsBilling = true } = this.#o
     const billedFromAtMs = queueMs !== undefined && tellsBilling ? billedFromMs : undefined
     if (this.isShownGone || (endsAfterMs !== undefined && this.state === 'gone'))
       return {
@@ -174,7 +194,12 @@ export class ScriptedMachine {
         cause: cause === 'interrupted' ? cause : 'unknown',
         ...defined({ billedFromAtMs }),
       }
-    return { state: this.state, ...defined({ cause, endedAtMs, noticeAtMs, billedFromAtMs }) }
+    const isStopping = this.stoppingSinceMs !== undefined && this.state !== 'gone'
+    return {
+      state: isStopping ? 'stopping' : this.state,
+      ...defined({ cause: isStopping ? 'ended' : cause, noticeAtMs, billedFromAtMs }),
+      ...(stopsForMs === undefined && defined({ endedAtMs })),
+    }
   }
 
   /** What the provider keeps of it. */

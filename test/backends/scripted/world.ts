@@ -54,6 +54,8 @@ export interface Manners {
   tellsBilling?: boolean
   /** How much longer a machine runs that is shown as gone, where ends are only requested (`capabilities.ends`). */
   endsAfterMs?: number
+  /** How long a machine that its owner ends is shown as stopping, unbilled; then the provider never tells when machines ended. */
+  stopsForMs?: number
   /** A request that left may still have its effect so much later. */
   effectWithinMs?: number
 }
@@ -257,13 +259,14 @@ export class ScriptedWorld {
   /** Makes a machine, whatever the order has already. */
   make(order: Order, ware: Ware, sent: Sent = {}): ScriptedMachine {
     const { clock, store, behave, bootMs = 0, handOvers, queueMs, tellsBilling, endsAfterMs = 0 } = this.#o
+    const { stopsForMs } = this.#o
     const { queues, ends } = this.capabilities
     const key = this.#keyOf(ware)
     this.#stock.set(key, this.#stockOf(ware) - 1)
     const machine = new ScriptedMachine({
       ...{ clock, store, order, bootMs, offer: this.#offerOf(ware), ...sent },
       ...(handOvers && { ask: (...asked) => handOvers.ask(...asked) }),
-      ...defined({ runMsMax: ware.runMsMax, tellsBilling }),
+      ...defined({ runMsMax: ware.runMsMax, tellsBilling, stopsForMs }),
       ...(queues === true && { queueMs: this.#held !== undefined ? Infinity : (queueMs?.(order) ?? 0) }),
       ...(ends === 'requested' && { endsAfterMs }),
       knowsItsId: this.capabilities.claimsBy !== 'send',
@@ -308,7 +311,11 @@ export class ScriptedWorld {
   listed(deployment: string): ScriptedMachine[] {
     return this.machines.filter(
       (one) =>
-        one.state !== 'gone' && !one.isShownGone && one.owner.deployment === deployment && this.#isShown(one),
+        one.state !== 'gone' &&
+        !one.isShownGone &&
+        one.stoppingSinceMs === undefined &&
+        one.owner.deployment === deployment &&
+        this.#isShown(one),
     )
   }
 

@@ -5,8 +5,12 @@ import hashlib
 from typing import Optional
 
 from .documents import Job, JobError, JobRequest, Listed
-from .launcher import CANCEL, MESSAGE_MAX, OWN_TAGS, tags_of
+from .launcher import CANCEL, CERTAIN, MESSAGE_MAX, OWN_TAGS, record_failure, tags_of
 from .runtime import Runtime, RuntimeFailure
+
+
+# No web request lives half as long: one that died before it had started a launcher will start none.
+SPAWNED_WITHIN_MS = 2 * 60 * 1000
 
 
 class KeyReused(Exception):
@@ -15,6 +19,11 @@ class KeyReused(Exception):
 
 class TooLate(Exception):
     """The request arrived after `send_by_ms`."""
+
+
+def is_spend_limit(failure: RuntimeFailure) -> bool:
+    """Whether the workspace may spend no more, which only its owner changes (`workspace billing cycle spend limit reached`)."""
+    return "spend limit" in failure.message or "billing" in failure.message
 
 
 def digest_of(request: JobRequest) -> str:
@@ -48,13 +57,26 @@ class Jobs:
             raise KeyReused()
         # A gateway that died before this line left a spec without a call; a repeated request continues there. Of two calls the second
         # finds the claim of the first.
-        if await self._facts.get(key + "/call") is None and await self._facts.get(key + "/claim") is None:
+        begun = await asyncio.gather(*(self._facts.get("%s/%s" % (key, name)) for name in ("call", "claim", "error")))
+        if all(fact is None for fact in begun):
             for name in request.volumes.values():
                 await self._facts.replace("volume/" + name, now_ms)
             await self._facts.add_pending(key, tags_of(key, request, now_ms))
-            call_id = await self._runtime.spawn_launch(key, request)
-            await self._facts.put_once(key + "/call", call_id)
+            await self._spawn(key, request)
         return await self.read(key) or Job(key=key, phase="launching"), is_new
+
+    async def _spawn(self, key: str, request: JobRequest) -> None:
+        """Starts the launcher, or puts on record that Modal refuses it. Raises `RuntimeFailure` if a repeated request may succeed."""
+        try:
+            call_id = await self._runtime.spawn_launch(key, request)
+        except RuntimeFailure as failure:
+            is_busy = failure.type == "ResourceExhaustedError" and not is_spend_limit(failure)
+            if failure.type not in (*CERTAIN, "ConflictError") or is_busy:
+                raise
+            await record_failure(self._runtime, key, failure)
+            await self._facts.remove_pending(key)
+            return
+        await self._facts.put_once(key + "/call", call_id)
 
     async def read(self, key: str) -> Optional[Job]:
         """None for a key that neither the registry nor Modal knows."""
@@ -113,6 +135,10 @@ class Jobs:
 
     async def _is_launch_over(self, key: str) -> bool:
         call_id = await self._facts.get(key + "/call")
+        if call_id is None:
+            spec, claim = await asyncio.gather(self._facts.get(key + "/spec"), self._facts.get(key + "/claim"))
+            is_old = isinstance(spec, dict) and self._runtime.now_ms() - spec["accepted_at_ms"] > SPAWNED_WITHIN_MS
+            return is_old and claim is None
         return isinstance(call_id, str) and await self._runtime.launch_state(call_id) == "over"
 
     async def _after_launch(self, job: Job) -> Job:

@@ -17,8 +17,9 @@ MESSAGE_MAX = 2000
 # What `tags_of` adds to the tags of a request.
 OWN_TAGS = ("key", "owner", "accepted-at-ms")
 
-# Failures after which no Sandbox can be running. After any other, and above all after AlreadyExistsError, Modal is asked first.
-CERTAIN = ("InvalidError", "ConflictError", "ResourceExhaustedError", "NotFoundError", "AuthError", "PermissionDeniedError", "RemoteError", "ImageBuildError")
+# Failures after which no Sandbox can be running. After any other, and above all after AlreadyExistsError, Modal is asked first. The client
+# leaves a Sandbox alone when it raises ConflictError, which also stands for an aborted question about it (`sandbox/_impl_v1.py` of 1.6).
+CERTAIN = ("InvalidError", "ResourceExhaustedError", "NotFoundError", "AuthError", "PermissionDeniedError", "RemoteError", "ImageBuildError")
 
 
 def tags_of(key: str, request: JobRequest, accepted_at_ms: int) -> dict[str, str]:
@@ -49,11 +50,15 @@ async def _launch(runtime: Runtime, key: str, request: JobRequest) -> str:
             adopted = await _adopt(runtime, key)
             if adopted is not None:
                 return adopted
-        error = {"type": failure.type, "message": failure.message[:MESSAGE_MAX], "at_ms": runtime.now_ms()}
-        await facts.put_once(key + "/error", error)
+        await record_failure(runtime, key, failure)
         return "failed: " + failure.type
     await _record(runtime, key, sandbox_id)
     return sandbox_id
+
+
+async def record_failure(runtime: Runtime, key: str, failure: RuntimeFailure) -> None:
+    error = {"type": failure.type, "message": failure.message[:MESSAGE_MAX], "at_ms": runtime.now_ms()}
+    await runtime.facts.put_once(key + "/error", error)
 
 
 async def _create(runtime: Runtime, key: str, request: JobRequest, tags: dict[str, str]) -> str:

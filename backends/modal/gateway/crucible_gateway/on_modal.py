@@ -31,8 +31,11 @@ class _ModalErrors:
         pass
 
     def __exit__(self, _type, error, _traceback) -> None:
-        if isinstance(error, (Error, OSError, ConnectionError)):
+        if isinstance(error, Error):
             raise RuntimeFailure(type(error).__name__, str(error)) from error
+        # The network: callers know it by one name.
+        if isinstance(error, OSError):
+            raise RuntimeFailure("ConnectionError", "%s: %s" % (type(error).__name__, error)) from error
 
 
 errors = _ModalErrors()

@@ -7,7 +7,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 
 from . import API, FEATURES, documents
-from .jobs import Jobs, KeyReused, TooLate
+from .jobs import Jobs, KeyReused, TooLate, is_spend_limit
 from .policy import Policy
 from .runtime import Runtime, RuntimeFailure
 
@@ -41,7 +41,7 @@ def build(runtime: Callable[[], Runtime], policy: Policy) -> FastAPI:
 
     @app.exception_handler(RuntimeFailure)
     async def failed(_: Request, failure: RuntimeFailure) -> JSONResponse:
-        if failure.type == "ResourceExhaustedError":
+        if failure.type == "ResourceExhaustedError" and not is_spend_limit(failure):
             return _problem(429, "rate-limited", failure.message, failure.type)
         return _problem(502, "modal", failure.message, failure.type)
 

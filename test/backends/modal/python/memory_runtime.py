@@ -53,6 +53,7 @@ class MemoryRuntime:
         self.tags = {}
         self.calls = {}
         self.failures = []
+        self.spawn_failures = []
         self.slept = []
         self.deleted = []
         self.is_launching = asyncio.Event()
@@ -66,6 +67,8 @@ class MemoryRuntime:
         self.slept.append(seconds)
 
     async def spawn_launch(self, key, request):
+        if self.spawn_failures:
+            raise RuntimeFailure(*self.spawn_failures.pop(0))
         self.spawned += 1
         call_id = "fc-%d" % self.spawned
         self.calls[call_id] = asyncio.ensure_future(launch(self, key, request))

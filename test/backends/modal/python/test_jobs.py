@@ -8,6 +8,7 @@ from memory_runtime import MemoryRuntime, request_of
 from crucible_gateway.documents import Job
 from crucible_gateway.jobs import Jobs, KeyReused, TooLate
 from crucible_gateway.launcher import launch
+from crucible_gateway.runtime import RuntimeFailure
 
 
 class JobsTest(unittest.IsolatedAsyncioTestCase):
@@ -136,6 +137,42 @@ class JobsTest(unittest.IsolatedAsyncioTestCase):
         self.runtime.calls["fc-1"] = asyncio.ensure_future(launch(self.runtime, "a-1", request_of()))
         await self.settle()
         self.assertEqual((await self.read()).phase, "launch_lost")
+
+    async def test_a_launcher_that_modal_refuses_is_a_failed_launch_with_its_words(self):
+        for type_name, message in (("ResourceExhaustedError", "workspace billing cycle spend limit reached"), ("ConflictError", "the app is stopped")):
+            self.runtime.spawn_failures = [(type_name, message)]
+            job, _ = await self.jobs.submit(type_name.lower(), request_of())
+            assert job.error is not None
+            self.assertEqual((job.phase, job.error.type, job.error.message), ("launch_failed", type_name, message))
+            again, _ = await self.jobs.submit(type_name.lower(), request_of())
+            self.assertEqual(again, job)
+        self.assertEqual((self.runtime.spawned, await self.jobs.running("dep")), (0, []))
+
+    async def test_a_launcher_that_was_not_started_is_started_by_a_repeated_request(self):
+        for type_name in ("ServiceError", "ResourceExhaustedError"):
+            key = type_name.lower()
+            self.runtime.spawn_failures = [(type_name, "try later")]
+            with self.assertRaises(RuntimeFailure):
+                await self.jobs.submit(key, request_of())
+            self.assertEqual((await self.read(key)).phase, "launching")
+            await self.jobs.submit(key, request_of())
+            await self.settle()
+            self.assertEqual((await self.read(key)).phase, "running")
+
+    async def test_a_launcher_that_was_never_started_is_reported_as_lost(self):
+        self.runtime.spawn_failures = [("ServiceError", "try later")]
+        with self.assertRaises(RuntimeFailure):
+            await self.jobs.submit("a-1", request_of())
+        self.runtime.now += 119_000
+        self.assertEqual((await self.read()).phase, "launching")
+        self.runtime.now += 2_000
+        self.assertEqual((await self.read()).phase, "launch_lost")
+        self.assertEqual(await self.jobs.running("dep"), [])
+
+    async def test_a_conflict_while_modal_schedules_does_not_leave_its_sandbox_behind(self):
+        self.runtime.tags["sb-9"], self.runtime.exit_codes["sb-9"] = {"key": "a-1", "owner": "dep"}, None
+        self.runtime.failures = [("ConflictError", "aborted")]
+        self.assertEqual(await launch(self.runtime, "a-1", request_of()), "adopted sb-9")
 
     async def test_a_name_that_modal_has_already_is_adopted(self):
         self.runtime.tags["sb-9"], self.runtime.exit_codes["sb-9"] = {"key": "a-1", "owner": "dep"}, None
