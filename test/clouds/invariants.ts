@@ -6,7 +6,7 @@ import { HOUR_MS, SECOND_MS } from '../../core/time'
 import { layout } from '../../storage/layout'
 import { readRecords } from '../../storage/record'
 import { STEADY } from '../backends/scripted/behaviour'
-import { overlaps } from '../kit/invariants'
+import { coveredMs, overlaps, type Span } from '../kit/invariants'
 import { breachesOnRecord } from '../worlds/invariants'
 import type { CloudGround } from './cloud'
 import type { CloudMachine } from './machine'
@@ -23,6 +23,8 @@ export interface Aftermath {
   left: Instance[]
   /** As the cloud knows them at last. */
   instances: Instance[]
+  /** When nothing could ask the provider: everything that asks was dead, or had no server that gives it its tasks. */
+  downtimes?: readonly Span[]
 }
 
 /** Every breach of the invariants, in words, by what really ran and what it cost; empty when all of them held. */
@@ -171,14 +173,15 @@ function seenLateMs(instance: Instance, { cloud, provider }: CloudGround): numbe
 /** However busy this computer is. */
 const SEEN_WITHIN_MS = 20_000
 
-/** Only questions without an answer may hide an end for long, or the death of the process that asks. */
-function endsSeen({ deployment, instances }: Aftermath): string[] {
+/** Only questions without an answer may hide an end for long, or an outage of all that asks. */
+export function endsSeen({ deployment, instances, downtimes = [] }: Aftermath): string[] {
   const { cloud, provider } = deployment
   const calls = cloud.journal.calls({ service: provider.name })
   return instances.flatMap((one) => {
     const { untilMs = Infinity } = one.bill
     const lateMs = seenLateMs(one, deployment)
-    if (lateMs <= patient(SEEN_WITHIN_MS)) return []
+    const unaskedMs = coveredMs({ fromMs: untilMs, toMs: untilMs + lateMs }, downtimes)
+    if (lateMs - unaskedMs <= patient(SEEN_WITHIN_MS)) return []
     // One that was not answered may have been asked before the end.
     const sinceMs = untilMs - patient(PATIENCE_MS)
     const isHidden = calls.some(

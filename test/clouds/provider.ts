@@ -38,6 +38,8 @@ export interface CloudProvider {
   stockOf: (dice: Dice) => WorldText
   pricesOf: (dice: Dice) => WorldText
   open: (cloud: Cloud, parts: BackendParts) => Backend
+  /** Of the product's worker, besides those that lead it to the cloud. */
+  settings: Readonly<Record<string, string>>
   /** Of every job. */
   spec: Partial<JobSpec>
   timing: Partial<Timing>

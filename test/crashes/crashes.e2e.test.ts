@@ -87,7 +87,7 @@ beforeAll(async () => {
   // Most of it is waiting for somebody to be missed.
   reports = liveThroughAll()
   blackout = liveThroughBlackout({
-    ...{ seed: 1, outage: 'server', downMs: [HOUR_MS], hourMs: HOUR_MS },
+    ...{ seed: 1, provider: PROVIDERS.ec2, outage: 'server', downMs: [HOUR_MS], hourMs: HOUR_MS },
     jobs: [OUTLASTING, OUTLASTING, { ...OUTLASTING, submittedBeforeMs: 1_000 }],
   })
 })

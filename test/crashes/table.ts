@@ -1,10 +1,10 @@
 import { SECOND_MS } from '../../core/time'
 import type { BlackoutReport } from './blackout'
 import { OUTAGES, type Outage } from './blackout-plan'
-import { VERDICTS, breachesIn, type Verdict } from './checks'
+import { PROVIDER_NAMES } from '../clouds/providers'
+import { ATTACHED_WITHIN_MS, VERDICTS, breachesIn, type Verdict } from './checks'
 import { nameOf, type Point } from './plan'
 import type { CrashReport } from './run'
-import { patient } from '../support/patience'
 
 /** Prints a run, and the whole of its story where it broke something. */
 export function tellCrash(
@@ -42,14 +42,11 @@ export function tellBlackout({ plan, jobs, attachedAfterMs, lastedMs }: Blackout
   const broken = jobs.filter(({ verdict }) => breachesIn(verdict).length > 0)
   const down = plan.downMs.map(seconds).join(', ')
   say(
-    `seed ${plan.seed}, ${plan.outage} down for ${down}: ${jobs.length} jobs, ${attachedAfterMs.length} at work, the last taken up after ${seconds(slowest)}, ${seconds(lastedMs)}${broken.length > 0 ? ', BROKEN' : ''}`,
+    `seed ${plan.seed} at ${plan.provider.name}, ${plan.outage} down for ${down}: ${jobs.length} jobs, ${attachedAfterMs.length} at work, the last taken up after ${seconds(slowest)}, ${seconds(lastedMs)}${broken.length > 0 ? ', BROKEN' : ''}`,
   )
   for (const { state, verdict } of broken)
     for (const breach of breachesIn(verdict)) say(`    ! ${state}: ${breach}`)
 }
-
-/** What a person may wait for a machine to be watched again. */
-const ATTACHED_WITHIN_MS = patient(30_000)
 
 export function printBlackouts(reports: readonly BlackoutReport[], hourMs: number): void {
   const jobs = reports.flatMap((report) => report.jobs)
@@ -60,6 +57,10 @@ export function printBlackouts(reports: readonly BlackoutReport[], hourMs: numbe
     ...OUTAGES.map((outage): [string, number] => [
       OUTAGE_WORDS[outage],
       reports.filter(({ plan }) => plan.outage === outage).length,
+    ]),
+    ...PROVIDER_NAMES.map((name): [string, number] => [
+      `blackouts at ${name}`,
+      reports.filter(({ plan }) => plan.provider.name === name).length,
     ]),
     ['jobs', jobs.length],
     ['attempts at work when the server was back', after.length],

@@ -172,6 +172,9 @@ export const EC2: CloudProvider = {
     }
   },
   open,
+  settings: {
+    ...{ CRUCIBLE_EC2_TYPES: TYPES.join(','), CRUCIBLE_EC2_IMAGE: IMAGE, CRUCIBLE_EC2_STALE_FOR: '1.5s' },
+  },
   ...{ spec: {}, timing: {}, lagMs: 0 },
   faults: FAULTS,
   scarce: { fault: 'no-capacity', where: { capacity: 'spot' } },

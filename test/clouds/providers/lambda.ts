@@ -92,6 +92,11 @@ export const LAMBDA: CloudProvider = {
   pricesOf: (dice) =>
     dice.chance(0.6) ? {} : { lambda: { prices: { [TYPES[0]!]: dice.between(40, DEAREST_CENTS) } } },
   open,
+  settings: {
+    ...{ CRUCIBLE_LAMBDA_TYPES: TYPES.join(','), CRUCIBLE_LAMBDA_STALE_FOR: '1.5s' },
+    // The calm cloud has no limits.
+    ...{ CRUCIBLE_LAMBDA_REQUESTS: '1000', CRUCIBLE_LAMBDA_LAUNCHES: '1000' },
+  },
   spec: { accepts: ['billed-until-terminated'] },
   timing: {},
   // An instance that the lists have no more counts as gone after a pause.

@@ -54,6 +54,7 @@ export const MODAL: CloudProvider = {
   stockOf: () => ({}),
   pricesOf: () => ({}),
   open,
+  settings: { CRUCIBLE_MODAL_GPUS: GPUS.join(',') },
   spec: {},
   timing: { queueMs: 1_500 },
   lagMs: 0,
