@@ -230,7 +230,7 @@ export async function onlyTheIllEnded(after: Aftermath): Promise<string[]> {
   const { provider, cloud } = deployment
   for (const machine of deployment.machines) {
     const instance = instances.find(({ id }) => id === machine.id)
-    if (instance === undefined || provider.isIll(instance)) continue
+    if (instance === undefined) continue
     const drain = await read<Drain>(deployment, layout.drain(status.id, machine.attempt ?? 0))
     const result = await read<RunnerResult>(deployment, layout.result(status.id, machine.attempt ?? 0))
     const isOurs = machine.shutDownAtWorkAtMs !== undefined && provider.isOurEnd(instance, cloud)

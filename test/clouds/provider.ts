@@ -78,8 +78,6 @@ export interface CloudProvider {
   isOurEnd: (instance: Instance, cloud: Cloud) => boolean
   /** The end of a machine as its backend can learn it at best. */
   toldEndMs: (instance: Instance, cloud: Cloud) => number
-  /** Whether its provider has reported a machine as ill that worked. */
-  isIll: (instance: Instance) => boolean
   /** Whether an attempt whose send may have been lost ends without a machine and without cost, and another takes its place. */
   losesSends: boolean
   /**

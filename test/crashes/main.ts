@@ -11,7 +11,7 @@ import { liveThroughBlackout } from './blackout'
 import { blackoutOf } from './blackout-plan'
 import { breachesIn } from './checks'
 import { liveThroughCrashes, seeLives } from './live'
-import { nameOf, planOf, pointsOf } from './plan'
+import { nameOf, planOf, pointsOf, type Point } from './plan'
 import { processPlanOf, runProcesses, undisturbedProcesses } from './processes'
 import { printBlackouts, printTable, tellBlackout, tellCrash } from './table'
 
@@ -20,6 +20,7 @@ function providerOption(turns: string) {
   const means = `${PROVIDER_NAMES.join(', ')}, or all: ${turns}`
   return { provider: { default: 'all', as: 'NAME', means } }
 }
+const ONLY = { only: { default: '', as: 'TEXT', means: 'only the points whose names have it' } }
 const EACH_ITS_PART = 'each gets its part of the seeds'
 
 /** `npm run chaos -- crashes --help` (docs/design/chaos.md). */
@@ -33,7 +34,7 @@ export async function crashes(args: string[]): Promise<void> {
         ...seedOptions(1_000),
         ...providerOption(EACH_ITS_PART),
         'at-once': { default: 24, means: 'jobs at a time' },
-        only: { default: '', as: 'TEXT', means: 'only the points whose names have it' },
+        ...ONLY,
         points: { default: false, means: 'prints the points, and kills nothing' },
         story: { default: false, means: 'the story of every run, not only of the broken ones' },
       },
@@ -76,8 +77,7 @@ async function crashesAt(at: TestConnection, provider: CloudProvider, values: Cr
     },
   })
   const all = pointsOf(seen)
-  const points = all.filter((point) => nameOf(point).includes(values.only))
-  if (points.length === 0) throw new Error(`No point has "${values.only}" in its name; --points prints them.`)
+  const points = pointsWith(values.only, all)
   if (values.points) return points.forEach((point) => process.stdout.write(`${nameOf(point)}\n`))
   const plans = seedsOf(values).map((seed) => planOf(seed, points, { provider, all }))
   const reports = await liveThroughCrashes(at, plans, {
@@ -85,6 +85,12 @@ async function crashesAt(at: TestConnection, provider: CloudProvider, values: Cr
     onReport: (report) => tellCrash(report, values.story),
   })
   printTable(reports, points)
+}
+
+function pointsWith(text: string, all: readonly Point[]): Point[] {
+  const points = all.filter((point) => nameOf(point).includes(text))
+  if (points.length === 0) throw new Error(`No point has "${text}" in its name.`)
+  return points
 }
 
 /** `npm run chaos -- blackouts --help` (docs/design/chaos.md). */
@@ -134,6 +140,7 @@ export async function processes(args: string[]): Promise<void> {
         ...seedOptions(50),
         ...providerOption(EACH_ITS_PART),
         'at-once': { default: 3, means: 'deployments at a time' },
+        ...ONLY,
         story: { default: false, means: 'the story of every run, not only of the broken ones' },
       },
     },
@@ -149,11 +156,11 @@ export async function processes(args: string[]): Promise<void> {
 
 async function processesAt(
   at: { provider: CloudProvider; product: Product },
-  values: Pick<CrashOptions, 'from' | 'count' | 'at-once' | 'story'>,
+  values: Omit<CrashOptions, 'points'>,
 ): Promise<void> {
   const first = await runProcesses(undisturbedProcesses(), at)
   tellCrash(first, values.story)
-  const points = pointsOf(new Map([['plain', first.calls]]))
+  const points = pointsWith(values.only, pointsOf(new Map([['plain', first.calls]])))
   const reports = await inLanes(seedsOf(values), { atOnce: values['at-once'] }, async (seed) => {
     const report = await runProcesses(processPlanOf(seed, points, at.provider), at)
     tellCrash(report, values.story)

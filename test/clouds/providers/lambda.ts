@@ -4,7 +4,7 @@ import type { LambdaConfig } from '../../../backends/lambda/config'
 import { BILLED_IN_STEPS_OF_MS, TAGS } from '../../../backends/lambda/machines'
 import type { Cloud, WorldText } from '#small-cloud'
 import { CONFIG } from '../../backends/lambda/harness'
-import { faultsOfCalls, OF_MACHINES, UNMET_BEYOND_EC2, type Draws, type Where } from '../faults'
+import { faultsOfCalls, OF_MACHINES, RESTOCKED_MS, UNMET_BEYOND_EC2, type Draws, type Where } from '../faults'
 import { heldApi, type BackendParts, type CloudProvider, type Instance } from '../provider'
 
 const at = (ms: number): [number, number] => [ms, ms]
@@ -38,7 +38,7 @@ const FAULTS: Draws = {
     ],
   }),
   'no-capacity': (dice) => ({
-    fault: 'no-capacity',
+    ...{ fault: 'no-capacity', until: RESTOCKED_MS },
     where: { service: 'lambda', ...dice.oneOf([{ region: 'us-south-1' }, { type: TYPES[0] }] as const) },
   }),
   'launch-fails': (dice) => ({
@@ -128,13 +128,12 @@ export const LAMBDA: CloudProvider = {
   // Nothing but a call presses the power button.
   isOurEnd: () => true,
   toldEndMs,
-  isIll: ({ reason }) => reason === 'unhealthy',
   ...{ losesSends: true, losesMachines: true },
   remains: async () => [],
 }
 
-/** Stock comes back: a budget may pay for the cheap ones only, and a job then waits for as long as it takes. */
-const [RESTOCKED_MS, STOCK] = [60_000, 2]
+/** What there is once it is back. */
+const STOCK = 2
 
 /** Of the dear type, so that it stays the last choice. */
 const DEAREST_CENTS = 129

@@ -4,7 +4,7 @@ import type { ModalConfig } from '../../../backends/modal/config'
 import type { JobRequest } from '../../../backends/modal/documents'
 import type { Cloud, JournalEntry, WorldText } from '#small-cloud'
 import { CONFIG } from '../../backends/modal/fake-harness'
-import { faultsOfCalls, OF_MACHINES, UNMET_BEYOND_EC2, type Draws, type Where } from '../faults'
+import { faultsOfCalls, OF_MACHINES, RESTOCKED_MS, UNMET_BEYOND_EC2, type Draws, type Where } from '../faults'
 import { heldApi, type BackendParts, type CloudProvider, type Instance } from '../provider'
 
 const at = (ms: number): [number, number] => [ms, ms]
@@ -31,7 +31,10 @@ const FAULTS: Draws = {
       { code: 'new-code', status: 502 },
     ],
   }),
-  'no-capacity': () => ({ fault: 'no-capacity', where: { service: 'modal', type: GPUS[0]! } }),
+  'no-capacity': () => ({
+    ...{ fault: 'no-capacity', until: RESTOCKED_MS },
+    where: { service: 'modal', type: GPUS[0]! },
+  }),
   'launch-fails': (dice) => ({
     ...{ fault: 'launch-fails', times: dice.between(1, 2), after: dice.between(0, 400) },
     reason: dice.oneOf(['Image pull failed', 'Runner failed']),
@@ -82,7 +85,6 @@ export const MODAL: CloudProvider = {
   },
   isOurEnd,
   toldEndMs,
-  isIll: () => false,
   ...{ losesSends: false, losesMachines: false },
   remains: async () => [],
 }
