@@ -25,8 +25,8 @@ export interface Evidence {
   providerFailedAtMs?: number
   storeFailedAtMs?: number
   /**
-   * When the first and the newest of the consecutive observations were made that found the machine gone, and whether the newest found it
-   * billed all the same.
+   * When the first and the newest of the consecutive observations were made that found the machine gone, and whether it was still billed
+   * at the newest.
    */
   gone?: { firstAtMs: number; lastAtMs: number; isStillBilled?: boolean }
 }

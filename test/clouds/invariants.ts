@@ -220,6 +220,13 @@ function realisedOnRecord({
   })
 }
 
+/** An ill machine that is silent for that long: it misses its beats, and two looks are as far apart as lists may be late. */
+function givenUpAfterMs({ lagMs }: CloudProvider): number {
+  return Math.max(lagMs, BEATS_MISSED * TIMING.beatMs)
+}
+
+const BEATS_MISSED = 3
+
 /** A machine that was well and at work ends by its owner's wish, or by the cloud, and not by Crucible. */
 export async function onlyTheIllEnded(after: Aftermath): Promise<string[]> {
   const { deployment, instances, status } = after
@@ -242,6 +249,8 @@ export async function onlyTheIllEnded(after: Aftermath): Promise<string[]> {
       {}) as Partial<Settlement>
     const isForSilence = end?.kind === 'failed' && end.failure.code === 'silent'
     if (isForSilence && machine.longestSilenceMs >= TIMING.silenceMs) continue
+    const isForIllness = provider.isIll(instance)
+    if (isForIllness && machine.longestSilenceMs >= givenUpAfterMs(provider)) continue
     if (isQueuedTooLong(after, instance)) continue
     if (!isWished(after, machine, drain))
       wrong.push(`attempt ${machine.attempt}: a machine at work was ended, drain: ${JSON.stringify(drain)}`)

@@ -96,7 +96,7 @@ export class Site {
   private meet(role: Role, call: string): Death | undefined {
     const occurrence = (this.calls.get(call) ?? 0) + 1
     this.calls.set(call, occurrence)
-    if (call === `watch: ${this.options.ground.provider.calls.look.action}`) this.noteLook()
+    if (call === `watch: ${this.options.ground.provider.asks}`) this.noteLook()
     const death = this.options.deathAt(call, occurrence)
     if (death === undefined) return undefined
     // The one that made the call dies of it.

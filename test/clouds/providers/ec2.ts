@@ -181,6 +181,7 @@ export const EC2: CloudProvider = {
   unreachable: { fault: 'no-agent', times: 1 },
   mute: ['no-agent', 'no-boot'],
   calls: { launch: LAUNCH, look: LOOK, prices: PRICES },
+  asks: LOOK.action,
   down: { code: 'Unavailable', status: 503 },
   attemptTag: 'crucible:attempt',
   leaking: ['pending', 'running'],
@@ -197,6 +198,7 @@ export const EC2: CloudProvider = {
   },
   isOurEnd: ({ reason }) => reason === 'Client.UserInitiatedShutdown',
   toldEndMs: ({ bill: { untilMs = Infinity } }) => untilMs,
+  isIll: () => false,
   ...{ losesSends: false, losesMachines: false },
   remains,
 }

@@ -106,6 +106,7 @@ export const LAMBDA: CloudProvider = {
   unreachable: { fault: 'no-boot', times: 1 },
   mute: ['no-boot'],
   calls: { launch: LAUNCH, look: LOOK, prices: PRICES },
+  asks: LOOK.action,
   down: { code: 'provider/internal-unavailable', status: 503 },
   attemptTag: TAGS.attempt,
   leaking: ['booting', 'active', 'unhealthy'],
@@ -128,6 +129,7 @@ export const LAMBDA: CloudProvider = {
   // Nothing but a call presses the power button.
   isOurEnd: () => true,
   toldEndMs,
+  isIll: ({ reason }) => reason === 'unhealthy',
   ...{ losesSends: true, losesMachines: true },
   remains: async () => [],
 }

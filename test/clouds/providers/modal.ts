@@ -1,5 +1,5 @@
 import { createBackendOver } from '../../../backends/modal'
-import { createApi } from '../../../backends/modal/api'
+import { createApi, type ModalApi } from '../../../backends/modal/api'
 import type { ModalConfig } from '../../../backends/modal/config'
 import type { JobRequest } from '../../../backends/modal/documents'
 import type { Cloud, JournalEntry, WorldText } from '#small-cloud'
@@ -66,6 +66,7 @@ export const MODAL: CloudProvider = {
   unreachable: { fault: 'no-boot', times: 1 },
   mute: ['no-boot'],
   calls: { launch: LAUNCH, look: LOOK, prices: PRICES },
+  asks: 'job' satisfies keyof ModalApi,
   down: { code: 'gateway', status: 503 },
   attemptTag: 'key',
   leaking: ['queued', 'running'],
@@ -85,6 +86,7 @@ export const MODAL: CloudProvider = {
   },
   isOurEnd,
   toldEndMs,
+  isIll: () => false,
   ...{ losesSends: false, losesMachines: false },
   remains: async () => [],
 }
