@@ -53,12 +53,12 @@ const ELSEWHERE: [ProviderName, LifeName, Moment, string, number][] = [
   ['lambda', 'unanswered', 'before', 'find: instances', 1],
   ['lambda', 'cancelled', 'in', 'settle: terminate', 1],
   ['lambda', 'interrupted', 'before', 'settle: PutObject record settled', 1],
-  ['lambda', 'migrated', 'after', 'drainMachine: PutObject drain.json', 1],
+  ['lambda', 'migrated', 'after', 'drain: PutObject drain.json', 1],
   ['modal', 'plain', 'in', 'launch: submit', 1],
   ['modal', 'plain', 'after', 'launch: PutObject hand-over', 1],
   ['modal', 'cancelled', 'in', 'settle: cancel', 1],
   ['modal', 'interrupted', 'before', 'settle: PutObject record settled', 1],
-  ['modal', 'migrated', 'after', 'drainMachine: PutObject drain.json', 1],
+  ['modal', 'migrated', 'after', 'drain: PutObject drain.json', 1],
 ]
 
 const AT_EC2 = chosen(CHOSEN, FEW).map((crash) => ['ec2', ...crash] as (typeof ELSEWHERE)[number])
