@@ -139,6 +139,11 @@ export default tseslint.config(
             "SpreadElement > ConditionalExpression[test.right.type='Identifier'][test.right.name='undefined'] > ObjectExpression[properties.length=1] > Property[shorthand=true]",
           message: 'Write ...defined({ name }) instead (core/defined.ts).',
         },
+        {
+          selector:
+            "CallExpression[callee.object.name='AbortSignal'][callee.property.name='any'] CallExpression[callee.object.name='AbortSignal'][callee.property.name='timeout']",
+          message: 'Node may drop this timeout, so that it never fires: use limitedTo (backends/calls.ts).',
+        },
       ],
     },
   },

@@ -26,6 +26,17 @@ export function callerLeft(): BackendError {
   return new BackendError({ class: 'transient', message: 'the caller stopped waiting' })
 }
 
+/**
+ * A signal that aborts when a time is over, or with another. Node drops an `AbortSignal.timeout` that only `AbortSignal.any` references, and it
+ * never fires: this one is referenced by its timer.
+ */
+export function limitedTo(limitMs: number, signal?: AbortSignal): AbortSignal {
+  const limit = new AbortController()
+  const timeIsUp = new DOMException('The operation took too long.', 'TimeoutError')
+  setTimeout(() => limit.abort(timeIsUp), limitMs).unref()
+  return AbortSignal.any([limit.signal, ...(signal === undefined ? [] : [signal])])
+}
+
 /** Waits, unless the caller aborts first. */
 export async function pause(durationMs: number, signal: AbortSignal): Promise<void> {
   throwIfAborted(signal)

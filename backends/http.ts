@@ -2,6 +2,7 @@ import { Agent, request as send, type Dispatcher } from 'undici'
 import type { z } from 'zod'
 import { defined } from '../core/defined'
 import { MINUTE_MS, SECOND_MS } from '../core/time'
+import { limitedTo } from './calls'
 
 /** How far a request went that got no usable answer. */
 export type Reach =
@@ -79,7 +80,7 @@ export function createHttpClient({ name, baseUrl, userAgent, headers }: HttpClie
   return {
     call: async ({ method, path, body, answer, timeoutMs }, signal) => {
       const options = {
-        ...{ method, dispatcher: agent, signal: AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]) },
+        ...{ method, dispatcher: agent, signal: limitedTo(timeoutMs, signal) },
         headers: {
           ...{ accept: 'application/json', 'user-agent': userAgent },
           ...(body === undefined ? {} : { 'content-type': 'application/json' }),

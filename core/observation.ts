@@ -13,8 +13,8 @@ export interface Observation {
    */
   billedFromAtMs?: number
   /**
-   * For `gone`, if the provider bills the machine until `terminate`, such as one that failed its health checks. Its end is
-   * believed only after it was terminated.
+   * For `gone`, if the provider bills the machine until `terminate`, such as one that failed its health checks. It may work: it is left
+   * alone while its runner beats, and its end is believed only after it was terminated.
    */
   isStillBilled?: true
   /** The provider's own words. */

@@ -24,8 +24,11 @@ export interface Evidence {
   /** The last time each of the two did not answer. */
   providerFailedAtMs?: number
   storeFailedAtMs?: number
-  /** When the first and the newest of the consecutive observations were made that found the machine gone. */
-  gone?: { firstAtMs: number; lastAtMs: number }
+  /**
+   * When the first and the newest of the consecutive observations were made that found the machine gone, and whether it was still billed
+   * at the newest.
+   */
+  gone?: { firstAtMs: number; lastAtMs: number; isStillBilled?: boolean }
 }
 
 export type Liveness =
@@ -41,8 +44,8 @@ export type Liveness =
  * expired, or after a long silence during which provider and store kept answering.
  */
 export function judge(evidence: Evidence, nowMs: number): Liveness {
-  const { timing, gone } = evidence
-  if (gone !== undefined && isConfirmed(gone, timing)) return { kind: 'gone' }
+  const { timing } = evidence
+  if (isGone(evidence)) return { kind: 'gone' }
   if (evidence.isQueued === true) return { kind: 'alive' }
   if (nowMs > leaseOverAtMs(evidence)) return { kind: 'fenced' }
   const quietSince = Math.max(
@@ -55,6 +58,17 @@ export function judge(evidence: Evidence, nowMs: number): Liveness {
   const silentMs = nowMs - quietSince
   return silentMs >= timing.silenceMs ? { kind: 'silent', silentMs } : { kind: 'alive' }
 }
+
+/** A machine that its provider has given up and not ended may work: it is gone when it misses its beats, too. */
+function isGone({ gone, timing, beatSeenAtMs = 0, storeFailedAtMs = 0 }: Evidence): boolean {
+  if (gone === undefined || !isConfirmed(gone, timing)) return false
+  if (gone.isStillBilled !== true) return true
+  const quietMs = gone.lastAtMs - Math.max(gone.firstAtMs, beatSeenAtMs, storeFailedAtMs)
+  return quietMs >= Math.max(timing.goneConfirmMs, BEATS_MISSED * timing.beatMs)
+}
+
+/** A lease outlives as many (`readTiming`). */
+const BEATS_MISSED = 3
 
 /** Whether two observations that found a machine gone are far enough apart. */
 export function isConfirmed(

@@ -1,5 +1,6 @@
 import { endExpired } from '../activities/garbage/expired'
 import { tellingOf } from '../activities/garbage/garbage'
+import { limitedTo } from '../backends/calls'
 import type { GarbageVerdict } from '../core/messages'
 import type { BackendName } from '../core/offer'
 import { MINUTE_MS } from '../core/time'
@@ -40,7 +41,7 @@ export async function endExpiredMachines(
   const runs = [...config.backends.keys()].map((name) =>
     orUnasked(name, async () => {
       const backend = await makeBackend(config, name, { store, deployment })
-      const within = AbortSignal.any([signal, AbortSignal.timeout(BACKEND_LIMIT_MS)])
+      const within = limitedTo(BACKEND_LIMIT_MS, signal)
       return endExpired({ backend, store, storeNow }, { deployment, isDryRun }, within)
     }),
   )

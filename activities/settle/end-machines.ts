@@ -137,7 +137,7 @@ export class Ending {
     for (;;) {
       const looks = await this.observe(machines)
       const isStopped =
-        machines.every((machine, index) => this.isGone(machine) || hasNoRunner(looks[index])) ||
+        machines.every((machine, index) => this.isGone(machine) || this.hasNothingToSave(looks[index])) ||
         (await readResult(this.at.documents)) !== undefined
       if (isStopped || this.deps.now() >= untilMs) return looks
       // The job may shorten the window meanwhile; the runner reads that at its next poll.
@@ -148,6 +148,11 @@ export class Ending {
       }
       await pause(timing.observeMs, this.at.signal)
     }
+  }
+
+  /** It is queued, or its provider has given it up and its attempt knows how it ended. */
+  private hasNothingToSave(look: Observation | undefined): boolean {
+    return look?.state === 'queued' || (look?.isStillBilled === true && this.input.end !== null)
   }
 
   /** False for a machine that was never reachable and never sent a beat: it has nothing to save. */
@@ -193,11 +198,6 @@ export class Ending {
     const { goneConfirmMs = 0 } = this.pace
     return gone !== undefined && isConfirmed(gone, { goneConfirmMs })
   }
-}
-
-/** Nothing on it has to be waited for: it is queued, or works no more and is billed until we end it. */
-function hasNoRunner(look: Observation | undefined): boolean {
-  return look?.state === 'queued' || look?.isStillBilled === true
 }
 
 /**

@@ -21,6 +21,9 @@ export function noteObservation(
 ): void {
   if (observation === undefined) evidence.providerFailedAtMs = nowMs
   else if (observation.state === 'gone')
-    evidence.gone = { firstAtMs: evidence.gone?.firstAtMs ?? nowMs, lastAtMs: nowMs }
+    evidence.gone = {
+      ...{ firstAtMs: evidence.gone?.firstAtMs ?? nowMs, lastAtMs: nowMs },
+      isStillBilled: observation.isStillBilled === true,
+    }
   else delete evidence.gone
 }

@@ -6,6 +6,7 @@ import type { DataTransfer, Offer } from '../../core/offer'
 import type { Order } from '../../core/plan'
 import { formatDuration, MINUTE_MS, SECOND_MS } from '../../core/time'
 import type { Backend, CallContext, LookContext } from '../backend'
+import { limitedTo } from '../calls'
 import { mergeProblems } from './check/regions'
 import { transient } from './errors'
 import { regionOfPlace } from './market/region-names'
@@ -140,11 +141,11 @@ async function patiently<T>(
   ask: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
   if (limitMs === undefined) return ask(ctx.signal)
-  const limit = AbortSignal.timeout(limitMs)
+  const within = limitedTo(limitMs, ctx.signal)
   try {
-    return await ask(AbortSignal.any([ctx.signal, limit]))
+    return await ask(within)
   } catch (error) {
-    if (!limit.aborted) throw error
+    if (!within.aborted || ctx.signal.aborted) throw error
     throw transient(`${region} did not answer within ${formatDuration(limitMs)}`)
   }
 }

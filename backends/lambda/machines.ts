@@ -156,8 +156,8 @@ function isYoung({ deps, config }: Host, { launchedAtMs }: MachineHandle): boole
 }
 
 /**
- * One that is unhealthy counts as gone, although it may still run: it is replaced. It is billed until it is ended, and `find` and `list` have
- * it until then. Lambda does not say when a machine ended.
+ * One that is unhealthy counts as gone, unless its runner still beats: it is replaced. It is billed until it is ended, and `find` and `list`
+ * have it until then. Lambda does not say when a machine ended.
  */
 export function observationOf({ status }: Pick<LambdaInstance, 'status'>): Observation {
   switch (status) {

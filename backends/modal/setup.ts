@@ -4,6 +4,7 @@ import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { z } from 'zod'
 import type { AccountPart, AccountSetup, AccountWish, Step, Survey, Work } from '../account'
+import { limitedTo } from '../calls'
 import { BackendError } from '../errors'
 import { defined } from '../../core/defined'
 import type { Failure } from '../../core/failure'
@@ -219,7 +220,7 @@ function manageWith(environment: Record<string, string | undefined>, prefix: str
     const child = spawn(python, ['-B', program, prefix, ...command], {
       env: { ...environment, ...defined({ [SECRETS]: policyIn(environment).secrets?.join(',') }) },
       stdio: ['ignore', 'pipe', 'pipe'],
-      signal: AbortSignal.any([signal, AbortSignal.timeout(MANAGE_MS)]),
+      signal: limitedTo(MANAGE_MS, signal),
     })
     const [stdout, stderr]: [string[], string[]] = [[], []]
     child.stdout.on('data', (chunk) => stdout.push(String(chunk)))

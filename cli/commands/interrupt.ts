@@ -1,4 +1,5 @@
 import type { Command } from 'commander'
+import { limitedTo } from '../../backends/calls'
 import { readDevNote } from '../../client/config'
 import { CrucibleError } from '../../client/errors'
 import { findJob } from '../../client/find-job'
@@ -72,7 +73,7 @@ async function interrupt(cli: Cli, meant: string, { notice, withoutNotice }: Opt
 
 async function runningMachine(cli: Cli, id: string): Promise<MachineHandle> {
   let isNoted = false
-  const limit = AbortSignal.any([cli.interruption(), AbortSignal.timeout(MACHINE_LIMIT_MS)])
+  const limit = limitedTo(MACHINE_LIMIT_MS, cli.interruption())
   for await (const view of watchJob(cli.context(), id, { signal: limit })) {
     const { attempts, state } = view
     const last = attempts.at(-1)

@@ -1,5 +1,6 @@
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
+import { limitedTo } from '../../backends/calls'
 import type { Environment } from '../../client/config'
 import { CrucibleError, toCrucibleError } from '../../client/errors'
 import { Context } from '../../client/context'
@@ -143,7 +144,7 @@ export async function thisHost(settings: Environment, signal: AbortSignal): Prom
   const backend = await makeBackend(config, 'local', { store, deployment })
   const limited = (): AbortSignal => AbortSignal.timeout(CALL_LIMIT_MS)
   // Checked first: a machine without Python cannot show anything.
-  const problems = await backend.check({ signal: AbortSignal.any([signal, limited()]) })
+  const problems = await backend.check({ signal: limitedTo(CALL_LIMIT_MS, signal) })
   const problem = problems.find(({ severity }) => severity === 'error')
   if (problem !== undefined) {
     throw new CrucibleError('failed', `The demo cannot run here: ${problem.message}.`, {

@@ -1,6 +1,9 @@
 import { once } from 'node:events'
 import { createServer, type RequestListener, type Server } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { z } from 'zod'
 import { createHttpClient, type HttpCall, type HttpClient, type HttpError } from '../../backends/http'
@@ -48,7 +51,20 @@ const failed = (...parameters: Parameters<typeof call>): Promise<HttpError> =>
     (error: HttpError) => error,
   )
 
+setFlagsFromString('--expose-gc')
+const collectGarbage = runInNewContext('gc') as () => void
+
 describe('the client for HTTP APIs', () => {
+  it('gives up a request without an answer in time, even if memory is collected meanwhile', async () => {
+    answer = () => undefined
+    const failing = failed({ timeoutMs: 1_000 })
+    await sleep(100)
+    collectGarbage()
+    expect(await failing).toMatchObject({
+      ...{ message: 'Small did not answer within 1 s', facts: { reach: 'unanswered' } },
+    })
+  })
+
   it('sends its name, its credentials and JSON, and keeps unknown fields of the answer', async () => {
     const seen: unknown[] = []
     answer = (request, response) => {

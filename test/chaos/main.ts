@@ -20,7 +20,7 @@ async function main(): Promise<void> {
   const values = readOptions({
     name: 'chaos',
     about:
-      'Lives through seeded runs of real processes that are killed, and says what broke (docs/design/chaos.md).',
+      'Lives through seeded runs of real processes that are killed, and says what broke (docs/design/chaos.md).\nOther programs, with --help of their own: crashes, processes, blackouts.',
     options: {
       ...seedOptions(20),
       'at-once': { default: 3, means: 'runs at a time' },

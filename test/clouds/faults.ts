@@ -81,6 +81,9 @@ export function drawStoreFault(dice: Dice): FaultText {
   ])
 }
 
+/** Stock comes back: a budget may pay for the cheap machines only, and a job waits for them for as long as it takes. */
+export const RESTOCKED_MS = 60_000
+
 /** What befalls a machine of any provider. */
 export const OF_MACHINES: Pick<Draws, 'crash' | 'hang' | 'no-boot'> = {
   crash: (dice) => ({ fault: 'crash', after: dice.between(0, 2_000), times: dice.between(1, 2) }),

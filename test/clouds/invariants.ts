@@ -6,7 +6,7 @@ import { HOUR_MS, SECOND_MS } from '../../core/time'
 import { layout } from '../../storage/layout'
 import { readRecords } from '../../storage/record'
 import { STEADY } from '../backends/scripted/behaviour'
-import { overlaps } from '../kit/invariants'
+import { coveredMs, overlaps, type Span } from '../kit/invariants'
 import { breachesOnRecord } from '../worlds/invariants'
 import type { CloudGround } from './cloud'
 import type { CloudMachine } from './machine'
@@ -23,6 +23,8 @@ export interface Aftermath {
   left: Instance[]
   /** As the cloud knows them at last. */
   instances: Instance[]
+  /** When nothing could ask the provider: everything that asks was dead, or had no server that gives it its tasks. */
+  downtimes?: readonly Span[]
 }
 
 /** Every breach of the invariants, in words, by what really ran and what it cost; empty when all of them held. */
@@ -171,14 +173,15 @@ function seenLateMs(instance: Instance, { cloud, provider }: CloudGround): numbe
 /** However busy this computer is. */
 const SEEN_WITHIN_MS = 20_000
 
-/** Only questions without an answer may hide an end for long, or the death of the process that asks. */
-function endsSeen({ deployment, instances }: Aftermath): string[] {
+/** Only questions without an answer may hide an end for long, or an outage of all that asks. */
+export function endsSeen({ deployment, instances, downtimes = [] }: Aftermath): string[] {
   const { cloud, provider } = deployment
   const calls = cloud.journal.calls({ service: provider.name })
   return instances.flatMap((one) => {
     const { untilMs = Infinity } = one.bill
     const lateMs = seenLateMs(one, deployment)
-    if (lateMs <= patient(SEEN_WITHIN_MS)) return []
+    const unaskedMs = coveredMs({ fromMs: untilMs, toMs: untilMs + lateMs }, downtimes)
+    if (lateMs - unaskedMs <= patient(SEEN_WITHIN_MS)) return []
     // One that was not answered may have been asked before the end.
     const sinceMs = untilMs - patient(PATIENCE_MS)
     const isHidden = calls.some(
@@ -217,6 +220,13 @@ function realisedOnRecord({
   })
 }
 
+/** An ill machine that is silent for that long: it misses its beats, and two looks are as far apart as lists may be late. */
+function givenUpAfterMs({ lagMs }: CloudProvider): number {
+  return Math.max(lagMs, BEATS_MISSED * TIMING.beatMs)
+}
+
+const BEATS_MISSED = 3
+
 /** A machine that was well and at work ends by its owner's wish, or by the cloud, and not by Crucible. */
 export async function onlyTheIllEnded(after: Aftermath): Promise<string[]> {
   const { deployment, instances, status } = after
@@ -227,7 +237,7 @@ export async function onlyTheIllEnded(after: Aftermath): Promise<string[]> {
   const { provider, cloud } = deployment
   for (const machine of deployment.machines) {
     const instance = instances.find(({ id }) => id === machine.id)
-    if (instance === undefined || provider.isIll(instance)) continue
+    if (instance === undefined) continue
     const drain = await read<Drain>(deployment, layout.drain(status.id, machine.attempt ?? 0))
     const result = await read<RunnerResult>(deployment, layout.result(status.id, machine.attempt ?? 0))
     const isOurs = machine.shutDownAtWorkAtMs !== undefined && provider.isOurEnd(instance, cloud)
@@ -239,6 +249,8 @@ export async function onlyTheIllEnded(after: Aftermath): Promise<string[]> {
       {}) as Partial<Settlement>
     const isForSilence = end?.kind === 'failed' && end.failure.code === 'silent'
     if (isForSilence && machine.longestSilenceMs >= TIMING.silenceMs) continue
+    const isForIllness = provider.isIll(instance)
+    if (isForIllness && machine.longestSilenceMs >= givenUpAfterMs(provider)) continue
     if (isQueuedTooLong(after, instance)) continue
     if (!isWished(after, machine, drain))
       wrong.push(`attempt ${machine.attempt}: a machine at work was ended, drain: ${JSON.stringify(drain)}`)

@@ -1,4 +1,5 @@
 import type { Backend } from '../../backends/backend'
+import { limitedTo } from '../../backends/calls'
 import type { Ec2Config } from '../../backends/ec2/config'
 import type { BackendDeps } from '../../backends/registry'
 import type { JobSpec } from '../../core/job'
@@ -38,6 +39,8 @@ export interface CloudProvider {
   stockOf: (dice: Dice) => WorldText
   pricesOf: (dice: Dice) => WorldText
   open: (cloud: Cloud, parts: BackendParts) => Backend
+  /** Of the product's worker, besides those that lead it to the cloud. */
+  settings: Readonly<Record<string, string>>
   /** Of every job. */
   spec: Partial<JobSpec>
   timing: Partial<Timing>
@@ -51,6 +54,8 @@ export interface CloudProvider {
   /** Faults that make a machine unreachable. */
   mute: readonly string[]
   calls: Readonly<Record<'launch' | 'look' | 'prices', Where>>
+  /** The call of a process that asks how its machine is, by the name that stands around it. */
+  asks: string
   /** The answer of a service that is down. */
   down: { code: string; status: number }
   /** Whose a machine is: the name of the tag with the attempt. */
@@ -76,10 +81,10 @@ export interface CloudProvider {
   isOurEnd: (instance: Instance, cloud: Cloud) => boolean
   /** The end of a machine as its backend can learn it at best. */
   toldEndMs: (instance: Instance, cloud: Cloud) => number
-  /** Whether its provider has reported a machine as ill that worked. */
-  isIll: (instance: Instance) => boolean
   /** Whether an attempt whose send may have been lost ends without a machine and without cost, and another takes its place. */
   losesSends: boolean
+  /** Whether its provider has reported a machine as ill, which may still work. */
+  isIll: (instance: Instance) => boolean
   /**
    * Whether a machine can end before any list has shown it, and be in none afterwards. If the answer to its launch was lost too, its cost is
    * unknown to us: that of the time for which lists may be late, in whole steps of billing, at most.
@@ -95,9 +100,7 @@ export const PATIENCE_MS = 5_000
 /** An API whose calls are given up like that, each with something around it. */
 export function heldApi<T extends object>(api: T, around: Around): T {
   const bounded = (argument: unknown): unknown =>
-    argument instanceof AbortSignal
-      ? AbortSignal.any([argument, AbortSignal.timeout(patient(PATIENCE_MS))])
-      : argument
+    argument instanceof AbortSignal ? limitedTo(patient(PATIENCE_MS), argument) : argument
   return new Proxy(api, {
     get: (target, name) => {
       const call = Reflect.get(target, name) as ((...all: unknown[]) => Promise<unknown>) | undefined

@@ -1,5 +1,6 @@
 import { HOUR_MS, MINUTE_MS, SECOND_MS } from '../../core/time'
 import { DEFAULT_TIMING, type Timing } from '../../core/timing'
+import type { CloudProvider } from '../clouds/provider'
 import { Dice } from '../kit/dice'
 
 /** What goes out. `server`: the Temporal server alone. `all`: Crucible too. `restarts`: the server, briefly and repeatedly. */
@@ -8,6 +9,7 @@ export type Outage = (typeof OUTAGES)[number]
 
 export interface BlackoutPlan {
   seed: number
+  provider: CloudProvider
   outage: Outage
   /** How long nothing answers; of each restart where there are several. */
   downMs: number[]
@@ -33,7 +35,12 @@ const SHORT_CHANCE = 0.2
 /** Around the ten seconds after which the SDK gives up reporting. */
 const RESTART_MS = [500, 15 * SECOND_MS] as const
 
-export function blackoutOf(seed: number, { jobs, hourMs }: { jobs: number; hourMs: number }): BlackoutPlan {
+/** The plan of a seed. Any row of seeds goes through the outages at one provider, and then at the next. */
+export function blackoutOf(
+  seed: number,
+  { providers, jobs, hourMs }: { providers: readonly CloudProvider[]; jobs: number; hourMs: number },
+): BlackoutPlan {
+  const provider = providers[Math.floor(seed / OUTAGES.length) % providers.length]!
   const dice = new Dice(seed)
   const outage = OUTAGES[seed % OUTAGES.length]!
   const downMs =
@@ -42,7 +49,7 @@ export function blackoutOf(seed: number, { jobs, hourMs }: { jobs: number; hourM
       : [hourMs]
   const outlastsMs = downMs.reduce((sum, each) => sum + each + PAUSE_MS, 0)
   return {
-    ...{ seed, outage, downMs, hourMs },
+    ...{ seed, provider, outage, downMs, hourMs },
     jobs: Array.from({ length: jobs }, () => {
       const worksMs = dice.chance(SHORT_CHANCE)
         ? dice.between(SECOND_MS, outlastsMs)

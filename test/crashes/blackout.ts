@@ -6,14 +6,14 @@ import { pino } from 'pino'
 import { SECOND_MS } from '../../core/time'
 import { connect } from '../../workers/connect'
 import { Server } from '../chaos/parts'
-import { EC2 } from '../clouds/providers/ec2'
 import { SPEC } from '../clouds/world'
 import { connectTo, testServer } from '../support/temporal'
 import { until } from '../support/until'
+import type { Span } from '../kit/invariants'
 import { isOverWithin } from '../kit/outcome'
 import type { JobHandle } from '../workflows/harness'
 import { LATE_MAX_MS, PAUSE_MS, STEPS, timingFor, type BlackoutPlan, type JobPlan } from './blackout-plan'
-import { FLAWLESS, judge, type Verdict } from './checks'
+import { downtimeOf, FLAWLESS, judge, type Verdict } from './checks'
 import { Crew } from './crew'
 import { gateSdk } from './gates'
 import { closeSite, openSiteOf, patientStatus, sweepSite } from './run'
@@ -51,12 +51,14 @@ export async function liveThroughBlackout(plan: BlackoutPlan): Promise<BlackoutR
   try {
     await server.start()
     const at = await connectTo(server.address)
-    const crew = await Crew.begin(at, EC2)
+    const crew = await Crew.begin(at, plan.provider)
     const sites = await Promise.all(
       plan.jobs.map((job, index) => openJob(crew, plan, { job, index: index + 1 })),
     )
     const told = await strike({ plan, crew, server, sites })
-    const jobs = await Promise.all(sites.map((site) => conclude(crew, site, failures)))
+    const jobs = await Promise.all(
+      sites.map((site) => conclude(crew, site, { failures, downtimes: told.downtimes })),
+    )
     await crew.close()
     await told.close()
     await at.close()
@@ -97,7 +99,7 @@ async function openJob(
 async function submitAgain(crew: Crew, input: { jobId: string; deployment: string }): Promise<JobHandle> {
   for (;;) {
     try {
-      return await crew.submit(SPEC, input)
+      return await crew.submit({ ...SPEC, ...crew.provider.spec }, input)
     } catch (error) {
       if ((error as { name?: string }).name === 'WorkflowExecutionAlreadyStartedError')
         return crew.client.workflow.getHandle(`job/${input.jobId}`) as JobHandle
@@ -124,6 +126,7 @@ function hasWorked({ options: { ground } }: Site): boolean {
 }
 
 interface Struck {
+  downtimes: Span[]
   attachedAfterMs: () => number[]
   close: () => Promise<void>
 }
@@ -143,8 +146,10 @@ async function strike({
   const stopping = new AbortController()
   let revival: Promise<unknown> = Promise.resolve()
   let close = (): Promise<void> => Promise.resolve()
+  const downtimes: Span[] = []
   let startedAtMs = 0
   for (const ms of downMs) {
+    const downAtMs = Date.now()
     await server.kill()
     if (outage === 'all') {
       const dead = crew.die()
@@ -168,12 +173,14 @@ async function strike({
     await sleep(ms)
     startedAtMs = Date.now()
     await server.start()
+    downtimes.push(downtimeOf(downAtMs, Date.now() - downAtMs))
     if (ms !== downMs.at(-1)) await sleep(PAUSE_MS)
   }
   const backAtMs = Date.now()
   const atWork = sites.filter(({ site }) => site.options.ground.machines.some(({ isAtWork }) => isAtWork))
   await revival
   return {
+    downtimes,
     close: () => close(),
     attachedAfterMs: () => atWork.flatMap(({ site }) => attachedAfter(site, { startedAtMs, backAtMs })),
   }
@@ -194,7 +201,7 @@ function attachedAfter(
 async function conclude(
   crew: Crew,
   { site, plan, job: submitting }: Living,
-  failures: string[],
+  { failures, downtimes }: { failures: string[]; downtimes: Span[] },
 ): Promise<BlackoutReport['jobs'][number]> {
   try {
     const job = (await submitting)!
@@ -206,7 +213,7 @@ async function conclude(
     // A machine that could not be started in time ends itself, and another one takes its place.
     const unused = ground.machines.filter(({ workedFromMs }) => workedFromMs === undefined).length
     const life = { attempts: 1 + unused, ends: 'completed' } as const
-    const verdict = await judge({ life, ground, status, left, isOver })
+    const verdict = await judge({ life, ground, status, left, isOver, downtimes })
     verdict.other.push(...failures)
     return { state: `${status.state} (${status.reason})`, verdict }
   } catch (error) {

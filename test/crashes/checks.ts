@@ -1,7 +1,10 @@
 import type { JobStatus } from '../../core/messages'
+import type { Span } from '../kit/invariants'
+import { patient } from '../support/patience'
 import {
   boughtOnce,
   oneForEach,
+  endsSeen,
   leftAtLast,
   leftToSweep,
   oneAtWork,
@@ -46,19 +49,28 @@ export function breachesIn(verdict: Verdict): string[] {
   )
 }
 
+/** What a person may wait for a machine to be watched again. */
+export const ATTACHED_WITHIN_MS = patient(30_000)
+
+/** Down from then on for that long, and taken up in time. */
+export function downtimeOf(fromMs: number, downMs = 0): Span {
+  return { fromMs, toMs: fromMs + downMs + ATTACHED_WITHIN_MS }
+}
+
 export interface Aftermaths {
   life: Pick<Life, 'attempts' | 'ends' | 'isEndedByHand' | 'isOrphaned' | 'isTokenless'>
   ground: CloudGround
   status: JobStatus
   left: Aftermath['left']
   isOver: boolean
+  downtimes: readonly Span[]
 }
 
 /** Judges a run that is over and swept, by what the cloud knows. */
 export async function judge(at: Aftermaths): Promise<Verdict> {
-  const { life, ground: deployment, status, left, isOver } = at
+  const { life, ground: deployment, status, left, isOver, downtimes } = at
   const after: Aftermath = {
-    ...{ deployment, status, left, instances: deployment.cloud.instances() },
+    ...{ deployment, status, left, downtimes, instances: deployment.cloud.instances() },
     world: {
       // Where this computer is busy its owner's wish may come too late.
       mayEnd: [life.ends, 'completed'],
@@ -82,7 +94,7 @@ export async function judge(at: Aftermaths): Promise<Verdict> {
       ? [`the job is not over: ${status.message}`]
       : isOrphaned
         ? []
-        : [...leftToSweep(after), ...(await otherBreaches(after))],
+        : [...leftToSweep(after), ...endsSeen(after), ...(await otherBreaches(after))],
   }
 }
 

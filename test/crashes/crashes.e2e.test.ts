@@ -53,12 +53,12 @@ const ELSEWHERE: [ProviderName, LifeName, Moment, string, number][] = [
   ['lambda', 'unanswered', 'before', 'find: instances', 1],
   ['lambda', 'cancelled', 'in', 'settle: terminate', 1],
   ['lambda', 'interrupted', 'before', 'settle: PutObject record settled', 1],
-  ['lambda', 'migrated', 'after', 'drainMachine: PutObject drain.json', 1],
+  ['lambda', 'migrated', 'after', 'drain: PutObject drain.json', 1],
   ['modal', 'plain', 'in', 'launch: submit', 1],
   ['modal', 'plain', 'after', 'launch: PutObject hand-over', 1],
   ['modal', 'cancelled', 'in', 'settle: cancel', 1],
   ['modal', 'interrupted', 'before', 'settle: PutObject record settled', 1],
-  ['modal', 'migrated', 'after', 'drainMachine: PutObject drain.json', 1],
+  ['modal', 'migrated', 'after', 'drain: PutObject drain.json', 1],
 ]
 
 const AT_EC2 = chosen(CHOSEN, FEW).map((crash) => ['ec2', ...crash] as (typeof ELSEWHERE)[number])
@@ -76,20 +76,24 @@ const LIMIT_MS = 420_000
 /** Longer than the heartbeat timeouts, which are what they are. */
 const HOUR_MS = 21_000
 const OUTLASTING = { stepsPerSecond: 2.2 }
+const BLACKED_OUT = chosen(PROVIDER_NAMES, ['ec2'])
 
 let at: TestConnection
 let reports: Promise<Map<string, CrashReport>>
-let blackout: Promise<BlackoutReport>
+let blackouts: Map<ProviderName, Promise<BlackoutReport>>
 
 beforeAll(async () => {
   quietWorkers()
   at = await connectTo()
   // Most of it is waiting for somebody to be missed.
   reports = liveThroughAll()
-  blackout = liveThroughBlackout({
-    ...{ seed: 1, outage: 'server', downMs: [HOUR_MS], hourMs: HOUR_MS },
-    jobs: [OUTLASTING, OUTLASTING, { ...OUTLASTING, submittedBeforeMs: 1_000 }],
-  })
+  blackouts = new Map(
+    BLACKED_OUT.map((name) => {
+      const blackout = { seed: 1, provider: PROVIDERS[name], outage: 'server', hourMs: HOUR_MS } as const
+      const jobs = [OUTLASTING, OUTLASTING, { ...OUTLASTING, submittedBeforeMs: 1_000 }]
+      return [name, liveThroughBlackout({ ...blackout, downMs: [HOUR_MS], jobs })]
+    }),
+  )
 })
 afterAll(() => at.close())
 
@@ -116,10 +120,10 @@ describe('a process that dies', () => {
 })
 
 describe('a blackout', () => {
-  it(
-    'costs jobs nothing, and each of them is watched again within seconds',
-    async () => {
-      const { jobs, attachedAfterMs } = await blackout
+  it.each(BLACKED_OUT)(
+    'costs jobs nothing at %s, and each of them is watched again within seconds',
+    async (name) => {
+      const { jobs, attachedAfterMs } = (await blackouts.get(name))!
       expect(jobs).toEqual(jobs.map(() => ({ state: 'succeeded (completed)', verdict: FLAWLESS })))
       expect(attachedAfterMs.length).toBeGreaterThanOrEqual(2)
       expect(Math.max(...attachedAfterMs)).toBeLessThan(patient(30_000))

@@ -49,7 +49,8 @@ export class KillProxy {
     const chunks: Buffer[] = []
     for await (const chunk of request) chunks.push(chunk as Buffer)
     const body = Buffer.concat(chunks)
-    const death = this.options.meet(nameOf(request, body))
+    const call = nameOf(request, body)
+    const death = call === undefined ? undefined : this.options.meet(call)
     if (death === undefined) return this.pass(request, body, response)
     if (death.moment !== 'after') this.options.kill()
     if (death.moment === 'in') await sleep(death.lateMs).then(() => this.pass(request, body))
@@ -78,9 +79,16 @@ export class KillProxy {
   }
 }
 
-/** As the SDK calls it: by the form of EC2, the header of services that speak JSON, or the path of S3. */
-function nameOf(request: IncomingMessage, body: Buffer): string {
-  const { headers } = request
+/**
+ * As the SDK calls it: by the form of EC2, the header of services that speak JSON, or the path of S3; by method and path for other
+ * providers. Undefined for the request of a machine, which has a signed URL.
+ */
+function nameOf(request: IncomingMessage, body: Buffer): string | undefined {
+  const { headers, method = '', url = '' } = request
+  const { pathname, searchParams } = new URL(url, 'http://cloud')
+  if (searchParams.has('X-Amz-Signature')) return undefined
+  const [, path] = OTHER_PROVIDER.exec(pathname) ?? []
+  if (path !== undefined) return `${method} ${path.replaceAll(ID, '*')}`
   const target = headers['x-amz-target']
   if (typeof target === 'string') return target.slice(target.lastIndexOf('.') + 1)
   const scope = /Credential=[^/]+\/\d+\/[^/]+\/([^/]+)\//.exec(headers.authorization ?? '')?.[1]
@@ -88,3 +96,8 @@ function nameOf(request: IncomingMessage, body: Buffer): string {
   const { name, key } = operationOf(request)
   return key === '' ? name : `${name} ${documentAt(key, name === 'PutObject' ? body : undefined)}`
 }
+
+/** Below the prefix that the small cloud gives to a provider. */
+const OTHER_PROVIDER = /^\/_\w+\/(?:api\/)?v1\/(.*)$/
+/** Ids of machines and attempts have digits, and names in paths have none. */
+const ID = /[^/]*\d[^/]*/g

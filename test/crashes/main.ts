@@ -11,9 +11,17 @@ import { liveThroughBlackout } from './blackout'
 import { blackoutOf } from './blackout-plan'
 import { breachesIn } from './checks'
 import { liveThroughCrashes, seeLives } from './live'
-import { nameOf, planOf, pointsOf } from './plan'
+import { nameOf, planOf, pointsOf, type Point } from './plan'
 import { processPlanOf, runProcesses, undisturbedProcesses } from './processes'
 import { printBlackouts, printTable, tellBlackout, tellCrash } from './table'
+
+/** The providers of a program that plays a cloud; `turns` says how several of them share its runs. */
+function providerOption(turns: string) {
+  const means = `${PROVIDER_NAMES.join(', ')}, or all: ${turns}`
+  return { provider: { default: 'all', as: 'NAME', means } }
+}
+const ONLY = { only: { default: '', as: 'TEXT', means: 'only the points whose names have it' } }
+const EACH_ITS_PART = 'each gets its part of the seeds'
 
 /** `npm run chaos -- crashes --help` (docs/design/chaos.md). */
 export async function crashes(args: string[]): Promise<void> {
@@ -24,13 +32,9 @@ export async function crashes(args: string[]): Promise<void> {
       about: 'Kills processes before, in and after every call of a job that lives on the small cloud.',
       options: {
         ...seedOptions(1_000),
-        provider: {
-          default: 'all',
-          as: 'NAME',
-          means: `${PROVIDER_NAMES.join(', ')}, or all: each gets its part of the seeds`,
-        },
+        ...providerOption(EACH_ITS_PART),
         'at-once': { default: 24, means: 'jobs at a time' },
-        only: { default: '', as: 'TEXT', means: 'only the points whose names have it' },
+        ...ONLY,
         points: { default: false, means: 'prints the points, and kills nothing' },
         story: { default: false, means: 'the story of every run, not only of the broken ones' },
       },
@@ -38,14 +42,21 @@ export async function crashes(args: string[]): Promise<void> {
     args,
   )
   if (values === undefined) return
+  await withConnection((at) =>
+    atEach(values, (provider, count) => crashesAt(at, provider, { ...values, count })),
+  )
+}
+
+/** Works at one provider after the other, each with its part of the seeds. */
+async function atEach(
+  values: { provider: string; count: number },
+  work: (provider: CloudProvider, count: number) => Promise<void>,
+): Promise<void> {
   const providers = providersNamed(values.provider)
-  const count = Math.ceil(values.count / providers.length)
-  await withConnection(async (at) => {
-    for (const provider of providers) {
-      process.stdout.write(`\nat ${provider.name}\n`)
-      await crashesAt(at, provider, { ...values, count })
-    }
-  })
+  for (const provider of providers) {
+    process.stdout.write(`\nat ${provider.name}\n`)
+    await work(provider, Math.ceil(values.count / providers.length))
+  }
 }
 
 interface CrashOptions {
@@ -66,8 +77,7 @@ async function crashesAt(at: TestConnection, provider: CloudProvider, values: Cr
     },
   })
   const all = pointsOf(seen)
-  const points = all.filter((point) => nameOf(point).includes(values.only))
-  if (points.length === 0) throw new Error(`No point has "${values.only}" in its name; --points prints them.`)
+  const points = pointsWith(values.only, all)
   if (values.points) return points.forEach((point) => process.stdout.write(`${nameOf(point)}\n`))
   const plans = seedsOf(values).map((seed) => planOf(seed, points, { provider, all }))
   const reports = await liveThroughCrashes(at, plans, {
@@ -75,6 +85,12 @@ async function crashesAt(at: TestConnection, provider: CloudProvider, values: Cr
     onReport: (report) => tellCrash(report, values.story),
   })
   printTable(reports, points)
+}
+
+function pointsWith(text: string, all: readonly Point[]): Point[] {
+  const points = all.filter((point) => nameOf(point).includes(text))
+  if (points.length === 0) throw new Error(`No point has "${text}" in its name.`)
+  return points
 }
 
 /** `npm run chaos -- blackouts --help` (docs/design/chaos.md). */
@@ -88,6 +104,7 @@ export async function blackouts(args: string[]): Promise<void> {
       options: {
         from: { default: 1, min: 0, means: 'the seed of the first blackout' },
         count: { default: 200, means: 'how many jobs' },
+        ...providerOption('they take turns'),
         jobs: { default: 25, means: 'how many of them in one blackout' },
         'at-once': { default: 2, means: 'blackouts at a time' },
         hour: { default: 60, means: 'seconds that stand for an hour' },
@@ -97,9 +114,10 @@ export async function blackouts(args: string[]): Promise<void> {
   )
   if (values === undefined) return
   const hourMs = values.hour * SECOND_MS
+  const providers = providersNamed(values.provider)
   const plans = Array.from({ length: Math.ceil(values.count / values.jobs) }, (_, index) => {
     const jobs = Math.min(values.jobs, values.count - index * values.jobs)
-    return blackoutOf(values.from + index, { jobs, hourMs })
+    return blackoutOf(values.from + index, { providers, jobs, hourMs })
   })
   const reports = await withServer(() =>
     inLanes(plans, { atOnce: values['at-once'] }, async (plan) => {
@@ -120,7 +138,9 @@ export async function processes(args: string[]): Promise<void> {
       about: 'Kills real processes of the built product before, in and after their calls to the small cloud.',
       options: {
         ...seedOptions(50),
+        ...providerOption(EACH_ITS_PART),
         'at-once': { default: 3, means: 'deployments at a time' },
+        ...ONLY,
         story: { default: false, means: 'the story of every run, not only of the broken ones' },
       },
     },
@@ -129,15 +149,22 @@ export async function processes(args: string[]): Promise<void> {
   if (values === undefined) return
   execFileSync(process.execPath, [join(__dirname, '..', '..', 'tools', 'build.mjs')], { stdio: 'inherit' })
   const product = new Product()
-  await withServer(async () => {
-    const first = await runProcesses(undisturbedProcesses(), product)
-    tellCrash(first, values.story)
-    const points = pointsOf(new Map([['plain', first.calls]]))
-    const reports = await inLanes(seedsOf(values), { atOnce: values['at-once'] }, async (seed) => {
-      const report = await runProcesses(processPlanOf(seed, points), product)
-      tellCrash(report, values.story)
-      return report
-    })
-    printTable(reports, points)
-  }).finally(() => product.remove())
+  await withServer(() =>
+    atEach(values, (provider, count) => processesAt({ provider, product }, { ...values, count })),
+  ).finally(() => product.remove())
+}
+
+async function processesAt(
+  at: { provider: CloudProvider; product: Product },
+  values: Omit<CrashOptions, 'points'>,
+): Promise<void> {
+  const first = await runProcesses(undisturbedProcesses(), at)
+  tellCrash(first, values.story)
+  const points = pointsWith(values.only, pointsOf(new Map([['plain', first.calls]])))
+  const reports = await inLanes(seedsOf(values), { atOnce: values['at-once'] }, async (seed) => {
+    const report = await runProcesses(processPlanOf(seed, points, at.provider), at)
+    tellCrash(report, values.story)
+    return report
+  })
+  printTable([first, ...reports], points)
 }

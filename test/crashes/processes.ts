@@ -1,12 +1,12 @@
 import type { Product } from '../chaos/stage'
 import { journal, sweep } from '../clouds/cloud'
-import { EC2 } from '../clouds/providers/ec2'
+import type { CloudProvider } from '../clouds/provider'
 import { SPEC } from '../clouds/world'
 import { connectTo } from '../support/temporal'
 import { Dice } from '../kit/dice'
 import { isOverWithin } from '../kit/outcome'
 import { DEPLOYMENT_ID, Jobs } from '../workflows/harness'
-import { FLAWLESS, judge } from './checks'
+import { downtimeOf, FLAWLESS, judge } from './checks'
 import { LIVES } from './lives'
 import { nameOf, planAt, storyOf, undisturbed, type Point } from './plan'
 import { RealStage, type ProcessPlan } from './real-stage'
@@ -17,9 +17,12 @@ const RUN_MAX_MS = 300_000
 const GRACE_MS = 500
 
 /** Lives through one job with real processes that are killed with SIGKILL, collects garbage once, and judges by what the cloud knows. */
-export async function runProcesses(plan: ProcessPlan, product: Product): Promise<CrashReport> {
+export async function runProcesses(
+  plan: ProcessPlan,
+  { provider, product }: { provider: CloudProvider; product: Product },
+): Promise<CrashReport> {
   const startedAtMs = Date.now()
-  const stage = await RealStage.open(plan, product)
+  const stage = await RealStage.open(plan, provider, product)
   try {
     const lived = await live(stage, plan, startedAtMs)
     return { ...lived, plan, struck: stage.struck, calls: stage.calls, lastedMs: Date.now() - startedAtMs }
@@ -38,22 +41,24 @@ async function live(
   startedAtMs: number,
 ): Promise<Pick<CrashReport, 'state' | 'verdict' | 'story'>> {
   const { ground, server } = stage
+  const { provider } = ground
   const at = await connectTo(server.address)
   try {
-    const jobs = new Jobs(at, NAMESPACE)
-    const job = await jobs.submit(SPEC)
+    const jobs = new Jobs(at, NAMESPACE, await stage.key())
+    const job = await jobs.submit({ ...SPEC, ...provider.spec })
     const isOver = await isOverWithin(job, RUN_MAX_MS)
     await stage.whole()
     const left = ground.cloud.instances()
     await sweep(jobs.client, {
       deployment: DEPLOYMENT_ID,
-      backends: ['ec2'],
+      backends: [provider.name],
       graceMs: GRACE_MS,
       isDryRun: false,
     })
     await untilNothingEnds(ground)
     const status = await patientStatus(job)
-    const verdict = await judge({ life: LIVES.plain, ground, status, left, isOver })
+    const downtimes = stage.diedAtMs.map((atMs) => downtimeOf(atMs, plan.downMs))
+    const verdict = await judge({ life: LIVES.plain, ground, status, left, isOver, downtimes })
     verdict.other.push(...stage.failures)
     return {
       state: `${status.state} (${status.reason}), ${status.attemptsTotal} attempts`,
@@ -69,11 +74,11 @@ const SERVER_CHANCE = 0.25
 const DOWN_MAX_MS = 3_000
 
 /** The plan of a seed: the calls that change something come first. */
-export function processPlanOf(seed: number, points: readonly Point[]): ProcessPlan {
+export function processPlanOf(seed: number, points: readonly Point[], provider: CloudProvider): ProcessPlan {
   const ordered = [...points].sort((a, b) => Number(isReading(a)) - Number(isReading(b)))
   const dice = new Dice(seed)
   return {
-    ...planAt(ordered[(seed - 1) % ordered.length]!, 'plain', { seed, provider: EC2 }),
+    ...planAt(ordered[(seed - 1) % ordered.length]!, 'plain', { seed, provider }),
     ...{ faults: [], durations: {}, isSweptMeanwhile: false },
     isServerKilled: dice.chance(SERVER_CHANCE),
     downMs: dice.chance(0.5) ? 0 : dice.between(0, DOWN_MAX_MS),
@@ -85,5 +90,5 @@ export function undisturbedProcesses(): ProcessPlan {
 }
 
 function isReading(point: Point): boolean {
-  return /: (Get|Head|List|Describe)/.test(nameOf(point))
+  return /: (GET |Get|Head|List|Describe)/.test(nameOf(point))
 }

@@ -2,11 +2,13 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { BACKENDS } from '../../backends/registry'
 import type { Part, PartOptions } from '../chaos/part'
 import { Server, WorkerProcess } from '../chaos/parts'
 import type { Product } from '../chaos/stage'
 import { closeGround, openGround, type CloudGround } from '../clouds/cloud'
-import { IMAGE, TYPES } from '../clouds/providers/ec2'
+import type { CloudProvider } from '../clouds/provider'
+import { readDeploymentKey } from '../../storage/secrets'
 import { S3_ENVIRONMENT } from '../support/s3'
 import { testServer } from '../support/temporal'
 import { KillProxy } from './kill-proxy'
@@ -25,11 +27,14 @@ const STEPS_PER_SECOND = 20
 /** The Temporal server, and the two workers of the built product, each behind somebody who kills it in its calls to the cloud. */
 export class RealStage {
   readonly struck: Crash[] = []
+  /** When processes died. */
+  readonly diedAtMs: number[] = []
   /** How often each call was made, by `role: call`. */
   readonly calls = new Map<string, number>()
   /** What ended without having been killed. */
   readonly failures: string[] = []
   readonly home = mkdtempSync(join(tmpdir(), 'crucible-processes-'))
+  private readonly secretKeyFile = join(this.home, 'secret.key')
   private readonly proxies: KillProxy[] = []
   private readonly workers = new Map<Role, Part>()
   private readonly revivals: Promise<void>[] = []
@@ -40,8 +45,9 @@ export class RealStage {
     readonly ground: CloudGround,
   ) {}
 
-  static async open(plan: ProcessPlan, product: Product): Promise<RealStage> {
+  static async open(plan: ProcessPlan, provider: CloudProvider, product: Product): Promise<RealStage> {
     const ground = await openGround({
+      provider,
       world: { faults: plan.faults },
       hasBucket: true,
       behave: () => ({ stepsPerSecond: STEPS_PER_SECOND }),
@@ -60,6 +66,13 @@ export class RealStage {
   get server(): Server {
     if (this.started === undefined) throw new Error('the stage has no server yet')
     return this.started
+  }
+
+  /** The deployment's key, which its first worker has made. */
+  async key(): Promise<Buffer> {
+    const key = await readDeploymentKey(this.secretKeyFile)
+    if (key === undefined) throw new Error('no worker has made the key of the deployment')
+    return key
   }
 
   /** Resolves when all that was killed is back. */
@@ -88,7 +101,7 @@ export class RealStage {
       kill: () => this.killAll(role),
     })
     this.proxies.push(proxy)
-    const served = role === 'backend' ? 'ec2' : 'orchestrator'
+    const served = role === 'backend' ? this.ground.provider.name : 'orchestrator'
     const worker = new WorkerProcess(this.part(role), {
       args: [product.path('dist', 'cli', 'main.js'), 'worker', served],
       environment: this.settings(proxy.url),
@@ -114,6 +127,7 @@ export class RealStage {
   /** When this returns it is dead; it comes back later. */
   private kill(part: Part): void {
     const dying = part.kill()
+    this.diedAtMs.push(Date.now())
     const revive = async (): Promise<void> => {
       if (!(await dying)) return
       await sleep(this.plan.downMs)
@@ -123,7 +137,8 @@ export class RealStage {
   }
 
   private settings(cloudUrl: string): Record<string, string> {
-    const { region, credentials } = this.ground.cloud
+    const { provider, cloud } = this.ground
+    const { region, credentials } = cloud
     const { url } = this.ground.storage.store
     const store = new URL(url)
     store.searchParams.set('endpoint', cloudUrl)
@@ -134,15 +149,22 @@ export class RealStage {
       AWS_SECRET_ACCESS_KEY: credentials.secretAccessKey,
       TEMPORAL_ADDRESS: this.server.address,
       CRUCIBLE_HOME: this.home,
+      CRUCIBLE_SECRET_KEY_FILE: this.secretKeyFile,
       CRUCIBLE_STORE: store.href,
-      CRUCIBLE_BACKENDS: 'ec2',
-      CRUCIBLE_EC2_TYPES: TYPES.join(','),
-      CRUCIBLE_EC2_IMAGE: IMAGE,
-      CRUCIBLE_EC2_STALE_FOR: '1.5s',
+      CRUCIBLE_BACKENDS: provider.name,
+      ...this.reach(cloudUrl),
+      ...provider.settings,
       ...{ CRUCIBLE_LEASE: '10m', CRUCIBLE_SILENCE: '2m', CRUCIBLE_DRAIN: '2s', CRUCIBLE_POWER_OFF: '0.5s' },
       ...{ CRUCIBLE_BEAT: '0.5s', CRUCIBLE_OBSERVE: '0.5s', CRUCIBLE_GONE_CONFIRM: '0.5s' },
       PATH: process.env['PATH'] ?? '',
       HOME: this.home,
     }
+  }
+  /** The settings that lead to the provider, by way of an address. */
+  private reach(cloudUrl: string): Readonly<Record<string, string>> {
+    const { provider, cloud } = this.ground
+    const { endpoint = cloud.endpoint, ...keys } = cloud.providers[provider.name] ?? {}
+    const at = endpoint.replace(cloud.endpoint, cloudUrl)
+    return BACKENDS[provider.name]!.simulated!({ ...keys, endpoint: at }).reach
   }
 }

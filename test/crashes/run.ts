@@ -7,7 +7,7 @@ import { closeGround, journal, openGround, sweep, type CloudGround, type CloudWi
 import { until } from '../support/until'
 import { isOverWithin } from '../kit/outcome'
 import { QUICK, statusOf, type JobHandle } from '../workflows/harness'
-import { FLAWLESS, judge, type Verdict } from './checks'
+import { downtimeOf, FLAWLESS, judge, type Verdict } from './checks'
 import type { Crew } from './crew'
 import { LIVES, SPEC, TIMING, untilAtWork, type Life } from './lives'
 import { storyOf, type Calls, type Crash, type CrashPlan } from './plan'
@@ -59,7 +59,10 @@ async function live(crew: Crew, plan: CrashPlan, index: number): Promise<CrashRe
     const left = await sweepSite(crew, site)
     const status = await patientStatus(job)
     if (!isOver) await job.terminate()
-    const verdict = await judge({ life, ground, status, left, isOver })
+    const verdict = await judge({
+      ...{ life, ground, status, left, isOver },
+      downtimes: site.diedAtMs.map((atMs) => downtimeOf(atMs)),
+    })
     if (life.monthly !== undefined) verdict.other.push(...(await moneyLeftPromised(crew, jobId)))
     return {
       ...{ plan, struck, verdict, calls: site.calls },

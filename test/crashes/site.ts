@@ -46,8 +46,8 @@ export interface SiteOptions {
 export class Site {
   /** How often each call was made so far, by `activity: call`. */
   readonly calls = new Map<string, number>()
-  /** Deaths so far. */
-  deaths = 0
+  /** When processes died so far. */
+  readonly diedAtMs: number[] = []
   /** Every time that a watch was taken up, and when its process first asked about the machine after that. */
   readonly watches: { begunAtMs: number; lookedAtMs?: number }[] = []
   readonly store: ObjectStore
@@ -96,7 +96,7 @@ export class Site {
   private meet(role: Role, call: string): Death | undefined {
     const occurrence = (this.calls.get(call) ?? 0) + 1
     this.calls.set(call, occurrence)
-    if (call === `watch: ${this.options.ground.provider.calls.look.action}`) this.noteLook()
+    if (call === `watch: ${this.options.ground.provider.asks}`) this.noteLook()
     const death = this.options.deathAt(call, occurrence)
     if (death === undefined) return undefined
     // The one that made the call dies of it.
@@ -112,7 +112,7 @@ export class Site {
 
   private succeed(role: Role): void {
     this.processes[role] = this.begin(role)
-    this.deaths += 1
+    this.diedAtMs.push(Date.now())
   }
 
   private orchestrate(): Activities {

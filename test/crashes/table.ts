@@ -1,10 +1,10 @@
 import { SECOND_MS } from '../../core/time'
 import type { BlackoutReport } from './blackout'
 import { OUTAGES, type Outage } from './blackout-plan'
-import { VERDICTS, breachesIn, type Verdict } from './checks'
+import { PROVIDER_NAMES } from '../clouds/providers'
+import { ATTACHED_WITHIN_MS, VERDICTS, breachesIn, type Verdict } from './checks'
 import { nameOf, type Point } from './plan'
 import type { CrashReport } from './run'
-import { patient } from '../support/patience'
 
 /** Prints a run, and the whole of its story where it broke something. */
 export function tellCrash(
@@ -42,14 +42,11 @@ export function tellBlackout({ plan, jobs, attachedAfterMs, lastedMs }: Blackout
   const broken = jobs.filter(({ verdict }) => breachesIn(verdict).length > 0)
   const down = plan.downMs.map(seconds).join(', ')
   say(
-    `seed ${plan.seed}, ${plan.outage} down for ${down}: ${jobs.length} jobs, ${attachedAfterMs.length} at work, the last taken up after ${seconds(slowest)}, ${seconds(lastedMs)}${broken.length > 0 ? ', BROKEN' : ''}`,
+    `seed ${plan.seed} at ${plan.provider.name}, ${plan.outage} down for ${down}: ${jobs.length} jobs, ${attachedAfterMs.length} at work, the last taken up after ${seconds(slowest)}, ${seconds(lastedMs)}${broken.length > 0 ? ', BROKEN' : ''}`,
   )
   for (const { state, verdict } of broken)
     for (const breach of breachesIn(verdict)) say(`    ! ${state}: ${breach}`)
 }
-
-/** What a person may wait for a machine to be watched again. */
-const ATTACHED_WITHIN_MS = patient(30_000)
 
 export function printBlackouts(reports: readonly BlackoutReport[], hourMs: number): void {
   const jobs = reports.flatMap((report) => report.jobs)
@@ -60,6 +57,10 @@ export function printBlackouts(reports: readonly BlackoutReport[], hourMs: numbe
     ...OUTAGES.map((outage): [string, number] => [
       OUTAGE_WORDS[outage],
       reports.filter(({ plan }) => plan.outage === outage).length,
+    ]),
+    ...PROVIDER_NAMES.map((name): [string, number] => [
+      `blackouts at ${name}`,
+      reports.filter(({ plan }) => plan.provider.name === name).length,
     ]),
     ['jobs', jobs.length],
     ['attempts at work when the server was back', after.length],
@@ -100,11 +101,15 @@ function seconds(ms: number): string {
 
 function coverageOf(reports: readonly CrashReport[], points: readonly Point[]): [string, number][] {
   const hit = new Set(reports.flatMap(({ struck }) => struck.map(nameOf)))
-  const missed = points.map(nameOf).filter((name) => !hit.has(name))
-  if (reports.length >= points.length) missed.forEach((name) => say(`never hit: ${name}`))
+  const tried = new Set(reports.flatMap(({ plan }) => plan.crashes.slice(0, 1).map(nameOf)))
+  const names = points.map(nameOf)
+  const missed = names.filter((name) => tried.has(name) && !hit.has(name))
+  missed.forEach((name) => say(`tried, and never came: ${name}`))
   return [
-    ['points at which a process may die', points.length],
-    ['points hit', points.length - missed.length],
+    ['points at which a process may die', names.length],
+    ['points tried', names.filter((name) => tried.has(name)).length],
+    ['points tried that never came', missed.length],
+    ['points hit, second deaths included', names.filter((name) => hit.has(name)).length],
   ]
 }
 

@@ -3,7 +3,15 @@ import { beforeEach, describe, expect, it } from '@jest/globals'
 import type { LogLine } from '../../core/documents'
 import { layout } from '../../storage/layout'
 import { MemoryStore } from '../backends/scripted/memory-store'
-import { classified, explained, overlaps, resumedFromNewest, sameWeights, wholeLog } from './invariants'
+import {
+  classified,
+  coveredMs,
+  explained,
+  overlaps,
+  resumedFromNewest,
+  sameWeights,
+  wholeLog,
+} from './invariants'
 
 const JOB = 'job-1'
 let store: MemoryStore
@@ -28,6 +36,22 @@ describe('the judge of ends', () => {
     const atLaunch = 'unclassified: The machine never started (Client.InternalError: the launch has failed).'
     const job = { state: 'succeeded', reason: 'completed' }
     expect(classified(job, [{ number: 1, state: 'failed', reason: atLaunch }])).toEqual([])
+  })
+})
+
+describe('the part of a span that others cover', () => {
+  it('counts what several cover once, and nothing outside', () => {
+    const span = { fromMs: 100, toMs: 200 }
+    const by = [
+      { fromMs: 150, toMs: 170 },
+      { fromMs: 50, toMs: 120 },
+      { fromMs: 110, toMs: 130 },
+      { fromMs: 155, toMs: 160 },
+      { fromMs: 195, toMs: 900 },
+      { fromMs: 300, toMs: 400 },
+    ]
+    expect(coveredMs(span, by)).toBe(30 + 20 + 5)
+    expect(coveredMs(span, [])).toBe(0)
   })
 })
 

@@ -6,11 +6,27 @@ import { readArtifact } from '../../storage/artifacts'
 import { readLines } from '../../storage/logs'
 import type { ObjectStore } from '../../storage/store'
 
-/** When the workload of an attempt ran on a machine. */
-export interface Stretch {
-  attempt: number
+export interface Span {
   fromMs: number
   toMs: number
+}
+
+/** When the workload of an attempt ran on a machine. */
+export interface Stretch extends Span {
+  attempt: number
+}
+
+/** How much of a span is covered by others, which may overlap. */
+export function coveredMs(span: Span, by: readonly Span[]): number {
+  let untilMs = span.fromMs
+  let coveredMs = 0
+  for (const { fromMs, toMs } of [...by].sort((a, b) => a.fromMs - b.fromMs)) {
+    const ms = Math.min(toMs, span.toMs) - Math.max(fromMs, untilMs)
+    if (ms <= 0) continue
+    coveredMs += ms
+    untilMs = toMs
+  }
+  return coveredMs
 }
 
 /** Two machines of a job may both be paid for a moment, but only one may ever run its workload. */

@@ -28,6 +28,27 @@ describe('judging whether an attempt lives', () => {
     expect(judge(evidence(), laterMs)).toEqual({ kind: 'alive' })
   })
 
+  it('leaves a machine alone that its provider has given up, and not ended, until it misses its beats', () => {
+    const missedMs = 3 * timing.beatMs
+    const looked = (lastAtMs: number, changes: Partial<Evidence> = {}): string =>
+      judge(evidence({ gone: { firstAtMs: NOW_MS, lastAtMs, isStillBilled: true }, ...changes }), lastAtMs)
+        .kind
+    expect([looked(NOW_MS + missedMs - 1), looked(NOW_MS + missedMs)]).toEqual(['alive', 'gone'])
+    const beatSeenAtMs = NOW_MS + MINUTE_MS
+    expect(looked(beatSeenAtMs + missedMs - 1, { beatSeenAtMs })).toBe('alive')
+    expect(looked(beatSeenAtMs + missedMs, { beatSeenAtMs })).toBe('gone')
+    // Its beats cannot be read.
+    expect(looked(beatSeenAtMs + 1, { storeFailedAtMs: beatSeenAtMs })).toBe('alive')
+    const slow = { ...timing, goneConfirmMs: MINUTE_MS }
+    expect(looked(NOW_MS + MINUTE_MS - 1, { timing: slow })).toBe('alive')
+    // Ended by its provider, it beats no more.
+    const ended = evidence({
+      gone: { firstAtMs: NOW_MS, lastAtMs: NOW_MS + missedMs },
+      beatSeenAtMs: NOW_MS + missedMs,
+    })
+    expect(judge(ended, NOW_MS + missedMs)).toEqual({ kind: 'gone' })
+  })
+
   it('uses the slower of our pace and the pace that the provider needs', () => {
     expect(atPace(timing)).toEqual(timing)
     const pace = { observeMs: 10 * MINUTE_MS, goneConfirmMs: 1 }

@@ -110,12 +110,14 @@ export interface Ground {
 export class Jobs {
   readonly client: Client
   /** As a deployment has it: workers do only what was signed with its key. */
-  protected readonly authentication = new Authentication(Buffer.alloc(32, 'a key of tests'))
+  protected readonly authentication: Authentication
 
   constructor(
     protected at: TestConnection,
     readonly namespace: string,
+    key: Buffer = Buffer.alloc(32, 'a key of tests'),
   ) {
+    this.authentication = new Authentication(key)
     this.client = this.authentication.client(at.client.connection, namespace)
   }
 

@@ -1,4 +1,5 @@
 import { STSClient } from '@aws-sdk/client-sts'
+import { limitedTo } from '../../calls'
 import { AwsError } from './api'
 import { call } from './errors'
 
@@ -39,7 +40,7 @@ export function readPlan(
     )
     const answer = await fetch(url, {
       ...{ method: 'POST', headers: signed.headers, body },
-      signal: AbortSignal.any([signal, AbortSignal.timeout(ANSWER_TIMEOUT_MS)]),
+      signal: limitedTo(ANSWER_TIMEOUT_MS, signal),
     })
     const told = (await answer.json()) as { accountPlanType?: string; __type?: string; message?: string }
     if (!answer.ok)

@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process'
 import { cpSync, existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
+import { limitedTo } from '../../../backends/calls'
 import { formatDuration } from '../../../core/time'
 import type { Progress } from '../temporal/progress'
 import type { GoBuild } from './program'
@@ -74,10 +75,7 @@ function runGo(
       // The user's own flags and workspace are for the user's own modules.
       env: { ...env, CGO_ENABLED: '0', GOFLAGS: '', GOWORK: 'off' },
       stdio: ['ignore', 'pipe', 'pipe'],
-      signal: AbortSignal.any([
-        AbortSignal.timeout(BUILD_LIMIT_MS),
-        ...(signal === undefined ? [] : [signal]),
-      ]),
+      signal: limitedTo(BUILD_LIMIT_MS, signal),
     })
     const startedAtMs = performance.now()
     let output = ''

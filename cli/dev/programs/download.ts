@@ -5,6 +5,7 @@ import { dirname, join } from 'node:path'
 import { Transform } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { extract } from 'tar'
+import { limitedTo } from '../../../backends/calls'
 import type { Progress } from '../temporal/progress'
 import type { Release } from './program'
 
@@ -59,9 +60,10 @@ async function fetchTo(
     () => stall.abort(new Error(`${url} sent no data for too long`)),
     stallMs ?? STALL_MS,
   )
-  const signals = [stall.signal, AbortSignal.timeout(WHOLE_MS), ...(signal === undefined ? [] : [signal])]
+  const signals = [stall.signal, ...(signal === undefined ? [] : [signal])]
+  const within = limitedTo(WHOLE_MS, AbortSignal.any(signals))
   try {
-    const response = await fetch(url, { signal: AbortSignal.any(signals) })
+    const response = await fetch(url, { signal: within })
     if (!response.ok || response.body === null) throw new Error(`${url} answered ${response.status}`)
     const hash = createHash('sha256')
     const totalBytes = Number(response.headers.get('content-length') ?? 0)

@@ -40,6 +40,19 @@ describe('a machine that works no more, and is billed until it is ended', () => 
     expect(ends.at(-1)! - ends[2]!).toBeGreaterThanOrEqual(pace.goneConfirmMs - 1)
   })
 
+  it('gets its time to save if its attempt was lost: it may work', async () => {
+    await place.dispose()
+    place = await Place.make({ capabilities: { billsUntil: 'terminate' } })
+    const windowMs = 300
+    const input: SettleInput = {
+      ...{ ...place.launched(), timing: QUICK, windowMs, end: null, drainReason: null, recordSeq: 4 },
+    }
+    const askedAtMs = place.now()
+    await perform(place.verbs({ backend: unusable() }), 'settle', input)
+    const [first] = place.world.callsOf('terminate')
+    expect(first!.atMs - askedAtMs).toBeGreaterThanOrEqual(windowMs)
+  })
+
   it('is ended as well if it is a duplicate', async () => {
     const { handle } = place.launched()
     place.world.faults.add('terminate', { kind: 'ignored' }, { times: 1 })

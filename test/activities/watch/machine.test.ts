@@ -357,6 +357,20 @@ describe('a machine that is gone', () => {
     expect(await one.check(GONE, true)).toBeUndefined()
   })
 
+  it('is not gone while it beats, if its provider has given it up and not ended it', async () => {
+    const givenUp: Observation = { state: 'gone', cause: 'failed-to-start', isStillBilled: true }
+    const missedMs = 3 * TIMING.beatMs
+    const one = watch({ isRunning: true })
+    for (let seq = 1; seq <= 10; seq++) {
+      await place.beat(order, { seq })
+      expect(await one.check(givenUp, true)).toBeUndefined()
+      nowMs += missedMs - 1
+    }
+    expect(await one.check(givenUp, true)).toBeUndefined()
+    nowMs += 1
+    expect(await one.check(givenUp, true)).toMatchObject({ kind: 'over', end: { kind: 'failed' } })
+  })
+
   it('had its say first: a result written on the way out counts more', async () => {
     const one = watch()
     await one.check(GONE, true)

@@ -66,20 +66,32 @@ describe('a job on Lambda', () => {
     expect(machinesOf(id).filter(isBilled)).toEqual([])
   })
 
-  it.concurrent(
-    'whose machine becomes unhealthy while it works ends it, and continues on another',
-    async () => {
-      const where = { service: 'lambda', tags: { 'crucible:job': 'job-sick' } } as const
-      d.cloud.addFault({ fault: 'unhealthy', after: '8s', isAlive: true, times: 1, where })
-      const id = await d.submit({ id: 'job-sick', ...A10 })
-      const view = await d.ended(id)
-      expect(view).toMatchObject({ state: 'succeeded', attemptsTotal: 2 })
-      const [first, second] = machinesOf(id)
-      expect([first!.state, second!.state]).toEqual(['terminated', 'terminated'])
-      expect(machinesOf(id).filter(isBilled)).toEqual([])
-      expect(first!.bill.untilMs).toBeLessThanOrEqual(second!.launchedAtMs)
-    },
-  )
+  it.concurrent('whose machine becomes unhealthy and silent ends it, and continues on another', async () => {
+    const where = { service: 'lambda', tags: { 'crucible:job': 'job-sick' } } as const
+    d.cloud.addFault({ fault: 'unhealthy', after: '8s', times: 1, where })
+    const id = await d.submit({ id: 'job-sick', ...A10 })
+    const view = await d.ended(id)
+    expect(view).toMatchObject({ state: 'succeeded', attemptsTotal: 2 })
+    const [first, second] = machinesOf(id)
+    expect([first!.state, second!.state]).toEqual(['terminated', 'terminated'])
+    expect(machinesOf(id).filter(isBilled)).toEqual([])
+    expect(first!.bill.untilMs).toBeLessThanOrEqual(second!.launchedAtMs)
+  })
+
+  it.concurrent('keeps running on a machine that is unhealthy and works', async () => {
+    const where = { service: 'lambda', tags: { 'crucible:job': 'job-well' } } as const
+    d.cloud.addFault({ fault: 'unhealthy', after: '8s', isAlive: true, times: 1, where })
+    const id = await d.submit({ id: 'job-well', ...A10 }, { lastAttempt: NEVER })
+    await d.atStep(id, 20)
+    await until(() => machinesOf(id)[0]!.state === 'unhealthy', patient(60 * SECOND_MS))
+    const { attempts: before } = await d.atStep(id, 20)
+    const step = before[0]!.progress!.step!
+    const { attempts } = await d.see(id, (view) => (view.attempts[0]?.progress?.step ?? 0) > step + 150)
+    expect(attempts).toHaveLength(1)
+    await d.client.cancel(id)
+    expect(await d.ended(id)).toMatchObject({ state: 'cancelled', attemptsTotal: 1 })
+    expect(machinesOf(id)).toMatchObject([{ state: 'terminated' }])
+  })
 
   it.concurrent('keeps running while Lambda is down', async () => {
     const id = await d.submit({ id: 'job-alone', ...A10 }, { lastAttempt: NEVER })

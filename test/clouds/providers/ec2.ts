@@ -7,7 +7,7 @@ import type { Cloud, JournalEntry, WorldText } from '#small-cloud'
 import { BESIDE } from '../../backends/ec2/fake-market'
 import { CONFIG } from '../../backends/ec2/harness'
 import { patient } from '../../support/patience'
-import { faultsOfCalls, NOT_HERE, OF_MACHINES, type Draws, type Where } from '../faults'
+import { faultsOfCalls, NOT_HERE, OF_MACHINES, RESTOCKED_MS, type Draws, type Where } from '../faults'
 import { PATIENCE_MS, type BackendParts, type CloudProvider } from '../provider'
 
 export const ZONES = ['us-east-1a', 'us-east-1b']
@@ -83,7 +83,7 @@ const FAULTS: Draws = {
     errorsOf: ({ service }) => ERRORS[service === 'ec2' ? 'ec2' : 'json'],
   }),
   'no-capacity': (dice) => ({
-    fault: 'no-capacity',
+    ...{ fault: 'no-capacity', until: RESTOCKED_MS },
     where: dice.oneOf([{ capacity: 'spot' }, { zone: 'us-east-1a' }, { type: 'g5.xlarge' }] as const),
   }),
   'partial-fleet': () => ({ fault: 'partial-fleet', most: 0, where: { capacity: 'spot' } }),
@@ -172,12 +172,16 @@ export const EC2: CloudProvider = {
     }
   },
   open,
+  settings: {
+    ...{ CRUCIBLE_EC2_TYPES: TYPES.join(','), CRUCIBLE_EC2_IMAGE: IMAGE, CRUCIBLE_EC2_STALE_FOR: '1.5s' },
+  },
   ...{ spec: {}, timing: {}, lagMs: 0 },
   faults: FAULTS,
   scarce: { fault: 'no-capacity', where: { capacity: 'spot' } },
   unreachable: { fault: 'no-agent', times: 1 },
   mute: ['no-agent', 'no-boot'],
   calls: { launch: LAUNCH, look: LOOK, prices: PRICES },
+  asks: LOOK.action,
   down: { code: 'Unavailable', status: 503 },
   attemptTag: 'crucible:attempt',
   leaking: ['pending', 'running'],

@@ -4,7 +4,7 @@ import type { LambdaConfig } from '../../../backends/lambda/config'
 import { BILLED_IN_STEPS_OF_MS, TAGS } from '../../../backends/lambda/machines'
 import type { Cloud, WorldText } from '#small-cloud'
 import { CONFIG } from '../../backends/lambda/harness'
-import { faultsOfCalls, OF_MACHINES, UNMET_BEYOND_EC2, type Draws, type Where } from '../faults'
+import { faultsOfCalls, OF_MACHINES, RESTOCKED_MS, UNMET_BEYOND_EC2, type Draws, type Where } from '../faults'
 import { heldApi, type BackendParts, type CloudProvider, type Instance } from '../provider'
 
 const at = (ms: number): [number, number] => [ms, ms]
@@ -38,7 +38,7 @@ const FAULTS: Draws = {
     ],
   }),
   'no-capacity': (dice) => ({
-    fault: 'no-capacity',
+    ...{ fault: 'no-capacity', until: RESTOCKED_MS },
     where: { service: 'lambda', ...dice.oneOf([{ region: 'us-south-1' }, { type: TYPES[0] }] as const) },
   }),
   'launch-fails': (dice) => ({
@@ -92,6 +92,11 @@ export const LAMBDA: CloudProvider = {
   pricesOf: (dice) =>
     dice.chance(0.6) ? {} : { lambda: { prices: { [TYPES[0]!]: dice.between(40, DEAREST_CENTS) } } },
   open,
+  settings: {
+    ...{ CRUCIBLE_LAMBDA_TYPES: TYPES.join(','), CRUCIBLE_LAMBDA_STALE_FOR: '1.5s' },
+    // The calm cloud has no limits.
+    ...{ CRUCIBLE_LAMBDA_REQUESTS: '1000', CRUCIBLE_LAMBDA_LAUNCHES: '1000' },
+  },
   spec: { accepts: ['billed-until-terminated'] },
   timing: {},
   // An instance that the lists have no more counts as gone after a pause.
@@ -101,6 +106,7 @@ export const LAMBDA: CloudProvider = {
   unreachable: { fault: 'no-boot', times: 1 },
   mute: ['no-boot'],
   calls: { launch: LAUNCH, look: LOOK, prices: PRICES },
+  asks: LOOK.action,
   down: { code: 'provider/internal-unavailable', status: 503 },
   attemptTag: TAGS.attempt,
   leaking: ['booting', 'active', 'unhealthy'],
@@ -128,8 +134,8 @@ export const LAMBDA: CloudProvider = {
   remains: async () => [],
 }
 
-/** Stock comes back: a budget may pay for the cheap ones only, and a job then waits for as long as it takes. */
-const [RESTOCKED_MS, STOCK] = [60_000, 2]
+/** What there is once it is back. */
+const STOCK = 2
 
 /** Of the dear type, so that it stays the last choice. */
 const DEAREST_CENTS = 129

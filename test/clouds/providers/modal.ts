@@ -1,10 +1,10 @@
 import { createBackendOver } from '../../../backends/modal'
-import { createApi } from '../../../backends/modal/api'
+import { createApi, type ModalApi } from '../../../backends/modal/api'
 import type { ModalConfig } from '../../../backends/modal/config'
 import type { JobRequest } from '../../../backends/modal/documents'
 import type { Cloud, JournalEntry, WorldText } from '#small-cloud'
 import { CONFIG } from '../../backends/modal/fake-harness'
-import { faultsOfCalls, OF_MACHINES, UNMET_BEYOND_EC2, type Draws, type Where } from '../faults'
+import { faultsOfCalls, OF_MACHINES, RESTOCKED_MS, UNMET_BEYOND_EC2, type Draws, type Where } from '../faults'
 import { heldApi, type BackendParts, type CloudProvider, type Instance } from '../provider'
 
 const at = (ms: number): [number, number] => [ms, ms]
@@ -31,7 +31,10 @@ const FAULTS: Draws = {
       { code: 'new-code', status: 502 },
     ],
   }),
-  'no-capacity': () => ({ fault: 'no-capacity', where: { service: 'modal', type: GPUS[0]! } }),
+  'no-capacity': () => ({
+    ...{ fault: 'no-capacity', until: RESTOCKED_MS },
+    where: { service: 'modal', type: GPUS[0]! },
+  }),
   'launch-fails': (dice) => ({
     ...{ fault: 'launch-fails', times: dice.between(1, 2), after: dice.between(0, 400) },
     reason: dice.oneOf(['Image pull failed', 'Runner failed']),
@@ -54,6 +57,7 @@ export const MODAL: CloudProvider = {
   stockOf: () => ({}),
   pricesOf: () => ({}),
   open,
+  settings: { CRUCIBLE_MODAL_GPUS: GPUS.join(',') },
   spec: {},
   timing: { queueMs: 1_500 },
   lagMs: 0,
@@ -62,6 +66,7 @@ export const MODAL: CloudProvider = {
   unreachable: { fault: 'no-boot', times: 1 },
   mute: ['no-boot'],
   calls: { launch: LAUNCH, look: LOOK, prices: PRICES },
+  asks: 'job' satisfies keyof ModalApi,
   down: { code: 'gateway', status: 503 },
   attemptTag: 'key',
   leaking: ['queued', 'running'],
