@@ -5,7 +5,7 @@ import { backendQueue, launchQueue, ORCHESTRATOR_QUEUE, watchQueue } from '../..
 import type { CloudProvider } from '../clouds/provider'
 import { freshNamespace } from '../support/namespace'
 import type { TestConnection } from '../support/temporal'
-import { inThisThread, testWorkflowBundle } from '../support/workflow-bundle'
+import { testWorkflowBundle } from '../support/workflow-bundle'
 import { Workforce, type WorkerName } from '../workflows/harness'
 import { callingProcess, gate } from './process'
 import type { Role, Site } from './site'
@@ -112,8 +112,9 @@ export class Crew extends Workforce {
       connection: this.at.nativeConnection,
       namespace: this.namespace,
       taskQueue: QUEUES[name](this.provider.name),
-      ...(name === 'orchestrator' &&
-        inThisThread(await this.authentication.guard(await testWorkflowBundle()))),
+      ...(name === 'orchestrator' && {
+        workflowBundle: await this.authentication.guard(await testWorkflowBundle()),
+      }),
       activities: { ...Object.fromEntries(activities), ...OF_NO_SITE },
       interceptors: { activity: [this.dying(role), ...(interceptors?.activity ?? [])] },
       maxConcurrentActivityTaskExecutions: AT_ONCE_MAX,

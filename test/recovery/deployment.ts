@@ -37,7 +37,7 @@ import { startRecordingProxy, type RecordedCall, type RecordingProxy } from '../
 import { packRunner } from '../support/runner-program'
 import { testServer, type TestConnection } from '../support/temporal'
 import { until } from '../support/until'
-import { inThisThread, testWorkflowBundle } from '../support/workflow-bundle'
+import { testWorkflowBundle } from '../support/workflow-bundle'
 import { SPEC } from '../workflows/harness'
 
 const BUCKET = 'recovery'
@@ -232,7 +232,7 @@ async function workersOf(
   const near = nearBackends(config)
   const orchestrator = await Worker.create({
     ...{ connection: nativeConnection, namespace, taskQueue: ORCHESTRATOR_QUEUE },
-    ...inThisThread(await authentication.guard(await testWorkflowBundle())),
+    workflowBundle: await authentication.guard(await testWorkflowBundle()),
     activities: {
       ...createPlanningActivities({
         ...{ store, backends: names, askOffers: offersThroughWorkers(client, Date.now, near), now: Date.now },

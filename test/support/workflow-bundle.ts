@@ -19,17 +19,6 @@ export function testWorkflowBundle(): Promise<{ codePath: string }> {
   return bundled
 }
 
-/**
- * Options of a worker that runs this bundle in the thread of the tests: a thread of its own loads the SDK again, which costs a second
- * of the processor for each worker. Programs that tests start have that thread, as every worker of the product.
- */
-export const inThisThread = <Bundle>(
-  workflowBundle: Bundle,
-): { workflowBundle: Bundle; debugMode: true } => ({
-  workflowBundle,
-  debugMode: true,
-})
-
 /** The same workflows, for a replay that looks at the inputs of their commands. */
 export function capturingWorkflowBundle(): Promise<{ codePath: string }> {
   const build = async (path: string): Promise<void> => {

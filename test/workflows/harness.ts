@@ -37,7 +37,7 @@ import { createScriptedBackend } from '../backends/scripted/scripted-backend'
 import { ScriptedWorld, type WorldOptions } from '../backends/scripted/world'
 import { freshNamespace } from '../support/namespace'
 import type { TestConnection } from '../support/temporal'
-import { inThisThread, testWorkflowBundle } from '../support/workflow-bundle'
+import { testWorkflowBundle } from '../support/workflow-bundle'
 
 /** A life of seconds: every duration a job has, small enough to wait for. */
 export const QUICK: Timing = {
@@ -231,7 +231,7 @@ export class ControlPlane extends Workforce {
       connection: this.at.nativeConnection,
       namespace,
       taskQueue: ORCHESTRATOR_QUEUE,
-      ...inThisThread(await this.authentication.guard(await testWorkflowBundle())),
+      workflowBundle: await this.authentication.guard(await testWorkflowBundle()),
       activities: {
         ...createPlanningActivities({
           ...{ store, backends, now, timing, treasury },

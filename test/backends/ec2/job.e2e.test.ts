@@ -33,7 +33,7 @@ import { freshNamespace } from '../../support/namespace'
 import { packRunner } from '../../support/runner-program'
 import { connectTo, quietWorkers, type TestConnection } from '../../support/temporal'
 import { until } from '../../support/until'
-import { inThisThread, testWorkflowBundle } from '../../support/workflow-bundle'
+import { testWorkflowBundle } from '../../support/workflow-bundle'
 import { QUICK, SPEC, type JobHandle } from '../../workflows/harness'
 import { ended, TEST_LIMIT_MS } from '../../workflows/looks'
 import { CONFIG } from './harness'
@@ -105,8 +105,7 @@ async function deployInto(world: WorldText): Promise<void> {
   const connection = at.nativeConnection
   const deps = { connection, namespace, client, store, backend, secrets }
   const orchestrator = await Worker.create({
-    ...{ connection, namespace, taskQueue: ORCHESTRATOR_QUEUE },
-    ...inThisThread(workflowBundle),
+    ...{ connection, namespace, taskQueue: ORCHESTRATOR_QUEUE, workflowBundle },
     activities: {
       ...createPlanningActivities({
         ...{ store, backends: ['ec2'], askOffers: offersThroughWorkers(client, Date.now), now: Date.now },
