@@ -62,6 +62,8 @@ function engineOf(event: CallEvent): Engine | undefined {
     ['fit', 'train', 'partial_fit', 'fit_transform'].includes(method)
   )
     return method === 'fit_transform' || isPreparation(name) ? undefined : 'estimator'
+  if (method === 'learn' && (name.startsWith('stable_baselines3.') || name.startsWith('sb3_contrib.')))
+    return 'estimator'
   if (isStep(event)) return 'own'
   if (method === 'fit' && event.receiver !== undefined && event.positional.length >= 1)
     return name.startsWith('?') ? 'estimator' : undefined

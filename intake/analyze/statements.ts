@@ -3,6 +3,7 @@ import { defineClass, defineFunction } from './definitions'
 import { assign } from './assignments'
 import { guardOf, opposite } from './expressions'
 import { runImport } from './imports'
+import { isEndless, itemsOf } from './iteration'
 import { firstLine, truthOfGuards, type Frame, type Interpreter } from './interpreter'
 import { childAt, childrenAt, nodesOf, parts, type SyntaxNode } from './syntax'
 import { constant, taintOf, unknown, withTaint, type Guard, type Loop, type Value } from './values'
@@ -161,8 +162,11 @@ function runFor(run: Interpreter, node: SyntaxNode, frame: Frame): void {
     frame,
   )
   widen(body, frame)
-  assign(run, { target: left, value: unknown(taintOf(iterated), left.text) }, frame)
-  runBlock(run, body, { ...frame, loops: [...frame.loops, loop] })
+  const inside = { ...frame, loops: [...frame.loops, loop] }
+  for (const value of itemsOf(iterated) ?? [unknown(taintOf(iterated), left.text)]) {
+    assign(run, { target: left, value }, frame)
+    runBlock(run, body, inside)
+  }
   const otherwise = childAt(node, 'alternative')
   if (otherwise !== undefined) runBlock(run, childAt(otherwise, 'body')!, frame)
 }
@@ -181,11 +185,6 @@ function runWhile(run: Interpreter, node: SyntaxNode, frame: Frame): void {
   // A loop that only a flag set to false would skip is as unlikely as the branch of an `if`.
   const guards = guard.truth === false ? [...frame.guards, guard] : frame.guards
   runBlock(run, body, { ...frame, guards, loops: [...frame.loops, loop] })
-}
-
-/** `itertools.count()` */
-function isEndless(iterated: Value): boolean {
-  return iterated.kind === 'made' && iterated.call.name === 'itertools.count'
 }
 
 /** Whether a body has a statement that leaves its loop, other than those of inner loops and functions. */

@@ -132,7 +132,7 @@ export function parameterName(parameter: SyntaxNode): string | undefined {
       return parameterName(parameter.children[0]!)
     case 'list_splat_pattern':
     case 'dictionary_splat_pattern':
-      return parameter.children[0]?.text
+      return parts(parameter)[0]?.text
     default:
       return undefined
   }

@@ -49,6 +49,8 @@ export function contentsOf(value: Value | undefined, text = ''): Set<Part> {
   const parts = new Set<Part>()
   if (value === undefined) return parts
   for (const each of alternatives(value)) addContents(parts, each, text)
+  // A dictionary of arrays under a name such as `params`.
+  if (parts.size === 0 && value.kind === 'dict' && partOfName(text) === 'model') parts.add('model')
   return parts
 }
 
@@ -64,6 +66,11 @@ function addContents(parts: Set<Part>, value: Value, text: string): void {
   if (value.kind === 'made' && STATE_METHODS.has(value.call.method)) {
     const role = roleOf(value.call.receiver, value.call.receiverText)
     parts.add(role === 'step' ? 'model' : role)
+    return
+  }
+  // `embedding.weight.data`
+  if (value.kind === 'extern' && isModelCall(nameOf(value.receiver)) && value.name.includes('.weight')) {
+    parts.add('model')
     return
   }
   if (value.kind === 'instance') {

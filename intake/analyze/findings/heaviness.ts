@@ -4,17 +4,7 @@ import type { Evidence } from '../report'
 import { isPretrained, modelName } from './models'
 
 /** Data sets of hundreds of thousands of pictures, or of billions of words. */
-const LARGE_DATA = [
-  'ImageFolder',
-  'ImageNet',
-  'CocoDetection',
-  'Places365',
-  'LSUN',
-  'openwebtext',
-  'c4',
-  'LAION',
-  'librispeech',
-]
+const LARGE_DATA = ['imagefolder', 'imagenet', 'cocodetection', 'places365', 'lsun', 'librispeech']
 /** Classes whose models have hundreds of millions of parameters. */
 const LARGE_MODELS = [
   'UNet2DConditionModel',
@@ -30,7 +20,7 @@ export function findHeaviness({ events, training }: Facts): Evidence | undefined
   const isTrainer = training.some(({ engine }) => engine === 'hugging-face')
   const event = events.filter(isCalled).find((each) => {
     const last = lastPart(each.name)
-    if (LARGE_DATA.includes(last)) return true
+    if (LARGE_DATA.includes(last.toLowerCase())) return true
     if (LARGE_MODELS.some((name) => each.name.includes(name))) return true
     if (!isPretrained(each) && !isTrainer) return false
     const name = modelName(each)
