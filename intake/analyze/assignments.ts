@@ -52,6 +52,9 @@ export function assign(
       const owner = run.evaluate(childAt(target, 'value')!, frame)
       const key = textOf(run.evaluate(childAt(target, 'subscript')!, frame))
       if (owner.kind === 'dict' && key !== undefined) owner.entries.set(key, value)
+      // A key that only the run knows may be any of them.
+      else if (owner.kind === 'dict')
+        for (const [each, before] of owner.entries) owner.entries.set(each, either(before, value))
       return
     }
     case 'pattern_list':

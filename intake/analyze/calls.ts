@@ -280,6 +280,7 @@ const LOADING_WORDS = [
     'isfile',
     'isdir',
     'listdir',
+    'scandir',
     'glob',
     'deserialise',
     'deserialize',

@@ -47,8 +47,7 @@ function everyOfCallback(callback: CallEvent): string | undefined {
 export function callbackOf(event: CallEvent, name: string): CallEvent | undefined {
   const given = event.named.get('callbacks')
   const items = given?.kind === 'list' ? given.items : given === undefined ? [] : [given]
-  const callback = items.find((item) => item.kind === 'made' && lastPart(item.call.name) === name)
-  return callback?.kind === 'made' ? callback.call : undefined
+  return items.map(constructionOf).find((call) => call !== undefined && lastPart(call.name) === name)
 }
 
 /** The TrainingArguments of a Trainer. */

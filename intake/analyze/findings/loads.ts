@@ -164,8 +164,9 @@ function kerasLoad(fit: CallEvent): Load[] {
 /** Whether the place where the training begins comes from the earlier run: from its file, or from the option that names it. */
 export function restoresStep(facts: Facts, load: Load): boolean {
   const options = new Set([...load.options, ...(load.path?.options ?? [])])
+  const listed = new Set((load.path?.origins ?? []).map(({ call }) => call))
   const depends = (taint: Taint): boolean =>
-    taint.origins.some(({ call, key }) => call === load.event || isStateOf(call, key)) ||
+    taint.origins.some(({ call, key }) => call === load.event || listed.has(call) || isStateOf(call, key)) ||
     [...taint.options].some((option) => options.has(option) && isStart(taint))
   const loops = [...facts.loops]
   if (
