@@ -28,6 +28,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   entry('Begin', 'dev', 'run everything on this machine: Temporal server, workers'),
   entry('Run jobs', 'submit', 'submit a job file or a Python script'),
   entry('Run jobs', 'plan', 'show where a job would run, and why'),
+  entry('Run jobs', 'analyze', 'read a training script without running it'),
   entry('Run jobs', 'rehearse', 'test whether a job survives interruptions'),
   entry('Run jobs', 'cancel', 'ask a job to save and stop'),
   entry('Run jobs', 'migrate', 'move a running job'),

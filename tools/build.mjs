@@ -24,6 +24,8 @@ const MACHINE_PROGRAMS = [
   'crucible_runner/machine_timer.py',
   'crucible_runner/sealing.py',
 ]
+/** The grammar with which `crucible analyze` reads scripts: its package compiles when it is installed, so users get this file only. */
+const GRAMMAR = 'dist/intake/analyze/tree-sitter-python.wasm'
 const BUNDLE = 'dist/workers/workflow-bundle.js'
 /** The names in cli/quick.ts; the code cache works only with this version of Node. */
 const QUICK = 'dist/cli/quick-commands'
@@ -58,6 +60,12 @@ function steps() {
       inputs: assets,
       outputs: assets.map((file) => `dist/${file}`),
       run: () => assets.forEach((file) => copy(file, `dist/${file}`)),
+    },
+    {
+      name: 'Python grammar',
+      inputs: ['tools/build.mjs', 'package-lock.json'],
+      outputs: [GRAMMAR],
+      run: () => copy('node_modules/tree-sitter-python/tree-sitter-python.wasm', GRAMMAR),
     },
     {
       name: 'runner',

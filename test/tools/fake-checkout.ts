@@ -104,7 +104,8 @@ export class FakeCheckout {
     this.writeLock(INSTALLED)
     writeScript(this.path('bin/python3'), 'echo 3.11')
     this.npm(`rm -rf node_modules
-      mkdir -p node_modules/typescript/bin
+      mkdir -p node_modules/typescript/bin node_modules/tree-sitter-python
+      echo grammar >node_modules/tree-sitter-python/tree-sitter-python.wasm
       cp tsc.js node_modules/typescript/bin/tsc
       cp installed.json node_modules/.package-lock.json`)
   }

@@ -1,0 +1,96 @@
+import { existsSync, readFileSync, statSync } from 'node:fs'
+import { basename, dirname, extname, isAbsolute, join, relative, resolve } from 'node:path'
+import { CrucibleError } from '../client/errors'
+import { formatProblem, parseJobFile } from '../client/job-file'
+import { analyze, loadPython, type Analysis, type PythonParser } from '../intake/analyze/analyze'
+import { projectFiles, readScript } from './project-files'
+
+/** The command to analyze, and the folder in which it runs. */
+interface Target {
+  root: string
+  /** Missing for a folder whose program must be found. */
+  command: string | undefined
+}
+
+const JOB_FILES = ['.yaml', '.yml', '.json']
+const PROGRAMS = ['.py', '.ipynb', '.sh']
+
+/** Analyzes what a user names: a script, a folder or a job file. Throws `usage` for what cannot be a program. */
+export async function analyzeTarget(
+  named: string,
+  scriptArguments: readonly string[],
+  nowMs: number,
+): Promise<Analysis> {
+  const { root, command } = targetOf(named, scriptArguments, nowMs)
+  const files = projectFiles(root)
+  if (command === undefined && !files.list().some((path) => path.endsWith('.py') || path.endsWith('.ipynb')))
+    throw new CrucibleError('usage', `${named} has no Python program.`, {
+      hint: 'Name a folder with a script (.py) or a notebook (.ipynb), or the script itself.',
+    })
+  return analyze(await loadGrammar(), { files, command })
+}
+
+function targetOf(named: string, scriptArguments: readonly string[], nowMs: number): Target {
+  if (isFolder(named)) return { root: resolve(named), command: undefined }
+  const read = readScript(named)
+  if ('problem' in read) throw new CrucibleError('usage', `${named} ${read.problem}.`)
+  if (!('text' in read))
+    throw new CrucibleError(
+      'usage',
+      `There is no file ${named} here. Name a script, a folder or a job file by its path from ${process.cwd()}.`,
+    )
+  const ending = extname(named).toLowerCase()
+  if (JOB_FILES.includes(ending)) return targetOfJob(named, read.text, nowMs)
+  if (!PROGRAMS.includes(ending))
+    throw new CrucibleError(
+      'usage',
+      `${named} is neither a Python script (.py), a notebook (.ipynb), a shell script (.sh) nor a job file (.yaml).`,
+      {
+        hint: 'Name the script that trains.',
+      },
+    )
+  return targetOfScript(named, scriptArguments)
+}
+
+function isFolder(path: string): boolean {
+  try {
+    return statSync(path).isDirectory()
+  } catch {
+    return false
+  }
+}
+
+function targetOfJob(file: string, text: string, nowMs: number): Target {
+  const read = parseJobFile(text, { fileName: file, nowMs })
+  if ('problems' in read)
+    throw new CrucibleError('usage', read.problems.map(formatProblem).join('\n'), {
+      details: { problems: read.problems },
+    })
+  const { spec, workdir } = read.job
+  if (workdir === null)
+    throw new CrucibleError(
+      'usage',
+      `${file} sends no code (workdir: false), so there is nothing to analyze.`,
+    )
+  return { root: resolve(dirname(file), workdir), command: spec.run }
+}
+
+/** A script runs in this folder, or in its own if it is elsewhere, as a submitted one does. */
+function targetOfScript(file: string, scriptArguments: readonly string[]): Target {
+  const path = relative(process.cwd(), file)
+  const isOutside = path.startsWith('..') || isAbsolute(path)
+  const script = isOutside ? basename(file) : path
+  const program = script.endsWith('.sh') ? 'bash' : 'python'
+  const command = [program, script, ...scriptArguments].map(quoted).join(' ')
+  return { root: isOutside ? dirname(resolve(file)) : process.cwd(), command }
+}
+
+const quoted = (word: string): string => `'${word.replaceAll("'", `'\\''`)}'`
+
+/** The grammar is an asset of the build; a checkout has it in its development package. */
+function loadGrammar(): Promise<PythonParser> {
+  const built = join(__dirname, '..', 'intake', 'analyze', 'tree-sitter-python.wasm')
+  const python = existsSync(built) ? built : require.resolve('tree-sitter-python/tree-sitter-python.wasm')
+  const engine = require.resolve('web-tree-sitter/web-tree-sitter.wasm')
+  return loadPython({ engine: readFileSync(engine), python: readFileSync(python) })
+}

@@ -1,0 +1,92 @@
+/** Assignments: to names, attributes, entries, and several of them at once. */
+import { truthOfGuards, type Frame, type Interpreter } from './interpreter'
+import { calculate } from './operators'
+import { childAt, childrenAt, isToken, parts, type SyntaxNode } from './syntax'
+import { alternatives, either, taintOf, textOf, unknown, withTaint, type Value } from './values'
+
+export function assignment(run: Interpreter, node: SyntaxNode, frame: Frame): Value {
+  const target = childAt(node, 'left')!
+  const right = childAt(node, 'right')
+  if (right === undefined) return unknown()
+  const value = run.evaluate(right, frame)
+  assign(run, { target, value }, frame)
+  return value
+}
+
+export function augmented(run: Interpreter, node: SyntaxNode, frame: Frame): Value {
+  const target = childAt(node, 'left')!
+  const [left, right] = [run.evaluate(target, frame), run.evaluate(childAt(node, 'right')!, frame)]
+  const operator = node.children.find(isToken)?.type ?? '+='
+  const isCount = frame.loops.length > 0 || target.type === 'attribute'
+  const result =
+    left.kind === 'list' || !isCount
+      ? calculate(operator.slice(0, -1), left, right)
+      : unknown(taintOf(left, right), target.text)
+  assign(run, { target, value: result }, frame)
+  return result
+}
+
+/** Assigns to a name, an attribute, an entry or several of them. */
+export function assign(
+  run: Interpreter,
+  { target, value }: { target: SyntaxNode; value: Value },
+  frame: Frame,
+): void {
+  switch (target.type) {
+    case 'identifier': {
+      const before = frame.scope.names.get(target.text)
+      frame.scope.put(target.text, settled(before, value, frame))
+      return
+    }
+    case 'attribute': {
+      const owner = run.evaluate(childAt(target, 'object')!, frame)
+      const name = childAt(target, 'attribute')!.text
+      for (const each of alternatives(owner)) {
+        if (each.kind === 'instance' || each.kind === 'made')
+          each.attributes.set(name, settled(each.attributes.get(name), value, frame))
+        if (each.kind === 'dict') each.entries.set(name, settled(each.entries.get(name), value, frame))
+      }
+      return
+    }
+    case 'subscript': {
+      const owner = run.evaluate(childAt(target, 'value')!, frame)
+      const key = textOf(run.evaluate(childAt(target, 'subscript')!, frame))
+      if (owner.kind === 'dict' && key !== undefined) owner.entries.set(key, value)
+      // A key that only the run knows may be any of them.
+      else if (owner.kind === 'dict')
+        for (const [each, before] of owner.entries) owner.entries.set(each, either(before, value))
+      return
+    }
+    case 'pattern_list':
+    case 'tuple_pattern':
+    case 'list_pattern':
+    case 'tuple':
+      parts(target).forEach((part, index) => {
+        const item = value.kind === 'list' ? (value.items[index] ?? unknown(value)) : unpacked(value, index)
+        assign(run, { target: part, value: item }, frame)
+      })
+      return
+    default:
+      for (const part of childrenAt(target, 'argument')) assign(run, { target: part, value }, frame)
+  }
+}
+
+/** `model, optimizer = accelerator.prepare(model, optimizer)` gives back its arguments. */
+function unpacked(value: Value, index: number): Value {
+  if (value.kind === 'either') {
+    const items = value.values.flatMap((each) => (each.kind === 'list' ? (each.items[index] ?? []) : []))
+    return items.length === 0 ? unknown(value) : items.reduce(either)
+  }
+  if (value.kind !== 'made') return unknown(value)
+  const isPassedThrough = ['prepare', 'setup', 'initialize'].includes(value.call.method)
+  return (isPassedThrough ? value.call.positional[index] : undefined) ?? unknown(value)
+}
+
+/** An assignment under a condition: the earlier value stays possible. */
+function settled(before: Value | undefined, value: Value, frame: Frame): Value {
+  if (before === undefined) return value
+  const truth = truthOfGuards(frame.guards)
+  if (truth === true) return value
+  if (truth === false || frame.isRare) return withTaint(before, value)
+  return either(value, before)
+}

@@ -1,0 +1,241 @@
+/** Results of functions of Python and its standard library that carry values on. */
+import { entryOf, memberOfValue } from './members'
+import type { Frame, Interpreter } from './interpreter'
+import { applyConfigurator } from './options/configurator'
+import {
+  alternatives,
+  constant,
+  constantOf,
+  dict,
+  numberOf,
+  taintOf,
+  textOf,
+  unknown,
+  withTaint,
+  type CallEvent,
+  type Value,
+} from './values'
+
+/** `undefined` for every other function. */
+export function builtinResult(run: Interpreter, event: CallEvent, frame: Frame): Value | undefined {
+  const [first, second] = event.positional
+  switch (event.name) {
+    case 'int':
+    case 'float':
+    case 'bool':
+    case 'str':
+      return converted(event.name, first)
+    case 'max':
+    case 'min':
+      return extreme(event)
+    case 'isinstance':
+      return isInstance(first, second)
+    case 'len':
+      return first?.kind === 'list' ? constant(first.items.length, first) : undefined
+    case 'dict':
+    case 'argparse.Namespace':
+    case 'types.SimpleNamespace':
+    case 'SimpleNamespace':
+      return { ...dict(new Map([...(first?.kind === 'dict' ? first.entries : []), ...event.named])) }
+    case 'list':
+    case 'tuple':
+    case 'sorted':
+      return first?.kind === 'list' ? first : undefined
+    case 'vars':
+    case 'dataclasses.asdict':
+    case 'asdict':
+      return attributesOf(first)
+    case 'getattr':
+      return getattr(run, event, frame)
+    case 'copy.deepcopy':
+    case 'copy.copy':
+    case 'edict':
+    case 'easydict.EasyDict':
+    case 'omegaconf.OmegaConf.create':
+    case 'ml_collections.ConfigDict':
+    case 'ml_collections.config_dict.ConfigDict':
+      return first ?? (event.name.startsWith('copy') ? undefined : dict(new Map()))
+    case 'omegaconf.OmegaConf.merge':
+      return merged(event.positional)
+    case 'functools.partial':
+      return partial(run, event)
+    case 'os.environ.get':
+    case 'os.getenv':
+      return environment(first, second)
+    case 'os.path.join':
+      return joinedPath(event.positional)
+    case 'pathlib.Path':
+    case 'Path':
+    case 'os.path.expanduser':
+    case 'os.path.abspath':
+      return first
+    case 'yaml.safe_load':
+    case 'yaml.load':
+    case 'json.load':
+    case 'omegaconf.OmegaConf.load':
+      return loaded(run, first, frame)
+    case 'exec':
+      return applyConfigurator(run, event, frame)
+    default:
+      return methodResult(event)
+  }
+}
+
+/** Python's types by those of JavaScript. */
+const TYPE_NAMES: Readonly<Record<string, readonly string[]>> = {
+  string: ['str'],
+  number: ['int', 'float'],
+  boolean: ['bool', 'int'],
+}
+
+function isInstance(value: Value | undefined, type: Value | undefined): Value | undefined {
+  const known = constantOf(value)
+  if (known === undefined || type?.kind !== 'extern') return undefined
+  return constant(known !== null && TYPE_NAMES[typeof known]!.includes(type.name), value)
+}
+
+function converted(name: string, value: Value | undefined): Value | undefined {
+  if (value === undefined) return undefined
+  const known = constantOf(value)
+  if (known === undefined || known === null)
+    return unknown(value, value.kind === 'unknown' ? value.text : undefined)
+  if (name === 'str') return constant(String(known), value)
+  if (name === 'bool') return constant(Boolean(known), value)
+  const number = Number(known)
+  if (Number.isNaN(number)) return unknown(value)
+  return constant(name === 'int' ? Math.trunc(number) : number, value)
+}
+
+function extreme({ name, positional }: CallEvent): Value | undefined {
+  const numbers = positional.map(numberOf)
+  if (numbers.length < 2 || numbers.some((number) => number === undefined))
+    return unknown(taintOf(...positional))
+  return constant(Math[name === 'max' ? 'max' : 'min'](...(numbers as number[])), taintOf(...positional))
+}
+
+/** The attributes of an object as a dictionary. */
+export function attributesOf(value: Value | undefined): Value | undefined {
+  if (value === undefined) return undefined
+  if (value.kind === 'instance' || value.kind === 'made') return { ...dict(value.attributes) }
+  return value.kind === 'dict' ? value : undefined
+}
+
+function getattr(run: Interpreter, { positional: [object, key, fallback] }: CallEvent, frame: Frame): Value {
+  const name = textOf(key)
+  if (object === undefined || name === undefined) return unknown(taintOf(object, key))
+  const found = memberOfValue(run, { value: object, name }, frame)
+  return found.kind === 'extern' && found.receiver !== undefined ? (fallback ?? found) : found
+}
+
+function merged(values: readonly Value[]): Value {
+  const entries = new Map<string, Value>()
+  for (const value of values)
+    if (value.kind === 'dict') for (const [key, entry] of value.entries) entries.set(key, entry)
+  return { ...dict(entries), ...taintOf(...values) }
+}
+
+function partial(run: Interpreter, event: CallEvent): Value | undefined {
+  const [first] = event.positional
+  if (first?.kind !== 'function') return undefined
+  return { ...first, wrappers: [...first.wrappers, event] }
+}
+
+/** Set by launchers of several processes. */
+const LAUNCHER_VARIABLES = new Set(['RANK', 'LOCAL_RANK', 'WORLD_SIZE', 'SLURM_PROCID', 'SLURM_LOCALID'])
+
+function environment(name: Value | undefined, fallback: Value | undefined): Value {
+  const key = textOf(name) ?? ''
+  if (LAUNCHER_VARIABLES.has(key)) return unknown(undefined, `os.environ[${key}]`)
+  // An empty environment is the usual one; what a launcher sets depends on the launcher.
+  return { ...(fallback ?? unknown(undefined, `os.environ[${key}]`)) }
+}
+
+function joinedPath(values: readonly Value[]): Value {
+  const texts = values.map(
+    (value) => textOf(value) ?? (value.kind === 'unknown' ? value.text : undefined) ?? '{}',
+  )
+  const taint = taintOf(...values)
+  const isKnown = values.every((value) => value.kind === 'constant')
+  return isKnown ? constant(texts.join('/'), taint) : unknown(taint, texts.join('/'))
+}
+
+/** A configuration file that is opened with a constant name. */
+function loaded(run: Interpreter, value: Value | undefined, frame: Frame): Value | undefined {
+  if (value === undefined) return undefined
+  const path =
+    textOf(value) ??
+    (value.kind === 'made' && ['open', 'read_text'].includes(value.call.method)
+      ? textOf(value.call.positional[0])
+      : undefined)
+  if (path === undefined) return undefined
+  const data = run.project.data(path, frame.scope.file.path)
+  if (data === undefined) return undefined
+  return { ...data, ...taintOf(data, { options: value.options, origins: [] }) }
+}
+
+function methodResult(event: CallEvent): Value | undefined {
+  const { receiver, method, positional } = event
+  if (receiver === undefined) return undefined
+  for (const each of alternatives(receiver)) {
+    if (each.kind === 'list' && LIST_METHODS.has(method)) {
+      ;(each.items as Value[]).push(
+        ...(method === 'extend' && positional[0]?.kind === 'list' ? positional[0].items : positional),
+      )
+      return constant(null)
+    }
+    if (each.kind === 'dict' && method === 'update') {
+      const entries = positional[0]?.kind === 'dict' ? positional[0].entries : event.named
+      for (const [key, value] of entries) each.entries.set(key, value)
+      return constant(null)
+    }
+    if (each.kind === 'dict' && method === 'get') {
+      const found = entryOf(each, positional[0] ?? unknown())
+      return found.kind === 'unknown' ? (positional[1] ?? found) : found
+    }
+    if (each.kind === 'constant' && typeof each.value === 'string') {
+      if (method === 'format') return formatted(each.value, event)
+      if (STRING_METHODS.has(method)) return each
+    }
+    // Moving an object between devices, or into a mode, gives the object.
+    if ((each.kind === 'instance' || each.kind === 'made') && SAME_OBJECT.has(method)) return receiver
+    if (each.kind === 'unknown' && each.origins.length > 0 && method === 'get') {
+      const key = textOf(positional[0])
+      return unknown({
+        options: each.options,
+        origins: each.origins.map((origin) => ({ ...origin, key: origin.key ?? key })),
+      })
+    }
+    if (each.kind === 'made' && method === 'get' && each.origins.length > 0)
+      return entryOf(each, positional[0] ?? unknown())
+  }
+  return undefined
+}
+
+const LIST_METHODS = new Set(['append', 'extend', 'add'])
+const STRING_METHODS = new Set(['lower', 'strip', 'upper', 'rstrip', 'lstrip'])
+const SAME_OBJECT = new Set([
+  'to',
+  'cuda',
+  'cpu',
+  'train',
+  'eval',
+  'half',
+  'float',
+  'bfloat16',
+  'double',
+  'requires_grad_',
+  'resolve',
+  'expanduser',
+])
+
+function formatted(template: string, { positional, named }: CallEvent): Value {
+  const taint = taintOf(...positional, ...named.values())
+  return withTaint(unknown(undefined, template), taint)
+}
+
+/** Calls a function of the project without arguments, such as `get_config()` of a configuration file. */
+export function callPlain(run: Interpreter, value: Value | undefined, frame: Frame): Value | undefined {
+  return value?.kind === 'function'
+    ? run.callFunction(value, { positional: [], named: new Map(), frame })
+    : undefined
+}

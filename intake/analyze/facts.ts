@@ -1,0 +1,167 @@
+/** What all findings share: the calls of the program, and which of them train. */
+import type { Interpreter } from './interpreter'
+import { truthOfGuards } from './interpreter'
+import type { Launch } from './launch'
+import type { Evidence } from './report'
+import { firstLine } from './interpreter'
+import {
+  alternatives,
+  constantOf,
+  type CallEvent,
+  type Guard,
+  type Loop,
+  type Option,
+  type Value,
+} from './values'
+
+/** Which library runs the loop over the data. */
+export type Engine = 'own' | 'lightning' | 'hugging-face' | 'keras' | 'estimator'
+
+export interface TrainingCall {
+  engine: Engine
+  event: CallEvent
+}
+
+export interface Facts {
+  run: Interpreter
+  launch: Launch
+  /** Calls that the program can make. */
+  events: readonly CallEvent[]
+  training: readonly TrainingCall[]
+  /** Position of the first training call among the events. */
+  firstTraining: number
+  /** Loops around training calls. */
+  loops: ReadonlySet<Loop>
+}
+
+export function gatherFacts(run: Interpreter, launch: Launch): Facts {
+  const events = run.events
+  const training = events.flatMap((event) => {
+    const engine = engineOf(event)
+    return engine === undefined ? [] : [{ engine, event }]
+  })
+  const first = training[0]
+  return {
+    run,
+    launch,
+    events,
+    training,
+    firstTraining: first === undefined ? events.length : events.indexOf(first.event),
+    loops: new Set(training.filter(({ engine }) => engine === 'own').flatMap(({ event }) => event.loops)),
+  }
+}
+
+function engineOf(event: CallEvent): Engine | undefined {
+  const { name, method } = event
+  if (isHuggingFaceTrainer(event.receiver) && method === 'train') return 'hugging-face'
+  if (name.startsWith('lightning.') && (method === 'fit' || method === 'fit_loop')) return 'lightning'
+  if (method === 'fit' && (name.startsWith('keras.') || nameOf(event.receiver).startsWith('keras.')))
+    return 'keras'
+  if (
+    ESTIMATORS.some((library) => name.startsWith(`${library}.`)) &&
+    ['fit', 'train', 'partial_fit', 'fit_transform'].includes(method)
+  )
+    return method === 'fit_transform' || isPreparation(name) ? undefined : 'estimator'
+  if (method === 'learn' && (name.startsWith('stable_baselines3.') || name.startsWith('sb3_contrib.')))
+    return 'estimator'
+  if (isStep(event)) return 'own'
+  if (method === 'fit' && event.receiver !== undefined && event.positional.length >= 1)
+    return name.startsWith('?') ? 'estimator' : undefined
+  return undefined
+}
+
+const ESTIMATORS = ['sklearn', 'xgboost', 'lightgbm', 'catboost']
+/** Parts of sklearn that prepare data. */
+const PREPARATIONS = ['preprocessing', 'feature_extraction', 'decomposition', 'impute', 'compose']
+const isPreparation = (name: string): boolean =>
+  PREPARATIONS.some((part) => name.startsWith(`sklearn.${part}`))
+
+/** Calls that only a training step makes. */
+const STEP_METHODS = new Set([
+  ...['backward', 'manual_backward', 'apply_gradients', 'train_on_batch', 'minimize', 'optimizer_step'],
+  ...['value_and_grad', 'apply_updates', 'filter_value_and_grad', 'trainingModel'],
+])
+
+function isStep({ name, method, receiverText }: CallEvent): boolean {
+  if (STEP_METHODS.has(method)) return true
+  if (method === 'grad') return name.startsWith('jax.') || name === 'torch.autograd.grad'
+  return (
+    method === 'step' &&
+    (name.startsWith('torch.optim.') ? !name.includes('lr_scheduler') : isOptimizerName(receiverText))
+  )
+}
+
+export function isOptimizerName(text: string): boolean {
+  const last = lastPart(text).toLowerCase()
+  return (
+    last.includes('optim') ||
+    last === 'opt' ||
+    last.startsWith('opt_') ||
+    last.endsWith('_opt') ||
+    last === 'sgd' ||
+    last === 'adam'
+  )
+}
+
+/** The last name of `self.model.module`. */
+export function lastPart(text: string): string {
+  return text.slice(text.lastIndexOf('.') + 1)
+}
+
+export function nameOf(value: Value | undefined): string {
+  if (value === undefined) return ''
+  const [first] = alternatives(value)
+  if (first === undefined) return ''
+  if (first.kind === 'extern') return first.name
+  if (first.kind === 'made') return first.call.name
+  if (first.kind === 'instance' || first.kind === 'class') {
+    const [base] = first.definition.bases
+    return base === undefined ? first.definition.name : nameOf(base)
+  }
+  return ''
+}
+
+/** A `Trainer` of transformers or of a library that extends it. */
+export function isHuggingFaceTrainer(value: Value | undefined): boolean {
+  const name = nameOf(value)
+  return (
+    name.endsWith('Trainer') &&
+    (name.startsWith('transformers.') || name.startsWith('trl.') || name.startsWith('sentence_transformers.'))
+  )
+}
+
+export function evidenceOf({ file, node }: CallEvent): Evidence {
+  return { file: file.path, line: node.line, text: firstLine(node.text).slice(0, TEXT_MAX) }
+}
+
+/** Longer lines are cut. */
+const TEXT_MAX = 120
+
+export function evidenceOfGuard({ file, line, text }: Guard): Evidence {
+  return { file, line: Math.max(1, line), text: text.slice(0, TEXT_MAX) }
+}
+
+/** An argument by its name, or by its position. */
+export function argument(event: CallEvent, name: string, position?: number): Value | undefined {
+  return event.named.get(name) ?? (position === undefined ? undefined : event.positional[position])
+}
+
+export const isCalled = (event: CallEvent): boolean => truthOfGuards(event.guards) !== false
+
+/** Options that a call depends on, by its conditions. */
+export function optionsOf(event: CallEvent): Option[] {
+  return [
+    ...new Set(
+      event.guards.filter(({ truth }) => truth !== true).flatMap(({ condition }) => [...condition.options]),
+    ),
+  ]
+}
+
+/** An option as a user gives it: `--resume`, `--init_from=resume`. */
+export function spelled(option: Option, guards: readonly Guard[]): string {
+  const wanted = guards.find(({ wants }) => wants?.option === option)?.wants?.value
+  const value = constantOf(wanted)
+  return value === undefined || value === null || typeof value === 'boolean'
+    ? option.name
+    : `${option.name}=${String(value)}`
+}

@@ -1,0 +1,148 @@
+/** Whether the program saves while it trains, and whether it can continue. */
+import { evidenceOf, spelled, type Facts } from '../facts'
+import { CERTAIN, found, LIKELY, notKnown, POSSIBLE, type Findings, type How } from '../report'
+import { truthOf } from '../values'
+import type { Part } from './contents'
+import { loadsOf, pathText, restoresStep, type Load } from './loads'
+import type { Save } from './save'
+import { savesOf } from './saves'
+
+type CheckpointFindings = Pick<Findings, 'saveKind' | 'savesCheckpoints' | 'saveEvery' | 'canResume'>
+
+export function findCheckpoints(facts: Facts): CheckpointFindings {
+  const saves = savesOf(facts)
+  const kind = kindOf(saves)
+  const deciding = saves.filter((save) => (kind === 'periodic' || kind === 'flag' ? save.isPeriodic : true))
+  const evidence = deciding.map(({ event }) => evidenceOf(event))
+  const how = kind === 'flag' ? howOf(saves.filter(({ truth }) => truth === false)) : howOf(deciding)
+  const confidence = confidenceOf(facts, saves)
+  const isPeriodic = kind === 'periodic'
+  return {
+    saveKind: found(kind, { confidence, evidence, how }),
+    savesCheckpoints: found(isPeriodic, { confidence, evidence, how }),
+    saveEvery: everyOf(saves, kind),
+    canResume: findResume(facts, saves, confidence),
+  }
+}
+
+function kindOf(saves: readonly Save[]): 'periodic' | 'flag' | 'final_only' | 'none' {
+  const reached = saves.filter(({ truth }) => truth !== false)
+  if (reached.some(({ isPeriodic }) => isPeriodic)) return 'periodic'
+  const flagged = saves.filter(({ truth, options }) => truth === false && options.length > 0)
+  if (flagged.some(({ isPeriodic }) => isPeriodic)) return 'flag'
+  if (reached.length > 0) return 'final_only'
+  return flagged.length > 0 ? 'flag' : 'none'
+}
+
+function confidenceOf(facts: Facts, saves: readonly Save[]): number {
+  if (facts.run.isCut) return POSSIBLE
+  const isPlain = saves.every(({ parts }) => parts.size > 0)
+  const isOpen = facts.training.some(({ engine }) => engine === 'estimator') && saves.length === 0
+  return isPlain && !isOpen ? CERTAIN : LIKELY
+}
+
+function howOf(saves: readonly Save[]): How | null {
+  const [save] = saves
+  if (save === undefined) return null
+  const [option] = save.options
+  const call = evidenceOf(save.event).text
+  return {
+    option: option === undefined ? null : spelled(option, save.event.guards),
+    call,
+    isGiven: save.truth !== false,
+  }
+}
+
+function everyOf(saves: readonly Save[], kind: string): Findings['saveEvery'] {
+  if (kind !== 'periodic') return notKnown<string>()
+  const periodic = saves.filter(({ isPeriodic, truth }) => isPeriodic && truth !== false)
+  const known = periodic.filter(({ every }) => every !== undefined)
+  const [save] = known
+  if (save === undefined) return notKnown<string>('the interval depends on the run')
+  const isOne = new Set(known.map(({ every }) => every)).size === 1
+  return found(save.every!, {
+    confidence: isOne ? CERTAIN - 0.03 : POSSIBLE,
+    evidence: known.map(({ event }) => evidenceOf(event)),
+  })
+}
+
+function findResume(facts: Facts, saves: readonly Save[], confidence: number): Findings['canResume'] {
+  const usable = saves.filter(({ truth, options }) => truth !== false || options.length > 0)
+  const loads = loadsOf(facts).filter((load) => isOfEarlierRun(load, usable))
+  if (loads.length === 0 || usable.length === 0) {
+    const missing =
+      usable.length === 0
+        ? ['nothing is saved that a run could continue from']
+        : ['no call restores what was saved']
+    return found('no', {
+      confidence,
+      missing,
+      evidence: usable.slice(0, 1).map(({ event }) => evidenceOf(event)),
+    })
+  }
+  const restored = new Set<Part>(loads.flatMap(({ parts }) => [...parts]))
+  if (!loads.some(({ isWhole }) => isWhole) && loads.some((load) => restoresStep(facts, load)))
+    restored.add('step')
+  else if (!loads.some(({ isWhole }) => isWhole)) removeStepUnlessKept(restored, facts, loads)
+  const saved = new Set<Part>(usable.flatMap(({ parts }) => [...parts]))
+  const lacking = NEEDED.filter((part) => !restored.has(part) || (!saved.has(part) && part !== 'step'))
+  const evidence = loads.map(({ event }) => evidenceOf(event))
+  const how = howToResume(loads)
+  if (!restored.has('model'))
+    return found('no', { confidence: LIKELY, evidence, missing: ['the model is not restored'] })
+  const missing = lacking.map((part) => `${WORDS[part] ?? part} not restored`)
+  return lacking.length === 0
+    ? found('yes', { confidence: Math.min(confidence, CERTAIN), evidence, how })
+    : found('partial', { confidence: Math.min(confidence, CERTAIN), evidence, how, missing })
+}
+
+/** A state whose own step is read by the loop, as in `range(state['epoch'], n)`. */
+function removeStepUnlessKept(restored: Set<Part>, facts: Facts, loads: readonly Load[]): void {
+  const isFabric = loads.some(({ event, parts }) => event.method === 'load' && parts.has('step'))
+  const reads = facts.run.loops.some(
+    (loop) =>
+      loop.kind === 'for' && loop.iterated.kind === 'made' && loop.iterated.call.positional.length > 1,
+  )
+  if (!isFabric || !reads) restored.delete('step')
+}
+
+const NEEDED: readonly Part[] = ['model', 'optimizer', 'step']
+const WORDS: Partial<Record<Part, string>> = {
+  optimizer: 'the optimizer is',
+  step: 'the step or epoch is',
+  model: 'the model is',
+}
+
+/** Weights that the run starts from, such as a pretrained backbone, are no checkpoint of it. */
+function isOfEarlierRun(load: Load, saves: readonly Save[]): boolean {
+  if (load.truth === false && load.options.length === 0) return false
+  if (load.options.length > 0 || load.isWhole) return true
+  const path = pathText(load.path)
+  if (path === undefined || load.path === undefined) return true
+  if (load.path.options.size > 0 || load.path.origins.length > 0) return true
+  const written = saves.map((save) => pathText(save.path)).filter((text) => text !== undefined)
+  return written.length < saves.length || written.some((text) => firstFolder(text) === firstFolder(path))
+}
+
+/** The folder in which a checkpoint is, or its name without one. */
+function firstFolder(path: string): string {
+  const bare = path.startsWith('./') ? path.slice(2) : path
+  const at = bare.indexOf('/')
+  return at === -1 ? bare : bare.slice(0, at)
+}
+
+function howToResume(loads: readonly Load[]): How {
+  const load =
+    loads.find(
+      ({ event, options }) => options.length > 0 || event.guards.some(({ wants }) => wants !== undefined),
+    ) ?? loads[0]!
+  const asked = load.event.guards.flatMap(({ wants }) => (wants === undefined ? [] : [wants.option]))
+  // An option with a default, such as the folder of the results, turns nothing on.
+  const named = [...(load.path?.options ?? [])].filter((each) => truthOf(each.default) !== true)
+  const option = [...load.options, ...asked, ...named][0]
+  return {
+    option: option === undefined ? null : spelled(option, load.event.guards),
+    call: evidenceOf(load.event).text,
+    isGiven: load.truth !== false,
+  }
+}

@@ -1,0 +1,133 @@
+/** What a saved object holds: model, optimizer, step. */
+import { isOptimizerName, lastPart, nameOf } from '../facts'
+import { alternatives, type Value } from '../values'
+
+export type Part = 'model' | 'optimizer' | 'scheduler' | 'step' | 'random' | 'scaler'
+
+/** The part that an object is, by its class and by the name that the program gives it. */
+export function roleOf(value: Value | undefined, text: string): Part {
+  const name = nameOf(value)
+  if (name.includes('lr_scheduler')) return 'scheduler'
+  if (name.startsWith('torch.optim.')) return 'optimizer'
+  if (name.includes('GradScaler')) return 'scaler'
+  return partOfName(text) ?? 'model'
+}
+
+/** The part that a key or a name stands for. */
+export function partOfName(text: string): Part | undefined {
+  const name = lastPart(text).toLowerCase()
+  if (SCHEDULER_WORDS.some((word) => name.includes(word))) return 'scheduler'
+  if (isOptimizerName(name) || name.startsWith('optim')) return 'optimizer'
+  if (name.includes('scaler')) return 'scaler'
+  if (name.includes('rng') || name.includes('random')) return 'random'
+  if (STEP_WORDS.some((word) => name.includes(word)) || STEP_NAMES.has(name)) return 'step'
+  if (MODEL_WORDS.some((word) => name.includes(word))) return 'model'
+  return undefined
+}
+
+const SCHEDULER_WORDS = ['sched', 'lr_policy']
+const STEP_WORDS = ['epoch', 'step', 'iter', 'batches_done', 'tokens_seen']
+const STEP_NAMES = new Set(['it', 'i', 'n', 'e', 'ep', 't'])
+const MODEL_WORDS = [
+  ...[
+    'model',
+    'net',
+    'state_dict',
+    'weight',
+    'param',
+    'encoder',
+    'decoder',
+    'generator',
+    'discriminator',
+    'critic',
+  ],
+  ...['actor', 'policy', 'backbone', 'head', 'unet', 'vae', 'ddpm', 'agent'],
+]
+
+/** The parts in a value that is saved; empty if it is data. */
+export function contentsOf(value: Value | undefined, text = ''): Set<Part> {
+  const parts = new Set<Part>()
+  if (value === undefined) return parts
+  for (const each of alternatives(value)) addContents(parts, each, text)
+  // A dictionary of arrays under a name such as `params`.
+  if (parts.size === 0 && value.kind === 'dict' && partOfName(text) === 'model') parts.add('model')
+  return parts
+}
+
+function addContents(parts: Set<Part>, value: Value, text: string): void {
+  if (value.kind === 'dict') {
+    for (const [key, entry] of value.entries) addEntry(parts, key, entry)
+    return
+  }
+  if (value.kind === 'list') {
+    for (const item of value.items) addContents(parts, item, text)
+    return
+  }
+  if (value.kind === 'made' && STATE_METHODS.has(value.call.method)) {
+    const role = roleOf(value.call.receiver, value.call.receiverText)
+    parts.add(role === 'step' ? 'model' : role)
+    return
+  }
+  // `embedding.weight.data`
+  if (value.kind === 'extern' && isModelCall(nameOf(value.receiver)) && value.name.includes('.weight')) {
+    parts.add('model')
+    return
+  }
+  if (value.kind === 'instance') {
+    if (isModelClass(value)) parts.add('model')
+    return
+  }
+  const name = nameOf(value)
+  if (name.endsWith('TrainState.create'))
+    for (const part of ['model', 'optimizer', 'step'] as const) parts.add(part)
+  else if (isState(text)) for (const part of ['model', 'optimizer', 'step'] as const) parts.add(part)
+  else if (value.kind === 'made' && isModelCall(name)) parts.add('model')
+  else if (!isTensor(value) && partOfName(text) === 'model') parts.add('model')
+}
+
+const STATE_METHODS = new Set(['state_dict', 'get_model_state_dict', 'unwrap_model'])
+/** What programs for JAX call the whole of parameters, optimizer and step. */
+const isState = (text: string): boolean =>
+  ['state', 'train_state', 'ckpt_state'].includes(lastPart(text).toLowerCase())
+
+function addEntry(parts: Set<Part>, key: string, entry: Value): void {
+  const own = contentsOf(entry, '')
+  const named = partOfName(key)
+  if (own.size > 0 && named !== 'step') {
+    for (const part of own) parts.add(part === 'model' && named === 'optimizer' ? 'optimizer' : part)
+    return
+  }
+  if (named !== undefined) parts.add(named)
+  else if (entry.kind === 'made' && STATE_METHODS.has(entry.call.method)) parts.add('model')
+}
+
+function isModelClass(value: Value): boolean {
+  const name = nameOf(value)
+  return name.endsWith('Module') || name.endsWith('Model')
+}
+
+const MODEL_MAKERS = [
+  'torch.nn.',
+  'torchvision.models.',
+  'timm.create_model',
+  'sklearn.',
+  'keras.Sequential',
+  'keras.Model',
+]
+const isModelCall = (name: string): boolean =>
+  MODEL_MAKERS.some((prefix) => name.startsWith(prefix)) &&
+  !name.includes('()') &&
+  !name.includes('functional') &&
+  !name.includes('preprocessing')
+
+/** Results of computations: images, predictions, features. */
+function isTensor(value: Value): boolean {
+  if (value.kind !== 'made') return false
+  const { name, method } = value.call
+  return (
+    TENSOR_METHODS.has(method) ||
+    (name.startsWith('torch.') && !name.startsWith('torch.nn.') && !name.includes('load'))
+  )
+}
+
+const TENSOR_METHODS = new Set(['cpu', 'detach', 'numpy', 'clone', 'cat', 'stack', 'softmax', 'mean', 'item'])

@@ -1,0 +1,238 @@
+/** Which devices the program uses, and how many. */
+import { evidenceOf, isCalled, nameOf, type Facts } from '../facts'
+import { CERTAIN, found, LIKELY, type Evidence, type Findings } from '../report'
+import {
+  alternatives,
+  constantOf,
+  constructionOf,
+  numberOf,
+  textOf,
+  type CallEvent,
+  type Guard,
+  type Value,
+} from '../values'
+import { findHeaviness } from './heaviness'
+import { trainingArguments } from './implied-saves'
+
+type DeviceFindings = Pick<Findings, 'gpuUse' | 'needsGpu' | 'multiGpu' | 'multiGpuStyle' | 'cannotRun'>
+
+export function findDevices(facts: Facts): DeviceFindings {
+  const cannotRun = findObstacles(facts)
+  const hard = facts.events.flatMap((event) =>
+    isCalled(event) && needsCuda(event) ? [evidenceOf(event)] : [],
+  )
+  const stops = stopsWithoutGpu(facts)
+  const soft = facts.events.flatMap((event) => (mayUseGpu(event) ? [evidenceOf(event)] : []))
+  const use = gpuUse(facts, {
+    hard: [...stops, ...hard],
+    soft,
+    isOther: cannotRun.value?.some((each) => each === 'tpu' || each === 'ipu') ?? false,
+  })
+  const styles = stylesOf(facts)
+  const isGpu = use.value !== 'none'
+  return {
+    gpuUse: use,
+    needsGpu: { ...use, value: use.value === 'hard' || use.value === 'practical' },
+    multiGpu: multiGpu(facts, styles, isGpu),
+    multiGpuStyle: found([...styles.keys()].sort(), { confidence: CERTAIN, evidence: [...styles.values()] }),
+    cannotRun,
+  }
+}
+
+const isCuda = (text: string | undefined): boolean =>
+  text !== undefined && (text === 'cuda' || text.startsWith('cuda:') || text === 'gpu')
+
+/** Whether the condition asks for a GPU, so that the program also works without one. */
+function isFallback(guard: Guard): boolean {
+  const text = guard.text.toLowerCase()
+  return (
+    ['is_available', 'cuda', 'gpu', 'device_count', 'distributed', 'ddp'].some((word) =>
+      text.includes(word),
+    ) && guard.truth === undefined
+  )
+}
+
+/** A device that is certainly a GPU. */
+function isCudaDevice(value: Value | undefined): boolean {
+  if (value === undefined) return false
+  return alternatives(value).every((each) => {
+    if (each.kind === 'unknown') return each.text?.startsWith('cuda') === true
+    if (each.kind === 'made' && each.call.method === 'device') return isCudaDevice(each.call.positional[0])
+    return isCuda(textOf(each))
+  })
+}
+
+function needsCuda(event: CallEvent): boolean {
+  if (event.guards.some(isFallback)) return false
+  const { name, method, positional, named } = event
+  if (method === 'cuda' && !name.startsWith('torch.backends')) return true
+  if (method === 'to' || name === 'torch.device') return isCudaDevice(positional[0] ?? named.get('device'))
+  if (name === 'torch.cuda.set_device') return true
+  if (method === 'init_process_group') return textOf(named.get('backend') ?? positional[0]) === 'nccl'
+  if (name.startsWith('deepspeed.initialize')) return true
+  if (name === 'lightning.Trainer' || name.endsWith('Fabric'))
+    return isCuda(textOf(named.get('accelerator'))) || (numberOf(named.get('gpus')) ?? 0) > 0
+  if (name.endsWith('TrainingArguments') || name.startsWith('trl.'))
+    return constantOf(named.get('fp16')) === true
+  if (name.endsWith('BitsAndBytesConfig')) return true
+  return isCudaDevice(named.get('device')) && name.startsWith('torch.')
+}
+
+function stopsWithoutGpu({ run }: Facts): Evidence[] {
+  return run.stops.flatMap(({ kind, guards, condition, text, file, line }) => {
+    const place = { file, line, text }
+    const asks = (guard: Guard | undefined): boolean =>
+      guard !== undefined &&
+      guard.text.includes('is_available') &&
+      guard.text.includes('not ') &&
+      guard.truth === undefined
+    if (kind !== 'assert') return asks(guards.at(-1)) ? [place] : []
+    const isCondition = condition !== undefined && text.includes('is_available')
+    return isCondition ? [place] : []
+  })
+}
+
+function mayUseGpu({ name, method }: CallEvent): boolean {
+  if (name.startsWith('torch.cuda.') || name.startsWith('torch.accelerator')) return true
+  if (AUTOMATIC.some((prefix) => name.startsWith(prefix))) return true
+  return (
+    method === 'cuda' ||
+    name.endsWith('Accelerator') ||
+    name.endsWith('Fabric') ||
+    name.endsWith('device_count')
+  )
+}
+
+/** Libraries that use a GPU if there is one. */
+const AUTOMATIC = ['lightning.Trainer', 'keras.', 'tensorflow.', 'jax.', 'flax.']
+
+interface Signs {
+  hard: Evidence[]
+  soft: Evidence[]
+  isOther: boolean
+}
+
+function gpuUse(facts: Facts, { hard, soft, isOther }: Signs): Findings['gpuUse'] {
+  if (isOther) return found('none', { confidence: LIKELY })
+  if (hard.length > 0) return found('hard', { confidence: CERTAIN, evidence: hard })
+  const isAutomatic = facts.training.some(({ engine }) => engine === 'hugging-face')
+  if (soft.length === 0 && !isAutomatic) return found('none', { confidence: LIKELY + 0.1 })
+  const heaviness = findHeaviness(facts)
+  if (heaviness !== undefined)
+    return found('practical', { confidence: LIKELY, evidence: [heaviness, ...soft] })
+  return found('optional', { confidence: LIKELY, evidence: soft, missing: ['how long a run takes on a CPU'] })
+}
+
+function stylesOf(facts: Facts): Map<string, Evidence> {
+  const styles = new Map<string, Evidence>()
+  for (const event of facts.events) {
+    const style = styleOf(event)
+    if (style !== undefined && !styles.has(style)) styles.set(style, evidenceOf(event))
+  }
+  for (const definition of facts.run.calls.keys()) {
+    const decorator = definition.decorators.find(({ text }) => text.includes('pmap'))
+    if (decorator !== undefined)
+      styles.set('pmap', { file: definition.file.path, line: decorator.line, text: decorator.text })
+  }
+  if (styles.has('ddp')) styles.delete('dp')
+  // Frameworks that bring their own take what they need from the launcher.
+  if (styles.has('deepspeed')) styles.delete('accelerate')
+  return styles
+}
+
+const STYLES: Readonly<Record<string, string>> = {
+  DistributedDataParallel: 'ddp',
+  DataParallel: 'dp',
+  FullyShardedDataParallel: 'fsdp',
+  fully_shard: 'fsdp',
+  Accelerator: 'accelerate',
+  MirroredStrategy: 'mirrored',
+  MultiWorkerMirroredStrategy: 'mirrored',
+  pmap: 'pmap',
+  shard_map: 'sharding',
+  NamedSharding: 'sharding',
+  DistributedOptimizer: 'horovod',
+}
+
+function styleOf({ name, method, named }: CallEvent): string | undefined {
+  if (name === 'lightning.Trainer' || name.endsWith('Fabric')) {
+    const strategy = textOf(named.get('strategy'))
+    if (strategy === undefined || strategy === 'auto') return undefined
+    return ['fsdp', 'deepspeed', 'ddp', 'dp'].find((style) => strategy.startsWith(style))
+  }
+  if (name === 'deepspeed.initialize') return 'deepspeed'
+  return STYLES[method]
+}
+
+function multiGpu(facts: Facts, styles: ReadonlyMap<string, Evidence>, isGpu: boolean): Findings['multiGpu'] {
+  if (!isGpu) return found('no', { confidence: LIKELY + 0.1 })
+  const { launch } = facts
+  const devices = facts.events.map(devicesOf).find((count) => count !== undefined && count > 1)
+  if (devices !== undefined) return found('yes', { confidence: LIKELY })
+  if (launch.processes !== undefined && launch.processes > 1)
+    return found('yes', {
+      confidence: LIKELY + 0.1,
+      evidence: launch.from === undefined ? [] : [launch.from],
+    })
+  const second = facts.events.find(
+    (event) =>
+      isCalled(event) && [event.positional[0], event.named.get('device')].some((value) => isSecondGpu(value)),
+  )
+  if (second !== undefined) return found('yes', { confidence: LIKELY, evidence: [evidenceOf(second)] })
+  const isManaged =
+    facts.events.some(({ name }) => name === 'lightning.Trainer' || name.endsWith('Fabric')) ||
+    facts.training.some(({ engine }) => engine === 'hugging-face')
+  if (styles.size > 0)
+    return found('optional', { confidence: CERTAIN - 0.03, evidence: [...styles.values()] })
+  return isManaged ? found('optional', { confidence: LIKELY }) : found('no', { confidence: LIKELY + 0.1 })
+}
+
+function devicesOf(event: CallEvent): number | undefined {
+  if (event.name !== 'lightning.Trainer' && !event.name.endsWith('Fabric')) return undefined
+  const given = event.named.get('devices') ?? event.named.get('gpus')
+  return given?.kind === 'list' ? given.items.length : numberOf(given)
+}
+
+function isSecondGpu(value: Value | undefined): boolean {
+  const text = textOf(value)
+  return text !== undefined && text.startsWith('cuda:') && Number(text.slice('cuda:'.length)) > 0
+}
+
+function findObstacles(facts: Facts): Findings['cannotRun'] {
+  const reasons = new Map<'tpu' | 'ipu' | 'never-ending' | 'interactive', Evidence>()
+  for (const [name, place] of facts.run.imports) {
+    if (name.startsWith('torch_xla')) reasons.set('tpu', place)
+    if (name.startsWith('poptorch')) reasons.set('ipu', place)
+  }
+  for (const event of facts.events) {
+    if (nameOf(event.receiver).includes('TPUClusterResolver') || event.method === 'TPUStrategy')
+      reasons.set('tpu', evidenceOf(event))
+    if (event.name === 'input' && isCalled(event)) reasons.set('interactive', evidenceOf(event))
+    const trainer = event.name === 'lightning.Trainer' ? textOf(event.named.get('accelerator')) : undefined
+    if (trainer === 'tpu') reasons.set('tpu', evidenceOf(event))
+  }
+  for (const loop of facts.loops) {
+    const isOutermost = facts.training.some(({ event }) => event.loops[0] === loop)
+    if (!loop.canEnd && isOutermost)
+      reasons.set('never-ending', { file: loop.file, line: loop.line, text: loop.variable })
+  }
+  return found([...reasons.keys()].sort(), {
+    confidence: reasons.size > 0 ? LIKELY : CERTAIN,
+    evidence: [...reasons.values()],
+  })
+}
+
+/** For findings of settings: the settings of the library that trains, and its name. */
+export function settingsOf(
+  facts: Facts,
+): { library: 'hugging-face' | 'lightning'; event: CallEvent } | undefined {
+  for (const { engine, event } of facts.training) {
+    if (engine === 'hugging-face') {
+      const settings = trainingArguments(event)
+      return settings === undefined ? undefined : { library: 'hugging-face', event: settings }
+    }
+    const trainer = engine === 'lightning' ? constructionOf(event.receiver) : undefined
+    if (trainer !== undefined) return { library: 'lightning', event: trainer }
+  }
+  return undefined
+}

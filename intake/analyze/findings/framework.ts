@@ -1,0 +1,102 @@
+/** Which libraries the program trains with, and how its options are given. */
+import { isHuggingFaceTrainer, type Facts } from '../facts'
+import { CERTAIN, found, LIKELY, POSSIBLE, type Evidence, type Findings } from '../report'
+import type { Option, Value } from '../values'
+
+/** Packages and the framework that an import of them means. */
+const PACKAGES: readonly (readonly [string, string])[] = [
+  ['torch', 'pytorch'],
+  ['torchvision', 'pytorch'],
+  ['torchaudio', 'pytorch'],
+  ['lightning.fabric', 'fabric'],
+  ['lightning_fabric', 'fabric'],
+  ['lightning', 'lightning'],
+  ['pytorch_lightning', 'lightning'],
+  ['accelerate', 'accelerate'],
+  ['transformers', 'transformers'],
+  ['trl', 'trl'],
+  ['peft', 'peft'],
+  ['diffusers', 'diffusers'],
+  ['timm', 'timm'],
+  ['deepspeed', 'deepspeed'],
+  ['megatron', 'megatron'],
+  ['fairseq', 'fairseq'],
+  ['keras', 'keras'],
+  ['tensorflow.keras', 'keras'],
+  ['tf_keras', 'keras'],
+  ['tensorflow', 'tensorflow'],
+  ['jax', 'jax'],
+  ['flax', 'flax'],
+  ['haiku', 'haiku'],
+  ['equinox', 'equinox'],
+  ['sklearn', 'sklearn'],
+  ['xgboost', 'xgboost'],
+  ['lightgbm', 'lightgbm'],
+  ['catboost', 'catboost'],
+  ['horovod', 'horovod'],
+  ['ray', 'ray'],
+  ['mxnet', 'mxnet'],
+  ['paddle', 'paddle'],
+  ['stable_baselines3', 'stable-baselines3'],
+]
+
+export function findFramework({ run, events, training }: Facts): Findings['framework'] {
+  const places = new Map<string, Evidence>()
+  for (const [name, place] of run.imports) {
+    const entry = PACKAGES.find(([prefix]) => name === prefix || name.startsWith(`${prefix}.`))
+    if (entry !== undefined && !places.has(entry[1])) places.set(entry[1], place)
+    if (name.startsWith('tensorflow.keras')) places.set('tensorflow', places.get('tensorflow') ?? place)
+  }
+  const keras = events.find(
+    ({ name }) =>
+      name.startsWith('keras.') &&
+      !name.startsWith('keras.datasets') &&
+      !OPTIMIZER_ONLY.some((part) => name.startsWith(part)),
+  )
+  const tensorflow = places.get('tensorflow')
+  if (keras !== undefined && tensorflow !== undefined && !places.has('keras')) places.set('keras', tensorflow)
+  const fabric = events.some(({ name }) => name.includes('Fabric'))
+  if (fabric && places.has('lightning') && !training.some(({ engine }) => engine === 'lightning')) {
+    places.set('fabric', places.get('fabric') ?? places.get('lightning')!)
+    places.delete('lightning')
+  }
+  const trainer = events.find(({ receiver }) => isHuggingFaceTrainer(receiver))
+  const transformers = places.get('transformers')
+  if (trainer !== undefined && transformers !== undefined) {
+    places.delete('transformers')
+    places.set('transformers-trainer', transformers)
+  }
+  if (places.has('trl') || places.has('peft')) places.delete('transformers')
+  const names = [...places.keys()].sort()
+  if (names.length === 0)
+    return found<string[]>([], { confidence: POSSIBLE, missing: ['no known framework is imported'] })
+  const isCertain = training.length > 0
+  return found(names, { confidence: isCertain ? CERTAIN : LIKELY, evidence: [...places.values()] })
+}
+
+/** Keras parts that programs with a loop of their own use. */
+const OPTIMIZER_ONLY = ['keras.optimizers', 'keras.losses', 'keras.metrics', 'keras.utils']
+
+export function findCli({ run }: Facts): Findings['cli'] {
+  const options = run.options.map((option) => ({
+    name: option.name,
+    default: plainValue(option.default),
+    given: option.given === undefined ? null : plainValue(option.given),
+    isRequired: option.isRequired,
+    file: option.file,
+    line: Math.max(1, option.line),
+  }))
+  const style = run.style
+  const evidence = run.options
+    .slice(0, 2)
+    .map(({ file, line, name }) => ({ file, line: Math.max(1, line), text: name }))
+  const readsArgs = style === 'none' && run.events.some(({ file }) => file.text.includes('sys.argv'))
+  return found({ style, options }, { confidence: readsArgs ? LIKELY : CERTAIN, evidence })
+}
+
+/** A value as JSON: `null` where it is not a constant. */
+function plainValue(value: Option['default']): unknown {
+  if (value.kind === 'constant') return value.value
+  if (value.kind === 'list') return value.items.map((item: Value) => plainValue(item))
+  return null
+}

@@ -1,0 +1,215 @@
+/** Calls that restore the state of an earlier run. */
+import { argument, isHuggingFaceTrainer, lastPart, nameOf, optionsOf, type Facts } from '../facts'
+import { truthOfGuards } from '../interpreter'
+import {
+  alternatives,
+  constantOf,
+  constructionOf,
+  textOf,
+  type CallEvent,
+  type Option,
+  type Taint,
+  type Value,
+} from '../values'
+import { contentsOf, roleOf, type Part } from './contents'
+import { callbackOf } from './implied-saves'
+import { partsOfTrackable } from './saves'
+
+export interface Load {
+  event: CallEvent
+  parts: Set<Part>
+  /** Whether the library itself continues at the right step. */
+  isWhole: boolean
+  options: readonly Option[]
+  /** False if the program, started like this, does not get there. */
+  truth: boolean | undefined
+  /** The file, as far as it is known. */
+  path: Value | undefined
+}
+
+export function loadsOf(facts: Facts): Load[] {
+  const before = facts.events.slice(0, lastTraining(facts) + 1)
+  const own = before.flatMap((event) => ownLoad(event) ?? [])
+  return [
+    ...own,
+    ...facts.training.flatMap(({ engine, event }) => {
+      if (engine === 'lightning') return lightningLoad(event)
+      if (engine === 'hugging-face') return huggingFaceLoad(event)
+      return engine === 'keras' ? kerasLoad(event) : []
+    }),
+  ]
+}
+
+/** What is loaded after the training is for a test. */
+function lastTraining({ events, training }: Facts): number {
+  const last = training.at(-1)
+  return last === undefined ? events.length : events.lastIndexOf(last.event)
+}
+
+const WHOLE: readonly Part[] = ['model', 'optimizer', 'scheduler', 'random', 'scaler']
+
+function ownLoad(event: CallEvent): Load | undefined {
+  const { method, name, receiver } = event
+  if (method === 'load_state_dict') return stateDictLoad(event)
+  const base = { ...situation(event), isWhole: false, path: event.positional[0] }
+  if (method === 'load_state' && (nameOf(receiver).includes('Accelerator') || name.startsWith('?')))
+    return { ...base, parts: new Set(WHOLE), path: argument(event, 'input_dir', 0) }
+  if (
+    method === 'load_checkpoint' &&
+    (nameOf(receiver).startsWith('deepspeed') || lastPart(event.receiverText).includes('engine'))
+  )
+    return { ...base, parts: new Set(WHOLE) }
+  if (
+    method === 'load' &&
+    (nameOf(receiver).includes('Fabric') || lastPart(event.receiverText) === 'fabric')
+  ) {
+    const state = argument(event, 'state', 1)
+    return state === undefined
+      ? undefined
+      : { ...base, parts: contentsOf(state, event.argumentTexts[1]), path: event.positional[0] }
+  }
+  if (method === 'restore' || method === 'read') return restoreLoad(event, base)
+  if (name.startsWith('flax.training.checkpoints.restore_checkpoint')) {
+    const parts = contentsOf(argument(event, 'target', 1), event.argumentTexts[1])
+    parts.delete('step')
+    return { ...base, parts }
+  }
+  if (name === 'torch.distributed.checkpoint.load')
+    return { ...base, parts: contentsOf(argument(event, 'state_dict', 0), event.argumentTexts[0]) }
+  if (method === 'load_weights') return { ...base, parts: new Set(['model']) }
+  if (name.startsWith('keras.') && method === 'load_model')
+    return { ...base, parts: new Set(['model', 'optimizer']) }
+  return undefined
+}
+
+type Situation = Omit<Load, 'parts'>
+
+function situation(event: CallEvent): Pick<Load, 'event' | 'options' | 'truth'> {
+  return { event, options: optionsOf(event), truth: truthOfGuards(event.guards) }
+}
+
+/** `optimizer.load_state_dict(checkpoint['optimizer'])` */
+function stateDictLoad(event: CallEvent): Load | undefined {
+  const [value] = event.positional
+  const origin = value?.origins.find(({ call }) => LOADERS.has(call.method))
+  if (origin === undefined || origin.call.method === 'load_state_dict_from_url') return undefined
+  const role = roleOf(event.receiver, event.receiverText)
+  return {
+    ...situation(event),
+    isWhole: false,
+    parts: new Set([role === 'step' ? 'model' : role]),
+    path: origin.call.positional[0] ?? origin.call.named.get('f'),
+  }
+}
+
+/** Functions that read a file of an earlier run. */
+const LOADERS = new Set(['load', 'load_file', 'load_checkpoint', 'restore', 'unpickle', 'torch_load'])
+
+function restoreLoad(event: CallEvent, base: Situation): Load | undefined {
+  const { name, receiver } = event
+  if (name.startsWith('tensorflow.train.Checkpoint')) {
+    const parts = new Set(partsOfTrackable(receiver))
+    // `ckpt.restore(None)` of a first run does nothing, so that this is how a run begins and continues.
+    return { ...base, parts, isWhole: parts.has('step') }
+  }
+  if (!name.includes('Checkpoint') && !nameOf(receiver).includes('Checkpoint')) return undefined
+  const parts = new Set<Part>(['model'])
+  const targets = [...event.positional.slice(1), ...event.named.values()]
+  const inner = targets.flatMap((target) => (target.kind === 'made' ? target.call.positional : [target]))
+  inner.forEach((value) => {
+    for (const part of contentsOf(value, '')) if (part !== 'step') parts.add(part)
+  })
+  return { ...base, parts }
+}
+
+/** `ckpt_path=` of `fit`, or `resume_from_checkpoint=` of an older Trainer. */
+function lightningLoad(fit: CallEvent): Load[] {
+  const trainer = constructionOf(fit.receiver)
+  const value = fit.named.get('ckpt_path') ?? trainer?.named.get('resume_from_checkpoint')
+  return wholeLoad(fit, value)
+}
+
+function huggingFaceLoad(train: CallEvent): Load[] {
+  return isHuggingFaceTrainer(train.receiver)
+    ? wholeLoad(train, argument(train, 'resume_from_checkpoint', 0))
+    : []
+}
+
+/** A library that continues where a checkpoint ends, if it is given one. */
+function wholeLoad(event: CallEvent, value: Value | undefined): Load[] {
+  if (value === undefined) return []
+  const known = alternatives(value).map(constantOf)
+  const isNothing = known.every((each) => each === null || each === false || each === '')
+  if (isNothing && value.options.size === 0 && value.origins.length === 0) return []
+  return [
+    {
+      event,
+      parts: new Set<Part>([...WHOLE, 'step']),
+      isWhole: true,
+      options: isNothing
+        ? [...value.options]
+        : [...value.options].filter(({ given }) => given === undefined && isNothing),
+      truth: isNothing ? false : truthOfGuards(event.guards),
+      path: value,
+    },
+  ]
+}
+
+function kerasLoad(fit: CallEvent): Load[] {
+  const backup = callbackOf(fit, 'BackupAndRestore')
+  if (backup === undefined) return []
+  return [{ ...situation(backup), parts: new Set<Part>([...WHOLE, 'step']), isWhole: true, path: undefined }]
+}
+
+/** Whether the place where the training begins comes from the earlier run: from its file, or from the option that names it. */
+export function restoresStep(facts: Facts, load: Load): boolean {
+  const options = new Set([...load.options, ...(load.path?.options ?? [])])
+  const listed = new Set((load.path?.origins ?? []).map(({ call }) => call))
+  const depends = (taint: Taint): boolean =>
+    taint.origins.some(({ call, key }) => call === load.event || listed.has(call) || isStateOf(call, key)) ||
+    [...taint.options].some((option) => options.has(option) && isStart(taint))
+  const loops = [...facts.loops]
+  if (
+    loops.some(
+      (loop) => depends(startOf(loop.iterated)) || loop.breaks.some(({ condition }) => depends(condition)),
+    )
+  )
+    return true
+  const inLoops = facts.events.filter((event) => event.loops.some((loop) => facts.loops.has(loop)))
+  if (
+    inLoops.some(({ guards }) =>
+      guards.some(({ condition }) => condition.origins.length > 0 && depends(condition)),
+    )
+  )
+    return true
+  return facts.training.some(
+    ({ engine, event }) =>
+      engine === 'keras' && depends(event.named.get('initial_epoch') ?? { options: new Set(), origins: [] }),
+  )
+}
+
+/** A number read from a loaded file, rather than the file's existence. */
+function isStateOf(call: CallEvent, key: string | undefined): boolean {
+  return (
+    (LOADERS.has(call.method) ||
+      call.method.startsWith('restore') ||
+      call.method.startsWith('latest') ||
+      call.method.startsWith('load')) &&
+    (call.positional.length > 0 || call.method.startsWith('latest') || key !== undefined)
+  )
+}
+
+const isStart = (taint: Taint): boolean => taint.options.size > 0
+
+/** The value at which a loop begins: the first of two arguments of `range`. */
+function startOf(iterated: Value): Taint {
+  if (iterated.kind !== 'made') return iterated
+  const { method, positional } = iterated.call
+  const [first, second] = positional
+  if (method === 'range' || method === 'trange')
+    return second === undefined ? { options: new Set(), origins: [] } : first!
+  return first === undefined ? iterated : startOf(first)
+}
+
+export const pathText = (value: Value | undefined): string | undefined =>
+  value === undefined ? undefined : (textOf(value) ?? (value.kind === 'unknown' ? value.text : undefined))

@@ -1,0 +1,269 @@
+/** Precision, batch size, epochs and steps. */
+import { argument, evidenceOf, isCalled, nameOf, type Facts } from '../facts'
+import { CERTAIN, found, LIKELY, notKnown, POSSIBLE, type Findings } from '../report'
+import { constantOf, numberOf, textOf, type CallEvent, type Loop, type Value } from '../values'
+import { settingsOf } from './devices'
+import { isOuter } from './saves'
+
+type Precision = NonNullable<Findings['precision']['value']>
+type SettingFindings = Pick<
+  Findings,
+  'precision' | 'batchSize' | 'epochs' | 'steps' | 'gradientCheckpointing'
+>
+
+export function findSettings(facts: Facts): SettingFindings {
+  const events = facts.events.filter(isCalled)
+  return {
+    precision: findPrecision(facts, events),
+    batchSize: findBatchSize(facts, events),
+    ...findLength(facts),
+    gradientCheckpointing: findGradientCheckpointing(events),
+  }
+}
+
+function findPrecision(facts: Facts, events: readonly CallEvent[]): Findings['precision'] {
+  for (const event of events) {
+    const value = precisionOf(event, facts)
+    if (value !== undefined) return found(value, { confidence: CERTAIN, evidence: [evidenceOf(event)] })
+  }
+  const fromLauncher =
+    facts.launch.launcher === 'accelerate'
+      ? mixedName(facts.launch.settings.get('mixed_precision'))
+      : undefined
+  if (fromLauncher !== undefined) return found(fromLauncher, { confidence: CERTAIN })
+  const fromFile = deepSpeedConfig(facts)
+  for (const [key, name] of [
+    ['bf16', 'bf16-mixed'],
+    ['fp16', 'fp16-mixed'],
+  ] as const) {
+    const section = fromFile?.kind === 'dict' ? fromFile.entries.get(key) : undefined
+    if (section?.kind === 'dict' && constantOf(section.entries.get('enabled')) === true)
+      return found(name, { confidence: CERTAIN - 0.03 })
+  }
+  return found('fp32', { confidence: LIKELY + 0.1 })
+}
+
+/** The configuration of DeepSpeed: of the command line, or an argument. */
+function deepSpeedConfig({ run, events }: Facts): Value | undefined {
+  const { args } = run
+  const at = args.findIndex((arg) => arg === '--deepspeed_config' || arg === '--deepspeed')
+  const path = at === -1 ? undefined : args[at + 1]
+  if (path !== undefined && path.endsWith('.json')) return run.project.data(path, run.entry)
+  const given = events.find(({ name }) => name === 'deepspeed.initialize')?.named.get('config')
+  const file = textOf(given)
+  return file === undefined ? given : run.project.data(file, run.entry)
+}
+
+function mixedName(text: string | undefined): Precision | undefined {
+  if (text === undefined) return undefined
+  if (text === 'bf16-true') return 'bf16'
+  if (text === '16-true') return 'fp16'
+  if (text.startsWith('bf16')) return 'bf16-mixed'
+  return text === '16' || text === 'fp16' || text === '16-mixed' ? 'fp16-mixed' : undefined
+}
+
+function precisionOf(event: CallEvent, facts: Facts): Precision | undefined {
+  const { name, method, named } = event
+  if (name === 'lightning.Trainer' || name.endsWith('Fabric') || name.endsWith('Accelerator')) {
+    const value = constantOf(named.get('precision') ?? named.get('mixed_precision'))
+    return value === undefined || value === null ? undefined : mixedName(String(value))
+  }
+  if (event === settingsOf(facts)?.event || name.endsWith('TrainingArguments')) {
+    if (constantOf(named.get('bf16')) === true) return 'bf16-mixed'
+    return constantOf(named.get('fp16')) === true ? 'fp16-mixed' : undefined
+  }
+  if (method === 'autocast') return autocastPrecision(event)
+  if (method === 'set_global_policy' || method === 'set_policy') {
+    const policy = textOf(event.positional[0]) ?? ''
+    if (policy.includes('bfloat16')) return 'bf16-mixed'
+    return policy.includes('float16') ? 'fp16-mixed' : undefined
+  }
+  if (method === 'MixedPrecision')
+    return nameOf(named.get('param_dtype')).endsWith('bfloat16') ? 'bf16-mixed' : 'fp16-mixed'
+  if (method === 'bfloat16' && event.receiver !== undefined) return 'bf16'
+  if (method === 'half' && event.receiver !== undefined && event.positional.length === 0) return 'fp16'
+  if (method === 'to') return typeName([...event.positional, ...named.values()])
+  return undefined
+}
+
+function typeName(values: readonly Value[]): Precision | undefined {
+  const names = values.map(nameOf)
+  if (names.includes('torch.bfloat16')) return 'bf16'
+  return names.includes('torch.float16') || names.includes('torch.half') ? 'fp16' : undefined
+}
+
+function autocastPrecision({ positional, named }: CallEvent): Precision | undefined {
+  if (constantOf(named.get('enabled')) === false) return undefined
+  const type = nameOf(named.get('dtype') ?? positional[1])
+  if (type.endsWith('bfloat16') || textOf(named.get('device_type') ?? positional[0]) === 'cpu')
+    return 'bf16-mixed'
+  return type.endsWith('float32') ? undefined : 'fp16-mixed'
+}
+
+function findBatchSize(facts: Facts, events: readonly CallEvent[]): Findings['batchSize'] {
+  const settings = settingsOf(facts)
+  if (settings?.library === 'hugging-face') {
+    const given = settings.event.named.get('per_device_train_batch_size')
+    const size = given === undefined ? 8 : numberOf(given)
+    if (size !== undefined && size >= 1)
+      return found(size, { confidence: CERTAIN, evidence: [evidenceOf(settings.event)] })
+  }
+  const config = facts.events.some(({ name }) => name === 'deepspeed.initialize')
+    ? deepSpeedConfig(facts)
+    : undefined
+  const configured = config?.kind === 'dict' ? numberOf(config.entries.get('train_batch_size')) : undefined
+  if (configured !== undefined) return found(configured, { confidence: CERTAIN - 0.03 })
+  for (const event of events) {
+    const size = batchOf(event)
+    if (size !== undefined && Number.isInteger(size) && size >= 1)
+      return found(size, { confidence: CERTAIN - 0.03, evidence: [evidenceOf(event)] })
+  }
+  const keras = facts.training.find(({ engine }) => engine === 'keras')
+  if (keras !== undefined && keras.event.positional.length > 1)
+    return found(32, { confidence: LIKELY, evidence: [evidenceOf(keras.event)] })
+  return batchByName(facts)
+}
+
+function batchOf(event: CallEvent): number | undefined {
+  const { name, method, named } = event
+  if (method === 'DataLoader' || method === 'fit' || method === 'StatefulDataLoader') {
+    if (isForTest(event)) return undefined
+    return numberOf(named.get('batch_size') ?? (method === 'DataLoader' ? event.positional[1] : undefined))
+  }
+  if (method === 'batch' && event.receiver !== undefined && !name.startsWith('dict'))
+    return numberOf(event.positional[0])
+  return undefined
+}
+
+/** Loaders for validation have batch sizes of their own. */
+function isForTest({ argumentTexts, within }: CallEvent): boolean {
+  const text = [argumentTexts[0] ?? '', ...within].join(' ').toLowerCase()
+  return ['val_', 'valid', 'test', 'eval'].some((word) => text.includes(word))
+}
+
+/** An option or a constant whose name says that it is a batch size. */
+function batchByName({ run }: Facts): Findings['batchSize'] {
+  const options = run.options.filter(({ key }) => isBatchName(key))
+  for (const option of options) {
+    const size = numberOf(option.given ?? option.default)
+    const place = { file: option.file, line: Math.max(1, option.line), text: option.name }
+    if (size !== undefined && Number.isInteger(size) && size >= 1)
+      return found(size, { confidence: LIKELY, evidence: [place] })
+  }
+  for (const { kind, value } of run.constants) {
+    const size = numberOf(value)
+    if (isBatchName(kind) && size !== undefined && Number.isInteger(size) && size >= 1)
+      return found(size, { confidence: LIKELY })
+  }
+  return notKnown<number>('no batch size is written down')
+}
+
+function isBatchName(name: string): boolean {
+  const bare = name.toLowerCase()
+  return ['batch', 'batch_size', 'bs', 'train_batch_size', 'batchsize', 'global_batch_size'].includes(
+    bare.slice(bare.lastIndexOf('.') + 1),
+  )
+}
+
+function findGradientCheckpointing(events: readonly CallEvent[]): Findings['gradientCheckpointing'] {
+  const event = events.find(({ name, method, named }) => {
+    if (GRADIENT_CHECKPOINTING.has(method)) return true
+    if (constantOf(named.get('gradient_checkpointing')) === true) return true
+    return name === 'torch.utils.checkpoint.checkpoint' || name === 'jax.checkpoint' || name === 'jax.remat'
+  })
+  return event === undefined
+    ? found(false, { confidence: LIKELY + 0.1 })
+    : found(true, { confidence: CERTAIN, evidence: [evidenceOf(event)] })
+}
+
+const GRADIENT_CHECKPOINTING = new Set([
+  ...[
+    'gradient_checkpointing_enable',
+    'enable_gradient_checkpointing',
+    'apply_activation_checkpointing',
+    'checkpoint_sequential',
+    'set_grad_checkpointing',
+  ],
+])
+
+function findLength(facts: Facts): Pick<Findings, 'epochs' | 'steps'> {
+  const nothing = {
+    epochs: notKnown<number>('the number of epochs'),
+    steps: notKnown<number>('the number of steps'),
+  }
+  const settings = settingsOf(facts)
+  if (settings !== undefined) return { ...nothing, ...lengthOfLibrary(settings) }
+  const keras = facts.training.find(({ engine }) => engine === 'keras')
+  if (keras !== undefined) {
+    const epochs =
+      numberOf(keras.event.named.get('epochs') ?? keras.event.positional[3]) ??
+      (keras.event.named.has('epochs') ? undefined : 1)
+    return {
+      ...nothing,
+      ...(epochs === undefined ? {} : { epochs: found(epochs, { evidence: [evidenceOf(keras.event)] }) }),
+    }
+  }
+  const named = (loop: Loop): number => (loop.variable.toLowerCase().includes('epoch') ? 0 : 1)
+  const outer = [...facts.loops].sort((a, b) => named(a) - named(b) || a.id - b.id)
+  for (const loop of outer) {
+    const end = endOf(loop)
+    if (end === undefined || end <= 0) continue
+    const evidence = [{ file: loop.file, line: loop.line, text: loop.variable }]
+    const confidence = facts.loops.size > 3 ? POSSIBLE : CERTAIN - 0.03
+    const counted = found(end, { confidence, evidence })
+    return isEpochLoop(loop, facts) ? { ...nothing, epochs: counted } : { ...nothing, steps: counted }
+  }
+  return nothing
+}
+
+function lengthOfLibrary({
+  library,
+  event,
+}: {
+  library: 'hugging-face' | 'lightning'
+  event: CallEvent
+}): Partial<Pick<Findings, 'epochs' | 'steps'>> {
+  const evidence = [evidenceOf(event)]
+  const steps = numberOf(event.named.get('max_steps'))
+  if (steps !== undefined && steps > 0) return { steps: found(steps, { evidence }) }
+  const given = event.named.get(library === 'lightning' ? 'max_epochs' : 'num_train_epochs')
+  const epochs = given === undefined ? (library === 'lightning' ? 1000 : 3) : numberOf(given)
+  return epochs === undefined || epochs < 0
+    ? {}
+    : { epochs: found(epochs, { evidence, confidence: given === undefined ? LIKELY : CERTAIN }) }
+}
+
+/** How often a loop runs, if nothing stops it earlier. */
+function endOf(loop: Loop): number | undefined {
+  if (loop.kind === 'while')
+    return (
+      boundOf(loop.iterated) ??
+      loop.breaks.map(({ condition }) => boundOf(condition)).find((bound) => bound !== undefined)
+    )
+  const range = rangeOf(loop.iterated)
+  if (range === undefined) return undefined
+  const [first, second] = range.positional
+  const start = second === undefined ? 0 : (numberOf(first) ?? 0)
+  const end = numberOf(second ?? first)
+  // `range(1, n + 1)` has n rounds.
+  return end === undefined ? undefined : end - (start === 1 ? 1 : 0)
+}
+
+const boundOf = (value: Value): number | undefined =>
+  value.kind === 'unknown' ? numberOf(value.bound) : undefined
+
+/** `range(...)`, inside `tqdm` and the like. */
+function rangeOf(value: Value): CallEvent | undefined {
+  if (value.kind !== 'made') return undefined
+  const { method, positional } = value.call
+  if (method === 'range' || method === 'trange' || method === 'arange') return value.call
+  const first = argument(value.call, 'iterable', 0) ?? positional[0]
+  return first === undefined ? undefined : rangeOf(first)
+}
+
+function isEpochLoop(loop: Loop, facts: Facts): boolean {
+  const name = loop.variable.toLowerCase()
+  if (name.includes('epoch') || name === 'ep' || name === 'e') return true
+  if (['step', 'iter', 'it ', 'episode'].some((word) => name.includes(word))) return false
+  return loop.kind === 'for' && isOuter(loop.id, facts)
+}

@@ -1,0 +1,112 @@
+/** `value.name` */
+import type { Frame, Interpreter } from './interpreter'
+import { alternatives, either, extern, unknown, withTaint, type ClassDefinition, type Value } from './values'
+
+export function memberOfValue(
+  run: Interpreter,
+  { value, name }: { value: Value; name: string },
+  frame: Frame,
+): Value {
+  switch (value.kind) {
+    case 'module':
+      return value.scope.names.get(name) ?? run.submodule(value.scope, name, frame) ?? unknown()
+    case 'extern':
+      return flagValue(run, value.name, name) ?? extern(`${value.name}.${name}`, value.receiver)
+    case 'made':
+      return value.attributes.get(name) ?? withTaint(extern(`${value.name}.${name}`, value), value)
+    case 'class':
+      return memberOfClass(value.definition, name) ?? extern(`${value.definition.name}.${name}`, value)
+    case 'instance':
+      return memberOfInstance(run, { value, name }, frame)
+    case 'dict':
+      return value.entries.get(name) ?? extern(`dict.${name}`, value)
+    case 'list':
+      return extern(`list.${name}`, value)
+    case 'either': {
+      const members = alternatives(value).map((each) => memberOfValue(run, { value: each, name }, frame))
+      return members.reduce(either)
+    }
+    case 'constant':
+      return withTaint(extern(`${typeof value.value === 'string' ? 'str' : '?'}.${name}`, value), value)
+    case 'function':
+      return extern(`${value.definition.name}.${name}`, value)
+    case 'unknown':
+      return withTaint(extern(`?.${name}`, value), value)
+  }
+}
+
+/** `FLAGS.name` of absl. */
+function flagValue(run: Interpreter, owner: string, name: string): Value | undefined {
+  if (!owner.endsWith('flags.FLAGS')) return undefined
+  const option = run.options.find(({ key }) => key === name)
+  return option === undefined
+    ? undefined
+    : { ...(option.given ?? option.default), options: new Set([option]) }
+}
+
+export function memberOfClass(definition: ClassDefinition, name: string): Value | undefined {
+  const own = definition.members.get(name)
+  if (own !== undefined) return own
+  for (const base of definition.bases) {
+    const found = base.kind === 'class' ? memberOfClass(base.definition, name) : undefined
+    if (found !== undefined) return found
+  }
+  return undefined
+}
+
+/** The class outside the project from which a class is derived. */
+export function externalBase(definition: ClassDefinition): string | undefined {
+  for (const base of definition.bases) {
+    if (base.kind === 'extern') return base.name
+    const found = base.kind === 'class' ? externalBase(base.definition) : undefined
+    if (found !== undefined) return found
+  }
+  return undefined
+}
+
+type Instance = Extract<Value, { kind: 'instance' }>
+
+function memberOfInstance(
+  run: Interpreter,
+  { value, name }: { value: Instance; name: string },
+  frame: Frame,
+): Value {
+  const attribute = value.attributes.get(name)
+  if (attribute !== undefined) return attribute
+  const member = memberOfClass(value.definition, name)
+  if (member?.kind === 'function') {
+    const bound: Value = { ...member, self: value }
+    const isProperty = member.definition.decorators.some(({ text }) => text.includes('property'))
+    return isProperty ? run.callFunction(bound, { positional: [], named: new Map(), frame }) : bound
+  }
+  if (member !== undefined) return member
+  const base = externalBase(value.definition)
+  return extern(base === undefined ? `${value.definition.name}().${name}` : `${base}().${name}`, value)
+}
+
+/** `value[key]` */
+export function entryOf(value: Value, key: Value): Value {
+  const name = key.kind === 'constant' ? String(key.value) : undefined
+  if (value.kind === 'dict') {
+    const found = name === undefined ? undefined : value.entries.get(name)
+    return found ?? unknown(value)
+  }
+  if (value.kind === 'list' && typeof name === 'string') return value.items.at(Number(name)) ?? unknown(value)
+  if (value.kind === 'made') {
+    const found = name === undefined ? undefined : value.attributes.get(name)
+    if (found !== undefined) return found
+    // `os.environ['LOCAL_RANK']`, `torch.load(path)['model']`
+    return unknown({
+      options: value.options,
+      origins: value.origins.map((origin) => ({ ...origin, key: name ?? origin.key })),
+    })
+  }
+  // `torchvision.models.__dict__[name]`
+  if (value.kind === 'extern' && value.name.endsWith('.__dict__') && name !== undefined)
+    return extern(`${value.name.slice(0, -'.__dict__'.length)}.${name}`)
+  if (value.kind === 'extern') return unknown(value, `${value.name}[${name ?? ''}]`)
+  return unknown({
+    options: value.options,
+    origins: value.origins.map((origin) => ({ ...origin, key: origin.key ?? name })),
+  })
+}

@@ -1,0 +1,38 @@
+/** `absl.flags` and `ml_collections.config_flags`. */
+import { callPlain } from '../builtins'
+import type { Frame, Interpreter } from '../interpreter'
+import { constant, constantOf, textOf, unknown, type CallEvent, type Value } from '../values'
+import { addOption } from './option'
+
+export function abslResult(run: Interpreter, event: CallEvent, frame: Frame): Value | undefined {
+  if (!event.method.startsWith('DEFINE_')) return undefined
+  const key = textOf(event.positional[0]) ?? textOf(event.named.get('name'))
+  if (key === undefined) return undefined
+  run.style = 'absl'
+  const fallback = event.positional[1] ?? event.named.get('default') ?? constant(null)
+  const isFlag = event.method === 'DEFINE_boolean' || event.method === 'DEFINE_bool'
+  const names = [`--${key}`, ...(isFlag ? [`--no${key}`] : [])]
+  const value = addOption(run, { names, key, default: fallback, isFlag, at: event })
+  const option = run.options.find((each) => each.key === key)!
+  if (run.args.includes(`--no${key}`)) option.given = constant(false)
+  if (event.method === 'DEFINE_config_file') {
+    const config = configFile(run, constantOf(option.given ?? fallback), frame)
+    option.given = config
+    return holder(config)
+  }
+  return holder(value)
+}
+
+/** `DEFINE_integer` returns an object whose `value` is the flag's value. */
+function holder(value: Value): Value {
+  const { options, origins } = value
+  return { options, origins, kind: 'dict', entries: new Map([['value', value]]) }
+}
+
+function configFile(run: Interpreter, path: unknown, frame: Frame): Value {
+  if (typeof path !== 'string') return unknown()
+  const name = path.split('/').join('.')
+  const module = run.module(name.endsWith('.py') ? name.slice(0, -3) : name, frame.scope.file.root, frame)
+  if (module.kind !== 'module') return unknown()
+  return callPlain(run, module.scope.names.get('get_config'), frame) ?? unknown()
+}

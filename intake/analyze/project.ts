@@ -1,0 +1,172 @@
+/** The files of a project: how an import, a configuration file and the script of a command are found. */
+import { parseDocument } from 'yaml'
+import { notebookCode } from './notebook'
+import type { PythonParser, SourceFile } from './syntax'
+import { constant, dict, list, unknown, type Value } from './values'
+
+/** The texts of a project. Paths are relative to its folder, with `/`. */
+export interface ProjectFiles {
+  /** `undefined` if there is no such file. */
+  read(path: string): string | undefined
+  /** Why a file that exists cannot be read; `undefined` if it can, or if it does not exist. */
+  problemOf?(path: string): string | undefined
+  /** Paths of all readable files, for a folder whose script must be found. */
+  list(): readonly string[]
+}
+
+/** Something that keeps part of the project from being read. */
+export interface Obstacle {
+  file: string
+  line: number
+  message: string
+}
+
+/** A larger project is read up to these limits. */
+const FILES_MAX = 200
+const CHARACTERS_MAX = 4_000_000
+
+export class Project {
+  readonly obstacles: Obstacle[] = []
+  readonly #sources = new Map<string, SourceFile | undefined>()
+  #characters = 0
+
+  constructor(
+    private readonly files: ProjectFiles,
+    private readonly parser: PythonParser,
+  ) {}
+
+  /** Python files that were read, in order. */
+  get sources(): SourceFile[] {
+    return [...this.#sources.values()].filter((source) => source !== undefined)
+  }
+
+  source(path: string): SourceFile | undefined {
+    if (this.#sources.has(path)) return this.#sources.get(path)
+    const source = this.#read(path)
+    this.#sources.set(path, source)
+    return source
+  }
+
+  #read(path: string): SourceFile | undefined {
+    if (this.#sources.size >= FILES_MAX || this.#characters > CHARACTERS_MAX) {
+      if (this.files.read(path) !== undefined)
+        this.obstacle(path, 1, 'was not read: the project is larger than this analysis reads')
+      return undefined
+    }
+    const text = this.files.read(path)
+    if (text === undefined) {
+      const problem = this.files.problemOf?.(path)
+      if (problem !== undefined) this.obstacle(path, 1, problem)
+      return undefined
+    }
+    this.#characters += text.length
+    if (!path.endsWith('.ipynb')) return this.#parse(path, text)
+    const code = notebookCode(text)
+    if (code !== undefined) return this.#parse(path, code)
+    this.obstacle(path, 1, 'is not a notebook in JSON with code cells')
+    return undefined
+  }
+
+  #parse(path: string, text: string): SourceFile {
+    const source = this.parser.parse(path, text)
+    if (source.python2Line !== undefined)
+      this.obstacle(path, source.python2Line, 'is written for Python 2, which no supported framework runs on')
+    else if (source.brokenLines.length > 0)
+      this.obstacle(
+        path,
+        source.brokenLines[0]!,
+        'has a syntax error: what depends on this line is not known',
+      )
+    return source
+  }
+
+  obstacle(file: string, line: number, message: string): void {
+    if (!this.obstacles.some((each) => each.file === file && each.line === line && each.message === message))
+      this.obstacles.push({ file, line, message })
+  }
+
+  /** The file of a module, looked up next to the script and then in the project's folder. */
+  moduleFile(name: string, from: string): string | undefined {
+    const path = name.split('.').join('/')
+    const folders = [...new Set([folderOf(from), ...SOURCE_FOLDERS])]
+    for (const folder of folders) {
+      for (const candidate of [`${path}.py`, `${path}/__init__.py`]) {
+        const file = joined(folder, candidate)
+        if (this.files.read(file) !== undefined) return file
+      }
+    }
+    return undefined
+  }
+
+  /** Whether modules of this name are below a folder without `__init__.py`. */
+  hasFolder(name: string, from: string): boolean {
+    const path = name.split('.').join('/')
+    return [folderOf(from), ...SOURCE_FOLDERS].some((folder) => {
+      const prefix = `${joined(folder, path)}/`
+      return this.files.list().some((file) => file.startsWith(prefix) && file.endsWith('.py'))
+    })
+  }
+
+  /** A configuration file as a value; `undefined` if it cannot be read. */
+  data(path: string, from: string): Value | undefined {
+    for (const file of new Set([normal(path), joined(folderOf(from), path)])) {
+      const text = this.files.read(file)
+      if (text === undefined) continue
+      const isData = ['.yaml', '.yml', '.json'].some((ending) => file.endsWith(ending))
+      if (!isData) return undefined
+      const document = parseDocument(text)
+      if (document.errors.length === 0) return valueOf(document.toJS())
+      this.obstacle(file, 1, 'cannot be read as YAML or JSON')
+    }
+    return undefined
+  }
+
+  text(path: string): string | undefined {
+    return this.files.read(path)
+  }
+
+  list(): readonly string[] {
+    return this.files.list()
+  }
+}
+
+/** Where modules of a project usually are, besides the script's own folder. */
+const SOURCE_FOLDERS = ['', 'src']
+
+/** Data of a configuration file as a value. */
+export function valueOf(data: unknown): Value {
+  if (data === undefined) return unknown()
+  if (data === null || typeof data === 'boolean') return constant(data)
+  if (typeof data === 'number') return constant(data)
+  if (typeof data === 'string') {
+    // YAML 1.2 reads 1e-4 as a text, Python programs mean a number.
+    const number = Number(data)
+    return constant(
+      data.trim() !== '' && data.toLowerCase().includes('e') && !Number.isNaN(number) ? number : data,
+    )
+  }
+  if (Array.isArray(data)) return list(data.map(valueOf))
+  if (typeof data === 'object')
+    return dict(new Map(Object.entries(data).map(([key, value]) => [key, valueOf(value)])))
+  return unknown()
+}
+
+export function folderOf(path: string): string {
+  const at = path.lastIndexOf('/')
+  return at === -1 ? '' : path.slice(0, at)
+}
+
+export function joined(folder: string, path: string): string {
+  return normal(folder === '' ? path : `${folder}/${path}`)
+}
+
+/** Without `.` and `..`; `..` above the project's folder stays, and names no file of it. */
+export function normal(path: string): string {
+  const result: string[] = []
+  for (const part of path.split('/')) {
+    if (part === '' || part === '.') continue
+    if (part === '..' && result.length > 0 && result.at(-1) !== '..') result.pop()
+    else result.push(part)
+  }
+  return result.join('/')
+}

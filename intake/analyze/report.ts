@@ -1,0 +1,122 @@
+/** The answer of an analysis: a document of a stable form. */
+import { z } from 'zod'
+
+/** Raised when a reader of the document must change. */
+export const ANALYSIS_VERSION = 1
+
+const evidence = z.object({
+  file: z.string(),
+  /** Starts at 1. */
+  line: z.int().min(1),
+  text: z.string(),
+})
+
+const finding = <T extends z.ZodType>(value: T): z.ZodType<Finding<z.output<T>>> =>
+  z.object({
+    /** `null` if it cannot be told. */
+    value: value.nullable(),
+    /** From 0 to 1: the share of such findings that are right. */
+    confidence: z.number().min(0).max(1),
+    evidence: z.array(evidence),
+    /** What would make it certain. */
+    missing: z.array(z.string()),
+    /** The option, or the call, that does it. */
+    how: z
+      .object({ option: z.string().nullable(), call: z.string().nullable(), isGiven: z.boolean() })
+      .nullable(),
+  }) as unknown as z.ZodType<Finding<z.output<T>>>
+
+const cli = z.object({
+  style: z.string(),
+  options: z.array(
+    z.object({
+      name: z.string(),
+      default: z.unknown(),
+      given: z.unknown(),
+      isRequired: z.boolean(),
+      file: z.string(),
+      line: z.int().min(1),
+    }),
+  ),
+})
+
+/** What `crucible analyze --json` prints. */
+export const analysisDocument = z.object({
+  version: z.literal(ANALYSIS_VERSION),
+  /** The script, relative to the project's folder; `null` if none was found. */
+  entry: z.string().nullable(),
+  args: z.array(z.string()),
+  launcher: z.enum(['python', 'torchrun', 'accelerate', 'deepspeed']),
+  /** Python files that were read. */
+  files: z.array(z.string()),
+  linesRead: z.int().min(0),
+  /** `training` if the script trains a model, `not-training` if not, `unreadable` if it cannot be told. */
+  kind: z.enum(['training', 'not-training', 'unreadable']),
+  /** What kept parts of the project from being read. */
+  obstacles: z.array(z.object({ file: z.string(), line: z.int().min(1), message: z.string() })),
+  findings: z.object({
+    framework: finding(z.array(z.string())),
+    cli: finding(cli),
+    saveKind: finding(z.enum(['periodic', 'flag', 'final_only', 'none'])),
+    savesCheckpoints: finding(z.boolean()),
+    saveEvery: finding(z.string()),
+    canResume: finding(z.enum(['yes', 'partial', 'no'])),
+    gpuUse: finding(z.enum(['hard', 'practical', 'optional', 'none'])),
+    needsGpu: finding(z.boolean()),
+    multiGpu: finding(z.enum(['yes', 'optional', 'no'])),
+    multiGpuStyle: finding(z.array(z.string())),
+    precision: finding(z.enum(['fp32', 'fp16', 'bf16', 'fp16-mixed', 'bf16-mixed'])),
+    batchSize: finding(z.int().min(1)),
+    epochs: finding(z.number().min(0)),
+    steps: finding(z.number().min(0)),
+    gradientCheckpointing: finding(z.boolean()),
+    cannotRun: finding(z.array(z.enum(['tpu', 'ipu', 'never-ending', 'interactive']))),
+    data: finding(z.array(z.string())),
+    model: finding(z.array(z.string())),
+    modelParams: finding(z.int().min(1)),
+  }),
+})
+
+export type Analysis = z.infer<typeof analysisDocument>
+export type Findings = Analysis['findings']
+export type FindingName = keyof Findings
+export type Evidence = z.infer<typeof evidence>
+
+export interface Finding<T> {
+  value: T | null
+  confidence: number
+  evidence: Evidence[]
+  missing: string[]
+  how: How | null
+}
+
+export interface How {
+  option: string | null
+  call: string | null
+  isGiven: boolean
+}
+
+/** How much a rule can be believed; the tests measure it. */
+export const CERTAIN = 0.95
+export const LIKELY = 0.8
+export const POSSIBLE = 0.6
+
+/** A finding with its evidence. */
+export function found<T>(
+  value: T,
+  {
+    confidence = CERTAIN,
+    evidence: places = [],
+    missing = [],
+    how = null,
+  }: Partial<Omit<Finding<T>, 'value'>> = {},
+): Finding<T> {
+  return { value, confidence, evidence: places.slice(0, EVIDENCE_MAX), missing, how }
+}
+
+/** More places than this do not help a reader. */
+const EVIDENCE_MAX = 4
+
+export function notKnown<T>(...missing: string[]): Finding<T> {
+  return { value: null, confidence: 0, evidence: [], missing, how: null }
+}

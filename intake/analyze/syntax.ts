@@ -1,0 +1,139 @@
+/** Python source as a plain tree: made once per file from the parser's tree, which lives in WebAssembly memory and is slow to visit. */
+import { Language, Parser, type TreeCursor } from 'web-tree-sitter'
+
+/** A node of the grammar `tree-sitter-python`; its types and field names are those of the grammar. */
+export interface SyntaxNode {
+  type: string
+  /** The field of the parent that holds this node. */
+  field: string | undefined
+  children: readonly SyntaxNode[]
+  /** Starts at 1. */
+  line: number
+  start: number
+  end: number
+  text: string
+}
+
+/** A file that was read. */
+export interface SourceFile {
+  path: string
+  text: string
+  root: SyntaxNode
+  /** Lines, starting at 1, that the grammar cannot read. */
+  brokenLines: readonly number[]
+  /** The first line that only Python 2 understands. */
+  python2Line: number | undefined
+}
+
+/** The two WebAssembly programs that reading Python requires, as bytes. */
+export interface GrammarBytes {
+  /** `web-tree-sitter.wasm`, of the same version as the library. */
+  engine: Uint8Array
+  /** `tree-sitter-python.wasm`. */
+  python: Uint8Array
+}
+
+export interface PythonParser {
+  parse(path: string, text: string): SourceFile
+}
+
+/** Loads the grammar. Throws what WebAssembly throws if the bytes are not a grammar. */
+export async function loadPython({ engine, python }: GrammarBytes): Promise<PythonParser> {
+  await Parser.init({ wasmBinary: engine })
+  const parser = new Parser()
+  parser.setLanguage(await Language.load(python))
+  return { parse: (path, text) => readSource(parser, path, text) }
+}
+
+/** Statements that Python 3 does not have. */
+const PYTHON_2_TYPES = new Set(['print_statement', 'exec_statement'])
+/** Deeper expressions are generated data, and would exhaust the stack. */
+const DEPTH_MAX = 400
+
+function readSource(parser: Parser, path: string, text: string): SourceFile {
+  const tree = parser.parse(text)
+  if (tree === null) throw new Error(`${path}: the parser gave no tree`)
+  const broken = new Set<number>()
+  let python2Line: number | undefined
+  const cursor = tree.walk()
+  const visit = (depth: number): SyntaxNode => {
+    const node = nodeAt(cursor, text)
+    const children: SyntaxNode[] = []
+    const isWanted = node.type !== 'string_content' && depth < DEPTH_MAX
+    if (isWanted && cursor.gotoFirstChild()) {
+      do {
+        if (cursor.nodeType === 'ERROR' || cursor.nodeIsMissing) broken.add(cursor.startPosition.row + 1)
+        if (cursor.nodeIsNamed || KEPT_TOKENS.has(cursor.nodeType)) children.push(visit(depth + 1))
+      } while (cursor.gotoNextSibling())
+      cursor.gotoParent()
+    }
+    if (PYTHON_2_TYPES.has(node.type)) python2Line ??= node.line
+    return { ...node, children }
+  }
+  const root = visit(0)
+  cursor.delete()
+  tree.delete()
+  return { path, text, root, brokenLines: [...broken], python2Line }
+}
+
+/** Operators, which the grammar does not name. */
+const KEPT_TOKENS = new Set([
+  ...['+', '-', '*', '/', '//', '%', '**', '@', '<<', '>>', '&', '|', '^', '<>'],
+  ...['==', '!=', '<', '<=', '>', '>=', 'in', 'not in', 'is', 'is not', 'and', 'or', 'not'],
+  ...['+=', '-=', '*=', '/=', '//=', '%='],
+])
+
+function nodeAt(cursor: TreeCursor, text: string): Omit<SyntaxNode, 'children'> {
+  const { nodeType, currentFieldName, startIndex, endIndex, startPosition } = cursor
+  return {
+    type: nodeType,
+    field: currentFieldName ?? undefined,
+    line: startPosition.row + 1,
+    start: startIndex,
+    end: endIndex,
+    get text() {
+      return text.slice(startIndex, endIndex)
+    },
+  }
+}
+
+export function childAt(node: SyntaxNode, field: string): SyntaxNode | undefined {
+  return node.children.find((child) => child.field === field)
+}
+
+export function childrenAt(node: SyntaxNode, field: string): SyntaxNode[] {
+  return node.children.filter((child) => child.field === field)
+}
+
+export function isToken(node: SyntaxNode): boolean {
+  return KEPT_TOKENS.has(node.type)
+}
+
+/** Children without operators and comments. */
+export function parts(node: SyntaxNode): SyntaxNode[] {
+  return node.children.filter((child) => !isToken(child) && child.type !== 'comment')
+}
+
+/** Every node of a tree, parents first. */
+export function* nodesOf(node: SyntaxNode): Generator<SyntaxNode> {
+  yield node
+  for (const child of node.children) yield* nodesOf(child)
+}
+
+/** The name of a parameter of a function; `undefined` for separators. */
+export function parameterName(parameter: SyntaxNode): string | undefined {
+  switch (parameter.type) {
+    case 'identifier':
+      return parameter.text
+    case 'default_parameter':
+    case 'typed_default_parameter':
+      return childAt(parameter, 'name')?.text
+    case 'typed_parameter':
+      return parameterName(parameter.children[0]!)
+    case 'list_splat_pattern':
+    case 'dictionary_splat_pattern':
+      return parts(parameter)[0]?.text
+    default:
+      return undefined
+  }
+}

@@ -1,0 +1,288 @@
+/** What is known about a value of a Python program without running it. */
+import { defined } from '../../core/defined'
+import type { SourceFile, SyntaxNode } from './syntax'
+
+/** An option of the command line or of the configuration. */
+export interface Option {
+  /** As it is given: `--resume`, or a key such as `trainer.max_epochs`. */
+  name: string
+  /** The name that the program reads. */
+  key: string
+  default: Value
+  /** The value of the command line, if it names the option. */
+  given: Value | undefined
+  isRequired: boolean
+  /** The type of its values, as the library names it. */
+  type: string | undefined
+  file: string
+  line: number
+}
+
+/** The result of a call, or one entry of it. */
+export interface Origin {
+  call: CallEvent
+  key: string | undefined
+}
+
+/** What a value depends on. */
+export interface Taint {
+  options: ReadonlySet<Option>
+  origins: readonly Origin[]
+}
+
+export type Constant = string | number | boolean | null
+
+export type Value = Taint &
+  (
+    | { kind: 'unknown'; text?: string; every?: Every; bound?: Value }
+    | { kind: 'constant'; value: Constant }
+    | { kind: 'list'; items: readonly Value[] }
+    | { kind: 'dict'; entries: Map<string, Value> }
+    /** A module, class or function outside the project; with a receiver, a method of it. */
+    | { kind: 'extern'; name: string; receiver: Value | undefined }
+    /** The result of calling one. */
+    | { kind: 'made'; name: string; call: CallEvent; attributes: Map<string, Value> }
+    | {
+        kind: 'function'
+        definition: FunctionDefinition
+        self: Value | undefined
+        wrappers: readonly CallEvent[]
+      }
+    | { kind: 'class'; definition: ClassDefinition }
+    | { kind: 'instance'; definition: ClassDefinition; attributes: Map<string, Value> }
+    | { kind: 'module'; scope: Scope; name: string }
+    /** One of several, which of them is known at run time only. */
+    | { kind: 'either'; values: readonly Value[] }
+  )
+
+/** `x % n == 0`: something happens at every n-th x. */
+export interface Every {
+  count: Value
+  unitText: string
+}
+
+export interface FunctionDefinition {
+  name: string
+  file: SourceFile
+  node: SyntaxNode
+  scope: Scope
+  owner: ClassDefinition | undefined
+  decorators: readonly SyntaxNode[]
+}
+
+export interface ClassDefinition {
+  name: string
+  file: SourceFile
+  node: SyntaxNode
+  bases: readonly Value[]
+  members: Map<string, Value>
+  /** Annotated members, in order: the fields of a dataclass. */
+  fields: { name: string; value: Value | undefined; node: SyntaxNode }[]
+  decorators: readonly string[]
+}
+
+/** Names of a module or function. */
+export class Scope {
+  readonly names = new Map<string, Value>()
+  /** External modules of `from x import *`. */
+  readonly stars: string[] = []
+
+  constructor(
+    readonly file: SourceFile,
+    readonly parent: Scope | undefined,
+    /** Names that `global` and `nonlocal` lead elsewhere. */
+    readonly elsewhere: Set<string> = new Set(),
+  ) {}
+
+  find(name: string): Value | undefined {
+    return this.names.get(name) ?? this.parent?.find(name)
+  }
+
+  put(name: string, value: Value): void {
+    if (this.elsewhere.has(name) && this.parent !== undefined) this.parent.put(name, value)
+    else this.names.set(name, value)
+  }
+
+  get module(): Scope {
+    return this.parent?.module ?? this
+  }
+}
+
+/** A condition on the way to a call. */
+export interface Guard {
+  /** `undefined` if it depends on the run. */
+  truth: boolean | undefined
+  condition: Value
+  text: string
+  file: string
+  line: number
+  /** An option, and the value that makes the condition true. */
+  wants: { option: Option; value: Value | undefined } | undefined
+}
+
+/** A loop around a call. */
+export interface Loop {
+  id: number
+  kind: 'for' | 'while' | 'framework'
+  /** The loop variables, as written. */
+  variable: string
+  iterated: Value
+  file: string
+  line: number
+  /** Whether a statement of the loop's body can leave it. */
+  canEnd: boolean
+  /** Conditions of its `break` statements. */
+  breaks: Guard[]
+}
+
+/** A call that the program would make. */
+export interface CallEvent {
+  /** The dotted name, with aliases of imports resolved: `torch.optim.AdamW().step`. */
+  name: string
+  /** The last part of the name. */
+  method: string
+  receiver: Value | undefined
+  receiverText: string
+  positional: readonly Value[]
+  named: ReadonlyMap<string, Value>
+  /** The arguments as they are written. */
+  argumentTexts: readonly string[]
+  node: SyntaxNode
+  file: SourceFile
+  loops: readonly Loop[]
+  guards: readonly Guard[]
+  /** Names of the functions of the project around it, outermost first. */
+  within: readonly string[]
+}
+
+const NOTHING: Taint = { options: new Set(), origins: [] }
+
+export const unknown = (taint: Taint = NOTHING, text?: string): Value => ({
+  kind: 'unknown',
+  options: taint.options,
+  origins: taint.origins,
+  ...defined({ text }),
+})
+
+export const constant = (value: Constant, taint: Taint = NOTHING): Value => ({
+  kind: 'constant',
+  value,
+  options: taint.options,
+  origins: taint.origins,
+})
+
+export const extern = (name: string, receiver?: Value): Value => ({
+  ...NOTHING,
+  kind: 'extern',
+  name,
+  receiver,
+})
+
+export const list = (items: readonly Value[]): Value => ({ ...taintOf(...items), kind: 'list', items })
+
+export const dict = (entries: Map<string, Value>): Value => ({ ...NOTHING, kind: 'dict', entries })
+
+/** More origins than this say nothing new. */
+const ORIGINS_MAX = 24
+
+export function taintOf(...values: readonly (Taint | undefined)[]): Taint {
+  const tainted = values.filter(
+    (value) => value !== undefined && (value.options.size > 0 || value.origins.length > 0),
+  )
+  if (tainted.length === 0) return NOTHING
+  if (tainted.length === 1) return { options: tainted[0]!.options, origins: tainted[0]!.origins }
+  const options = new Set(tainted.flatMap((value) => [...value!.options]))
+  const origins = new Map(
+    tainted.flatMap((value) =>
+      value!.origins.map((origin) => [
+        `${origin.call.node.start}${origin.call.file.path}${origin.key}`,
+        origin,
+      ]),
+    ),
+  )
+  return { options, origins: [...origins.values()].slice(0, ORIGINS_MAX) }
+}
+
+export function withTaint(value: Value, taint: Taint): Value {
+  if (taint.options.size === 0 && taint.origins.length === 0) return value
+  return { ...value, ...taintOf(value, taint) }
+}
+
+/** The value if it is one constant. */
+export function constantOf(value: Value | undefined): Constant | undefined {
+  if (value === undefined) return undefined
+  if (value.kind === 'constant') return value.value
+  return undefined
+}
+
+export function textOf(value: Value | undefined): string | undefined {
+  const found = constantOf(value)
+  return typeof found === 'string' ? found : undefined
+}
+
+export function numberOf(value: Value | undefined): number | undefined {
+  const found = constantOf(value)
+  return typeof found === 'number' ? found : undefined
+}
+
+/** Whether Python takes the value as true; `undefined` if only the run tells. */
+export function truthOf(value: Value): boolean | undefined {
+  switch (value.kind) {
+    case 'constant':
+      return typeof value.value === 'number' ? value.value !== 0 : Boolean(value.value)
+    case 'list':
+      return value.items.length > 0 ? true : value.origins.length > 0 ? undefined : false
+    case 'dict':
+      return value.entries.size > 0 ? true : undefined
+    case 'instance':
+    case 'class':
+    case 'function':
+    case 'module':
+      return true
+    case 'either': {
+      const truths = new Set(value.values.map(truthOf))
+      return truths.size === 1 ? [...truths][0] : undefined
+    }
+    case 'made':
+    case 'extern':
+    case 'unknown':
+      return undefined
+  }
+}
+
+/** One of two values, such as after an `if` whose outcome is not known. */
+export function either(first: Value, second: Value): Value {
+  if (first === second || isSame(first, second)) return withTaint(first, second)
+  const values = [...alternatives(first), ...alternatives(second)].slice(0, 4)
+  return { ...taintOf(first, second), kind: 'either', values }
+}
+
+export function alternatives(value: Value): readonly Value[] {
+  return value.kind === 'either' ? value.values : [value]
+}
+
+function isSame(first: Value, second: Value): boolean {
+  if (first.kind === 'constant' && second.kind === 'constant') return first.value === second.value
+  if (first.kind === 'made' && second.kind === 'made') return first.call === second.call
+  if (first.kind === 'instance' && second.kind === 'instance') return first.attributes === second.attributes
+  return first.kind === 'unknown' && second.kind === 'unknown'
+}
+
+/** `field(default=1)`, `field(default_factory=list)` */
+export function fieldDefault(value: Value): Value {
+  if (value.kind !== 'made' || !['field', 'Field', 'HfArg'].includes(value.call.method)) return value
+  const factory = value.call.named.get('default_factory')
+  return (
+    value.call.named.get('default') ??
+    (factory === undefined ? (value.call.positional[0] ?? unknown()) : unknown())
+  )
+}
+
+/** The attribute of an instance that holds the call of its library's constructor. */
+export const CONSTRUCTION = '<construction>'
+
+/** The call that made an object of a library, or of a class derived from one of a library. */
+export function constructionOf(value: Value | undefined): CallEvent | undefined {
+  const made = value?.kind === 'instance' ? value.attributes.get(CONSTRUCTION) : value
+  return made?.kind === 'made' ? made.call : undefined
+}

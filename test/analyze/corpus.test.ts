@@ -1,0 +1,38 @@
+import { beforeAll, describe, expect, it } from '@jest/globals'
+import { analysisDocument, analyze, type PythonParser } from '../../intake/analyze/analyze'
+import { filesOf, inWords, judge, parser, samplesIn, score, type Score } from './corpus'
+
+const SAMPLES = samplesIn('scripts')
+
+describe('the analysis of labelled scripts', () => {
+  let python: PythonParser
+  let result: Score
+
+  beforeAll(async () => {
+    python = await parser()
+    result = score(SAMPLES.flatMap((sample) => judge(python, sample)))
+    process.stdout.write(`${SAMPLES.length} scripts: ${inWords(result)}\n`)
+  })
+
+  it('has at least 50 scripts', () => {
+    expect(SAMPLES.length).toBeGreaterThanOrEqual(50)
+  })
+
+  it('gets 95 % of the fields right', () => {
+    expect(result.right / result.fields).toBeGreaterThanOrEqual(0.95)
+  })
+
+  it('never says that a script can resume which cannot', () => {
+    expect(result.falseResumes).toEqual([])
+  })
+
+  it('is right in 95 % of what it is sure of', () => {
+    expect(result.confident.said).toBeGreaterThan(result.fields / 2)
+    expect(result.confident.right / result.confident.said).toBeGreaterThanOrEqual(0.95)
+  })
+
+  it.each(SAMPLES)('gives a valid document for $name', ({ folder, label }) => {
+    const analysis = analyze(python, { files: filesOf(folder), command: label.run })
+    expect(() => analysisDocument.parse(JSON.parse(JSON.stringify(analysis)))).not.toThrow()
+  })
+})

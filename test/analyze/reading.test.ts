@@ -1,0 +1,141 @@
+import { beforeAll, describe, expect, it } from '@jest/globals'
+import { analyze, type Analysis, type ProjectFiles, type PythonParser } from '../../intake/analyze/analyze'
+import { readCommand } from '../../intake/analyze/launch'
+import { notebookCode } from '../../intake/analyze/notebook'
+import { parser } from './corpus'
+
+const project = (texts: Record<string, string>): ProjectFiles => ({
+  read: (path) => texts[path],
+  list: () => Object.keys(texts),
+})
+
+const LOOP = `
+import torch
+net = torch.nn.Linear(2, 2)
+opt = torch.optim.SGD(net.parameters(), lr=0.1)
+for epoch in range(EPOCHS):
+    for x in torch.utils.data.DataLoader(data, batch_size=4):
+        net(x).sum().backward()
+        opt.step()
+`
+
+describe('a command', () => {
+  const files = project({
+    'train.py': '',
+    'pkg/train.py': '',
+    'pkg/__main__.py': '',
+    'run.sh': 'N=4\nGPUS=2 # two\ntorchrun --nproc_per_node=$GPUS train.py \\\n  --n "$N" "$@"\n',
+  })
+
+  it.each([
+    ['python train.py --lr 0.1', 'train.py', ['--lr', '0.1']],
+    ['CUDA_VISIBLE_DEVICES=0 python3 -u -W ignore train.py', 'train.py', []],
+    ['python -m pkg.train --x', 'pkg/train.py', ['--x']],
+    ['python -m pkg', 'pkg/__main__.py', []],
+    ['torchrun --standalone --nproc_per_node 4 train.py a', 'train.py', ['a']],
+    ['accelerate launch --mixed_precision bf16 -m pkg.train b', 'pkg/train.py', ['b']],
+    ['deepspeed --num_gpus=2 train.py --deepspeed ds.json', 'train.py', ['--deepspeed', 'ds.json']],
+    ['pip install -r requirements.txt && python train.py', 'train.py', []],
+    ['srun --gpus 2 python train.py', 'train.py', []],
+    ['bash run.sh --seed 3', 'train.py', ['--n', '4', '--seed', '3']],
+  ])('is understood: %s', (command, entry, args) => {
+    expect(readCommand(command, files)).toMatchObject({ entry, args })
+  })
+
+  it('tells how many processes run, and the line of the script that says so', () => {
+    expect(readCommand('bash run.sh', files)).toMatchObject({
+      processes: 2,
+      launcher: 'torchrun',
+      from: { file: 'run.sh', line: 3 },
+    })
+  })
+
+  it('may start no Python program', () => {
+    expect(readCommand('echo done', files)).toBeUndefined()
+  })
+})
+
+describe('a notebook', () => {
+  it('keeps the lines of its file, without its own commands', () => {
+    const cells = [{ cell_type: 'code', source: ['import torch\n', '%matplotlib inline\n', 'x = 1'] }]
+    const text = JSON.stringify({ cells }, null, 1)
+    const lines = notebookCode(text)!.split('\n')
+    expect(lines.filter((line) => line !== '')).toEqual(['import torch', 'x = 1'])
+    expect(text.split('\n')[lines.indexOf('x = 1')]).toContain('x = 1')
+  })
+
+  it('is refused if it is not JSON with cells', () => {
+    expect(notebookCode('x = 1')).toBeUndefined()
+    expect(notebookCode('{"a": 1}')).toBeUndefined()
+  })
+})
+
+describe('a project', () => {
+  let python: PythonParser
+  const read = (texts: Record<string, string>, command = 'python train.py'): Analysis =>
+    analyze(python, { files: project(texts), command })
+
+  beforeAll(async () => {
+    python = await parser()
+  })
+
+  it('is followed through cycles of imports, packages and relative imports', () => {
+    const analysis = read({
+      'train.py': `from lib import settings\nEPOCHS = settings.EPOCHS\ndata = None\n${LOOP}`,
+      'lib/__init__.py': 'from .settings import EPOCHS',
+      'lib/settings.py': 'from . import other\nEPOCHS = other.HALF * 2',
+      'lib/other.py': 'from . import settings\nHALF = 6',
+    })
+    expect(analysis.findings.epochs).toMatchObject({ value: 12, evidence: [{ file: 'train.py' }] })
+    expect(analysis.files).toEqual(['train.py', 'lib/__init__.py', 'lib/settings.py', 'lib/other.py'])
+  })
+
+  it('is followed through functions that call each other without end', () => {
+    const analysis = read({
+      'train.py': `def a(n): return b(n)\ndef b(n): return a(n)\nEPOCHS = a(3)\ndata = None\n${LOOP}`,
+    })
+    expect(analysis.kind).toBe('training')
+    expect(analysis.findings.epochs.value).toBeNull()
+  })
+
+  it('says which module could not be followed', () => {
+    const analysis = read({
+      'train.py': `import importlib, sys\nm = importlib.import_module(sys.argv[1])\nEPOCHS = 1\ndata = None\n${LOOP}`,
+    })
+    expect(analysis.obstacles).toEqual([
+      { file: 'train.py', line: 2, message: 'imports a module whose name is known at run time only' },
+    ])
+  })
+
+  it('is less sure of everything after a syntax error', () => {
+    const analysis = read({ 'train.py': `EPOCHS = 2\ndata = None\nx = = 3\n${LOOP}` })
+    expect(analysis.obstacles).toMatchObject([{ line: 3 }])
+    for (const { confidence } of Object.values(analysis.findings)) expect(confidence).toBeLessThan(0.9)
+  })
+
+  it('without a program is unreadable', () => {
+    expect(read({}, 'python missing.py')).toMatchObject({ kind: 'unreadable', entry: 'missing.py' })
+    expect(analyze(python, { files: project({ 'a.txt': '' }) })).toMatchObject({
+      kind: 'unreadable',
+      entry: null,
+    })
+  })
+
+  it('of 50 files or 5,000 lines is read within its two seconds', () => {
+    const helper = (at: number): string =>
+      Array.from(
+        { length: 100 },
+        (_, line) => `def f${line}(x, y=${line}):\n    return [x + y for x in range(${at})]`,
+      ).join('\n')
+    const names = Array.from({ length: 49 }, (_, at) => `part${at}`)
+    const texts = Object.fromEntries(names.map((name, at) => [`${name}.py`, helper(at)]))
+    const imports = names.map((name) => `from ${name} import *`).join('\n')
+    texts['train.py'] = `${imports}\nEPOCHS = 3\ndata = None\n${LOOP}`
+    const before = process.cpuUsage()
+    const analysis = read(texts)
+    const used = process.cpuUsage(before)
+    expect(analysis.linesRead).toBeGreaterThan(5_000)
+    expect(analysis.findings.epochs.value).toBe(3)
+    expect((used.user + used.system) / 1_000).toBeLessThan(2_000)
+  })
+})

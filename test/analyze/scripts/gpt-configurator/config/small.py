@@ -1,0 +1,3 @@
+batch_size = 32
+max_iters = 3000
+eval_interval = 250
