@@ -18,6 +18,7 @@ const NAMES = COMMANDS.map(({ name }) => name)
 const WITHOUT_SERVER: Record<string, { args: string[]; exitCode: number }> = {
   submit: { args: ['job.yaml'], exitCode: 7 },
   plan: { args: ['job.yaml'], exitCode: 0 },
+  analyze: { args: ['missing.py'], exitCode: 2 },
   cancel: { args: ['job-none'], exitCode: 5 },
   retry: { args: ['job-none'], exitCode: 5 },
   migrate: { args: ['job-none'], exitCode: 5 },

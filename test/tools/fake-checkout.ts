@@ -71,6 +71,10 @@ const SOURCES: Record<string, string> = {
   'tsconfig.build.json': '{}',
 }
 
+/** Shell commands that install what the build copies. */
+export const INSTALL_GRAMMAR = `mkdir -p node_modules/tree-sitter-python
+  echo grammar >node_modules/tree-sitter-python/tree-sitter-python.wasm`
+
 const INSTALLED = { 'node_modules/one': { version: '1.0.0', integrity: 'sha512-one' } }
 const ELSEWHERE = { 'node_modules/for-another-platform': { version: '1.0.0', optional: true } }
 
@@ -104,8 +108,8 @@ export class FakeCheckout {
     this.writeLock(INSTALLED)
     writeScript(this.path('bin/python3'), 'echo 3.11')
     this.npm(`rm -rf node_modules
-      mkdir -p node_modules/typescript/bin node_modules/tree-sitter-python
-      echo grammar >node_modules/tree-sitter-python/tree-sitter-python.wasm
+      ${INSTALL_GRAMMAR}
+      mkdir -p node_modules/typescript/bin
       cp tsc.js node_modules/typescript/bin/tsc
       cp installed.json node_modules/.package-lock.json`)
   }

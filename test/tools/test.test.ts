@@ -1,12 +1,13 @@
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
-import { FakeCheckout, type Outcome } from './fake-checkout'
+import { FakeCheckout, INSTALL_GRAMMAR, type Outcome } from './fake-checkout'
 
 let checkout: FakeCheckout
 
 beforeEach(() => {
   checkout = new FakeCheckout()
   checkout.npm(`rm -rf node_modules
+    ${INSTALL_GRAMMAR}
     mkdir -p node_modules/typescript/bin node_modules/prettier/bin node_modules/jest/bin node_modules/vitepress/bin
     cp tsc.js node_modules/typescript/bin/tsc
     cp prettier.js node_modules/prettier/bin/prettier.cjs
