@@ -68,7 +68,7 @@ const TWO_ZONES: CloudPlan = {
 const GPU_TYPE = 'g6.xlarge'
 
 /**
- * Three providers with one kind of machine each, the cheapest first: a spot machine of EC2, Modal, whose limit of a run is shortened to the
+ * Three providers with one kind of machine each, the cheapest for the work first: a spot machine of EC2, Modal, whose limit of a run is shortened to the
  * least with which a job is placed there, and Lambda.
  */
 const EVERYWHERE: CloudPlan = {
@@ -84,7 +84,7 @@ const EVERYWHERE: CloudPlan = {
   backends: ['ec2', 'modal', 'lambda'],
   settings: {
     CRUCIBLE_EC2_TYPES: GPU_TYPE,
-    ...{ CRUCIBLE_MODAL_GPUS: 'L4', CRUCIBLE_MODAL_RUN_MAX: '110s' },
+    ...{ CRUCIBLE_MODAL_GPUS: 'B200', CRUCIBLE_MODAL_RUN_MAX: '110s' },
     CRUCIBLE_LAMBDA_TYPES: 'gpu_1x_a100_sxm4',
     ...{ CRUCIBLE_DRAIN: '8s', CRUCIBLE_POWER_OFF: '2s', CRUCIBLE_QUEUE_WITHIN: '5s' },
   },

@@ -52,7 +52,7 @@ beforeAll(async () => {
       CRUCIBLE_GRANT_ROLE: cloud.account().roles.find(({ name }) => name === 'crucible-grant')!.arn,
       ...{ CRUCIBLE_EC2_TYPES: 'g6.xlarge', HF_TOKEN: TOKEN },
       ...{ CRUCIBLE_MODAL_URL: modal!['endpoint']!, CRUCIBLE_MODAL_KEY: modal!['key']! },
-      ...{ CRUCIBLE_MODAL_SECRET: modal!['secret']!, CRUCIBLE_MODAL_GPUS: 'L4' },
+      ...{ CRUCIBLE_MODAL_SECRET: modal!['secret']!, CRUCIBLE_MODAL_GPUS: 'B200' },
       CRUCIBLE_MODAL_RUN_MAX: `${MODAL_RUN_MAX_S}s`,
       ...{ CRUCIBLE_LAMBDA_ENDPOINT: lambda!['endpoint']!, LAMBDA_API_KEY: lambda!['apiKey']! },
       ...{ CRUCIBLE_LAMBDA_TYPES: 'gpu_1x_a100_sxm4', CRUCIBLE_LAMBDA_STALE_FOR: '2s' },
