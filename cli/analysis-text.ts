@@ -72,7 +72,7 @@ export function showAnalysis(out: Output, analysis: Analysis): void {
 }
 
 const KINDS = {
-  'not-training': 'This program does not train a model, as far as its source shows.',
+  'not-training': 'Nothing in this program trains a model with a library that Crucible knows.',
   unreadable: 'Cannot tell what this program does.',
 } as const
 

@@ -5,7 +5,6 @@ import type { Submission } from '../client/submit'
 import { priceInWords, type PriceSource } from '../core/offer'
 import { rejectionsInWords, silentName, type Placement, type Plan } from '../core/plan'
 import { formatShape } from '../core/resources'
-import { SPEED_REFERENCE } from '../core/speed'
 import { formatDuration } from '../core/time'
 import type * as workerPlanning from '../workers/plan-here'
 import type { Cli } from './cli'
@@ -103,12 +102,11 @@ function rowsOf(placements: readonly Placement[]): Row[] {
 /** What the figures of a plan rest on that the job does not say. */
 function assumptionsOf({ isDurationAssumed, assumedAccelerator, leftShare }: Plan): string[] {
   const on = assumedAccelerator === undefined ? '' : ` on the ${assumedAccelerator}`
-  const named = assumedAccelerator ?? SPEED_REFERENCE
   const lines: string[] = []
   if (isDurationAssumed)
     lines.push(`Cost and time assume one hour of training${on}; set --duration for a better estimate.`)
   else if (assumedAccelerator !== undefined)
-    lines.push(`The duration is taken as that${on}; name another GPU type with --duration "10h on ${named}".`)
+    lines.push(`The duration is taken as that${on}; name another GPU type as in --duration "10h on L4".`)
   if (leftShare !== undefined && leftShare < 1)
     lines.push(`Cost and time are for the ${Math.round(leftShare * 100)} % of the work that is left.`)
   return lines

@@ -36,8 +36,9 @@ export function projectFiles(root: string): ProjectFiles {
 /** A text, why it cannot be read, or neither if there is no such file. The problem completes "<file> ...". */
 export function readScript(path: string): { text: string } | { problem: string } | Record<never, never> {
   try {
-    const { size } = statSync(path)
-    if (!statSync(path).isFile()) return {}
+    const found = statSync(path)
+    if (!found.isFile()) return {}
+    const { size } = found
     if (size > SCRIPT_BYTES_MAX)
       return {
         problem: `is ${formatBytes(size)}, and no script is larger than ${formatBytes(SCRIPT_BYTES_MAX)}`,

@@ -6,7 +6,7 @@ import type { RelativeSpeed } from './speed'
  *
  * Measured: github.com/lambdal/deeplearning-benchmark, pytorch/pytorch-train-throughput-fp16.csv at commit 0551cb70ffdc, read 2026-11-22.
  *
- * Derived from them by throughput and memory bandwidth: NVIDIA's data sheets and architecture papers; Trainium and Inferentia: the AWS Neuron documentation. Read November 2026.
+ * Derived from them by throughput and memory bandwidth: As NVIDIA and AWS state them. Compared in November 2026 with the AWS Neuron documentation (Trainium, Inferentia) and with public tables of GPU specifications, which differ by up to 4 %.
  */
 export const ACCELERATOR_SPEEDS: Readonly<Record<string, RelativeSpeed>> = {
   K80: { factor: 0.119, low: 0.08, high: 0.177, basis: 'derived' },

@@ -33,15 +33,17 @@ export function isDeadlineDue({
 }
 
 /**
- * Whether a job would end after its deadline even as fast as it may be; a job that is only likely to is ranked behind. Unknown for a
- * later attempt unless its checkpoint says how much work is left.
+ * By how much a job of an expected duration is likely to miss its deadline; 0 if it keeps it, or if that is unknown: without a stated
+ * duration, and for a later attempt unless its checkpoint says how much work is left.
  */
-export function isLikelyLate(durationMs: number, request: PlanRequest): boolean {
-  const { deadlineAtMs, nowMs, startsInMs = 0, timing, isFirst, leftShare } = request
-  if (deadlineAtMs === undefined || (!isFirst && leftShare === undefined)) return false
-  return nowMs + startsInMs + durationMs + stoppingMs(timing) > deadlineAtMs
+export function lateByMs(durationMs: number, request: PlanRequest): number {
+  const { spec, deadlineAtMs, nowMs, startsInMs = 0, timing, isFirst, leftShare } = request
+  const isWorkKnown = spec.durationMs !== undefined && (isFirst === true || leftShare !== undefined)
+  if (deadlineAtMs === undefined || !isWorkKnown) return 0
+  return Math.max(0, nowMs + startsInMs + durationMs + stoppingMs(timing) - deadlineAtMs)
 }
 
+/** A job that would miss its deadline even as fast as it may be; one that is only likely to is ranked behind. */
 function tooLong(offer: Offer, request: PlanRequest): Refusal | undefined {
   const { timing, deadlineAtMs, nowMs, startsInMs = 0 } = request
   const work = workOn(offer, request)

@@ -6,9 +6,7 @@ import { rejectionsInWords, silentName, type Placement, type Plan } from '../cor
 import { formatShape } from '../core/resources'
 import { lossDespiteNotice, type Saving } from '../core/saving'
 import { formatDuration, formatInstant, HOUR_MS } from '../core/time'
-import { stoppingMs } from '../core/timing'
 import type { Estimate } from './price'
-import type { PlanRequest } from './request'
 import { runLimitInWords } from './run-limit'
 import { transferReasons, type TransferEstimate } from './transfer'
 import { speedInWords, unknownSpeedInWords, workOn, type WorkTerms } from './work'
@@ -124,15 +122,6 @@ export function risksOf(
     risks.push(`the price is ${formatDuration(ageMs)} old`)
   }
   return risks
-}
-
-/** The risk of an offer that is likely to miss the deadline. */
-export function lateInWords(
-  durationMs: number,
-  { deadlineAtMs = Infinity, nowMs, startsInMs = 0, timing }: PlanRequest,
-): string {
-  const lateMs = nowMs + startsInMs + durationMs + stoppingMs(timing) - deadlineAtMs
-  return `is likely to miss the deadline: about ${formatDuration(lateMs)} too long`
 }
 
 const BILLED_ON =

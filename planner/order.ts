@@ -27,7 +27,7 @@ export function makeOrder(plan: Plan, input: PlanInput, answers: BackendAnswer[]
   const workMs = ({ offer }: Placement): number => workOn(offer, { spec: input.resolved.spec }).ms
   // A much faster one at a higher price would stop a slow machine early, for the budget counts at the highest.
   const isAlikeInTime = (one: Placement): boolean =>
-    Math.abs(Math.log(workMs(one) / workMs(best))) <= Math.log(INTERCHANGEABLE_TIME_FACTOR)
+    Math.max(workMs(one), workMs(best)) <= Math.min(workMs(one), workMs(best)) * INTERCHANGEABLE_TIME_FACTOR
   const placements = plan.placements
     .filter(
       (one) =>

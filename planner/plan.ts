@@ -3,10 +3,11 @@ import { defined } from '../core/defined'
 import { nameSome, type Placement, type Plan, type Rejection } from '../core/plan'
 import { offerKey, type Offer } from '../core/offer'
 import { savingOf } from '../core/saving'
+import { formatDuration } from '../core/time'
 import { wantsGpu } from '../core/resources'
-import { isLikelyLate } from './admission'
+import { lateByMs } from './admission'
 import { isShaky, isDeprioritised } from './avoidance'
-import { lateInWords, reasonsFor, risksOf } from './explain'
+import { reasonsFor, risksOf } from './explain'
 import { reject } from './filter'
 import { estimate, withTransfer } from './price'
 import { rank } from './rank'
@@ -50,17 +51,17 @@ function place(offer: Offer, capabilities: Capabilities, request: PlanRequest): 
   const saving = savingOf(spec, savedBefore)
   const hasBudget = request.remainingMicroUsd !== undefined
   const { durationMs } = expected
-  const isLate = isLikelyLate(durationMs, request)
+  const lateMs = lateByMs(durationMs, request)
   return {
     offer,
     costMicroUsd: expected.costMicroUsd,
     ...defined({ extraCostMicroUsd: expected.extraCostMicroUsd }),
     durationMs,
-    ...(isLate && { isLate: true as const }),
+    ...(lateMs > 0 && { isLate: true as const }),
     ...(transfer === undefined ? {} : { transferMicroUsd: transfer.costMicroUsd }),
     reasons: reasonsFor(offer, request, { expected, transfer }),
     risks: [
-      ...(isLate ? [lateInWords(durationMs, request)] : []),
+      ...(lateMs > 0 ? [`is likely to miss the deadline: about ${formatDuration(lateMs)} too long`] : []),
       ...risksOf(offer, spec, { ...at, capabilities, hasBudget, expected, nowMs, ...defined({ saving }) }),
     ],
   }

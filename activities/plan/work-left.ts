@@ -1,8 +1,7 @@
 import { COPIED_BY, type Manifest } from '../../core/checkpoint'
 import { parseBeat } from '../../intake/documents'
-import { readDocument } from '../../storage/json'
+import { ignoreBadDocument, readDocument } from '../../storage/json'
 import { layout } from '../../storage/layout'
-import { ignoreBadDocument } from '../../storage/json'
 import type { ObjectStore } from '../../storage/store'
 
 /** An attempt that ended before its program told its total says nothing; the ones before it may. */
@@ -12,7 +11,7 @@ const LEAST_SHARE = 0.01
 
 /**
  * Share of a job's work that its newest checkpoint does not hold, from 0 to 1: by the step of the checkpoint and the total that an attempt
- * reported. 1 without a checkpoint; `undefined` if one of the figures is unknown.
+ * reported. 1 without a readable checkpoint; `undefined` if one of the figures is unknown.
  */
 export async function leftShareOf(
   store: ObjectStore,

@@ -72,7 +72,7 @@ describe('a plan for people', () => {
       'Cost and time assume one hour of training on the A100; set --duration for a better estimate.',
     )
     expect(lines({ assumedAccelerator: 'A100' }).at(-1)).toBe(
-      'The duration is taken as that on the A100; name another GPU type with --duration "10h on A100".',
+      'The duration is taken as that on the A100; name another GPU type as in --duration "10h on L4".',
     )
     expect(lines({ leftShare: 0.4 }).at(-1)).toBe('Cost and time are for the 40 % of the work that is left.')
     expect(lines({ leftShare: 1 }).at(-1)).toBe('First because: it is cheap.')

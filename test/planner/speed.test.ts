@@ -107,6 +107,17 @@ describe('the ranking', () => {
     expect(types([cheapSpot, gpu('A100', 5)], { spec, isFirst: true })).toEqual(['A100', 'A100'])
   })
 
+  it('judges no deadline by a duration that the job does not state', () => {
+    const { durationMs, ...spec } = training()
+    const at = { isFirst: true, deadlineAtMs: NOW_MS + HOUR_MS }
+    const [best] = plan([gpu('T4', 1)], { spec, ...at }).placements
+    expect(best!.durationMs).toBeGreaterThan(HOUR_MS)
+    expect(best).not.toHaveProperty('isLate')
+    // As slow as that, with a duration, it is late.
+    const stated = plan([gpu('T4', 1)], { spec: { ...spec, durationMs: durationMs! / 25 }, ...at })
+    expect(stated.placements[0]!.isLate).toBe(true)
+  })
+
   it('of a later attempt counts what is done, and judges no deadline where that is unknown', () => {
     const at = { spec: training(), isFirst: false, deadlineAtMs: NOW_MS + 4 * HOUR_MS }
     const isLate = (leftShare?: number) =>
