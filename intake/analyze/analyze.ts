@@ -81,7 +81,9 @@ function judged(project: Project, { launch, facts }: { launch: Launch; facts: Fa
     })
   const isBroken = entry.brokenLines.length > 0
   if (facts.training.length === 0) {
-    const message = isBroken ? 'the program has a syntax error' : 'nothing in the program trains a model with a known library'
+    const message = isBroken
+      ? 'the program has a syntax error'
+      : 'nothing in the program trains a model with a known library'
     const findings = { ...nothingFound(message), framework: findFramework(facts), cli: findCli(facts) }
     return report(project, { launch, kind: isBroken ? 'unreadable' : 'not-training', findings })
   }
