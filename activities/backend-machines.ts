@@ -1,8 +1,9 @@
-import type { Backend } from '../backends/backend'
+import type { Backend, CallContext } from '../backends/backend'
+import { BackendError } from '../backends/errors'
 import type { FindOutcome } from '../core/activities'
 import { UNNAMED_MACHINE } from '../core/documents'
 import type { MachineHandle } from '../core/handle'
-import { isOver } from '../core/observation'
+import { isOver, type Observation } from '../core/observation'
 import type { Order } from '../core/plan'
 import { DEFAULT_TIMING } from '../core/timing'
 import { BillingEnds } from './billing-ends'
@@ -111,6 +112,20 @@ function oldestFirst(handles: MachineHandle[]): MachineHandle[] {
   return [...handles].sort((a, b) => a.launchedAtMs - b.launchedAtMs)
 }
 
+/** What the provider reports about each machine; throws if one is missing. */
+export async function observeEach(
+  backend: Backend,
+  handles: MachineHandle[],
+  ctx: CallContext,
+): Promise<Observation[]> {
+  const looks = await backend.observe(handles, ctx)
+  return looks.map((look, index) => look ?? unanswered(backend, handles[index]!))
+}
+
+function unanswered({ name }: Backend, { id }: MachineHandle): never {
+  throw new BackendError({ class: 'transient', message: `${name} did not answer about machine ${id}` })
+}
+
 /** Ends a machine, and resolves when the provider reports that it is gone and no longer billed: the end of its bill. */
 export async function endMachine(
   backend: Backend,
@@ -120,7 +135,7 @@ export async function endMachine(
   const ends = new BillingEnds(backend, now)
   for (;;) {
     await ends.terminate(handle, signal)
-    const [look] = await backend.observe([handle], { signal })
+    const [look] = await observeEach(backend, [handle], { signal })
     ends.note(handle, look!)
     if (isOver(look)) return ends.of(handle)
     await pause(everyMs, signal)

@@ -82,9 +82,10 @@ export interface Backend {
 
   /**
    * What the provider reports about each machine, one answer per handle, in order. A machine that is gone, or never existed, is
-   * an observation, not an error. One call for any number of handles.
+   * an observation, not an error. One call for any number of handles; undefined for those about which the provider did not answer, if it
+   * did about others.
    */
-  observe(handles: MachineHandle[], ctx: CallContext): Promise<Observation[]>
+  observe(handles: MachineHandle[], ctx: CallContext): Promise<(Observation | undefined)[]>
 
   /**
    * The hourly price of a machine, as the provider bills it; only for prices that can change while it runs. Throws if the price

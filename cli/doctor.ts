@@ -23,6 +23,8 @@ import { error, ok, warning, type Finding, type Told } from './findings'
 export interface Patient {
   context: Context
   config: WorkerConfig
+  /** Settings that cannot be read. */
+  problems: string[]
   environment: Environment
   python: string
   nodeVersion: string
@@ -43,6 +45,7 @@ interface Examined extends Patient {
 
 /** Every check, in the order of the report; each one decides on its own what is wrong and how to fix it. */
 const CHECKS: readonly Check[] = [
+  { name: 'settings', run: checkSettings },
   { name: 'Node', run: checkNode },
   { name: 'Python', run: checkPython },
   { name: 'home', run: checkHome },
@@ -83,6 +86,11 @@ function unexpected(thrown: unknown): Told {
   const { message, hint = 'Fix the problem in the message, then run `crucible doctor` again.' } =
     toCrucibleError(thrown)
   return error(message, hint)
+}
+
+/** Workers do not start with wrong settings; the other checks use what can be read. */
+async function checkSettings({ problems }: Patient): Promise<Told[]> {
+  return problems.map((problem) => error(problem, 'Correct this setting; workers do not start with it.'))
 }
 
 const NODE_MIN = [20, 19] as const

@@ -83,6 +83,13 @@ export const TIMING_SETTINGS: readonly {
 
 /** Reads the configuration of a worker; throws a `ConfigError` with all problems at once. */
 export function readWorkerConfig(env: Environment = process.env): WorkerConfig {
+  const { config, problems } = examineWorkerConfig(env)
+  if (problems.length > 0) throw new ConfigError(problems)
+  return config
+}
+
+/** The configuration with everything that can be read of it, and what is wrong with the rest. */
+export function examineWorkerConfig(env: Environment): { config: WorkerConfig; problems: string[] } {
   const problems: string[] = []
   const attempt = <T>(read: () => T, fallback: T): T => {
     try {
@@ -98,13 +105,12 @@ export function readWorkerConfig(env: Environment = process.env): WorkerConfig {
     temporal: attempt(() => readTemporal(env, home), { connection: {}, namespace: 'default' }),
     timing: attempt(() => readTiming(env, home), DEFAULT_TIMING),
     grants: attempt(() => readGrants(env), {}),
-    backends: attempt(() => readBackends(env, home), new Map()),
+    backends: readBackends(env, { home, problems }),
     discounts: attempt(() => parseDiscounts(env.CRUCIBLE_DISCOUNTS), new Map()),
     logLevel: attempt(() => readLogLevel(env), 'info'),
     monthly: attempt(() => readMonthly(env), { owners: {} }),
   }
-  if (problems.length > 0) throw new ConfigError(problems)
-  return config
+  return { config, problems }
 }
 
 /**
@@ -224,12 +230,15 @@ export function nearBackends({ backends }: Pick<WorkerConfig, 'backends'>): Back
   return [...backends].filter(([, { isNear }]) => isNear).map(([name]) => name)
 }
 
-function readBackends(env: Environment, { directory }: Home): WorkerConfig['backends'] {
+/** The backends whose settings are valid. */
+function readBackends(
+  env: Environment,
+  { home: { directory }, problems }: { home: Home; problems: string[] },
+): WorkerConfig['backends'] {
   const names = (env.CRUCIBLE_BACKENDS ?? 'local')
     .split(',')
     .map((name) => name.trim())
     .filter((name) => name !== '')
-  const problems: string[] = []
   const backends = new Map<BackendName, Extract<ReadSettings, { create: unknown }>>()
   const settings = { CRUCIBLE_LOCAL_ROOT: `${directory}/local`, ...env }
   for (const name of names) {
@@ -240,7 +249,6 @@ function readBackends(env: Environment, { directory }: Home): WorkerConfig['back
     else backends.set(name, read)
   }
   if (names.length === 0) problems.push('CRUCIBLE_BACKENDS is empty: list at least one, such as local')
-  if (problems.length > 0) throw new ConfigError(problems)
   return backends
 }
 

@@ -7,6 +7,7 @@ import type { MachineHandle } from '../../core/handle'
 import { isOver, type Observation } from '../../core/observation'
 import { isConfirmed, type Evidence } from '../../planner/liveness'
 import { StoreError } from '../../storage/store'
+import { observeEach } from '../backend-machines'
 import { BillingEnds } from '../billing-ends'
 import { lookFor, sealSends } from '../sending'
 import { diagnose, type DiagnosisDeps } from './diagnosis'
@@ -180,7 +181,7 @@ export class Ending {
     const waitMs = this.observedAtMs + observeMs - this.deps.now()
     if (waitMs > 0) await pause(waitMs, this.at.signal)
     this.observedAtMs = this.deps.now()
-    const looks = await this.deps.backend.observe(machines, { signal: this.at.signal })
+    const looks = await observeEach(this.deps.backend, machines, { signal: this.at.signal })
     const nowMs = this.deps.now()
     machines.forEach((machine, index) => {
       const { id } = machine

@@ -131,7 +131,10 @@ export class WatchLoop {
         this.groups(entries).map(async (group) => {
           const handles = group.map(({ input }) => input.handle)
           const answers = await this.backend.observe(handles, { signal: limit.signal })
-          group.forEach((entry, at) => observations.set(entry, answers[at]!))
+          group.forEach((entry, at) => {
+            const answer = answers[at]
+            if (answer !== undefined) observations.set(entry, answer)
+          })
         }),
       )
       const failed = asked.find((one) => one.status === 'rejected')

@@ -184,17 +184,17 @@ async function observeAll(
     at,
     ctx,
   }: { regionOf: (handle: MachineHandle) => string; at: (region: string) => Backend; ctx: CallContext },
-): Promise<Observation[]> {
+): Promise<(Observation | undefined)[]> {
   const regions = [...new Set(handles.map(regionOf))]
-  const seen = new Map<MachineHandle, Observation>()
+  const seen = new Map<MachineHandle, Observation | undefined>()
   await Promise.all(
     regions.map(async (region) => {
       const own = handles.filter((handle) => regionOf(handle) === region)
       const answers = await at(region).observe(own, ctx)
-      own.forEach((handle, index) => seen.set(handle, answers[index]!))
+      own.forEach((handle, index) => seen.set(handle, answers[index]))
     }),
   )
-  return handles.map((handle) => seen.get(handle)!)
+  return handles.map((handle) => seen.get(handle))
 }
 
 const isIn =

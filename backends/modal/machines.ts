@@ -55,14 +55,16 @@ export async function observe(
   { api }: Host,
   handles: MachineHandle[],
   { signal }: CallContext,
-): Promise<Observation[]> {
-  const observations: Observation[] = []
+): Promise<(Observation | undefined)[]> {
+  const answers: PromiseSettledResult<Job | undefined>[] = []
   for (let from = 0; from < handles.length; from += CALLS_AT_ONCE) {
     const some = handles.slice(from, from + CALLS_AT_ONCE)
-    const jobs = await Promise.all(some.map(({ id }) => api.job(id, signal)))
-    observations.push(...jobs.map(observationOf))
+    answers.push(...(await Promise.allSettled(some.map(({ id }) => api.job(id, signal)))))
   }
-  return observations
+  // A job that Modal fails to answer for must not hide the others.
+  const failed = answers.find((answer) => answer.status === 'rejected')
+  if (failed !== undefined && answers.every(({ status }) => status === 'rejected')) throw failed.reason
+  return answers.map((answer) => (answer.status === 'fulfilled' ? observationOf(answer.value) : undefined))
 }
 
 /** What the gateway says of a job; undefined where neither it nor Modal knows the key. */

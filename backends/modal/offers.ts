@@ -1,6 +1,7 @@
 import { MICRO_USD_PER_USD } from '../../core/money'
-import type { Offer } from '../../core/offer'
+import type { Offer, PriceSource } from '../../core/offer'
 import type { MachineShape, Range, ResourceRequest } from '../../core/resources'
+import { HOUR_MS } from '../../core/time'
 import type { CallContext } from '../backend'
 import { BackendError } from '../errors'
 import { fitting } from '../fitting'
@@ -39,8 +40,8 @@ export async function offers(
   request: ResourceRequest,
   { signal }: CallContext,
 ): Promise<Offer[]> {
-  const observedAtMs = deps.clock()
   const rates = await api.rates(signal)
+  const priceSource = priceSourceOf(rates, deps.clock())
   const priced = kindsOf(config).filter(({ gpu }) => gpu === undefined || rates.usd[gpu.rate] !== undefined)
   const isExact = (request.accelerators ?? []).length > 0 || request.gpuMemoryGb?.max !== undefined
   return fitting(priced, (kind) => shapeOf(kind, request), request).map((kind): Offer => {
@@ -50,7 +51,7 @@ export async function offers(
       ...{ backend: BACKEND, capacityType: 'on-demand', type: typeOf(kind), place: '' },
       ...{ shape, isolation: 'shared', availability: 'unknown', runMsMax: config.runMsMax },
       priceMicroUsdPerHour: priceOf(kind, shape, rates),
-      priceSource: { kind: 'live', observedAtMs },
+      priceSource,
       ...(gpu === undefined ? {} : { isPreemptible: true, note: noteOf(gpu, isExact) }),
       data: {
         cores: String(shape.cpus / VCPUS_PER_CORE),
@@ -59,6 +60,13 @@ export async function offers(
       },
     }
   })
+}
+
+/** Where Modal does not tell the gateway its rates, they are those of the gateway's deployment. */
+function priceSourceOf({ observed_at_ms: observedAtMs }: Rates, nowMs: number): PriceSource {
+  return nowMs - observedAtMs < HOUR_MS
+    ? { kind: 'live', observedAtMs: nowMs }
+    : { kind: 'static', observedAtMs }
 }
 
 function kindsOf({ gpus }: ModalConfig): Kind[] {

@@ -22,12 +22,13 @@ export function define(command: Command, cli: Cli): void {
 
 async function doctor(cli: Cli): Promise<void> {
   const { out } = cli
-  const { readWorkerConfig } = require('../../workers/config') as typeof workerConfig
+  const { examineWorkerConfig } = require('../../workers/config') as typeof workerConfig
   const { examine } = require('../doctor') as typeof doctors
-  const config = readWorkerConfig(cli.environment)
+  const { config, problems } = examineWorkerConfig(cli.environment)
   const findings = await examine({
     context: cli.context(),
     config,
+    problems,
     environment: cli.environment,
     python: cli.environment.CRUCIBLE_LOCAL_PYTHON?.trim() || 'python3',
     nodeVersion: process.versions.node,

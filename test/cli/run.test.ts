@@ -232,4 +232,13 @@ describe('crucible', () => {
     expect(exitCode).toBe(2)
     expect(stderr).toMatch(/CRUCIBLE_LEASE is "long"[^]*moon/)
   })
+
+  it('checks the rest where some settings cannot be used', async () => {
+    Object.assign(world.environment, { CRUCIBLE_LEASE: 'long', CRUCIBLE_BACKENDS: 'moon,local' })
+    const { exitCode, stdout } = await world.run('doctor')
+    expect(exitCode).toBe(1)
+    expect(stdout).toMatch(/error +settings +CRUCIBLE_LEASE is "long"[^]*error +settings +[^]*moon/)
+    expect(stdout).toMatch(/ok +store/)
+    expect(stdout).toMatch(/(ok|warning) +backends +local/)
+  })
 })

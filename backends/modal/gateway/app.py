@@ -8,7 +8,7 @@ import os
 
 import modal
 
-from crucible_gateway import policy
+from crucible_gateway import known_rates, policy
 from crucible_gateway.names import names_from
 
 NAMES = names_from(os.environ)
@@ -18,7 +18,7 @@ app = modal.App(NAMES.app, tags={"component": "crucible-gateway"})
 image = (
     modal.Image.debian_slim(python_version="3.12")
     .uv_pip_install("fastapi==0.165.0")
-    .env({policy.VARIABLE: policy.dump(POLICY), **NAMES.variables()})
+    .env({policy.VARIABLE: policy.dump(POLICY), **NAMES.variables(), **known_rates.variables()})
     .add_local_python_source("crucible_gateway")
 )
 
@@ -43,4 +43,4 @@ def web():
     from crucible_gateway.on_modal import ModalRuntime
     from crucible_gateway.web import build
 
-    return build(lambda: ModalRuntime(NAMES), POLICY)
+    return build(lambda: ModalRuntime(NAMES), POLICY, known_rates.read())

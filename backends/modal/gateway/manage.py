@@ -25,10 +25,25 @@ def survey(names):
 
 
 def deploy(_names):
+    _tell_rates()
     import app
 
     app.app.deploy()
     return {"url": app.web.get_web_url()}
+
+
+def _tell_rates():
+    """Gives the deployment the workspace's rates; without them, the gateway asks Modal itself."""
+    import modal
+
+    from crucible_gateway import known_rates
+
+    try:
+        rates = modal.Workspace.from_context().billing.rates()
+    except modal.exception.Error as error:
+        print("the workspace's rates are unknown: %s" % error, file=sys.stderr)
+        return
+    os.environ[known_rates.VARIABLE] = known_rates.dump(rates)
 
 
 def stop(names):

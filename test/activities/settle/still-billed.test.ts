@@ -18,7 +18,7 @@ describe('a machine that works no more, and is billed until it is ended', () => 
     ...place.backend,
     observe: async (handles, ctx) =>
       (await place.backend.observe(handles, ctx)).map((look) =>
-        look.state === 'gone' ? look : { state: 'gone', cause: 'failed-to-start', isStillBilled: true },
+        look!.state === 'gone' ? look : { state: 'gone', cause: 'failed-to-start', isStillBilled: true },
       ),
   })
 

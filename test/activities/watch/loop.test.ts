@@ -85,6 +85,18 @@ describe('a loop', () => {
     expect(followed[0]!.outcome).toBeUndefined()
   })
 
+  it('keeps hearing of other machines while its provider does not answer about one', async () => {
+    const loop = new WatchLoop(place.backend, place.store, place.now)
+    const [lost, seen] = [watched(), watched()]
+    const observe = place.backend.observe.bind(place.backend)
+    place.backend.observe = async (handles, ctx) =>
+      (await observe(handles, ctx)).map((look, at) => (handles[at]!.id === lost.handle.id ? undefined : look))
+    const followed = [lost, seen].map((input) => follow(loop, input))
+    for (const { handle } of [lost, seen]) await place.backend.terminate(handle, { signal: leaving.signal })
+    await until(() => followed[1]!.outcome !== undefined)
+    expect(followed[0]!.outcome).toBeUndefined()
+  })
+
   it('tells once when its provider does not answer, and once when it does again', async () => {
     const loop = new WatchLoop(place.backend, place.store, place.now)
     const told: (string | undefined)[] = []

@@ -116,6 +116,25 @@ describe('the Modal gateway', () => {
     expect(ends).toEqual(calls.map(() => 'BackendError'))
   })
 
+  it('that fails for one job answers about the others', async () => {
+    const url = await serve((request, response) => {
+      const isBroken = request.url!.endsWith('/job-1-1')
+      response.writeHead(isBroken ? 502 : 200, { 'content-type': 'application/json' })
+      const problem = { code: 'modal', message: 'internal error', type: 'InternalError' }
+      const job = { key: 'job-2-1', phase: 'running', tags: {}, running_at_ms: 7 }
+      response.end(JSON.stringify(isBroken ? problem : job))
+    })
+    const backend = await backendAt(url)
+    const handles = ['job-1-1', 'job-2-1'].map(
+      (id) => ({ backend: 'modal', kind: 'machine', id }) as MachineHandle,
+    )
+    expect(await backend.observe(handles, patiently())).toEqual([
+      undefined,
+      { state: 'running', billedFromAtMs: 7 },
+    ])
+    await expect(backend.observe(handles.slice(0, 1), patiently())).rejects.toThrow('internal error')
+  })
+
   it('that cannot be reached has its own message', async () => {
     const url = await serve(plain(200, ''))
     server!.close()
@@ -208,8 +227,12 @@ describe('the Modal gateway', () => {
 })
 
 describe('offers of Modal', () => {
-  async function offersOf(request: ResourceRequest, usd: object = RATES_USD): Promise<Offer[]> {
-    const url = await serve(json(() => ({ observed_at_ms: 1, usd })))
+  async function offersOf(
+    request: ResourceRequest,
+    usd: object = RATES_USD,
+    observedAtMs = Date.now(),
+  ): Promise<Offer[]> {
+    const url = await serve(json(() => ({ observed_at_ms: observedAtMs, usd })))
     return (await backendAt(url)).offers(request, patiently())
   }
 
@@ -256,6 +279,15 @@ describe('offers of Modal', () => {
     )
     const left = (await offersOf({ gpus: { min: 1 } }, others)).map(({ type }) => type)
     expect(left).not.toContain('T4x1')
+  })
+
+  it('tell the age of rates that only the deployment of the gateway could read', async () => {
+    const weekAgo = Date.now() - 7 * 86_400_000
+    const sources = (await offersOf({}, RATES_USD, weekAgo)).map(({ priceSource }) => priceSource)
+    expect(new Set(sources.map((one) => JSON.stringify(one)))).toEqual(
+      new Set([JSON.stringify({ kind: 'static', observedAtMs: weekAgo })]),
+    )
+    expect((await offersOf({})).map(({ priceSource: { kind } }) => kind)).not.toContain('static')
   })
 
   it('are not made up where Modal reports no rates', async () => {

@@ -19,6 +19,14 @@ const idle = { signal, onStep: () => undefined }
 const statesOf = async (setup: AccountSetup): Promise<string[]> =>
   (await setup.survey(signal)).parts.map(({ id, state }) => `${id}: ${state}`)
 
+/** A folder that hides modules from Python: users have Modal's client and nothing else of the gateway's. */
+function withoutModules(...names: string[]): string {
+  const folder = testFolder('hidden')
+  for (const name of names)
+    writeFileSync(join(folder, `${name}.py`), `raise ModuleNotFoundError("No module named '${name}'")\n`)
+  return folder
+}
+
 /** With Modal's own client, to a control plane of the tests. */
 function setUpAWorkspace(): void {
   let gateway: Gateway
@@ -33,7 +41,11 @@ function setUpAWorkspace(): void {
     home = testFolder('home')
     environment = {
       ...{ PATH: process.env['PATH'], HOME: home, CRUCIBLE_HOME: home, MODAL_SERVER_URL: gateway.modal },
-      ...{ MODAL_TOKEN_ID: 'ak-test', MODAL_TOKEN_SECRET: 'as-test' },
+      ...{
+        MODAL_TOKEN_ID: 'ak-test',
+        MODAL_TOKEN_SECRET: 'as-test',
+        PYTHONPATH: withoutModules('fastapi', 'pydantic'),
+      },
       ...{
         CRUCIBLE_GATEWAY_SECRETS: 'hub-login',
         CRUCIBLE_MODAL_PYTHON: join(pythonClients('modal-clients')!, 'python3'),
@@ -86,6 +98,13 @@ function setUpAWorkspace(): void {
     >
     expect(launcher).toMatchObject({ needsProxyToken: false, containersMax: 8, inputsMax: 50 })
     expect(launcher['timeoutSeconds']).toBeGreaterThan(21 * 60)
+  })
+
+  it("tells the gateway the rates that the user's own credentials can read", async () => {
+    await setupOf({}, 'priced').apply(idle)
+    const built = gateway.cloud.journal.calls({ service: 'modal', action: 'ImageJoinStreaming' })
+    const { dockerfile } = built.at(-1)!.parameters as { dockerfile: string }
+    expect(dockerfile).toMatch(/CRUCIBLE_GATEWAY_RATES=.*gpu_hour_cost_h100/)
   })
 
   it('replaces a token whose secret is lost', async () => {

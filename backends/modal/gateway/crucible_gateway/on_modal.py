@@ -10,7 +10,7 @@ from modal.exception import TimeoutError as ModalTimeout
 
 from .documents import JobRequest
 from .names import Names
-from .runtime import Found, RuntimeFailure, Volume
+from .runtime import CONNECTION_ERROR, Found, RuntimeFailure, Volume
 
 # Installs Python with the image's own package manager where it has none. `add_python` would replace the Python of images that have one.
 PYTHON_IF_MISSING = (
@@ -35,7 +35,7 @@ class _ModalErrors:
             raise RuntimeFailure(type(error).__name__, str(error)) from error
         # The network: callers know it by one name.
         if isinstance(error, OSError):
-            raise RuntimeFailure("ConnectionError", "%s: %s" % (type(error).__name__, error)) from error
+            raise RuntimeFailure(CONNECTION_ERROR, "%s: %s" % (type(error).__name__, error)) from error
 
 
 errors = _ModalErrors()

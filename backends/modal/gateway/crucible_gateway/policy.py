@@ -4,8 +4,10 @@ import dataclasses
 import json
 import os
 import re
+from typing import TYPE_CHECKING
 
-from .documents import JobRequest
+if TYPE_CHECKING:
+    from .documents import JobRequest
 
 VARIABLE = "CRUCIBLE_GATEWAY_POLICY"
 REGISTRIES = "CRUCIBLE_GATEWAY_REGISTRIES"
@@ -22,7 +24,7 @@ class Policy:
     # Prefix of the names of volumes.
     volumes: str = "crucible-"
 
-    def refusal(self, request: JobRequest) -> "str | None":
+    def refusal(self, request: "JobRequest") -> "str | None":
         """Returns why a request is not allowed."""
         image = request.image
         if image.reference is not None:

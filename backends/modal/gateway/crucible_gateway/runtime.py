@@ -6,6 +6,10 @@ from typing import Literal, Optional, Protocol
 from .documents import JobRequest
 
 
+# The type of a `RuntimeFailure` of the network.
+CONNECTION_ERROR = "ConnectionError"
+
+
 class RuntimeFailure(Exception):
     """An error of Modal, by the name of its exception."""
 

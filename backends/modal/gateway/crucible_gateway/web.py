@@ -9,7 +9,7 @@ from fastapi.responses import JSONResponse
 from . import API, FEATURES, documents
 from .jobs import Jobs, KeyReused, TooLate, is_spend_limit
 from .policy import Policy
-from .runtime import Runtime, RuntimeFailure
+from .runtime import CONNECTION_ERROR, Runtime, RuntimeFailure
 
 TITLE = "Crucible gateway on Modal"
 
@@ -29,8 +29,8 @@ def _unknown(key: str) -> JSONResponse:
     return _problem(404, "unknown-key", "neither the registry nor Modal knows the key %s" % key)
 
 
-def build(runtime: Callable[[], Runtime], policy: Policy) -> FastAPI:
-    """`runtime` is called by each request, so that the document can be generated without one."""
+def build(runtime: Callable[[], Runtime], policy: Policy, known_rates: Optional[documents.Rates] = None) -> FastAPI:
+    """`runtime` is called by each request, so that the document can be generated without one. `known_rates` are those of the deployment."""
     app = FastAPI(title=TITLE, version=str(API), docs_url=None, redoc_url=None, openapi_url=None, responses=REFUSALS)
 
     @app.exception_handler(RequestValidationError)
@@ -46,7 +46,7 @@ def build(runtime: Callable[[], Runtime], policy: Policy) -> FastAPI:
         return _problem(502, "modal", failure.message, failure.type)
 
     _add_jobs(app, runtime, policy)
-    _add_rest(app, runtime, policy)
+    _add_rest(app, runtime, policy, known_rates)
     return app
 
 
@@ -82,7 +82,7 @@ def _add_jobs(app: FastAPI, runtime: Callable[[], Runtime], policy: Policy) -> N
         return _unknown(key) if found is None else documents.LogTail(lines=found)
 
 
-def _add_rest(app: FastAPI, runtime: Callable[[], Runtime], policy: Policy) -> None:
+def _add_rest(app: FastAPI, runtime: Callable[[], Runtime], policy: Policy, known_rates: Optional[documents.Rates]) -> None:
     @app.get("/v1/health", operation_id="health")
     async def health() -> documents.Health:
         here = runtime()
@@ -92,7 +92,13 @@ def _add_rest(app: FastAPI, runtime: Callable[[], Runtime], policy: Policy) -> N
     @app.get("/v1/offers", operation_id="offers")
     async def offers() -> documents.Rates:
         here = runtime()
-        return documents.Rates(observed_at_ms=here.now_ms(), usd=await here.rates())
+        try:
+            return documents.Rates(observed_at_ms=here.now_ms(), usd=await here.rates())
+        except RuntimeFailure as failure:
+            # Modal may keep its rates from code that runs inside it. While it cannot be reached, prices are of no use.
+            if known_rates is None or failure.type == CONNECTION_ERROR:
+                raise
+            return known_rates
 
     @app.get("/v1/volumes", operation_id="volumes", response_model=documents.VolumeList)
     async def volumes(prefix: Annotated[documents.VolumeName, Query()]):

@@ -4,6 +4,7 @@ import importlib.util
 import json
 import os
 import unittest
+import unittest.mock
 
 from memory_runtime import GATEWAY, MemoryRuntime, request_of
 
@@ -17,7 +18,8 @@ class WebTest(unittest.IsolatedAsyncioTestCase):
         from crucible_gateway.web import build
 
         self.runtime = MemoryRuntime()
-        self.app = build(lambda: self.runtime, Policy(secrets=("hub",)))
+        self.policy = Policy(secrets=("hub",))
+        self.app = build(lambda: self.runtime, self.policy)
 
     async def call(self, method, path, body=None):
         """Runs one request through the ASGI app."""
@@ -56,6 +58,27 @@ class WebTest(unittest.IsolatedAsyncioTestCase):
         self.assertIn("body.timeout_s", problem["message"])
         self.assertIn("body.gpus", problem["message"])
         self.assertNotIn("canary", problem["message"])
+
+    async def test_rates_of_the_deployment_serve_where_modal_tells_none(self):
+        from crucible_gateway import known_rates
+        from crucible_gateway.runtime import RuntimeFailure
+        from crucible_gateway.web import build
+
+        async def refused():
+            raise RuntimeFailure("PermissionDeniedError", "not from inside a container")
+
+        async def unreachable():
+            raise RuntimeFailure("ConnectionError", "no route")
+
+        with unittest.mock.patch.dict(os.environ, {known_rates.VARIABLE: known_rates.dump({"gpu_hour_cost_t4": 0.59})}):
+            known = known_rates.read()
+        self.runtime.rates = refused
+        self.assertEqual((await self.call("GET", "/v1/offers"))[1]["type"], "PermissionDeniedError")
+        self.app = build(lambda: self.runtime, self.policy, known)
+        status, rates = await self.call("GET", "/v1/offers")
+        self.assertEqual((status, rates["usd"], rates["observed_at_ms"]), (200, {"gpu_hour_cost_t4": "0.59"}, known.observed_at_ms))
+        self.runtime.rates = unreachable
+        self.assertEqual((await self.call("GET", "/v1/offers"))[0], 502)
 
     async def test_keys_that_are_no_names_are_refused(self):
         self.assertEqual((await self.call("GET", "/v1/jobs/A_1"))[0], 422)
