@@ -78,6 +78,17 @@ const FLAGS: readonly JobFlag[] = [
     repeated: 'replaces',
   },
   {
+    flags: '--region <region>',
+    path: ['regions'],
+    meaning: 'allowed Region or zone, such as us-east-1; may be repeated',
+    repeated: 'replaces',
+  },
+  {
+    flags: '--max-price <dollars>',
+    path: ['max_price'],
+    meaning: 'the most that an hour may cost, such as 3.50',
+  },
+  {
     flags: '--optimize <what>',
     path: ['optimize'],
     meaning: `what to optimize for: ${OBJECTIVES.join(', ')}`,

@@ -1,6 +1,6 @@
 /** Reads job files and flags, for callers of `submit`. */
 import type { JobSpec } from '../core/job'
-import { MICRO_USD_PER_USD } from '../core/money'
+import { MICRO_USD_PER_USD, type MicroUsd } from '../core/money'
 import { formatBackendChoice } from '../core/offer'
 import type { Range, ResourceRequest } from '../core/resources'
 import { SECOND_MS } from '../core/time'
@@ -55,14 +55,20 @@ export function fieldsOf(spec: JobSpec, submittedAtMs: number): JobFields {
     }),
     on_rebalance: spec.onRebalance,
     deadline: deadlineAtMs === undefined ? undefined : duration(deadlineAtMs - submittedAtMs),
-    budget: budgetMicroUsd === undefined ? undefined : `$${(budgetMicroUsd / MICRO_USD_PER_USD).toFixed(6)}`,
+    budget: dollars(budgetMicroUsd),
     backends: backends.map(formatBackendChoice),
+    regions: spec.regions,
+    max_price: dollars(spec.priceMaxMicroUsdPerHour),
     optimize: spec.optimize,
     retries: spec.retries,
     env: spec.env,
     secrets: spec.secrets,
     outputs: spec.outputs,
   })
+}
+
+function dollars(microUsd: MicroUsd | undefined): string | undefined {
+  return microUsd === undefined ? undefined : `$${(microUsd / MICRO_USD_PER_USD).toFixed(6)}`
 }
 
 /** Both bounds are of one kind: sizes from a label, or reported ones. */

@@ -29,6 +29,7 @@ function firstLineOf(run: string): string {
 
 /** The request in Markdown, for the job's page in Temporal's Web UI. */
 export function detailsOf({ jobId, spec, owner, bundle, from, source, isRehearsal }: JobInput): string {
+  const { priceMaxMicroUsdPerHour: most } = spec
   const facts: [string, string | undefined][] = [
     ['job', `\`${jobId}\``],
     ['owner', plain(owner)],
@@ -39,7 +40,8 @@ export function detailsOf({ jobId, spec, owner, bundle, from, source, isRehearsa
     ['interruptible', spec.isInterruptible ? 'yes' : 'no'],
     ['isolation', spec.isolation],
     ['accepts', spec.accepts?.join(', ')],
-    ['where', spec.backends.map(formatBackendChoice).join(', ') || undefined],
+    ['where', [...spec.backends.map(formatBackendChoice), ...(spec.regions ?? [])].join(', ') || undefined],
+    ['price of an hour', most === undefined ? undefined : `at most \`${formatUsd(most)}\``],
     ['prefers', spec.optimize],
     ['duration, as estimated', trainingTimeInWords(spec)],
     ['deadline', spec.deadlineAtMs === undefined ? undefined : formatInstant(spec.deadlineAtMs)],

@@ -5,7 +5,7 @@ import type { BackendChoice, Isolation } from './offer'
 import type { ResourceRequest } from './resources'
 
 /** What a job optimises for when several offers can run it. */
-export const OBJECTIVES = ['cost', 'time', 'reliability'] as const
+export const OBJECTIVES = ['cost', 'time', 'reliability', 'balanced'] as const
 export type Objective = (typeof OBJECTIVES)[number]
 
 /** Risks of an offer that a job's owner must accept explicitly. */
@@ -66,6 +66,10 @@ export interface JobSpec {
   budgetMicroUsd?: MicroUsd
   /** Where it may run; empty means every configured backend. */
   backends: BackendChoice[]
+  /** The Regions or zones that it may run in; missing for any. */
+  regions?: string[]
+  /** The most that an hour of its machine may cost. */
+  priceMaxMicroUsdPerHour?: MicroUsd
   optimize: Objective
   retries: {
     /** How often a failed workload is restarted. */

@@ -124,6 +124,12 @@ export function isInterruptible({ capacityType, isPreemptible = false }: Offer):
   return capacityType === 'spot' || isPreemptible
 }
 
+/** Whether its place is a Region, or a zone of one: `us-east-1a` and `us-east-1-bos-1a` are in `us-east-1`. */
+export function isInRegion({ region, place }: Pick<Offer, 'region' | 'place'>, name: string): boolean {
+  if (region === name || place === name) return true
+  return place.startsWith(name) && /^(?:[a-z]$|-[a-z])/.test(place.slice(name.length))
+}
+
 /** The highest price of an hour of it. */
 export function dearestPriceOf(
   offer: Pick<Offer, 'priceMicroUsdPerHour' | 'priceMaxMicroUsdPerHour'>,

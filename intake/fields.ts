@@ -39,6 +39,7 @@ export const LIMITS = {
   durationMs: 366 * 24 * 3_600_000,
   /** A hundred million dollars: also a typo. */
   budgetMicroUsd: 100e6 * 1e6,
+  regions: 100,
   retries: 10_000,
 } as const
 
@@ -199,5 +200,10 @@ function sourceComplaint(text: string): Complaint | undefined {
 }
 
 export const backendName = z.string().regex(/^[a-z][a-z0-9-]{0,30}$/, 'is not the name of a backend')
+
+export const regionName = z
+  .string()
+  .max(64)
+  .regex(/^[a-z][a-z0-9-]*$/, 'is not the name of a Region or zone')
 
 export const retryCount = z.int().min(0).max(LIMITS.retries)

@@ -11,6 +11,7 @@ import {
   envName,
   image,
   innerPath,
+  regionName,
   jobName,
   keptCount,
   LIMITS,
@@ -40,6 +41,10 @@ export const SYNONYMS: ReadonlyMap<string, string> = new Map([
   ['max_duration', 'deadline'],
   ['price', 'budget'],
   ['max_cost', 'budget'],
+  ['max_hourly_cost', 'max_price'],
+  ['hourly_price', 'max_price'],
+  ['region', 'regions'],
+  ['zones', 'regions'],
   ['spot', 'interruptible'],
   ['use_spot', 'interruptible'],
   ['preemptible', 'interruptible'],
@@ -258,9 +263,21 @@ export const jobFile = z
       'Allowed backends, or capacity types of them (default: all configured).',
       ['local', 'local:spot'],
     ).exactOptional(),
-    optimize: field(z.enum(OBJECTIVES), 'What to optimize for if several offers fit.', 'time').default(
-      DEFAULTS.optimize,
-    ),
+    regions: field(
+      as.oneOrMore(regionName, LIMITS.regions),
+      'Allowed Regions or zones, as their providers name them; places without one are excluded (default: any).',
+      ['us-east-1', 'eu-west-1'],
+    ).exactOptional(),
+    max_price: field(
+      as.budget,
+      'The most that an hour of the machine may cost, in US dollars.',
+      '$3.50',
+    ).exactOptional(),
+    optimize: field(
+      z.enum([...OBJECTIVES, 'speed']),
+      'What to optimize for if several offers fit; `balanced` weighs a percent of cost like a percent of time, `speed` means `time`.',
+      'time',
+    ).default(DEFAULTS.optimize),
     retries: field(retries, 'Limits on failures and interruptions.', { failures: 1 }).prefault({}),
     env: field(as.env, 'Environment variables of the program; for secret values use `secrets`.', {
       OMP_NUM_THREADS: '4',

@@ -16,6 +16,7 @@ import {
   envValue,
   image,
   innerPath,
+  regionName,
   jobName,
   keptCount,
   outputs,
@@ -106,6 +107,8 @@ const jobSpec = z.strictObject({
   deadlineAtMs: z.int().min(0).exactOptional(),
   budgetMicroUsd: z.int().min(1).max(LIMITS.budgetMicroUsd).exactOptional(),
   backends: z.array(backendChoice).max(LIMITS.backends).default([]),
+  regions: z.array(regionName).min(1).max(LIMITS.regions).exactOptional(),
+  priceMaxMicroUsdPerHour: z.int().min(1).max(LIMITS.budgetMicroUsd).exactOptional(),
   optimize: z.enum(OBJECTIVES).default(DEFAULTS.optimize),
   retries: z
     .strictObject({

@@ -5,6 +5,7 @@ import { formatUsd } from '../core/money'
 import {
   dearestPriceOf,
   formatBackendChoice,
+  isInRegion,
   isInterruptible,
   ISOLATIONS,
   offerKey,
@@ -75,6 +76,13 @@ function notWanted(offer: Offer, { spec, target }: PlanRequest): string | undefi
   }
   if (spec.backends.length > 0 && !spec.backends.some((choice) => covers(choice, offer))) {
     return `the job allows only ${spec.backends.map(formatBackendChoice).join(', ')}`
+  }
+  const { regions, priceMaxMicroUsdPerHour: most } = spec
+  if (regions !== undefined && !regions.some((name) => isInRegion(offer, name))) {
+    return `the job allows only the Regions ${regions.join(', ')}`
+  }
+  if (most !== undefined && dearestPriceOf(offer) > most) {
+    return `it may cost more than \`max_price\` of ${formatUsd(most)} an hour`
   }
   const { isolation = 'dedicated' } = offer
   if (ISOLATIONS.indexOf(isolation) > ISOLATIONS.indexOf(spec.isolation ?? ISOLATION_DEFAULT)) {

@@ -34,6 +34,9 @@ function measuresOf(a: Placement, b: Placement, objective: Objective): number[] 
       return [time, cost, reliability]
     case 'reliability':
       return [reliability, cost, time]
+    // A tenth more money for a tenth less time is no change.
+    case 'balanced':
+      return [extraCost(a) * a.durationMs - extraCost(b) * b.durationMs, time, reliability]
   }
 }
 

@@ -263,8 +263,10 @@ const SINCE_MAX = 10_000
 /** Jobs with the same one accept the same offers. */
 function wishOf({ resolved: { spec } }: PlanInput): string {
   const { resources, backends, isInterruptible, isolation, accepts, optimize, image } = spec
+  const { regions, priceMaxMicroUsdPerHour } = spec
   const wish = {
     ...{ resources, backends, isInterruptible, isolation, accepts, optimize },
+    ...{ regions, priceMaxMicroUsdPerHour },
     hasImage: image !== undefined,
   }
   return sha256(JSON.stringify(wish)).slice(0, WISH_LENGTH)

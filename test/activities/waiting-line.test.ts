@@ -91,6 +91,17 @@ describe('the line of waiting jobs', () => {
     expect(await line.admit(await job('b', 2, 'local'), { isWaiting: false })).toMatchObject({ kind: 'ask' })
   })
 
+  it('keeps apart what a price or a Region separates', async () => {
+    const anywhere = await job('a', 1)
+    await askInVain(anywhere)
+    for (const wish of [{ regions: ['us-east-1'] }, { priceMaxMicroUsdPerHour: 3_000_000 }]) {
+      const input = await job(`b-${Object.keys(wish)[0]!.toLowerCase()}`, 2)
+      Object.assign(input.resolved.spec, wish)
+      expect(await line.admit(input, { isWaiting: false })).toMatchObject({ kind: 'ask' })
+    }
+    expect(await line.admit(await job('c', 3), { isWaiting: false })).toMatchObject({ kind: 'wait' })
+  })
+
   it('lets as many jobs ask for near places as the first was offered, and no more', async () => {
     const jobs = await Promise.all([1, 2, 3, 4].map((age) => job(`job-${age}`, age, 'local')))
     const look = async (index: number): Promise<string> => {

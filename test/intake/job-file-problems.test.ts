@@ -130,12 +130,12 @@ env:
     ['run: x\nbudget: 0', '2:9: budget "0" is too little. Write at least $0.01.'],
     ['run: x\nbudget: 1e9', '2:9: budget "1000000000" is too much. Write at most $100000000.00.'],
     [
-      'run: x\noptimize: speed',
-      '2:11: optimize must be one of cost, time, reliability, but is "speed". Write, for example, optimize: time.',
+      'run: x\noptimize: cheap',
+      '2:11: optimize must be one of cost, time, reliability, balanced, speed, but is "cheap". Write, for example, optimize: time.',
     ],
     [
       'run: x\noptimize: Cost',
-      '2:11: optimize must be one of cost, time, reliability, but is "Cost". Write cost.',
+      '2:11: optimize must be one of cost, time, reliability, balanced, speed, but is "Cost". Write cost.',
     ],
     // Places
     [
@@ -300,11 +300,11 @@ env:
     // Names that every object has
     [
       'run: x\nconstructor: y',
-      '2:1: constructor is not a field. Remove it; valid fields here are name, run, script, setup, workdir, image, image_login, inputs, resources, duration, interruptible, isolation, accept, checkpoint, on_rebalance, deadline, budget, backends, optimize, retries, env, secrets, outputs.',
+      '2:1: constructor is not a field. Remove it; valid fields here are name, run, script, setup, workdir, image, image_login, inputs, resources, duration, interruptible, isolation, accept, checkpoint, on_rebalance, deadline, budget, backends, regions, max_price, optimize, retries, env, secrets, outputs.',
     ],
     [
       'run: x\n__proto__: {a: b}',
-      '2:1: __proto__ is not a field. Remove it; valid fields here are name, run, script, setup, workdir, image, image_login, inputs, resources, duration, interruptible, isolation, accept, checkpoint, on_rebalance, deadline, budget, backends, optimize, retries, env, secrets, outputs.',
+      '2:1: __proto__ is not a field. Remove it; valid fields here are name, run, script, setup, workdir, image, image_login, inputs, resources, duration, interruptible, isolation, accept, checkpoint, on_rebalance, deadline, budget, backends, regions, max_price, optimize, retries, env, secrets, outputs.',
     ],
     [
       'run: x\nenv:\n  A: b\n  __proto__: c',

@@ -65,6 +65,8 @@ checkpoint:
 deadline: 2026-12-01T09:00:00+01:00
 budget: $25.50
 backends: [local, "ec2:spot", "ec2:on-demand"]
+regions: [us-east-1, eu-west-1a]
+max_price: $3.50
 optimize: reliability
 retries: { failures: 2, interruptions: 5 }
 env: { GREETING: hello world }
@@ -107,6 +109,8 @@ outputs: [weights.bin, "figures/**/*.png"]
           { backend: 'ec2', capacityType: 'spot' },
           { backend: 'ec2', capacityType: 'on-demand' },
         ],
+        regions: ['us-east-1', 'eu-west-1a'],
+        priceMaxMicroUsdPerHour: 3_500_000,
         optimize: 'reliability',
         retries: { failures: 2, interruptions: 5 },
         env: { GREETING: 'hello world' },
@@ -114,6 +118,11 @@ outputs: [weights.bin, "figures/**/*.png"]
         outputs: ['weights.bin', 'figures/**/*.png'],
       },
     })
+  })
+
+  it('calls the soonest end by either of its names', () => {
+    for (const what of ['time', 'speed'])
+      expect(parsed(`script: train.py\noptimize: ${what}\n`).spec.optimize).toBe('time')
   })
 
   it('gives a spec that the first activity takes as it stands', () => {

@@ -88,6 +88,8 @@ describe("the job file's JSON Schema", () => {
       'deadline',
       'budget',
       'backends',
+      'regions',
+      'max_price',
       'optimize',
       'retries',
       'retries.failures',

@@ -70,6 +70,25 @@ describe('where a job may run', () => {
     )
   })
 
+  it('is in a Region or zone that it names', () => {
+    const among = (...regions: string[]) => wanting({}, { regions })
+    const at = (place: string, region?: string): Offer =>
+      offer({ place, ...(region !== undefined && { region }) })
+    expect(reasonFor(at('eu-west-1', 'west'), among('west'))).toBeUndefined()
+    for (const place of ['us-east-1', 'us-east-1a', 'us-east-1-bos-1a'])
+      expect(reasonFor(at(place), among('eu-west-1', 'us-east-1'))).toBeUndefined()
+    expect(reasonFor(at('us-east-1b'), among('us-east-1a'))).toMatch(/allows only the Regions us-east-1a$/)
+    for (const place of ['us-east-2', 'us-east-10', 'us-east-1ab', ''])
+      expect(reasonFor(at(place), among('us-east-1'))).toBe('the job allows only the Regions us-east-1')
+  })
+
+  it('costs no more per hour than it says, at its highest price', () => {
+    const within = (priceMaxMicroUsdPerHour: number) => wanting({}, { priceMaxMicroUsdPerHour })
+    const spot = offer({ priceMicroUsdPerHour: microUsd(1), priceMaxMicroUsdPerHour: microUsd(3) })
+    expect(reasonFor(spot, within(microUsd(3)))).toBeUndefined()
+    expect(reasonFor(spot, within(microUsd(2.99)))).toBe('it may cost more than `max_price` of $2.99 an hour')
+  })
+
   it('is where a migration goes, and nowhere else', () => {
     const to = (target: PlanRequest['target']) => reasonFor(offer(), { target: target! })
     expect(to({ backend: 'here' })).toBeUndefined()

@@ -10,6 +10,7 @@ import { DEFAULT_TIMING } from '../../core/timing'
 import { whyNone } from '../../planner/explain'
 import { makeOrder } from '../../planner/order'
 import { makePlan, outlook } from '../../planner/plan'
+import { speedOf } from '../../core/speed'
 import { estimate } from '../../planner/price'
 import type { PlanRequest } from '../../planner/request'
 import { NOW_MS, SPEC, offer, answer, request, plan, rejection } from './wishes'
@@ -218,6 +219,23 @@ describe('the ranking', () => {
     expect(types(four, by('cost'))).toEqual(['spot', 'cheap', 'dear', 'held'])
     expect(types(four, by('time'))).toEqual(['cheap', 'dear', 'held', 'spot'])
     expect(types(four, by('reliability'))).toEqual(['held', 'cheap', 'dear', 'spot'])
+  })
+
+  it('weighs a share of cost like the same share of time', () => {
+    const gpu = (accelerator: string, usd: number): Offer =>
+      offer({
+        type: accelerator,
+        shape: { cpus: 8, memoryGiB: 32, gpus: 1, accelerator },
+        priceMicroUsdPerHour: microUsd(usd),
+      })
+    const training = { resources: { gpus: { min: 1 } }, durationMs: 10 * HOUR_MS, durationOn: 'A100' }
+    const spec: JobSpec = { ...SPEC, ...training, optimize: 'balanced' }
+    const ratio = speedOf('H100', 'A100')!.factor
+    // Its hour may cost as much more as the square of its speed.
+    const first = (usd: number): string => types([gpu('A100', 1), gpu('H100', usd)], { spec })[0]!
+    expect(first(ratio ** 2 * 0.9)).toBe('H100')
+    expect(first(ratio ** 2 * 1.1)).toBe('A100')
+    expect(types([gpu('A100', 0), gpu('H100', 1)], { spec })[0]).toBe('A100')
   })
 
   it('is the same whatever the order in which offers came', () => {
