@@ -21,44 +21,6 @@ import {
 import { DEFAULTS } from './job-spec'
 import * as as from './written'
 
-/** Names of fields in other schedulers, and their names here. */
-export const SYNONYMS: ReadonlyMap<string, string> = new Map([
-  ['cmd', 'run'],
-  ['command', 'run'],
-  ['commands', 'run'],
-  ['entrypoint', 'run'],
-  ['args', 'script'],
-  ['docker', 'image'],
-  ['container', 'image'],
-  ['environment', 'env'],
-  ['envs', 'env'],
-  ['working_dir', 'workdir'],
-  ['directory', 'workdir'],
-  ['file_mounts', 'inputs'],
-  ['data', 'inputs'],
-  ['artifacts', 'outputs'],
-  ['timeout', 'deadline'],
-  ['max_duration', 'deadline'],
-  ['price', 'budget'],
-  ['max_cost', 'budget'],
-  ['max_hourly_cost', 'max_price'],
-  ['hourly_price', 'max_price'],
-  ['region', 'regions'],
-  ['zones', 'regions'],
-  ['spot', 'interruptible'],
-  ['use_spot', 'interruptible'],
-  ['preemptible', 'interruptible'],
-  ['retry', 'retries'],
-  ['provider', 'backends'],
-  ['cloud', 'backends'],
-  ['gpu', 'resources.gpus'],
-  ['gpu_type', 'resources.accelerators'],
-  ['accelerator', 'resources.accelerators'],
-  ['vcpus', 'resources.cpus'],
-  ['ram', 'resources.memory'],
-  ['vram', 'resources.gpu_memory'],
-])
-
 /** A field with its description and examples for editors; the examples are values as in the file. */
 function field<T extends z.ZodType>(schema: T, description: string, ...examples: unknown[]): T {
   return schema.meta({ description, examples })
