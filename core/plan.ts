@@ -1,3 +1,4 @@
+import { defined } from './defined'
 import type { MicroUsd } from './money'
 import type { Capabilities } from './capabilities'
 import type { BackendName, CapacityType, Offer } from './offer'
@@ -42,9 +43,9 @@ export function groupRejections(rejections: readonly Rejection[]): RejectionGrou
     if (one.costMicroUsd !== undefined && one.costMicroUsd < (least?.costMicroUsd ?? Infinity)) least = one
   const groups = new Map<string, RejectionGroup>()
   for (const one of rejections) {
-    const { offerKey, ...shown } = one.costMicroUsd === undefined ? one : least!
-    const key = `${shown.why} ${shown.reason}`
-    const group = groups.get(key) ?? { ...shown, offerKeys: [], count: 0 }
+    const { why, reason, costMicroUsd } = one.costMicroUsd === undefined ? one : least!
+    const key = `${why} ${reason}`
+    const group = groups.get(key) ?? { why, reason, ...defined({ costMicroUsd }), offerKeys: [], count: 0 }
     groups.set(key, group)
     group.count += 1
     if (group.offerKeys.length < NAMES_SHOWN) group.offerKeys.push(one.offerKey)

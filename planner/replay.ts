@@ -23,8 +23,7 @@ export function replayPlan(
   answers: BackendAnswer[],
 ): ReplayedPlan | undefined {
   if (recorded === undefined) return undefined
-  const { market: _market, ...rest } = recorded
-  const facts = { ...rest, answers }
+  const facts = { ...recorded, answers }
   const { plan, outcome } = planFor(inputs, facts)
   const seen = inLine(outcome, answered)
   const isSame = canonicalJson([excerptOf(plan), seen]) === canonicalJson([excerpt, answered])

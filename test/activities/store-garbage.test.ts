@@ -174,9 +174,9 @@ describe('a market document', () => {
   it('is kept if a plan uses it while it is judged', async () => {
     const id = await keep('job-a')
     place.aheadMs = 25 * HOUR_MS
-    const { listFolders } = place.store
+    const listFolders = place.store.listFolders.bind(place.store)
     place.store.listFolders = async (prefix) => {
-      const folders = await listFolders.call(place.store, prefix)
+      const folders = await listFolders(prefix)
       await keep('job-b')
       return folders
     }
