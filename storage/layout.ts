@@ -12,7 +12,7 @@ export const layout = {
   /** The runner program, content-addressed, so that a running job keeps the version that it was started with. */
   runner: (sha256: string) => `runners/${sha256}.pyz`,
   /**
-   * Offers and prices as a backend answered them, under their digest, without the instants of the reading; and beside each document an empty
+   * Offers and prices as a backend answered them, under their digest, without the instants of the reading; and, next to each, an empty
    * object for every job whose record uses it (`storage/market.ts`).
    */
   markets: () => 'market/',
