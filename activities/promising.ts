@@ -3,7 +3,7 @@ import { BackendError } from '../backends/errors'
 import type { JobSpec } from '../core/job'
 import type { JobInput } from '../core/messages'
 import { formatUsd } from '../core/money'
-import type { Plan } from '../core/plan'
+import type { PlanReport } from '../core/plan'
 import { monthOf } from '../core/treasury'
 import type { Treasury } from './treasury'
 
@@ -14,7 +14,7 @@ const ADVISED_BUDGET_FACTOR = 1.5
 export async function promisedFrom(
   treasury: Pick<Treasury, 'promise'> | undefined,
   { jobId, owner }: JobInput,
-  { spec, preview }: { spec: JobSpec; preview: () => Promise<Plan> },
+  { spec, preview }: { spec: JobSpec; preview: () => Promise<PlanReport> },
 ): Promise<string | undefined> {
   if (treasury === undefined) return undefined
   const { budgetMicroUsd } = spec
@@ -25,7 +25,7 @@ export async function promisedFrom(
   return month
 }
 
-function lacksBudget(plan: Plan | undefined): BackendError {
+function lacksBudget(plan: PlanReport | undefined): BackendError {
   const [best] = plan?.placements ?? []
   const advised = best === undefined ? '$20' : formatUsd(best.costMicroUsd * ADVISED_BUDGET_FACTOR)
   const expected = best === undefined ? '' : `; the plan expects it to cost ${formatUsd(best.costMicroUsd)}`

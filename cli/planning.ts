@@ -3,7 +3,7 @@ import { planThroughWorkers } from '../client/plan'
 import { savedBefore } from '../client/saved'
 import type { Submission } from '../client/submit'
 import { priceInWords, type PriceSource } from '../core/offer'
-import { rejectionsInWords, silentName, type Placement, type Plan } from '../core/plan'
+import { rejectionsInWords, silentName, type PlacementInShort, type PlanReport } from '../core/plan'
 import { formatShape } from '../core/resources'
 import { formatDuration } from '../core/time'
 import type * as workerPlanning from '../workers/plan-here'
@@ -12,7 +12,7 @@ import type { Output } from './output'
 import { age, usd } from './words'
 
 export interface FoundPlan {
-  plan: Plan
+  plan: PlanReport
   /** `here`: in this process, because no worker answered. */
   plannedBy: 'worker' | 'here'
 }
@@ -48,10 +48,10 @@ const ROWS_MAX = 10
  */
 export function showPlan(
   out: Output,
-  plan: Plan,
+  plan: PlanReport,
   { nowMs, isAll = false }: { nowMs: number; isAll?: boolean },
 ): void {
-  const { placements, rejections, silentBackends } = plan
+  const { placements, others, rejections, silentBackends } = plan
   const [best] = placements
   if (best === undefined) {
     const isNowhere = rejections.length === 0 && silentBackends.length === 0
@@ -59,7 +59,7 @@ export function showPlan(
       isNowhere ? 'No backend has an offer that fits this job.' : 'There is no place for this job now.',
     )
   } else {
-    const rows = rowsOf(placements)
+    const rows = rowsOf([...placements, ...others])
     const shown = isAll ? rows : rows.slice(0, ROWS_MAX)
     out.table(
       ['', 'BACKEND', 'CAPACITY', 'TYPE', 'PLACE', 'MACHINE', 'COST/H', 'PRICE SOURCE', 'COST', 'TIME'],
@@ -83,11 +83,11 @@ export function showPlan(
 
 /** The best placement of a type, and how many other places sell it in the same way. */
 interface Row {
-  best: Placement
+  best: PlacementInShort
   others: number
 }
 
-function rowsOf(placements: readonly Placement[]): Row[] {
+function rowsOf(placements: readonly PlacementInShort[]): Row[] {
   const rows = new Map<string, Row>()
   for (const placement of placements) {
     const { backend, capacityType, type, reservationId = '' } = placement.offer
@@ -100,7 +100,7 @@ function rowsOf(placements: readonly Placement[]): Row[] {
 }
 
 /** What the figures of a plan rest on that the job does not say. */
-function assumptionsOf({ isDurationAssumed, assumedAccelerator, leftShare }: Plan): string[] {
+function assumptionsOf({ isDurationAssumed, assumedAccelerator, leftShare }: PlanReport): string[] {
   const on = assumedAccelerator === undefined ? '' : ` on the ${assumedAccelerator}`
   const lines: string[] = []
   if (isDurationAssumed)

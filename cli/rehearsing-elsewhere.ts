@@ -5,7 +5,7 @@ import { DEFAULT_TIMING, stoppingMs } from '../core/timing'
 import { formatUsd } from '../core/money'
 import { formatBackendChoice, type BackendChoice } from '../core/offer'
 import { HOUR_MS, formatDuration, MINUTE_MS } from '../core/time'
-import { rejectionsInWords, type Plan } from '../core/plan'
+import { rejectionsInWords, type PlanReport } from '../core/plan'
 import { judge } from '../rehearse/judge'
 import { rehearse } from '../rehearse/rehearsal'
 import { INTERRUPTIONS_DEFAULT_ELSEWHERE } from '../rehearse/moments'
@@ -82,7 +82,7 @@ export async function rehearseElsewhere(
 function budgetOf(
   cli: Cli,
   { spec: { name, budgetMicroUsd } }: Submission,
-  { plan, backend, forMs }: { plan: Plan; backend: BackendChoice; forMs: number },
+  { plan, backend, forMs }: { plan: PlanReport; backend: BackendChoice; forMs: number },
 ): number {
   const where = formatBackendChoice(backend)
   const [best] = plan.placements

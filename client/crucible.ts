@@ -3,7 +3,7 @@ import { budgetOf } from './budget'
 import type { JobSpec } from '../core/job'
 import type { ExtendUpdate, UpdateReceipt } from '../core/messages'
 import type { BackendChoice } from '../core/offer'
-import type { Plan } from '../core/plan'
+import type { PlanReport } from '../core/plan'
 import type { RecordEntry } from '../core/record'
 import { downloadArtifacts, listArtifacts, type ArtifactView, type DownloadOptions } from './artifacts'
 import { checkpointsOf, verifyCheckpoints, type CheckpointVerdict, type CheckpointView } from './checkpoints'
@@ -50,7 +50,7 @@ export class Crucible {
   }
 
   /** Ranks the places where a job could run now, with reasons for those excluded. Starts nothing. @experimental */
-  plan(spec: JobSpec): Promise<Plan> {
+  plan(spec: JobSpec): Promise<PlanReport> {
     return ours(async () => planThroughWorkers(this.#context, spec, await savedBefore(this.#context, spec)))
   }
 

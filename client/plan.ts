@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { defined } from '../core/defined'
 import { failureFrom } from '../core/failure'
 import type { JobSpec } from '../core/job'
-import type { Plan } from '../core/plan'
+import type { PlanReport } from '../core/plan'
 import type { SavedBefore } from '../core/saving'
 import { ORCHESTRATOR_QUEUE } from '../core/queues'
 import type { Context } from './context'
@@ -18,11 +18,11 @@ export async function planThroughWorkers(
   context: Context,
   spec: JobSpec,
   before?: SavedBefore,
-): Promise<Plan> {
+): Promise<PlanReport> {
   const client = await context.temporal()
   await checkSameDeployment(context, client)
   try {
-    return await client.activity.execute<Plan>('previewPlan', {
+    return await client.activity.execute<PlanReport>('previewPlan', {
       id: `plan/${randomUUID()}`,
       taskQueue: ORCHESTRATOR_QUEUE,
       args: [{ spec, ...defined({ savedBefore: before }) }],

@@ -50,7 +50,9 @@ async function checkTarget(context: Context, jobId: string, to: BackendChoice): 
   const { placements, silentBackends } = plan
   // Rejections because of the requested target are not informative.
   const meant = `${[to.backend, ...(to.capacityType === undefined ? [] : [to.capacityType])].join('/')}/`
-  const rejections = plan.rejections.filter(({ offerKey }) => offerKey.startsWith(meant))
+  const rejections = plan.rejections.filter(({ offerKeys }) =>
+    offerKeys.some((offerKey) => offerKey.startsWith(meant)),
+  )
   const isPossible = placements.length + silentBackends.length > 0
   if (isPossible || rejections.some(({ why }) => why === 'unavailable')) return
   const reasons = [...new Set(rejections.map(({ reason }) => reason))]

@@ -18,7 +18,7 @@ import type { Metering } from './meter'
 import type { GarbageVerdict, JobInput, JobResult, JobSource, JobStatus, ResolvedJob } from './messages'
 import type { MicroUsd } from './money'
 import type { BackendChoice, BackendName, Pins } from './offer'
-import type { BackendAnswer, Order, Plan, SilentBackend } from './plan'
+import type { BackendAnswer, Order, PlanReport, SilentBackend } from './plan'
 import type { SavedBefore } from './saving'
 import type { Timing } from './timing'
 import type { PromiseAnswer, PromiseInput, PromiseQuestion } from './treasury'
@@ -128,8 +128,8 @@ export interface OrchestratorActivities {
   copyCheckpoint(input: CopyCheckpointInput): Promise<CopyOutcome>
   /** Reads the offers once and records the plan; a local activity. */
   plan(input: PlanInput): Promise<PlanOutcome>
-  /** The whole ranking for a job that is not submitted yet, as `crucible plan` shows it. Records nothing. */
-  previewPlan(input: { spec: JobSpec; savedBefore?: SavedBefore }): Promise<Plan>
+  /** The ranking for a job that is not submitted yet, as `crucible plan` shows it. Records nothing. */
+  previewPlan(input: { spec: JobSpec; savedBefore?: SavedBefore }): Promise<PlanReport>
   /** The same, repeated by Temporal's retries until the answer is not `wait`. */
   planWhenAvailable(input: PlanInput): Promise<Exclude<PlanOutcome, { kind: 'wait' }>>
   /** Decides what happens next and records it; a local activity. */

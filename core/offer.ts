@@ -151,7 +151,9 @@ export function isReservedKey(key: string): boolean {
 }
 
 /** `$1.01/h`, `free`, or `paid` if it was paid for upfront and only extras are billed. */
-export function priceInWords(offer: Offer): string {
+export function priceInWords(
+  offer: Pick<Offer, 'priceMicroUsdPerHour' | 'besideMicroUsdPerHour' | 'reservation'>,
+): string {
   const { priceMicroUsdPerHour: price, besideMicroUsdPerHour: beside = 0, reservation } = offer
   if (reservation === undefined || price > beside) return price === 0 ? 'free' : `${formatUsd(price)}/h`
   return beside === 0 ? 'paid' : `paid, ${formatUsd(beside)}/h`

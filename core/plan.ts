@@ -1,8 +1,10 @@
+import { defined } from './defined'
 import type { MicroUsd } from './money'
 import type { Capabilities } from './capabilities'
 import type { BackendName, CapacityType, Offer } from './offer'
 import type { RunnerOrder } from './documents'
 import type { ResourceRequest } from './resources'
+import type { SavedBefore } from './saving'
 
 /** Why an offer was left out, kept for `plan` and for later questions. */
 export interface Rejection {
@@ -16,30 +18,44 @@ export interface Rejection {
 
 const NAMES_SHOWN = 3
 
-/** Some keys in a sentence, without the empty place of a provider that has no places: the first three, and how many more there are. */
-export function nameSome(keys: readonly string[]): string {
+/**
+ * Some keys in a sentence, without the empty place of a provider that has no places: the first three, and how many more there are of this
+ * many.
+ */
+export function nameSome(keys: readonly string[], total = keys.length): string {
   const shown = keys
     .slice(0, NAMES_SHOWN)
     .map((key) => key.replace(/\/$/, ''))
     .join(', ')
-  return keys.length <= NAMES_SHOWN ? shown : `${shown} and ${keys.length - NAMES_SHOWN} more`
+  return total <= NAMES_SHOWN ? shown : `${shown} and ${total - NAMES_SHOWN} more`
 }
 
-/**
- * Each reason once, with the offers that it applies to: `ec2/spot/p3.2xlarge/us-east-1a: out of stock`. For offers above the budget, each
- * at its own price, the cheapest stands for all.
- */
-export function rejectionsInWords(rejections: readonly Rejection[]): string[] {
-  const dear = rejections.flatMap(({ costMicroUsd, reason }) =>
-    costMicroUsd === undefined ? [] : [{ costMicroUsd, reason }],
-  )
-  const [least] = dear.sort((a, b) => a.costMicroUsd - b.costMicroUsd)
-  const keys = new Map<string, string[]>()
-  for (const { offerKey, reason, costMicroUsd } of rejections) {
-    const shown = costMicroUsd === undefined ? reason : least!.reason
-    keys.set(shown, [...(keys.get(shown) ?? []), offerKey])
+/** All offers that were left out for one reason; `offerKeys` has the first three of `count`. @experimental */
+export interface RejectionGroup extends Omit<Rejection, 'offerKey'> {
+  offerKeys: string[]
+  count: number
+}
+
+/** Each reason once, with the offers that it applies to. For offers above the budget, each at its own price, the cheapest stands for all. */
+export function groupRejections(rejections: readonly Rejection[]): RejectionGroup[] {
+  let least: Rejection | undefined
+  for (const one of rejections)
+    if (one.costMicroUsd !== undefined && one.costMicroUsd < (least?.costMicroUsd ?? Infinity)) least = one
+  const groups = new Map<string, RejectionGroup>()
+  for (const one of rejections) {
+    const { why, reason, costMicroUsd } = one.costMicroUsd === undefined ? one : least!
+    const key = `${why} ${reason}`
+    const group = groups.get(key) ?? { why, reason, ...defined({ costMicroUsd }), offerKeys: [], count: 0 }
+    groups.set(key, group)
+    group.count += 1
+    if (group.offerKeys.length < NAMES_SHOWN) group.offerKeys.push(one.offerKey)
   }
-  return [...keys].map(([reason, offers]) => `${nameSome(offers)}: ${reason}`)
+  return [...groups.values()]
+}
+
+/** `ec2/spot/p3.2xlarge/us-east-1a: out of stock` */
+export function rejectionsInWords(groups: readonly RejectionGroup[]): string[] {
+  return groups.map(({ offerKeys, count, reason }) => `${nameSome(offerKeys, count)}: ${reason}`)
 }
 
 /** An offer and its consequences for this job. @experimental */
@@ -61,7 +77,7 @@ export interface Placement {
   risks: string[]
 }
 
-/** The ranked answer to "where should this job run now". Plain data; the workflow follows it without judging. @experimental */
+/** The ranked answer to "where should this job run now". Plain data; the workflow follows it without judging. */
 export interface Plan {
   placements: Placement[]
   rejections: Rejection[]
@@ -71,10 +87,78 @@ export interface Plan {
   assumedAccelerator?: string
   /** Share of the work that is left, from 0 to 1, if a checkpoint tells; cost and time are those of the rest. */
   leftShare?: number
-  /** Digest of the offers it was made from; the offers themselves are in `market/`. */
-  offersSha256: string
   /** Backends that did not answer, with the reason. */
   silentBackends: SilentBackend[]
+}
+
+/** This many of the best placements are recorded and sent in full. */
+export const PLACEMENTS_IN_FULL = 20
+
+/** A plan as it is recorded: its best placements, with counts of the others. Inputs and offers on record give all of it again. */
+export interface PlanExcerpt extends Omit<Plan, 'rejections'> {
+  /** How many more placements there are. */
+  othersTotal: number
+  rejections: RejectionGroup[]
+}
+
+export function excerptOf(plan: Plan): PlanExcerpt {
+  const { placements, rejections } = plan
+  return {
+    ...plan,
+    placements: placements.slice(0, PLACEMENTS_IN_FULL),
+    othersTotal: Math.max(0, placements.length - PLACEMENTS_IN_FULL),
+    rejections: groupRejections(rejections),
+  }
+}
+
+/** A plan as it is sent: small enough for Temporal with thousands of offers. @experimental */
+export interface PlanReport extends PlanExcerpt {
+  /** The placements after the best ones, in order; the last of very many are only counted. */
+  others: PlacementInShort[]
+}
+
+/** A placement as a table shows it: without explanations and without what only its backend needs. @experimental */
+export interface PlacementInShort extends Omit<Placement, 'offer' | 'reasons' | 'risks'> {
+  offer: Pick<Offer, (typeof SHOWN_OF_OFFER)[number]>
+}
+
+const SHOWN_OF_OFFER = [
+  ...(['backend', 'capacityType', 'type', 'place', 'shape', 'reservationId', 'reservation'] as const),
+  ...(['priceMicroUsdPerHour', 'besideMicroUsdPerHour', 'priceSource'] as const),
+] as const
+/** About 1.4 MB; Temporal takes 2 MiB. */
+const OTHERS_SENT_MAX = 4_000
+
+export function reportOf(plan: Plan): PlanReport {
+  const others = plan.placements.slice(PLACEMENTS_IN_FULL, PLACEMENTS_IN_FULL + OTHERS_SENT_MAX)
+  return { ...excerptOf(plan), others: others.map(inShort) }
+}
+
+function inShort({ offer, reasons: _reasons, risks: _risks, ...figures }: Placement): PlacementInShort {
+  const shown = SHOWN_OF_OFFER.filter((key) => offer[key] !== undefined).map((key) => [key, offer[key]])
+  // Exactly the keys of the type, without the absent ones.
+  return { ...figures, offer: Object.fromEntries(shown) as PlacementInShort['offer'] }
+}
+
+/** One input of a job as measured before the job starts. */
+export interface InputSize {
+  source: string
+  sizeBytes: number
+  /** The Region of its bucket; missing for a bucket outside AWS. */
+  region?: string
+}
+
+/** What a worker finds out to make a plan. With the job's own input, everything that the plan depends on. */
+export interface PlanFacts {
+  nowMs: number
+  answers: BackendAnswer[]
+  silentBackends: SilentBackend[]
+  /** What is known of the job's inputs, where that matters; missing inputs are not known. */
+  inputSizes: InputSize[]
+  /** The newest checkpoint of the job, or of one of its name. */
+  savedBefore?: SavedBefore
+  /** Share of the work that no checkpoint holds yet, from 0 to 1; missing if unknown, as before the first attempt. */
+  leftShare?: number
 }
 
 export interface SilentBackend {

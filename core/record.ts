@@ -2,7 +2,8 @@ import type { CopyOutcome, DecideInput, PlanInput, PlanOutcome, Settlement } fro
 import type { MachineHandle } from './handle'
 import type { Verdict } from './ledger'
 import type { JobInput, JobResult, JobStatus, ResolvedJob } from './messages'
-import type { Order, Plan } from './plan'
+import type { MarketReading } from './market'
+import type { Order, PlanExcerpt, PlanFacts } from './plan'
 
 /**
  * The record of a job: what was requested and every decision with its inputs, each put once, in order. It outlives the workflow's history,
@@ -44,15 +45,30 @@ interface RecordData {
   launched: Order
   interrupted: { noticeMs: number | null; machine: MachineHandle }
   settled: Settlement
-  decided: { facts: Omit<DecideInput, 'jobId' | 'recordSeq' | 'attempt'>; verdict: Verdict }
+  decided: RecordedVerdict
   finished: { result: JobResult; status: JobStatus }
 }
 
-/** A request for a plan and its answer; `plan` is missing if the job had to wait in line before anything was planned. */
-interface RecordedPlan {
-  inputs: Omit<PlanInput, 'resolved'> & { resolved?: undefined }
-  plan?: Plan
+/** A request for a plan and its answer; `facts` and `plan` are missing if the job had to wait in line before anything was planned. */
+export interface RecordedPlan {
+  inputs: PlanInput
+  facts?: RecordedFacts
+  plan?: PlanExcerpt
   outcome: PlanOutcome
+  /** As in `RecordedVerdict`. */
+  rules?: string
+}
+
+/** What the plan was made from besides the job's input. The offers are in `market/`, under their digests. */
+export interface RecordedFacts extends Omit<PlanFacts, 'answers'> {
+  market: MarketReading[]
+}
+
+export interface RecordedVerdict {
+  facts: Omit<DecideInput, 'jobId' | 'recordSeq' | 'attempt'>
+  verdict: Verdict
+  /** Digest of the rules that decided; others may decide differently. */
+  rules?: string
 }
 
 /** `record/<seq>.json`. */

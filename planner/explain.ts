@@ -2,7 +2,7 @@ import type { Capabilities } from '../core/capabilities'
 import type { JobSpec } from '../core/job'
 import { formatUsd } from '../core/money'
 import { isInterruptible, priceInWords, type Offer } from '../core/offer'
-import { rejectionsInWords, silentName, type Placement, type Plan } from '../core/plan'
+import { groupRejections, rejectionsInWords, silentName, type Placement, type Plan } from '../core/plan'
 import { formatShape } from '../core/resources'
 import { lossDespiteNotice, type Saving } from '../core/saving'
 import { formatDuration, formatInstant, HOUR_MS } from '../core/time'
@@ -142,6 +142,6 @@ export function summaryOf({ offer }: Placement): string {
 /** Why a plan has no placement, in one sentence that names each reason once. */
 export function whyNone(plan: Plan): string {
   const silent = plan.silentBackends.map((one) => `${silentName(one)}: ${one.reason}`)
-  const all = [...rejectionsInWords(plan.rejections), ...silent]
+  const all = [...rejectionsInWords(groupRejections(plan.rejections)), ...silent]
   return all.length === 0 ? 'no backend has any offer' : all.join('; ')
 }

@@ -6,14 +6,6 @@ import type { PlanRequest } from './request'
 /** Providers bill by 10^9 bytes. */
 export const BYTES_PER_GB = 1e9
 
-/** One input as measured before the job starts. */
-export interface InputSize {
-  source: string
-  sizeBytes: number
-  /** The Region of its bucket; missing for a bucket outside AWS. */
-  region?: string
-}
-
 /** The cost of reading a job's inputs, for all its machines together. */
 export interface InputTraffic {
   bytes: number

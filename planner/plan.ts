@@ -17,7 +17,7 @@ import { transferFor } from './transfer'
 import { durationOn } from './work'
 
 /** The ranking: every offer that can run the job, best first, and why each other one cannot. Pure. */
-export function makePlan(request: PlanRequest, offersSha256: string): Plan {
+export function makePlan(request: PlanRequest): Plan {
   const placements: Placement[] = []
   const rejections: Rejection[] = []
   for (const { offers, capabilities } of request.answers) {
@@ -37,7 +37,6 @@ export function makePlan(request: PlanRequest, offersSha256: string): Plan {
     isDurationAssumed: spec.durationMs === undefined,
     ...(isReferenceAssumed && { assumedAccelerator: durationOn(spec) }),
     ...defined({ leftShare }),
-    offersSha256,
     silentBackends: request.silentBackends,
   }
 }

@@ -1,35 +1,45 @@
+import type { PlanInput } from '../core/activities'
+import { leftOfBudget } from '../core/budget'
+import { defined } from '../core/defined'
 import type { Avoidance } from '../core/ledger'
 import type { JobSpec } from '../core/job'
 import type { MicroUsd } from '../core/money'
 import type { BackendChoice } from '../core/offer'
-import type { BackendAnswer, SilentBackend } from '../core/plan'
-import type { SavedBefore } from '../core/saving'
+import type { PlanFacts } from '../core/plan'
 import type { Timing } from '../core/timing'
-import type { InputSize } from './input-transfer'
+import { stillAvoided } from './avoidance'
 
 /** Everything that a plan depends on. The same request always gives the same plan. */
-export interface PlanRequest {
+export interface PlanRequest extends Omit<PlanFacts, 'inputSizes'>, Partial<Pick<PlanFacts, 'inputSizes'>> {
   spec: JobSpec
-  /** The newest checkpoint of the job, or of one of its name. */
-  savedBefore?: SavedBefore
   /** Size of the packed code that each machine reads. */
   bundleBytes?: number
-  /** What is known of its inputs, where that matters; missing inputs are not known. */
-  inputSizes?: readonly InputSize[]
   timing: Timing
-  answers: BackendAnswer[]
-  silentBackends: SilentBackend[]
   avoid: Avoidance[]
   /** The only allowed target of a migration. */
   target?: BackendChoice
   deadlineAtMs?: number
   /** The remaining budget; missing without one. */
   remainingMicroUsd?: MicroUsd
-  nowMs: number
   /** Whether no work of the job is done yet. */
   isFirst?: boolean
-  /** Share of the work that no checkpoint holds yet, from 0 to 1; missing if unknown, as before the first attempt. */
-  leftShare?: number
   /** Delay before the order goes out. */
   startsInMs?: number
+}
+
+/** The request for a plan of a job, from the job's input and what its worker found out. */
+export function requestFor(input: PlanInput, facts: PlanFacts): PlanRequest {
+  const { avoid, startsInMs = 0, resolved, bundle, budgetMicroUsd, ledger } = input
+  const { spec, timing } = resolved
+  return {
+    ...{ spec, timing, ...facts, startsInMs, isFirst: input.attempt === 1 },
+    // The situation at the time of the order.
+    avoid: stillAvoided(avoid, startsInMs),
+    ...defined({
+      target: input.target,
+      deadlineAtMs: input.deadlineAtMs,
+      remainingMicroUsd: leftOfBudget(budgetMicroUsd, ledger.spentMicroUsd),
+    }),
+    ...(bundle === null ? {} : { bundleBytes: bundle.sizeBytes }),
+  }
 }

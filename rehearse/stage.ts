@@ -113,7 +113,7 @@ export class Stage implements Host {
       placements: answer.offers.map((offer) => ({
         ...{ offer, costMicroUsd: 0, durationMs: 0, reasons: [], risks: [] },
       })),
-      ...{ rejections: [], isDurationAssumed: true, offersSha256: '', silentBackends: [] },
+      ...{ rejections: [], isDurationAssumed: true, silentBackends: [] },
     }
     const input: PlanInput = {
       ...{ jobId, deployment, attempt, recordSeq: 0, ledger: EMPTY_LEDGER, avoid: [] },

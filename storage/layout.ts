@@ -11,7 +11,13 @@ export const layout = {
   deploymentKey: () => 'deployment-key.json',
   /** The runner program, content-addressed, so that a running job keeps the version that it was started with. */
   runner: (sha256: string) => `runners/${sha256}.pyz`,
+  /**
+   * Offers and prices as a backend answered them, under their digest, without the instants of the reading; and, next to each, an empty
+   * object for every job whose record uses it (`storage/market.ts`).
+   */
+  markets: () => 'market/',
   market: (backend: string, sha256: string) => `market/${backend}/${sha256}.json`,
+  marketUse: (backend: string, sha256: string, jobId: string) => `market/${backend}/${sha256}/${jobId}`,
 
   /**
    * Every place that was ever scanned for machines of a backend, so that resources in a place that is no longer scanned can be reported.

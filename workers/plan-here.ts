@@ -3,7 +3,7 @@ import { createInputSizes } from '../activities/plan/input-sizes'
 import { previewPlan } from '../activities/plan/planning'
 import { defined } from '../core/defined'
 import type { JobSpec } from '../core/job'
-import type { Plan } from '../core/plan'
+import type { PlanReport } from '../core/plan'
 import type { SavedBefore } from '../core/saving'
 import type { Environment } from '../storage/home'
 import { openStore } from '../storage/open-store'
@@ -20,7 +20,7 @@ export async function planHere(
   environment: Environment,
   spec: JobSpec,
   savedBefore?: SavedBefore,
-): Promise<Plan> {
+): Promise<PlanReport> {
   const config = readWorkerConfig(environment)
   const store = openStore(config.home.storeUrl)
   const deployment = await deploymentOf(store)

@@ -19,6 +19,9 @@ export type OwnerLookup = (workflowId: {
   attempt?: number
 }) => Promise<'open' | 'closed' | 'absent'>
 
+/** Used in place of a backend's name for what is in the store: the grace period of a scan is tracked under it. */
+export const STORE = 'store'
+
 /** Answers who owns a resource. */
 export interface Registry {
   store: ObjectStore

@@ -2,14 +2,11 @@ import type { CollectStoreGarbageInput } from '../../core/activities'
 import type { GarbageVerdict } from '../../core/messages'
 import { formatUsd } from '../../core/money'
 import { monthOf } from '../../core/treasury'
-import { judgeAll, tellingOf, unseen, type Found, type Registry } from './garbage'
+import { judgeAll, STORE, tellingOf, unseen, type Found, type Registry } from './garbage'
 import type { EndedPromise, Treasury } from '../treasury'
 
 /** Releases money reserved for jobs that cannot report their end any more. */
 export type Promises = Pick<Treasury, 'endedPromises' | 'settle'>
-
-/** As in `store.ts`: the grace period of a scan is tracked under this name. */
-const STORE = 'store'
 
 /** Scans the money of this month and of the previous one, in which today's jobs may have begun. */
 export async function collectPromises(

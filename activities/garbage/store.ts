@@ -7,12 +7,10 @@ import { DAY_MS, formatDuration } from '../../core/time'
 import { listHandOvers } from '../../storage/hand-overs'
 import { StoreError } from '../../storage/store'
 import { ownerOfKey, type UnfinishedUpload } from '../../storage/unfinished'
-import { checkDeployment, judgeAll, unseen, type Found, type Registry } from './garbage'
+import { checkDeployment, judgeAll, STORE, unseen, type Found, type Registry } from './garbage'
 import { beating } from '../heartbeat'
+import { collectMarket } from './market'
 import { collectPromises, type Promises } from './promises'
-
-/** Used in place of a backend's name. */
-const STORE = 'store'
 
 /** A bundle is uploaded before its job is known, and a machine cut off from us may still write its last checkpoint. */
 const YOUNG_MS = DAY_MS
@@ -37,6 +35,7 @@ export async function collectStoreGarbage(
   return [
     ...(await collectUploads(registry, input)),
     ...(await collectHandOvers(registry, input)),
+    ...(await collectMarket(registry, input)),
     ...(treasury === undefined ? [] : await collectPromises(registry, treasury, input)),
   ]
 }

@@ -4,14 +4,9 @@ import { failureOf } from '../../backends/errors'
 import type { PlanInput, PlanOutcome } from '../../core/activities'
 import { defined } from '../../core/defined'
 import type { BackendName, Pins } from '../../core/offer'
-import type { BackendAnswer, SilentBackend } from '../../core/plan'
+import type { BackendAnswer, PlanFacts, SilentBackend } from '../../core/plan'
 import type { ResourceRequest } from '../../core/resources'
 import type { Asker } from '../../core/waiting'
-import type { InputSize } from '../../planner/input-transfer'
-import type { PlanRequest } from '../../planner/request'
-import { putDocumentIfAbsent } from '../../storage/json'
-import { layout } from '../../storage/layout'
-import type { ObjectStore } from '../../storage/store'
 import type { InputSizes } from './input-sizes'
 
 /** How a plan reaches the backends: through their workers, or in the same process. */
@@ -35,7 +30,7 @@ export async function askAll(
   { backends, askOffers, inputSizes }: AskDeps,
   { resolved: { spec }, target, pins }: PlanInput,
   asker?: Asker,
-): Promise<{ answers: BackendAnswer[]; silentBackends: SilentBackend[]; inputSizes: InputSize[] }> {
+): Promise<Pick<PlanFacts, 'answers' | 'silentBackends' | 'inputSizes'>> {
   const wanted = target === undefined ? spec.backends : [target]
   const asked = backends.filter(
     (name) => wanted.length === 0 || wanted.some(({ backend }) => backend === name),
@@ -57,14 +52,6 @@ export async function askAll(
   return { answers, silentBackends, inputSizes: (await inputSizes?.(spec, answers)) ?? [] }
 }
 
-/** The backends that were asked, if none had an offer to reject. */
-export function whyNoOffer({ spec, target, answers, silentBackends }: PlanRequest): string | undefined {
-  if (silentBackends.length > 0 || answers.some(({ offers }) => offers.length > 0)) return undefined
-  if (answers.length > 0) return `no offer came from ${answers.map(({ backend }) => backend).join(', ')}`
-  const wanted = (target === undefined ? spec.backends : [target]).map(({ backend }) => backend)
-  return `this deployment has no backend ${[...new Set(wanted)].join(' or ')}`.trimEnd()
-}
-
 /** The number of places that a backend counts for a job; `undefined` if none counts. */
 export function freePlacesIn(answers: readonly BackendAnswer[]): number | undefined {
   const counts = answers.flatMap(({ offers }) => offers.flatMap(({ freePlaces }) => freePlaces ?? []))
@@ -75,23 +62,21 @@ export function freePlacesIn(answers: readonly BackendAnswer[]): number | undefi
  * Releases the places that backends held for a job, except at the one that gets its order. If a message is lost, the place is
  * held for half a minute.
  */
-export function letPlacesGo(
-  askOffers: AskOffers,
-  { asker, outcome, request: { answers, spec } }: HeldPlaces,
-): void {
+export function letPlacesGo(askOffers: AskOffers, { asker, outcome, answers, resources }: HeldPlaces): void {
   if (asker === undefined) return
   const ordered = outcome.kind === 'place' ? outcome.order.backend : undefined
   for (const answer of answers) {
     if (answer.backend === ordered || !hasPlace(answer)) continue
     const gone = { asker: { ...asker, isGone: true } }
-    void askOffers(answer.backend, spec.resources, gone).catch(() => undefined)
+    void askOffers(answer.backend, resources, gone).catch(() => undefined)
   }
 }
 
 interface HeldPlaces {
   asker: Asker | undefined
   outcome: PlanOutcome
-  request: Pick<PlanRequest, 'answers' | 'spec'>
+  answers: readonly BackendAnswer[]
+  resources: ResourceRequest
 }
 
 const hasPlace = ({ offers }: BackendAnswer): boolean =>
@@ -117,13 +102,6 @@ function reasonOf(error: unknown): string {
   const { message, hint } = failureOf(error)
   const sentences = hint === undefined || message.includes(hint) ? [message] : [message, hint]
   return sentences.map((sentence) => sentence.replace(/[.\s]+$/, '')).join('. ')
-}
-
-/** `market/`: the offers as seen, under their digest, so that a decision can be checked later. */
-export async function keepOffers(store: ObjectStore, answer: BackendAnswer): Promise<string> {
-  const digest = sha256(JSON.stringify(answer))
-  await putDocumentIfAbsent(store, layout.market(answer.backend, digest), answer)
-  return digest
 }
 
 export function sha256(text: string): string {

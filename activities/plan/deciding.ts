@@ -22,6 +22,7 @@ import { CHECKPOINT_PARSERS } from '../../intake/documents'
 import { AttemptDocuments } from '../documents'
 import { allBeating } from '../heartbeat'
 import type { Treasury } from '../treasury'
+import { rulesDigest } from './rules'
 
 interface Deps {
   store: ObjectStore
@@ -56,7 +57,7 @@ async function decideOnRecord({ store, now }: Deps, input: DecideInput): Promise
     attempt,
     summary:
       verdict.decision.kind === 'again' ? `Continue: ${verdict.decision.message}` : verdict.decision.message,
-    data: { facts, verdict },
+    data: { facts, verdict, rules: rulesDigest() },
   })
   return entry.data.verdict
 }

@@ -16,29 +16,30 @@ export interface Asked {
   freePlaces?: number | undefined
 }
 
-interface Question {
+interface Question<T extends Asked> {
   isWaiting: boolean
-  ask: (asker: Asker | undefined) => Promise<Asked>
+  ask: (asker: Asker | undefined) => Promise<T>
 }
 
-/** Plans once no older job with the same request is ahead; until then it returns no plan and does not ask the provider. */
-export async function planInTurn(
+/** Plans once no older job with the same request is ahead; until then it does not ask the provider, and `asked` is missing. */
+export async function planInTurn<T extends Asked>(
   line: WaitingLine | undefined,
   input: PlanInput,
-  { isWaiting, ask }: Question,
-): Promise<{ plan?: Plan; outcome: PlanOutcome }> {
+  { isWaiting, ask }: Question<T>,
+): Promise<{ asked?: T; outcome: PlanOutcome }> {
   const admission: Admission = (await line?.admit(input, { isWaiting })) ?? { kind: 'ask' }
   if (admission.kind === 'wait') return { outcome: inLine(admission.place, admission.retryInMs) }
   const { at } = admission
   try {
-    const { plan, outcome, freePlaces } = await ask(line?.askerOf(input, at))
-    const came = classifyOutcome({ plan, outcome })
+    const asked = await ask(line?.askerOf(input, at))
+    const { outcome, freePlaces } = asked
+    const came = classifyOutcome(asked)
     await line?.asked(input, at, { came, freePlaces })
     if (line === undefined || at === undefined || came !== 'wait' || outcome.kind !== 'wait')
-      return { plan, outcome }
+      return { asked, outcome }
     const { place } = at
-    if (place.position === 1) return { plan, outcome: { ...outcome, position: 1 } }
-    return { plan, outcome: inLine(place, line.retryInMs(input, place.position, 1)) }
+    if (place.position === 1) return { asked, outcome: { ...outcome, position: 1 } }
+    return { asked, outcome: inLine(place, line.retryInMs(input, place.position, 1)) }
   } catch (error) {
     await line?.asked(input, at, { came: 'wait' })
     throw error

@@ -1,7 +1,6 @@
 import type { JobSpec } from '../../core/job'
-import type { BackendAnswer } from '../../core/plan'
+import type { BackendAnswer, InputSize } from '../../core/plan'
 import { MINUTE_MS, SECOND_MS } from '../../core/time'
-import type { InputSize } from '../../planner/input-transfer'
 
 /** Measures one source; throws if that cannot be done before the signal aborts. */
 export type MeasureInput = (

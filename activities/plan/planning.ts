@@ -1,35 +1,32 @@
-import { isDeadlineDue } from '../../planner/admission'
 import { stillAvoided } from '../../planner/avoidance'
 import { BackendError } from '../../backends/errors'
 import type { OrchestratorActivities, PlanInput, PlanOutcome } from '../../core/activities'
-import { leftOfBudget } from '../../core/budget'
 import { defined } from '../../core/defined'
 import type { JobSpec } from '../../core/job'
 import { EMPTY_LEDGER, type Policy } from '../../core/ledger'
 import type { JobInput, ResolvedJob } from '../../core/messages'
 import type { BackendName } from '../../core/offer'
-import type { Plan } from '../../core/plan'
+import { excerptOf, reportOf, type Plan, type PlanFacts, type PlanReport } from '../../core/plan'
+import type { RecordedPlan } from '../../core/record'
 import type { SavedBefore } from '../../core/saving'
-import { SECOND_MS } from '../../core/time'
 import { rehearsalTiming, type Timing } from '../../core/timing'
 import type { Asker } from '../../core/waiting'
 import { parseManifest } from '../../intake/documents'
 import { checkJobSpec } from '../../intake/job-spec'
 import { formatProblem } from '../../intake/problem'
-import { summaryOf, whyNone } from '../../planner/explain'
-import { makeOrder } from '../../planner/order'
-import { makePlan, outlook } from '../../planner/plan'
-import type { PlanRequest } from '../../planner/request'
+import { planFor } from '../../planner/outcome'
 import { readNewestManifest } from '../../storage/checkpoints'
 import { readDeployment } from '../../storage/deployment'
+import { keepMarket } from '../../storage/market'
 import { provePutIfAbsent } from '../../storage/probe'
 import { putRecord } from '../../storage/record'
 import type { ObjectStore } from '../../storage/store'
-import { askAll, freePlacesIn, keepOffers, letPlacesGo, sha256, whyNoOffer, type AskOffers } from './asking'
+import { askAll, freePlacesIn, letPlacesGo, type AskOffers } from './asking'
 import { allBeating } from '../heartbeat'
 import type { InputSizes } from './input-sizes'
 import { planInTurn, untilPlaced } from './in-turn'
 import { promisedFrom } from '../promising'
+import { rulesDigest } from './rules'
 import type { Treasury } from '../treasury'
 import { leftShareOf } from './work-left'
 import type { WaitingLine } from './waiting-line'
@@ -52,8 +49,6 @@ export interface PlanningDeps {
 
 /** Unclassified failures in a row after which a job stops: three distinguish a pattern from an accident. */
 const UNCLASSIFIED_MAX = 3
-/** First pause of a job that finds no free machine. */
-const LOOK_AGAIN_FIRST_MS = 2 * SECOND_MS
 
 type PlanningActivities = Pick<
   OrchestratorActivities,
@@ -93,7 +88,7 @@ async function resolveJob(deps: PlanningDeps, input: JobInput): Promise<Resolved
   await checkDeployment(deps.store, input)
   const spec = checked(input.spec)
   const runnerSha256 = await deps.publishRunner()
-  const preview = (): Promise<Plan> => previewPlan(deps, { spec })
+  const preview = (): Promise<PlanReport> => previewPlan(deps, { spec })
   // Last of the steps that may fail: no money is reserved for a job that does not start.
   const month = await promisedFrom(deps.treasury, input, { spec, preview })
   const resolved: ResolvedJob = {
@@ -154,30 +149,38 @@ async function planOnRecord(
 ): Promise<PlanOutcome> {
   // The store's server may have moved since the job was resolved.
   const input = { ...given, resolved: { ...given.resolved, storeUrl: deps.store.url } }
-  const { plan, outcome } = await planInTurn(deps.line, input, {
+  const { asked, outcome } = await planInTurn(deps.line, input, {
     isWaiting: isAskedAgain,
     ask: async (asker) => {
-      const { plan, request } = await planJob(deps, input, { asker })
-      const outcome = outcomeOf(plan, request, input)
-      letPlacesGo(deps.askOffers, { asker, outcome, request })
-      return { plan, outcome, freePlaces: freePlacesIn(request.answers) }
+      const planned = await planJob(deps, input, { asker })
+      const { outcome, facts } = planned
+      const { answers } = facts
+      letPlacesGo(deps.askOffers, { asker, outcome, answers, resources: input.resolved.spec.resources })
+      return { ...planned, freePlaces: freePlacesIn(answers) }
     },
   })
   const isWaiting = outcome.kind === 'wait'
   if (isWaiting && (isAskedAgain || input.target !== undefined)) return outcome
+  const recorded = asked === undefined ? {} : await recordable(deps, input, asked)
   const entry = await putRecord(deps.store, input.jobId, {
     seq: input.recordSeq,
     atMs: deps.now(),
     kind: isWaiting ? 'waiting' : 'planned',
     attempt: input.attempt,
     summary: sentenceOf(outcome, input),
-    data: {
-      inputs: { ...input, resolved: undefined },
-      ...defined({ plan }),
-      outcome,
-    },
+    data: { inputs: input, ...recorded, outcome },
   })
   return entry.data.outcome
+}
+
+/** A plan and its facts for the record; the offers are kept in `market/`, and the record names them. */
+async function recordable(
+  { store, now }: PlanningDeps,
+  { jobId }: PlanInput,
+  { plan, facts: { answers, ...facts } }: { plan: Plan; facts: PlanFacts },
+): Promise<Pick<RecordedPlan, 'facts' | 'plan' | 'rules'>> {
+  const market = await keepMarket(store, answers, { jobId, nowMs: now() })
+  return { facts: { ...facts, market }, plan: excerptOf(plan), rules: rulesDigest() }
 }
 
 function sentenceOf(outcome: PlanOutcome, { attempt }: PlanInput): string {
@@ -195,7 +198,7 @@ function sentenceOf(outcome: PlanOutcome, { attempt }: PlanInput): string {
 export async function previewPlan(
   deps: Pick<PlanningDeps, 'store' | 'backends' | 'askOffers' | 'now' | 'timing' | 'inputSizes'>,
   { spec: written, savedBefore }: Parameters<OrchestratorActivities['previewPlan']>[0],
-): Promise<Plan> {
+): Promise<PlanReport> {
   const spec = checked(written)
   const { deadlineAtMs, budgetMicroUsd } = spec
   const input: PlanInput = {
@@ -215,76 +218,31 @@ export async function previewPlan(
     avoid: [],
     ...defined({ deadlineAtMs, budgetMicroUsd }),
   }
-  return (await planJob(deps, input, { savedBefore })).plan
+  return reportOf((await planJob(deps, input, { savedBefore })).plan)
 }
 
-/** The ranking for a job now. */
-export async function planJob(
+/** The ranking for a job now, what follows from it, and what both were made from. */
+async function planJob(
   deps: Pick<PlanningDeps, 'store' | 'backends' | 'askOffers' | 'now' | 'inputSizes'>,
   input: PlanInput,
-  { savedBefore: before, asker }: { savedBefore?: SavedBefore | undefined; asker?: Asker | undefined } = {},
-): Promise<{ plan: Plan; request: PlanRequest }> {
-  const { avoid, startsInMs = 0, resolved } = input
-  const { spec, timing } = resolved
-  const { answers, silentBackends, inputSizes } = await askAll(deps, input, asker)
-  const leftMicroUsd = leftOfBudget(input.budgetMicroUsd, input.ledger.spentMicroUsd)
+  { savedBefore: before, asker }: { savedBefore?: SavedBefore | undefined; asker?: Asker | undefined },
+): Promise<{ plan: Plan; outcome: PlanOutcome; facts: PlanFacts }> {
+  const asked = await askAll(deps, input, asker)
   const isFirst = input.attempt === 1
   const newest = isFirst ? undefined : await readNewestManifest(deps.store, input.jobId, parseManifest)
-  const request: PlanRequest = {
-    spec,
-    timing,
-    answers,
-    inputSizes,
-    silentBackends,
-    // The situation at the time of the order.
-    avoid: stillAvoided(avoid, startsInMs),
-    startsInMs,
+  const savedBefore = before ?? newest
+  const facts: PlanFacts = {
+    ...asked,
     nowMs: deps.now(),
-    isFirst,
     ...defined({
-      target: input.target,
-      deadlineAtMs: input.deadlineAtMs,
-      remainingMicroUsd: leftMicroUsd,
-      savedBefore: before ?? newest,
+      savedBefore: savedBefore && savingFactsOf(savedBefore),
       leftShare: isFirst ? undefined : await leftShareOf(deps.store, input, newest),
     }),
-    ...(input.bundle === null ? {} : { bundleBytes: input.bundle.sizeBytes }),
   }
-  const digests = await Promise.all(answers.map((answer) => keepOffers(deps.store, answer)))
-  return { plan: makePlan(request, sha256(digests.join('\n'))), request }
+  return { ...planFor(input, facts), facts }
 }
 
-function outcomeOf(plan: Plan, request: PlanRequest, input: PlanInput): PlanOutcome {
-  const [best] = plan.placements
-  if (best !== undefined) {
-    const order = makeOrder(plan, input, request.answers)
-    return {
-      kind: 'place',
-      order,
-      words: { summary: summaryOf(best), reasons: [...best.reasons, ...best.risks] },
-    }
-  }
-  const message = `No offer fits this job: ${whyNoOffer(request) ?? whyNone(plan)}.`
-  switch (outlook(plan)) {
-    case 'wait':
-      return {
-        kind: 'wait',
-        reason: message,
-        retryInMs: LOOK_AGAIN_FIRST_MS,
-        silentBackends: plan.silentBackends,
-      }
-    case 'quota':
-      return {
-        kind: 'never',
-        reason: 'quota',
-        failure: { class: 'quota', message, hint: 'Request a higher quota, or allow another backend.' },
-      }
-    case 'never':
-      // The deadline can come between two looks, shortly before its timer ends the wait.
-      return {
-        kind: 'never',
-        reason: isDeadlineDue(request) ? 'deadline-reached' : 'no-placement',
-        failure: { class: 'invalid', message },
-      }
-  }
+/** Without the list of files, which may be long. */
+function savingFactsOf({ totalBytes, uploadMs, saveMs }: SavedBefore): SavedBefore {
+  return { totalBytes, ...defined({ uploadMs, saveMs }) }
 }

@@ -17,11 +17,12 @@ import { DEFAULT_TIMING, type Timing } from '../../core/timing'
 import { putDocument } from '../../storage/json'
 import { layout } from '../../storage/layout'
 import { openStore } from '../../storage/open-store'
-import type { ObjectStore } from '../../storage/store'
+import { StoreError, type ObjectStore } from '../../storage/store'
 import { RealClock } from '../backends/scripted/clock'
 import { createScriptedBackend } from '../backends/scripted/scripted-backend'
 import { ScriptedWorld, type Ware, type WorldOptions } from '../backends/scripted/world'
 import { makeOrder, type OrderOptions } from '../backends/orders'
+import { unlikeReplays } from '../kit/replays'
 
 /** Waits of milliseconds where something has to be waited for at all. */
 export const QUICK: Timing = {
@@ -137,11 +138,17 @@ export class Place {
     return () => rename(aside, this.root)
   }
 
+  /** Ends all; every decision that the test put on record can be made again from it. */
   async dispose(): Promise<void> {
     this.world.dispose()
+    const wrong = await unlikeReplays(this.store).catch((error: unknown) => {
+      if (error instanceof StoreError) return []
+      throw error
+    })
     // A runner may be in the midst of its last write.
     const wholly = { recursive: true, force: true, maxRetries: 5 }
     await Promise.all([this.root, `${this.root}.aside`].map((path) => rm(path, wholly)))
+    if (wrong.length > 0) throw new Error(wrong.join('\n'))
   }
 }
 

@@ -6,8 +6,10 @@ import type { GarbageVerdict } from '../../core/messages'
 import { DAY_MS, HOUR_MS } from '../../core/time'
 import { putDocument } from '../../storage/json'
 import { layout } from '../../storage/layout'
+import { keepMarket, listMarket } from '../../storage/market'
 import { StoreError } from '../../storage/store'
 import { ownerOfKey, type UnfinishedUpload } from '../../storage/unfinished'
+import { answer, offer } from '../planner/wishes'
 import { Place } from './place'
 
 const DEPLOYMENT = 'dep-0123456789'
@@ -124,6 +126,64 @@ describe('a hand-over that is left in the store', () => {
     await place.store.put(KEY, '{}')
     expect(await collect({ candidates: [] })).toMatchObject([{ action: 'would-end' }])
     expect(await read()).toBe(true)
+  })
+})
+
+describe('a market document', () => {
+  const ANSWER = answer([offer()])
+  const keep = async (jobId: string): Promise<string> => {
+    await keepMarket(place.store, [ANSWER], { jobId, nowMs: place.now() })
+    return (await listMarket(place.store))[0]!.id
+  }
+  const kept = async (): Promise<boolean> => (await listMarket(place.store)).length > 0
+  const record = (jobId: string): Promise<void> => place.store.put(layout.record(jobId, 0), RECORD)
+  const RECORD = JSON.stringify({ seq: 0, atMs: 0, kind: 'submitted', summary: '', data: {} })
+
+  it('is deleted with its traces when no job in the store uses it any more', async () => {
+    const id = await keep('job-a')
+    place.aheadMs = 25 * HOUR_MS
+    expect(await collect({ candidates: [id] })).toMatchObject([
+      { action: 'ended', backend: 'store', kind: 'market', id, owner: '' },
+    ])
+    expect(await kept()).toBe(false)
+  })
+
+  it('is kept, and not reported, as long as the record of one job uses it', async () => {
+    await keep('job-a')
+    const id = await keep('job-b')
+    await record('job-b')
+    place.aheadMs = 400 * DAY_MS
+    expect(await collect({ candidates: [id] })).toEqual([])
+    expect(await kept()).toBe(true)
+  })
+
+  it('is kept for a day: a plan writes it before the record names it', async () => {
+    const id = await keep('job-a')
+    place.aheadMs = 23 * HOUR_MS
+    expect(await collect({ candidates: [id] })).toEqual([])
+    expect(await kept()).toBe(true)
+  })
+
+  it('is only spoken of where it was not found a grace ago', async () => {
+    await keep('job-a')
+    place.aheadMs = 25 * HOUR_MS
+    expect(await collect({ candidates: [] })).toMatchObject([{ action: 'would-end' }])
+    expect(await kept()).toBe(true)
+  })
+
+  it('is kept if a plan uses it while it is judged', async () => {
+    const id = await keep('job-a')
+    place.aheadMs = 25 * HOUR_MS
+    const listFolders = place.store.listFolders.bind(place.store)
+    place.store.listFolders = async (prefix) => {
+      const folders = await listFolders(prefix)
+      await keep('job-b')
+      return folders
+    }
+    expect(await collect({ candidates: [id] })).toMatchObject([
+      { action: 'failed', reason: 'A plan has just used it.' },
+    ])
+    expect(await kept()).toBe(true)
   })
 })
 

@@ -7,6 +7,7 @@ import { microUsd } from '../../core/money'
 import { layout, parseManifestName } from '../../storage/layout'
 import type { ObjectStore } from '../../storage/store'
 import { explained, overlaps, sameWeights, wholeLog } from '../kit/invariants'
+import { unlikeReplays } from '../kit/replays'
 import { causeOf } from './causes'
 import type { JobPlan } from './plan'
 import type { JournalLine, Sight } from './sight'
@@ -78,6 +79,7 @@ export async function breachesOf(job: JobStory, facts: RunFacts): Promise<string
       RECORDED.flatMap((kind) => job.sight.records(kind)),
       job.attempts,
     ),
+    ...(await unlikeReplays(facts.store, [job.sight.jobId])),
   ]
   return found.map((breach) => `job ${job.index} (${job.sight.jobId}): ${breach}`)
 }

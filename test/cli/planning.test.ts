@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals'
 import { Output } from '../../cli/output'
 import { showPlan } from '../../cli/planning'
 import { offerKey, type Offer } from '../../core/offer'
-import type { Placement, Plan } from '../../core/plan'
+import { groupRejections, type Placement, type PlanReport, type Rejection } from '../../core/plan'
 import { DAY_MS, SECOND_MS } from '../../core/time'
 import { NOW, OFFER } from '../client/world'
 import { Paper } from './outside'
@@ -13,11 +13,18 @@ function placed(offer: Partial<Offer>): Placement {
 }
 
 /** The lines that a plan is shown in. */
-function shown(plan: Partial<Plan>, isAll = false): string[] {
+function shown(plan: Partial<PlanReport>, isAll = false): string[] {
   const stdout = new Paper()
   const out = new Output({ stdout, stderr: new Paper(), isJson: false, isColourWanted: false })
-  const whole: Plan = {
-    ...{ placements: [], rejections: [], silentBackends: [], isDurationAssumed: false, offersSha256: '' },
+  const whole: PlanReport = {
+    ...{
+      placements: [],
+      others: [],
+      othersTotal: 0,
+      rejections: [],
+      silentBackends: [],
+      isDurationAssumed: false,
+    },
     ...plan,
   }
   showPlan(out, whole, { nowMs: NOW, isAll })
@@ -64,9 +71,18 @@ describe('a plan for people', () => {
     ])
   })
 
+  it('counts places that it has only in short, too', () => {
+    const zones = ['a', 'b', 'c'].map((place) => placed({ type: 'small', place }))
+    const lines = shown({ placements: [zones[0]!], others: [zones[1]!, placed({ type: 'big' }), zones[2]!] })
+    expect(lines.slice(1, 3).map((line) => line.split(/ {2,}/).slice(3, 5))).toEqual([
+      ['small', 'a +2'],
+      ['big', OFFER.place],
+    ])
+  })
+
   it('says what its figures rest on, and what is likely to be late', () => {
     const placements = [{ ...placed({}), isLate: true as const }]
-    const lines = (plan: Partial<Plan>): string[] => shown({ placements, ...plan })
+    const lines = (plan: Partial<PlanReport>): string[] => shown({ placements, ...plan })
     expect(lines({})[1]).toMatch(/ 2h, late$/)
     expect(lines({ isDurationAssumed: true, assumedAccelerator: 'A100' }).at(-1)).toBe(
       'Cost and time assume one hour of training on the A100; set --duration for a better estimate.',
@@ -81,9 +97,8 @@ describe('a plan for people', () => {
   it('names a few of the offers that a reason holds for', () => {
     const keys = ['a', 'b', 'c', 'd', 'e'].map((place) => offerKey({ ...OFFER, place }))
     const rejections = keys.map((key) => ({ offerKey: key, why: 'quota' as const, reason: 'no quota' }))
-    expect(shown({ rejections }).at(-1)).toBe(`Excluded: ${keys.slice(0, 3).join(', ')} and 2 more: no quota`)
-    expect(shown({ rejections: rejections.slice(2) }).at(-1)).toBe(
-      `Excluded: ${keys.slice(2).join(', ')}: no quota`,
-    )
+    const last = (some: Rejection[]) => shown({ rejections: groupRejections(some) }).at(-1)
+    expect(last(rejections)).toBe(`Excluded: ${keys.slice(0, 3).join(', ')} and 2 more: no quota`)
+    expect(last(rejections.slice(2))).toBe(`Excluded: ${keys.slice(2).join(', ')}: no quota`)
   })
 })

@@ -149,10 +149,11 @@ describe('a table on a screen of 80 columns', () => {
     }
     const plan = {
       placements: [placement],
+      others: [],
+      othersTotal: 0,
       rejections: [],
       silentBackends: [],
       isDurationAssumed: false,
-      offersSha256: '',
     }
     showPlan(out, plan, { nowMs: NOW })
     const table = lines().slice(0, 2)

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import type { Client } from '@temporalio/client'
 import { migrate } from '../../client/updates'
-import type { Plan, Rejection } from '../../core/plan'
+import { groupRejections, type PlanReport, type Rejection } from '../../core/plan'
 import { ClientWorld, JOB } from './world'
 
 let world: ClientWorld
@@ -13,8 +13,9 @@ afterEach(() => world.remove())
 
 /** A worker whose plan for the wished place has no placement, for these reasons. */
 function refusing(...rejections: Rejection[]): void {
-  const plan: Plan = {
-    ...{ placements: [], rejections, isDurationAssumed: false, offersSha256: '', silentBackends: [] },
+  const plan: PlanReport = {
+    ...{ placements: [], others: [], othersTotal: 0, isDurationAssumed: false, silentBackends: [] },
+    rejections: groupRejections(rejections),
   }
   const schedule = { getHandle: () => ({ describe: async () => ({ action: { args: [] } }) }) }
   world.client = { schedule, activity: { execute: async () => plan } } as unknown as Partial<Client>

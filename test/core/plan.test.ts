@@ -1,6 +1,13 @@
 import { describe, expect, it } from '@jest/globals'
 import type { Offer } from '../../core/offer'
-import { nameSome, placesOf, rejectionsInWords, silentName, type Rejection } from '../../core/plan'
+import {
+  groupRejections,
+  nameSome,
+  placesOf,
+  rejectionsInWords,
+  silentName,
+  type Rejection,
+} from '../../core/plan'
 
 describe('a list of names in a sentence', () => {
   it.each([
@@ -22,21 +29,25 @@ describe('rejections in words', () => {
 
   it('give each reason once, in the order of the offers', () => {
     const other = rejection('c', { reason: 'no quota' })
-    expect(rejectionsInWords([rejection('a'), other, rejection('b')])).toEqual([
-      'a, b: out of stock',
-      'c: no quota',
-    ])
-    expect(rejectionsInWords([])).toEqual([])
+    const words = (...all: Rejection[]) => rejectionsInWords(groupRejections(all))
+    expect(words(rejection('a'), other, rejection('b'))).toEqual(['a, b: out of stock', 'c: no quota'])
+    expect(words()).toEqual([])
   })
 
   it('give only the least cost of what costs more than there is', () => {
     const dear = [9, 3, 5].map((costMicroUsd) =>
       rejection(`at-${costMicroUsd}`, { costMicroUsd, reason: `costs ${costMicroUsd}` }),
     )
-    expect(rejectionsInWords([...dear, rejection('a')])).toEqual([
+    expect(rejectionsInWords(groupRejections([...dear, rejection('a')]))).toEqual([
       'at-9, at-3, at-5: costs 3',
       'a: out of stock',
     ])
+  })
+
+  it('name three offers of a reason, and count the others', () => {
+    const groups = groupRejections(['a', 'b', 'c', 'd', 'e'].map((key) => rejection(key)))
+    expect(groups).toMatchObject([{ offerKeys: ['a', 'b', 'c'], count: 5 }])
+    expect(rejectionsInWords(groups)).toEqual(['a, b, c and 2 more: out of stock'])
   })
 })
 

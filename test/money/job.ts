@@ -140,14 +140,11 @@ export class Job {
       ...{ bundle: null, ledger: { ...this.ledger, spentMicroUsd: this.spentMicroUsd }, avoid: this.avoided },
       budgetMicroUsd: this.budgetMicroUsd,
     }
-    const plan = makePlan(
-      {
-        ...{ spec: this.spec, timing: TIMING, answers, silentBackends, avoid: this.avoided, nowMs },
-        isFirst: input.attempt === 1,
-        remainingMicroUsd: this.budgetMicroUsd - this.spentMicroUsd,
-      },
-      '',
-    )
+    const plan = makePlan({
+      ...{ spec: this.spec, timing: TIMING, answers, silentBackends, avoid: this.avoided, nowMs },
+      isFirst: input.attempt === 1,
+      remainingMicroUsd: this.budgetMicroUsd - this.spentMicroUsd,
+    })
     this.breaches.push(...named(plan, answers, this.spec))
     if (plan.placements.length === 0) return outlook(plan) === 'wait' ? 'wait' : 'never'
     return makeOrder(plan, input, answers)

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
 import { microUsd } from '../../core/money'
-import { rejectionsInWords } from '../../core/plan'
+import { groupRejections, rejectionsInWords } from '../../core/plan'
 import { HOUR_MS } from '../../core/time'
 import { outlook } from '../../planner/plan'
 import { NOW_MS, SPEC, offer, plan, rejection } from './wishes'
@@ -15,7 +15,7 @@ describe('a job that gives its duration', () => {
     const none = plan([dear, cheap], { ...first, remainingMicroUsd: microUsd(5) })
     expect(none.placements).toEqual([])
     expect(outlook(none)).toBe('never')
-    expect(rejectionsInWords(none.rejections)).toEqual([
+    expect(rejectionsInWords(groupRejections(none.rejections))).toEqual([
       'here/on-demand/big/a, here/on-demand/g6.xlarge/a: 8h of g6.xlarge at $0.80, plus 2m to save and stop, cost $6.47; the budget is $5.00',
     ])
     // What it can afford is worth waiting for.
@@ -73,7 +73,7 @@ describe('a job that gives its duration', () => {
     const offers = [offer({ place: 'a' }), offer({ type: 'huge', priceMicroUsdPerHour: microUsd(100) })]
     const spec = { ...SPEC, durationMs: 8 * HOUR_MS }
     const { rejections } = plan(offers, { spec, isFirst: true, remainingMicroUsd: microUsd(0.5) })
-    expect(rejectionsInWords(rejections)).toEqual([
+    expect(rejectionsInWords(groupRejections(rejections))).toEqual([
       expect.stringMatching(/^here\/.*huge.*: 8h .*the budget is \$0\.50$/),
     ])
   })

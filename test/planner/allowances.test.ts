@@ -97,7 +97,6 @@ describe('a backend that bills until we end the machine', () => {
         answers: [answer([offer()], { billsUntil: 'terminate' })],
         ...(remainingMicroUsd === undefined ? {} : { remainingMicroUsd }),
       }),
-      '',
     )
   const on = (changes: Partial<JobSpec>, remainingMicroUsd?: number) =>
     planned(changes, remainingMicroUsd).rejections[0]
@@ -118,7 +117,7 @@ describe('a backend that bills until we end the machine', () => {
     expect(planned({ accepts }, BUDGET).placements[0]!.risks).toContain(risk)
     expect(planned({ accepts }).placements[0]!.risks).not.toContain(risk)
     const elsewhere = request([offer()], { remainingMicroUsd: BUDGET })
-    expect(makePlan(elsewhere, '').placements[0]!.risks).not.toContain(risk)
+    expect(makePlan(elsewhere).placements[0]!.risks).not.toContain(risk)
   })
 
   it('must have the minute within its budget in which we end it', () => {

@@ -117,7 +117,7 @@ it.each([
 ] as const)('image runner %s, image %s: the reason against the offer is %s', (by, image, reason) => {
   const spec = image === undefined ? SPEC : { ...SPEC, image }
   const asked = request([], { spec, answers: [answer([offer()], { imageRunner: by })] })
-  expect(makePlan(asked, '').rejections[0]?.reason).toBe(reason)
+  expect(makePlan(asked).rejections[0]?.reason).toBe(reason)
 })
 
 describe('the first reason of several', () => {

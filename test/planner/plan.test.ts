@@ -151,7 +151,6 @@ describe('what a plan leaves out, and why', () => {
   it('an image where none can be run', () => {
     const { rejections } = makePlan(
       request([], { ...spec({ image: 'pytorch' }), answers: [answer([offer()], { imageRunner: 'none' })] }),
-      '',
     )
     expect(rejections).toMatchObject([
       { why: 'unfit', reason: 'here runs no container images (capability `imageRunner: none`)' },
@@ -397,7 +396,7 @@ describe('an order', () => {
   }
   const order = (offers: Offer[], { avoid = [], ...changes }: Partial<Capabilities & PlanInput> = {}) => {
     const asked = { ...request(offers), answers: [answer(offers, changes)], avoid }
-    return makeOrder(makePlan(asked, ''), { ...input, avoid }, asked.answers)
+    return makeOrder(makePlan(asked), { ...input, avoid }, asked.answers)
   }
 
   it('takes along the offers that would do as well, of one capacity type, and stops at the dearest of them', () => {
@@ -434,7 +433,7 @@ describe('an order', () => {
     const spec = { ...input.resolved.spec, checkpoint }
     const asked = request([offer()])
     const made = makeOrder(
-      makePlan(asked, ''),
+      makePlan(asked),
       { ...input, resolved: { ...input.resolved, spec } },
       asked.answers,
     )

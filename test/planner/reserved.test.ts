@@ -46,14 +46,11 @@ const answersOf = (offers: Offer[]): BackendAnswer[] => [
   { backend: 'here', capabilities: CAPABILITIES, offers },
 ]
 const plan = (offers: Offer[], changes: Partial<PlanRequest> = {}): Plan =>
-  makePlan(
-    {
-      ...{ spec: SPEC, timing: DEFAULT_TIMING, answers: answersOf(offers), silentBackends: [], avoid: [] },
-      nowMs: NOW_MS,
-      ...changes,
-    },
-    '',
-  )
+  makePlan({
+    ...{ spec: SPEC, timing: DEFAULT_TIMING, answers: answersOf(offers), silentBackends: [], avoid: [] },
+    nowMs: NOW_MS,
+    ...changes,
+  })
 
 describe('what is reserved', () => {
   it.each(['cost', 'time', 'reliability'] as const)(

@@ -38,7 +38,7 @@ function ordered({ offers = [offer()], capabilities, spec, budgetMicroUsd, bundl
     ledger: EMPTY_LEDGER,
     ...(budgetMicroUsd === undefined ? {} : { budgetMicroUsd }),
   }
-  return makeOrder(makePlan(asked, ''), input, asked.answers)
+  return makeOrder(makePlan(asked), input, asked.answers)
 }
 const placed = (
   one: Offer,

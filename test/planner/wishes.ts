@@ -52,6 +52,6 @@ export function request(offers: Offer[], changes: Partial<PlanRequest> = {}): Pl
 }
 
 export const plan = (offers: Offer[], changes: Partial<PlanRequest> = {}): Plan =>
-  makePlan(request(offers, changes), 'digest')
+  makePlan(request(offers, changes))
 export const rejection = (one: Offer, changes: Partial<PlanRequest> = {}): Rejection | undefined =>
   plan([one], changes).rejections[0]

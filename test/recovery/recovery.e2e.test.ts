@@ -2,7 +2,7 @@
 import { describe, expect, it, jest } from '@jest/globals'
 import type { JobView, RecoveryView } from '../../client/job-view'
 import type { JobSpec } from '../../core/job'
-import type { Plan } from '../../core/plan'
+import type { RecordedPlan } from '../../core/record'
 import { QUICK, type CloudDeployment } from './deployment'
 import { onDeployment } from './hooks'
 import { itInAll } from '../support/selection'
@@ -145,9 +145,12 @@ describe('no machine', () => {
       expect(new Set(places).size).toBe(2)
       expect(places.filter((place) => !place.startsWith('on-demand'))).toEqual([])
       const [planned] = (await d.client.records(id)).filter(({ kind }) => kind === 'planned')
-      const { rejections } = (planned!.data as { plan: Plan }).plan
+      const { rejections } = (planned!.data as RecordedPlan).plan!
       expect(rejections).toContainEqual(
-        expect.objectContaining({ why: 'quota', offerKey: expect.stringContaining('spot/p5.4xlarge') }),
+        expect.objectContaining({
+          why: 'quota',
+          offerKeys: expect.arrayContaining([expect.stringContaining('spot/p5.4xlarge')]),
+        }),
       )
     },
   )

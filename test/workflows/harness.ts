@@ -33,6 +33,7 @@ import { RealClock } from '../backends/scripted/clock'
 import { MemoryStore } from '../backends/scripted/memory-store'
 import type { ObjectStore } from '../../storage/store'
 import { SPEC } from '../support/spec'
+import { unlikeReplays } from '../kit/replays'
 import { createScriptedBackend } from '../backends/scripted/scripted-backend'
 import { ScriptedWorld, type WorldOptions } from '../backends/scripted/world'
 import { freshNamespace } from '../support/namespace'
@@ -336,6 +337,7 @@ export class Deployment extends ControlPlane {
     this.store.isDown = false
   }
 
+  /** Ends all; every decision that a job put on record can be made again from it. */
   override async close(): Promise<void> {
     this.world.dispose()
     for (const { world, workers } of this.others) {
@@ -343,6 +345,9 @@ export class Deployment extends ControlPlane {
       await workers.close()
     }
     await super.close()
+    this.store.isDown = false
+    const wrong = await unlikeReplays(this.store)
+    if (wrong.length > 0) throw new Error(wrong.join('\n'))
   }
 }
 

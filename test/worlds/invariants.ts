@@ -21,6 +21,7 @@ import {
   type Resume,
   type Stretch,
 } from '../kit/invariants'
+import { unlikeReplays } from '../kit/replays'
 import type { Deployment } from '../workflows/harness'
 
 /** Every breach of the invariants in a run that is over, in words; empty when all of them held. */
@@ -54,6 +55,7 @@ export async function breachesOnRecord(
     ...(await sameWeights(store, { jobId, state, artifact }, weightsAfter(stepsTotal))),
     ...(await wholeLogs(store, status)),
     ...explained(await readRecords(store, jobId), attempts),
+    ...(await unlikeReplays(store, [jobId])),
   ]
 }
 

@@ -26,7 +26,7 @@ it('a machine that the provider may take back reads its notice in its metadata: 
     const answers = [{ backend: 'ec2', capabilities: backend.capabilities, offers }]
     const spec = { ...SPEC, isInterruptible: true, backends }
     const wish = { spec, timing: DEFAULT_TIMING, answers, silentBackends: [], avoid: [], nowMs: NOW_MS }
-    return makeOrder(makePlan(wish, ''), input, answers).runner.notice
+    return makeOrder(makePlan(wish), input, answers).runner.notice
   }
   expect(['spot', 'reserved', 'on-demand'].map(noticeOf)).toEqual([
     { kind: 'instance-metadata' },

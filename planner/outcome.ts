@@ -1,0 +1,61 @@
+import type { PlanInput, PlanOutcome } from '../core/activities'
+import type { Plan, PlanFacts } from '../core/plan'
+import { SECOND_MS } from '../core/time'
+import { isDeadlineDue } from './admission'
+import { summaryOf, whyNone } from './explain'
+import { makeOrder } from './order'
+import { makePlan, outlook } from './plan'
+import { requestFor, type PlanRequest } from './request'
+
+/** First pause of a job that finds no free machine. */
+const LOOK_AGAIN_FIRST_MS = 2 * SECOND_MS
+
+/** The ranking for a job, and what follows from it. Pure: the same input and facts always give the same plan and the same order. */
+export function planFor(input: PlanInput, facts: PlanFacts): { plan: Plan; outcome: PlanOutcome } {
+  const request = requestFor(input, facts)
+  const plan = makePlan(request)
+  return { plan, outcome: outcomeOf(plan, request, input) }
+}
+
+function outcomeOf(plan: Plan, request: PlanRequest, input: PlanInput): PlanOutcome {
+  const [best] = plan.placements
+  if (best !== undefined) {
+    const order = makeOrder(plan, input, request.answers)
+    return {
+      kind: 'place',
+      order,
+      words: { summary: summaryOf(best), reasons: [...best.reasons, ...best.risks] },
+    }
+  }
+  const message = `No offer fits this job: ${whyNoOffer(request) ?? whyNone(plan)}.`
+  switch (outlook(plan)) {
+    case 'wait':
+      return {
+        kind: 'wait',
+        reason: message,
+        retryInMs: LOOK_AGAIN_FIRST_MS,
+        silentBackends: plan.silentBackends,
+      }
+    case 'quota':
+      return {
+        kind: 'never',
+        reason: 'quota',
+        failure: { class: 'quota', message, hint: 'Request a higher quota, or allow another backend.' },
+      }
+    case 'never':
+      // The deadline can come between two looks, shortly before its timer ends the wait.
+      return {
+        kind: 'never',
+        reason: isDeadlineDue(request) ? 'deadline-reached' : 'no-placement',
+        failure: { class: 'invalid', message },
+      }
+  }
+}
+
+/** The backends that were asked, if none had an offer to reject. */
+function whyNoOffer({ spec, target, answers, silentBackends }: PlanRequest): string | undefined {
+  if (silentBackends.length > 0 || answers.some(({ offers }) => offers.length > 0)) return undefined
+  if (answers.length > 0) return `no offer came from ${answers.map(({ backend }) => backend).join(', ')}`
+  const wanted = (target === undefined ? spec.backends : [target]).map(({ backend }) => backend)
+  return `this deployment has no backend ${[...new Set(wanted)].join(' or ')}`.trimEnd()
+}

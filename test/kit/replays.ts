@@ -1,0 +1,31 @@
+import { layout } from '../../storage/layout'
+import { readMarket } from '../../storage/market'
+import { readRecords } from '../../storage/record'
+import type { ObjectStore } from '../../storage/store'
+import { replayPlan, replayVerdict } from '../../planner/replay'
+import type { RecordEntry } from '../../core/record'
+
+/** Decisions on record that cannot be decided again, or come out differently, in words. Fabricated entries without facts are skipped. */
+export async function unlikeReplays(store: ObjectStore, jobIds?: readonly string[]): Promise<string[]> {
+  const wrong: string[] = []
+  for (const jobId of jobIds ?? (await store.listFolders(layout.jobs())))
+    for (const entry of await readRecords(store, jobId)) {
+      const fault = await faultOf(store, entry)
+      if (fault !== undefined) wrong.push(`${jobId}, record ${entry.seq} (${entry.kind}): ${fault}`)
+    }
+  return wrong
+}
+
+async function faultOf(store: ObjectStore, { kind, data }: RecordEntry): Promise<string | undefined> {
+  if (kind === 'decided' && data?.facts !== undefined) {
+    const { isSame, verdict } = replayVerdict(data)
+    return isSame
+      ? undefined
+      : `decided ${JSON.stringify(verdict)} instead of ${JSON.stringify(data.verdict)}`
+  }
+  if ((kind !== 'planned' && kind !== 'waiting') || data?.facts === undefined) return undefined
+  const answers = await Promise.all(data.facts.market.map((reading) => readMarket(store, reading)))
+  if (answers.includes(undefined)) return 'a market document is missing'
+  const replayed = replayPlan(data, answers as NonNullable<(typeof answers)[number]>[])
+  return replayed?.isSame === true ? undefined : `planned ${JSON.stringify(replayed?.outcome)}`
+}
