@@ -69,6 +69,14 @@ describe('a submission of a script', () => {
     expect(spec.isInterruptible).toBe(false)
   })
 
+  it('adds no option that resumes to one that is given', async () => {
+    cpSync(join(SCRIPTS, 'ddp-spawn-imagenet'), world.home, { recursive: true })
+    const file = join(world.home, 'job.yaml')
+    const run = 'python main.py --data /data/imagenet --resume checkpoint.pth.tar -b 512'
+    writeFileSync(file, `run: ${run}\n`)
+    expect((await submitted(file)).spec.run).toBe(run)
+  })
+
   it('asks for the GPUs that it stops without, and for no others', async () => {
     expect((await dryRun('gpu-assert')).spec.resources).toEqual({ gpus: { min: 1, max: 1 } })
     const named = await dryRun('gpu-assert', '--accelerator', 'H100')

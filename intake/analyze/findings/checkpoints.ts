@@ -146,12 +146,14 @@ function firstFolder(path: string): string {
   return at === -1 ? bare : bare.slice(0, at)
 }
 
-/** The load that an option turns on, if any does. */
+/** The load that the command asks for, or that an option turns on. */
 function decidingLoad(loads: readonly Load[]): Load {
   return (
+    loads.find((load) => load.truth !== false && isPathGiven(load)) ??
     loads.find(
       ({ event, options }) => options.length > 0 || event.guards.some(({ wants }) => wants !== undefined),
-    ) ?? loads[0]!
+    ) ??
+    loads[0]!
   )
 }
 
@@ -168,12 +170,17 @@ function optionToResume(load: Load, saves: readonly Save[]): Option | undefined 
   )
 }
 
+/** Whether the command names what is loaded, such as `--resume last.pt`. */
+const isPathGiven = ({ path }: Load): boolean =>
+  [...(path?.options ?? [])].some((each) => each.given !== undefined && truthOf(each.default) !== true)
+
 function howToResume(load: Load, saves: readonly Save[]): How {
   const option = optionToResume(load, saves)
   return {
     option: option === undefined ? null : spelled(option, load.event.guards),
     call: evidenceOf(load.event).text,
-    isGiven: load.truth !== false && (option === undefined || option.given !== undefined),
+    isGiven:
+      load.truth !== false && (option === undefined || option.given !== undefined || isPathGiven(load)),
   }
 }
 
