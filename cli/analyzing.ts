@@ -30,6 +30,11 @@ export async function analyzeTarget(
   return analyze(await loadGrammar(), { files, command })
 }
 
+/** Analyzes a command in the folder in which it runs. */
+export async function analyzeCommand(root: string, command: string): Promise<Analysis> {
+  return analyze(await loadGrammar(), { files: projectFiles(root), command })
+}
+
 function targetOf(named: string, scriptArguments: readonly string[], nowMs: number): Target {
   if (isFolder(named)) return { root: resolve(named), command: undefined }
   const read = readScript(named)

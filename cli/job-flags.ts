@@ -175,6 +175,11 @@ export function addJobFlags(command: Command): void {
     .option('--workdir <folder>', 'folder to send along; "none" sends nothing')
 }
 
+/** Adds the switch for what is read from the program. */
+export function addAnalysisFlag(command: Command): void {
+  command.option('--no-analyze', 'do not read the program to fill in what is not set')
+}
+
 /** The fields with the values of the flags, which replace or extend those of the file. */
 export function withFlags(fields: JobFields, given: Readonly<Record<string, unknown>>): JobFields {
   const result: JobFields = structuredClone(fields)

@@ -8,11 +8,14 @@ import {
   formatProblem,
   parseJobFile,
   parseJobObject,
+  writtenFields,
   type JobFields,
   type JobOrProblems,
 } from '../client/job-file'
 import { preflight } from '../client/preflight'
 import type { Submission } from '../client/submit'
+import type { JobSpec } from '../core/job'
+import type * as filling from './filling'
 import type * as registry from '../backends/registry'
 import type { Cli } from './cli'
 import { flagOf, withFlags } from './job-flags'
@@ -21,7 +24,13 @@ import { flagOf, withFlags } from './job-flags'
 export interface JobArguments {
   file: string | undefined
   scriptArguments: string[]
-  flags: Readonly<Record<string, unknown>> & { id?: string; from?: string; fresh?: boolean; workdir?: string }
+  flags: Readonly<Record<string, unknown>> & {
+    id?: string
+    from?: string
+    fresh?: boolean
+    workdir?: string
+    analyze?: boolean
+  }
 }
 
 /** A job before the flags are applied. */
@@ -43,14 +52,38 @@ export async function readJob(cli: Cli, given: JobArguments): Promise<Submission
   const from = flags.from === undefined ? undefined : await findJob(cli.context(), flags.from)
   const nowMs = await submissionTime(cli, flags.id)
   const base = await baseOf(cli, given, { from, nowMs })
-  const fields = withFlags(base.fields, flags)
-  const { spec } = accept(parseJobObject(fields, { flagOf: flagOf(flags), defaultName: base.name, nowMs }))
   const directory = flags.workdir === undefined ? base.directory : folderOf(flags.workdir)
+  const fields = withFlags(base.fields, flags)
+  const options = { flagOf: flagOf(flags), defaultName: base.name, nowMs }
+  const { spec } = accept(parseJobObject(fields, options))
   return {
-    spec,
+    spec: flags.analyze === true ? await filledSpec(cli, { fields, spec, directory, options }) : spec,
     ...defined({ directory, id: flags.id, from }),
     ...(flags.fresh === true ? { isFresh: true } : {}),
   }
+}
+
+/** The spec with what the program says about settings that are left open. */
+async function filledSpec(
+  cli: Cli,
+  {
+    fields,
+    spec,
+    directory,
+    options,
+  }: {
+    fields: JobFields
+    spec: JobSpec
+    directory: string | null | undefined
+    options: Parameters<typeof parseJobObject>[1]
+  },
+): Promise<JobSpec> {
+  // The code of an earlier job was read when it was submitted.
+  if (typeof directory !== 'string') return spec
+  const { fillFromProgram } = require('./filling') as typeof filling
+  const filled = await fillFromProgram(cli, fields, { run: spec.run, directory })
+  if (filled.settings.length === 0) return spec
+  return { ...accept(parseJobObject(filled.fields, options)).spec, inferred: filled.settings }
 }
 
 /** As `readJob`; also refuses jobs with known errors, and notes possible ones. */
@@ -97,9 +130,12 @@ async function baseOf(
 }
 
 async function baseOfFile(file: string, nowMs: number): Promise<Base> {
-  const { spec, workdir } = accept(parseJobFile(await readText(file), { fileName: file, nowMs }))
+  const text = await readText(file)
+  const { spec, workdir } = accept(parseJobFile(text, { fileName: file, nowMs }))
   const directory = workdir === null ? null : resolve(dirname(file), workdir)
-  return { fields: fieldsOf(spec, nowMs), name: spec.name, directory }
+  const { interruptible, ...rest } = fieldsOf(spec, nowMs)
+  const fields = writtenFields(text).includes('interruptible') ? { ...rest, interruptible } : rest
+  return { fields, name: spec.name, directory }
 }
 
 /** A script runs like a local one: in this folder, which is sent along, or in its own folder if it is outside. */

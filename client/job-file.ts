@@ -5,7 +5,7 @@ import { formatBackendChoice } from '../core/offer'
 import type { Range, ResourceRequest } from '../core/resources'
 import { SECOND_MS } from '../core/time'
 
-export { parseJobFile, parseJobObject, type Job, type JobOrProblems } from '../intake/job-file'
+export { parseJobFile, parseJobObject, writtenFields, type Job, type JobOrProblems } from '../intake/job-file'
 export { formatProblem, type Path, type Problem } from '../intake/problem'
 export { parseBackendChoice } from '../intake/written'
 export { parseDeadline, parseDuration, parseMoney, UnitError } from '../intake/units'

@@ -16,6 +16,19 @@ export type Acceptance = (typeof ACCEPTANCES)[number]
 /** Hardware of private owners is only for jobs that ask for it. */
 export const ISOLATION_DEFAULT: Isolation = 'shared'
 
+/** A setting that its owner left open and that was read from the program. @public */
+export interface InferredSetting {
+  /** As in the job file: `resources.gpus`. */
+  field: string
+  value: string
+  /** Completes "because ...". */
+  reason: string
+  /** Place in the program's source, `train.py:12`; null if no line says it. */
+  from: string | null
+  /** From 0 to 1. */
+  confidence: number
+}
+
 /** What the user wrote, checked and with units resolved. JSON; the input of the job workflow. @public */
 export interface JobSpec {
   /** For people; not unique. `[a-z0-9-]`, at most 40 characters. */
@@ -82,6 +95,8 @@ export interface JobSpec {
   secrets: string[]
   /** Paths or globs under the working directory that are kept as artifacts. */
   outputs: string[]
+  /** Settings above that were read from the program at the submission; missing without any. */
+  inferred?: InferredSetting[]
 }
 
 /** Every secret that the machine needs, the workload's own first. */

@@ -47,6 +47,12 @@ export function parseJobFile(text: string, options: { fileName: string; nowMs: n
   return { problems: problems.slice(0, PROBLEMS_MAX) }
 }
 
+/** Names of the fields that a job file writes; the others of its spec are defaults. */
+export function writtenFields(text: string): string[] {
+  const yaml = readYaml(text, ['env'])
+  return 'faults' in yaml || yaml.value === null ? [] : Object.keys(yaml.value as object)
+}
+
 /**
  * Reads a job from an object with the fields of a job file, such as one made of command-line flags.
  *

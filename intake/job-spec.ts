@@ -119,6 +119,17 @@ const jobSpec = z.strictObject({
   env: envOf(envValue).default({}),
   secrets: secrets.default([]),
   outputs: outputs.default([]),
+  inferred: z
+    .array(
+      z.strictObject({
+        field: z.string().min(1),
+        value: z.string(),
+        reason: z.string(),
+        from: z.string().nullable(),
+        confidence: z.number().min(0).max(1),
+      }),
+    )
+    .exactOptional(),
 })
 
 /**

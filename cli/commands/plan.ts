@@ -2,7 +2,7 @@ import type { Command } from 'commander'
 import type * as advising from '../../client/checkpoint-advice'
 import type { Cli } from '../cli'
 import { examples } from '../examples'
-import { addJobFlags } from '../job-flags'
+import { addAnalysisFlag, addJobFlags } from '../job-flags'
 import type { JobArguments } from '../read-job'
 import type * as jobReading from '../read-job'
 import type * as planning from '../planning'
@@ -17,6 +17,7 @@ export function define(command: Command, cli: Cli): void {
     .argument('[file]', 'job file (.yaml) or script (.py)')
     .argument('[arguments...]', 'arguments of the script, after --')
   addJobFlags(command)
+  addAnalysisFlag(command)
   command
     .option('--from <job>', 'plan an earlier job')
     .option('--all', 'show every type that fits, not only the best ten')
@@ -40,7 +41,12 @@ async function plan(cli: Cli, given: JobArguments): Promise<void> {
   const { checkpointAdvice } = require('../../client/checkpoint-advice') as typeof advising
   const found = await findPlan(cli, submission)
   const warnings = await checkpointAdvice(submission)
-  cli.out.json({ plannedBy: found.plannedBy, ...found.plan, warnings })
+  cli.out.json({
+    plannedBy: found.plannedBy,
+    ...found.plan,
+    warnings,
+    inferred: submission.spec.inferred ?? [],
+  })
   showPlan(cli.out, found.plan, { nowMs: cli.now(), isAll: given.flags['all'] === true })
   for (const warning of warnings) cli.out.note(cli.out.paintNote.yellow(warning))
 }

@@ -6,7 +6,7 @@ import type { JobSource } from '../../core/messages'
 import type { Submission, Submitted } from '../../client/submit'
 import type { Cli } from '../cli'
 import { examples } from '../examples'
-import { addJobFlags } from '../job-flags'
+import { addAnalysisFlag, addJobFlags } from '../job-flags'
 import type { JobArguments } from '../read-job'
 import type * as jobReading from '../read-job'
 import type * as goingOn from '../../client/go-on'
@@ -32,6 +32,7 @@ export function define(command: Command, cli: Cli): void {
     .argument('[file]', 'job file (.yaml) or script (.py)')
     .argument('[arguments...]', 'arguments of the script, after --')
   addJobFlags(command)
+  addAnalysisFlag(command)
   command
     .option('--id <id>', 'id of the job; submitting it again with the same id has no effect')
     .option(
@@ -61,13 +62,14 @@ async function run(cli: Cli, given: JobArguments, options: Options): Promise<voi
   const { readCheckedJob } = require('../read-job') as typeof jobReading
   const submission = await readCheckedJob(cli, given)
   if (options.dryRun === true) return dryRun(cli, submission)
+  const inferred = submission.spec.inferred ?? []
   const { submit } = require('../../client/submit') as typeof submitting
   const submitted = await submit(cli.context(), submission)
   tell(cli, submitted, options.follow === true)
-  if (options.follow !== true) return cli.out.json(documentOf(submitted, undefined))
+  if (options.follow !== true) return cli.out.json({ ...documentOf(submitted, undefined), inferred })
   const { exitCodeOf, follow } = require('../follow') as typeof following
   const view = await follow(cli, submitted.id)
-  cli.out.json(documentOf(submitted, view))
+  cli.out.json({ ...documentOf(submitted, view), inferred })
   if (view !== undefined) cli.exitCode = exitCodeOf(view)
 }
 

@@ -97,8 +97,14 @@ function judged(project: Project, { launch, facts }: { launch: Launch; facts: Fa
     ...findModel(facts),
   }
   const isPartial = facts.run.isCut || project.sources.some(({ brokenLines }) => brokenLines.length > 0)
-  return report(project, { launch, kind: 'training', findings: isPartial ? lessCertain(findings) : findings })
+  const knowsCrucible = [...facts.run.variables].some((name) => CRUCIBLE_VARIABLES.has(name))
+  return {
+    ...report(project, { launch, kind: 'training', findings: isPartial ? lessCertain(findings) : findings }),
+    knowsCrucible,
+  }
 }
+
+const CRUCIBLE_VARIABLES = new Set(['CRUCIBLE_CHECKPOINT_DIR', 'CRUCIBLE_RESUME_FROM'])
 
 /** What was not read might say otherwise. */
 function lessCertain(findings: Findings): Findings {
@@ -118,10 +124,13 @@ function nothingFound(reason: string): Findings {
     savesCheckpoints: nothing(),
     saveEvery: nothing(),
     canResume: nothing(),
+    checkpointDirectory: nothing(),
+    resumeOption: nothing(),
     gpuUse: nothing(),
     needsGpu: nothing(),
     multiGpu: nothing(),
     multiGpuStyle: nothing(),
+    gpuCount: nothing(),
     precision: nothing(),
     batchSize: nothing(),
     epochs: nothing(),
@@ -146,6 +155,7 @@ function report(
     files: project.sources.map(({ path }) => path),
     linesRead: project.sources.reduce((sum, { text }) => sum + text.split('\n').length, 0),
     kind,
+    knowsCrucible: false,
     obstacles: project.obstacles,
     findings,
   }

@@ -61,7 +61,7 @@ export function builtinResult(run: Interpreter, event: CallEvent, frame: Frame):
       return partial(run, event)
     case 'os.environ.get':
     case 'os.getenv':
-      return environment(first, second)
+      return environment(run, first, second)
     case 'os.path.join':
       return joinedPath(event.positional)
     case 'pathlib.Path':
@@ -143,9 +143,12 @@ function partial(run: Interpreter, event: CallEvent): Value | undefined {
 /** Set by launchers of several processes. */
 const LAUNCHER_VARIABLES = new Set(['RANK', 'LOCAL_RANK', 'WORLD_SIZE', 'SLURM_PROCID', 'SLURM_LOCALID'])
 
-function environment(name: Value | undefined, fallback: Value | undefined): Value {
+function environment(run: Interpreter, name: Value | undefined, fallback: Value | undefined): Value {
   const key = textOf(name) ?? ''
-  if (LAUNCHER_VARIABLES.has(key)) return unknown(undefined, `os.environ[${key}]`)
+  run.variables.add(key)
+  // Crucible sets its own, the second one only after an interruption.
+  if (LAUNCHER_VARIABLES.has(key) || key.startsWith('CRUCIBLE_'))
+    return unknown(undefined, `os.environ[${key}]`)
   // An empty environment is the usual one; what a launcher sets depends on the launcher.
   return { ...(fallback ?? unknown(undefined, `os.environ[${key}]`)) }
 }

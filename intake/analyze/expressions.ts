@@ -118,6 +118,11 @@ function stringValue(run: Interpreter, node: SyntaxNode, frame: Frame): Value {
   return isKnown ? constant(text, taintOf(...values)) : unknown(taintOf(...values), text)
 }
 
+function subscript(run: Interpreter, value: Value, key: Value): Value {
+  if (value.kind === 'extern' && value.name === 'os.environ') run.variables.add(textOf(key) ?? '')
+  return entryOf(value, key)
+}
+
 function itemsOf(run: Interpreter, node: SyntaxNode, frame: Frame): readonly Value[] {
   const value = evaluate(run, node, frame)
   return node.type === 'list_splat' && value.kind === 'list' ? value.items : [value]
@@ -202,7 +207,7 @@ function operation(run: Interpreter, node: SyntaxNode, frame: Frame): Value {
       return withTaint(taken, taintOf(other, guard.condition))
     }
     case 'subscript':
-      return entryOf(of(childAt(node, 'value')), of(childAt(node, 'subscript')))
+      return subscript(run, of(childAt(node, 'value')), of(childAt(node, 'subscript')))
     case 'assignment':
       return assignment(run, node, frame)
     case 'augmented_assignment':

@@ -52,6 +52,8 @@ export const analysisDocument = z.object({
   linesRead: z.int().min(0),
   /** `training` if the script trains a model, `not-training` if not, `unreadable` if it cannot be told. */
   kind: z.enum(['training', 'not-training', 'unreadable']),
+  /** Whether the program reads `CRUCIBLE_CHECKPOINT_DIR` or `CRUCIBLE_RESUME_FROM`. */
+  knowsCrucible: z.boolean(),
   /** What kept parts of the project from being read. */
   obstacles: z.array(z.object({ file: z.string(), line: z.int().min(1), message: z.string() })),
   findings: z.object({
@@ -61,10 +63,16 @@ export const analysisDocument = z.object({
     savesCheckpoints: finding(z.boolean()),
     saveEvery: finding(z.string()),
     canResume: finding(z.enum(['yes', 'partial', 'no'])),
+    /** Where it saves while it trains, relative to its working directory. */
+    checkpointDirectory: finding(z.string()),
+    /** Words for the shell that make it continue, such as `--resume "$CRUCIBLE_RESUME_FROM"`. */
+    resumeOption: finding(z.string()),
     gpuUse: finding(z.enum(['hard', 'practical', 'optional', 'none'])),
     needsGpu: finding(z.boolean()),
     multiGpu: finding(z.enum(['yes', 'optional', 'no'])),
     multiGpuStyle: finding(z.array(z.string())),
+    /** How many GPUs the command starts the program on. */
+    gpuCount: finding(z.int().min(1)),
     precision: finding(z.enum(['fp32', 'fp16', 'bf16', 'fp16-mixed', 'bf16-mixed'])),
     batchSize: finding(z.int().min(1)),
     epochs: finding(z.number().min(0)),

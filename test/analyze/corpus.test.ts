@@ -2,6 +2,10 @@ import { beforeAll, describe, expect, it } from '@jest/globals'
 import { analysisDocument, analyze, type PythonParser } from '../../intake/analyze/analyze'
 import { filesOf, inWords, judge, parser, samplesIn, score, type Score } from './corpus'
 
+/**
+ * 24 of them were written after the rules. Their first run, before any rule changed because of them, got 230 of 262 fields right, and 214 of
+ * the 227 with a confidence of 0.9 or more.
+ */
 const SAMPLES = samplesIn('scripts')
 
 describe('the analysis of labelled scripts', () => {
@@ -14,8 +18,8 @@ describe('the analysis of labelled scripts', () => {
     process.stdout.write(`${SAMPLES.length} scripts: ${inWords(result)}\n`)
   })
 
-  it('has at least 50 scripts', () => {
-    expect(SAMPLES.length).toBeGreaterThanOrEqual(50)
+  it('has at least 80 scripts', () => {
+    expect(SAMPLES.length).toBeGreaterThanOrEqual(80)
   })
 
   it('gets 95 % of the fields right', () => {

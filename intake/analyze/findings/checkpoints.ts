@@ -1,13 +1,17 @@
 /** Whether the program saves while it trains, and whether it can continue. */
 import { evidenceOf, spelled, type Facts } from '../facts'
 import { CERTAIN, found, LIKELY, notKnown, POSSIBLE, type Findings, type How } from '../report'
-import { truthOf } from '../values'
+import { truthOf, type Option } from '../values'
 import type { Part } from './contents'
+import { findDirectory, namesPlace, optionWords } from './places'
 import { loadsOf, pathText, restoresStep, type Load } from './loads'
 import type { Save } from './save'
 import { savesOf } from './saves'
 
-type CheckpointFindings = Pick<Findings, 'saveKind' | 'savesCheckpoints' | 'saveEvery' | 'canResume'>
+type CheckpointFindings = Pick<
+  Findings,
+  'saveKind' | 'savesCheckpoints' | 'saveEvery' | 'canResume' | 'checkpointDirectory' | 'resumeOption'
+>
 
 export function findCheckpoints(facts: Facts): CheckpointFindings {
   const saves = savesOf(facts)
@@ -17,11 +21,14 @@ export function findCheckpoints(facts: Facts): CheckpointFindings {
   const how = kind === 'flag' ? howOf(saves.filter(({ truth }) => truth === false)) : howOf(deciding)
   const confidence = confidenceOf(facts, saves)
   const isPeriodic = kind === 'periodic'
+  const { canResume, load } = findResume(facts, saves, confidence)
   return {
     saveKind: found(kind, { confidence, evidence, how }),
     savesCheckpoints: found(isPeriodic, { confidence, evidence, how }),
     saveEvery: everyOf(saves, kind),
-    canResume: findResume(facts, saves, confidence),
+    canResume,
+    checkpointDirectory: findDirectory(deciding.filter((save) => save.isPeriodic)),
+    resumeOption: findResumeOption(facts, { canResume, load }, saves),
   }
 }
 
@@ -66,7 +73,13 @@ function everyOf(saves: readonly Save[], kind: string): Findings['saveEvery'] {
   })
 }
 
-function findResume(facts: Facts, saves: readonly Save[], confidence: number): Findings['canResume'] {
+interface Resume {
+  canResume: Findings['canResume']
+  /** The call by which a user makes it continue. */
+  load?: Load | undefined
+}
+
+function findResume(facts: Facts, saves: readonly Save[], confidence: number): Resume {
   const usable = saves.filter(({ truth, options }) => truth !== false || options.length > 0)
   const loads = loadsOf(facts).filter((load) => isOfEarlierRun(load, usable))
   if (loads.length === 0 || usable.length === 0) {
@@ -74,11 +87,8 @@ function findResume(facts: Facts, saves: readonly Save[], confidence: number): F
       usable.length === 0
         ? ['nothing is saved that a run could continue from']
         : ['no call restores what was saved']
-    return found('no', {
-      confidence,
-      missing,
-      evidence: usable.slice(0, 1).map(({ event }) => evidenceOf(event)),
-    })
+    const evidence = usable.slice(0, 1).map(({ event }) => evidenceOf(event))
+    return { canResume: found('no', { confidence, missing, evidence }) }
   }
   const restored = new Set<Part>(loads.flatMap(({ parts }) => [...parts]))
   if (!loads.some(({ isWhole }) => isWhole) && loads.some((load) => restoresStep(facts, load)))
@@ -87,13 +97,17 @@ function findResume(facts: Facts, saves: readonly Save[], confidence: number): F
   const saved = new Set<Part>(usable.flatMap(({ parts }) => [...parts]))
   const lacking = NEEDED.filter((part) => !restored.has(part) || (!saved.has(part) && part !== 'step'))
   const evidence = loads.map(({ event }) => evidenceOf(event))
-  const how = howToResume(loads)
   if (!restored.has('model'))
-    return found('no', { confidence: LIKELY, evidence, missing: ['the model is not restored'] })
+    return {
+      canResume: found('no', { confidence: LIKELY, evidence, missing: ['the model is not restored'] }),
+    }
+  const load = decidingLoad(loads)
+  const known = { confidence: Math.min(confidence, CERTAIN), evidence, how: howToResume(load, usable) }
   const missing = lacking.map((part) => `${WORDS[part] ?? part} not restored`)
-  return lacking.length === 0
-    ? found('yes', { confidence: Math.min(confidence, CERTAIN), evidence, how })
-    : found('partial', { confidence: Math.min(confidence, CERTAIN), evidence, how, missing })
+  return {
+    load,
+    canResume: lacking.length === 0 ? found('yes', known) : found('partial', { ...known, missing }),
+  }
 }
 
 /** A state whose own step is read by the loop, as in `range(state['epoch'], n)`. */
@@ -120,6 +134,7 @@ function isOfEarlierRun(load: Load, saves: readonly Save[]): boolean {
   const path = pathText(load.path)
   if (path === undefined || load.path === undefined) return true
   if (load.path.options.size > 0 || load.path.origins.length > 0) return true
+  if (path.startsWith('os.environ[CRUCIBLE_')) return true
   const written = saves.map((save) => pathText(save.path)).filter((text) => text !== undefined)
   return written.length < saves.length || written.some((text) => firstFolder(text) === firstFolder(path))
 }
@@ -131,18 +146,55 @@ function firstFolder(path: string): string {
   return at === -1 ? bare : bare.slice(0, at)
 }
 
-function howToResume(loads: readonly Load[]): How {
-  const load =
+/** The load that the command asks for, or that an option turns on. */
+function decidingLoad(loads: readonly Load[]): Load {
+  return (
+    loads.find((load) => load.truth !== false && isPathGiven(load)) ??
     loads.find(
       ({ event, options }) => options.length > 0 || event.guards.some(({ wants }) => wants !== undefined),
-    ) ?? loads[0]!
+    ) ??
+    loads[0]!
+  )
+}
+
+/** A path that depends on more options than this is not one that the user names. */
+const NAMED_MAX = 2
+
+function optionToResume(load: Load, saves: readonly Save[]): Option | undefined {
   const asked = load.event.guards.flatMap(({ wants }) => (wants === undefined ? [] : [wants.option]))
   // An option with a default, such as the folder of the results, turns nothing on.
-  const named = [...(load.path?.options ?? [])].filter((each) => truthOf(each.default) !== true)
-  const option = [...load.options, ...asked, ...named][0]
+  const inPath = [...(load.path?.options ?? [])]
+  const named = inPath.length > NAMED_MAX ? [] : inPath.filter((each) => truthOf(each.default) !== true)
+  return [...asked, ...named, ...load.options].find(
+    (option) => !saves.some((save) => namesPlace(save, option)),
+  )
+}
+
+/** Whether the command names what is loaded, such as `--resume last.pt`. */
+const isPathGiven = ({ path }: Load): boolean =>
+  [...(path?.options ?? [])].some((each) => each.given !== undefined && truthOf(each.default) !== true)
+
+function howToResume(load: Load, saves: readonly Save[]): How {
+  const option = optionToResume(load, saves)
   return {
     option: option === undefined ? null : spelled(option, load.event.guards),
     call: evidenceOf(load.event).text,
-    isGiven: load.truth !== false,
+    isGiven:
+      load.truth !== false && (option === undefined || option.given !== undefined || isPathGiven(load)),
   }
+}
+
+/** The words that make the program continue, if it needs any. */
+function findResumeOption(
+  facts: Facts,
+  { canResume: { confidence, evidence }, load }: Resume,
+  saves: readonly Save[],
+): Findings['resumeOption'] {
+  const option = load === undefined ? undefined : optionToResume(load, saves)
+  if (load === undefined || option === undefined)
+    return notKnown<string>('no option makes the program continue')
+  const words = optionWords(facts, load, option)
+  return words === undefined
+    ? notKnown<string>(`what value ${option.name} takes`)
+    : found(words, { confidence: Math.min(confidence, CERTAIN - 0.03), evidence })
 }

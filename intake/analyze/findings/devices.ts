@@ -1,6 +1,6 @@
 /** Which devices the program uses, and how many. */
 import { evidenceOf, isCalled, nameOf, type Facts } from '../facts'
-import { CERTAIN, found, LIKELY, type Evidence, type Findings } from '../report'
+import { CERTAIN, found, LIKELY, notKnown, type Evidence, type Findings } from '../report'
 import {
   alternatives,
   constantOf,
@@ -14,7 +14,10 @@ import {
 import { findHeaviness } from './heaviness'
 import { trainingArguments } from './implied-saves'
 
-type DeviceFindings = Pick<Findings, 'gpuUse' | 'needsGpu' | 'multiGpu' | 'multiGpuStyle' | 'cannotRun'>
+type DeviceFindings = Pick<
+  Findings,
+  'gpuUse' | 'needsGpu' | 'multiGpu' | 'multiGpuStyle' | 'gpuCount' | 'cannotRun'
+>
 
 export function findDevices(facts: Facts): DeviceFindings {
   const cannotRun = findObstacles(facts)
@@ -35,9 +38,30 @@ export function findDevices(facts: Facts): DeviceFindings {
     needsGpu: { ...use, value: use.value === 'hard' || use.value === 'practical' },
     multiGpu: multiGpu(facts, styles, isGpu),
     multiGpuStyle: found([...styles.keys()].sort(), { confidence: CERTAIN, evidence: [...styles.values()] }),
+    gpuCount: gpuCount(facts, use),
     cannotRun,
   }
 }
+
+/** What the command or the library's settings name; one where nothing uses several. */
+function gpuCount(facts: Facts, use: Findings['gpuUse']): Findings['gpuCount'] {
+  if (use.value === 'none') return notKnown<number>('it uses no GPU')
+  const { processes, from } = facts.launch
+  if (processes !== undefined)
+    return found(processes, { evidence: from === undefined ? [] : [from], confidence: CERTAIN - 0.03 })
+  const set = facts.events.find((event) => devicesOf(event) !== undefined)
+  const devices = set === undefined ? undefined : devicesOf(set)
+  if (set !== undefined && devices !== undefined && Number.isInteger(devices) && devices > 0)
+    return found(devices, { evidence: [evidenceOf(set)], confidence: CERTAIN - 0.03 })
+  const { launcher } = facts.launch
+  if (launcher !== 'python') return notKnown<number>(`${launcher} starts as many processes as there are GPUs`)
+  const second = facts.events.find((event) => isCalled(event) && usesSecondGpu(event))
+  if (second !== undefined) return notKnown<number>('how many devices it names')
+  return found(1, { confidence: CERTAIN - 0.03, evidence: use.evidence })
+}
+
+const usesSecondGpu = ({ positional, named }: CallEvent): boolean =>
+  [positional[0], named.get('device')].some((value) => isSecondGpu(value))
 
 const isCuda = (text: string | undefined): boolean =>
   text !== undefined && (text === 'cuda' || text.startsWith('cuda:') || text === 'gpu')
@@ -174,10 +198,7 @@ function multiGpu(facts: Facts, styles: ReadonlyMap<string, Evidence>, isGpu: bo
       confidence: LIKELY + 0.1,
       evidence: launch.from === undefined ? [] : [launch.from],
     })
-  const second = facts.events.find(
-    (event) =>
-      isCalled(event) && [event.positional[0], event.named.get('device')].some((value) => isSecondGpu(value)),
-  )
+  const second = facts.events.find((event) => isCalled(event) && usesSecondGpu(event))
   if (second !== undefined) return found('yes', { confidence: LIKELY, evidence: [evidenceOf(second)] })
   const isManaged =
     facts.events.some(({ name }) => name === 'lightning.Trainer' || name.endsWith('Fabric')) ||

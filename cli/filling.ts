@@ -1,0 +1,31 @@
+import type { JobFields } from '../client/job-file'
+import type { InferredSetting } from '../core/job'
+import { fill } from '../intake/analyze/fill'
+import { analyzeCommand } from './analyzing'
+import type { Cli } from './cli'
+
+interface FilledJob {
+  fields: JobFields
+  settings: InferredSetting[]
+}
+
+/**
+ * Reads the program that a command starts in a folder, and fills in what the job does not set; each setting is printed with its reason. A
+ * command that starts no program of a known library changes nothing.
+ */
+export async function fillFromProgram(
+  cli: Cli,
+  fields: JobFields,
+  { run, directory }: { run: string; directory: string },
+): Promise<FilledJob> {
+  const analysis = await analyzeCommand(directory, run)
+  const { settings, hints, ...filled } = fill(fields, analysis)
+  for (const setting of settings) cli.out.note(inWords(setting))
+  for (const hint of hints) cli.out.note(cli.out.paintNote.yellow(hint))
+  return { fields: filled.fields, settings }
+}
+
+/** `Set from train.py:12: resources.gpus 1, because the program stops without a GPU.` */
+function inWords({ field, value, reason, from }: InferredSetting): string {
+  return `Set${from === null ? '' : ` from ${from}`}: ${field} ${value}, because ${reason}.`
+}

@@ -1,0 +1,136 @@
+/** What a job leaves open and its program says: GPUs, where it saves, how it continues, and whether it may be interrupted. */
+import type { InferredSetting } from '../../core/job'
+import type { Analysis, Evidence, Finding } from './report'
+
+/** Less certain findings are only mentioned. */
+const CERTAIN_ENOUGH = 0.9
+
+/** Fields as in a job file, as far as they have values. */
+type Fields = Readonly<Record<string, unknown>>
+
+export interface Filled {
+  fields: Record<string, unknown>
+  settings: InferredSetting[]
+  /** What the program suggests, and its owner must decide; in sentences. */
+  hints: string[]
+}
+
+/** Fills what has no value yet. A value of the user is never changed, except that the option that resumes is added to the command. */
+export function fill(fields: Fields, analysis: Analysis): Filled {
+  const filled: Filled = { fields: { ...fields }, settings: [], hints: [] }
+  if (analysis.kind !== 'training') return filled
+  fillGpus(filled, analysis)
+  fillDirectory(filled, analysis)
+  fillResumeOption(filled, analysis)
+  fillInterruptible(filled, analysis)
+  return filled
+}
+
+interface Setting {
+  field: string
+  value: unknown
+  reason: string
+  finding: Finding<unknown>
+}
+
+function note(filled: Filled, { field, value, reason, finding }: Setting): void {
+  const [place] = finding.evidence
+  filled.settings.push({
+    field,
+    value: typeof value === 'string' ? value : JSON.stringify(value),
+    reason,
+    from: place === undefined ? null : placeInWords(place),
+    confidence: finding.confidence,
+  })
+}
+
+const placeInWords = ({ file, line }: Evidence): string => `${file}:${line}`
+
+const isSure = ({ value, confidence }: Finding<unknown>): boolean =>
+  value !== null && confidence >= CERTAIN_ENOUGH
+
+const groupOf = (fields: Fields, name: string): Fields => (fields[name] ?? {}) as Fields
+
+function put(filled: Filled, setting: Setting): void {
+  const [group, name] = setting.field.split('.') as [string, string | undefined]
+  filled.fields[group] =
+    name === undefined ? setting.value : { ...groupOf(filled.fields, group), [name]: setting.value }
+  note(filled, setting)
+}
+
+const GPU_FIELDS = ['gpus', 'gpu_memory', 'accelerators']
+
+function fillGpus(filled: Filled, { entry, findings }: Analysis): void {
+  const { gpuUse, needsGpu, gpuCount } = findings
+  const resources = groupOf(filled.fields, 'resources')
+  if (GPU_FIELDS.some((name) => resources[name] !== undefined) || needsGpu.value !== true) return
+  if (!isSure(needsGpu)) {
+    const sure = `${Math.round(needsGpu.confidence * 100)} %`
+    filled.hints.push(`${entry} would probably take days without a GPU (${sure} sure): add --gpus 1.`)
+    return
+  }
+  if (!isSure(gpuCount)) {
+    filled.hints.push(`${entry} needs a GPU, but it is not known how many: add --gpus.`)
+    return
+  }
+  const reason = gpuUse.value === 'hard' ? 'the program stops without a GPU' : 'a CPU would take days'
+  put(filled, { field: 'resources.gpus', value: gpuCount.value, reason, finding: needsGpu })
+}
+
+function fillDirectory(filled: Filled, { findings, knowsCrucible }: Analysis): void {
+  const { checkpointDirectory } = findings
+  if (groupOf(filled.fields, 'checkpoint')['directory'] !== undefined || knowsCrucible) return
+  if (!isSure(checkpointDirectory) || !isPlain(filled.fields)) return
+  const { value } = checkpointDirectory
+  put(filled, {
+    ...{ field: 'checkpoint.directory', value, reason: 'the program saves there' },
+    finding: checkpointDirectory,
+  })
+}
+
+/** Whether the program needs words to continue, beyond those of its command. */
+const needsOption = ({ findings: { canResume } }: Analysis): boolean =>
+  canResume.how !== null && canResume.how.option !== null && !canResume.how.isGiven
+
+function fillResumeOption(filled: Filled, analysis: Analysis): void {
+  const { canResume, resumeOption } = analysis.findings
+  if (canResume.value !== 'yes' || !needsOption(analysis) || analysis.knowsCrucible) return
+  const { run } = filled.fields
+  if (typeof run !== 'string' || !isSure(resumeOption) || !isPlain(filled.fields)) {
+    filled.hints.push(
+      `${analysis.entry} resumes only with ${canResume.how?.option}: add it to the command for attempts with CRUCIBLE_RESUME_FROM.`,
+    )
+    return
+  }
+  // Only an attempt that has a checkpoint gets it.
+  const value = `${run.trimEnd()} \${CRUCIBLE_RESUME_FROM:+${resumeOption.value}}`
+  put(filled, { field: 'run', value, reason: 'the program resumes with this option', finding: resumeOption })
+}
+
+/** Whether the command is one program with its arguments, run in the working directory. */
+function isPlain({ run }: Fields): boolean {
+  return typeof run === 'string' && ![...'\n;|&<>()`\\#'].some((mark) => run.trim().includes(mark))
+}
+
+function fillInterruptible(filled: Filled, analysis: Analysis): void {
+  const { canResume, savesCheckpoints, cannotRun } = analysis.findings
+  if (filled.fields['interruptible'] !== undefined) return
+  if (canResume.value !== 'yes' || !isSure(canResume)) return
+  if (savesCheckpoints.value !== true || !isSure(savesCheckpoints) || (cannotRun.value ?? []).length > 0)
+    return
+  const isKept = groupOf(filled.fields, 'checkpoint')['directory'] !== undefined || analysis.knowsCrucible
+  if (!isKept) {
+    const [why] = analysis.findings.checkpointDirectory.missing
+    filled.hints.push(
+      `${analysis.entry} can resume, but where it saves is not known${why === undefined ? '' : ` (${why})`}: add --checkpoint-dir and --interruptible to use spot capacity.`,
+    )
+    return
+  }
+  const isResumed =
+    !needsOption(analysis) || analysis.knowsCrucible || filled.settings.some(({ field }) => field === 'run')
+  if (!isResumed) return
+  put(filled, {
+    ...{ field: 'interruptible', value: true, reason: 'the program saves and resumes' },
+    finding: canResume,
+  })
+}

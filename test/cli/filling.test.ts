@@ -1,0 +1,123 @@
+import { cpSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
+import type { JobSpec } from '../../core/job'
+import { World } from './outside'
+
+const SCRIPTS = join(__dirname, '..', 'analyze', 'scripts')
+
+let world: World
+beforeEach(() => {
+  world = new World()
+})
+afterEach(() => world.remove())
+
+interface DryRun {
+  spec: JobSpec
+  stderr: string
+}
+
+/** What would be submitted: the script of a sample, with flags before its own arguments. */
+async function dryRun(sample: string, ...flags: string[]): Promise<DryRun> {
+  cpSync(join(SCRIPTS, sample), join(world.home, 'code'), { recursive: true })
+  return submitted(join(world.home, 'code', 'train.py'), ...flags)
+}
+
+async function submitted(file: string, ...flags: string[]): Promise<DryRun> {
+  const { stdout, stderr } = await world.run('submit', '--dry-run', '--json', ...flags, file)
+  return { spec: (JSON.parse(stdout) as { spec: JobSpec }).spec, stderr }
+}
+
+const RESUMES = 'python3 train.py ${CRUCIBLE_RESUME_FROM:+--resume "$CRUCIBLE_RESUME_FROM"}'
+
+describe('a submission of a script', () => {
+  it('takes from the script what no flag sets, with the place of each', async () => {
+    const { spec, stderr } = await dryRun('torch-epochs-full')
+    expect(spec).toMatchObject({ run: RESUMES, isInterruptible: true, checkpoint: { directory: 'runs' } })
+    expect(spec.resources).toEqual({})
+    expect(spec.inferred!.map(({ field, from }) => [field, from])).toEqual([
+      ['checkpoint.directory', 'train.py:48'],
+      ['run', 'train.py:36'],
+      ['interruptible', 'train.py:36'],
+    ])
+    expect(stderr).toContain(
+      'Set from train.py:48: checkpoint.directory runs, because the program saves there.\n',
+    )
+  })
+
+  it('lets every flag decide', async () => {
+    const { spec } = await dryRun('torch-epochs-full', '--no-interruptible', '--checkpoint-dir', 'mine')
+    expect(spec).toMatchObject({ isInterruptible: false, checkpoint: { directory: 'mine' } })
+    expect(spec.inferred!.map(({ field }) => field)).toEqual(['run'])
+  })
+
+  it('reads nothing if told so', async () => {
+    const { spec, stderr } = await dryRun('torch-epochs-full', '--no-analyze')
+    expect(spec).toMatchObject({ run: 'python3 train.py', isInterruptible: false, checkpoint: {} })
+    expect(spec).not.toHaveProperty('inferred')
+    expect(stderr).not.toContain('Set from')
+  })
+
+  it.each([
+    ['torch-final-only', 'mnist.py'],
+    ['torch-weights-only', 'train.py'],
+    ['amp-scaler', 'unet.py'],
+    ['scheduler-not-restored', 'train.py'],
+  ])('is not interruptible if the script cannot resume: %s', async (sample, name) => {
+    cpSync(join(SCRIPTS, sample), join(world.home, 'code'), { recursive: true })
+    const { spec } = await submitted(join(world.home, 'code', name), '--checkpoint-dir', 'mine')
+    expect(spec.isInterruptible).toBe(false)
+  })
+
+  it('adds no option that resumes to one that is given', async () => {
+    cpSync(join(SCRIPTS, 'ddp-spawn-imagenet'), world.home, { recursive: true })
+    const file = join(world.home, 'job.yaml')
+    const run = 'python main.py --data /data/imagenet --resume checkpoint.pth.tar -b 512'
+    writeFileSync(file, `run: ${run}\n`)
+    expect((await submitted(file)).spec.run).toBe(run)
+  })
+
+  it('asks for the GPUs that it stops without, and for no others', async () => {
+    expect((await dryRun('gpu-assert')).spec.resources).toEqual({ gpus: { min: 1, max: 1 } })
+    const named = await dryRun('gpu-assert', '--accelerator', 'H100')
+    expect(named.spec.resources).toEqual({ accelerators: ['H100'] })
+  })
+
+  it('leaves a program that reads our variables as it is', async () => {
+    writeFileSync(
+      join(world.home, 'train.py'),
+      [
+        'import os, torch',
+        'folder = os.environ["CRUCIBLE_CHECKPOINT_DIR"]',
+        'resume = os.environ.get("CRUCIBLE_RESUME_FROM")',
+        'model = torch.nn.Linear(2, 1)',
+        'optimizer = torch.optim.Adam(model.parameters())',
+        'start = 0',
+        'if resume:',
+        '    state = torch.load(resume)',
+        '    model.load_state_dict(state["model"])',
+        '    optimizer.load_state_dict(state["optimizer"])',
+        '    start = state["step"]',
+        'for step in range(start, 100):',
+        '    loss = model(torch.randn(4, 2)).sum()',
+        '    loss.backward()',
+        '    optimizer.step()',
+        '    torch.save({"model": model.state_dict(), "optimizer": optimizer.state_dict(), "step": step}, f"{folder}/{step}.pt")',
+      ].join('\n'),
+    )
+    const { spec } = await submitted(join(world.home, 'train.py'))
+    expect(spec).toMatchObject({ run: 'python3 train.py', isInterruptible: true, checkpoint: {} })
+  })
+})
+
+describe('a submission of a job file', () => {
+  it('changes nothing that the file says', async () => {
+    cpSync(join(SCRIPTS, 'torch-epochs-full'), world.home, { recursive: true })
+    const file = join(world.home, 'job.yaml')
+    writeFileSync(file, 'run: python3 train.py --resume runs/epoch3.pt\ninterruptible: false\n')
+    const { spec } = await submitted(file)
+    expect(spec).toMatchObject({ run: 'python3 train.py --resume runs/epoch3.pt', isInterruptible: false })
+    writeFileSync(file, 'run: python3 train.py\n')
+    expect((await submitted(file)).spec).toMatchObject({ run: RESUMES, isInterruptible: true })
+  })
+})
