@@ -165,7 +165,6 @@ export const ACCOUNTS: Readonly<Record<string, RegisteredAccount>> = {
     flags: ACCOUNT_FLAGS,
     open: (wish, environment) => {
       // Loaded here because only set-up waits for its SDK.
-      // eslint-disable-next-line @typescript-eslint/no-require-imports -- an import that waits would need another spelling in tests
       const { createAccountSetup } = require('./ec2/setup') as typeof ec2Setup
       return createAccountSetup(accountOptions(wish, environment))
     },
@@ -173,7 +172,6 @@ export const ACCOUNTS: Readonly<Record<string, RegisteredAccount>> = {
   lambda: {
     flags: [],
     open: (wish, environment) => {
-      // eslint-disable-next-line @typescript-eslint/no-require-imports -- as above
       const { createLambdaSetup } = require('./lambda/setup') as typeof lambdaSetup
       return createLambdaSetup(wish, environment)
     },
@@ -181,7 +179,6 @@ export const ACCOUNTS: Readonly<Record<string, RegisteredAccount>> = {
   modal: {
     flags: [],
     open: (wish, environment) => {
-      // eslint-disable-next-line @typescript-eslint/no-require-imports -- as above
       const { createModalSetup } = require('./modal/setup') as typeof modalSetup
       return createModalSetup(wish, environment)
     },

@@ -16,7 +16,7 @@ export function rulesDigest(): string {
 function digestOf(folders: readonly string[]): string {
   const hash = createHash('sha256')
   for (const folder of folders)
-    for (const name of readdirSync(folder).sort())
+    for (const name of readdirSync(folder, { encoding: 'utf8', recursive: true }).sort())
       if (/(?<!\.d)\.[jt]s$/.test(name)) hash.update(name).update(readFileSync(join(folder, name)))
   return hash.digest('hex')
 }

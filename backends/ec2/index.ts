@@ -22,7 +22,6 @@ import { endMachine, terminate } from './machine/terminate'
 /** EC2 machines, on demand, spot and reserved, in the Regions of one account. */
 export async function createEc2Backend(config: Ec2Config, deps: Ec2Deps): Promise<Backend> {
   // Only now: who does not use EC2 does not wait for its SDK.
-  // eslint-disable-next-line @typescript-eslint/no-require-imports -- an import that waits would need another spelling in tests
   const { createSdkApi } = require('./sdk/index') as typeof Sdk
   const { endpoint } = config
   const apiOf = (region: string): Ec2Api => createSdkApi({ region, ...defined({ endpoint }) })

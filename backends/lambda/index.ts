@@ -17,7 +17,6 @@ const GONE_CONFIRM_MS = 30 * SECOND_MS
 /** Virtual machines of Lambda Cloud. */
 export async function createLambdaBackend(config: LambdaConfig, deps: LambdaDeps): Promise<Backend> {
   // Loaded here, so that only users of Lambda wait for its HTTP client.
-  // eslint-disable-next-line @typescript-eslint/no-require-imports -- an import that waits would need another spelling in tests
   const api = require('./api') as { createApi: typeof createApi }
   return createBackendOver(api.createApi, config, deps)
 }

@@ -13,7 +13,6 @@ import { BACKEND, offers } from './offers'
 /** Containers of Modal, through a gateway in the user's workspace. */
 export async function createModalBackend(config: ModalConfig, deps: ModalDeps): Promise<Backend> {
   // Loaded here, so that only users of Modal wait for its HTTP client.
-  // eslint-disable-next-line @typescript-eslint/no-require-imports -- an import that waits would need another spelling in tests
   const api = require('./api') as { createApi: typeof createApi }
   return createBackendOver(api.createApi, config, deps)
 }

@@ -2,6 +2,7 @@ import type { Command } from 'commander'
 import type * as advising from '../../client/checkpoint-advice'
 import type { JobView } from '../../client/job-view'
 import { defined } from '../../core/defined'
+import type { JobSpec } from '../../core/job'
 import type { JobSource } from '../../core/messages'
 import type { Submission, Submitted } from '../../client/submit'
 import type { Cli } from '../cli'
@@ -62,19 +63,23 @@ async function run(cli: Cli, given: JobArguments, options: Options): Promise<voi
   const { readCheckedJob } = require('../read-job') as typeof jobReading
   const submission = await readCheckedJob(cli, given)
   if (options.dryRun === true) return dryRun(cli, submission)
-  const inferred = submission.spec.inferred ?? []
   const { submit } = require('../../client/submit') as typeof submitting
   const submitted = await submit(cli.context(), submission)
   tell(cli, submitted, options.follow === true)
-  if (options.follow !== true) return cli.out.json({ ...documentOf(submitted, undefined), inferred })
+  const { spec } = submission
+  if (options.follow !== true) return cli.out.json(documentOf(submitted, spec))
   const { exitCodeOf, follow } = require('../follow') as typeof following
   const view = await follow(cli, submitted.id)
-  cli.out.json({ ...documentOf(submitted, view), inferred })
+  cli.out.json(documentOf(submitted, spec, view))
   if (view !== undefined) cli.exitCode = exitCodeOf(view)
 }
 
-function documentOf({ isNew, isServed, ...rest }: Submitted, view: JobView | undefined): object {
-  return { ...rest, isNew, isServed, ...defined({ job: view }) }
+function documentOf(
+  { isNew, isServed, ...rest }: Submitted,
+  { inferred = [] }: JobSpec,
+  view?: JobView,
+): object {
+  return { ...rest, isNew, isServed, inferred, ...defined({ job: view }) }
 }
 
 async function dryRun(cli: Cli, submission: Submission): Promise<void> {

@@ -1,5 +1,5 @@
 /** Whether the program saves while it trains, and whether it can continue. */
-import { evidenceOf, spelled, type Facts } from '../facts'
+import { evidenceOf, lastPart, spelled, type Facts } from '../facts'
 import { CERTAIN, found, LIKELY, notKnown, POSSIBLE, type Findings, type How } from '../report'
 import { truthOf, type Option } from '../values'
 import type { Part } from './contents'
@@ -95,7 +95,9 @@ function findResume(facts: Facts, saves: readonly Save[], confidence: number): R
     restored.add('step')
   else if (!loads.some(({ isWhole }) => isWhole)) removeStepUnlessKept(restored, facts, loads)
   const saved = new Set<Part>(usable.flatMap(({ parts }) => [...parts]))
-  const lacking = NEEDED.filter((part) => !restored.has(part) || (!saved.has(part) && part !== 'step'))
+  const lacking = neededParts(facts).filter(
+    (part) => !restored.has(part) || (!saved.has(part) && part !== 'step'),
+  )
   const evidence = loads.map(({ event }) => evidenceOf(event))
   if (!restored.has('model'))
     return {
@@ -121,10 +123,22 @@ function removeStepUnlessKept(restored: Set<Part>, facts: Facts, loads: readonly
 }
 
 const NEEDED: readonly Part[] = ['model', 'optimizer', 'step']
+
+/** A schedule of the learning rate counts its own steps, unless it is told where it begins. */
+function neededParts({ events }: Facts): readonly Part[] {
+  const hasSchedule = events.some(
+    ({ name, named }) =>
+      (name.startsWith('torch.optim.lr_scheduler.') || /^get_\w*schedule/.test(lastPart(name))) &&
+      !named.has('last_epoch'),
+  )
+  return hasSchedule ? [...NEEDED, 'scheduler'] : NEEDED
+}
+
 const WORDS: Partial<Record<Part, string>> = {
   optimizer: 'the optimizer is',
   step: 'the step or epoch is',
   model: 'the model is',
+  scheduler: 'the schedule of the learning rate is',
 }
 
 /** Weights that the run starts from, such as a pretrained backbone, are no checkpoint of it. */
