@@ -93,6 +93,11 @@ it('accepts a run that is as it should be', async () => {
   expect(await judged()).toEqual([])
 })
 
+it('accepts a machine whose end was requested, and comes a moment later', async () => {
+  Object.assign(run.machines[1]!, { state: 'running', isShownGone: true })
+  expect(await judged()).toEqual([])
+})
+
 const first = (): AttemptRecord => run.status.attempts[0]!
 const second = (): AttemptRecord => run.status.attempts[1]!
 const logOf = (attempt: number, from: number, lines: Partial<LogLine>[]): Promise<unknown> =>
