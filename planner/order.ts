@@ -11,7 +11,6 @@ import { attemptIdOf } from '../core/queues'
 import { DEFAULT_TIMING, type Timing } from '../core/timing'
 import { INTERCHANGEABLE_COST_FACTOR, INTERCHANGEABLE_TIME_FACTOR, OFFERS_PER_ORDER_MAX } from './assumptions'
 import { isShaky, isDeprioritised } from './avoidance'
-import { estimate } from './price'
 import { workOn } from './work'
 
 /** The best placement of a plan as an order: with equivalent offers, and everything the machine must know. */
@@ -20,10 +19,7 @@ export function makeOrder(plan: Plan, input: PlanInput, answers: BackendAnswer[]
   const capabilities = answers.find(({ backend }) => backend === best?.offer.backend)?.capabilities
   if (best === undefined || capabilities === undefined) throw new Error('an order needs a placement')
   // Compare with the best offer's unpenalised cost.
-  const { transferMicroUsd = 0 } = best
-  const { leftShare } = plan
-  const machine = estimate(best.offer, input.resolved.spec, { leftShare })
-  const costMaxMicroUsd = (machine.costMicroUsd + transferMicroUsd) * INTERCHANGEABLE_COST_FACTOR
+  const costMaxMicroUsd = (best.calmMicroUsd ?? best.costMicroUsd) * INTERCHANGEABLE_COST_FACTOR
   const workMs = ({ offer }: Placement): number => workOn(offer, { spec: input.resolved.spec }).ms
   // A much faster one at a higher price would stop a slow machine early, for the budget counts at the highest.
   const isAlikeInTime = (one: Placement): boolean =>
