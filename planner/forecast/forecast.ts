@@ -7,7 +7,7 @@ import { stoppingMs } from '../../core/timing'
 import type { PlanRequest } from '../request'
 import { transferFor, type TransferEstimate } from '../transfer'
 import { driversOf } from './drivers'
-import { partsOf } from './parts'
+import { partsOf, type Parts } from './parts'
 import { sampleOf, type Moving } from './sample'
 
 /** What the rest of a job is expected to take and cost on an offer. */
@@ -17,8 +17,8 @@ export interface Forecasted {
   costMicroUsd: MicroUsd
   /** The part of the cost that is not billed either way; missing if that is all of it. */
   extraCostMicroUsd?: MicroUsd
-  /** From the order until the first step. */
-  firstStepMs: number
+  /** From the order until the training begins. */
+  startMs: number
   /** Mean number of interruptions until the job is done. */
   interruptions: number
   /** The mean cost of moving data; missing if that is free. */
@@ -40,14 +40,14 @@ export function forecastOf(
     moving: movingOf(offer, request),
     reservedMs: reservedMsOf(offer, request),
   })
-  const { doneMs, cost, extra, firstStepMs, interruptions } = sample
+  const { doneMs, cost, extra, interruptions } = sample
   const chances = chancesOf(offer, request, sample)
-  for (const values of [doneMs, cost, extra, firstStepMs]) values?.sort()
+  for (const values of [doneMs, cost, extra]) values?.sort()
   return {
     durationMs: quantile(doneMs, 0.5),
     costMicroUsd: quantile(cost, 0.5),
     ...(extra !== undefined && { extraCostMicroUsd: quantile(extra, 0.5) }),
-    firstStepMs: quantile(firstStepMs, 0.5),
+    startMs: startMsOf(parts),
     interruptions,
     transfer: transferFor(offer, request, interruptions),
     forecast: {
@@ -68,6 +68,11 @@ function quantile(sorted: Float64Array, part: number): number {
   const below = Math.floor(at)
   const above = Math.min(sorted.length - 1, below + 1)
   return Math.round(sorted[below]! + (sorted[above]! - sorted[below]!) * (at - below))
+}
+
+function startMsOf({ wait, boot, image, setup, fetch, restore, isResumed }: Parts): number {
+  const middles = [wait, boot, image, setup, fetch].reduce((sum, { middle }) => sum + middle, 0)
+  return Math.round(middles + (isResumed ? restore.middle : 0))
 }
 
 /** The price of moving data grows with each machine that reads it again. */

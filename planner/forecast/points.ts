@@ -2,7 +2,7 @@
  * The points at which a forecast is evaluated: the same ones every time, so that equal facts give equal forecasts. In each dimension they
  * are the middles of equally probable strata; a Kronecker sequence decides which of them meet in a point.
  */
-export const POINTS = 128
+export const POINTS = 64
 
 /** The independent causes of deviation. */
 export const DIMENSIONS = [

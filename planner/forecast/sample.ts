@@ -14,8 +14,6 @@ export interface Sample {
   cost: Float64Array
   /** The part of the cost that is not billed either way; missing if that is all of it. */
   extra?: Float64Array
-  /** From the order until the first step. */
-  firstStepMs: Float64Array
   /** Mean number of interruptions. */
   interruptions: number
 }
@@ -38,7 +36,6 @@ export function sampleOf(
     doneMs: new Float64Array(POINTS),
     cost: new Float64Array(POINTS),
     ...(offer.reservation !== undefined && { extra: new Float64Array(POINTS) }),
-    firstStepMs: new Float64Array(POINTS),
     interruptions: 0,
   }
   for (let i = 0; i < POINTS; i += 1) {
@@ -56,7 +53,6 @@ export function sampleOf(
     const billed = billedOver(onMs, { i, machines, offer })
     const movingMicroUsd = moving.onceMicroUsd + (machines - 1) * moving.perMachineMicroUsd
     const priceMicroUsd = offer.priceMicroUsdPerHour * price[i]!
-    sample.firstStepMs[i] = wait[i]! + startMs
     sample.doneMs[i] = wait[i]! + (machines - 1) * waitAgain[i]! + onMs
     sample.cost[i] = spendOver(billed, priceMicroUsd) + movingMicroUsd
     if (sample.extra !== undefined) {

@@ -17,7 +17,7 @@ describe('a job that gives its duration', () => {
     expect(none.placements).toEqual([])
     expect(outlook(none)).toBe('never')
     expect(rejectionsInWords(none.rejections)).toEqual([
-      'here/on-demand/big/a, here/on-demand/g6.xlarge/a: 8h 5m of g6.xlarge at $0.80, plus 2m to save and stop, cost about $6.54; the budget is $5.00',
+      'here/on-demand/big/a, here/on-demand/g6.xlarge/a: 8h 7m of g6.xlarge at $0.80, plus 2m to save and stop, cost about $6.56; the budget is $5.00',
     ])
     // What it can afford is worth waiting for.
     expect(

@@ -14,7 +14,7 @@ const risks = (one: Offer, changes: Partial<PlanRequest> = {}): string[] => firs
 describe('the reasons for a placement', () => {
   it('are its price, its shape, how it is bought, its note, and an assumed duration, in this order', () => {
     expect(reasons(offer({ note: 'A note.' }))).toEqual([
-      '$1.00/h, about $1.08 in 1h 5m',
+      '$1.00/h, about $1.09 in 1h 5m',
       expect.stringMatching(
         /^90 % range: \$0\.\d\d to \$1\.\d\d, \d+m \d\ds to 1h \d+m, mainly from the training time/,
       ),
@@ -24,7 +24,7 @@ describe('the reasons for a placement', () => {
       'the job gives no duration: one hour is assumed',
     ])
     expect(reasons(offer(), { spec: { ...SPEC, durationMs: 2 * HOUR_MS } })).toEqual([
-      '$1.00/h, about $2.07 in 2h 4m',
+      '$1.00/h, about $2.08 in 2h 4m',
       expect.any(String),
       '8 cpus, 32 GiB, 1x L4 22 GiB',
       'not interruptible',

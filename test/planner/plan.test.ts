@@ -267,7 +267,7 @@ describe('the ranking', () => {
 
     it('pays no more than half as much again for another, however seldom the job saves', () => {
       const everyMs = 30 * HOUR_MS
-      for (const interruptionsPerHour of [0.001, 0.2, 0.9]) {
+      for (const interruptionsPerHour of [0.001, 0.2, 0.4]) {
         const was = spotAt('lost', 1, { interruptionsPerHour })
         const spec = { ...SPEC, checkpoint: { everyMs } }
         const [calm, shaky] = [false, true].map((isShaky) => expected(was, { spec, isShaky }).costMicroUsd)

@@ -79,7 +79,7 @@ describe('what is reserved', () => {
   it('says that it is paid for either way, and how much of it is free', () => {
     const [first] = plan([HELD]).placements
     expect(first!.reasons.join('; ')).toMatch(
-      /^\$5\.00\/h, about \$5\.42 in 1h 5m, billed even when idle: \$5\.00\/h; .*already reserved, 2 of 4 free/,
+      /^\$5\.00\/h, about \$5\.45 in 1h 5m, billed even when idle: \$5\.00\/h; .*already reserved, 2 of 4 free/,
     )
     expect(first!.risks).toEqual([])
   })

@@ -2,6 +2,7 @@
 import { seedOptions } from '../../kit/runs'
 import { readOptions } from '../../support/options'
 import { isMissed, lineOf, type Measure } from '../measure'
+import { planTime } from './speed'
 import { judge, type Verdict } from './judge'
 
 function main(): void {
@@ -12,7 +13,7 @@ function main(): void {
     options: { ...seedOptions(1_000, 'how many jobs') },
   })
   if (values === undefined) return
-  const measures = judge(values).flatMap(measuresOf)
+  const measures = [planTime(), ...judge(values).flatMap(measuresOf)]
   for (const measure of measures) process.stdout.write(`${lineOf(measure)}\n`)
   process.exitCode = measures.some(isMissed) ? 1 : 0
 }
