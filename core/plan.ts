@@ -1,4 +1,4 @@
-import type { Forecast } from './forecast'
+import type { Expected, Forecast } from './forecast'
 import type { MicroUsd } from './money'
 import type { Capabilities } from './capabilities'
 import type { BackendName, CapacityType, Offer } from './offer'
@@ -126,6 +126,8 @@ export interface Order {
    * Idempotency token: the same token means the same order and one machine, however often it is sent. At most 64 characters of `[a-z0-9-]`.
    */
   token: string
+  /** What its first offer was planned with; missing in orders of earlier versions. */
+  expected?: Expected
   /** If the runner starts after the launch, a silent one is started again before its machine is given up. */
   runnerStart: Capabilities['runnerStart']
   /** Digest of the runner program: a job keeps the runner that it started with through upgrades. */

@@ -4,6 +4,7 @@ import type { Capabilities } from '../core/capabilities'
 import { attemptBudget, leftOfBudget } from '../core/budget'
 import { defined } from '../core/defined'
 import type { NoticeSource, RunnerOrder } from '../core/documents'
+import type { Expected } from '../core/forecast'
 import type { JobSpec } from '../core/job'
 import { dearestPriceOf, isInterruptible, offerKey, type Offer } from '../core/offer'
 import type { BackendAnswer, Order, Placement, Plan } from '../core/plan'
@@ -58,6 +59,7 @@ export function makeOrder(plan: Plan, input: PlanInput, answers: BackendAnswer[]
     resources: input.resolved.spec.resources,
     nodes: 1,
     token: attemptId,
+    expected: expectedOf(best, plan),
     runnerStart: capabilities.runnerStart,
     runnerSha256: input.resolved.runnerSha256,
     storeUrl: input.resolved.storeUrl,
@@ -71,6 +73,11 @@ export function makeOrder(plan: Plan, input: PlanInput, answers: BackendAnswer[]
       money: { ...money, transferMicroUsd: transferMaxMicroUsd },
     }),
   }
+}
+
+function expectedOf({ costMicroUsd, durationMs, forecast }: Placement, plan: Plan): Expected {
+  const isAssumed = plan.isDurationAssumed && { isDurationAssumed: true as const }
+  return { costMicroUsd, durationMs, forecast, ...isAssumed }
 }
 
 function isInterchangeable(offer: Offer, best: Offer): boolean {

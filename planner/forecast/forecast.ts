@@ -17,8 +17,6 @@ export interface Forecasted {
   costMicroUsd: MicroUsd
   /** The part of the cost that is not billed either way; missing if that is all of it. */
   extraCostMicroUsd?: MicroUsd
-  /** From the order until the training begins. */
-  startMs: number
   /** Mean number of interruptions until the job is done. */
   interruptions: number
   /** The mean cost of moving data; missing if that is free. */
@@ -47,12 +45,13 @@ export function forecastOf(
     durationMs: quantile(doneMs, 0.5),
     costMicroUsd: quantile(cost, 0.5),
     ...(extra !== undefined && { extraCostMicroUsd: quantile(extra, 0.5) }),
-    startMs: startMsOf(parts),
     interruptions,
     transfer: transferFor(offer, request, interruptions),
     forecast: {
       cost: { lowMicroUsd: quantile(cost, LOW), highMicroUsd: quantile(cost, HIGH) },
       finish: { lowMs: quantile(doneMs, LOW), highMs: quantile(doneMs, HIGH) },
+      startMs: startMsOf(parts),
+      trainingMs: parts.workMs,
       chances,
       drivers: driversOf(parts, offer, interruptions),
     },

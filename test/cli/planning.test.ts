@@ -19,6 +19,7 @@ function placed(offer: Partial<Offer>): Placement {
 const FORECAST: Forecast = {
   cost: { lowMicroUsd: 1_600_000, highMicroUsd: 2_500_000 },
   finish: { lowMs: 6_000_000, highMs: 9_000_000 },
+  ...{ startMs: 60_000, trainingMs: 7_100_000 },
   chances: {},
   drivers: { cost: ['duration'], finish: ['duration', 'wait'] },
 }

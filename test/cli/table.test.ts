@@ -127,7 +127,12 @@ describe('a table on a screen of 80 columns', () => {
       ...{ reason: 'training', message: 'Training.', submittedAtMs: NOW - 5 * MINUTE_MS, endedAtMs: null },
       ...{ progress: null, deadlineAtMs: null, placement: null, attemptsTotal: 1, isLive: true, uiUrl: null },
       isRehearsal: false,
-      cost: { spentMicroUsd: 5_000, estimatedRemainingMicroUsd: null, budgetMicroUsd: null },
+      cost: {
+        spentMicroUsd: 5_000,
+        estimatedRemainingMicroUsd: null,
+        remainingBasis: null,
+        budgetMicroUsd: null,
+      },
       checkpoints: { newest: null, state: null, count: 0 },
       ...{ continuation: null, warning: null, trouble: null, waiting: null, queuedSinceMs: null },
       ...{ attempts: [attempt, attempt], recoveries: [recovery], placementReasons: [] },

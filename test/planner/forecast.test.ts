@@ -68,7 +68,7 @@ describe('the time of a job', () => {
     const [bare, more] = [short, { ...short, ...changes }].map((spec) => expected(offer(), { spec }))
     expect(more!.durationMs - bare!.durationMs).toBeGreaterThan(40_000)
     expect(more!.costMicroUsd).toBeGreaterThan(bare!.costMicroUsd)
-    expect(more!.startMs).toBeGreaterThan(bare!.startMs)
+    expect(more!.forecast.startMs).toBeGreaterThan(bare!.forecast.startMs)
     expect(more!.forecast.drivers.cost).toContain(part)
   })
 
