@@ -98,7 +98,7 @@ function boundedLoss({ rate, shakyRate }: Pick<Values, 'rate' | 'shakyRate'>, li
   return { ...shaky, ms: Math.min(mostMs, Math.max(usual.ms, shaky.ms)) }
 }
 
-/** A larger one would mean that a job hardly ever gets on. */
+/** A larger one would mean that a job rarely gets on. */
 const LOSS_EXPONENT_MAX = 2
 
 /**

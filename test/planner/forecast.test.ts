@@ -170,7 +170,7 @@ describe('the chances of a job', () => {
   const chancesAt = (changes: Partial<PlanRequest>) =>
     expected(offer(), { spec: tenHours, isFirst: true, ...changes }).forecast.chances
 
-  it('are those of the deadline and the budget, and there are none without', () => {
+  it('are those of the deadline and the budget, where such a limit is set', () => {
     expect(chancesAt({})).toEqual({})
     const until = (limit: number) =>
       chancesAt({ deadlineAtMs: NOW_MS + limit * HOUR_MS + stoppingMs(DEFAULT_TIMING) }).deadline!
