@@ -47,7 +47,8 @@ function foundOf(store: ObjectStore, market: StoredMarket): Found {
 /** Looks again first: a plan may be about to use it. */
 async function deleteUnused(store: ObjectStore, market: StoredMarket): Promise<void> {
   const [now] = await listMarket(store, market.id)
-  if (now !== undefined && now.modifiedAtMs !== market.modifiedAtMs)
+  const isUnchanged = now?.modifiedAtMs === market.modifiedAtMs && now.keys.length === market.keys.length
+  if (now !== undefined && !isUnchanged)
     throw new StoreError('A plan has just used it.', { isTransient: true })
   for (const key of market.keys) await store.delete(key)
 }
