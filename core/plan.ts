@@ -123,8 +123,9 @@ export interface PlanReport extends PlanExcerpt {
 }
 
 /** A placement as a table shows it: without explanations and without what only its backend needs. @experimental */
-export interface PlacementInShort extends Omit<Placement, 'offer' | 'reasons' | 'risks'> {
+export interface PlacementInShort extends Omit<Placement, 'offer' | 'reasons' | 'risks' | 'forecast'> {
   offer: Pick<Offer, (typeof SHOWN_OF_OFFER)[number]>
+  forecast: Pick<Forecast, 'cost' | 'finish' | 'chances'>
 }
 
 const SHOWN_OF_OFFER = [
@@ -139,10 +140,18 @@ export function reportOf(plan: Plan): PlanReport {
   return { ...excerptOf(plan), others: others.map(inShort) }
 }
 
-function inShort({ offer, reasons: _reasons, risks: _risks, ...figures }: Placement): PlacementInShort {
+function inShort({
+  offer,
+  reasons: _reasons,
+  risks: _risks,
+  forecast,
+  ...figures
+}: Placement): PlacementInShort {
+  const { cost, finish, chances } = forecast
   const shown = SHOWN_OF_OFFER.filter((key) => offer[key] !== undefined).map((key) => [key, offer[key]])
   // Exactly the keys of the type, without the absent ones.
-  return { ...figures, offer: Object.fromEntries(shown) as PlacementInShort['offer'] }
+  const short = Object.fromEntries(shown) as PlacementInShort['offer']
+  return { ...figures, forecast: { cost, finish, chances }, offer: short }
 }
 
 /** One input of a job as measured before the job starts. */
