@@ -39,7 +39,7 @@ export function planMany(): PlanReport {
   return reportOf(makePlan(request(many, { spec })))
 }
 
-/** The shortest of a few runs, in milliseconds: others measure what else the machine does. */
+/** The shortest of a few runs, in milliseconds: longer ones measure the load of the machine. */
 export function planTimeMs(): number {
   const tookMs = [1, 2, 3, 4].map(() => {
     const fromMs = performance.now()
