@@ -2,6 +2,7 @@ import { EXIT_CODES, toCrucibleError } from '../client/errors'
 import { planThroughWorkers } from '../client/plan'
 import { savedBefore } from '../client/saved'
 import type { Submission } from '../client/submit'
+import { chanceInWords } from '../core/forecast'
 import { priceInWords, type PriceSource } from '../core/offer'
 import { rejectionsInWords, silentName, type PlacementInShort, type PlanReport } from '../core/plan'
 import { formatShape } from '../core/resources'
@@ -9,7 +10,7 @@ import { formatDuration } from '../core/time'
 import type * as workerPlanning from '../workers/plan-here'
 import type { Cli } from './cli'
 import type { Output } from './output'
-import { age, usd } from './words'
+import { age, NOTHING, usd } from './words'
 
 export interface FoundPlan {
   plan: PlanReport
@@ -61,10 +62,21 @@ export function showPlan(
   } else {
     const rows = rowsOf([...placements, ...others])
     const shown = isAll ? rows : rows.slice(0, ROWS_MAX)
+    const limits = LIMITS.filter(({ of }) =>
+      placements.some(({ forecast }) => forecast.chances[of] !== undefined),
+    )
+    const titles = limits.map(({ title }) => title)
     out.table(
-      ['', 'BACKEND', 'CAPACITY', 'TYPE', 'PLACE', 'MACHINE', 'COST/H', 'PRICE SOURCE', 'COST', 'TIME'],
-      shown.map((row) => rowOf(row, { isChosen: row.best === best, nowMs })),
-      { right: ['COST/H', 'COST', 'TIME'], flexible: 'MACHINE', optional: ['PRICE SOURCE', 'PLACE', 'TIME'] },
+      [...HEAD, ...titles],
+      shown.map((row) => [
+        ...rowOf(row, { isChosen: row.best === best, nowMs }),
+        ...limits.map(({ of }) => chanceOf(row.best, of)),
+      ]),
+      {
+        right: ['COST/H', 'COST', '90 % RANGE', 'TIME', ...titles],
+        flexible: 'MACHINE',
+        optional: ['PRICE SOURCE', 'PLACE', 'COST/H', 'TIME', '90 % RANGE', 'MACHINE'],
+      },
     )
     const left = rows.length - shown.length
     if (left > 0) out.line(out.paint.dim(`And ${left} more; --all shows them, --json every place.`))
@@ -79,6 +91,22 @@ export function showPlan(
   ]
   if (remarks.length > 0) out.line()
   for (const remark of remarks) out.line(out.paint.dim(`Excluded: ${remark}`))
+}
+
+const HEAD = [
+  ...['', 'BACKEND', 'CAPACITY', 'TYPE', 'PLACE', 'MACHINE', 'COST/H', 'PRICE SOURCE'],
+  ...['COST', '90 % RANGE', 'TIME'],
+]
+
+/** Columns of a job with such a limit: the chance to keep it. */
+const LIMITS = [
+  { of: 'deadline', title: 'IN TIME' },
+  { of: 'budget', title: 'IN BUDGET' },
+] as const
+
+function chanceOf({ forecast }: PlacementInShort, of: keyof PlacementInShort['forecast']['chances']): string {
+  const chance = forecast.chances[of]
+  return chance === undefined ? NOTHING : chanceInWords(chance)
 }
 
 /** The best placement of a type, and how many other places sell it in the same way. */
@@ -104,7 +132,9 @@ function assumptionsOf({ isDurationAssumed, assumedAccelerator, leftShare }: Pla
   const on = assumedAccelerator === undefined ? '' : ` on the ${assumedAccelerator}`
   const lines: string[] = []
   if (isDurationAssumed)
-    lines.push(`Cost and time assume one hour of training${on}; set --duration for a better estimate.`)
+    lines.push(
+      `Cost and time assume one hour of training${on}; --duration narrows the range, and so do the first steps on a machine.`,
+    )
   else if (assumedAccelerator !== undefined)
     lines.push(`The duration is taken as that${on}; name another GPU type as in --duration "10h on L4".`)
   if (leftShare !== undefined && leftShare < 1)
@@ -113,7 +143,7 @@ function assumptionsOf({ isDurationAssumed, assumedAccelerator, leftShare }: Pla
 }
 
 function rowOf(
-  { best: { offer, costMicroUsd, durationMs, isLate }, others }: Row,
+  { best: { offer, costMicroUsd, durationMs, forecast, isLate }, others }: Row,
   { isChosen, nowMs }: { isChosen: boolean; nowMs: number },
 ): string[] {
   const { backend, capacityType, type, place, shape, priceSource } = offer
@@ -128,6 +158,7 @@ function rowOf(
     priceInWords(offer).replace(/\/h$/, ''),
     priceFrom(priceSource, nowMs),
     usd(costMicroUsd),
+    `${usd(forecast.cost.lowMicroUsd)}..${usd(forecast.cost.highMicroUsd)}`,
     `${formatDuration(durationMs)}${isLate === true ? ', late' : ''}`,
   ]
 }

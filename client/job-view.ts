@@ -9,6 +9,7 @@ import type { JobReason, JobState } from '../core/job'
 import type { AttemptState } from '../core/ledger'
 import type { MicroUsd } from '../core/money'
 import type { BackendName, CapacityType } from '../core/offer'
+import type { Remaining } from '../core/remaining'
 import type { LinePlace } from '../core/waiting'
 
 /** Unknown or missing values are null, so that every field is always present. @public */
@@ -87,8 +88,12 @@ export interface ProgressView {
 export interface CostView {
   /** The cost of all attempts, including the running one so far. */
   spentMicroUsd: MicroUsd
-  /** The remaining cost until the job is done, if pace and price are known. */
+  /** What the running attempt still costs until the job is done; null if unknown. */
   estimatedRemainingMicroUsd: MicroUsd | null
+  /**
+   * What that rests on: the pace since the first step, the forecast of the plan with the job's own duration, or the same with an assumed one.
+   */
+  remainingBasis: Remaining['basis'] | null
   budgetMicroUsd: MicroUsd | null
 }
 

@@ -1,4 +1,4 @@
-import type { Beat, Progress } from '../core/documents'
+import type { Progress } from '../core/documents'
 import type { AttemptView, ProgressView } from './job-view'
 
 export function progressView(progress: Progress | undefined): ProgressView | null {
@@ -24,18 +24,4 @@ function percentOf({ step, stepsTotal, percent }: Progress): number | null {
 /** Until a new attempt reports, the previous one's values apply. */
 export function newestProgress(attempts: AttemptView[]): ProgressView | null {
   return attempts.findLast(({ progress }) => progress !== null)?.progress ?? null
-}
-
-/** The remaining training time at the pace of this attempt; null if the pace is unknown. */
-export function leftByProgress(beat: Beat | undefined): number | null {
-  if (beat?.progress == null) return null
-  const { progress, restoredFrom, uptimeMs } = beat
-  const { step, stepsTotal } = progress
-  if (step !== null && stepsTotal !== null && restoredFrom?.isStepKnown !== false) {
-    const done = step - (restoredFrom?.step ?? 0)
-    return done <= 0 ? null : Math.round(Math.max(0, stepsTotal - step) * (uptimeMs / done))
-  }
-  // How much of it this attempt has done is only known if it began from scratch.
-  const percent = restoredFrom === null ? percentOf(progress) : null
-  return percent === null || percent <= 0 ? null : Math.round((100 - percent) * (uptimeMs / percent))
 }

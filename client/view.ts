@@ -10,10 +10,11 @@ import { spend, spendOver } from '../core/meter'
 import type { JobStatus } from '../core/messages'
 import type { MicroUsd } from '../core/money'
 import { jobWorkflowId } from '../core/queues'
+import { remainingOf, type RunningFacts } from '../core/remaining'
 import { formatDuration } from '../core/time'
 import { aheadOf, poolOf, type LinePlace, type Waiter } from '../core/waiting'
 import type { AttemptView, CostView, JobSummary, JobView, RecoveryView, TroubleView } from './job-view'
-import { leftByProgress, newestProgress, progressView } from './progress-view'
+import { newestProgress, progressView } from './progress-view'
 
 /** The newest attempt's own documents, which are newer than the job's state. */
 export interface AttemptDocumentsRead {
@@ -260,36 +261,25 @@ function stateNow(
 }
 
 function costOf(facts: SummaryFacts, attempts: AttemptView[]): CostView {
-  const { status, newest } = facts
+  const { status } = facts
   const last = attempts.at(-1)
   const running = last === undefined || isAttemptOver(last) ? undefined : last
+  const left =
+    running === undefined || isFinal(status.state) ? null : remainingOf(runningFacts(facts, running))
   return {
     spentMicroUsd: status.spentMicroUsd + (running?.costMicroUsd ?? 0),
-    estimatedRemainingMicroUsd: isFinal(status.state)
-      ? null
-      : remaining(facts, last, running === undefined ? undefined : newest?.beat),
+    estimatedRemainingMicroUsd: left?.microUsd ?? null,
+    remainingBasis: left?.basis ?? null,
     budgetMicroUsd: status.budgetMicroUsd ?? null,
   }
 }
 
-/** The remaining cost: by the pace of the running attempt if progress shows it, otherwise by the user's own estimate. */
-function remaining(
-  { spec, nowMs }: SummaryFacts,
-  last: AttemptView | undefined,
-  beat: Beat | undefined,
-): MicroUsd | null {
-  if (last?.realised == null) return null
-  const { priceMicroUsdPerHour } = last.realised
-  if (priceMicroUsdPerHour === 0) return 0
-  const leftMs = leftByProgress(beat) ?? leftByEstimate(spec, last.launchedAtMs, nowMs)
-  return leftMs === null ? null : spendOver(leftMs, priceMicroUsdPerHour)
-}
-
-function leftByEstimate(
-  spec: JobSpec | undefined,
-  launchedAtMs: number | null,
-  nowMs: number,
-): number | null {
-  if (spec?.durationMs === undefined || launchedAtMs === null) return null
-  return Math.max(0, spec.durationMs - (nowMs - launchedAtMs))
+function runningFacts({ status, newest, nowMs }: SummaryFacts, running: AttemptView): RunningFacts {
+  return {
+    expected: status.attempts.at(-1)?.expected,
+    priceMicroUsdPerHour: running.realised?.priceMicroUsdPerHour,
+    launchedAtMs: running.launchedAtMs,
+    beat: newest?.attempt === running.number ? newest.beat : undefined,
+    nowMs,
+  }
 }

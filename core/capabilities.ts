@@ -11,6 +11,15 @@ export interface Pace {
   launchesPerMinute?: number
 }
 
+/** How long machines take to boot: half of them less than `middleMs`, one of twenty less than `lowMs`, and one more than `highMs`. */
+export interface BootTime {
+  lowMs: number
+  middleMs: number
+  highMs: number
+  /** Where the figures come from, with a date; for people. */
+  source: string
+}
+
 /** What a backend can do, as data. */
 export interface Capabilities {
   capacityTypes: readonly CapacityType[]
@@ -42,6 +51,8 @@ export interface Capabilities {
    * `confirmed` if missing.
    */
   ends?: 'confirmed' | 'requested'
+  /** From an accepted launch to the runner's start; the planner assumes a wide range if missing. */
+  boot?: BootTime
   /** The provider's own limits on calls; missing without any. */
   pace?: Pace
   /** Whether the provider is asked for prices. */

@@ -162,6 +162,8 @@ export type RunnerPhase = (typeof RUNNER_PHASES)[number]
 export interface RunnerTimes {
   /** When the first step beyond the restored one was seen; null before, and if the workload reports no steps. */
   firstStepAtMs?: number | null
+  /** The step that was then seen: a program may print only every hundredth. Null if it reports no steps. */
+  firstStep?: number | null
   /** The last poll for the provider's notice that found none; null if notices are not polled. */
   noNoticeAtMs?: number | null
 }

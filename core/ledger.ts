@@ -3,6 +3,7 @@ import type { Phase, Progress } from './documents'
 import type { DrainReason } from './drain'
 import type { Metering } from './meter'
 import type { Failure } from './failure'
+import type { Expected } from './forecast'
 import type { RealisedOffer } from './handle'
 import type { JobReason } from './job'
 import type { MicroUsd } from './money'
@@ -30,6 +31,8 @@ export interface AttemptRecord {
   offerKey: string
   state: AttemptState
   reason: string
+  /** As in its order. */
+  expected?: Expected
   /** The actual placement; missing until the launch is confirmed. */
   realised?: RealisedOffer
   launchedAtMs?: number

@@ -1,4 +1,5 @@
 import { defined } from './defined'
+import type { Expected, Forecast } from './forecast'
 import type { MicroUsd } from './money'
 import type { Capabilities } from './capabilities'
 import type { BackendName, CapacityType, Offer } from './offer'
@@ -61,14 +62,18 @@ export function rejectionsInWords(groups: readonly RejectionGroup[]): string[] {
 /** An offer and its consequences for this job. @experimental */
 export interface Placement {
   offer: Offer
-  /** Expected cost of the job, or of the rest of it, with expected interruptions. */
+  /** Cost of the job, or of the rest of it, by its median: as likely to be more as to be less. */
   costMicroUsd: MicroUsd
   /** The part of it that is not billed either way, for reserved capacity; the ranking uses it. Missing if that is all of it. */
   extraCostMicroUsd?: MicroUsd
   /** The part of it for moving data between machines and a store elsewhere; missing if that is free. */
   transferMicroUsd?: MicroUsd
-  /** Expected time until the job is done. */
+  /** Time from the order until the job is done, by its median. */
   durationMs: number
+  /** Ranges around both, and the chances to keep the limits. */
+  forecast: Forecast
+  /** Of a pool where the job recently lost a machine: its cost without that. */
+  calmMicroUsd?: MicroUsd
   /** It is likely to end after the deadline. */
   isLate?: true
   /** Sentences for people: why it ranks where it does, best reason first. */
@@ -118,8 +123,9 @@ export interface PlanReport extends PlanExcerpt {
 }
 
 /** A placement as a table shows it: without explanations and without what only its backend needs. @experimental */
-export interface PlacementInShort extends Omit<Placement, 'offer' | 'reasons' | 'risks'> {
+export interface PlacementInShort extends Omit<Placement, 'offer' | 'reasons' | 'risks' | 'forecast'> {
   offer: Pick<Offer, (typeof SHOWN_OF_OFFER)[number]>
+  forecast: Pick<Forecast, 'cost' | 'finish' | 'chances'>
 }
 
 const SHOWN_OF_OFFER = [
@@ -134,10 +140,18 @@ export function reportOf(plan: Plan): PlanReport {
   return { ...excerptOf(plan), others: others.map(inShort) }
 }
 
-function inShort({ offer, reasons: _reasons, risks: _risks, ...figures }: Placement): PlacementInShort {
+function inShort({
+  offer,
+  reasons: _reasons,
+  risks: _risks,
+  forecast,
+  ...figures
+}: Placement): PlacementInShort {
+  const { cost, finish, chances } = forecast
   const shown = SHOWN_OF_OFFER.filter((key) => offer[key] !== undefined).map((key) => [key, offer[key]])
   // Exactly the keys of the type, without the absent ones.
-  return { ...figures, offer: Object.fromEntries(shown) as PlacementInShort['offer'] }
+  const short = Object.fromEntries(shown) as PlacementInShort['offer']
+  return { ...figures, forecast: { cost, finish, chances }, offer: short }
 }
 
 /** One input of a job as measured before the job starts. */
@@ -205,6 +219,8 @@ export interface Order {
    * Idempotency token: the same token means the same order and one machine, however often it is sent. At most 64 characters of `[a-z0-9-]`.
    */
   token: string
+  /** What its first offer was planned with; missing in orders of earlier versions. */
+  expected?: Expected
   /** If the runner starts after the launch, a silent one is started again before its machine is given up. */
   runnerStart: Capabilities['runnerStart']
   /** Digest of the runner program: a job keeps the runner that it started with through upgrades. */

@@ -140,6 +140,7 @@ const phases = z.array(z.object({ name: z.enum(RUNNER_PHASES), startedAtMs: whol
 
 const times = {
   firstStepAtMs: whole.nullable().exactOptional(),
+  firstStep: whole.nullable().exactOptional(),
   noNoticeAtMs: whole.nullable().exactOptional(),
 }
 

@@ -1,11 +1,9 @@
-import { spendOver } from '../core/meter'
 import { formatUsd, type MicroUsd } from '../core/money'
 import type { Offer } from '../core/offer'
 import { formatDuration } from '../core/time'
 import { stoppingMs } from '../core/timing'
-import { estimate } from './price'
+import { stoppingMicroUsd, type Forecasted } from './forecast/forecast'
 import type { PlanRequest } from './request'
-import { transferFor } from './transfer'
 import { workOn } from './work'
 
 /** Why a job may not start: the explanation, and what it would cost if that is the reason. */
@@ -15,12 +13,16 @@ export interface Refusal {
 }
 
 /**
- * A job with a stated duration does not start if its limits cannot hold it. Only the first attempt is checked: later, the
+ * A job with a stated duration does not start if its limits are unlikely to hold it. Only the first attempt is checked: later, the
  * remaining work is unknown.
  */
-export function exceedsLimits(offer: Offer, request: PlanRequest): Refusal | undefined {
+export function exceedsLimits(
+  offer: Offer,
+  request: PlanRequest,
+  forecast: () => Forecasted,
+): Refusal | undefined {
   if (!request.isFirst || request.spec.durationMs === undefined) return undefined
-  return tooLong(offer, request) ?? tooDear(offer, request)
+  return tooLong(offer, request) ?? tooDear(offer, request, forecast)
 }
 
 /** Whether the deadline is so near that a machine could not even save and stop before it. */
@@ -30,17 +32,6 @@ export function isDeadlineDue({
   timing,
 }: Pick<PlanRequest, 'deadlineAtMs' | 'nowMs' | 'timing'>): boolean {
   return deadlineAtMs - nowMs < stoppingMs(timing)
-}
-
-/**
- * By how much a job of an expected duration is likely to miss its deadline; 0 if it keeps it, or if that is unknown: without a stated
- * duration, and for a later attempt unless its checkpoint says how much work is left.
- */
-export function lateByMs(durationMs: number, request: PlanRequest): number {
-  const { spec, deadlineAtMs, nowMs, startsInMs = 0, timing, isFirst, leftShare } = request
-  const isWorkKnown = spec.durationMs !== undefined && (isFirst === true || leftShare !== undefined)
-  if (deadlineAtMs === undefined || !isWorkKnown) return 0
-  return Math.max(0, nowMs + startsInMs + durationMs + stoppingMs(timing) - deadlineAtMs)
 }
 
 /** A job that would miss its deadline even as fast as it may be; one that is only likely to is ranked behind. */
@@ -55,22 +46,21 @@ function tooLong(offer: Offer, request: PlanRequest): Refusal | undefined {
   return { reason: `it needs ${needs}, plus ${reserve} to save and stop, but the deadline is in ${left}` }
 }
 
-function tooDear(offer: Offer, request: PlanRequest): Refusal | undefined {
-  const { spec, timing, remainingMicroUsd } = request
+function tooDear(offer: Offer, request: PlanRequest, forecast: () => Forecasted): Refusal | undefined {
+  const { timing, remainingMicroUsd } = request
   if (remainingMicroUsd === undefined) return undefined
-  const { durationMs, interruptions } = estimate(offer, spec)
-  const reserveMs = stoppingMs(timing)
-  const { priceMicroUsdPerHour } = offer
-  const transfer = transferFor(offer, request, interruptions)?.costMicroUsd ?? 0
-  const machineMicroUsd = spendOver(durationMs + reserveMs, priceMicroUsdPerHour, offer)
-  const costMicroUsd = machineMicroUsd + transfer
+  const { durationMs, interruptions, costMicroUsd: expectedMicroUsd, transfer } = forecast()
+  const costMicroUsd = expectedMicroUsd + stoppingMicroUsd(offer, request)
   if (costMicroUsd <= remainingMicroUsd) return undefined
-  const [needs, reserve] = [durationMs, reserveMs].map(formatDuration)
-  const [price, cost, budget] = [priceMicroUsdPerHour, costMicroUsd, remainingMicroUsd].map(formatUsd)
+  const [needs, reserve] = [durationMs, stoppingMs(timing)].map(formatDuration)
+  const [price, cost, budget] = [offer.priceMicroUsdPerHour, costMicroUsd, remainingMicroUsd].map(formatUsd)
   const repeated = interruptions > 0 ? ' (expected interruptions included)' : ''
-  const moved = transfer === 0 ? '' : ` and ${formatUsd(transfer)} for moving its data`
+  const moved =
+    transfer === undefined || transfer.costMicroUsd === 0
+      ? ''
+      : ` and ${formatUsd(transfer.costMicroUsd)} for moving its data`
   return {
-    reason: `${needs}${repeated} of ${offer.type} at ${price}, plus ${reserve} to save and stop${moved}, cost ${cost}; the budget is ${budget}`,
+    reason: `${needs}${repeated} of ${offer.type} at ${price}, plus ${reserve} to save and stop${moved}, cost about ${cost}; the budget is ${budget}`,
     costMicroUsd,
   }
 }

@@ -6,26 +6,26 @@ import { groupRejections, rejectionsInWords, silentName, type Placement, type Pl
 import { formatShape } from '../core/resources'
 import { lossDespiteNotice, type Saving } from '../core/saving'
 import { formatDuration, formatInstant, HOUR_MS } from '../core/time'
-import type { Estimate } from './price'
+import type { Forecasted } from './forecast/forecast'
+import { chancesInWords, rangeInWords } from './forecast/words'
 import { runLimitInWords } from './run-limit'
-import { transferReasons, type TransferEstimate } from './transfer'
+import { transferReasons } from './transfer'
 import { speedInWords, unknownSpeedInWords, workOn, type WorkTerms } from './work'
 
 /** A static price older than this is reported as old. */
 const PRICE_AGE_NOTED_MS = 24 * HOUR_MS
 
 /** Why an offer suits the job, best reason first. */
-export function reasonsFor(
-  offer: Offer,
-  terms: WorkTerms,
-  { expected, transfer }: { expected: Estimate; transfer?: TransferEstimate | undefined },
-): string[] {
+export function reasonsFor(offer: Offer, terms: WorkTerms, expected: Forecasted): string[] {
+  const { transfer } = expected
   const { priceMicroUsdPerHour: price } = offer
   const work = workOn(offer, terms)
   const speed = speedInWords(work)
   const assumed = work.reference === undefined ? 'one hour' : `one hour on the ${work.reference}`
   return [
     moneyOf(offer, expected),
+    rangeInWords(expected.forecast),
+    ...chancesInWords(expected.forecast),
     ...(speed === undefined ? [] : [speed]),
     ...(transfer === undefined ? [] : transferReasons(offer, transfer)),
     formatShape(offer.shape),
@@ -39,7 +39,7 @@ export function reasonsFor(
   )
 }
 
-function moneyOf(offer: Offer, expected: Estimate): string {
+function moneyOf(offer: Offer, expected: Forecasted): string {
   const { priceMicroUsdPerHour: price, besideMicroUsdPerHour: beside = 0, reservation } = offer
   if (price === 0) return reservation === undefined ? 'costs nothing' : 'paid up front: no further cost'
   const cost = `about ${formatUsd(expected.costMicroUsd)} in ${formatDuration(expected.durationMs)}`
@@ -82,7 +82,7 @@ export function risksOf(
   offer: Offer,
   spec: JobSpec,
   at: {
-    expected: Estimate
+    expected: Pick<Forecasted, 'interruptions'>
     isShaky: boolean
     nowMs: number
     saving?: Saving

@@ -23,29 +23,30 @@ import { exceedsLimits, isDeadlineDue } from './admission'
 import { stoppingMs } from '../core/timing'
 import { USEFUL_RUN_MS } from './assumptions'
 import { whyAvoided } from './avoidance'
-import { estimate } from './price'
+import type { Forecasted } from './forecast/forecast'
 import type { PlanRequest } from './request'
 import { tooLongToRun } from './run-limit'
-import { transferFor } from './transfer'
 
-/** Why an offer cannot run the job, or `undefined` if it can. Permanent reasons come first. */
+/** Why an offer cannot run the job, or `undefined` if it can. Permanent reasons come first. `forecast` is asked only if it matters. */
 export function reject(
   offer: Offer,
   capabilities: Capabilities,
-  request: PlanRequest,
+  { request, forecast }: { request: PlanRequest; forecast: () => Forecasted },
 ): Rejection | undefined {
   const key = offerKey(offer)
   const { spec } = request
   // What no consent can change comes before what the job file may allow.
-  const unfit = notWanted(offer, request) ?? notFitting(offer, spec.resources) ?? notAccepted(offer, spec)
-  const dear = notAffordable(offer, capabilities, request)
   const unusable =
     offer.availability === 'unusable' ? (offer.note ?? 'the backend does not support it') : undefined
+  const unfit =
+    notWanted(offer, request) ??
+    notFitting(offer, spec.resources) ??
+    notAccepted(offer, spec) ??
+    unusable ??
+    notAble(offer, capabilities, request)
+  const dear = unfit === undefined ? notAffordable(offer, capabilities, { request, forecast }) : undefined
   const reasons: [Rejection['why'], string | undefined][] = [
-    ['unfit', unfit],
-    ['unfit', unusable],
-    ['unfit', notAble(offer, capabilities, request)],
-    ['unfit', dear],
+    ['unfit', unfit ?? dear],
     [
       'quota',
       offer.availability === 'no-quota' ? (offer.note ?? 'the account has no quota for it') : undefined,
@@ -57,7 +58,7 @@ export function reject(
   const found = reasons.find(([, reason]) => reason !== undefined)
   // The cost of the whole job says more than how little the budget buys, and is reported once for all offers.
   const isEndAsked = found?.[0] !== 'unfit' || found[1] === dear
-  const refusal = isEndAsked ? exceedsLimits(offer, request) : undefined
+  const refusal = isEndAsked ? exceedsLimits(offer, request, forecast) : undefined
   if (refusal !== undefined) return { offerKey: key, why: 'unfit', ...refusal }
   return found === undefined ? undefined : { offerKey: key, why: found[0], reason: found[1]! }
 }
@@ -185,11 +186,14 @@ function notUsableLongEnough(
   return `its reservation ends in ${formatDuration(leftMs)}, but the job needs ${words}`
 }
 
-function notAffordable(offer: Offer, { billsUntil }: Capabilities, request: PlanRequest): string | undefined {
-  const { remainingMicroUsd, timing, spec } = request
+function notAffordable(
+  offer: Offer,
+  { billsUntil }: Capabilities,
+  { request, forecast }: { request: PlanRequest; forecast: () => Forecasted },
+): string | undefined {
+  const { remainingMicroUsd, timing } = request
   if (remainingMicroUsd === undefined) return undefined
-  const { leftShare } = request
-  const transfer = transferFor(offer, request, estimate(offer, spec, { leftShare }).interruptions)
+  const { transfer } = forecast()
   const budget = attemptBudget(remainingMicroUsd, {
     priceMaxMicroUsdPerHour: dearestPriceOf(offer),
     transferMicroUsd: transfer?.costMicroUsd ?? 0,

@@ -4,6 +4,7 @@ import type { Capabilities } from '../core/capabilities'
 import { attemptBudget, leftOfBudget } from '../core/budget'
 import { defined } from '../core/defined'
 import type { NoticeSource, RunnerOrder } from '../core/documents'
+import type { Expected } from '../core/forecast'
 import type { JobSpec } from '../core/job'
 import { dearestPriceOf, isInterruptible, offerKey, type Offer } from '../core/offer'
 import type { BackendAnswer, Order, Placement, Plan } from '../core/plan'
@@ -11,7 +12,6 @@ import { attemptIdOf } from '../core/queues'
 import { DEFAULT_TIMING, type Timing } from '../core/timing'
 import { INTERCHANGEABLE_COST_FACTOR, INTERCHANGEABLE_TIME_FACTOR, OFFERS_PER_ORDER_MAX } from './assumptions'
 import { isShaky, isDeprioritised } from './avoidance'
-import { estimate } from './price'
 import { workOn } from './work'
 
 /** The best placement of a plan as an order: with equivalent offers, and everything the machine must know. */
@@ -20,10 +20,7 @@ export function makeOrder(plan: Plan, input: PlanInput, answers: BackendAnswer[]
   const capabilities = answers.find(({ backend }) => backend === best?.offer.backend)?.capabilities
   if (best === undefined || capabilities === undefined) throw new Error('an order needs a placement')
   // Compare with the best offer's unpenalised cost.
-  const { transferMicroUsd = 0 } = best
-  const { leftShare } = plan
-  const machine = estimate(best.offer, input.resolved.spec, { leftShare })
-  const costMaxMicroUsd = (machine.costMicroUsd + transferMicroUsd) * INTERCHANGEABLE_COST_FACTOR
+  const costMaxMicroUsd = (best.calmMicroUsd ?? best.costMicroUsd) * INTERCHANGEABLE_COST_FACTOR
   const workMs = ({ offer }: Placement): number => workOn(offer, { spec: input.resolved.spec }).ms
   // A much faster one at a higher price would stop a slow machine early, for the budget counts at the highest.
   const isAlikeInTime = (one: Placement): boolean =>
@@ -62,6 +59,7 @@ export function makeOrder(plan: Plan, input: PlanInput, answers: BackendAnswer[]
     resources: input.resolved.spec.resources,
     nodes: 1,
     token: attemptId,
+    expected: expectedOf(best, plan),
     runnerStart: capabilities.runnerStart,
     runnerSha256: input.resolved.runnerSha256,
     storeUrl: input.resolved.storeUrl,
@@ -75,6 +73,11 @@ export function makeOrder(plan: Plan, input: PlanInput, answers: BackendAnswer[]
       money: { ...money, transferMicroUsd: transferMaxMicroUsd },
     }),
   }
+}
+
+function expectedOf({ costMicroUsd, durationMs, forecast }: Placement, plan: Plan): Expected {
+  const isAssumed = plan.isDurationAssumed && { isDurationAssumed: true as const }
+  return { costMicroUsd, durationMs, forecast, ...isAssumed }
 }
 
 function isInterchangeable(offer: Offer, best: Offer): boolean {

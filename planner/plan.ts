@@ -5,15 +5,13 @@ import { offerKey, type Offer } from '../core/offer'
 import { savingOf } from '../core/saving'
 import { formatDuration } from '../core/time'
 import { wantsGpu } from '../core/resources'
-import { lateByMs } from './admission'
 import { isShaky, isDeprioritised } from './avoidance'
 import { reasonsFor, risksOf } from './explain'
 import { reject } from './filter'
-import { estimate, withTransfer } from './price'
+import { forecastOf, timeLeftMs, type Forecasted } from './forecast/forecast'
 import { rank } from './rank'
 import { withCutOff } from './run-limit'
 import type { PlanRequest } from './request'
-import { transferFor } from './transfer'
 import { durationOn } from './work'
 
 /** The ranking: every offer that can run the job, best first, and why each other one cannot. Pure. */
@@ -23,9 +21,9 @@ export function makePlan(request: PlanRequest): Plan {
   for (const { offers, capabilities } of request.answers) {
     for (const offered of offers) {
       const offer = withCutOff(offered, capabilities, request)
-      const rejection = reject(offer, capabilities, request)
-      if (rejection === undefined) placements.push(place(offer, capabilities, request))
-      else rejections.push(rejection)
+      const found = consider(offer, capabilities, request)
+      if ('offer' in found) placements.push(found)
+      else rejections.push(found)
     }
   }
   const { spec, avoid, leftShare } = request
@@ -41,27 +39,45 @@ export function makePlan(request: PlanRequest): Plan {
   }
 }
 
-function place(offer: Offer, capabilities: Capabilities, request: PlanRequest): Placement {
+/** An offer with its forecast, or why it cannot run the job. */
+function consider(offer: Offer, capabilities: Capabilities, request: PlanRequest): Placement | Rejection {
+  // Most offers of a catalog do not fit, which needs no forecast.
+  let made: Forecasted | undefined
+  const forecast = (): Forecasted => (made ??= forecastOf(offer, capabilities, { request, isShaky: false }))
+  return (
+    reject(offer, capabilities, { request, forecast }) ??
+    place(offer, capabilities, { request, calm: forecast() })
+  )
+}
+
+function place(
+  offer: Offer,
+  capabilities: Capabilities,
+  { request, calm }: { request: PlanRequest; calm: Forecasted },
+): Placement {
   const { spec, savedBefore, nowMs, avoid } = request
-  const at = { isShaky: isShaky(offer, avoid), leftShare: request.leftShare }
-  const machine = estimate(offer, spec, at)
-  const transfer = transferFor(offer, request, machine.interruptions)
-  const expected = transfer === undefined ? machine : withTransfer(machine, offer, transfer)
+  const shaky = isShaky(offer, avoid)
+  const expected = shaky ? forecastOf(offer, capabilities, { request, isShaky: true }) : calm
   const saving = savingOf(spec, savedBefore)
   const hasBudget = request.remainingMicroUsd !== undefined
-  const { durationMs } = expected
-  const lateMs = lateByMs(durationMs, request)
+  const { durationMs, transfer } = expected
+  const lateMs = durationMs - (timeLeftMs(request) ?? Infinity)
   return {
     offer,
     costMicroUsd: expected.costMicroUsd,
     ...defined({ extraCostMicroUsd: expected.extraCostMicroUsd }),
+    ...(shaky && { calmMicroUsd: calm.costMicroUsd }),
     durationMs,
+    forecast: expected.forecast,
     ...(lateMs > 0 && { isLate: true as const }),
     ...(transfer === undefined ? {} : { transferMicroUsd: transfer.costMicroUsd }),
-    reasons: reasonsFor(offer, request, { expected, transfer }),
+    reasons: reasonsFor(offer, request, expected),
     risks: [
       ...(lateMs > 0 ? [`is likely to miss the deadline: about ${formatDuration(lateMs)} too long`] : []),
-      ...risksOf(offer, spec, { ...at, capabilities, hasBudget, expected, nowMs, ...defined({ saving }) }),
+      ...risksOf(offer, spec, {
+        ...{ isShaky: shaky, capabilities, hasBudget, expected, nowMs },
+        ...defined({ saving }),
+      }),
     ],
   }
 }

@@ -35,11 +35,6 @@ export function tooLongToRun(offer: Offer, request: PlanRequest): string | undef
   return `its provider ends a machine after ${limit}; the job needs ${needed}, and saves no checkpoints (set \`checkpoint: { directory: ... }\`)`
 }
 
-/** How often a job must change its machine because of the limit. */
-export function runLimitStops({ runMsMax }: Offer, workMs: number): number {
-  return runMsMax === undefined ? 0 : Math.max(0, Math.ceil(workMs / runMsMax) - 1)
-}
-
 /** The limit as a risk of the plan. */
 export function runLimitInWords(runMsMax: number, spec: JobSpec): string {
   const after = isResumable(spec)
@@ -48,6 +43,7 @@ export function runLimitInWords(runMsMax: number, spec: JobSpec): string {
   return `its provider ends a machine after ${formatDuration(runMsMax)}; unfinished work then ${after}`
 }
 
-function isResumable({ isInterruptible, checkpoint }: JobSpec): boolean {
+/** Whether the job saves checkpoints to continue from. */
+export function isResumable({ isInterruptible, checkpoint }: JobSpec): boolean {
   return isInterruptible || checkpoint.directory !== undefined
 }

@@ -4,7 +4,6 @@ import { formatUsd, type MicroUsd } from '../core/money'
 import type { DataTransfer, Offer } from '../core/offer'
 import { formatBytes } from '../core/resources'
 import { savingOf, type SavedBefore } from '../core/saving'
-import { SECOND_MS } from '../core/time'
 import { ASSUMED_CHECKPOINT_EVERY_MS } from './assumptions'
 import { BYTES_PER_GB, inputsInWords, inputTrafficOf, type InputTraffic } from './input-transfer'
 import type { PlanRequest } from './request'
@@ -20,15 +19,13 @@ export interface Traffic {
   isResumed: boolean
 }
 
-/** Time and money for transferring a job's data to and from other Regions. */
+/** The cost of transferring a job's data to and from other Regions. */
 export interface TransferEstimate {
   /** To the store, and from it. */
   upBytes: number
   downBytes: number
   /** All of it, inputs too. */
   costMicroUsd: MicroUsd
-  /** Time that the machine waits for reads. It saves while it works. */
-  durationMs: number
   /** The size of its checkpoints is unknown, so they are not included. */
   isSizeUnknown: boolean
   inputs: InputTraffic
@@ -49,14 +46,13 @@ function storeTransferOf(
   const costMicroUsd = Math.ceil(
     (upBytes * way.upMicroUsdPerGb + downBytes * way.downMicroUsdPerGb) / BYTES_PER_GB,
   )
-  const durationMs = Math.ceil((downBytes / way.bytesPerSecond) * SECOND_MS)
-  return { upBytes, downBytes, costMicroUsd, durationMs, isSizeUnknown: sizeBytes === undefined }
+  return { upBytes, downBytes, costMicroUsd, isSizeUnknown: sizeBytes === undefined }
 }
 
 /** The store is in the Region of the machine. */
-const NOTHING = { upBytes: 0, downBytes: 0, costMicroUsd: 0, durationMs: 0, isSizeUnknown: false }
+const NOTHING = { upBytes: 0, downBytes: 0, costMicroUsd: 0, isSizeUnknown: false }
 
-/** Time and money for moving the data of a plan's job on an offer; `undefined` if store and inputs are in the machine's Region. */
+/** The cost of moving the data of a plan's job on an offer; `undefined` if store and inputs are in the machine's Region. */
 export function transferFor(
   offer: Pick<Offer, 'transfer' | 'region' | 'shape'>,
   request: PlanRequest,
@@ -73,13 +69,7 @@ export function transferFor(
     offer.transfer === undefined
       ? NOTHING
       : storeTransferOf(offer.transfer, spec, { traffic, interruptions, workMs: workOn(offer, request).ms })
-  const readingMs = Math.ceil((inputs.bytes / (inputs.bytesPerSecond ?? Infinity)) * SECOND_MS)
-  return {
-    ...store,
-    costMicroUsd: store.costMicroUsd + inputs.costMicroUsd,
-    durationMs: store.durationMs + readingMs,
-    inputs,
-  }
+  return { ...store, costMicroUsd: store.costMicroUsd + inputs.costMicroUsd, inputs }
 }
 
 /** The sentences of a plan about it. */

@@ -5,6 +5,7 @@ import { pathToFileURL } from 'node:url'
 import type { Backend } from '../backends/backend'
 import type { PlanInput } from '../core/activities'
 import { defined } from '../core/defined'
+import { NO_FORECAST } from '../core/forecast'
 import type { MachineHandle } from '../core/handle'
 import type { BundleRef, JobSpec } from '../core/job'
 import { EMPTY_LEDGER } from '../core/ledger'
@@ -111,7 +112,7 @@ export class Stage implements Host {
     const answer = await this.offers()
     const plan: Plan = {
       placements: answer.offers.map((offer) => ({
-        ...{ offer, costMicroUsd: 0, durationMs: 0, reasons: [], risks: [] },
+        ...{ offer, costMicroUsd: 0, durationMs: 0, forecast: NO_FORECAST, reasons: [], risks: [] },
       })),
       ...{ rejections: [], isDurationAssumed: true, silentBackends: [] },
     }

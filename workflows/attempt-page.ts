@@ -3,6 +3,7 @@ import { stopReason } from '../core/attempt-record'
 import type { RunnerWarning } from '../core/checkpoint'
 import type { DrainReason } from '../core/documents'
 import type { Failure } from '../core/failure'
+import { expectedInWords } from '../core/forecast'
 import type { MachineHandle } from '../core/handle'
 import { STATUS_QUERY, type AttemptInput, type AttemptOutcome, type AttemptStatus } from '../core/messages'
 import type { MicroUsd } from '../core/money'
@@ -114,6 +115,7 @@ export class AttemptPage {
         : [
             `machine: ${nameInMarkdown(`${realised.capacityType} ${realised.type} ${realised.place}`)}, ${money(realised.priceMicroUsdPerHour)} per hour (\`${handle!.id}\`)`,
           ]),
+      ...(order.expected === undefined ? [] : [`expected: ${sentence(expectedInWords(order.expected))}`]),
       ...(this.costMicroUsd === undefined ? [] : [`cost: ${money(this.costMicroUsd)}`]),
     ]
     const lines = [

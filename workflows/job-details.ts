@@ -1,5 +1,6 @@
 import { continuationOf } from '../core/continuation'
 import type { Checkpoint } from '../core/checkpoint'
+import { expectedInWords } from '../core/forecast'
 import { isFinal } from '../core/job'
 import type { AttemptRecord } from '../core/ledger'
 import type { JobStatus } from '../core/messages'
@@ -18,6 +19,7 @@ export function jobDetails(status: JobStatus): string {
     ...(checkpoint === undefined
       ? []
       : [`newest checkpoint: ${stepOf(checkpoint)} (attempt ${checkpoint.attempt})`]),
+    ...expectedOf(attempts.at(-1)),
     ...(status.deadlineAtMs === undefined ? [] : [`deadline: ${formatInstant(status.deadlineAtMs)}`]),
     ...(status.budgetMicroUsd === undefined ? [] : [`budget: ${money(status.budgetMicroUsd)}`]),
   ]
@@ -42,6 +44,12 @@ function continuationLine(status: JobStatus): string[] {
   if (continuation === null) return []
   const { command, step } = continuation
   return ['', `${step === null ? 'Start over' : `Resume from step ${step}`}: \`${command}\``]
+}
+
+/** What the plan expects of the attempt in progress. */
+function expectedOf(last: AttemptRecord | undefined): string[] {
+  if (last?.expected === undefined || last.endedAtMs !== undefined || last.state !== 'provisioning') return []
+  return [`expected of attempt ${last.number}: ${sentence(expectedInWords(last.expected))}`]
 }
 
 /** A running number is not a step. */

@@ -18,6 +18,12 @@ import type * as Sdk from './sdk/index'
 import { start } from './machine/start'
 import { createStoreRegion } from './store-region'
 import { endMachine, terminate } from './machine/terminate'
+import { MINUTE_MS } from '../../core/time'
+
+const BOOT = {
+  ...{ lowMs: MINUTE_MS, middleMs: 1.75 * MINUTE_MS, highMs: 4 * MINUTE_MS },
+  source: 'general experience with EC2, 1 to 3 minutes until the agent answers, November 2026',
+}
 
 /** EC2 machines, on demand, spot and reserved, in the Regions of one account. */
 export async function createEc2Backend(config: Ec2Config, deps: Ec2Deps): Promise<Backend> {
@@ -63,6 +69,7 @@ export function createBackendOver(api: Ec2Api, config: Ec2Config, deps: Ec2Deps)
       notice: { kind: 'instance-metadata' },
       idempotency: 'token',
       billsUntil: 'exit',
+      boot: BOOT,
       price: 'live',
     },
     check: (ctx) => verb(ctx, () => check(host, ctx)),

@@ -9,6 +9,12 @@ import { logs } from './logs'
 import { find, list, observe } from './observe'
 import { capacityTypesOf, offers } from './offers'
 import { interrupt, terminate } from './terminate'
+import { SECOND_MS } from '../../core/time'
+
+const BOOT = {
+  ...{ lowMs: SECOND_MS / 5, middleMs: SECOND_MS, highMs: 5 * SECOND_MS },
+  source: 'a process on this machine, by npm run bench, November 2026',
+}
 
 /**
  * Machines on this host: each is a group of processes with its own directory. Everything known about them is in their
@@ -27,6 +33,7 @@ export async function createLocalBackend(config: LocalConfig, deps: LocalDeps): 
       runnerStart: 'with-launch',
       idempotency: 'token',
       billsUntil: 'exit',
+      boot: BOOT,
       price: 'configured',
     },
     check: (ctx) => verb(ctx, () => check(host, ctx)),

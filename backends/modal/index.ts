@@ -9,6 +9,7 @@ import { createHost, type ModalDeps } from './host'
 import { launch } from './launch'
 import { find, list, logs, observe, terminate } from './machines'
 import { BACKEND, offers } from './offers'
+import { MINUTE_MS, SECOND_MS } from '../../core/time'
 
 /** Containers of Modal, through a gateway in the user's workspace. */
 export async function createModalBackend(config: ModalConfig, deps: ModalDeps): Promise<Backend> {
@@ -24,6 +25,11 @@ export const CAPABILITIES: Capabilities = {
   // The gateway starts one machine for each key, from any sender.
   idempotency: 'token',
   billsUntil: 'exit',
+  // A container starts within a second; the first one with an image waits for its pull.
+  boot: {
+    ...{ lowMs: 3 * SECOND_MS, middleMs: 20 * SECOND_MS, highMs: 5 * MINUTE_MS },
+    source: 'reports of users about Modal, read November 2026',
+  },
   offersPerOrder: 'one',
   queues: true,
   price: 'live',

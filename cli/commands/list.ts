@@ -71,7 +71,8 @@ async function list(cli: Cli, { state, owner, mine, name, backend, limit }: Opti
     placementInWords(job),
     progressInWords(job.progress),
     usd(job.cost.spentMicroUsd),
-    usd(job.cost.estimatedRemainingMicroUsd),
+    // An assumed duration says too little for a table.
+    usd(job.cost.remainingBasis === 'assumed' ? null : job.cost.estimatedRemainingMicroUsd),
     age(job.submittedAtMs, nowMs),
   ])
   cli.out.table(HEAD, rows, FIT)

@@ -130,6 +130,19 @@ function troubleInWords({ message, tries, nextTryAtMs }: TroubleView, nowMs: num
   return `Trouble (tried ${plural(tries, 'time')}${next}; \`crucible retry\` retries now): ${message}`
 }
 
+function basisInWords(basis: JobView['cost']['remainingBasis']): string {
+  switch (basis) {
+    case 'pace':
+      return ' at its present pace'
+    case 'forecast':
+      return ' as planned'
+    case 'assumed':
+      return ' with an assumed duration'
+    case null:
+      return ''
+  }
+}
+
 function facts(
   view: JobView,
   { nowMs, paint }: { nowMs: number; paint: Output['paint'] },
@@ -141,7 +154,7 @@ function facts(
   const toGo =
     cost.estimatedRemainingMicroUsd === null
       ? ''
-      : `, about ${formatUsd(cost.estimatedRemainingMicroUsd)} left`
+      : `, about ${formatUsd(cost.estimatedRemainingMicroUsd)} left${basisInWords(cost.remainingBasis)}`
   const budget = cost.budgetMicroUsd === null ? '' : `, budget ${formatUsd(cost.budgetMicroUsd)}`
   const all: [string, string | undefined][] = [
     ['owner', view.owner],

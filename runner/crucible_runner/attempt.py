@@ -295,6 +295,7 @@ class Attempt:
         """Returns the instants that show how long each part of a recovery took, as beats and results report them."""
         return {
             "firstStepAtMs": self.progress.first_step_at_ms,
+            "firstStep": self.progress.first_step,
             "noNoticeAtMs": self.stop.no_notice_at_ms if self.stop is not None else None,
         }
 

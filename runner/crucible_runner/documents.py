@@ -191,7 +191,7 @@ _GPU = record(
 
 _PHASES = list_of(record({"name": literal(*PHASES), "startedAtMs": whole(), "durationMs": whole()}))
 
-_TIMES = {"firstStepAtMs": _whole_or_null, "noNoticeAtMs": _whole_or_null}
+_TIMES = {"firstStepAtMs": _whole_or_null, "firstStep": _whole_or_null, "noNoticeAtMs": _whole_or_null}
 
 _state = literal(*CHECKPOINT_STATES)
 _kind_of_warning = pattern(r"[a-z]+(-[a-z]+)*", "lower-case words with dashes")

@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals'
 import { Output } from '../../cli/output'
 import { showPlan } from '../../cli/planning'
+import type { Forecast } from '../../core/forecast'
 import { offerKey, type Offer } from '../../core/offer'
 import { groupRejections, type Placement, type PlanReport, type Rejection } from '../../core/plan'
 import { DAY_MS, SECOND_MS } from '../../core/time'
@@ -9,7 +10,18 @@ import { Paper } from './outside'
 
 function placed(offer: Partial<Offer>): Placement {
   const whole = { ...OFFER, ...offer }
-  return { offer: whole, costMicroUsd: 2_000_000, durationMs: 7_200_000, reasons: ['it is cheap'], risks: [] }
+  return {
+    ...{ offer: whole, costMicroUsd: 2_000_000, durationMs: 7_200_000, forecast: FORECAST },
+    ...{ reasons: ['it is cheap'], risks: [] },
+  }
+}
+
+const FORECAST: Forecast = {
+  cost: { lowMicroUsd: 1_600_000, highMicroUsd: 2_500_000 },
+  finish: { lowMs: 6_000_000, highMs: 9_000_000 },
+  ...{ startMs: 60_000, trainingMs: 7_100_000 },
+  chances: {},
+  drivers: { cost: ['duration'], finish: ['duration', 'wait'] },
 }
 
 /** The lines that a plan is shown in. */
@@ -32,6 +44,21 @@ function shown(plan: Partial<PlanReport>, isAll = false): string[] {
 }
 
 describe('a plan for people', () => {
+  it('has the range of its cost, and the chance to keep limits that are set', () => {
+    const [head, row] = shown({ placements: [placed({})] })
+    expect(head).toMatch(/COST +90 % RANGE +TIME$/)
+    expect(row).toMatch(/\$2\.00 +\$1\.60\.\.\$2\.50 +2h$/)
+    const chances = { deadline: 0.834, budget: 1 }
+    const [limited, chance] = shown({
+      placements: [
+        { ...placed({}), forecast: { ...FORECAST, chances } },
+        { ...placed({ type: 'x' }), forecast: FORECAST },
+      ],
+    })
+    expect(limited).toMatch(/TIME +IN TIME +IN BUDGET$/)
+    expect(chance).toMatch(/ 83 % +> 99 %$/)
+  })
+
   it('has where each price comes from and how old it is', () => {
     const [head, ...rows] = shown({
       placements: [
@@ -85,7 +112,7 @@ describe('a plan for people', () => {
     const lines = (plan: Partial<PlanReport>): string[] => shown({ placements, ...plan })
     expect(lines({})[1]).toMatch(/ 2h, late$/)
     expect(lines({ isDurationAssumed: true, assumedAccelerator: 'A100' }).at(-1)).toBe(
-      'Cost and time assume one hour of training on the A100; set --duration for a better estimate.',
+      'Cost and time assume one hour of training on the A100; --duration narrows the range, and so do the first steps on a machine.',
     )
     expect(lines({ assumedAccelerator: 'A100' }).at(-1)).toBe(
       'The duration is taken as that on the A100; name another GPU type as in --duration "10h on L4".',

@@ -56,7 +56,12 @@ function shown(fields: Partial<JobView>): string[] {
     trouble: null,
     waiting: null,
     queuedSinceMs: null,
-    cost: { spentMicroUsd: 5_000, estimatedRemainingMicroUsd: null, budgetMicroUsd: null },
+    cost: {
+      spentMicroUsd: 5_000,
+      estimatedRemainingMicroUsd: null,
+      remainingBasis: null,
+      budgetMicroUsd: null,
+    },
     checkpoints: { newest: null, state: null, count: 0 },
     continuation: null,
     ...{ attempts: [], recoveries: [], placementReasons: [] },

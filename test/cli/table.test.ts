@@ -10,6 +10,7 @@ import { render } from '../../cli/commands/show'
 import { Output, type TableOptions } from '../../cli/output'
 import { showPlan } from '../../cli/planning'
 import type { AttemptView, JobView, RecoveryView } from '../../client/job-view'
+import { NO_FORECAST } from '../../core/forecast'
 import type { Placement } from '../../core/plan'
 import { DAY_MS, MINUTE_MS } from '../../core/time'
 import { layout } from '../../storage/layout'
@@ -126,7 +127,12 @@ describe('a table on a screen of 80 columns', () => {
       ...{ reason: 'training', message: 'Training.', submittedAtMs: NOW - 5 * MINUTE_MS, endedAtMs: null },
       ...{ progress: null, deadlineAtMs: null, placement: null, attemptsTotal: 1, isLive: true, uiUrl: null },
       isRehearsal: false,
-      cost: { spentMicroUsd: 5_000, estimatedRemainingMicroUsd: null, budgetMicroUsd: null },
+      cost: {
+        spentMicroUsd: 5_000,
+        estimatedRemainingMicroUsd: null,
+        remainingBasis: null,
+        budgetMicroUsd: null,
+      },
       checkpoints: { newest: null, state: null, count: 0 },
       ...{ continuation: null, warning: null, trouble: null, waiting: null, queuedSinceMs: null },
       ...{ attempts: [attempt, attempt], recoveries: [recovery], placementReasons: [] },
@@ -146,6 +152,11 @@ describe('a table on a screen of 80 columns', () => {
         priceSource: { kind: 'static', observedAtMs: NOW - 300 * DAY_MS },
       },
       ...{ costMicroUsd: 1_234_560_000, durationMs: 1_000 * MINUTE_MS, reasons: ['cheap'], risks: [] },
+      forecast: {
+        ...NO_FORECAST,
+        cost: { lowMicroUsd: 987_650_000, highMicroUsd: 2_345_670_000 },
+        chances: { deadline: 0.5, budget: 0.5 },
+      },
     }
     const plan = {
       placements: [placement],

@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals'
 import { joinView, type JobFacts } from '../../client/view'
 import type { Beat } from '../../core/documents'
+import { NO_FORECAST } from '../../core/forecast'
 import { HOUR_MS, MINUTE_MS } from '../../core/time'
 import { beatOf, JOB, machineOf, NOW, SPEC, statusOf } from './world'
 
@@ -55,22 +56,26 @@ describe('a job joined from workflow, record and beat', () => {
     expect(joinView(facts({ status })).cost).toEqual({
       spentMicroUsd: 1_000_000 + 3_600_000,
       estimatedRemainingMicroUsd: null,
+      remainingBasis: null,
       budgetMicroUsd: 9_000_000,
     })
   })
 
-  it('estimates what is left by the pace of the steps since the restored one', () => {
+  it('estimates what is left by the pace since the first step', () => {
     const restoredFrom = { id: 'x', step: 40, attempt: 1 }
-    const beat = beatOf(1, { progress: progress(60), restoredFrom, uptimeMs: 20 * MINUTE_MS })
+    const since = { firstStep: 40, firstStepAtMs: NOW - 20 * MINUTE_MS }
+    const beat = beatOf(1, { progress: progress(60), restoredFrom, ...since, uptimeMs: 9 * HOUR_MS })
+    const newest = { attempt: 1, beat, machine: machineOf(1) }
     // 20 steps in 20 minutes, 40 to go, at 6 cents a minute.
-    const { cost, progress: shown } = joinView(facts({ newest: { attempt: 1, beat, machine: machineOf(1) } }))
-    expect(cost.estimatedRemainingMicroUsd).toBe(40 * 60_000)
+    const { cost, progress: shown } = joinView(facts({ newest, nowMs: NOW }))
+    expect(cost).toMatchObject({ estimatedRemainingMicroUsd: 40 * 60_000, remainingBasis: 'pace' })
     expect(shown).toMatchObject({ step: 60, stepsTotal: 100, loss: 2, percent: 60 })
   })
 
   it('takes no running number of a checkpoint for a step', () => {
     const restoredFrom = { id: 'x', step: 40, attempt: 1, isStepKnown: false }
-    const beat = beatOf(1, { progress: progress(60), restoredFrom, uptimeMs: 20 * MINUTE_MS })
+    const phases = [{ name: 'running' as const, startedAtMs: NOW - HOUR_MS, durationMs: HOUR_MS }]
+    const beat = beatOf(1, { progress: progress(60), restoredFrom, phases })
     const { cost } = joinView(facts({ newest: { attempt: 1, beat, machine: machineOf(1) } }))
     expect(cost.estimatedRemainingMicroUsd).toBeNull()
   })
@@ -92,10 +97,19 @@ describe('a job joined from workflow, record and beat', () => {
     })
   })
 
-  it("estimates by the owner's own figure where steps tell nothing, and never below nothing", () => {
-    const spec = { ...SPEC, durationMs: 3 * HOUR_MS }
-    expect(joinView(facts({ spec })).cost.estimatedRemainingMicroUsd).toBe(2 * 3_600_000)
-    expect(joinView(facts({ spec, nowMs: NOW + 9 * HOUR_MS })).cost.estimatedRemainingMicroUsd).toBe(0)
+  it('estimates by the forecast of the plan where steps tell nothing, and not once it has proved too low', () => {
+    const [attempt] = statusOf().attempts
+    const expected = { costMicroUsd: 10_800_000, durationMs: 3 * HOUR_MS, forecast: NO_FORECAST }
+    const status = statusOf({ attempts: [{ ...attempt!, expected }] })
+    const beat = beatOf(1, { firstStepAtMs: NOW })
+    const newest = { attempt: 1, beat, machine: machineOf(1) }
+    const costAt = (hours: number) => joinView(facts({ status, newest, nowMs: NOW + hours * HOUR_MS })).cost
+    expect(costAt(1)).toMatchObject({ estimatedRemainingMicroUsd: 7_200_000, remainingBasis: 'forecast' })
+    expect(costAt(9)).toMatchObject({ estimatedRemainingMicroUsd: null, remainingBasis: null })
+    const assumed = statusOf({
+      attempts: [{ ...attempt!, expected: { ...expected, isDurationAssumed: true } }],
+    })
+    expect(joinView(facts({ status: assumed, newest })).cost.remainingBasis).toBe('assumed')
   })
 
   it('says that nothing is left to pay where the machine is free', () => {
@@ -203,8 +217,12 @@ describe('a job joined from workflow, record and beat', () => {
 
   it('shows epochs without steps, and what is left by their part of the whole', () => {
     const told = { ...progress(0, null), step: null, epoch: 2, epochsTotal: 4, percent: 25 }
-    const beat = beatOf(1, { progress: told, restoredFrom: null, uptimeMs: 20 * MINUTE_MS })
-    const { cost, progress: shown } = joinView(facts({ newest: { attempt: 1, beat, machine: machineOf(1) } }))
+    const phases = [
+      { name: 'running' as const, startedAtMs: NOW - 20 * MINUTE_MS, durationMs: 20 * MINUTE_MS },
+    ]
+    const beat = beatOf(1, { progress: told, restoredFrom: null, phases, uptimeMs: 9 * HOUR_MS })
+    const newest = { attempt: 1, beat, machine: machineOf(1) }
+    const { cost, progress: shown } = joinView(facts({ newest, nowMs: NOW }))
     expect(shown).toMatchObject({ step: null, epoch: 2, epochsTotal: 4, percent: 25 })
     const hour = machineOf(1).realised.priceMicroUsdPerHour
     expect(cost.estimatedRemainingMicroUsd).toBe(hour)
@@ -233,7 +251,12 @@ describe('a job joined from workflow, record and beat', () => {
       submittedAtMs: NOW,
       endedAtMs: null,
       progress: null,
-      cost: { spentMicroUsd: 0, estimatedRemainingMicroUsd: null, budgetMicroUsd: null },
+      cost: {
+        spentMicroUsd: 0,
+        estimatedRemainingMicroUsd: null,
+        remainingBasis: null,
+        budgetMicroUsd: null,
+      },
       deadlineAtMs: null,
       trouble: null,
       waiting: null,

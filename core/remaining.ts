@@ -1,0 +1,86 @@
+import type { Beat } from './documents'
+import type { Expected } from './forecast'
+import { spendOver } from './meter'
+import type { MicroUsd } from './money'
+
+/** What a running attempt still costs until its job is done. */
+export interface Remaining {
+  microUsd: MicroUsd
+  /**
+   * `pace`: the measured pace of its training. `forecast`: what was expected when it was planned, by the job's own duration. `assumed`: the
+   * same, with an assumed duration.
+   */
+  basis: 'pace' | 'forecast' | 'assumed'
+}
+
+/** What is known about a running attempt. */
+export interface RunningFacts {
+  /** Missing for orders of earlier versions. */
+  expected: Expected | undefined
+  /** Of its machine, as ordered; missing before it exists. */
+  priceMicroUsdPerHour: MicroUsd | undefined
+  launchedAtMs: number | null
+  beat: Beat | undefined
+  nowMs: number
+}
+
+/** The remaining cost: by the pace since the first step if there is one, before by the forecast; null if unknown, or if the forecast was too low. */
+export function remainingOf(facts: RunningFacts): Remaining | null {
+  const { expected, priceMicroUsdPerHour, beat, nowMs } = facts
+  const trainingMs = beat === undefined ? null : leftByPace(beat, nowMs)
+  if (trainingMs !== null && priceMicroUsdPerHour !== undefined) {
+    const leftMs = Math.round(trainingMs * growthOf(expected))
+    return { microUsd: spendOver(leftMs, priceMicroUsdPerHour), basis: 'pace' }
+  }
+  if (expected === undefined) return priceMicroUsdPerHour === 0 ? { microUsd: 0, basis: 'forecast' } : null
+  const leftMs = expected.durationMs - spentMs(expected, facts)
+  if (leftMs <= 0) return null
+  const microUsd = Math.round(expected.costMicroUsd * (leftMs / expected.durationMs))
+  return { microUsd, basis: expected.isDurationAssumed === true ? 'assumed' : 'forecast' }
+}
+
+/** By how much interruptions, new starts and the end are expected to lengthen the training. */
+function growthOf(expected: Expected | undefined): number {
+  if (expected === undefined || expected.forecast.trainingMs <= 0) return 1
+  const { durationMs, forecast } = expected
+  return Math.max(1, (durationMs - forecast.startMs) / forecast.trainingMs)
+}
+
+/** The part of the forecast's time that has passed: a start that takes longer than expected leaves the training as long as it was. */
+function spentMs({ forecast }: Expected, { launchedAtMs, beat, nowMs }: RunningFacts): number {
+  if (launchedAtMs === null) return 0
+  const trainingSinceMs = beat?.firstStepAtMs ?? null
+  const startedMs = Math.max(0, (trainingSinceMs ?? nowMs) - launchedAtMs)
+  return trainingSinceMs === null
+    ? Math.min(startedMs, forecast.startMs)
+    : forecast.startMs + Math.max(0, nowMs - trainingSinceMs)
+}
+
+/** Training time that is left at the pace of this attempt; boot, set-up and restore are not training. Null if the pace is unknown. */
+function leftByPace(beat: Beat, nowMs: number): number | null {
+  const { progress, restoredFrom } = beat
+  if (progress === null) return null
+  const { step, stepsTotal, percent, atMs } = progress
+  const sinceMs = Math.max(0, nowMs - atMs)
+  if (step !== null && stepsTotal !== null) {
+    const from = firstStepOf(beat)
+    if (from === null || step <= from.step || atMs <= from.atMs) return null
+    return Math.max(0, (stepsTotal - step) * ((atMs - from.atMs) / (step - from.step)) - sinceMs)
+  }
+  // How much of it this attempt has done is only known if it began from scratch.
+  const runningSinceMs = runningSince(beat)
+  if (restoredFrom !== null || percent === undefined || percent <= 0 || runningSinceMs === null) return null
+  return Math.max(0, (100 - percent) * ((atMs - runningSinceMs) / percent) - sinceMs)
+}
+
+/** Where the measurement begins: at the first step, or for runners of earlier versions when the program began. */
+function firstStepOf(beat: Beat): { step: number; atMs: number } | null {
+  const { firstStep, firstStepAtMs, restoredFrom } = beat
+  if (firstStep != null && firstStepAtMs != null) return { step: firstStep, atMs: firstStepAtMs }
+  const atMs = runningSince(beat)
+  return atMs === null || restoredFrom?.isStepKnown === false ? null : { step: restoredFrom?.step ?? 0, atMs }
+}
+
+function runningSince({ phases = [] }: Beat): number | null {
+  return phases.findLast(({ name }) => name === 'running')?.startedAtMs ?? null
+}

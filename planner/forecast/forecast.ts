@@ -1,0 +1,124 @@
+import type { Capabilities } from '../../core/capabilities'
+import type { Forecast } from '../../core/forecast'
+import { spendOver } from '../../core/meter'
+import type { MicroUsd } from '../../core/money'
+import type { Offer } from '../../core/offer'
+import { stoppingMs } from '../../core/timing'
+import type { PlanRequest } from '../request'
+import { transferFor, type TransferEstimate } from '../transfer'
+import { driversOf } from './drivers'
+import { partsOf, type Parts } from './parts'
+import { sampleOf, type Moving } from './sample'
+
+/** What the rest of a job is expected to take and cost on an offer. */
+export interface Forecasted {
+  /** Medians. */
+  durationMs: number
+  costMicroUsd: MicroUsd
+  /** The part of the cost that is not billed either way; missing if that is all of it. */
+  extraCostMicroUsd?: MicroUsd
+  /** Mean number of interruptions until the job is done. */
+  interruptions: number
+  /** The mean cost of moving data; missing if that is free. */
+  transfer: TransferEstimate | undefined
+  forecast: Forecast
+}
+
+/**
+ * Time and cost of the rest of a job on an offer, from what is known when it is planned; the only place where they are estimated. Equal
+ * facts give equal figures. `isShaky`: the job lost a machine there recently.
+ */
+export function forecastOf(
+  offer: Offer,
+  capabilities: Capabilities,
+  { request, isShaky }: { request: PlanRequest; isShaky: boolean },
+): Forecasted {
+  const parts = partsOf(offer, capabilities, { request, isShaky })
+  const sample = sampleOf(parts, offer, {
+    moving: movingOf(offer, request),
+    reservedMs: reservedMsOf(offer, request),
+  })
+  const { doneMs, cost, extra, interruptions } = sample
+  const chances = chancesOf(offer, request, sample)
+  for (const values of [doneMs, cost, extra]) values?.sort()
+  return {
+    durationMs: quantile(doneMs, 0.5),
+    costMicroUsd: quantile(cost, 0.5),
+    ...(extra !== undefined && { extraCostMicroUsd: quantile(extra, 0.5) }),
+    interruptions,
+    transfer: transferFor(offer, request, interruptions),
+    forecast: {
+      cost: { lowMicroUsd: quantile(cost, LOW), highMicroUsd: quantile(cost, HIGH) },
+      finish: { lowMs: quantile(doneMs, LOW), highMs: quantile(doneMs, HIGH) },
+      startMs: startMsOf(parts),
+      trainingMs: parts.workMs,
+      chances,
+      drivers: driversOf(parts, offer, interruptions),
+    },
+  }
+}
+
+const LOW = 0.05
+const HIGH = 0.95
+
+/** Interpolated between sorted values, and rounded to a whole number. */
+function quantile(sorted: Float64Array, part: number): number {
+  const at = Math.min(sorted.length - 1, Math.max(0, part * sorted.length - 0.5))
+  const below = Math.floor(at)
+  const above = Math.min(sorted.length - 1, below + 1)
+  return Math.round(sorted[below]! + (sorted[above]! - sorted[below]!) * (at - below))
+}
+
+function startMsOf({ wait, boot, image, setup, fetch, restore, isResumed }: Parts): number {
+  const middles = [wait, boot, image, setup, fetch].reduce((sum, { middle }) => sum + middle, 0)
+  return Math.round(middles + (isResumed ? restore.middle : 0))
+}
+
+/** The price of moving data grows with each machine that reads it again. */
+function movingOf(offer: Offer, request: PlanRequest): Moving {
+  const once = transferFor(offer, request, 0)?.costMicroUsd ?? 0
+  const twice = transferFor(offer, request, 1)?.costMicroUsd ?? 0
+  return { onceMicroUsd: once, perMachineMicroUsd: twice - once }
+}
+
+/** Time until the end of a reservation. */
+function reservedMsOf({ usableUntilMs, runMsMax }: Offer, request: PlanRequest): number | undefined {
+  if (usableUntilMs === undefined || runMsMax !== undefined) return undefined
+  return usableUntilMs - request.nowMs - (request.startsInMs ?? 0)
+}
+
+/**
+ * Time that a job has until its deadline, with time to save and stop; missing if it has none, or if the amount of its work is unknown:
+ * without a stated duration, and for a later attempt unless a checkpoint tells how much is left.
+ */
+export function timeLeftMs(request: PlanRequest): number | undefined {
+  const { spec, deadlineAtMs, nowMs, startsInMs = 0, timing, isFirst, leftShare } = request
+  const isWorkKnown = spec.durationMs !== undefined && (isFirst === true || leftShare !== undefined)
+  if (deadlineAtMs === undefined || !isWorkKnown) return undefined
+  return deadlineAtMs - nowMs - startsInMs - stoppingMs(timing)
+}
+
+/** Money that a machine needs beyond its work: for the time to save and stop. */
+export function stoppingMicroUsd({ priceMicroUsdPerHour }: Offer, { timing }: PlanRequest): MicroUsd {
+  return spendOver(stoppingMs(timing), priceMicroUsdPerHour)
+}
+
+function chancesOf(
+  offer: Offer,
+  request: PlanRequest,
+  { doneMs, cost }: { doneMs: Float64Array; cost: Float64Array },
+): Forecast['chances'] {
+  const leftMs = timeLeftMs(request)
+  const { remainingMicroUsd } = request
+  return {
+    ...(leftMs !== undefined && { deadline: shareOf(doneMs, leftMs) }),
+    ...(remainingMicroUsd !== undefined && {
+      budget: shareOf(cost, remainingMicroUsd - stoppingMicroUsd(offer, request)),
+    }),
+  }
+}
+
+function shareOf(values: Float64Array, most: number): number {
+  const kept = values.reduce((count, each) => count + (each <= most ? 1 : 0), 0)
+  return Math.round((kept / values.length) * 100) / 100
+}

@@ -1,0 +1,184 @@
+import type { BootTime, Capabilities } from '../../core/capabilities'
+import type { JobSpec } from '../../core/job'
+import { isInterruptible, type Offer } from '../../core/offer'
+import { ASSUMED_UPLOAD_BYTES_PER_SECOND, savingOf, type Saving } from '../../core/saving'
+import { SECOND_MS } from '../../core/time'
+import {
+  ASSUMED_CHECKPOINT_EVERY_MS,
+  ASSUMED_DURATION,
+  ASSUMED_SPOT_INTERRUPTIONS,
+  BOOT,
+  IMAGE_PULL,
+  LAUNCH_WAIT,
+  OLD_PRICE,
+  QUEUE_WAIT,
+  RELAUNCH_WAIT,
+  SET_UP,
+  SHAKY_INTERRUPTIONS,
+  SPOT_PRICE,
+  STATED_DURATION,
+  STATED_INTERRUPTIONS,
+  STATIC_PRICE_OLD_MS,
+  STOP,
+  TRANSFER_SPREAD,
+  UNKNOWN_INPUTS,
+  UNKNOWN_RESTORE,
+  UNKNOWN_SPEED,
+  WRITE_BYTES_PER_SECOND,
+} from '../assumptions'
+import { inputTrafficOf } from '../input-transfer'
+import type { PlanRequest } from '../request'
+import { isResumable } from '../run-limit'
+import { workOn } from '../work'
+import { exactly, scaled, type Range } from './range'
+
+/** The parts of a forecast, each with its range: times in milliseconds, factors, and a rate. */
+export interface Parts {
+  wait: Range
+  /** After an interruption, or for a planned change of machines. */
+  waitAgain: Range
+  boot: Range
+  image: Range
+  setup: Range
+  fetch: Range
+  /** Of each machine that resumes; `isResumed` tells whether the first one does. */
+  restore: Range
+  isResumed: boolean
+  /** Training time without interruptions at the middle of `duration` and `speed`. */
+  workMs: number
+  /** Factors on it. */
+  duration: Range
+  speed: Range
+  /** The program's time for one checkpoint, and the interval between two; without checkpoints it is infinite. */
+  saving: Range
+  everyMs: number
+  /** Interruptions per hour that a machine is on; `shakyRate` instead where the job lost a machine recently. */
+  rate: Range
+  shakyRate: Range
+  stop: Range
+  /** Factor on the price. */
+  price: Range
+}
+
+const NONE = exactly(0, 'not needed')
+
+export function partsOf(
+  offer: Offer,
+  capabilities: Capabilities,
+  { request, isShaky }: { request: PlanRequest; isShaky: boolean },
+): Parts {
+  const { spec, savedBefore, isFirst = false } = request
+  const saving = savingOf(spec, savedBefore)
+  const work = workOn(offer, request)
+  const rate = rateOf(offer)
+  return {
+    wait: capabilities.queues === true ? QUEUE_WAIT : LAUNCH_WAIT,
+    waitAgain: RELAUNCH_WAIT,
+    boot: bootOf(capabilities),
+    image: spec.image !== undefined && capabilities.imageRunner === 'runner' ? IMAGE_PULL : NONE,
+    setup: spec.setup === undefined ? NONE : SET_UP,
+    fetch: fetchOf(offer, request),
+    restore: restoreOf(offer, spec, saving),
+    isResumed: !isFirst && savedBefore !== undefined,
+    workMs: work.ms,
+    duration: spec.durationMs === undefined ? ASSUMED_DURATION : STATED_DURATION,
+    speed: speedOf(work),
+    saving: writingOf(request, saving),
+    everyMs: isResumable(spec) ? (spec.checkpoint.everyMs ?? ASSUMED_CHECKPOINT_EVERY_MS) : Infinity,
+    rate,
+    shakyRate: isShaky && rate.middle < SHAKY_INTERRUPTIONS.middle ? SHAKY_INTERRUPTIONS : rate,
+    stop: stopOf(offer, saving),
+    price: priceOf(offer, request.nowMs),
+  }
+}
+
+function bootOf({ boot }: Capabilities): Range {
+  if (boot === undefined) return BOOT
+  let range = BOOTS.get(boot)
+  if (range === undefined) {
+    const { lowMs: low, middleMs: middle, highMs: high, source } = boot
+    BOOTS.set(boot, (range = { low, middle, high, source }))
+  }
+  return range
+}
+
+/** One range for all offers of a backend: its values are computed once. */
+const BOOTS = new WeakMap<BootTime, Range>()
+
+/** As a factor on the training time. */
+function speedOf({ ms, fastMs, slowMs, speed, reference }: ReturnType<typeof workOn>): Range {
+  if (reference === undefined || ms === 0) return exactly(1, 'no GPU trains')
+  if (speed === undefined) return UNKNOWN_SPEED
+  const source = speed.basis === 'measured' ? 'published measurements' : 'data sheets'
+  return { low: fastMs / ms, middle: 1, high: slowMs / ms, source }
+}
+
+function rateOf(offer: Offer): Range {
+  if (!isInterruptible(offer)) return exactly(0, 'its provider takes no machine back')
+  const { interruptionsPerHour } = offer
+  return interruptionsPerHour === undefined
+    ? ASSUMED_SPOT_INTERRUPTIONS
+    : scaled(STATED_INTERRUPTIONS, interruptionsPerHour)
+}
+
+/** The code and inputs that each machine reads. */
+function fetchOf(offer: Offer, request: PlanRequest): Range {
+  const { spec, bundleBytes = 0, inputSizes = [] } = request
+  const inputs = spec.inputs.filter(({ source }) => !source.startsWith('file://'))
+  const sizes = inputs.map(({ source }) => inputSizes.find((one) => one.source === source)?.sizeBytes)
+  if (sizes.includes(undefined)) return UNKNOWN_INPUTS
+  const far = inputTrafficOf(offer, request, 1)
+  const nearBytes = sizes.reduce<number>((sum, each) => sum + (each ?? 0), 0) - far.bytes
+  const ms =
+    transferMs(bundleBytes, offer.transfer?.bytesPerSecond) +
+    transferMs(nearBytes, undefined) +
+    transferMs(far.bytes, far.bytesPerSecond)
+  return spreadOf(ms, 'the sizes of code and inputs')
+}
+
+function restoreOf({ transfer }: Offer, spec: JobSpec, saving: Saving | undefined): Range {
+  if (!isResumable(spec)) return NONE
+  if (saving === undefined) return UNKNOWN_RESTORE
+  return spreadOf(transferMs(saving.sizeBytes, transfer?.bytesPerSecond), 'the size of a checkpoint')
+}
+
+/** The program waits while it writes; the runner uploads while it trains. */
+function writingOf({ spec, savedBefore }: PlanRequest, saving: Saving | undefined): Range {
+  if (saving === undefined || !isResumable(spec)) return NONE
+  const measuredMs = savedBefore?.saveMs
+  if (measuredMs !== undefined && measuredMs > 0)
+    return { ...spread(measuredMs, 1.5), source: 'measured by the runner' }
+  const { low, middle, high, source } = WRITE_BYTES_PER_SECOND
+  const msAt = (bytesPerSecond: number): number => (saving.sizeBytes / bytesPerSecond) * SECOND_MS
+  return { low: msAt(high), middle: msAt(middle), high: msAt(low), source }
+}
+
+/** The last checkpoint is uploaded before the machine is off. */
+function stopOf({ transfer }: Offer, saving: Saving | undefined): Range {
+  if (saving === undefined) return STOP
+  const uploadMs =
+    transfer === undefined ? saving.durationMs : transferMs(saving.sizeBytes, transfer.bytesPerSecond)
+  const upload = spread(uploadMs, TRANSFER_SPREAD)
+  const { low, middle, high, source } = STOP
+  return { low: low + upload.low, middle: middle + upload.middle, high: high + upload.high, source }
+}
+
+function priceOf({ capacityType, priceMaxMicroUsdPerHour, priceSource }: Offer, nowMs: number): Range {
+  const { kind, observedAtMs } = priceSource
+  if (kind === 'static' && nowMs - observedAtMs > STATIC_PRICE_OLD_MS) return OLD_PRICE
+  return capacityType === 'spot' && priceMaxMicroUsdPerHour !== undefined
+    ? SPOT_PRICE
+    : exactly(1, 'its price is constant')
+}
+
+function transferMs(bytes: number, bytesPerSecond = ASSUMED_UPLOAD_BYTES_PER_SECOND): number {
+  return (bytes / bytesPerSecond) * SECOND_MS
+}
+
+function spreadOf(ms: number, source: string): Range {
+  return ms === 0 ? NONE : { ...spread(ms, TRANSFER_SPREAD), source }
+}
+
+function spread(middle: number, factor: number): Omit<Range, 'source'> {
+  return { low: middle / factor, middle, high: middle * factor }
+}

@@ -1,0 +1,27 @@
+/** A figure that is not known exactly: half of all cases are below `middle`, one of twenty below `low`, and one above `high`. */
+export interface Range {
+  low: number
+  middle: number
+  high: number
+  /** Where it comes from, with a date; for people. */
+  source: string
+}
+
+/** The 95 % quantile of the standard normal distribution. */
+const Z_95 = 1.6448536
+
+export function exactly(value: number, source: string): Range {
+  return { low: value, middle: value, high: value, source }
+}
+
+export function scaled({ low, middle, high, source }: Range, factor: number): Range {
+  return { low: low * factor, middle: middle * factor, high: high * factor, source }
+}
+
+/** A lognormal distribution on each side of the middle, at standard normal deviates. */
+export function valuesAt({ low, middle, high }: Range, normal: Float64Array): Float64Array {
+  if (low === high) return normal.map(() => middle)
+  const below = Math.log(middle / low) / Z_95
+  const above = Math.log(high / middle) / Z_95
+  return normal.map((z) => middle * Math.exp((z < 0 ? below : above) * z))
+}

@@ -1,0 +1,72 @@
+import { describe, expect, it } from '@jest/globals'
+import { joinView } from '../../client/view'
+import { render } from '../../cli/commands/show'
+import { Output } from '../../cli/output'
+import { showPlan } from '../../cli/planning'
+import type { PlanInput } from '../../core/activities'
+import { attemptOf } from '../../core/attempt-record'
+import { expectedInWords } from '../../core/forecast'
+import { EMPTY_LEDGER } from '../../core/ledger'
+import { formatUsd } from '../../core/money'
+import { reportOf, type Plan } from '../../core/plan'
+import { HOUR_MS } from '../../core/time'
+import { DEFAULT_TIMING } from '../../core/timing'
+import { makeOrder } from '../../planner/order'
+import { makePlan } from '../../planner/plan'
+import { jobDetails } from '../../workflows/job-details'
+import { Paper } from '../cli/outside'
+import { answer, NOW_MS, offer, request, SPEC } from '../planner/wishes'
+import { JOB, statusOf } from './world'
+
+const spec = { ...SPEC, durationMs: 7 * HOUR_MS }
+const spot = offer({ capacityType: 'spot', interruptionsPerHour: 0.3, billedInStepsOfMs: 60_000 })
+const asked = request([spot], { spec, isFirst: true })
+const plan = makePlan(asked)
+const best = plan.placements[0]!
+const input: PlanInput = {
+  ...{ jobId: JOB, deployment: 'd', recordSeq: 2, attempt: 1, bundle: null, avoid: [], ledger: EMPTY_LEDGER },
+  resolved: {
+    ...{ spec, timing: DEFAULT_TIMING, runnerSha256: '', storeUrl: 's3://jobs' },
+    policy: { failuresMax: 0, interruptionsMax: 9, unclassifiedMax: 3 },
+  },
+}
+const order = makeOrder(plan, input, [answer([spot])])
+const usd = formatUsd(best.costMicroUsd)
+
+function printed(show: (out: Output) => void): string {
+  const stdout = new Paper()
+  show(new Output({ stdout, stderr: new Paper(), isJson: false, isColourWanted: false }))
+  return stdout.text
+}
+
+describe('the figures of a job at the instant of its plan', () => {
+  const status = statusOf({ attempts: [attemptOf(order)], state: 'running', reason: 'under-way' })
+
+  it('are the same in plan and submit, whose table is one, and in the reasons on record', () => {
+    expect(printed((out) => showPlan(out, reportOf(plan), { nowMs: NOW_MS }))).toContain(` ${usd} `)
+    expect(best.reasons[0]).toContain(`about ${usd} in`)
+    // As it is read back from the record.
+    const kept = JSON.parse(JSON.stringify(plan)) as Plan
+    expect(kept.placements[0]).toEqual(best)
+    expect(makePlan(asked)).toEqual(plan)
+  })
+
+  it('are those of the order, and of the page in the Temporal UI', () => {
+    const { costMicroUsd, durationMs, forecast } = best
+    expect(order.expected).toEqual({ costMicroUsd, durationMs, forecast })
+    const words = expectedInWords(order.expected!)
+    expect(words).toContain(usd)
+    expect(jobDetails(status).replaceAll('`', '')).toContain(`expected of attempt 1: ${words}`)
+  })
+
+  it('are those of show, which has spent nothing yet', () => {
+    const view = joinView({
+      ...{ status, spec, newest: undefined, endedAtMs: undefined, nowMs: NOW_MS, isLive: true },
+      ...{ checkpoints: [], recoveries: [], uiUrl: undefined },
+    })
+    expect(view.cost).toMatchObject({
+      ...{ spentMicroUsd: 0, estimatedRemainingMicroUsd: best.costMicroUsd, remainingBasis: 'forecast' },
+    })
+    expect(printed((out) => render(out, view, NOW_MS))).toContain(`$0.00, about ${usd} left as planned`)
+  })
+})

@@ -1,0 +1,50 @@
+import { performance } from 'node:perf_hooks'
+import { microUsd } from '../../core/money'
+import { CAPACITY_TYPES, type Offer } from '../../core/offer'
+import { reportOf, type PlanReport } from '../../core/plan'
+import { makePlan } from '../../planner/plan'
+import { NOW_MS, offer, request, SPEC } from './wishes'
+
+export const OFFERS = 3_000
+const TYPES = ['L4', 'A10G', 'T4', 'V100', 'A100', 'H100']
+
+/** As detailed as an offer of EC2: in several Regions, far from the store, with what its launch needs. */
+export const detailed = (index: number): Offer =>
+  offer({
+    ...{ backend: 'ec2', capacityType: CAPACITY_TYPES[index % 2]!, type: `g${index % 40}.12xlarge` },
+    ...{ region: `us-east-${index % 9}`, place: `us-east-${index % 9}${index}` },
+    shape: {
+      ...{ cpus: 48, memoryGiB: 192, gpus: 4, accelerator: TYPES[index % TYPES.length]!, gpuMemoryGiB: 24 },
+      diskGiB: 200,
+    },
+    ...{ priceMicroUsdPerHour: microUsd(1 + (index % 700) / 100), besideMicroUsdPerHour: 12_345 },
+    ...{
+      billedAtLeastMs: 60_000,
+      stillBilled: 'its disk, $0.08 per GB and month',
+      interruptionsPerHour: 0.1,
+    },
+    transfer: {
+      ...{ storeRegion: 'us-west-2', upMicroUsdPerGb: 20_000, downMicroUsdPerGb: 20_000 },
+      ...{ bytesPerSecond: 1e8, priceSource: { kind: 'live', observedAtMs: NOW_MS } },
+    },
+    data: { image: 'ami-0123456789abcdef0', subnet: 'subnet-0123456789abcdef0', architecture: 'x86_64' },
+    pins: { image: 'ami-0123456789abcdef0' },
+  })
+
+export const many = Array.from({ length: OFFERS }, (_, index) => detailed(index))
+export const spec = { ...SPEC, durationMs: 36_000_000, resources: { gpus: { min: 4 } } }
+
+/** The plan as `crucible plan` gets it. */
+export function planMany(): PlanReport {
+  return reportOf(makePlan(request(many, { spec })))
+}
+
+/** The shortest of a few runs, in milliseconds: longer ones measure the load of the machine. */
+export function planTimeMs(): number {
+  const tookMs = [1, 2, 3, 4].map(() => {
+    const fromMs = performance.now()
+    JSON.stringify(planMany())
+    return performance.now() - fromMs
+  })
+  return Math.min(...tookMs)
+}
