@@ -1,7 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals'
 import type { PromiseAnswer, PromiseQuestion, TreasuryState } from '../../core/treasury'
 import { monthOf } from '../../core/treasury'
-import { microUsd } from '../../core/money'
+import { formatUsd, microUsd } from '../../core/money'
+import type { PlanReport } from '../../core/plan'
+import { ORCHESTRATOR_QUEUE } from '../../core/queues'
+import { patient } from '../support/patience'
+import { SPEC } from '../support/spec'
 import { connectTo, quietWorkers, type TestConnection } from '../support/temporal'
 import { eventually, TEST_LIMIT_MS } from './looks'
 import { admit } from '../../planner/monthly-budget'
@@ -165,10 +169,15 @@ describe('a deployment with budgets for months and owners', () => {
   it.concurrent(
     'wants a budget of every job, and says how much the plan expects',
     inWorld({ monthly: MONTHLY }, async (deployment) => {
-      const job = await deployment.submit({ durationMs: 3_600_000 })
-      expect(await failureOf(job)).toMatch(
-        /every job needs a budget. Set one, .* the plan expects it to cost \$386.40/,
-      )
+      const durationMs = 3_600_000
+      const plan = await deployment.client.activity.execute<PlanReport>('previewPlan', {
+        ...{ id: 'plan/treasury', taskQueue: ORCHESTRATOR_QUEUE, args: [{ spec: { ...SPEC, durationMs } }] },
+        startToCloseTimeout: patient(10_000),
+      })
+      const expected = formatUsd(plan.placements[0]!.costMicroUsd)
+      const job = await deployment.submit({ durationMs })
+      expect(await failureOf(job)).toMatch(/every job needs a budget. Set one, such as budget: \$\d+/)
+      expect(await failureOf(job)).toMatch(new RegExp(`the plan expects it to cost \\${expected}\\.$`))
     }),
   )
 })
