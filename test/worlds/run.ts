@@ -5,6 +5,7 @@ import { Deployment, statusOf } from '../workflows/harness'
 import { breaches } from './invariants'
 import { isOverWithin, type Outcome } from '../kit/outcome'
 import { seededWorld, type SeededWorld } from './world'
+import { AVOID_CAPACITY_MS } from '../../planner/avoidance'
 import { patient } from '../support/patience'
 
 const STEPS = 100
@@ -17,8 +18,11 @@ export interface WorldReport extends Outcome {
 const WORLD_MAX_MS = 90_000
 /** How long an end that is not confirmed may hold a job up: its lease, and the slack of two clocks. */
 const FENCE_MAX_MS = 60_000
-const maxMsOf = ({ wishes }: SeededWorld): number =>
-  WORLD_MAX_MS + (wishes.capabilities?.ends === 'requested' ? 4 * FENCE_MAX_MS : 0)
+/** A job whose only affordable offer did not leave the queue in time waits until that one is no longer avoided. */
+const maxMsOf = ({ wishes: { capabilities = {} } }: SeededWorld): number =>
+  WORLD_MAX_MS +
+  (capabilities.ends === 'requested' ? 4 * FENCE_MAX_MS : 0) +
+  (capabilities.queues === true ? AVOID_CAPACITY_MS : 0)
 
 /** Lives through one seeded world on a real server and checks every invariant when it is over. */
 export async function runWorld(at: TestConnection, seed: number): Promise<WorldReport> {
