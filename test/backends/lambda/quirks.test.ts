@@ -177,6 +177,16 @@ describe('the lists of Lambda', () => {
 })
 
 describe('a machine of Lambda', () => {
+  it('shows the send that made it by its hostname and its tag, and its attempt by its name', async () => {
+    await start()
+    const order = await h.order()
+    const { id } = await launched(order)
+    const [call] = h.cloud.journal.calls(LAUNCHES)
+    const name = sendNameOf(order.attemptId, 1)
+    expect(call!.parameters).toMatchObject({ hostname: name, name: order.attemptId })
+    expect(h.cloud.instances().find((one) => one.id === id)!.tags).toMatchObject({ 'crucible:send': name })
+  })
+
   it('that is unhealthy is billed until it is ended: it is listed, and its end ends the bill', async () => {
     await start({ faults: [{ fault: 'unhealthy', where: LAMBDA }] })
     const order = await h.order({ deployment: 'test' })
