@@ -153,6 +153,11 @@ export interface CallContext {
 /** What `offers` receives. */
 export interface OffersContext extends LookContext {
   /**
+   * The container image of the job; missing without one, and for questions without a job. Where the provider runs the image and would refuse
+   * it, each offer is `unusable` and its note says what to do.
+   */
+  image?: string
+  /**
    * The job to place; missing for read-only queries. A backend that counts its places exactly (`Offer.freePlaces`) holds one for
    * the job for half a minute, so that no other job is offered the same one; an order of that job takes it.
    */

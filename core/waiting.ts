@@ -27,6 +27,8 @@ export interface Asker {
 export interface OffersInput {
   request: ResourceRequest
   pins?: Pins
+  /** The job's container image. */
+  image?: string
   /** The job for which a place is held, if the backend counts its places. */
   asker?: Asker
 }

@@ -22,12 +22,12 @@ export function offersThroughWorkers(
   now: () => number,
   near: readonly BackendName[] = [],
 ): AskOffers {
-  const askAnew: AskOffers = async (backend, request, { pins, asker } = {}) => {
+  const askAnew: AskOffers = async (backend, request, { pins, image, asker } = {}) => {
     try {
       return await client.activity.execute<BackendAnswer>('offers', {
         id: `offers/${backend}/${randomUUID()}`,
         taskQueue: backendQueue(backend),
-        args: [{ request, ...defined({ pins, asker }) }],
+        args: [{ request, ...defined({ pins, image, asker }) }],
         scheduleToStartTimeout: '5 seconds',
         startToCloseTimeout: '20 seconds',
         retry: { maximumAttempts: 2 },
@@ -41,7 +41,7 @@ export function offersThroughWorkers(
     near.includes(backend)
       ? askAnew(backend, request, more)
       : // Without counted places, nothing is held for a job.
-        askShared(backend, request, { pins: more?.pins })
+        askShared(backend, request, { pins: more?.pins, image: more?.image })
 }
 
 function reasonOf(backend: string, error: unknown): ReturnType<typeof failureFrom> {
@@ -54,7 +54,7 @@ function reasonOf(backend: string, error: unknown): ReturnType<typeof failureFro
 function shared(now: () => number, ask: AskOffers): AskOffers {
   const kept = new Map<string, { answer: Promise<BackendAnswer>; askedAtMs: number }>()
   return (backend, request, more) => {
-    const key = JSON.stringify([backend, request, more?.pins])
+    const key = JSON.stringify([backend, request, more?.pins, more?.image])
     const known = kept.get(key)
     if (known !== undefined && now() - known.askedAtMs < FRESH_MS) return known.answer
     const answer = ask(backend, request, more)

@@ -31,9 +31,9 @@ export async function planHere(
       now: Date.now,
       inputSizes: createInputSizes({ measurers: INPUT_MEASURERS, now: Date.now }),
       timing: config.timing,
-      askOffers: async (name, request) => {
+      askOffers: async (name, request, { image } = {}) => {
         const backend = await makeBackend(config, name, { store, deployment })
-        return answerOf(backend, { request }, AbortSignal.timeout(ANSWER_LIMIT_MS))
+        return answerOf(backend, { request, ...defined({ image }) }, AbortSignal.timeout(ANSWER_LIMIT_MS))
       },
     },
     { spec, ...defined({ savedBefore }) },

@@ -6,14 +6,14 @@ import { defined } from '../../core/defined'
 import type { BackendName, Pins } from '../../core/offer'
 import type { BackendAnswer, PlanFacts, SilentBackend } from '../../core/plan'
 import type { ResourceRequest } from '../../core/resources'
-import type { Asker } from '../../core/waiting'
+import type { Asker, OffersInput } from '../../core/waiting'
 import type { InputSizes } from './input-sizes'
 
 /** How a plan reaches the backends: through their workers, or in the same process. */
 export type AskOffers = (
   backend: BackendName,
   request: ResourceRequest,
-  more?: { pins?: Pins | undefined; asker?: Asker | undefined },
+  more?: { pins?: Pins | undefined; image?: string | undefined; asker?: Asker | undefined },
 ) => Promise<BackendAnswer>
 
 interface AskDeps {
@@ -36,7 +36,7 @@ export async function askAll(
     (name) => wanted.length === 0 || wanted.some(({ backend }) => backend === name),
   )
   const settled = await Promise.allSettled(
-    asked.map((name) => askOffers(name, spec.resources, { pins: pins?.[name], asker })),
+    asked.map((name) => askOffers(name, spec.resources, { pins: pins?.[name], image: spec.image, asker })),
   )
   const answers: BackendAnswer[] = []
   const silentBackends: SilentBackend[] = []
@@ -85,14 +85,14 @@ const hasPlace = ({ offers }: BackendAnswer): boolean =>
 /** The offers of a backend, with the parts of its provider that did not answer. */
 export async function answerOf(
   backend: Backend,
-  { request, pins, asker }: { request: ResourceRequest; pins?: Pins | undefined; asker?: Asker | undefined },
+  { request, pins, image, asker }: OffersInput,
   signal: AbortSignal,
 ): Promise<BackendAnswer> {
   const silentPlaces: { place: string; reason: string }[] = []
   const unseen = (place: string, error: unknown): void => {
     silentPlaces.push({ place, reason: reasonOf(error) })
   }
-  const offers = await backend.offers(request, { signal, unseen, ...defined({ asker }) }, pins)
+  const offers = await backend.offers(request, { signal, unseen, ...defined({ image, asker }) }, pins)
   const { name, capabilities } = backend
   return { backend: name, capabilities, offers, ...(silentPlaces.length > 0 && { silentPlaces }) }
 }

@@ -2,8 +2,7 @@ import type { CallContext, Problem } from '../backend'
 import { tokenInWords } from './config'
 import { modalError, TOKEN_REFUSED } from './errors'
 import type { Host } from './host'
-import { versionProblem } from './launch'
-import { missingIn } from './policy'
+import { missingIn, versionProblem } from './policy'
 
 /** What prevents machines here. The limits of a workspace cannot be asked: Modal lets work wait instead. */
 export async function check({ api, config }: Host, { signal }: CallContext): Promise<Problem[]> {

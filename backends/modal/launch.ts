@@ -9,11 +9,11 @@ import { containerStart } from '../bootstrap'
 import { BackendError } from '../errors'
 import { HttpError } from '../http'
 import { cacheEnvironment, CACHE_PATH, cacheVolume } from './cache'
-import { API, type Health, type Job, type JobRequest } from './documents'
+import type { Health, Job, JobRequest } from './documents'
 import { failureOf, invalid, launchFailure, mayHaveHappened } from './errors'
 import type { Host } from './host'
 import { handleOf, tagsOf } from './machines'
-import { imageSecretOf } from './policy'
+import { imageSecretOf, versionProblem } from './policy'
 
 /** A request that arrives later starts nothing. */
 const SEND_MS = 45 * SECOND_MS
@@ -55,17 +55,6 @@ async function knownOutcome(
   return job === undefined
     ? { kind: 'unconfirmed', findAfterMs: SEND_MS + CLOCK_SLACK_MS }
     : outcomeOf(job, offer)
-}
-
-/** Why this version cannot work with the gateway. A gateway with more features is no problem; one with fewer serves what it can. */
-export function versionProblem({ api }: Pick<Health, 'api'>): Failure | undefined {
-  if (api === API) return undefined
-  const isOld = api < API
-  return {
-    class: 'invalid',
-    message: `the Modal gateway speaks version ${api} of its interface, and this version of Crucible ${API}`,
-    hint: isOld ? 'Run `crucible setup modal` to update it.' : 'Update Crucible on this worker.',
-  }
 }
 
 function outcomeOf(job: Job, offer: Offer): LaunchOutcome {

@@ -2,13 +2,14 @@ import { MICRO_USD_PER_USD } from '../../core/money'
 import type { Offer, PriceSource } from '../../core/offer'
 import type { MachineShape, Range, ResourceRequest } from '../../core/resources'
 import { HOUR_MS } from '../../core/time'
-import type { CallContext } from '../backend'
+import type { OffersContext } from '../backend'
 import { BackendError } from '../errors'
 import { fitting } from '../fitting'
 import type { ModalConfig } from './config'
 import type { Rates } from './documents'
 import { gpuRequest, MODAL_GPUS, type ModalGpu } from './gpus'
 import type { Host } from './host'
+import { imageRefusal, versionProblem } from './policy'
 
 export const BACKEND = 'modal'
 
@@ -38,9 +39,13 @@ interface Kind {
 export async function offers(
   { api, config, deps }: Host,
   request: ResourceRequest,
-  { signal }: CallContext,
+  { signal, image }: OffersContext,
 ): Promise<Offer[]> {
-  const rates = await api.rates(signal)
+  const [health, rates] = await Promise.all([api.health(signal), api.rates(signal)])
+  const outdated = versionProblem(health)
+  // A job waits for another gateway, or runs elsewhere; a refused launch would end it.
+  if (outdated !== undefined) throw new BackendError(outdated)
+  const refusal = imageRefusal(health, config.imageSecrets, image)
   const priceSource = priceSourceOf(rates, deps.clock())
   const priced = kindsOf(config).filter(({ gpu }) => gpu === undefined || rates.usd[gpu.rate] !== undefined)
   const isExact = (request.accelerators ?? []).length > 0 || request.gpuMemoryGb?.max !== undefined
@@ -53,6 +58,7 @@ export async function offers(
       priceMicroUsdPerHour: priceOf(kind, shape, rates),
       priceSource,
       ...(gpu === undefined ? {} : { isPreemptible: true, note: noteOf(gpu, isExact) }),
+      ...(refusal !== undefined && { availability: 'unusable', note: refusal }),
       data: {
         cores: String(shape.cpus / VCPUS_PER_CORE),
         memoryMiB: String(shape.memoryGiB * MIB_PER_GIB),

@@ -1,4 +1,5 @@
-import type { Health } from './documents'
+import type { Failure } from '../../core/failure'
+import { API, type Health } from './documents'
 
 /** What a deployment of the gateway must let its callers name; a list is missing if no setting asks for it. */
 export interface Policy {
@@ -61,4 +62,32 @@ export function missingIn({ allowed }: Health, { registries = [], secrets = [] }
     ...registries.filter((name) => !allowed.registries.includes(name)),
     ...secrets.filter((name) => !allowed.secrets.includes(name)),
   ]
+}
+
+/** Why the gateway would not start a machine with an image, and what to do; undefined if it would. */
+export function imageRefusal(
+  { allowed }: Health,
+  imageSecrets: Readonly<Record<string, string>>,
+  reference: string | undefined,
+): string | undefined {
+  if (reference === undefined) return undefined
+  const isAllowed = (registry: string): boolean =>
+    fullReference(reference).startsWith(`${registry.replace(/\/+$/, '')}/`)
+  if (!allowed.registries.some(isAllowed))
+    return `the Modal gateway does not allow the registry of ${reference}: add it to ${REGISTRIES} and run \`crucible setup modal\``
+  const secret = imageSecretOf(imageSecrets, reference)
+  if (secret !== null && !allowed.secrets.includes(secret))
+    return `the Modal gateway does not allow the Modal Secret ${secret} for ${reference}: run \`crucible setup modal\``
+  return undefined
+}
+
+/** Why this version cannot work with the gateway. A gateway with more features is no problem; one with fewer serves what it can. */
+export function versionProblem({ api }: Pick<Health, 'api'>): Failure | undefined {
+  if (api === API) return undefined
+  const isOld = api < API
+  return {
+    class: 'invalid',
+    message: `the Modal gateway speaks version ${api} of its interface, and this version of Crucible ${API}`,
+    hint: isOld ? 'Run `crucible setup modal` to update it.' : 'Update Crucible on this worker.',
+  }
 }

@@ -12,8 +12,7 @@ import { createApi } from './api'
 import { tokenInWords } from './config'
 import { API } from './documents'
 import { invalid, launchFailure, modalError, TOKEN_REFUSED } from './errors'
-import { versionProblem } from './launch'
-import { missingIn, policyIn, SECRETS, type Policy } from './policy'
+import { missingIn, policyIn, SECRETS, versionProblem, type Policy } from './policy'
 import { readToken, removeToken, tokenPath, writeToken, type StoredToken } from './token-file'
 
 /** Runs one command of `gateway/manage.py` and returns its answer. */

@@ -3,6 +3,7 @@ import type { AskOffers } from '../../activities/plan/asking'
 import { createPlanningActivities, type PlanningDeps } from '../../activities/plan/planning'
 import { BackendError } from '../../backends/errors'
 import type { PlanInput } from '../../core/activities'
+import { defined } from '../../core/defined'
 import type { JobSpec } from '../../core/job'
 import { EMPTY_LEDGER } from '../../core/ledger'
 import type { JobInput, ResolvedJob } from '../../core/messages'
@@ -165,6 +166,20 @@ describe('plan', () => {
     ])
     const [record] = await readRecords(place.store, 'job-a')
     expect(record).toMatchObject({ data: { inputs: { pins: { scripted: { image: 'one' } } } } })
+  })
+
+  it('tells each backend the image of the job, which its provider may refuse', async () => {
+    const asked: unknown[] = []
+    const askOffers: AskOffers = (backend, request, more) => {
+      asked.push(more?.image)
+      return ask(backend, request)
+    }
+    for (const [recordSeq, image] of [[2], [3, 'ghcr.io/team/train:1']] as const) {
+      const given = input({ recordSeq })
+      const spec = { ...given.resolved.spec, ...defined({ image }) }
+      await perform(planning({ askOffers }), 'plan', { ...given, resolved: { ...given.resolved, spec } })
+    }
+    expect(asked).toEqual([undefined, 'ghcr.io/team/train:1'])
   })
 
   it('continues without a backend that does not answer, and says so when there is nothing else', async () => {

@@ -73,6 +73,17 @@ describe('offers through workers', () => {
     ])
   })
 
+  it('of a job with an image are shared by those with the same image', async () => {
+    const { client, asked } = clientThat(async () => ANSWER)
+    const ask = offersThroughWorkers(client, () => 0)
+    for (const image of ['a:1', 'a:1', 'b:1', undefined]) await ask('here', {}, { image })
+    expect(asked.map(({ args }) => args)).toEqual([
+      [{ request: {}, image: 'a:1' }],
+      [{ request: {}, image: 'b:1' }],
+      [{ request: {} }],
+    ])
+  })
+
   it('that failed are asked for again at once', async () => {
     let tries = 0
     const { client } = clientThat(async () => {

@@ -6,7 +6,9 @@ import { failureOf } from '../../../backends/errors'
 import { HttpError } from '../../../backends/http'
 import { bootReserveMs, startsWithinMs } from '../../../core/budget'
 import type { FindOutcome } from '../../../core/activities'
+import { defined } from '../../../core/defined'
 import type { MachineHandle } from '../../../core/handle'
+import type { Offer } from '../../../core/offer'
 import type { Order } from '../../../core/plan'
 import { SECOND_MS } from '../../../core/time'
 import { patiently, settled } from '../harness'
@@ -120,8 +122,8 @@ describe('a gateway', () => {
   })
 
   it.each(VERSIONS)('%s gets no order, and serves the machines that run', async (_, trouble) => {
-    trouble(h.modal)
     const next = await h.order()
+    trouble(h.modal)
     expect(await h.backend.launch(next, patiently())).toMatchObject({ kind: 'refused' })
     expect(h.launchesSent()).toBe(1)
     expect(await h.backend.observe([handle], patiently())).toMatchObject([{ state: 'running' }])
@@ -129,6 +131,50 @@ describe('a gateway', () => {
     expect(await h.backend.observe([handle], patiently())).toMatchObject([{ state: 'gone', cause: 'ended' }])
   })
 })
+
+describe('a plan', () => {
+  const offersFor = (image?: string) => h.backend.offers({}, { ...patiently(), ...defined({ image }) })
+
+  it.each(VERSIONS)(
+    'has no offers of a gateway %s, so that no job ends with its launch',
+    async (_, trouble, words, fix) => {
+      trouble(h.modal)
+      const failure = failureOf(await offersFor().catch((error: unknown) => error))
+      expect(failure).toMatchObject({
+        message: expect.stringMatching(words),
+        hint: expect.stringMatching(fix),
+      })
+    },
+  )
+
+  it('has no usable offer for an image whose registry the gateway refuses', async () => {
+    for (const image of [undefined, 'python:3.12', 'docker.io/team/train:1', 'team/train@sha256:0123'])
+      expect([image, usableIn(await offersFor(image))]).toEqual([image, true])
+    for (const image of ['ghcr.io/team/train:1', 'localhost/train', 'registry.example:5000/train']) {
+      const offers = await offersFor(image)
+      expect([image, usableIn(offers)]).toEqual([image, false])
+      expect(offers[0]!.note).toMatch(
+        new RegExp(
+          `^the Modal gateway does not allow the registry of ${image}: add it to CRUCIBLE_GATEWAY_REG`,
+        ),
+      )
+    }
+  })
+
+  it('has no usable offer for an image whose Modal Secret the gateway refuses', async () => {
+    h.config.imageSecrets = { 'docker.io/team': 'team-robot' }
+    expect(usableIn(await offersFor('python:3.12'))).toBe(true)
+    const [offer] = await offersFor('team/train:1')
+    expect(offer).toMatchObject({
+      availability: 'unusable',
+      note: 'the Modal gateway does not allow the Modal Secret team-robot for team/train:1: run `crucible setup modal`',
+    })
+    h.modal.health = { ...HEALTH, allowed: { ...HEALTH.allowed, secrets: ['team-robot'] } }
+    expect(usableIn(await offersFor('team/train:1'))).toBe(true)
+  })
+})
+
+const usableIn = (offers: Offer[]): boolean => offers.every(({ availability }) => availability !== 'unusable')
 
 describe('a job whose gateway is down for an hour', () => {
   it.each(TROUBLES)('%s continues', async (_, trouble) => {

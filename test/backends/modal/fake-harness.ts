@@ -25,6 +25,7 @@ export function parametersOfContainer({ env }: Pick<JobRequest, 'env'>): Bootstr
 /** The backend over a fake of the gateway. */
 export class FakeHarness implements Harness {
   readonly modal = new FakeGateway()
+  readonly config: ModalConfig = { ...CONFIG }
   readonly store = new MemoryStore(Date.now)
   readonly handOvers = new TestHandOvers(this.store, {
     keptOf: (attemptId) =>
@@ -47,12 +48,12 @@ export class FakeHarness implements Harness {
   private readonly stuck = new Set<string>()
 
   constructor() {
-    this.backend = createBackendOver(this.modal.open, CONFIG, this.deps)
+    this.backend = createBackendOver(this.modal.open, this.config, this.deps)
     this.modal.onStart = (request, key) => this.starting.push(this.start(request, key))
   }
 
   async reopen(): Promise<Backend> {
-    return createBackendOver(this.modal.open, CONFIG, this.deps)
+    return createBackendOver(this.modal.open, this.config, this.deps)
   }
 
   async order({ isStuck = false, ...wanted }: WantedOrder & Partial<OrderOptions> = {}): Promise<Order> {

@@ -232,7 +232,8 @@ describe('offers of Modal', () => {
     usd: object = RATES_USD,
     observedAtMs = Date.now(),
   ): Promise<Offer[]> {
-    const url = await serve(json(() => ({ observed_at_ms: observedAtMs, usd })))
+    const rates = { observed_at_ms: observedAtMs, usd }
+    const url = await serve(json((path) => (path === '/v1/health' ? HEALTH : rates)))
     return (await backendAt(url)).offers(request, patiently())
   }
 
