@@ -1,5 +1,6 @@
 import type { LaunchOutcome } from '../../core/activities'
 import { startsWithinMs } from '../../core/budget'
+import type { Failure } from '../../core/failure'
 import type { Offer } from '../../core/offer'
 import type { Order } from '../../core/plan'
 import { SECOND_MS } from '../../core/time'
@@ -7,10 +8,10 @@ import type { SendContext } from '../backend'
 import { cloudInit } from '../bootstrap'
 import { BackendError } from '../errors'
 import { HttpError } from '../http'
-import type { LaunchRequest } from './api'
+import type { LambdaInstance, LaunchRequest } from './api'
 import { failureOf, invalid, mayHaveHappened } from './errors'
 import type { Host } from './host'
-import { handleFrom, handleOf, machinesOf, tagsOf } from './machines'
+import { handleFrom, handleOf, isEnded, machinesOf, tagsOf } from './machines'
 
 /** A machine is seldom listed later than this after its launch. */
 const FIND_AFTER_MS = 10 * SECOND_MS
@@ -45,12 +46,19 @@ export async function launch(
     if (mayHaveHappened(error)) return { kind: 'unconfirmed', findAfterMs: findAfterMs(host) }
     const failure = failureOf(error)
     if (failure.class === 'capacity') host.seen.missed(offer.type, offer.place)
-    if (failure.class === 'quota') host.seen.quotaReached()
+    if (failure.class === 'quota') return { kind: 'refused', failure: beyondQuota(host, failure, instances) }
     // Sent again later; nothing was bought.
     if (failure.class === 'transient' || failure.class === 'throttled')
       throw new BackendError(failure, { cause: error })
     return { kind: 'refused', failure }
   }
+}
+
+/** A quota that the account's machines use up is free again when one of them ends: for the job, that is missing capacity. */
+function beyondQuota({ seen }: Host, failure: Failure, instances: LambdaInstance[]): Failure {
+  const isInUse = instances.some((one) => !isEnded(one))
+  seen.quotaReached(isInUse ? 'in-use' : 'none')
+  return isInUse ? { ...failure, class: 'capacity' } : failure
 }
 
 function findAfterMs({ config }: Host): number {

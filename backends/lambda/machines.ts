@@ -84,7 +84,8 @@ export function handleFrom(instance: LambdaInstance): MachineHandle {
   return handleOf(id, tagsIn(instance), { type: type.name, place: region.name })
 }
 
-const isEnded = ({ status }: LambdaInstance): boolean => status === 'terminated' || status === 'preempted'
+export const isEnded = ({ status }: LambdaInstance): boolean =>
+  status === 'terminated' || status === 'preempted'
 
 function isOurs({ deps }: Host, instance: LambdaInstance): boolean {
   return deps.deployment === undefined || ownerOf(instance).deployment === deps.deployment

@@ -65,10 +65,16 @@ function availabilityOf(
     const note = region === '' ? 'out of stock in every Region' : 'out of stock'
     return { availability: 'unavailable', note }
   }
-  if (seen.isQuotaReached())
+  const quota = seen.quotaUse()
+  if (quota === 'none')
     return {
       availability: 'no-quota',
-      note: 'the account may run no more machines: ask Lambda for a higher quota',
+      note: 'the account may run no machines: ask Lambda for a higher quota',
+    }
+  if (quota === 'in-use')
+    return {
+      availability: 'unavailable',
+      note: 'the account may run no more machines until one ends, or Lambda raises its quota',
     }
   if (seen.isMissed(type, region))
     return { availability: 'unavailable', note: 'listed, but a launch was refused a moment ago' }

@@ -7,10 +7,14 @@ export interface Seen {
   /** A launch was refused for want of capacity, although the list showed some. */
   missed(type: string, region: string): void
   isMissed(type: string, region: string): boolean
-  /** The account may run no more machines. */
-  quotaReached(): void
-  isQuotaReached(): boolean
+  /** A launch was refused because the account may run no more machines. */
+  quotaReached(use: QuotaUse): void
+  /** Undefined if the quota was not reached lately. */
+  quotaUse(): QuotaUse | undefined
 }
+
+/** Whether machines of the account use the quota up, or it allows none at all. */
+export type QuotaUse = 'in-use' | 'none'
 
 /** Stock changes within minutes. */
 const MISSED_FOR_MS = MINUTE_MS
@@ -20,7 +24,7 @@ const QUOTA_FOR_MS = 3 * MINUTE_MS
 export function createSeen(clock: () => number): Seen {
   const regions = new Map<string, Set<string>>()
   const misses = new Map<string, number>()
-  let quotaUntilMs = 0
+  let quota: { use: QuotaUse; untilMs: number } | undefined
   return {
     regionsOf: (type, inStock) => {
       const known = regions.get(type) ?? new Set()
@@ -30,7 +34,7 @@ export function createSeen(clock: () => number): Seen {
     },
     missed: (type, region) => void misses.set(`${type} ${region}`, clock() + MISSED_FOR_MS),
     isMissed: (type, region) => (misses.get(`${type} ${region}`) ?? 0) > clock(),
-    quotaReached: () => (quotaUntilMs = clock() + QUOTA_FOR_MS),
-    isQuotaReached: () => quotaUntilMs > clock(),
+    quotaReached: (use) => void (quota = { use, untilMs: clock() + QUOTA_FOR_MS }),
+    quotaUse: () => (quota !== undefined && quota.untilMs > clock() ? quota.use : undefined),
   }
 }

@@ -105,13 +105,34 @@ describe('capacity of Lambda', () => {
     expect(h.cloud.instances()).toEqual([])
   })
 
-  it('is offered for no type once the account may run no more machines', async () => {
+  const availabilities = async (): Promise<unknown> => [
+    ...new Set((await h.backend.offers({}, patiently())).map(({ availability }) => availability)),
+  ]
+
+  it('waits while machines of the account use up its quota, such as the last one of the job itself', async () => {
     await start({ lambda: { quota: 1, stock: [] } })
     const order = await h.order()
-    await launched()
-    expect(await send(order)).toMatchObject({ kind: 'refused', failure: { class: 'quota' } })
-    const offers = await h.backend.offers({}, patiently())
-    expect(new Set(offers.map(({ availability }) => availability))).toEqual(new Set(['no-quota']))
+    const other = await launched()
+    expect(await send(order)).toMatchObject({
+      kind: 'refused',
+      failure: {
+        ...{
+          class: 'capacity',
+          code: 'global/quota-exceeded',
+          hint: expect.stringContaining('higher quota'),
+        },
+      },
+    })
+    expect(await availabilities()).toEqual(['unavailable'])
+    await h.backend.terminate(other, patiently())
+    await stateAtLast(other, { state: 'gone' })
+    expect(await send(order)).toMatchObject({ kind: 'launched' })
+  })
+
+  it('is offered for no type where the account may run no machines', async () => {
+    await start({ lambda: { quota: 0, stock: [] } })
+    expect(await send(await h.order())).toMatchObject({ kind: 'refused', failure: { class: 'quota' } })
+    expect(await availabilities()).toEqual(['no-quota'])
   })
 })
 
