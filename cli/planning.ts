@@ -4,8 +4,9 @@ import { savedBefore } from '../client/saved'
 import type { Submission } from '../client/submit'
 import { chanceInWords } from '../core/forecast'
 import { priceInWords, type PriceSource } from '../core/offer'
-import { rejectionsInWords, silentName, type PlacementInShort, type PlanReport } from '../core/plan'
+import { silentName, type PlacementInShort, type PlanReport } from '../core/plan'
 import { formatShape } from '../core/resources'
+import { ruledOutInWords, ruledOutSingly } from '../core/ruled-out'
 import { formatDuration } from '../core/time'
 import type * as workerPlanning from '../workers/plan-here'
 import type { Cli } from './cli'
@@ -86,7 +87,7 @@ export function showPlan(
     for (const line of assumptionsOf(plan)) out.line(line)
   }
   const remarks = [
-    ...rejectionsInWords(rejections),
+    ...(isAll ? ruledOutSingly : ruledOutInWords)(rejections),
     ...silentBackends.map((one) => `${silentName(one)} did not answer: ${one.reason}`),
   ]
   if (remarks.length > 0) out.line()

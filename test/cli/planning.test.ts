@@ -3,7 +3,7 @@ import { Output } from '../../cli/output'
 import { showPlan } from '../../cli/planning'
 import type { Forecast } from '../../core/forecast'
 import { offerKey, type Offer } from '../../core/offer'
-import { groupRejections, type Placement, type PlanReport, type Rejection } from '../../core/plan'
+import { groupRejections, type Placement, type PlanReport } from '../../core/plan'
 import { DAY_MS, SECOND_MS } from '../../core/time'
 import { NOW, OFFER } from '../client/world'
 import { Paper } from './outside'
@@ -121,11 +121,25 @@ describe('a plan for people', () => {
     expect(lines({ leftShare: 1 }).at(-1)).toBe('First because: it is cheap.')
   })
 
-  it('names a few of the offers that a reason holds for', () => {
+  it('says in one sentence what was left out for one reason, and with --all names each offer', () => {
     const keys = ['a', 'b', 'c', 'd', 'e'].map((place) => offerKey({ ...OFFER, place }))
-    const rejections = keys.map((key) => ({ offerKey: key, why: 'quota' as const, reason: 'no quota' }))
-    const last = (some: Rejection[]) => shown({ rejections: groupRejections(some) }).at(-1)
-    expect(last(rejections)).toBe(`Excluded: ${keys.slice(0, 3).join(', ')} and 2 more: no quota`)
-    expect(last(rejections.slice(2))).toBe(`Excluded: ${keys.slice(2).join(', ')}: no quota`)
+    const rejections = groupRejections(
+      keys.map((key) => ({
+        ...{
+          offerKey: key,
+          why: 'unfit',
+          code: 'gpu-memory',
+          reason: 'GPU memory: has 16 GB, wanted 24 GB+',
+        },
+      })),
+      { keysMax: 100 },
+    )
+    expect(shown({ rejections }).slice(1)).toEqual([
+      '',
+      `Excluded: 5 offers with GPUs of another size, such as ${keys[0]} (GPU memory: has 16 GB, wanted 24 GB+); change \`gpu_memory\` to include them`,
+    ])
+    expect(shown({ rejections }, true).slice(2)).toEqual(
+      keys.map((key) => `Excluded: ${key}: GPU memory: has 16 GB, wanted 24 GB+`),
+    )
   })
 })
