@@ -45,7 +45,7 @@ async function ask(cli: Cli, { spec, from }: Submission): Promise<FoundPlan> {
 const ROWS_MAX = 10
 
 /**
- * The ranking as a table, with the reasons for the first place and for the excluded ones. Places that sell the same type in the same way
+ * The ranking as a table, with the reasons for the first place and for the excluded ones, and what one change would gain. Places that sell the same type in the same way
  * share the row of the best one.
  */
 export function showPlan(
@@ -53,7 +53,7 @@ export function showPlan(
   plan: PlanReport,
   { nowMs, isAll = false }: { nowMs: number; isAll?: boolean },
 ): void {
-  const { placements, others, rejections, silentBackends } = plan
+  const { placements, others, rejections, silentBackends, relaxations } = plan
   const [best] = placements
   if (best === undefined) {
     const isNowhere = rejections.length === 0 && silentBackends.length === 0
@@ -86,6 +86,8 @@ export function showPlan(
     if (best.risks.length > 0) out.line(`Risks: ${best.risks.join('; ')}.`)
     for (const line of assumptionsOf(plan)) out.line(line)
   }
+  if (relaxations.length > 0) out.line()
+  for (const { sentence } of relaxations) out.line(`${sentence}.`)
   const remarks = [
     ...(isAll ? ruledOutSingly : ruledOutInWords)(rejections),
     ...silentBackends.map((one) => `${silentName(one)} did not answer: ${one.reason}`),

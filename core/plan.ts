@@ -4,6 +4,7 @@ import type { MicroUsd } from './money'
 import type { Capabilities } from './capabilities'
 import type { BackendName, CapacityType, Offer } from './offer'
 import type { RunnerOrder } from './documents'
+import type { Relaxation } from './relaxation'
 import type { ResourceRequest } from './resources'
 import type { SavedBefore } from './saving'
 
@@ -164,6 +165,8 @@ export function excerptOf(plan: Plan): PlanExcerpt {
 export interface PlanReport extends PlanExcerpt {
   /** The placements after the best ones, in order; the last of very many are only counted. */
   others: PlacementInShort[]
+  /** What would change if one wish were relaxed, best first; at most three. */
+  relaxations: Relaxation[]
 }
 
 /** A placement as a table shows it: without explanations and without what only its backend needs. @experimental */
@@ -181,10 +184,10 @@ const OTHERS_SENT_MAX = 4_000
 /** Names of offers that were left out; about 0.4 MB. */
 const REJECTED_SENT_MAX = 6_000
 
-export function reportOf(plan: Plan): PlanReport {
+export function reportOf(plan: Plan, relaxations: Relaxation[]): PlanReport {
   const others = plan.placements.slice(PLACEMENTS_IN_FULL, PLACEMENTS_IN_FULL + OTHERS_SENT_MAX)
   const rejections = groupRejections(plan.rejections, { keysMax: REJECTED_SENT_MAX })
-  return { ...excerptOf(plan), rejections, others: others.map(inShort) }
+  return { ...excerptOf(plan), rejections, others: others.map(inShort), relaxations }
 }
 
 function inShort({

@@ -35,6 +35,7 @@ function shown(plan: Partial<PlanReport>, isAll = false): string[] {
       othersTotal: 0,
       rejections: [],
       silentBackends: [],
+      relaxations: [],
       isDurationAssumed: false,
     },
     ...plan,
@@ -119,6 +120,20 @@ describe('a plan for people', () => {
     )
     expect(lines({ leftShare: 0.4 }).at(-1)).toBe('Cost and time are for the 40 % of the work that is left.')
     expect(lines({ leftShare: 1 }).at(-1)).toBe('First because: it is cheap.')
+  })
+
+  it('has a sentence for each change that would gain, also without any place', () => {
+    const relaxations = [
+      {
+        ...{ wish: 'deadline' as const, change: 'deadline: 14h', offerKey: 'a' },
+        ...{ costMicroUsd: 1, durationMs: 1, sentence: 'With `deadline: 14h`: $4.10 instead of $9.60' },
+      },
+    ]
+    expect(shown({ placements: [placed({})], relaxations }).slice(-2)).toEqual([
+      '',
+      'With `deadline: 14h`: $4.10 instead of $9.60.',
+    ])
+    expect(shown({ relaxations }).slice(1)).toEqual(['', 'With `deadline: 14h`: $4.10 instead of $9.60.'])
   })
 
   it('says in one sentence what was left out for one reason, and with --all names each offer', () => {

@@ -15,6 +15,7 @@ afterEach(() => world.remove())
 function refusing(...rejections: Rejection[]): void {
   const plan: PlanReport = {
     ...{ placements: [], others: [], othersTotal: 0, isDurationAssumed: false, silentBackends: [] },
+    relaxations: [],
     rejections: groupRejections(rejections),
   }
   const schedule = { getHandle: () => ({ describe: async () => ({ action: { args: [] } }) }) }
