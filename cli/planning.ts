@@ -2,7 +2,7 @@ import { EXIT_CODES, toCrucibleError } from '../client/errors'
 import { planThroughWorkers } from '../client/plan'
 import { savedBefore } from '../client/saved'
 import type { Submission } from '../client/submit'
-import { chanceInWords } from '../core/forecast'
+import { chanceInWords, confidenceOf } from '../core/forecast'
 import { priceInWords, type PriceSource } from '../core/offer'
 import { silentName, type PlacementInShort, type PlanReport } from '../core/plan'
 import { formatShape } from '../core/resources'
@@ -69,14 +69,24 @@ export function showPlan(
     const titles = limits.map(({ title }) => title)
     out.table(
       [...HEAD, ...titles],
-      shown.map((row) => [
-        ...rowOf(row, { isChosen: row.best === best, nowMs }),
+      shown.map((row, index) => [
+        ...rowOf(row, { rank: index + 1, nowMs }),
         ...limits.map(({ of }) => chanceOf(row.best, of)),
       ]),
       {
-        right: ['COST/H', 'COST', '90 % RANGE', 'TIME', ...titles],
+        right: ['#', 'COST/H', 'COST', '90 % RANGE', 'TIME', ...titles],
         flexible: 'MACHINE',
-        optional: ['PRICE SOURCE', 'PLACE', 'COST/H', 'TIME', '90 % RANGE', 'MACHINE'],
+        optional: [
+          'CONFIDENCE',
+          'INTERRUPTIONS',
+          'AVAILABLE',
+          'PRICE SOURCE',
+          'PLACE',
+          'COST/H',
+          'TIME',
+          '90 % RANGE',
+          'MACHINE',
+        ],
       },
     )
     const left = rows.length - shown.length
@@ -97,8 +107,8 @@ export function showPlan(
 }
 
 const HEAD = [
-  ...['', 'BACKEND', 'CAPACITY', 'TYPE', 'PLACE', 'MACHINE', 'COST/H', 'PRICE SOURCE'],
-  ...['COST', '90 % RANGE', 'TIME'],
+  ...['#', 'BACKEND', 'CAPACITY', 'TYPE', 'PLACE', 'MACHINE', 'COST/H', 'PRICE SOURCE'],
+  ...['AVAILABLE', 'INTERRUPTIONS', 'CONFIDENCE', 'COST', '90 % RANGE', 'TIME'],
 ]
 
 /** Columns of a job with such a limit: the chance to keep it. */
@@ -147,11 +157,11 @@ function assumptionsOf({ isDurationAssumed, assumedAccelerator, leftShare }: Pla
 
 function rowOf(
   { best: { offer, costMicroUsd, durationMs, forecast, isLate }, others }: Row,
-  { isChosen, nowMs }: { isChosen: boolean; nowMs: number },
+  { rank, nowMs }: { rank: number; nowMs: number },
 ): string[] {
   const { backend, capacityType, type, place, shape, priceSource } = offer
   return [
-    isChosen ? '*' : '',
+    String(rank),
     backend,
     capacityType,
     type,
@@ -160,6 +170,9 @@ function rowOf(
     // The heading says that the price is per hour.
     priceInWords(offer).replace(/\/h$/, ''),
     priceFrom(priceSource, nowMs),
+    offer.availability === 'available' ? 'yes' : offer.availability,
+    forecast.interruptions < 0.01 ? 'none' : forecast.interruptions.toFixed(2),
+    confidenceOf(forecast),
     usd(costMicroUsd),
     `${usd(forecast.cost.lowMicroUsd)}..${usd(forecast.cost.highMicroUsd)}`,
     `${formatDuration(durationMs)}${isLate === true ? ', late' : ''}`,

@@ -172,15 +172,15 @@ export interface PlanReport extends PlanExcerpt {
 /** A placement as a table shows it: without explanations and without what only its backend needs. @experimental */
 export interface PlacementInShort extends Omit<Placement, 'offer' | 'reasons' | 'risks' | 'forecast'> {
   offer: Pick<Offer, (typeof SHOWN_OF_OFFER)[number]>
-  forecast: Pick<Forecast, 'cost' | 'finish' | 'chances'>
+  forecast: Pick<Forecast, 'cost' | 'finish' | 'chances' | 'interruptions'>
 }
 
 const SHOWN_OF_OFFER = [
   ...(['backend', 'capacityType', 'type', 'place', 'shape', 'reservationId', 'reservation'] as const),
-  ...(['priceMicroUsdPerHour', 'besideMicroUsdPerHour', 'priceSource'] as const),
+  ...(['priceMicroUsdPerHour', 'besideMicroUsdPerHour', 'priceSource', 'availability'] as const),
 ] as const
 /** About 1.4 MB; Temporal takes 2 MiB. */
-const OTHERS_SENT_MAX = 4_000
+const OTHERS_SENT_MAX = 3_500
 /** Names of offers that were left out; about 0.4 MB. */
 const REJECTED_SENT_MAX = 6_000
 
@@ -197,11 +197,11 @@ function inShort({
   forecast,
   ...figures
 }: Placement): PlacementInShort {
-  const { cost, finish, chances } = forecast
+  const { cost, finish, chances, interruptions } = forecast
   const shown = SHOWN_OF_OFFER.filter((key) => offer[key] !== undefined).map((key) => [key, offer[key]])
   // Exactly the keys of the type, without the absent ones.
   const short = Object.fromEntries(shown) as PlacementInShort['offer']
-  return { ...figures, forecast: { cost, finish, chances }, offer: short }
+  return { ...figures, forecast: { cost, finish, chances, interruptions }, offer: short }
 }
 
 /** One input of a job as measured before the job starts. */

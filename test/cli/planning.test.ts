@@ -19,7 +19,7 @@ function placed(offer: Partial<Offer>): Placement {
 const FORECAST: Forecast = {
   cost: { lowMicroUsd: 1_600_000, highMicroUsd: 2_500_000 },
   finish: { lowMs: 6_000_000, highMs: 9_000_000 },
-  ...{ startMs: 60_000, trainingMs: 7_100_000 },
+  ...{ startMs: 60_000, trainingMs: 7_100_000, waitMs: 5_000, interruptions: 0 },
   chances: {},
   drivers: { cost: ['duration'], finish: ['duration', 'wait'] },
 }
@@ -58,6 +58,22 @@ describe('a plan for people', () => {
     })
     expect(limited).toMatch(/TIME +IN TIME +IN BUDGET$/)
     expect(chance).toMatch(/ 83 % +> 99 %$/)
+  })
+
+  it('has for each row its rank, availability, interruptions and how well its cost is known', () => {
+    const rows = [
+      placed({ type: 'a', availability: 'available' }),
+      { ...placed({ type: 'b', availability: 'unknown' }), forecast: { ...FORECAST, interruptions: 0.237 } },
+      {
+        ...placed({ type: 'c', availability: 'unknown' }),
+        forecast: { ...FORECAST, cost: { lowMicroUsd: 1_000_000, highMicroUsd: 9_000_000 } },
+      },
+    ]
+    const [head, ...lines] = shown({ placements: rows })
+    expect(head).toMatch(/^ *# +BACKEND.* AVAILABLE +INTERRUPTIONS +CONFIDENCE +COST /)
+    expect(lines[0]).toMatch(/^ *1 .* a .* yes +none +high +\$2\.00/)
+    expect(lines[1]).toMatch(/^ *2 .* b .* unknown +0\.24 +high +\$2\.00/)
+    expect(lines[2]).toMatch(/^ *3 .* c .* unknown +none +low +\$2\.00/)
   })
 
   it('has where each price comes from and how old it is', () => {
