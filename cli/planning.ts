@@ -2,10 +2,11 @@ import { EXIT_CODES, toCrucibleError } from '../client/errors'
 import { planThroughWorkers } from '../client/plan'
 import { savedBefore } from '../client/saved'
 import type { Submission } from '../client/submit'
-import { chanceInWords } from '../core/forecast'
+import { chanceInWords, confidenceOf } from '../core/forecast'
 import { priceInWords, type PriceSource } from '../core/offer'
-import { rejectionsInWords, silentName, type PlacementInShort, type PlanReport } from '../core/plan'
+import { silentName, type PlacementInShort, type PlanReport } from '../core/plan'
 import { formatShape } from '../core/resources'
+import { ruledOutInWords, ruledOutSingly } from '../core/ruled-out'
 import { formatDuration } from '../core/time'
 import type * as workerPlanning from '../workers/plan-here'
 import type { Cli } from './cli'
@@ -44,7 +45,7 @@ async function ask(cli: Cli, { spec, from }: Submission): Promise<FoundPlan> {
 const ROWS_MAX = 10
 
 /**
- * The ranking as a table, with the reasons for the first place and for the excluded ones. Places that sell the same type in the same way
+ * The ranking as a table, with the reasons for the first place and for the excluded ones, and what one change would gain. Places that sell the same type in the same way
  * share the row of the best one.
  */
 export function showPlan(
@@ -52,7 +53,7 @@ export function showPlan(
   plan: PlanReport,
   { nowMs, isAll = false }: { nowMs: number; isAll?: boolean },
 ): void {
-  const { placements, others, rejections, silentBackends } = plan
+  const { placements, others, rejections, silentBackends, relaxations } = plan
   const [best] = placements
   if (best === undefined) {
     const isNowhere = rejections.length === 0 && silentBackends.length === 0
@@ -68,14 +69,24 @@ export function showPlan(
     const titles = limits.map(({ title }) => title)
     out.table(
       [...HEAD, ...titles],
-      shown.map((row) => [
-        ...rowOf(row, { isChosen: row.best === best, nowMs }),
+      shown.map((row, index) => [
+        ...rowOf(row, { rank: index + 1, nowMs }),
         ...limits.map(({ of }) => chanceOf(row.best, of)),
       ]),
       {
-        right: ['COST/H', 'COST', '90 % RANGE', 'TIME', ...titles],
+        right: ['#', 'COST/H', 'COST', '90 % RANGE', 'TIME', ...titles],
         flexible: 'MACHINE',
-        optional: ['PRICE SOURCE', 'PLACE', 'COST/H', 'TIME', '90 % RANGE', 'MACHINE'],
+        optional: [
+          'CONFIDENCE',
+          'INTERRUPTIONS',
+          'AVAILABLE',
+          'PRICE SOURCE',
+          'PLACE',
+          'COST/H',
+          'TIME',
+          '90 % RANGE',
+          'MACHINE',
+        ],
       },
     )
     const left = rows.length - shown.length
@@ -85,8 +96,10 @@ export function showPlan(
     if (best.risks.length > 0) out.line(`Risks: ${best.risks.join('; ')}.`)
     for (const line of assumptionsOf(plan)) out.line(line)
   }
+  if (relaxations.length > 0) out.line()
+  for (const { sentence } of relaxations) out.line(`${sentence}.`)
   const remarks = [
-    ...rejectionsInWords(rejections),
+    ...(isAll ? ruledOutSingly : ruledOutInWords)(rejections),
     ...silentBackends.map((one) => `${silentName(one)} did not answer: ${one.reason}`),
   ]
   if (remarks.length > 0) out.line()
@@ -94,8 +107,8 @@ export function showPlan(
 }
 
 const HEAD = [
-  ...['', 'BACKEND', 'CAPACITY', 'TYPE', 'PLACE', 'MACHINE', 'COST/H', 'PRICE SOURCE'],
-  ...['COST', '90 % RANGE', 'TIME'],
+  ...['#', 'BACKEND', 'CAPACITY', 'TYPE', 'PLACE', 'MACHINE', 'COST/H', 'PRICE SOURCE'],
+  ...['AVAILABLE', 'INTERRUPTIONS', 'CONFIDENCE', 'COST', '90 % RANGE', 'TIME'],
 ]
 
 /** Columns of a job with such a limit: the chance to keep it. */
@@ -144,11 +157,11 @@ function assumptionsOf({ isDurationAssumed, assumedAccelerator, leftShare }: Pla
 
 function rowOf(
   { best: { offer, costMicroUsd, durationMs, forecast, isLate }, others }: Row,
-  { isChosen, nowMs }: { isChosen: boolean; nowMs: number },
+  { rank, nowMs }: { rank: number; nowMs: number },
 ): string[] {
   const { backend, capacityType, type, place, shape, priceSource } = offer
   return [
-    isChosen ? '*' : '',
+    String(rank),
     backend,
     capacityType,
     type,
@@ -157,6 +170,9 @@ function rowOf(
     // The heading says that the price is per hour.
     priceInWords(offer).replace(/\/h$/, ''),
     priceFrom(priceSource, nowMs),
+    offer.availability === 'available' ? 'yes' : offer.availability,
+    forecast.interruptions < 0.01 ? 'none' : forecast.interruptions.toFixed(2),
+    confidenceOf(forecast),
     usd(costMicroUsd),
     `${usd(forecast.cost.lowMicroUsd)}..${usd(forecast.cost.highMicroUsd)}`,
     `${formatDuration(durationMs)}${isLate === true ? ', late' : ''}`,

@@ -5,7 +5,8 @@ import { DEFAULT_TIMING, stoppingMs } from '../core/timing'
 import { formatUsd } from '../core/money'
 import { formatBackendChoice, type BackendChoice } from '../core/offer'
 import { HOUR_MS, formatDuration, MINUTE_MS } from '../core/time'
-import { rejectionsInWords, type PlanReport } from '../core/plan'
+import type { PlanReport } from '../core/plan'
+import { ruledOutInWords } from '../core/ruled-out'
 import { judge } from '../rehearse/judge'
 import { rehearse } from '../rehearse/rehearsal'
 import { INTERRUPTIONS_DEFAULT_ELSEWHERE } from '../rehearse/moments'
@@ -87,7 +88,7 @@ function budgetOf(
   const where = formatBackendChoice(backend)
   const [best] = plan.placements
   if (best === undefined) {
-    const reasons = rejectionsInWords(plan.rejections).slice(0, 3).join('; ')
+    const reasons = ruledOutInWords(plan.rejections).slice(0, 3).join('; ')
     throw new CrucibleError(
       'capacity',
       `There is no place on ${where} for ${name} now${reasons === '' ? '' : `: ${reasons}`}.`,

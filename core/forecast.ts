@@ -44,10 +44,26 @@ export interface Forecast {
   /** From the order until the training begins, and the training without interruptions; medians. */
   startMs: number
   trainingMs: number
+  /** The part of `startMs` until a launch is accepted. */
+  waitMs: number
+  /** Mean number of interruptions until the job is done. */
+  interruptions: number
   /** From 0 to 1; missing without such a limit, and for a deadline also if the amount of work is unknown. */
   chances: { deadline?: number; budget?: number }
   /** The up to three parts that make each range wide, the widest first. */
   drivers: { cost: ForecastPart[]; finish: ForecastPart[] }
+}
+
+/** How far the ends of a range may be apart, as a factor. A stated duration alone has 1.6. */
+const HIGH_CONFIDENCE_FACTOR = 1.7
+const MEDIUM_CONFIDENCE_FACTOR = 3
+
+/** How well the cost of a placement is known, or its time where it is free, by the width of the range; old prices and unknown speeds widen it. */
+export function confidenceOf({ cost, finish }: Pick<Forecast, 'cost' | 'finish'>): 'high' | 'medium' | 'low' {
+  const { lowMicroUsd, highMicroUsd } = cost
+  const [low, high] = highMicroUsd === 0 ? [finish.lowMs, finish.highMs] : [lowMicroUsd, highMicroUsd]
+  if (high <= low * HIGH_CONFIDENCE_FACTOR) return 'high'
+  return high <= low * MEDIUM_CONFIDENCE_FACTOR ? 'medium' : 'low'
 }
 
 /** What an attempt was expected to cost and take when it was planned; recorded with its order. */
@@ -74,6 +90,8 @@ export const NO_FORECAST: Forecast = {
   finish: { lowMs: 0, highMs: 0 },
   startMs: 0,
   trainingMs: 0,
+  waitMs: 0,
+  interruptions: 0,
   chances: {},
   drivers: { cost: [], finish: [] },
 }

@@ -45,6 +45,12 @@ export function formatGpuMemory({ gpuMemoryGb, gpuMemoryGiB }: GpuMemoryRequest)
   return words.length === 0 ? undefined : words.join(' and ')
 }
 
+/** The memory of one card as a job file asks for it: `24GB` by its label, or `7GiB` as the driver reports. */
+export function formatCardMemory(card: Card): string {
+  const label = labelGb(card)
+  return label === undefined ? `${Math.floor(card.gpuMemoryGiB ?? 0)}GiB` : `${label}GB`
+}
+
 /** A known card is compared by its label, any other by what it reports, with the margin between label and report. */
 function fitsLabel(card: Card, wantedGb: Range | undefined): boolean {
   if (wantedGb === undefined) return true

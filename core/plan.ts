@@ -4,12 +4,37 @@ import type { MicroUsd } from './money'
 import type { Capabilities } from './capabilities'
 import type { BackendName, CapacityType, Offer } from './offer'
 import type { RunnerOrder } from './documents'
+import type { Relaxation } from './relaxation'
 import type { ResourceRequest } from './resources'
 import type { SavedBefore } from './saving'
+
+/**
+ * What an offer was left out for, one for each wish of a job and each obstacle; programs may rely on them. `deadline` to `billed-on`
+ * are wishes as in the job file.
+ */
+export const REJECTION_CODES = [
+  ...(['deadline', 'budget', 'max-price', 'backend', 'region', 'isolation'] as const),
+  /** Spot, for a job that must not be interrupted; and on-demand capacity that can be interrupted. */
+  ...(['interruptible', 'preemptible', 'billed-on'] as const),
+  ...(['cpus', 'memory', 'gpus', 'disk', 'gpu-memory', 'accelerator', 'image'] as const),
+  /** The target of a migration. */
+  'target',
+  /** A reservation with GPUs, for a job without GPUs. */
+  'kept-for-gpus',
+  /** The backend would not buy it for any job. */
+  'unusable',
+  /** The provider ends its machines too early, or its reservation ends. */
+  ...(['run-limit', 'reservation-end'] as const),
+  ...(['quota', 'stock'] as const),
+] as const
+/** @experimental */
+export type RejectionCode = (typeof REJECTION_CODES)[number]
 
 /** Why an offer was left out, kept for `plan` and for later questions. */
 export interface Rejection {
   offerKey: string
+  code: RejectionCode
+  /** For people. */
   reason: string
   /** `unfit`: never, as the job is written. `quota`: not until a person raises it. `unavailable`: not now. */
   why: 'unfit' | 'quota' | 'unavailable'
@@ -31,25 +56,45 @@ export function nameSome(keys: readonly string[], total = keys.length): string {
   return total <= NAMES_SHOWN ? shown : `${shown} and ${total - NAMES_SHOWN} more`
 }
 
-/** All offers that were left out for one reason; `offerKeys` has the first three of `count`. @experimental */
+/**
+ * All offers that were left out for one reason; `offerKeys` has the first three of `count` on record, and all of them in a report, unless
+ * there are thousands. @experimental
+ */
 export interface RejectionGroup extends Omit<Rejection, 'offerKey'> {
   offerKeys: string[]
+  /** Of offers above the budget: the job's expected cost at each of `offerKeys`. */
+  costsMicroUsd?: MicroUsd[]
   count: number
 }
 
-/** Each reason once, with the offers that it applies to. For offers above the budget, each at its own price, the cheapest stands for all. */
-export function groupRejections(rejections: readonly Rejection[]): RejectionGroup[] {
+/**
+ * Each reason once, with the offers that it applies to: three of each reason, or `keysMax` of all together. For offers
+ * above the budget, each at its own price, the cheapest stands for all.
+ */
+export function groupRejections(
+  rejections: readonly Rejection[],
+  { keysMax }: { keysMax?: number } = {},
+): RejectionGroup[] {
   let least: Rejection | undefined
   for (const one of rejections)
     if (one.costMicroUsd !== undefined && one.costMicroUsd < (least?.costMicroUsd ?? Infinity)) least = one
   const groups = new Map<string, RejectionGroup>()
+  let keys = 0
   for (const one of rejections) {
-    const { why, reason, costMicroUsd } = one.costMicroUsd === undefined ? one : least!
+    const { why, code, reason, costMicroUsd } = one.costMicroUsd === undefined ? one : least!
     const key = `${why} ${reason}`
-    const group = groups.get(key) ?? { why, reason, ...defined({ costMicroUsd }), offerKeys: [], count: 0 }
+    const group = groups.get(key) ?? {
+      ...{ why, code, reason },
+      ...defined({ costMicroUsd }),
+      ...{ offerKeys: [], count: 0 },
+    }
     groups.set(key, group)
     group.count += 1
-    if (group.offerKeys.length < NAMES_SHOWN) group.offerKeys.push(one.offerKey)
+    if (keysMax === undefined ? group.offerKeys.length >= NAMES_SHOWN : keys >= keysMax) continue
+    keys += 1
+    group.offerKeys.push(one.offerKey)
+    if (keysMax !== undefined && one.costMicroUsd !== undefined)
+      (group.costsMicroUsd ??= []).push(one.costMicroUsd)
   }
   return [...groups.values()]
 }
@@ -120,24 +165,29 @@ export function excerptOf(plan: Plan): PlanExcerpt {
 export interface PlanReport extends PlanExcerpt {
   /** The placements after the best ones, in order; the last of very many are only counted. */
   others: PlacementInShort[]
+  /** What would change if one wish were relaxed, best first; at most three. */
+  relaxations: Relaxation[]
 }
 
 /** A placement as a table shows it: without explanations and without what only its backend needs. @experimental */
 export interface PlacementInShort extends Omit<Placement, 'offer' | 'reasons' | 'risks' | 'forecast'> {
   offer: Pick<Offer, (typeof SHOWN_OF_OFFER)[number]>
-  forecast: Pick<Forecast, 'cost' | 'finish' | 'chances'>
+  forecast: Pick<Forecast, 'cost' | 'finish' | 'chances' | 'interruptions'>
 }
 
 const SHOWN_OF_OFFER = [
   ...(['backend', 'capacityType', 'type', 'place', 'shape', 'reservationId', 'reservation'] as const),
-  ...(['priceMicroUsdPerHour', 'besideMicroUsdPerHour', 'priceSource'] as const),
+  ...(['priceMicroUsdPerHour', 'besideMicroUsdPerHour', 'priceSource', 'availability'] as const),
 ] as const
 /** About 1.4 MB; Temporal takes 2 MiB. */
-const OTHERS_SENT_MAX = 4_000
+const OTHERS_SENT_MAX = 3_500
+/** Names of offers that were left out; about 0.4 MB. */
+const REJECTED_SENT_MAX = 6_000
 
-export function reportOf(plan: Plan): PlanReport {
+export function reportOf(plan: Plan, relaxations: Relaxation[]): PlanReport {
   const others = plan.placements.slice(PLACEMENTS_IN_FULL, PLACEMENTS_IN_FULL + OTHERS_SENT_MAX)
-  return { ...excerptOf(plan), others: others.map(inShort) }
+  const rejections = groupRejections(plan.rejections, { keysMax: REJECTED_SENT_MAX })
+  return { ...excerptOf(plan), rejections, others: others.map(inShort), relaxations }
 }
 
 function inShort({
@@ -147,11 +197,11 @@ function inShort({
   forecast,
   ...figures
 }: Placement): PlacementInShort {
-  const { cost, finish, chances } = forecast
+  const { cost, finish, chances, interruptions } = forecast
   const shown = SHOWN_OF_OFFER.filter((key) => offer[key] !== undefined).map((key) => [key, offer[key]])
   // Exactly the keys of the type, without the absent ones.
   const short = Object.fromEntries(shown) as PlacementInShort['offer']
-  return { ...figures, forecast: { cost, finish, chances }, offer: short }
+  return { ...figures, forecast: { cost, finish, chances, interruptions }, offer: short }
 }
 
 /** One input of a job as measured before the job starts. */

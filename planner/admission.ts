@@ -1,5 +1,6 @@
-import { formatUsd, type MicroUsd } from '../core/money'
+import { formatUsd } from '../core/money'
 import type { Offer } from '../core/offer'
+import type { Rejection } from '../core/plan'
 import { formatDuration } from '../core/time'
 import { stoppingMs } from '../core/timing'
 import { stoppingMicroUsd, type Forecasted } from './forecast/forecast'
@@ -7,10 +8,7 @@ import type { PlanRequest } from './request'
 import { workOn } from './work'
 
 /** Why a job may not start: the explanation, and what it would cost if that is the reason. */
-export interface Refusal {
-  reason: string
-  costMicroUsd?: MicroUsd
-}
+export type Refusal = Pick<Rejection, 'code' | 'reason' | 'costMicroUsd'>
 
 /**
  * A job with a stated duration does not start if its limits are unlikely to hold it. Only the first attempt is checked: later, the
@@ -43,7 +41,10 @@ function tooLong(offer: Offer, request: PlanRequest): Refusal | undefined {
   if (work.fastMs + reserveMs <= leftMs) return undefined
   const [least, reserve, left] = [work.fastMs, reserveMs, leftMs].map(formatDuration)
   const needs = work.fastMs === work.ms ? least : `at least ${least} there`
-  return { reason: `it needs ${needs}, plus ${reserve} to save and stop, but the deadline is in ${left}` }
+  return {
+    code: 'deadline',
+    reason: `it needs ${needs}, plus ${reserve} to save and stop, but the deadline is in ${left}`,
+  }
 }
 
 function tooDear(offer: Offer, request: PlanRequest, forecast: () => Forecasted): Refusal | undefined {
@@ -60,6 +61,7 @@ function tooDear(offer: Offer, request: PlanRequest, forecast: () => Forecasted)
       ? ''
       : ` and ${formatUsd(transfer.costMicroUsd)} for moving its data`
   return {
+    code: 'budget',
     reason: `${needs}${repeated} of ${offer.type} at ${price}, plus ${reserve} to save and stop${moved}, cost about ${cost}; the budget is ${budget}`,
     costMicroUsd,
   }

@@ -14,7 +14,7 @@ import {
   type Offer,
 } from '../core/offer'
 import { ISOLATION_DEFAULT, type Acceptance, type JobSpec } from '../core/job'
-import type { Rejection } from '../core/plan'
+import type { Rejection, RejectionCode } from '../core/plan'
 import { formatRange, isWithin, wantsGpu, type Range, type ResourceRequest } from '../core/resources'
 import { isAccelerator } from '../core/accelerators'
 import { fitsGpuMemory, gpuMemoryInWords } from '../core/gpu-memory'
@@ -37,7 +37,9 @@ export function reject(
   const { spec } = request
   // What no consent can change comes before what the job file may allow.
   const unusable =
-    offer.availability === 'unusable' ? (offer.note ?? 'the backend does not support it') : undefined
+    offer.availability === 'unusable'
+      ? against('unusable', offer.note ?? 'the backend does not support it')
+      : undefined
   const unfit =
     notWanted(offer, request) ??
     notFitting(offer, spec.resources) ??
@@ -45,22 +47,34 @@ export function reject(
     unusable ??
     notAble(offer, capabilities, request)
   const dear = unfit === undefined ? notAffordable(offer, capabilities, { request, forecast }) : undefined
-  const reasons: [Rejection['why'], string | undefined][] = [
-    ['unfit', unfit ?? dear],
-    [
-      'quota',
-      offer.availability === 'no-quota' ? (offer.note ?? 'the account has no quota for it') : undefined,
-    ],
-    ['quota', whyAvoided(offer, request.avoid, 'quota')],
-    ['unavailable', offer.availability === 'unavailable' ? (offer.note ?? 'out of stock') : undefined],
-    ['unavailable', whyAvoided(offer, request.avoid, 'capacity')],
-  ]
-  const found = reasons.find(([, reason]) => reason !== undefined)
+  const found = unfit ?? dear ?? notObtainable(offer, request)
   // The cost of the whole job says more than how little the budget buys, and is reported once for all offers.
-  const isEndAsked = found?.[0] !== 'unfit' || found[1] === dear
-  const refusal = isEndAsked ? exceedsLimits(offer, request, forecast) : undefined
+  const refusal = unfit === undefined ? exceedsLimits(offer, request, forecast) : undefined
   if (refusal !== undefined) return { offerKey: key, why: 'unfit', ...refusal }
-  return found === undefined ? undefined : { offerKey: key, why: found[0], reason: found[1]! }
+  return found === undefined ? undefined : { offerKey: key, why: whyOf(found.code), ...found }
+}
+
+/** A reason against an offer. */
+type Against = Pick<Rejection, 'code' | 'reason'>
+
+function against(code: RejectionCode, reason: string | undefined): Against | undefined {
+  return reason === undefined ? undefined : { code, reason }
+}
+
+/** What a person or time may change, not the job. */
+function notObtainable(offer: Offer, { avoid }: PlanRequest): Against | undefined {
+  const { availability, note } = offer
+  const noQuota = availability === 'no-quota' ? (note ?? 'the account has no quota for it') : undefined
+  const noStock = availability === 'unavailable' ? (note ?? 'out of stock') : undefined
+  return (
+    against('quota', noQuota ?? whyAvoided(offer, avoid, 'quota')) ??
+    against('stock', noStock ?? whyAvoided(offer, avoid, 'capacity'))
+  )
+}
+
+function whyOf(code: RejectionCode): Rejection['why'] {
+  if (code === 'quota') return 'quota'
+  return code === 'stock' ? 'unavailable' : 'unfit'
 }
 
 /** Whether a choice such as `ec2:spot` covers an offer. */
@@ -71,36 +85,46 @@ export function covers(choice: BackendChoice, offer: Offer): boolean {
   )
 }
 
-function notWanted(offer: Offer, { spec, target }: PlanRequest): string | undefined {
+function notWanted(offer: Offer, { spec, target }: PlanRequest): Against | undefined {
   if (target !== undefined && !covers(target, offer)) {
-    return `the migration requested ${formatBackendChoice(target)}`
+    return against('target', `the migration requested ${formatBackendChoice(target)}`)
   }
   if (spec.backends.length > 0 && !spec.backends.some((choice) => covers(choice, offer))) {
-    return `the job allows only ${spec.backends.map(formatBackendChoice).join(', ')}`
+    return against('backend', `the job allows only ${spec.backends.map(formatBackendChoice).join(', ')}`)
   }
   const { regions, priceMaxMicroUsdPerHour: most } = spec
   if (regions !== undefined && !regions.some((name) => isInRegion(offer, name))) {
-    return `the job allows only the Regions ${regions.join(', ')}`
+    return against('region', `the job allows only the Regions ${regions.join(', ')}`)
   }
   if (most !== undefined && dearestPriceOf(offer) > most) {
-    return `it may cost more than \`max_price\` of ${formatUsd(most)} an hour`
+    return against('max-price', `it may cost more than \`max_price\` of ${formatUsd(most)} an hour`)
   }
   const { isolation = 'dedicated' } = offer
   if (ISOLATIONS.indexOf(isolation) > ISOLATIONS.indexOf(spec.isolation ?? ISOLATION_DEFAULT)) {
-    return `its hardware is ${ISOLATION_IN_WORDS[isolation]}; \`isolation: ${isolation}\` allows it`
+    return against(
+      'isolation',
+      `its hardware is ${ISOLATION_IN_WORDS[isolation]}; \`isolation: ${isolation}\` allows it`,
+    )
   }
   if (isKeptForGpus(offer, spec)) {
-    return `its GPUs are kept for GPU jobs; \`backends: [${offer.backend}:reserved]\` overrides this`
+    return against(
+      'kept-for-gpus',
+      `its GPUs are kept for GPU jobs; \`backends: [${offer.backend}:reserved]\` overrides this`,
+    )
   }
   return undefined
 }
 
-function notAccepted(offer: Offer, spec: JobSpec): string | undefined {
+function notAccepted(offer: Offer, spec: JobSpec): Against | undefined {
   if (!isInterruptible(offer) || spec.isInterruptible) return undefined
-  if (offer.capacityType === 'spot') return 'it is interruptible, but the job is not marked interruptible'
+  if (offer.capacityType === 'spot')
+    return against('interruptible', 'it is interruptible, but the job is not marked interruptible')
   return accepts(spec, 'preemptible-on-demand')
     ? undefined
-    : 'it can be interrupted although it is on demand; `interruptible: true` or `accept: preemptible-on-demand` allows it'
+    : against(
+        'preemptible',
+        'it can be interrupted although it is on demand; `interruptible: true` or `accept: preemptible-on-demand` allows it',
+      )
 }
 
 function accepts({ accepts: accepted = [] }: JobSpec, risk: Acceptance): boolean {
@@ -119,12 +143,12 @@ function isKeptForGpus({ backend, capacityType, shape }: Offer, { resources, bac
   return capacityType === 'reserved' && shape.gpus > 0 && !wantsGpu(resources) && !isNamed
 }
 
-function notFitting(offer: Offer, resources: ResourceRequest): string | undefined {
+function notFitting(offer: Offer, resources: ResourceRequest): Against | undefined {
   const { shape } = offer
-  const measures: [string, number, Range | undefined, string][] = [
+  const measures: ['cpus' | 'memory' | 'gpus' | 'disk', number, Range | undefined, string][] = [
     ['cpus', shape.cpus, resources.cpus, ''],
     ['memory', shape.memoryGiB, resources.memoryGiB, ' GiB'],
-    ['GPUs', shape.gpus, resources.gpus ?? (wantsGpu(resources) ? { min: 1 } : undefined), ''],
+    ['gpus', shape.gpus, resources.gpus ?? (wantsGpu(resources) ? { min: 1 } : undefined), ''],
     // A provider that states no disk size supplies what is requested.
     [
       'disk',
@@ -133,14 +157,19 @@ function notFitting(offer: Offer, resources: ResourceRequest): string | undefine
       ' GiB',
     ],
   ]
-  for (const [name, has, wanted, unit] of measures) {
-    if (!isWithin(has, wanted))
-      return `${name}: has ${round1(has)}${unit}, requested ${formatRange(wanted!, unit)}`
+  for (const [code, has, wanted, unit] of measures) {
+    if (isWithin(has, wanted)) continue
+    const name = code === 'gpus' ? 'GPUs' : code
+    return against(code, `${name}: has ${round1(has)}${unit}, requested ${formatRange(wanted!, unit)}`)
   }
-  if (!fitsGpuMemory(shape, resources)) return `GPU memory: ${gpuMemoryInWords(shape, resources)}`
+  if (!fitsGpuMemory(shape, resources))
+    return against('gpu-memory', `GPU memory: ${gpuMemoryInWords(shape, resources)}`)
   const wanted = resources.accelerators ?? []
   if (wanted.length > 0 && !hasAny(shape.accelerator, wanted)) {
-    return `accelerator: has ${shape.accelerator ?? 'none'}, requested ${wanted.join(' or ')}`
+    return against(
+      'accelerator',
+      `accelerator: has ${shape.accelerator ?? 'none'}, requested ${wanted.join(' or ')}`,
+    )
   }
   return undefined
 }
@@ -154,19 +183,24 @@ function hasAny(has: string | undefined, wanted: readonly string[]): boolean {
   return has !== undefined && wanted.some((name) => isAccelerator(has, name))
 }
 
-function notAble(offer: Offer, capabilities: Capabilities, request: PlanRequest): string | undefined {
+function notAble(offer: Offer, capabilities: Capabilities, request: PlanRequest): Against | undefined {
   if (request.spec.image !== undefined && capabilities.imageRunner === 'none') {
-    return `${offer.backend} runs no container images (capability \`imageRunner: none\`)`
+    return against('image', `${offer.backend} runs no container images (capability \`imageRunner: none\`)`)
   }
   const { remainingMicroUsd, spec } = request
   const isBilledOn = capabilities.billsUntil === 'terminate' && remainingMicroUsd !== undefined
   if (isBilledOn && !accepts(spec, 'billed-until-terminated')) {
-    return 'it is billed until our call ends it, so the budget fails if we fail; `accept: billed-until-terminated` allows it'
+    return against(
+      'billed-on',
+      'it is billed until our call ends it, so the budget fails if we fail; `accept: billed-until-terminated` allows it',
+    )
   }
-  const short = tooLongToRun(offer, request) ?? notUsableLongEnough(offer, request)
-  if (short !== undefined) return short
-  if (isDeadlineDue(request)) return 'the deadline leaves no time to save and stop'
-  return undefined
+  const due = isDeadlineDue(request) ? 'the deadline leaves no time to save and stop' : undefined
+  return (
+    against('run-limit', tooLongToRun(offer, request)) ??
+    against('reservation-end', notUsableLongEnough(offer, request)) ??
+    against('deadline', due)
+  )
 }
 
 function notUsableLongEnough(
@@ -190,7 +224,7 @@ function notAffordable(
   offer: Offer,
   { billsUntil }: Capabilities,
   { request, forecast }: { request: PlanRequest; forecast: () => Forecasted },
-): string | undefined {
+): Against | undefined {
   const { remainingMicroUsd, timing } = request
   if (remainingMicroUsd === undefined) return undefined
   const { transfer } = forecast()
@@ -205,7 +239,10 @@ function notAffordable(
   if (runMs >= leastMs) return undefined
   const moving =
     transfer === undefined ? '' : `, after ${formatUsd(transfer.costMicroUsd)} for moving its data,`
-  return `the remaining budget of ${formatUsd(remainingMicroUsd)}${moving} only pays for ${formatDuration(runMs)}`
+  return against(
+    'budget',
+    `the remaining budget of ${formatUsd(remainingMicroUsd)}${moving} only pays for ${formatDuration(runMs)}`,
+  )
 }
 
 function round1(value: number): number {

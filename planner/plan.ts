@@ -39,8 +39,12 @@ export function makePlan(request: PlanRequest): Plan {
   }
 }
 
-/** An offer with its forecast, or why it cannot run the job. */
-function consider(offer: Offer, capabilities: Capabilities, request: PlanRequest): Placement | Rejection {
+/** An offer (`withCutOff`) with its forecast, or why it cannot run the job. */
+export function consider(
+  offer: Offer,
+  capabilities: Capabilities,
+  request: PlanRequest,
+): Placement | Rejection {
   // Most offers of a catalog do not fit, which needs no forecast.
   let made: Forecasted | undefined
   const forecast = (): Forecasted => (made ??= forecastOf(offer, capabilities, { request, isShaky: false }))

@@ -40,6 +40,25 @@ function measuresOf(a: Placement, b: Placement, objective: Objective): number[] 
   }
 }
 
+/**
+ * How much better one placement is than another by the job's objective: the share of the cost, of the time or of their product that it
+ * saves, or 1 for more durable capacity; negative if it is worse.
+ */
+export function gainOf(a: Placement, b: Placement, objective: Objective): number {
+  const saved = (of: (placement: Placement) => number): number => (of(b) === 0 ? 0 : 1 - of(a) / of(b))
+  const reliability = Math.sign(unreliability(b.offer) - unreliability(a.offer))
+  switch (objective) {
+    case 'cost':
+      return saved(extraCost)
+    case 'time':
+      return saved(({ durationMs }) => durationMs)
+    case 'reliability':
+      return reliability === 0 ? saved(extraCost) : reliability
+    case 'balanced':
+      return saved((placement) => extraCost(placement) * placement.durationMs)
+  }
+}
+
 /** On-demand capacity that its provider may take back is as unreliable as spot. */
 function unreliability(offer: Offer): number {
   return BY_RELIABILITY[isInterruptible(offer) ? 'spot' : offer.capacityType]

@@ -15,6 +15,8 @@ import { parseManifest } from '../../intake/documents'
 import { checkJobSpec } from '../../intake/job-spec'
 import { formatProblem } from '../../intake/problem'
 import { planFor } from '../../planner/outcome'
+import { relaxationsOf } from '../../planner/relaxed'
+import { requestFor } from '../../planner/request'
 import { readNewestManifest } from '../../storage/checkpoints'
 import { readDeployment } from '../../storage/deployment'
 import { keepMarket } from '../../storage/market'
@@ -218,7 +220,8 @@ export async function previewPlan(
     avoid: [],
     ...defined({ deadlineAtMs, budgetMicroUsd }),
   }
-  return reportOf((await planJob(deps, input, { savedBefore })).plan)
+  const { plan, facts } = await planJob(deps, input, { savedBefore })
+  return reportOf(plan, relaxationsOf(plan, requestFor(input, facts)))
 }
 
 /** The ranking for a job now, what follows from it, and what both were made from. */

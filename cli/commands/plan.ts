@@ -20,7 +20,7 @@ export function define(command: Command, cli: Cli): void {
   addAnalysisFlag(command)
   command
     .option('--from <job>', 'plan an earlier job')
-    .option('--all', 'show every type that fits, not only the best ten')
+    .option('--all', 'show every type that fits, and each excluded offer')
     .addHelpText(
       'after',
       examples(

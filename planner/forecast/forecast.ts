@@ -52,6 +52,8 @@ export function forecastOf(
       finish: { lowMs: quantile(doneMs, LOW), highMs: quantile(doneMs, HIGH) },
       startMs: startMsOf(parts),
       trainingMs: parts.workMs,
+      waitMs: Math.round(parts.wait.middle),
+      interruptions: Math.round(interruptions * 100) / 100,
       chances,
       drivers: driversOf(parts, offer, interruptions),
     },

@@ -307,6 +307,12 @@ describe('previewPlan', () => {
     expect(await place.store.listFolders(layout.jobs())).toEqual([])
   })
 
+  it('says what one change would gain', async () => {
+    const spec = { ...SPEC, isInterruptible: false, durationMs: 3_600_000 }
+    const plan = await perform(planning(), 'previewPlan', { spec })
+    expect(plan.relaxations).toMatchObject([{ wish: 'interruptible', change: 'interruptible: true' }])
+  })
+
   it('refuses a spec that is none', async () => {
     await expect(perform(planning(), 'previewPlan', { spec: { ...SPEC, run: '' } })).rejects.toMatchObject({
       type: 'invalid',

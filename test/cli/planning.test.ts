@@ -3,7 +3,7 @@ import { Output } from '../../cli/output'
 import { showPlan } from '../../cli/planning'
 import type { Forecast } from '../../core/forecast'
 import { offerKey, type Offer } from '../../core/offer'
-import { groupRejections, type Placement, type PlanReport, type Rejection } from '../../core/plan'
+import { groupRejections, type Placement, type PlanReport } from '../../core/plan'
 import { DAY_MS, SECOND_MS } from '../../core/time'
 import { NOW, OFFER } from '../client/world'
 import { Paper } from './outside'
@@ -19,7 +19,7 @@ function placed(offer: Partial<Offer>): Placement {
 const FORECAST: Forecast = {
   cost: { lowMicroUsd: 1_600_000, highMicroUsd: 2_500_000 },
   finish: { lowMs: 6_000_000, highMs: 9_000_000 },
-  ...{ startMs: 60_000, trainingMs: 7_100_000 },
+  ...{ startMs: 60_000, trainingMs: 7_100_000, waitMs: 5_000, interruptions: 0 },
   chances: {},
   drivers: { cost: ['duration'], finish: ['duration', 'wait'] },
 }
@@ -35,6 +35,7 @@ function shown(plan: Partial<PlanReport>, isAll = false): string[] {
       othersTotal: 0,
       rejections: [],
       silentBackends: [],
+      relaxations: [],
       isDurationAssumed: false,
     },
     ...plan,
@@ -57,6 +58,22 @@ describe('a plan for people', () => {
     })
     expect(limited).toMatch(/TIME +IN TIME +IN BUDGET$/)
     expect(chance).toMatch(/ 83 % +> 99 %$/)
+  })
+
+  it('has for each row its rank, availability, interruptions and how well its cost is known', () => {
+    const rows = [
+      placed({ type: 'a', availability: 'available' }),
+      { ...placed({ type: 'b', availability: 'unknown' }), forecast: { ...FORECAST, interruptions: 0.237 } },
+      {
+        ...placed({ type: 'c', availability: 'unknown' }),
+        forecast: { ...FORECAST, cost: { lowMicroUsd: 1_000_000, highMicroUsd: 9_000_000 } },
+      },
+    ]
+    const [head, ...lines] = shown({ placements: rows })
+    expect(head).toMatch(/^ *# +BACKEND.* AVAILABLE +INTERRUPTIONS +CONFIDENCE +COST /)
+    expect(lines[0]).toMatch(/^ *1 .* a .* yes +none +high +\$2\.00/)
+    expect(lines[1]).toMatch(/^ *2 .* b .* unknown +0\.24 +high +\$2\.00/)
+    expect(lines[2]).toMatch(/^ *3 .* c .* unknown +none +low +\$2\.00/)
   })
 
   it('has where each price comes from and how old it is', () => {
@@ -121,11 +138,39 @@ describe('a plan for people', () => {
     expect(lines({ leftShare: 1 }).at(-1)).toBe('First because: it is cheap.')
   })
 
-  it('names a few of the offers that a reason holds for', () => {
+  it('has a sentence for each change that would gain, also without any place', () => {
+    const relaxations = [
+      {
+        ...{ wish: 'deadline' as const, change: 'deadline: 14h', offerKey: 'a' },
+        ...{ costMicroUsd: 1, durationMs: 1, sentence: 'With `deadline: 14h`: $4.10 instead of $9.60' },
+      },
+    ]
+    expect(shown({ placements: [placed({})], relaxations }).slice(-2)).toEqual([
+      '',
+      'With `deadline: 14h`: $4.10 instead of $9.60.',
+    ])
+    expect(shown({ relaxations }).slice(1)).toEqual(['', 'With `deadline: 14h`: $4.10 instead of $9.60.'])
+  })
+
+  it('says in one sentence what was left out for one reason, and with --all names each offer', () => {
     const keys = ['a', 'b', 'c', 'd', 'e'].map((place) => offerKey({ ...OFFER, place }))
-    const rejections = keys.map((key) => ({ offerKey: key, why: 'quota' as const, reason: 'no quota' }))
-    const last = (some: Rejection[]) => shown({ rejections: groupRejections(some) }).at(-1)
-    expect(last(rejections)).toBe(`Excluded: ${keys.slice(0, 3).join(', ')} and 2 more: no quota`)
-    expect(last(rejections.slice(2))).toBe(`Excluded: ${keys.slice(2).join(', ')}: no quota`)
+    const rejections = groupRejections(
+      keys.map((key) => ({
+        ...{
+          offerKey: key,
+          why: 'unfit',
+          code: 'gpu-memory',
+          reason: 'GPU memory: has 16 GB, wanted 24 GB+',
+        },
+      })),
+      { keysMax: 100 },
+    )
+    expect(shown({ rejections }).slice(1)).toEqual([
+      '',
+      `Excluded: 5 offers with GPUs of another size, such as ${keys[0]} (GPU memory: has 16 GB, wanted 24 GB+); change \`gpu_memory\` to include them`,
+    ])
+    expect(shown({ rejections }, true).slice(2)).toEqual(
+      keys.map((key) => `Excluded: ${key}: GPU memory: has 16 GB, wanted 24 GB+`),
+    )
   })
 })

@@ -164,6 +164,7 @@ describe('a table on a screen of 80 columns', () => {
       othersTotal: 0,
       rejections: [],
       silentBackends: [],
+      relaxations: [],
       isDurationAssumed: false,
     }
     showPlan(out, plan, { nowMs: NOW })

@@ -15,6 +15,7 @@ afterEach(() => world.remove())
 function refusing(...rejections: Rejection[]): void {
   const plan: PlanReport = {
     ...{ placements: [], others: [], othersTotal: 0, isDurationAssumed: false, silentBackends: [] },
+    relaxations: [],
     rejections: groupRejections(rejections),
   }
   const schedule = { getHandle: () => ({ describe: async () => ({ action: { args: [] } }) }) }
@@ -27,6 +28,7 @@ const asked = (): Promise<unknown> =>
 describe('a migration to where the job cannot run', () => {
   const other: Rejection = {
     offerKey: 'ec2/on-demand/g5.xlarge/us-east-1a',
+    code: 'backend',
     reason: 'the job allows only ec2:reserved',
     why: 'unfit',
   }
@@ -34,6 +36,7 @@ describe('a migration to where the job cannot run', () => {
   it('is refused with what keeps it from there', async () => {
     refusing(other, {
       offerKey: 'ec2/reserved/p5.48xlarge/us-east-1a/cr-1',
+      code: 'budget',
       reason: 'too dear',
       why: 'unfit',
     })

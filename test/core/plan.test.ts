@@ -23,7 +23,7 @@ describe('a list of names in a sentence', () => {
 
 describe('rejections in words', () => {
   const rejection = (offerKey: string, changes: Partial<Rejection> = {}): Rejection => ({
-    ...{ offerKey, why: 'unavailable', reason: 'out of stock' },
+    ...{ offerKey, why: 'unavailable', code: 'stock', reason: 'out of stock' },
     ...changes,
   })
 

@@ -4,6 +4,7 @@ import type { JobSpec } from '../../core/job'
 import { spendOver } from '../../core/meter'
 import { microUsd } from '../../core/money'
 import { offerKey, type Offer } from '../../core/offer'
+import type { RejectionCode } from '../../core/plan'
 import type { ResourceRequest } from '../../core/resources'
 import { CLOCK_SLACK_MS, HOUR_MS, MINUTE_MS } from '../../core/time'
 import { DEFAULT_TIMING, stoppingMs } from '../../core/timing'
@@ -184,4 +185,33 @@ describe('a limit', () => {
     expect(paying(2 * leastMs, rising)).toBeUndefined()
     expect(paying(2 * leastMs - 2_000, rising)).toMatch(/only pays for /)
   })
+})
+
+it.each<[code: RejectionCode, Partial<Offer>, Partial<JobSpec>]>([
+  ['backend', {}, { backends: [{ backend: 'there' }] }],
+  ['region', {}, { regions: ['eu-west-1'] }],
+  ['max-price', {}, { priceMaxMicroUsdPerHour: microUsd(0.5) }],
+  ['isolation', { isolation: 'community' }, {}],
+  ['kept-for-gpus', { capacityType: 'reserved' }, {}],
+  ['cpus', {}, { resources: { cpus: { min: 99 } } }],
+  ['memory', {}, { resources: { memoryGiB: { min: 99 } } }],
+  ['gpus', {}, { resources: { gpus: { min: 99 } } }],
+  ['gpu-memory', {}, { resources: { gpuMemoryGb: { min: 99 } } }],
+  ['accelerator', {}, { resources: { accelerators: ['H100'] } }],
+  ['interruptible', { capacityType: 'spot' }, { isInterruptible: false }],
+  ['preemptible', { isPreemptible: true }, { isInterruptible: false }],
+  ['unusable', { availability: 'unusable' }, {}],
+  ['run-limit', { runMsMax: MINUTE_MS }, {}],
+  ['reservation-end', { usableUntilMs: NOW_MS + MINUTE_MS }, {}],
+  ['quota', { availability: 'no-quota' }, {}],
+  ['stock', { availability: 'unavailable' }, {}],
+])('a rejection for %s says so in its code', (code, offered, spec) => {
+  expect(rejection(offer(offered), { spec: { ...SPEC, ...spec } })?.code).toBe(code)
+})
+
+it('a rejection for a limit of the job says so in its code', () => {
+  const spec = { ...SPEC, durationMs: 10 * HOUR_MS }
+  expect(rejection(offer(), { spec, isFirst: true, remainingMicroUsd: microUsd(5) })?.code).toBe('budget')
+  expect(rejection(offer(), { spec, isFirst: true, deadlineAtMs: NOW_MS + HOUR_MS })?.code).toBe('deadline')
+  expect(rejection(offer(), { target: { backend: 'there' } })?.code).toBe('target')
 })

@@ -222,3 +222,12 @@ it('the quantiles of the normal distribution are those of its table', () => {
   ]
   for (const [p, z] of table) expect(normalQuantile(p)).toBeCloseTo(z, 5)
 })
+
+it('a forecast has the wait for a launch and the mean number of interruptions', () => {
+  const spot = offer({ capacityType: 'spot', interruptionsPerHour: 0.5 })
+  const { forecast, interruptions } = expected(spot, { spec: { ...SPEC, durationMs: 10 * HOUR_MS } })
+  expect(forecast.waitMs).toBe(5_000)
+  expect(forecast.waitMs).toBeLessThan(forecast.startMs)
+  expect(forecast.interruptions).toBeGreaterThan(4)
+  expect(forecast.interruptions).toBeCloseTo(interruptions, 2)
+})

@@ -1,16 +1,16 @@
 import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import { describe, expect, it } from '@jest/globals'
-import { excerptOf, PLACEMENTS_IN_FULL, reportOf } from '../../core/plan'
+import { excerptOf, PLACEMENTS_IN_FULL } from '../../core/plan'
 import { makePlan } from '../../planner/plan'
 import { patient } from '../support/patience'
-import { detailed, many, OFFERS, planMany, spec } from './many-offers'
+import { detailed, many, OFFERS, planMany, reportFor, spec } from './many-offers'
 import { request } from './wishes'
 
 const ROOT = join(__dirname, '..', '..')
 const TEMPORAL_BYTES_MAX = 2 * 2 ** 20
 /** In a process of its own: Jest slows every use of `Math` down. */
-const MEASURE = "console.log(require('./test/planner/many-offers.ts').planTimeMs())"
+const MEASURE = "console.log(JSON.stringify(require('./test/planner/many-offers.ts').planTimesMs()))"
 
 describe(`a plan of ${OFFERS} offers`, () => {
   it('is sent in less than Temporal takes, with every place', () => {
@@ -21,14 +21,16 @@ describe(`a plan of ${OFFERS} offers`, () => {
     expect(Buffer.byteLength(sent)).toBeLessThan(TEMPORAL_BYTES_MAX)
   })
 
-  it('is made within 300 ms', () => {
+  it('is made within 300 ms, whatever the wishes leave of it', () => {
     const hook = join(ROOT, 'test/support/typescript.mjs')
     const { stdout, stderr } = spawnSync(process.execPath, ['--import', hook, '-e', MEASURE], {
       ...{ cwd: ROOT, encoding: 'utf8' },
     })
     expect(stderr).toBe('')
-    expect(Number(stdout)).toBeGreaterThan(0)
-    expect(Number(stdout)).toBeLessThan(patient(300))
+    const tookMs = JSON.parse(stdout) as number[]
+    expect(tookMs).toHaveLength(3)
+    expect(Math.min(...tookMs)).toBeGreaterThan(0)
+    expect(Math.max(...tookMs)).toBeLessThan(patient(300))
   })
 
   it('is recorded in a fraction of that, and its rejections are grouped', () => {
@@ -41,7 +43,7 @@ describe(`a plan of ${OFFERS} offers`, () => {
 
   it('is sent in less than Temporal takes with far more offers, too: the last are only counted', () => {
     const more = Array.from({ length: 3 * OFFERS }, (_, index) => detailed(index))
-    const report = reportOf(makePlan(request(more, { spec })))
+    const report = reportFor(request(more, { spec }))
     expect(report.placements.length + report.othersTotal).toBe(more.length)
     expect(report.others.length).toBeLessThan(report.othersTotal)
     expect(Buffer.byteLength(JSON.stringify(report))).toBeLessThan(TEMPORAL_BYTES_MAX)

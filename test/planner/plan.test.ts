@@ -144,7 +144,12 @@ describe('what a plan leaves out, and why', () => {
       'had no capacity recently; avoided for 1m',
     ],
   ])('%s', (_name, one, changes, why, reason) => {
-    expect(rejection(one, changes)).toEqual({ offerKey: offerKey(one), why, reason })
+    expect(rejection(one, changes)).toEqual({
+      offerKey: offerKey(one),
+      why,
+      code: expect.any(String),
+      reason,
+    })
   })
 
   it('an image where none can be run', () => {
