@@ -283,6 +283,7 @@ describe('each command', () => {
       ['show', id],
       ['logs', id],
       ['events', id],
+      ['why', id],
       ['artifacts', id],
       ['checkpoints', id],
       ['gc', '--dry-run'],
