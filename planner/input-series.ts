@@ -24,7 +24,7 @@ export function seriesFor(question: Question, rows: readonly Placement[]): Serie
   return [
     ...(second === undefined ? [] : [cheaper(second.offer), dearer(best.offer)]),
     ...deadlinesOf(question, { best, rows }),
-    ...budgetsOf(question, best),
+    ...budgetsOf(question, { best, rows }),
     ...durationsOf(question),
     ...(second === undefined ? [] : speedsOf(best, second)),
     ...interruptibleOf(question),
@@ -123,7 +123,7 @@ function deadlinesOf(
   ]
 }
 
-/** The steps at which each of the rows is just in time, nearest first. */
+/** The steps at which each row that is faster than the first is just in time, nearest first. */
 function stepsDown({
   fromAtMs,
   stepMs,
@@ -135,15 +135,22 @@ function stepsDown({
   neededAtMs: number
   rows: readonly Placement[]
 }): number[] {
-  const steps = rows.map(({ durationMs }) => Math.floor((fromAtMs - neededAtMs - durationMs) / stepMs))
+  const steps = rows
+    .filter(({ durationMs }) => durationMs < rows[0]!.durationMs)
+    .map(({ durationMs }) => Math.floor((fromAtMs - neededAtMs - durationMs) / stepMs))
   return [...new Set(steps.filter((step) => step > 0))].sort((a, b) => a - b)
 }
 
 const BUDGET_PROBES = 16
 
 /** More money, or so little that it excludes the present first place. */
-function budgetsOf({ input }: Question, { costMicroUsd, forecast }: Placement): Series[] {
+function budgetsOf(
+  { input }: Question,
+  { best: { costMicroUsd, forecast }, rows }: { best: Placement; rows: readonly Placement[] },
+): Series[] {
   const { budgetMicroUsd, ledger } = input
+  // A smaller budget excludes the dearest first.
+  const isCheapest = rows.every((row) => row.costMicroUsd >= costMicroUsd)
   const evenly = (most: number): number[] => [
     ...new Set(
       Array.from({ length: BUDGET_PROBES }, (_, index) => Math.floor((most * (index + 1)) / BUDGET_PROBES)),
@@ -158,7 +165,7 @@ function budgetsOf({ input }: Question, { costMicroUsd, forecast }: Placement): 
       key: 'budget',
       adjustment: k > 0 ? { by: 'set', value: valueAt(k) } : unchangedBudget(budgetMicroUsd),
     }),
-    probes: costMicroUsd === 0 ? [] : evenly(less).filter((k) => k > 0),
+    probes: isCheapest ? [] : evenly(less).filter((k) => k > 0),
     text: (k, first) =>
       `${first} would have been first with a budget of ${usd(valueAt(k))} or less${was(budgetMicroUsd)}.`,
   }

@@ -67,7 +67,7 @@ function switchOf(
 }
 
 /** More rows are not searched; the result is checked with all. */
-const ROWS_SEARCHED = 20
+const ROWS_SEARCHED = 12
 
 /** The best offer of the first rows, and the cheapest one of each excluded row. */
 function reduced(question: Question, plan: Plan): Question {

@@ -57,6 +57,7 @@ export function explainPlan(recorded: RecordedQuestion): PlanExplained {
   const replayed = question && replayPlan(entry.data, question.facts.answers)
   // Other rules have other figures: only those on record are certain.
   const plan = replayed?.isSame === true ? replayed.plan : undefined
+  const missing = missingOf(recorded, replayed?.isSame)
   const placements: readonly PlacementOnRecord[] = plan?.placements ?? excerpt?.placements ?? []
   const rows = rowsOf(placements)
   const [best] = rows
@@ -67,7 +68,7 @@ export function explainPlan(recorded: RecordedQuestion): PlanExplained {
     inputs: planInputs(inputs ?? {}, { facts, answers }),
     replay: replayed === undefined ? 'impossible' : replayed.isSame ? 'same' : 'different',
     rules: rules ?? null,
-    missing: missingOf(recorded, replayed?.isSame),
+    missing: missing.length === 0 ? [] : [...missing, 'The figures are those on record.'],
     // Without the plan, the order's words hold reasons and risks together.
     reasons: best?.reasons ?? (outcome.kind === 'place' ? outcome.words.reasons : []),
     risks: best?.risks ?? [],
@@ -132,18 +133,16 @@ function missingOf({ entry, answers }: RecordedQuestion, isSame: boolean | undef
     return []
   if (facts === undefined || inputs?.resolved === undefined)
     return [
-      'An earlier version wrote this record, without the offers and the time that the plan was made from. It cannot be decided again; the figures below are those on record.',
+      'An earlier version wrote this record, without the offers and the time that the plan was made from. It cannot be decided again.',
     ]
   if (answers === undefined) {
     const names = facts.market.map(({ backend, sha256 }) => `market/${backend}/${sha256.slice(0, 12)}`)
     return [
-      `The offers of this plan are no longer in the store (${names.join(', ')}). It cannot be decided again; the figures below are those on record.`,
+      `The offers of this plan are no longer in the store (${names.join(', ')}). It cannot be decided again.`,
     ]
   }
   if (isSame === false)
-    return [
-      'Other rules made this plan than those of this version, which would plan differently. The figures below are those on record.',
-    ]
+    return ['Other rules made this plan than those of this version, which would plan differently.']
   return []
 }
 

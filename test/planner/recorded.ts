@@ -34,7 +34,7 @@ export function recordedPlan(offers: Offer[], { spec, input, facts }: RecordedWi
     },
     ...input,
   }
-  const answers = [answer(offers)]
+  const answers = [{ ...answer(offers), backend: offers[0]?.backend ?? 'here' }]
   const { answers: asked, ...rest }: PlanFacts = {
     ...{ nowMs: NOW_MS, answers, silentBackends: [], inputSizes: [], ...facts },
   }

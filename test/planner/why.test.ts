@@ -160,6 +160,7 @@ describe('an explained plan', () => {
     expect(explained).toMatchObject({ replay: 'impossible', arithmetic: [], switchPoints: [] })
     expect(explained.missing).toEqual([
       expect.stringMatching(/no longer in the store \(market\/here\/aaaaaaaaaaaa\)/),
+      'The figures are those on record.',
     ])
     expect(explained.chosen?.costMicroUsd).toBe(explainPlan(recorded()).chosen?.costMicroUsd)
     expect(answerWhatIf(question, [])).toMatchObject({
@@ -179,7 +180,10 @@ describe('an explained plan', () => {
       entry: { ...question.entry, data },
     } as unknown as RecordedQuestion
     const explained = explainPlan(old)
-    expect(explained.missing).toEqual([expect.stringMatching(/^An earlier version wrote this record/)])
+    expect(explained.missing).toEqual([
+      expect.stringMatching(/^An earlier version wrote this record/),
+      expect.any(String),
+    ])
     expect(explained.chosen).toMatchObject({ costMicroUsd: placements[0]!.costMicroUsd })
     expect(explained.excluded).toEqual([
       { offerKeys: ['here/spot/p2/a'], count: 1, why: 'unavailable', reason: 'out of stock' },
@@ -196,7 +200,10 @@ describe('an explained plan', () => {
       arithmetic: [],
       chosen: { costMicroUsd: best.costMicroUsd },
     })
-    expect(explained.missing).toEqual([expect.stringMatching(/^Other rules made this plan/)])
+    expect(explained.missing).toEqual([
+      expect.stringMatching(/^Other rules made this plan/),
+      expect.any(String),
+    ])
     expect(again(question, 'deadline=none')).toMatchObject({ replay: 'different' })
   })
 
