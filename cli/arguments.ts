@@ -1,6 +1,7 @@
 import { InvalidArgumentError } from 'commander'
 import type * as jobFile from '../client/job-file'
 import type { BackendChoice } from '../core/offer'
+import type { WhatIf } from '../core/what-if'
 
 /** A parser of the job file for an argument of a flag. */
 function argument<T>(parserOf: (parsers: typeof jobFile) => (text: string) => T): (text: string) => T {
@@ -20,6 +21,9 @@ function argument<T>(parserOf: (parsers: typeof jobFile) => (text: string) => T)
 export const durationArgument = argument<number>(({ parseDuration }) => parseDuration)
 /** `local`, `local:spot` */
 export const backendArgument = argument<BackendChoice>(({ parseBackendChoice }) => parseBackendChoice)
+
+/** `price.spot=+50%`, `deadline=+6h` */
+export const whatIfArgument = argument<WhatIf>(({ parseWhatIf }) => parseWhatIf)
 
 /** A whole number from 1 to `most`. */
 export function countArgument(most: number): (text: string) => number {

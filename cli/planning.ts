@@ -3,7 +3,7 @@ import { planThroughWorkers } from '../client/plan'
 import { savedBefore } from '../client/saved'
 import type { Submission } from '../client/submit'
 import { chanceInWords, confidenceOf } from '../core/forecast'
-import { priceInWords, type PriceSource } from '../core/offer'
+import { priceInWords, rowKey, type PriceSource } from '../core/offer'
 import { silentName, type PlacementInShort, type PlanReport } from '../core/plan'
 import { formatShape } from '../core/resources'
 import { ruledOutInWords, ruledOutSingly } from '../core/ruled-out'
@@ -131,8 +131,7 @@ interface Row {
 function rowsOf(placements: readonly PlacementInShort[]): Row[] {
   const rows = new Map<string, Row>()
   for (const placement of placements) {
-    const { backend, capacityType, type, reservationId = '' } = placement.offer
-    const key = [backend, capacityType, type, reservationId].join('/')
+    const key = rowKey(placement.offer)
     const row = rows.get(key)
     if (row === undefined) rows.set(key, { best: placement, others: 0 })
     else row.others += 1

@@ -38,6 +38,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   entry('Look', 'show', 'show a job: progress, cost, attempts'),
   entry('Look', 'logs', 'print or follow the log of a job'),
   entry('Look', 'events', 'show what happened to a job'),
+  entry('Look', 'why', 'explain the decisions about a job, or decide again'),
   entry('Look', 'artifacts', 'list or download the artifacts of a job'),
   entry('Look', 'checkpoints', 'list, verify or download the checkpoints of a job'),
   entry('Operate', 'setup', 'set up a provider account, or remove the set-up'),

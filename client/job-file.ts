@@ -8,6 +8,7 @@ import { SECOND_MS } from '../core/time'
 export { parseJobFile, parseJobObject, writtenFields, type Job, type JobOrProblems } from '../intake/job-file'
 export { formatProblem, type Path, type Problem } from '../intake/problem'
 export { parseBackendChoice } from '../intake/written'
+export { parseWhatIf, WHAT_IF_FORMS } from '../intake/what-if'
 export { parseDeadline, parseDuration, parseMoney, UnitError } from '../intake/units'
 
 /** The fields of a job file, as far as they have values. @experimental */

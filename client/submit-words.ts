@@ -3,9 +3,8 @@ import { secretsNeeded, type JobSpec } from '../core/job'
 import type { JobInput } from '../core/messages'
 import { formatUsd } from '../core/money'
 import { formatBackendChoice } from '../core/offer'
-import { formatGpuMemory } from '../core/gpu-memory'
-import { formatRange, type ResourceRequest } from '../core/resources'
-import { formatDuration, formatInstant } from '../core/time'
+import { resourcesInWords, trainingTimeInWords } from '../core/job-words'
+import { formatInstant } from '../core/time'
 
 /** Temporal keeps 400 bytes of a summary, and characters may be four of them. */
 const SUMMARY_CHARACTERS_MAX = 100
@@ -66,30 +65,8 @@ export function detailsOf({ jobId, spec, owner, bundle, from, source, isRehearsa
   ].join('\n')
 }
 
-/** `10h on A100` */
-function trainingTimeInWords({ durationMs, durationOn }: JobSpec): string | undefined {
-  if (durationMs === undefined) return undefined
-  return [formatDuration(durationMs), durationOn].filter((word) => word !== undefined).join(' on ')
-}
-
 function plain(text: string | undefined): string | undefined {
   return text === undefined ? undefined : nameInMarkdown(text)
-}
-
-/** `2 GPUs, H100, 8+ cpus`; empty without a request. */
-export function resourcesInWords(request: ResourceRequest): string | undefined {
-  const { gpus, accelerators, cpus, memoryGiB, diskGiB, shmGiB } = request
-  const gpuMemory = formatGpuMemory(request)
-  const words = [
-    gpus && `${formatRange(gpus)} GPUs`,
-    accelerators && accelerators.length > 0 && accelerators.join(' or '),
-    gpuMemory && `GPU memory ${gpuMemory}`,
-    cpus && `${formatRange(cpus)} cpus`,
-    memoryGiB && `memory ${formatRange(memoryGiB, ' GiB')}`,
-    diskGiB && `disk ${formatRange(diskGiB, ' GiB')}`,
-    shmGiB !== undefined && `shared memory ${shmGiB} GiB`,
-  ].filter((word) => typeof word === 'string')
-  return words.length === 0 ? undefined : words.join(', ')
 }
 
 function cut(text: string, charactersMax: number): string {

@@ -145,6 +145,12 @@ export function offerKey(
   return (offer.reservationId === undefined ? parts : [...parts, offer.reservationId]).join('/')
 }
 
+/** Stands for all places that sell the same machine type in the same way: one row of a plan. */
+export function rowKey(offer: Pick<Offer, 'backend' | 'capacityType' | 'type' | 'reservationId'>): string {
+  const { backend, capacityType, type, reservationId = '' } = offer
+  return [backend, capacityType, type, reservationId].join('/').replace(/\/$/, '')
+}
+
 /** Whether an `offerKey` is that of a reservation. */
 export function isReservedKey(key: string): boolean {
   return key.split('/')[1] === 'reserved'

@@ -30,6 +30,8 @@ export interface MachineShape {
   /** Canonical accelerator name when `gpus > 0`. */
   accelerator?: string
   gpuMemoryGiB?: number
+  /** Multiplies the training speed that is known of its accelerator; only in decisions on changed inputs (`core/what-if.ts`). */
+  speedFactor?: number
 }
 
 export function isWithin(value: number, range: Range | undefined): boolean {

@@ -38,10 +38,19 @@ export function workOn({ shape }: Pick<Offer, 'shape'>, { spec, leftShare = 1 }:
   if (!wantsGpu(spec.resources) || accelerator === undefined)
     return { ms: statedMs, fastMs: statedMs, slowMs: statedMs }
   const reference = durationOn(spec)
-  const speed = speedOf(accelerator, reference)
-  if (speed === undefined) return { ms: statedMs, fastMs: statedMs, slowMs: statedMs, reference }
+  const { speedFactor = 1 } = shape
   const at = (factor: number): number => Math.round(statedMs / factor)
+  const known = speedOf(accelerator, reference)
+  if (known === undefined) {
+    const ms = at(speedFactor)
+    return { ms, fastMs: ms, slowMs: ms, reference }
+  }
+  const speed = scaledSpeed(known, speedFactor)
   return { ms: at(speed.factor), fastMs: at(speed.high), slowMs: at(speed.low), speed, reference }
+}
+
+function scaledSpeed(speed: RelativeSpeed, by: number): RelativeSpeed {
+  return { ...speed, factor: speed.factor * by, low: speed.low * by, high: speed.high * by }
 }
 
 /** `about 0.27 times the speed of an A100 (0.18 to 0.4, from its data sheet)`; nothing for the type that the duration refers to. */

@@ -63,6 +63,11 @@ export function forecastOf(
 const LOW = 0.05
 const HIGH = 0.95
 
+/** The median of unsorted values, rounded to a whole number. */
+export function medianOf(values: Float64Array): number {
+  return quantile(values.sort(), 0.5)
+}
+
 /** Interpolated between sorted values, and rounded to a whole number. */
 function quantile(sorted: Float64Array, part: number): number {
   const at = Math.min(sorted.length - 1, Math.max(0, part * sorted.length - 0.5))
@@ -77,14 +82,14 @@ function startMsOf({ wait, boot, image, setup, fetch, restore, isResumed }: Part
 }
 
 /** The price of moving data grows with each machine that reads it again. */
-function movingOf(offer: Offer, request: PlanRequest): Moving {
+export function movingOf(offer: Offer, request: PlanRequest): Moving {
   const once = transferFor(offer, request, 0)?.costMicroUsd ?? 0
   const twice = transferFor(offer, request, 1)?.costMicroUsd ?? 0
   return { onceMicroUsd: once, perMachineMicroUsd: twice - once }
 }
 
 /** Time until the end of a reservation. */
-function reservedMsOf({ usableUntilMs, runMsMax }: Offer, request: PlanRequest): number | undefined {
+export function reservedMsOf({ usableUntilMs, runMsMax }: Offer, request: PlanRequest): number | undefined {
   if (usableUntilMs === undefined || runMsMax !== undefined) return undefined
   return usableUntilMs - request.nowMs - (request.startsInMs ?? 0)
 }

@@ -25,6 +25,11 @@ export function chancesInWords({ chances }: Pick<Forecast, 'chances'>): string[]
   ]
 }
 
+/** `the boot`, as in the range of a plan. */
+export function partInWords(part: ForecastPart): string {
+  return PART_IN_WORDS[part]
+}
+
 function listed(words: readonly string[]): string {
   return words.length < 2 ? words.join() : `${words.slice(0, -1).join(', ')} and ${words.at(-1)!}`
 }

@@ -7,6 +7,7 @@ import type { Finding } from '../../cli/findings'
 import type { JobView } from '../../client/job-view'
 import type { JobLogLine } from '../../client/logs'
 import type { GarbageVerdict } from '../../core/messages'
+import type { JobExplained, WhatIfAnswer } from '../../core/why'
 import { attemptWorkflowId, GARBAGE_COLLECTION_SCHEDULE_ID, jobWorkflowId } from '../../core/queues'
 import { until } from '../support/until'
 import type { CommandLine } from './process'
@@ -120,6 +121,33 @@ describe('a job that loses two machines while somebody follows it', () => {
     expect(text).toMatch(/60\/60 \(100 %\)[^]*REQUESTED +MACHINE/)
     for (const line of text.split('\n'))
       if (!line.includes('http')) expect(line.length).toBeLessThanOrEqual(100)
+  })
+
+  it('has each decision explained from its record, with the figures of the plan', async () => {
+    const { decisions, ended } = await crucible.json<JobExplained>('why', id)
+    expect(decisions.map(({ kind, replay, attempt }) => [kind, replay, attempt])).toEqual(
+      [1, 2, 3].flatMap((attempt) => [
+        ['plan', 'same', attempt],
+        ['after-attempt', 'same', attempt],
+      ]),
+    )
+    for (const decision of decisions) {
+      if (decision.kind !== 'plan') continue
+      const total = decision.arithmetic.reduce((sum, line) => sum + line.addedMicroUsd, 0)
+      expect(total).toBe(decision.chosen!.costMicroUsd)
+    }
+    expect(ended).toMatch(/^succeeded/)
+    const { whatIf } = await crucible.json<{ whatIf: WhatIfAnswer }>(
+      'why',
+      id,
+      '--what-if',
+      'price.spot=+500%',
+    )
+    expect(whatIf).toMatchObject({
+      ...{ decision: 5, replay: 'same', ruledOut: [] },
+      was: { place: { offer: { capacityType: 'spot' } } },
+      now: { place: { offer: { capacityType: 'on-demand' } } },
+    })
   })
 
   it('has its artifacts copied, and its checkpoints compared', async () => {
@@ -283,6 +311,7 @@ describe('each command', () => {
       ['show', id],
       ['logs', id],
       ['events', id],
+      ['why', id],
       ['artifacts', id],
       ['checkpoints', id],
       ['gc', '--dry-run'],

@@ -25,6 +25,7 @@ const WITHOUT_SERVER: Record<string, { args: string[]; exitCode: number }> = {
   extend: { args: ['job-none', '--budget', '1'], exitCode: 5 },
   list: { args: [], exitCode: 7 },
   show: { args: ['job-none'], exitCode: 5 },
+  why: { args: ['job-none'], exitCode: 5 },
   logs: { args: ['job-none'], exitCode: 5 },
   events: { args: ['job-none'], exitCode: 5 },
   artifacts: { args: ['job-none'], exitCode: 5 },

@@ -3,16 +3,19 @@ import { joinView } from '../../client/view'
 import { render } from '../../cli/commands/show'
 import { Output } from '../../cli/output'
 import { showPlan } from '../../cli/planning'
+import { showDecisions } from '../../cli/why-text'
 import type { PlanInput } from '../../core/activities'
 import { attemptOf } from '../../core/attempt-record'
 import { expectedInWords } from '../../core/forecast'
 import { EMPTY_LEDGER } from '../../core/ledger'
 import { formatUsd } from '../../core/money'
-import { reportOf, type Plan } from '../../core/plan'
-import { HOUR_MS } from '../../core/time'
+import { excerptOf, reportOf, type Plan } from '../../core/plan'
+import { formatDuration, HOUR_MS } from '../../core/time'
 import { DEFAULT_TIMING } from '../../core/timing'
 import { makeOrder } from '../../planner/order'
+import { planFor } from '../../planner/outcome'
 import { makePlan } from '../../planner/plan'
+import { explainPlan } from '../../planner/why'
 import { jobDetails } from '../../workflows/job-details'
 import { Paper } from '../cli/outside'
 import { answer, NOW_MS, offer, request, SPEC } from '../planner/wishes'
@@ -57,6 +60,21 @@ describe('the figures of a job at the instant of its plan', () => {
     const words = expectedInWords(order.expected!)
     expect(words).toContain(usd)
     expect(jobDetails(status).replaceAll('`', '')).toContain(`expected of attempt 1: ${words}`)
+  })
+
+  it('are those of why, in its table and as the sum of its arithmetic', () => {
+    const answers = [answer([spot])]
+    const facts = { nowMs: NOW_MS, silentBackends: [], inputSizes: [] }
+    const { outcome } = planFor(input, { ...facts, answers })
+    const data = { inputs: input, facts: { ...facts, market: [] }, plan: excerptOf(plan), outcome }
+    const entry = { seq: 2, atMs: NOW_MS, kind: 'planned' as const, summary: '', data }
+    const explained = explainPlan({ number: 1, entry, answers, submittedAtMs: NOW_MS })
+    const job = { id: JOB, name: 'train', rules: '', decisions: [explained], ended: null }
+    const text = printed((out) => showDecisions(out, job))
+    expect(explained).toMatchObject({ replay: 'same', chosen: { costMicroUsd: best.costMicroUsd } })
+    expect(text).toContain(`about ${usd} in`)
+    expect(text).toMatch(new RegExp(`here +spot +small .* \\${usd} `))
+    expect(text).toMatch(new RegExp(`in total +${formatDuration(best.durationMs)} +\\${usd}`))
   })
 
   it('are those of show, which has spent nothing yet', () => {

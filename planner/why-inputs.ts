@@ -1,0 +1,168 @@
+import type { DecideInput, PlanInput } from '../core/activities'
+import { leftOfBudget } from '../core/budget'
+import { resourcesInWords, trainingTimeInWords } from '../core/job-words'
+import type { AttemptEnd } from '../core/ledger'
+import { formatUsd } from '../core/money'
+import { formatBackendChoice } from '../core/offer'
+import { silentName, type BackendAnswer, type PlanFacts } from '../core/plan'
+import { formatBytes } from '../core/resources'
+import { formatDuration, formatInstant } from '../core/time'
+import type { DecisionInput } from '../core/why'
+
+type Line = [name: string, text: string | undefined]
+
+function told(lines: readonly Line[]): DecisionInput[] {
+  return lines.flatMap(([name, text]) => (text === undefined || text === '' ? [] : [{ name, text }]))
+}
+
+/** What a plan was made from. Records of earlier versions have only some of it. */
+export function planInputs(
+  input: Partial<PlanInput>,
+  {
+    facts,
+    answers,
+  }: { facts?: Omit<PlanFacts, 'answers'> | undefined; answers?: readonly BackendAnswer[] | undefined },
+): DecisionInput[] {
+  const spec = input.resolved?.spec
+  const nowMs = facts?.nowMs
+  return told([
+    ['wishes', spec && wishesOf(spec)],
+    ['resources', spec && resourcesInWords(spec.resources)],
+    ['duration', spec && (trainingTimeInWords(spec) ?? 'not stated')],
+    ['deadline', deadlineOf(input, nowMs)],
+    ['budget', budgetOf(input)],
+    ['migration', input.target && `its owner requested ${formatBackendChoice(input.target)}`],
+    ['start', input.startsInMs ? `after a pause of ${formatDuration(input.startsInMs)}` : undefined],
+    ['work done', doneOf(input, facts)],
+    ['offers', answers && nowMs !== undefined ? offersOf(answers, nowMs) : undefined],
+    ['no answer', facts?.silentBackends.map((one) => `${silentName(one)}: ${one.reason}`).join('; ')],
+    ['quotas', answers && quotasOf(answers)],
+    ['avoided', input.avoid && avoidedOf(input.avoid)],
+    [
+      'data',
+      facts?.inputSizes?.map(({ source, sizeBytes }) => `${source}: ${formatBytes(sizeBytes)}`).join(', '),
+    ],
+  ])
+}
+
+function wishesOf(spec: NonNullable<PlanInput['resolved']>['spec']): string {
+  const { optimize, isInterruptible, backends, regions, priceMaxMicroUsdPerHour: most } = spec
+  return [
+    `best ${optimize === 'balanced' ? 'balance of cost and time' : optimize}`,
+    isInterruptible ? 'interruptible' : 'not interruptible',
+    ...(backends.length === 0 ? [] : [`only on ${backends.map(formatBackendChoice).join(', ')}`]),
+    ...(regions === undefined ? [] : [`only in ${regions.join(', ')}`]),
+    ...(most === undefined ? [] : [`at most ${formatUsd(most)} an hour`]),
+  ].join(', ')
+}
+
+function deadlineOf({ deadlineAtMs }: Partial<PlanInput>, nowMs: number | undefined): string | undefined {
+  if (deadlineAtMs === undefined) return undefined
+  const left = nowMs === undefined ? '' : `, ${formatDuration(deadlineAtMs - nowMs)} later`
+  return `${formatInstant(deadlineAtMs)}${left}`
+}
+
+function budgetOf({ budgetMicroUsd, ledger }: Partial<PlanInput>): string | undefined {
+  const spent = ledger?.spentMicroUsd ?? 0
+  const left = leftOfBudget(budgetMicroUsd, spent)
+  if (budgetMicroUsd === undefined || left === undefined)
+    return spent > 0 ? `none; ${formatUsd(spent)} spent before` : undefined
+  return `${formatUsd(budgetMicroUsd)}, ${formatUsd(spent)} of it spent before, ${formatUsd(left)} left`
+}
+
+function doneOf(
+  { attempt, ledger }: Partial<PlanInput>,
+  facts: Pick<PlanFacts, 'leftShare' | 'savedBefore'> | undefined,
+): string | undefined {
+  if (attempt === undefined || attempt === 1) return undefined
+  const left = facts?.leftShare
+  const share =
+    left === undefined ? 'how much work is left is unknown' : `${percent(left)} of the work is left`
+  const saved = facts?.savedBefore
+  const checkpoint =
+    saved === undefined ? 'no checkpoint' : `newest checkpoint ${formatBytes(saved.totalBytes)}`
+  const lost = ledger?.interruptions ?? 0
+  const interruptions = lost === 0 ? [] : [`${lost} interruption${lost === 1 ? '' : 's'} so far`]
+  return [`attempt ${attempt}`, share, checkpoint, ...interruptions].join(', ')
+}
+
+/** `26 of ec2 (prices 5s to 12s old), 4 of local` */
+function offersOf(answers: readonly BackendAnswer[], nowMs: number): string {
+  return answers
+    .map(({ backend, offers }) => {
+      const ages = offers
+        .filter(({ priceSource }) => priceSource.kind !== 'configured')
+        .map(({ priceSource }) => Math.max(0, nowMs - priceSource.observedAtMs))
+      if (ages.length === 0) return `${offers.length} of ${backend}`
+      const [newest, oldest] = [Math.min(...ages), Math.max(...ages)].map(formatDuration)
+      return `${offers.length} of ${backend} (prices ${newest === oldest ? newest : `${newest} to ${oldest}`} old)`
+    })
+    .join(', ')
+}
+
+function quotasOf(answers: readonly BackendAnswer[]): string | undefined {
+  const offers = answers.flatMap((answer) => answer.offers)
+  const without = offers.filter(({ availability }) => availability === 'no-quota').length
+  return without === 0 ? undefined : `${without} of ${offers.length} offers exceed a quota of the account`
+}
+
+const AVOIDED_MAX = 5
+
+const WHY_AVOIDED = {
+  capacity: 'had no capacity',
+  quota: 'was refused for missing quota',
+  preference: 'is used only if there is no other place',
+  interruption: 'interrupted this job',
+} as const
+
+function avoidedOf(avoid: PlanInput['avoid']): string {
+  const shown = avoid
+    .slice(0, AVOIDED_MAX)
+    .map(
+      ({ offerKey, why, forMs }) =>
+        `${offerKey.replace(/\/$/, '')} ${WHY_AVOIDED[why]} (for another ${formatDuration(forMs)})`,
+    )
+  const more = avoid.length > AVOIDED_MAX ? [`and ${avoid.length - AVOIDED_MAX} more`] : []
+  return [...shown, ...more].join('; ')
+}
+
+/** What the decision after an attempt was made from. */
+export function verdictInputs(
+  facts: Partial<Omit<DecideInput, 'jobId' | 'recordSeq' | 'attempt'>>,
+): DecisionInput[] {
+  const { end, drainReason, ledger, policy, hasSaved, budget } = facts
+  return told([
+    ['end', end && endInWords(end)],
+    ['request', drainReason == null ? undefined : `the job asked it to stop: ${drainReason}`],
+    [
+      'allowances',
+      ledger &&
+        policy &&
+        [
+          `${ledger.interruptions} of ${policy.interruptionsMax} interruptions used before`,
+          `${ledger.failures} of ${policy.failuresMax} program failures`,
+          `${ledger.unclassified} of ${policy.unclassifiedMax} unexplained failures in a row`,
+        ].join(', '),
+    ],
+    [
+      'saved',
+      hasSaved === undefined ? undefined : hasSaved ? 'it saved a checkpoint' : 'it saved no checkpoint',
+    ],
+    ['budget', budget && `${formatUsd(budget.leftMicroUsd)} left`],
+  ])
+}
+
+function endInWords(end: AttemptEnd): string {
+  switch (end.kind) {
+    case 'succeeded':
+      return 'the program succeeded'
+    case 'stopped':
+      return `the attempt stopped: ${end.by}`
+    case 'failed':
+      return `${end.failure.class}${end.isLaunched ? '' : ', before a machine was bought'}: ${end.failure.message}`
+  }
+}
+
+function percent(share: number): string {
+  return `${Math.round(share * 100)} %`
+}

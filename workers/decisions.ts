@@ -1,0 +1,111 @@
+import { rulesDigest } from '../activities/plan/rules'
+import type { BackendAnswer } from '../core/plan'
+import type { RecordEntry, RecordEntryOf } from '../core/record'
+import type { WhatIf } from '../core/what-if'
+import type { DecisionExplained, JobExplained, WhatIfAnswer } from '../core/why'
+import { answerWhatIf, explainPlan, explainVerdict, type RecordedQuestion } from '../planner/why'
+import { ignoreBadDocument } from '../storage/json'
+import { readMarket } from '../storage/market'
+import { eachOf } from '../storage/parallel'
+import { readRecords } from '../storage/record'
+import type { ObjectStore } from '../storage/store'
+
+/** Why something cannot be explained, and what to do instead. */
+export interface Unexplained {
+  problem: string
+  remedy: string
+}
+
+type PlanEntry = RecordEntryOf<'planned'> | RecordEntryOf<'waiting'>
+type Decision = { number: number; entry: PlanEntry | RecordEntryOf<'decided'> }
+
+/**
+ * The decisions of a job, or one of them, explained from its record and the market documents that it names. `undefined` without such a job.
+ */
+export async function explainJob(
+  store: ObjectStore,
+  jobId: string,
+  { decision }: { decision?: number | undefined } = {},
+): Promise<JobExplained | Unexplained | undefined> {
+  const job = await readJob(store, jobId)
+  if (job === undefined) return undefined
+  const chosen =
+    decision === undefined ? job.decisions : job.decisions.filter(({ number }) => number === decision)
+  if (chosen.length === 0 && decision !== undefined) return noSuchDecision(decision, job.decisions)
+  const finished = job.entries.findLast(({ kind }) => kind === 'finished')
+  return {
+    ...{ id: jobId, name: job.name, rules: rulesDigest() },
+    decisions: await eachOf(chosen, async (one): Promise<DecisionExplained> => {
+      const { number, entry } = one
+      return entry.kind === 'decided'
+        ? explainVerdict(number, entry)
+        : explainPlan(await questionOf(store, job, { number, entry }))
+    }),
+    ended: finished?.summary ?? null,
+  }
+}
+
+/** Decides a recorded plan again from changed inputs: that of a decision, or the last one. `undefined` without such a job. */
+export async function decideAgain(
+  store: ObjectStore,
+  jobId: string,
+  { decision, changes }: { decision?: number | undefined; changes: readonly WhatIf[] },
+): Promise<WhatIfAnswer | Unexplained | undefined> {
+  const job = await readJob(store, jobId)
+  if (job === undefined) return undefined
+  const plans = job.decisions.filter(
+    (one): one is { number: number; entry: PlanEntry } => one.entry.kind !== 'decided',
+  )
+  const chosen = decision === undefined ? plans.at(-1) : plans.find(({ number }) => number === decision)
+  if (chosen === undefined) {
+    if (decision === undefined)
+      return { problem: 'The job has no plan yet.', remedy: 'Wait until it has one.' }
+    if (job.decisions.some(({ number }) => number === decision))
+      return {
+        problem: `Decision ${decision} followed from the end of an attempt; only a plan can be made again with other inputs.`,
+        remedy: `Choose one of the plans: ${plans.map(({ number }) => number).join(', ')}.`,
+      }
+    return noSuchDecision(decision, job.decisions)
+  }
+  return answerWhatIf(await questionOf(store, job, chosen), changes)
+}
+
+interface RecordedJob {
+  name: string
+  submittedAtMs: number
+  entries: RecordEntry[]
+  decisions: Decision[]
+}
+
+async function readJob(store: ObjectStore, jobId: string): Promise<RecordedJob | undefined> {
+  const entries = await readRecords(store, jobId)
+  const submitted = entries.find((entry) => entry.kind === 'submitted')
+  if (submitted === undefined) return undefined
+  const made = entries.filter(
+    (entry) => entry.kind === 'planned' || entry.kind === 'waiting' || entry.kind === 'decided',
+  )
+  const { spec, submittedAtMs } = submitted.data
+  const decisions = made.map((entry, index) => ({ number: index + 1, entry }))
+  return { name: spec.name, submittedAtMs, entries, decisions }
+}
+
+/** A plan with its offers; without them if one of its documents is gone or was changed. */
+async function questionOf(
+  store: ObjectStore,
+  { submittedAtMs }: RecordedJob,
+  { number, entry }: { number: number; entry: PlanEntry },
+): Promise<RecordedQuestion> {
+  const readings = entry.data.facts?.market
+  if (readings === undefined) return { number, entry, submittedAtMs }
+  const answers = await eachOf(readings, (reading) => readMarket(store, reading).catch(ignoreBadDocument))
+  const isWhole = (all: (BackendAnswer | undefined)[]): all is BackendAnswer[] => !all.includes(undefined)
+  return { number, entry, submittedAtMs, ...(isWhole(answers) && { answers }) }
+}
+
+function noSuchDecision(decision: number, decisions: readonly Decision[]): Unexplained {
+  const count = decisions.length
+  return {
+    problem: `The job has no decision ${decision}.`,
+    remedy: count === 0 ? 'It has none yet.' : `Choose one from 1 to ${count}; \`crucible why\` lists them.`,
+  }
+}
