@@ -156,6 +156,15 @@ describe('an offer that is billed in steps', () => {
   })
 })
 
+describe('an offer whose provider ends a machine after a while', () => {
+  it('is not ordered together with one that has another limit: the machine knows one', () => {
+    const [day, hours] = [24, 12].map((count) => offer({ place: `${count}`, runMsMax: count * HOUR_MS }))
+    expect(ordered({ offers: [day!, hours!] }).offers).toHaveLength(1)
+    const same = offer({ place: 'other', runMsMax: day!.runMsMax! })
+    expect(ordered({ offers: [day!, same] }).offers).toHaveLength(2)
+  })
+})
+
 describe('what a plan says about money', () => {
   it('names a discount with the list price, and what is still billed when the machine is off', () => {
     const one = offer({

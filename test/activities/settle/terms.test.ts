@@ -5,6 +5,7 @@ import type { SettleInput, Settlement } from '../../../core/activities'
 import { spendOver } from '../../../core/meter'
 import { CLOCK_SLACK_MS, HOUR_MS, MINUTE_MS } from '../../../core/time'
 import { layout } from '../../../storage/layout'
+import { readRecords } from '../../../storage/record'
 import type { WorldOptions } from '../../backends/scripted/world'
 import { until } from '../../support/until'
 import { perform, Place, QUICK, SPOT } from '../place'
@@ -102,6 +103,39 @@ describe('the settlement of a machine that may have been queued', () => {
     await anew({ wares: [{ ...SPOT, billedInStepsOfMs: MINUTE_MS, billedAtLeastMs: 90_000 }] })
     const { costMicroUsd } = await settle(inputOf())
     expect(costMicroUsd).toBe(spendOver(2 * MINUTE_MS, PRICE))
+  })
+})
+
+describe('the settlement of a machine that its provider ends after a while', () => {
+  const RUN_MS = 30 * MINUTE_MS
+
+  /** A machine that has run for a while and is gone without a result. */
+  async function goneAfter(ranMs: number, { queues }: { queues: boolean }): Promise<Settlement> {
+    await anew({ capabilities: { queues } })
+    const beganAtMs = place.now() - ranMs
+    const limit = queues
+      ? { queueMs: QUEUE_MS, runMsMax: RUN_MS }
+      : { usableUntilMs: Math.round(beganAtMs + RUN_MS) }
+    const { order, handle } = place.launched(place.order({ runner: limit }))
+    const [machine] = place.world.machines
+    handle.launchedAtMs = machine!.billedFromMs = beganAtMs
+    machine!.end('unknown')
+    const timing = { ...QUICK, powerOffMs: 0 }
+    return settle({ order, handle, timing, windowMs: 0, end: null, drainReason: null, recordSeq: 4 })
+  }
+
+  it.each([true, false])('is a planned hand-over when that time was up (queued: %s)', async (queues) => {
+    const { end } = await goneAfter(RUN_MS, { queues })
+    expect(end).toEqual({ kind: 'stopped', by: 'expired' })
+    const [record] = await readRecords(place.store, place.world.machines[0]!.owner.jobId)
+    expect(record!.summary).toMatch(
+      /^Attempt 1 stopped at the provider's run limit \(a planned hand-over\), /,
+    )
+  })
+
+  it.each([true, false])('is an interruption when it came long before (queued: %s)', async (queues) => {
+    const { end } = await goneAfter(RUN_MS / 2, { queues })
+    expect(end).toMatchObject({ kind: 'failed', failure: { class: 'interrupted' } })
   })
 })
 

@@ -19,7 +19,7 @@ import { testFolder } from '../../support/folders'
 import { patiently, settled } from '../harness'
 import { makeOrder } from '../orders'
 import { FakeGateway, HEALTH, RATES } from './fake-gateway'
-import { CONFIG } from './fake-harness'
+import { CONFIG, FakeHarness } from './fake-harness'
 import { MemoryStore } from '../scripted/memory-store'
 
 let server: Server | undefined
@@ -363,12 +363,22 @@ describe('what the gateway says of a machine', () => {
   )
 })
 
+/** The parts of JSON Schema that the document uses. */
+interface Schema {
+  type?: string
+  $ref?: string
+  anyOf?: Schema[]
+  properties?: Record<string, Schema>
+  required?: string[]
+  items?: Schema
+}
+
 describe("the gateway's OpenAPI document", () => {
   const document = JSON.parse(
     readFileSync(join(__dirname, '../../../backends/modal/gateway/openapi.json'), 'utf8'),
   ) as {
     info: { version: string }
-    components: { schemas: Record<string, { properties: Record<string, unknown>; required?: string[] }> }
+    components: { schemas: Record<string, Schema> }
   }
   const PAIRS = {
     ...{ Health: documents.health, Rates: documents.rates, Job: documents.job, JobList: documents.jobList },
@@ -379,16 +389,55 @@ describe("the gateway's OpenAPI document", () => {
     expect(document.info.version).toBe(String(documents.API))
   })
 
-  it.each(Object.entries(PAIRS))('has every field of %s that is read here', (name, schema) => {
-    const known = Object.keys(document.components.schemas[name]!.properties)
-    const read = z.toJSONSchema(schema as z.ZodType, { io: 'input' }) as {
-      properties: Record<string, unknown>
-      required?: string[]
-    }
-    expect(known).toEqual(expect.arrayContaining(Object.keys(read.properties)))
-    // What must be there for us is never left out by the gateway.
-    const isGiven = (field: string): boolean => known.includes(field)
-    expect((read.required ?? []).filter((field) => !isGiven(field))).toEqual([])
+  /** A schema without its null, with its reference in place. */
+  function plain(schema: Schema): Schema {
+    const one = schema.anyOf?.find(({ type }) => type !== 'null') ?? schema
+    return one.$ref === undefined ? one : document.components.schemas[one.$ref.split('/').at(-1)!]!
+  }
+
+  /** Fields that are read and that the gateway does not have, or may leave out although they are needed. */
+  function lacking(read: Schema, given: Schema, path: string): string[] {
+    const [wanted, known] = [plain(read), plain(given)]
+    const fields = Object.entries(wanted.properties ?? {}).flatMap(([name, field]) => {
+      const found = known.properties?.[name]
+      if (found === undefined) return [`${path}.${name} is unknown`]
+      const isLeftOut = wanted.required?.includes(name) === true && known.required?.includes(name) !== true
+      return [
+        ...(isLeftOut ? [`${path}.${name} may be missing`] : []),
+        ...lacking(field, found, `${path}.${name}`),
+      ]
+    })
+    return wanted.items === undefined
+      ? fields
+      : [...fields, ...lacking(wanted.items, known.items!, `${path}[]`)]
+  }
+
+  it.each(Object.entries(PAIRS))('gives every field of %s that is read here', (name, schema) => {
+    const read = z.toJSONSchema(schema as z.ZodType, { io: 'input' }) as Schema
+    expect(Object.keys(read.properties ?? {})).not.toEqual([])
+    expect(lacking(read, document.components.schemas[name]!, name)).toEqual([])
+  })
+
+  it('allows the launches that are sent', async () => {
+    const { components } = JSON.parse(
+      JSON.stringify(document).replaceAll('#/components/schemas/', '#/$defs/'),
+    ) as typeof document
+    const request = z.fromJSONSchema({
+      ...components.schemas['JobRequest'],
+      $defs: components.schemas,
+    } as never)
+    const h = new FakeHarness()
+    await h.backend.launch(await h.order(), patiently())
+    const [offer] = await h.backend.offers({ gpus: { min: 1 } }, patiently())
+    await h.backend.launch({ ...(await h.order()), offers: [offer!], image: 'python:3.12' }, patiently())
+    const sent = h.modal.submits.map((submit) => submit.request)
+    expect(sent.map(({ gpu, image }) => [gpu, image.reference])).toEqual([
+      [null, null],
+      ['T4:1', 'python:3.12'],
+    ])
+    for (const one of sent) expect(request.safeParse(one).error).toBeUndefined()
+    expect(request.safeParse({ ...sent[0], surprise: 1 }).success).toBe(false)
+    expect(request.safeParse({ ...sent[0], gpu: 'T4;' }).success).toBe(false)
   })
 
   it('has every field of a launch that is sent, and no other required one', async () => {
@@ -397,7 +446,7 @@ describe("the gateway's OpenAPI document", () => {
       ...{ owner: true, tags: true, image: true, command: true, env: true, gpu: true, cpu: true },
       ...{ memory_mib: true, timeout_s: true, volumes: true, secrets: true, send_by_ms: true },
     }
-    expect(Object.keys(properties).sort()).toEqual(Object.keys(sent).sort())
+    expect(Object.keys(properties ?? {}).sort()).toEqual(Object.keys(sent).sort())
     expect(required.filter((field) => !(field in sent))).toEqual([])
   })
 })
