@@ -49,6 +49,7 @@ const ROWS: readonly Row[] = [
   { title: 'data', name: 'data', words: ({ data }) => listed(data.value) },
   { title: 'model', name: 'model', words: ({ model }) => listed(model.value) },
   { title: 'parameters', name: 'modelParams', words: ({ modelParams }) => counted(modelParams.value) },
+  { title: 'memory', name: 'memory', words: memoryInWords },
 ]
 
 /** Prints what was found, how sure it is and where it is written. */
@@ -115,6 +116,19 @@ function resumeInWords({ canResume: { value, how, missing } }: Findings): string
   const option = how?.option === null || how === null ? '' : `, with ${how.option}`
   return `${RESUMES[value]}${lacking}${option}`
 }
+
+/** `18 to 25 GiB a GPU: weights 6.4, gradients 3.2, optimizer 6.4, activations 1.5` */
+function memoryInWords({ memory: { value }, gpuUse }: Findings): string {
+  if (value === null) return NOTHING
+  const { weights, gradients, optimizer, activations } = value.components
+  const shares = Object.entries({ weights, gradients, optimizer, activations }).map(
+    ([name, { highGiB }]) => `${name} ${digits(highGiB)}`,
+  )
+  const where = gpuUse.value === 'none' ? '' : ' a GPU'
+  return `${digits(value.lowGiB)} to ${digits(value.highGiB)} GiB${where}: ${shares.join(', ')}`
+}
+
+const digits = (gib: number): string => String(Number(gib.toPrecision(2)))
 
 function severalInWords({ multiGpu, multiGpuStyle }: Findings): string {
   if (multiGpu.value === null) return NOTHING

@@ -10,6 +10,7 @@ import { gatherFacts, type Facts } from './facts'
 import { findCheckpoints } from './findings/checkpoints'
 import { findDevices } from './findings/devices'
 import { findCli, findFramework } from './findings/framework'
+import { findMemory } from './findings/memory'
 import { findData, findModel } from './findings/models'
 import { findSettings } from './findings/settings'
 import { Interpreter, type Reading } from './interpreter'
@@ -87,14 +88,17 @@ function judged(project: Project, { launch, facts }: { launch: Launch; facts: Fa
     const findings = { ...nothingFound(message), framework: findFramework(facts), cli: findCli(facts) }
     return report(project, { launch, kind: isBroken ? 'unreadable' : 'not-training', findings })
   }
+  const devices = findDevices(facts)
+  const settings = findSettings(facts)
   const findings: Findings = {
     framework: findFramework(facts),
     cli: findCli(facts),
     ...findCheckpoints(facts),
-    ...findDevices(facts),
-    ...findSettings(facts),
+    ...devices,
+    ...settings,
     data: findData(facts),
     ...findModel(facts),
+    memory: findMemory(facts, { ...devices, ...settings }),
   }
   const isPartial = facts.run.isCut || project.sources.some(({ brokenLines }) => brokenLines.length > 0)
   const knowsCrucible = [...facts.run.variables].some((name) => CRUCIBLE_VARIABLES.has(name))
@@ -140,6 +144,7 @@ function nothingFound(reason: string): Findings {
     data: nothing(),
     model: nothing(),
     modelParams: nothing(),
+    memory: nothing(),
   }
 }
 

@@ -2,7 +2,7 @@
 import { truthOfGuards, type Frame, type Interpreter } from './interpreter'
 import { calculate } from './operators'
 import { childAt, childrenAt, isToken, parts, type SyntaxNode } from './syntax'
-import { alternatives, either, taintOf, textOf, unknown, withTaint, type Value } from './values'
+import { alternatives, constantOf, either, taintOf, textOf, unknown, withTaint, type Value } from './values'
 
 export function assignment(run: Interpreter, node: SyntaxNode, frame: Frame): Value {
   const target = childAt(node, 'left')!
@@ -41,6 +41,7 @@ export function assign(
     case 'attribute': {
       const owner = run.evaluate(childAt(target, 'object')!, frame)
       const name = childAt(target, 'attribute')!.text
+      if (name === 'requires_grad') noteFrozen(run, value, frame)
       for (const each of alternatives(owner)) {
         if (each.kind === 'instance' || each.kind === 'made')
           each.attributes.set(name, settled(each.attributes.get(name), value, frame))
@@ -69,6 +70,14 @@ export function assign(
     default:
       for (const part of childrenAt(target, 'argument')) assign(run, { target: part, value }, frame)
   }
+}
+
+/** `for parameter in model.parameters(): parameter.requires_grad = False` */
+function noteFrozen(run: Interpreter, value: Value, { loops }: Frame): void {
+  const iterated = loops.at(-1)?.iterated
+  const isParameters = iterated?.kind === 'made' && iterated.call.method === 'parameters'
+  if (constantOf(value) === false && isParameters && iterated.call.receiver !== undefined)
+    run.frozen.push(iterated.call.receiver)
 }
 
 /** `model, optimizer = accelerator.prepare(model, optimizer)` gives back its arguments. */

@@ -1,4 +1,5 @@
 /** Results of functions of Python and its standard library that carry values on. */
+import { appendTo } from './containers'
 import { entryOf, memberOfValue } from './members'
 import type { Frame, Interpreter } from './interpreter'
 import { applyConfigurator } from './options/configurator'
@@ -179,6 +180,7 @@ function loaded(run: Interpreter, value: Value | undefined, frame: Frame): Value
 function methodResult(event: CallEvent): Value | undefined {
   const { receiver, method, positional } = event
   if (receiver === undefined) return undefined
+  if (appendTo(event)) return constant(null)
   for (const each of alternatives(receiver)) {
     if (each.kind === 'list' && LIST_METHODS.has(method)) {
       ;(each.items as Value[]).push(

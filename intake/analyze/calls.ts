@@ -1,5 +1,6 @@
 /** Calls. */
 import { builtinResult } from './builtins'
+import { callSequence } from './containers'
 import { importDynamically } from './imports'
 import { externalBase, memberOfClass } from './members'
 import { canonicalName } from './names'
@@ -75,8 +76,10 @@ export function dispatch(run: Interpreter, { callee, node, given }: Call, frame:
       return instantiate(run, { callee, node, given }, frame)
     case 'instance':
       return callInstance(run, { callee, node, given }, frame)
-    case 'made':
-      return made(record(run, { callee: extern(`${callee.name}()`, callee), node, given }, frame))
+    case 'made': {
+      const event = record(run, { callee: extern(`${callee.name}()`, callee), node, given }, frame)
+      return callSequence(run, { callee, node, given }, frame) ?? made(event)
+    }
     case 'extern':
       return callExtern(run, { callee, node, given }, frame)
     case 'unknown':

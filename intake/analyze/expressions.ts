@@ -3,6 +3,7 @@ import { assign, assignment, augmented } from './assignments'
 import { callNode } from './calls'
 import { entryOf, memberOfValue } from './members'
 import { firstLine, type Frame, type Interpreter } from './interpreter'
+import { loopAt } from './iteration'
 import { compare, calculate } from './operators'
 import { childAt, isToken, parts, type SyntaxNode } from './syntax'
 import {
@@ -144,19 +145,25 @@ function dictionary(run: Interpreter, node: SyntaxNode, frame: Frame): Value {
 
 function comprehension(run: Interpreter, node: SyntaxNode, frame: Frame): Value {
   const clauses = node.children.filter(({ type }) => type === 'for_in_clause')
+  const loops = [...frame.loops]
   const iterated = clauses.map((clause) => {
     const value = evaluate(run, childAt(clause, 'right')!, frame)
-    assign(run, { target: childAt(clause, 'left')!, value: unknown(value) }, frame)
+    const left = childAt(clause, 'left')!
+    assign(run, { target: left, value: unknown(value) }, frame)
+    loops.push(
+      loopAt(run, { node: clause, variable: left.text, iterated: value, kind: 'for', canEnd: true }, frame),
+    )
     return value
   })
   for (const clause of node.children.filter(({ type }) => type === 'if_clause'))
     for (const part of parts(clause)) evaluate(run, part, frame)
   const body = childAt(node, 'body')!
+  const inside = { ...frame, loops }
   const items =
     body.type === 'pair'
-      ? parts(body).map((part) => evaluate(run, part, frame))
-      : [evaluate(run, body, frame)]
-  return unknown(taintOf(...iterated, ...items))
+      ? parts(body).map((part) => evaluate(run, part, inside))
+      : [evaluate(run, body, inside)]
+  return { ...unknown(taintOf(...iterated, ...items)), kind: 'unknown', each: items.at(-1)! }
 }
 
 function lambda(node: SyntaxNode, frame: Frame): Value {

@@ -95,6 +95,8 @@ export class Interpreter {
   readonly calls = new Map<FunctionDefinition, number>()
   /** Classes whose hooks were read. */
   readonly hooked = new Set<ClassDefinition>()
+  /** Modules whose parameters the program excludes from training. */
+  readonly frozen: Value[] = []
   /** Environment variables that the program reads. */
   readonly variables = new Set<string>()
   /** Names of packages that the program imports, with the first place. */

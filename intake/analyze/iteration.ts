@@ -1,11 +1,39 @@
 /** What a loop goes through. */
-import { constant, list, type Value } from './values'
+import { isContainer, membersOf } from './containers'
+import type { Frame, Interpreter } from './interpreter'
+import type { SyntaxNode } from './syntax'
+import { constant, list, unknown, type Loop, type Value } from './values'
+
+export function loopAt(
+  run: Interpreter,
+  { node, ...about }: Pick<Loop, 'variable' | 'iterated' | 'kind' | 'canEnd'> & { node: SyntaxNode },
+  frame: Frame,
+): Loop {
+  const loop: Loop = {
+    id: run.loops.length,
+    breaks: [],
+    ...about,
+    file: frame.scope.file.path,
+    line: node.line,
+  }
+  run.loops.push(loop)
+  return loop
+}
 
 /** Longer lists are data. */
 const ITEMS_MAX = 8
+const LAYERS_MAX = 32
 
 /** The items of a short list of objects, or of the entries of a dictionary of them; `undefined` if a loop over them is like any other. */
 export function itemsOf(iterated: Value): readonly Value[] | undefined {
+  if (isContainer(iterated)) {
+    const members = membersOf(iterated)
+    return members.length === 0 || members.length > LAYERS_MAX ? undefined : members
+  }
+  const counted =
+    iterated.kind === 'made' && iterated.call.name === 'enumerate' ? iterated.call.positional[0] : undefined
+  if (counted !== undefined && isContainer(counted))
+    return itemsOf(counted)?.map((item) => list([unknown(), item]))
   const items = iterated.kind === 'list' ? iterated.items : entriesOf(iterated)
   if (items === undefined || items.length === 0 || items.length > ITEMS_MAX) return undefined
   const isObject = (value: Value): boolean =>

@@ -1,4 +1,5 @@
 /** `value.name` */
+import { isContainer, membersOf } from './containers'
 import type { Frame, Interpreter } from './interpreter'
 import { alternatives, either, extern, unknown, withTaint, type ClassDefinition, type Value } from './values'
 
@@ -92,6 +93,11 @@ export function entryOf(value: Value, key: Value): Value {
     return found ?? unknown(value)
   }
   if (value.kind === 'list' && typeof name === 'string') return value.items.at(Number(name)) ?? unknown(value)
+  if (isContainer(value)) {
+    const members = membersOf(value)
+    const at = name === undefined ? undefined : members.at(Number(name))
+    return at ?? (members.length === 0 ? unknown(value) : members.reduce(either))
+  }
   if (value.kind === 'made') {
     const found = name === undefined ? undefined : value.attributes.get(name)
     if (found !== undefined) return found

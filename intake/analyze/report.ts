@@ -40,6 +40,21 @@ const cli = z.object({
   ),
 })
 
+const gibibytes = { lowGiB: z.number().min(0), highGiB: z.number().min(0) }
+
+/** Memory of each GPU; without a GPU, of the machine. */
+const memory = z.object({
+  ...gibibytes,
+  components: z.object({
+    weights: z.object(gibibytes),
+    gradients: z.object(gibibytes),
+    optimizer: z.object(gibibytes),
+    activations: z.object(gibibytes),
+    /** CUDA and its libraries. */
+    context: z.object(gibibytes),
+  }),
+})
+
 /** What `crucible analyze --json` prints. */
 export const analysisDocument = z.object({
   version: z.literal(ANALYSIS_VERSION),
@@ -82,6 +97,7 @@ export const analysisDocument = z.object({
     data: finding(z.array(z.string())),
     model: finding(z.array(z.string())),
     modelParams: finding(z.int().min(1)),
+    memory: finding(memory),
   }),
 })
 

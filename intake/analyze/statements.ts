@@ -3,10 +3,10 @@ import { defineClass, defineFunction } from './definitions'
 import { assign } from './assignments'
 import { guardOf, opposite } from './expressions'
 import { runImport } from './imports'
-import { isEndless, itemsOf } from './iteration'
+import { isEndless, itemsOf, loopAt } from './iteration'
 import { firstLine, truthOfGuards, type Frame, type Interpreter } from './interpreter'
 import { childAt, childrenAt, nodesOf, parts, type SyntaxNode } from './syntax'
-import { constant, taintOf, unknown, withTaint, type Guard, type Loop, type Value } from './values'
+import { constant, taintOf, unknown, withTaint, type Guard, type Value } from './values'
 
 /** Runs the statements of a block. Returns whether the block certainly ends with `return`, `raise`, `break` or `continue`. */
 export function runBlock(run: Interpreter, block: SyntaxNode, frame: Frame): boolean {
@@ -199,22 +199,6 @@ function canLeave(body: SyntaxNode): boolean {
       return visit(child, isInner || isLoop)
     })
   return visit(body, false)
-}
-
-function loopAt(
-  run: Interpreter,
-  { node, ...about }: Pick<Loop, 'variable' | 'iterated' | 'kind' | 'canEnd'> & { node: SyntaxNode },
-  frame: Frame,
-): Loop {
-  const loop: Loop = {
-    id: run.loops.length,
-    breaks: [],
-    ...about,
-    file: frame.scope.file.path,
-    line: node.line,
-  }
-  run.loops.push(loop)
-  return loop
 }
 
 /** Constants that a loop's body assigns have another value in the next round. */

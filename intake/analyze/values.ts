@@ -34,7 +34,16 @@ export type Constant = string | number | boolean | null
 
 export type Value = Taint &
   (
-    | { kind: 'unknown'; text?: string; every?: Every; bound?: Value }
+    | {
+        kind: 'unknown'
+        text?: string
+        every?: Every
+        bound?: Value
+        /** Of a collection: one of its items. */
+        each?: Value
+        /** Of arithmetic: an operand, which the result has the shape of. */
+        like?: Value
+      }
     | { kind: 'constant'; value: Constant }
     | { kind: 'list'; items: readonly Value[] }
     | { kind: 'dict'; entries: Map<string, Value> }

@@ -1,6 +1,8 @@
 /** The model and the data that the program names. */
 import { argument, evidenceOf, isCalled, lastPart, type Facts } from '../facts'
-import { CERTAIN, found, LIKELY, notKnown, type Findings } from '../report'
+import { networksOf } from '../memory/networks'
+import { CERTAIN, found, LIKELY, notKnown, POSSIBLE, type Findings } from '../report'
+import { findPublishedModel } from '../memory/published-models'
 import { textOf, type CallEvent, type Value } from '../values'
 
 export const isPretrained = ({ method }: CallEvent): boolean => method === 'from_pretrained'
@@ -28,27 +30,6 @@ export function modelName(event: CallEvent): string | undefined {
   return undefined
 }
 
-/** Parameters of published models, as their authors state them. */
-const PARAMETERS: Readonly<Record<string, number>> = {
-  resnet18: 11_689_512,
-  resnet34: 21_797_672,
-  resnet50: 25_557_032,
-  resnet101: 44_549_160,
-  mobilenet_v2: 3_504_872,
-  vgg16: 138_357_544,
-  vit_b_16: 86_567_656,
-  gpt2: 124_439_808,
-  'gpt2-medium': 354_823_168,
-  'gpt2-large': 774_030_080,
-  'gpt2-xl': 1_557_611_200,
-  'bert-base-uncased': 109_482_240,
-  'bert-base-cased': 108_310_272,
-  'bert-large-uncased': 335_141_888,
-  'distilbert-base-uncased': 66_362_880,
-  'roberta-base': 124_645_632,
-  'meta-llama/Llama-2-7b-hf': 6_738_415_616,
-}
-
 export function findModel(facts: Facts): Pick<Findings, 'model' | 'modelParams'> {
   const named = facts.events.filter(isCalled).flatMap((event) => {
     const name = modelName(event)
@@ -57,11 +38,11 @@ export function findModel(facts: Facts): Pick<Findings, 'model' | 'modelParams'>
   if (named.length === 0)
     return {
       model: notKnown<string[]>('the model is defined by the program'),
-      modelParams: notKnown<number>('the model is defined by the program'),
+      modelParams: ownParameters(facts),
     }
   const names = [...new Set(named.map(({ name }) => name))]
   const evidence = named.map(({ event }) => evidenceOf(event))
-  const parameters = names.length === 1 ? PARAMETERS[names[0]!] : undefined
+  const parameters = names.length === 1 ? findPublishedModel(names[0]!)?.parameters : undefined
   return {
     model: found(names, { confidence: CERTAIN, evidence }),
     modelParams:
@@ -69,6 +50,18 @@ export function findModel(facts: Facts): Pick<Findings, 'model' | 'modelParams'>
         ? notKnown<number>('the number of parameters of this model is not in our table')
         : found(parameters, { confidence: LIKELY, evidence }),
   }
+}
+
+/** Of all models that the program builds of layers of known sizes. */
+function ownParameters(facts: Facts): Findings['modelParams'] {
+  const networks = networksOf(facts)
+  const counts = networks.map(({ parameters }) => parameters)
+  const total = counts.reduce<number>((sum, count) => sum + (count ?? NaN), 0)
+  if (!Number.isSafeInteger(total) || total < 1) return notKnown('the model is defined by the program')
+  return found(total, {
+    confidence: networks.length === 1 ? LIKELY : POSSIBLE,
+    evidence: networks.flatMap(({ layers: [first] }) => (first === undefined ? [] : [evidenceOf(first)])),
+  })
 }
 
 export function findData(facts: Facts): Findings['data'] {

@@ -1,8 +1,9 @@
 /** Precision, batch size, epochs and steps. */
-import { argument, evidenceOf, isCalled, nameOf, type Facts } from '../facts'
+import { evidenceOf, isCalled, nameOf, type Facts } from '../facts'
 import { CERTAIN, found, LIKELY, notKnown, POSSIBLE, type Findings } from '../report'
 import { constantOf, numberOf, textOf, type CallEvent, type Loop, type Value } from '../values'
 import { settingsOf } from './devices'
+import { endOf } from '../rounds'
 import { isOuter } from './saves'
 
 type Precision = NonNullable<Findings['precision']['value']>
@@ -22,14 +23,17 @@ export function findSettings(facts: Facts): SettingFindings {
 }
 
 function findPrecision(facts: Facts, events: readonly CallEvent[]): Findings['precision'] {
-  for (const event of events) {
-    const value = precisionOf(event, facts)
-    if (value !== undefined) return found(value, { confidence: CERTAIN, evidence: [evidenceOf(event)] })
+  // A program may convert what it does not train, so what is said of the computation counts first.
+  const ofEvent = (of: (event: CallEvent) => Precision | undefined): Findings['precision'] | undefined => {
+    for (const event of events) {
+      const value = of(event)
+      if (value !== undefined) return found(value, { confidence: CERTAIN, evidence: [evidenceOf(event)] })
+    }
+    return undefined
   }
-  const fromLauncher =
-    facts.launch.launcher === 'accelerate'
-      ? mixedName(facts.launch.settings.get('mixed_precision'))
-      : undefined
+  const computed = ofEvent((event) => precisionOf(event, facts))
+  if (computed !== undefined) return computed
+  const fromLauncher = launcherPrecision(facts)
   if (fromLauncher !== undefined) return found(fromLauncher, { confidence: CERTAIN })
   const fromFile = deepSpeedConfig(facts)
   for (const [key, name] of [
@@ -40,11 +44,21 @@ function findPrecision(facts: Facts, events: readonly CallEvent[]): Findings['pr
     if (section?.kind === 'dict' && constantOf(section.entries.get('enabled')) === true)
       return found(name, { confidence: CERTAIN - 0.03 })
   }
-  return found('fp32', { confidence: LIKELY + 0.1 })
+  return ofEvent(conversionOf) ?? found('fp32', { confidence: LIKELY + 0.1 })
+}
+
+/** Of `accelerate launch`: its option, or its configuration file. */
+function launcherPrecision({ launch, run }: Facts): Precision | undefined {
+  if (launch.launcher !== 'accelerate') return undefined
+  const given = mixedName(launch.settings.get('mixed_precision'))
+  const path = launch.settings.get('config_file')
+  if (given !== undefined || path === undefined) return given
+  const file = run.project.data(path, run.entry)
+  return file?.kind === 'dict' ? mixedName(textOf(file.entries.get('mixed_precision'))) : undefined
 }
 
 /** The configuration of DeepSpeed: of the command line, or an argument. */
-function deepSpeedConfig({ run, events }: Facts): Value | undefined {
+export function deepSpeedConfig({ run, events }: Facts): Value | undefined {
   const { args } = run
   const at = args.findIndex((arg) => arg === '--deepspeed_config' || arg === '--deepspeed')
   const path = at === -1 ? undefined : args[at + 1]
@@ -80,6 +94,12 @@ function precisionOf(event: CallEvent, facts: Facts): Precision | undefined {
   }
   if (method === 'MixedPrecision')
     return nameOf(named.get('param_dtype')).endsWith('bfloat16') ? 'bf16-mixed' : 'fp16-mixed'
+  return undefined
+}
+
+/** Of weights that are converted. */
+function conversionOf(event: CallEvent): Precision | undefined {
+  const { method, named } = event
   if (method === 'bfloat16' && event.receiver !== undefined) return 'bf16'
   if (method === 'half' && event.receiver !== undefined && event.positional.length === 0) return 'fp16'
   if (method === 'to') return typeName([...event.positional, ...named.values()])
@@ -231,34 +251,6 @@ function lengthOfLibrary({
   return epochs === undefined || epochs < 0
     ? {}
     : { epochs: found(epochs, { evidence, confidence: given === undefined ? LIKELY : CERTAIN }) }
-}
-
-/** How often a loop runs, if nothing stops it earlier. */
-function endOf(loop: Loop): number | undefined {
-  if (loop.kind === 'while')
-    return (
-      boundOf(loop.iterated) ??
-      loop.breaks.map(({ condition }) => boundOf(condition)).find((bound) => bound !== undefined)
-    )
-  const range = rangeOf(loop.iterated)
-  if (range === undefined) return undefined
-  const [first, second] = range.positional
-  const start = second === undefined ? 0 : (numberOf(first) ?? 0)
-  const end = numberOf(second ?? first)
-  // `range(1, n + 1)` has n rounds.
-  return end === undefined ? undefined : end - (start === 1 ? 1 : 0)
-}
-
-const boundOf = (value: Value): number | undefined =>
-  value.kind === 'unknown' ? numberOf(value.bound) : undefined
-
-/** `range(...)`, inside `tqdm` and the like. */
-function rangeOf(value: Value): CallEvent | undefined {
-  if (value.kind !== 'made') return undefined
-  const { method, positional } = value.call
-  if (method === 'range' || method === 'trange' || method === 'arange') return value.call
-  const first = argument(value.call, 'iterable', 0) ?? positional[0]
-  return first === undefined ? undefined : rangeOf(first)
 }
 
 function isEpochLoop(loop: Loop, facts: Facts): boolean {

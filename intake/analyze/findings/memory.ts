@@ -1,0 +1,282 @@
+/** The memory of one GPU that a training run needs. */
+import { argument, evidenceOf, isCalled, type Facts } from '../facts'
+import {
+  activationBytes,
+  exactly,
+  GIB,
+  memoryOf,
+  scaled,
+  sum,
+  transformerTensors,
+  type Components,
+  type Interval,
+  type Precision,
+  type Tensors,
+} from '../memory/arithmetic'
+import { lengthOf, sideOf } from '../memory/inputs'
+import { isAdapter, modelsOf, type ModelUse } from '../memory/models'
+import { copiesOf, isDeepSpeed, loadedBytes, optimizerOf, shardingOf } from '../memory/training'
+import { found, notKnown, type Evidence, type Findings } from '../report'
+import { numberOf, textOf, type CallEvent } from '../values'
+
+/** What other findings say, and this one builds on. */
+type Known = Pick<Findings, 'precision' | 'batchSize' | 'gpuUse' | 'gpuCount' | 'gradientCheckpointing'>
+
+/** Values between which a script's own most often are, for what it does not say. */
+const USUAL_BATCH = { low: 1, high: 64 }
+const USUAL_LENGTH = { low: 128, high: 1024 }
+const USUAL_SIDE = { low: 128, high: 512 }
+
+/** A range whose ends differ by more than this chooses no GPU. */
+const RATIO_MAX = 2.5
+
+interface Context {
+  facts: Facts
+  known: Known
+  precision: Precision
+  missing: Set<string>
+}
+
+export function findMemory(facts: Facts, known: Known): Findings['memory'] {
+  const precision = known.precision.value ?? 'fp32'
+  const missing = new Set<string>()
+  const context = { facts, known, precision, missing }
+  const { models, unknown } = modelsOf(facts, 1)
+  if (models.length === 0)
+    return notKnown(
+      unknown.length > 0
+        ? `the size of ${unknown.join(', ')}`
+        : 'the size of the model, which no known library defines here',
+    )
+  if (
+    models.every(({ isFrozen }) => isFrozen) &&
+    !facts.events.some((event) => isCalled(event) && isAdapter(event))
+  )
+    missing.add('which of the models are trained')
+  for (const name of unknown) missing.add(`the size of ${name}`)
+  const components = componentsOf(models, context)
+  const total = totalOf(components)
+  if (!Number.isFinite(total.high))
+    return notKnown<NonNullable<Findings['memory']['value']>>('the sizes of some layers', ...missing)
+  const isNarrow = total.high / total.low <= RATIO_MAX
+  const evidence = evidenceFor(models, context)
+  const confidence = missing.size > 0 ? POOR : isNarrow ? GOOD : FAIR
+  return found(inGiB(components), { confidence, evidence, missing: [...missing] })
+}
+
+const totalOf = ({ weights, gradients, optimizer, activations, context }: Components): Interval =>
+  sum(weights, gradients, optimizer, activations, context)
+
+/** Shares of ranges that hold the truth, as `npm run bench:memory` counts them. */
+const GOOD = 0.9
+const FAIR = 0.7
+const POOR = 0.4
+
+function componentsOf(models: readonly ModelUse[], context: Context): Components {
+  const { facts, known, precision, missing } = context
+  const optimizer = optimizerOf(facts)
+  if (!optimizer.isKnown) missing.add('the optimizer')
+  const sharding = shardingOf(facts, known.gpuCount.value)
+  if (sharding.stage > 0 && sharding.ways.low !== sharding.ways.high) missing.add('the number of GPUs')
+  const trained = models.filter(({ isFrozen }) => !isFrozen)
+  return memoryOf({
+    trained: sum(...trained.map(({ parameters }) => parameters), adapterParameters(models, facts)),
+    frozenBytes: sum(
+      ...models.filter(({ isFrozen }) => isFrozen).map((model) => frozenBytes(model, context)),
+    ),
+    precision: trainedPrecision(trained, precision),
+    isDeepSpeed: isDeepSpeed(facts),
+    optimizer: optimizer.bytes,
+    copies: copiesOf(facts),
+    sharding,
+    activations: sum(...models.map((model) => activationsOf(model, context))),
+    usesGpu: known.gpuUse.value !== 'none',
+  })
+}
+
+/** Weights that are loaded in half precision are trained in it. */
+function trainedPrecision(trained: readonly ModelUse[], precision: Precision): Precision {
+  const [first] = trained
+  const bytes = first?.event === undefined ? undefined : loadedBytes(first.event)
+  return bytes?.low === 2 && precision !== 'fp16' ? 'bf16' : precision
+}
+
+/** With mixed precision, weights that are only used are often kept in half precision. */
+function frozenBytes({ parameters, event }: ModelUse, { facts, precision }: Context): Interval {
+  const loaded =
+    event === undefined ? undefined : (loadedBytes(event) ?? convertedBytes(event, { facts, precision }))
+  const bytes =
+    loaded ?? (precision === 'fp32' ? exactly(4) : { low: 2, high: precision.endsWith('mixed') ? 4 : 2 })
+  return { low: parameters.low * bytes.low, high: parameters.high * bytes.high }
+}
+
+/** Of `model.to(device, dtype=weight_dtype)`, which gives the weights the type of the computation. */
+function convertedBytes(
+  model: CallEvent,
+  { facts, precision }: Pick<Context, 'facts' | 'precision'>,
+): Interval | undefined {
+  const isConverted = facts.events.some(
+    ({ method, receiver, named }) =>
+      method === 'to' && named.has('dtype') && receiver?.kind === 'made' && receiver.call === model,
+  )
+  return isConverted ? exactly(precision === 'fp32' ? 4 : 2) : undefined
+}
+
+/**
+ * Two matrices of the adapter's rank for each adapted matrix. Of the parameters of a model, that is between a ten-thousandth and a thousandth
+ * for each rank, by the number of adapted matrices and their width.
+ */
+function adapterParameters(models: readonly ModelUse[], facts: Facts): Interval {
+  const adapter = facts.events.find(
+    (event) => isCalled(event) && isAdapter(event) && event.method.endsWith('Config'),
+  )
+  if (adapter === undefined) return exactly(0)
+  const rank = numberOf(argument(adapter, 'r')) ?? 8
+  const base = sum(...models.map(({ parameters }) => parameters))
+  return { low: base.low * rank * 1e-5, high: base.high * rank * 1e-3 }
+}
+
+function activationsOf(model: ModelUse, context: Context): Interval {
+  if (!model.passesGradients) return exactly(0)
+  const batch = batchOf(context)
+  const ends = [tensorsOf(model, context, 'low'), tensorsOf(model, context, 'high')]
+  const { missing, precision } = context
+  if (ends[0] === undefined || ends[1] === undefined) {
+    missing.add('the shape of the data')
+    // Between the input of one layer and one full set of tensors as large as the weights, for each sample.
+    return { low: 0, high: batch.high * model.parameters.high * 4 }
+  }
+  const [low, high] = ends.map((tensors) => activationBytes(tensors!, precision)) as [Interval, Interval]
+  return { low: low.low * batch.low, high: high.high * batch.high }
+}
+
+function batchOf({ known, missing }: Context): Interval {
+  const { value } = known.batchSize
+  if (value === null) missing.add('the batch size')
+  return value === null ? USUAL_BATCH : exactly(value)
+}
+
+/** Tensors of one sample, at one end of the range. */
+function tensorsOf(model: ModelUse, context: Context, end: 'low' | 'high'): Tensors | undefined {
+  const recomputes = isRecomputed(model, context)
+  if (model.pictures !== undefined) return pictureTensors(model, context, end)
+  if (model.transformer !== undefined) {
+    const { transformer } = model
+    const value = transformer.length ?? lengthOf(context.facts)
+    const length = usualOr({ what: 'the length of a sequence', value, usual: USUAL_LENGTH, end }, context)
+    const keepsScores = scoresKept(model, context.facts, end)
+    return transformerTensors(transformer, {
+      batch: 1,
+      length,
+      keepsScores,
+      recomputes,
+      isFrozen: model.isFrozen,
+    })
+  }
+  if (model.kept === undefined) return undefined
+  if (!model.kept.isComplete) context.missing.add('the shapes of some layers')
+  return recomputes && end === 'low' ? thinned(model.kept, 0.1) : model.kept
+}
+
+/** Whether gradient checkpointing is on for a model: if the program names models, for those. */
+function isRecomputed({ event }: ModelUse, { facts, known }: Context): boolean {
+  if (known.gradientCheckpointing.value !== true) return false
+  const named = facts.events.filter(isCalled).flatMap(({ method, receiver }) => {
+    const isOn = method === 'enable_gradient_checkpointing' || method === 'gradient_checkpointing_enable'
+    return isOn && receiver?.kind === 'made' ? [receiver.call] : []
+  })
+  return named.length === 0 || event === undefined || named.includes(event)
+}
+
+interface Size {
+  what: string
+  value: number | undefined
+  /** Where it most often is. */
+  usual: Interval
+  end: 'low' | 'high'
+}
+
+function usualOr({ what, value, usual, end }: Size, { missing }: Context): number {
+  if (value !== undefined) return value
+  missing.add(what)
+  return usual[end]
+}
+
+/** Fused attention keeps no scores; it is what libraries use since 2023 unless a program asks otherwise, or the model has none. */
+function scoresKept({ event, transformer }: ModelUse, { events }: Facts, end: 'low' | 'high'): boolean {
+  const asked = events
+    .map(({ named }) => textOf(named.get('attn_implementation')))
+    .find((each) => each !== undefined)
+  if (asked !== undefined) return asked === 'eager'
+  if (transformer?.length !== undefined) return end === 'high'
+  const text = `${event?.name ?? ''} ${event?.argumentTexts.join(' ') ?? ''}`.toLowerCase()
+  return UNFUSED.some((name) => text.includes(name))
+}
+
+const UNFUSED = ['t5', 'deberta', 'bloom']
+
+const ELEMENTS_PER_MIB = 2 ** 20 / 4
+
+/** The parts of a network for pictures that are computed again at a time, of all its blocks: the largest one, and the inputs of all. */
+const RECOMPUTED = { low: 0.08, high: 0.2 }
+
+function pictureTensors(model: ModelUse, context: Context, end: 'low' | 'high'): Tensors {
+  const { facts } = context
+  const { pictures, isFrozen, isAdapted } = model
+  const { keptMiB, attentionMiB = 0, side } = pictures!
+  const value = sideOf(facts) ?? (attentionMiB > 0 ? side : undefined)
+  const own = usualOr({ what: 'the size of a picture', value, usual: USUAL_SIDE, end }, context)
+  const area = (own / side) ** 2
+  const recomputed = isRecomputed(model, context) ? RECOMPUTED[end] : 1
+  // If only an encoder is trained, gradients pass through the second half of a frozen network only.
+  const through = isFrozen && !isAdapted && end === 'low' ? 0.5 : 1
+  const attention = fusesAttention(facts, end) ? 0 : attentionMiB
+  const plain = keptMiB * area * ELEMENTS_PER_MIB * recomputed * through
+  const scores = attention * area ** 2 * ELEMENTS_PER_MIB * recomputed * through
+  return { plain, full: scores, masks: 0, indices: 0, possible: 0, largest: scores / 5 }
+}
+
+/** xFormers, or PyTorch 2, which a program does not show: only the upper end counts on none. */
+function fusesAttention({ events }: Facts, end: 'low' | 'high'): boolean {
+  return (
+    events.some(
+      (event) => isCalled(event) && event.method === 'enable_xformers_memory_efficient_attention',
+    ) ||
+    (end === 'low' && !events.some(({ name }) => name.startsWith('jax.')))
+  )
+}
+
+const thinned = (tensors: Tensors, part: number): Tensors => ({
+  ...tensors,
+  plain: tensors.plain * part,
+  full: tensors.full * part,
+  masks: tensors.masks * part,
+})
+
+function evidenceFor(models: readonly ModelUse[], { facts, known }: Context): Evidence[] {
+  const events = [...models.map(({ event }) => event), optimizerOf(facts).event]
+  return [
+    ...events.flatMap((event) => (event === undefined ? [] : [evidenceOf(event)])),
+    ...known.batchSize.evidence,
+  ]
+}
+
+function inGiB(components: Components): NonNullable<Findings['memory']['value']> {
+  const range = (bytes: Interval): { lowGiB: number; highGiB: number } => {
+    const { low, high } = scaled(bytes, 1 / GIB)
+    return { lowGiB: rounded(low), highGiB: rounded(high) }
+  }
+  return {
+    ...range(totalOf(components)),
+    components: {
+      weights: range(components.weights),
+      gradients: range(components.gradients),
+      optimizer: range(components.optimizer),
+      activations: range(components.activations),
+      context: range(components.context),
+    },
+  }
+}
+
+/** More digits would promise more than the range knows. */
+const rounded = (value: number): number => Number(value.toPrecision(4))

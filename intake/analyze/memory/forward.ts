@@ -1,0 +1,258 @@
+/** What one forward pass keeps for the backward pass, from the shapes of its tensors. */
+import { isCalled, argument } from '../facts'
+import { constantOf, type CallEvent, type Loop, type Value } from '../values'
+import type { Tensors } from './arithmetic'
+import { directionsOf, layerName, numberGiven, product } from './layers'
+import { repeatsOf } from './networks'
+import { resultOf, type Operation, type Shape } from './shapes'
+
+/** What autograd keeps of a pass. */
+export interface Kept extends Tensors {
+  /** Whether the shapes of all layers are known. */
+  isComplete: boolean
+}
+
+export interface Pass {
+  input: Value
+  /** The shape of the input. */
+  shape: Shape
+  /** Heads of an attention that the program writes itself. */
+  heads: number | undefined
+  training: ReadonlySet<Loop>
+}
+
+/**
+ * The rules are those of PyTorch's derivatives (tools/autograd/derivatives.yaml): a matrix product, a convolution and a normalization keep
+ * their input, `relu`, `tanh`, `sigmoid` and `softmax` their result, a maximum the places of the maxima. One tensor counts once.
+ */
+export function keptByForward(events: readonly CallEvent[], pass: Pass): Kept {
+  const forward = new Forward(pass)
+  for (const event of events) if (isCalled(event)) forward.add(event)
+  return forward.kept
+}
+
+class Forward {
+  readonly kept: Kept = { plain: 0, full: 0, masks: 0, indices: 0, possible: 0, largest: 0, isComplete: true }
+  readonly #shapes = new Map<unknown, Shape>()
+  readonly #counted = new Set<unknown>()
+  /** How often the operation runs that makes a tensor. */
+  readonly #repeatsOf = new Map<unknown, number>()
+  /** The shape of the newest tensor: that of an input that is not known otherwise. */
+  #current: Shape
+  #repeats = 1
+
+  constructor(private readonly pass: Pass) {
+    this.#shapes.set(pass.input, pass.shape)
+    this.#current = pass.shape
+  }
+
+  add(event: CallEvent): void {
+    const layer = event.receiver?.kind === 'made' ? layerName(event.receiver.call) : undefined
+    if (layer === undefined || event.receiver?.kind !== 'made') {
+      this.#addFunction(event)
+      return
+    }
+    const made = event.receiver.call
+    if (layer === 'Sequential' || layer === 'ModuleList') return
+    const { training } = this.pass
+    this.#repeats = Math.max(repeatsOf(made.loops, training), repeatsOf(event.loops, training))
+    this.#addOperation(event, { kind: layer, made, input: event.positional[0] })
+  }
+
+  #addFunction(event: CallEvent): void {
+    const kind = FUNCTIONS[event.method]
+    if (kind === undefined) return
+    const isMethod = !event.name.startsWith('torch.') || event.name.includes('()')
+    if (isMethod && event.receiver === undefined) return
+    const input = isMethod ? event.receiver : event.positional[0]
+    this.#addOperation(event, { kind, made: isMethod ? withReceiver(event) : event, input })
+  }
+
+  #addOperation(event: CallEvent, operation: Operation): void {
+    // What is looked up is never the result of another layer.
+    const shape =
+      this.#shapeOf(operation.input) ?? (operation.kind === 'Embedding' ? this.pass.shape : undefined)
+    const result = resultOf(operation, shape ?? this.#current, this.pass)
+    if (result === undefined) {
+      this.kept.isComplete = false
+      return
+    }
+    const key = keyOf(operation.input) ?? event
+    this.#keep(operation, {
+      key,
+      event,
+      input: result.input ?? shape ?? this.#current,
+      output: result.output,
+    })
+    this.#shapes.set(event, result.output)
+    this.#repeatsOf.set(event, this.#repeats)
+    if (!SIDE_RESULTS.has(operation.kind)) this.#current = result.output
+    this.kept.largest = Math.max(this.kept.largest, product(result.output))
+  }
+
+  #shapeOf(value: Value | undefined): Shape | undefined {
+    if (value === undefined) return undefined
+    const known = this.#shapes.get(keyOf(value))
+    if (known !== undefined) return known
+    if (value.kind === 'unknown') return this.#shapeOf(value.like)
+    if (value.kind === 'either')
+      return value.values.map((each) => this.#shapeOf(each)).find((shape) => shape !== undefined)
+    return undefined
+  }
+
+  #keep({ kind, made }: Operation, { key, event, input, output }: Uses): void {
+    const keeps = KEEPS[kind] ?? 'nothing'
+    const [ins, outs] = [product(input), product(output)]
+    if (keeps === 'input') this.#once(key, 'plain', ins)
+    else if (keeps === 'output') this.#once(event, kind === 'Softmax' ? 'full' : 'plain', outs)
+    else if (keeps === 'loss') this.#once(event, 'full', ins)
+    else if (keeps === 'mask') this.kept.masks += outs * this.#repeats
+    else if (keeps === 'places') {
+      this.#once(key, 'plain', ins)
+      this.kept.indices += outs * this.#repeats
+    } else if (keeps === 'indices') this.kept.indices += ins * this.#repeats
+    else if (keeps === 'block') this.#block(made, { kind, key, input })
+  }
+
+  /** Adds a tensor that several operations may keep. */
+  #once(key: unknown, size: 'plain' | 'full', elements: number): void {
+    if (this.#counted.has(key)) return
+    this.#counted.add(key)
+    // A repeated part begins with the result of the part before it, which may be kept as such.
+    const isFromOutside = this.#repeats > (this.#repeatsOf.get(key) ?? 1)
+    const times = isFromOutside ? 1 : this.#repeats
+    this.kept[size] += elements * times
+    this.kept.possible += elements * (this.#repeats - times)
+  }
+
+  /** Layers that are whole networks: attention, transformers, recurrent layers. */
+  #block(made: CallEvent, { kind, key, input }: { kind: string; key: unknown; input: Shape }): void {
+    this.#once(key, 'plain', product(input))
+    const inside = insideOf(kind, made, input)
+    if (inside === undefined) this.kept.isComplete = false
+    else
+      for (const size of ['plain', 'full', 'masks'] as const) this.kept[size] += inside[size] * this.#repeats
+  }
+}
+
+interface Uses {
+  key: unknown
+  event: CallEvent
+  input: Shape
+  output: Shape
+}
+
+const keyOf = (value: Value | undefined): unknown => (value?.kind === 'made' ? value.call : value)
+
+/** The arguments of a tensor's method, counted as those of the function of that name. */
+const withReceiver = (event: CallEvent): CallEvent => ({
+  ...event,
+  positional: [event.receiver!, ...event.positional],
+})
+
+/** Operations whose result is not what the next layer gets. */
+const SIDE_RESULTS = new Set(['CrossEntropyLoss', 'MSELoss', 'Softmax'])
+
+const FUNCTIONS: Readonly<Record<string, string>> = {
+  relu: 'ReLU',
+  relu_: 'ReLU',
+  leaky_relu: 'GELU',
+  gelu: 'GELU',
+  silu: 'GELU',
+  elu: 'GELU',
+  tanh: 'Tanh',
+  sigmoid: 'Tanh',
+  softmax: 'Softmax',
+  log_softmax: 'CrossEntropyLoss',
+  cross_entropy: 'CrossEntropyLoss',
+  mse_loss: 'MSELoss',
+  dropout: 'Dropout',
+  max_pool2d: 'max_pool2d',
+  avg_pool2d: 'avg_pool2d',
+  adaptive_avg_pool2d: 'adaptive_avg_pool2d',
+  interpolate: 'interpolate',
+  flatten: 'flatten',
+  view: 'view',
+  reshape: 'view',
+  mean: 'mean',
+  cat: 'cat',
+}
+
+const KEEPS: Readonly<Record<string, 'input' | 'output' | 'loss' | 'mask' | 'places' | 'indices' | 'block'>> =
+  {
+    ...Object.fromEntries(
+      [
+        ...['Linear', 'Conv1d', 'Conv2d', 'Conv3d', 'ConvTranspose1d', 'ConvTranspose2d', 'ConvTranspose3d'],
+        ...[
+          'BatchNorm1d',
+          'BatchNorm2d',
+          'BatchNorm3d',
+          'LayerNorm',
+          'GroupNorm',
+          'RMSNorm',
+          'InstanceNorm2d',
+        ],
+        ...['GELU', 'SiLU', 'ELU', 'LeakyReLU', 'Mish', 'Hardswish', 'AvgPool2d', 'avg_pool2d', 'MSELoss'],
+      ].map((name) => [name, 'input' as const]),
+    ),
+    ReLU: 'output',
+    ReLU6: 'output',
+    Tanh: 'output',
+    Sigmoid: 'output',
+    Softmax: 'output',
+    LogSoftmax: 'loss',
+    CrossEntropyLoss: 'loss',
+    Dropout: 'mask',
+    Dropout2d: 'mask',
+    MaxPool1d: 'places',
+    MaxPool2d: 'places',
+    max_pool2d: 'places',
+    Embedding: 'indices',
+    LSTM: 'block',
+    GRU: 'block',
+    RNN: 'block',
+    MultiheadAttention: 'block',
+    TransformerEncoderLayer: 'block',
+    TransformerEncoder: 'block',
+  }
+
+/** Elements inside a block, without its input. */
+function insideOf(
+  kind: string,
+  made: CallEvent,
+  input: Shape,
+): { plain: number; full: number; masks: number } | undefined {
+  const [batch = 1, length = 1] = input
+  const tokens = batch * length
+  const get = (name: string, at: number, fallback?: number): number | undefined =>
+    numberGiven(made, name, { at, ...(fallback !== undefined && { fallback }) })
+  if (kind === 'TransformerEncoder') {
+    const layer = argument(made, 'encoder_layer', 0)
+    const count = get('num_layers', 1)
+    const each = layer?.kind === 'made' ? insideOf('TransformerEncoderLayer', layer.call, input) : undefined
+    return each === undefined || count === undefined
+      ? undefined
+      : { plain: each.plain * count, full: each.full * count, masks: each.masks * count }
+  }
+  if (kind === 'LSTM' || kind === 'GRU' || kind === 'RNN') {
+    const hidden = get('hidden_size', 1)
+    const layers = get('num_layers', 2, 1)
+    if (hidden === undefined || layers === undefined) return undefined
+    // Per step the gates after their activation, the states, their hyperbolic tangent and the input of the next layer.
+    const states = { LSTM: 8, GRU: 7, RNN: 2 }[kind]
+    return { plain: tokens * hidden * states * layers * directionsOf(made), full: 0, masks: 0 }
+  }
+  const width = kind === 'MultiheadAttention' ? get('embed_dim', 0) : get('d_model', 0)
+  const heads = kind === 'MultiheadAttention' ? get('num_heads', 1) : get('nhead', 1)
+  if (width === undefined || heads === undefined) return undefined
+  const scores = batch * heads * length * length
+  if (kind === 'MultiheadAttention') return { plain: 5 * tokens * width, full: scores, masks: 0 }
+  const inner = get('dim_feedforward', 2, 2048)
+  if (inner === undefined) return undefined
+  const drops = constantOf(argument(made, 'dropout', 3)) === 0 ? 0 : 1
+  return {
+    plain: tokens * (8 * width + 2 * inner) + drops * scores,
+    full: scores,
+    masks: drops * (tokens * (2 * width + inner) + scores),
+  }
+}

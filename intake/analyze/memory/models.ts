@@ -1,0 +1,246 @@
+/** The models that a program trains or uses: published ones by their names, those of a configuration, and its own. */
+import { argument, isCalled, lastPart, type Facts } from '../facts'
+import { isPretrained, modelName } from '../findings/models'
+import {
+  alternatives,
+  constantOf,
+  constructionOf,
+  numberOf,
+  unknown,
+  type CallEvent,
+  type Value,
+} from '../values'
+import { exactly, transformerParameters, type Interval } from './arithmetic'
+import { keptByForward, type Kept } from './forward'
+import { batchShape, headsOf } from './inputs'
+import { forwardCalls, networksOf } from './networks'
+import {
+  findPublishedModel,
+  STABLE_DIFFUSION,
+  type Pictures,
+  type PublishedModel,
+  type Transformer,
+} from './published-models'
+
+/** A model with what is known of its size. */
+export interface ModelUse {
+  event: CallEvent | undefined
+  parameters: Interval
+  transformer?: Transformer
+  pictures?: Pictures
+  /** Of a model of the program's own: what autograd keeps of a batch. */
+  kept?: Kept
+  isFrozen: boolean
+  /** Whether it has adapters, which are trained. */
+  isAdapted: boolean
+  /** Whether gradients pass through it, which keeps its activations. */
+  passesGradients: boolean
+}
+
+export interface ModelsUsed {
+  models: ModelUse[]
+  /** Names of models whose size is not known. */
+  unknown: string[]
+}
+
+export function modelsOf(facts: Facts, batch: number): ModelsUsed {
+  const published = publishedModels(facts)
+  const own = ownModels(facts, batch)
+  if (published.models.length === 0)
+    return published.unknown.length > 0 ? published : { models: own, unknown: [] }
+  // Layers around a published model are small next to it, and so is what they keep.
+  const added = own.filter(({ parameters }) => Number.isFinite(parameters.high))
+  const beside = added.map((model) => ({ ...model, passesGradients: model.kept !== undefined }))
+  return { ...published, models: [...published.models, ...beside] }
+}
+
+function publishedModels(facts: Facts): ModelsUsed {
+  const used = facts.events.filter(isCalled).flatMap((event) => {
+    const found = publishedModel(event)
+    return found === undefined ? [] : [{ event, ...found }]
+  })
+  // A program often loads one model twice: to train it, and to evaluate what it saved.
+  const distinct = used.filter(({ name }, at) => used.findIndex((other) => other.name === name) === at)
+  const known = distinct.filter(({ model }) => model !== undefined)
+  const adapted = adaptedModels(facts)
+  const isAdapted = (event: CallEvent): boolean => adapted === 'any' || adapted.includes(event)
+  const isFrozen = (event: CallEvent): boolean => isAdapted(event) || isFrozenModel(facts, event)
+  const trainsControl = known.some(({ event }) => event.name.includes('ControlNetModel'))
+  return {
+    models: known.map(({ event, model }) => ({
+      event,
+      parameters: exactly(withHead(facts, event, model!)),
+      ...(model!.transformer !== undefined && { transformer: model!.transformer }),
+      ...(model!.pictures !== undefined && { pictures: model!.pictures }),
+      isFrozen: isFrozen(event),
+      isAdapted: isAdapted(event),
+      passesGradients:
+        !isFrozenModel(facts, event) || isAdapted(event) || (trainsControl && event.name.includes('UNet')),
+    })),
+    unknown: distinct.filter(({ model }) => model === undefined).map(({ name }) => name),
+  }
+}
+
+const IMAGENET_CLASSES = 1000
+
+/** The parameters with a last layer for other classes, if the program replaces it; that layer is counted separately. */
+function withHead({ events }: Facts, event: CallEvent, { parameters, headWidth }: PublishedModel): number {
+  if (headWidth === undefined) return parameters
+  const classes = numberOf(event.named.get('num_classes'))
+  const head = (count: number): number => (headWidth + 1) * count
+  if (classes !== undefined) return parameters - head(IMAGENET_CLASSES) + head(classes)
+  const replaces = events.some((other) => {
+    if (other.name !== 'torch.nn.Linear' || !isCalled(other)) return false
+    const inputs = argument(other, 'in_features', 0)
+    return inputs?.kind !== 'constant' || numberOf(inputs) === headWidth
+  })
+  return replaces ? parameters - head(IMAGENET_CLASSES) : parameters
+}
+
+interface Named {
+  name: string
+  model: PublishedModel | undefined
+}
+
+function publishedModel(event: CallEvent): Named | undefined {
+  const { name, method } = event
+  const owner = lastPart(name.slice(0, -method.length - 1))
+  const part = STABLE_DIFFUSION[owner]
+  if (part !== undefined && (isPretrained(event) || method === 'from_unet'))
+    return isFirstGeneration(modelName(event))
+      ? { name: owner, model: part }
+      : { name: owner, model: undefined }
+  if (owner.endsWith('Pipeline')) return undefined
+  const configured = configuredModel(event)
+  if (configured !== undefined) return { name, model: configured }
+  const known = modelName(event)
+  return known === undefined ? undefined : { name: known, model: findPublishedModel(known) }
+}
+
+/** Whether a name is of the first generation of Stable Diffusion; of an unknown name, most are. */
+function isFirstGeneration(name: string | undefined): boolean {
+  const text = (name ?? '').toLowerCase()
+  return !['xl', 'stable-diffusion-2', 'stable-diffusion-3', 'flux'].some((word) => text.includes(word))
+}
+
+type Keys = Record<'layers' | 'width' | 'heads' | 'inner' | 'vocabulary', string>
+
+const USUAL: Keys = {
+  layers: 'num_hidden_layers',
+  width: 'hidden_size',
+  heads: 'num_attention_heads',
+  inner: 'intermediate_size',
+  vocabulary: 'vocab_size',
+}
+const OF_GPT2: Keys = {
+  layers: 'n_layer',
+  width: 'n_embd',
+  heads: 'n_head',
+  inner: 'n_inner',
+  vocabulary: 'vocab_size',
+}
+
+/** Configurations of transformers, with the values of their documentation for what is left out. */
+const CONFIGURATIONS: Readonly<Record<string, { keys: Keys; usual: Transformer }>> = {
+  GPT2Config: { keys: OF_GPT2, usual: { layers: 12, width: 768, heads: 12, inner: 0, vocabulary: 50257 } },
+  BertConfig: { keys: USUAL, usual: { layers: 12, width: 768, heads: 12, inner: 3072, vocabulary: 30522 } },
+  RobertaConfig: {
+    keys: USUAL,
+    usual: { layers: 12, width: 768, heads: 12, inner: 3072, vocabulary: 50265 },
+  },
+  ViTConfig: {
+    keys: USUAL,
+    usual: { layers: 12, width: 768, heads: 12, inner: 3072, vocabulary: 0, length: 197 },
+  },
+  LlamaConfig: {
+    keys: USUAL,
+    usual: { layers: 32, width: 4096, heads: 32, inner: 11008, vocabulary: 32000, isGated: true },
+  },
+  MistralConfig: {
+    keys: USUAL,
+    usual: { layers: 32, width: 4096, heads: 32, inner: 14336, vocabulary: 32000, isGated: true },
+  },
+  GPTNeoXConfig: {
+    keys: USUAL,
+    usual: { layers: 44, width: 6144, heads: 64, inner: 24576, vocabulary: 50432 },
+  },
+}
+
+/** `GPT2LMHeadModel(GPT2Config(n_layer=6))`, `AutoModel.from_config(config)` */
+function configuredModel(event: CallEvent): PublishedModel | undefined {
+  if (!event.name.startsWith('transformers.') || event.method.endsWith('Config')) return undefined
+  const config = constructionOf(argument(event, 'config', 0))
+  const known = config === undefined ? undefined : CONFIGURATIONS[config.method]
+  if (known === undefined || config === undefined) return undefined
+  const { keys, usual } = known
+  const get = (key: keyof Keys): number | undefined => {
+    const given = config.named.get(keys[key])
+    return given === undefined || constantOf(given) === null ? usual[key] : numberOf(given)
+  }
+  const [layers, width, heads, vocabulary] = [get('layers'), get('width'), get('heads'), get('vocabulary')]
+  const inner = get('inner')
+  if (layers === undefined || width === undefined || heads === undefined) return undefined
+  if (vocabulary === undefined || inner === undefined) return undefined
+  const transformer = { ...usual, layers, width, heads, vocabulary, inner: inner === 0 ? 4 * width : inner }
+  return { parameters: transformerParameters(transformer), transformer }
+}
+
+/** Models that get adapters: those that the program names, or any if it leaves that to a library. */
+function adaptedModels({ events }: Facts): readonly CallEvent[] | 'any' {
+  const called = events.filter(isCalled)
+  if (!called.some(isAdapter)) return []
+  const targets = called.flatMap((event) => {
+    const target =
+      event.method === 'add_adapter'
+        ? event.receiver
+        : event.method === 'get_peft_model'
+          ? argument(event, 'model', 0)
+          : undefined
+    return target === undefined ? [] : alternatives(target)
+  })
+  const models = targets.flatMap((target) => (target.kind === 'made' ? [target.call] : []))
+  return models.length === 0 ? 'any' : models
+}
+
+export const isAdapter = ({ name, method }: CallEvent): boolean =>
+  ['LoraConfig', 'LoraModel', 'AdaLoraConfig', 'IA3Config'].includes(method) || name === 'peft.get_peft_model'
+
+function isFrozenModel({ events, run }: Facts, model: CallEvent): boolean {
+  const isModel = (value: Value | undefined): boolean =>
+    value !== undefined && alternatives(value).some((each) => each.kind === 'made' && each.call === model)
+  return (
+    events.some(
+      (event) =>
+        isCalled(event) &&
+        event.method === 'requires_grad_' &&
+        constantOf(event.positional[0]) === false &&
+        isModel(event.receiver),
+    ) || run.frozen.some(isModel)
+  )
+}
+
+function ownModels(facts: Facts, batch: number): ModelUse[] {
+  const input = unknown(undefined, 'batch')
+  return networksOf(facts).flatMap((network) => {
+    if (network.known === 0) return []
+    const shape = batchShape(facts, network.layers, batch)
+    const kept =
+      shape === undefined
+        ? undefined
+        : keptByForward(forwardCalls(facts.run, network.root, input), {
+            ...{ input, shape, training: facts.loops, heads: headsOf(facts) },
+          })
+    const { parameters } = network
+    return [
+      {
+        event: network.layers[0],
+        parameters:
+          parameters === undefined ? { low: network.knownParameters, high: Infinity } : exactly(parameters),
+        ...(kept !== undefined && kept.plain > 0 && { kept }),
+        isFrozen: false,
+        isAdapted: false,
+        passesGradients: true,
+      },
+    ]
+  })
+}

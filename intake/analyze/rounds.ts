@@ -1,0 +1,31 @@
+/** How often loops run. */
+import { argument } from './facts'
+import { numberOf, type CallEvent, type Loop, type Value } from './values'
+
+/** How often a loop runs, if nothing stops it earlier. */
+export function endOf(loop: Loop): number | undefined {
+  if (loop.kind === 'while')
+    return (
+      boundOf(loop.iterated) ??
+      loop.breaks.map(({ condition }) => boundOf(condition)).find((bound) => bound !== undefined)
+    )
+  const range = rangeOf(loop.iterated)
+  if (range === undefined) return undefined
+  const [first, second] = range.positional
+  const start = second === undefined ? 0 : (numberOf(first) ?? 0)
+  const end = numberOf(second ?? first)
+  // `range(1, n + 1)` has n rounds.
+  return end === undefined ? undefined : end - (start === 1 ? 1 : 0)
+}
+
+const boundOf = (value: Value): number | undefined =>
+  value.kind === 'unknown' ? numberOf(value.bound) : undefined
+
+/** `range(...)`, inside `tqdm` and the like. */
+function rangeOf(value: Value): CallEvent | undefined {
+  if (value.kind !== 'made') return undefined
+  const { method, positional } = value.call
+  if (method === 'range' || method === 'trange' || method === 'arange') return value.call
+  const first = argument(value.call, 'iterable', 0) ?? positional[0]
+  return first === undefined ? undefined : rangeOf(first)
+}

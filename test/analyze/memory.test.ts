@@ -1,0 +1,156 @@
+import { beforeAll, describe, expect, it } from '@jest/globals'
+import { analyze, type Analysis, type PythonParser } from '../../intake/analyze/analyze'
+import { parser } from './corpus'
+
+type Findings = Analysis['findings']
+
+const FINE_TUNE = (load: string, more = ''): string => `
+import torch
+from transformers import AutoModelForCausalLM, Trainer, TrainingArguments
+model = AutoModelForCausalLM.from_pretrained("meta-llama/Llama-2-7b-hf"${load})
+${more}
+args = TrainingArguments(output_dir="out", per_device_train_batch_size=1, bf16=True, max_steps=100)
+trainer = Trainer(model=model, args=args, train_dataset=data)
+max_length = 512
+trainer.train()
+`
+
+const LOOP = (model: string, optimizer: string, more = ''): string => `
+import torch
+from torch import nn
+${more}
+model = ${model}
+optimizer = ${optimizer}
+loader = torch.utils.data.DataLoader(data, batch_size=16)
+for x, y in loader:
+    loss = nn.functional.cross_entropy(model(x), y)
+    loss.backward()
+    optimizer.step()
+`
+
+describe('the memory finding', () => {
+  let python: PythonParser
+  const findings = (text: string, command = 'python train.py'): Findings =>
+    analyze(python, {
+      files: { list: () => ['train.py'], read: (path) => (path === 'train.py' ? text : undefined) },
+      command,
+    }).findings
+  const component = (
+    found: Findings,
+    name: 'weights' | 'gradients' | 'optimizer' | 'activations',
+  ): { lowGiB: number; highGiB: number } => found.memory.value!.components[name]
+
+  beforeAll(async () => {
+    python = await parser()
+  })
+
+  it('counts 16 bytes a parameter for Adam in fp32', () => {
+    const found = findings(LOOP('nn.Linear(1024, 1024, bias=False)', 'torch.optim.Adam(model.parameters())'))
+    const mebibytes = 1024 * 1024 * 4
+    const gib = mebibytes / 2 ** 30
+    expect(found.modelParams.value).toBe(1024 * 1024)
+    expect(component(found, 'weights').lowGiB).toBeCloseTo(gib, 5)
+    expect(component(found, 'gradients').lowGiB).toBeCloseTo(gib, 5)
+    expect(component(found, 'optimizer').lowGiB).toBeCloseTo(2 * gib, 5)
+  })
+
+  it.each([
+    ['torch.optim.SGD(model.parameters(), lr=0.1)', 0],
+    ['torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)', 1],
+    ['torch.optim.Adam(model.parameters(), amsgrad=True)', 3],
+    ['torch.optim.Adagrad(model.parameters())', 1],
+  ])('counts the state of %s', (optimizer, copies) => {
+    const found = findings(LOOP('nn.Linear(1024, 1024, bias=False)', optimizer))
+    expect(component(found, 'optimizer').highGiB).toBeCloseTo((copies * 4) / 1024, 5)
+  })
+
+  it('counts layers that a loop or a comprehension makes, and layers that share their weights once', () => {
+    const model = `
+class Net(nn.Module):
+    def __init__(self, depth):
+        super().__init__()
+        self.embed = nn.Embedding(100, 64)
+        self.blocks = nn.ModuleList([nn.Linear(64, 64) for _ in range(depth)])
+        self.more = nn.ModuleList()
+        for _ in range(2):
+            self.more.append(nn.LayerNorm(64))
+        self.head = nn.Linear(64, 100, bias=False)
+        self.head.weight = self.embed.weight
+    def forward(self, x):
+        x = self.embed(x)
+        for block in self.blocks:
+            x = block(x)
+        return self.head(x)
+`
+    const found = findings(LOOP('Net(12)', 'torch.optim.Adam(model.parameters())', model))
+    expect(found.modelParams.value).toBe(100 * 64 + 12 * (64 * 64 + 64) + 2 * 128)
+  })
+
+  it('counts what a quantized model with adapters keeps: its weights, and little else', () => {
+    const adapters = `
+from peft import LoraConfig, get_peft_model
+model = get_peft_model(model, LoraConfig(r=16))
+`
+    const whole = findings(FINE_TUNE(''))
+    const small = findings(FINE_TUNE(', load_in_4bit=True', adapters))
+    expect(component(whole, 'optimizer').lowGiB).toBeCloseTo((6_738_415_616 * 8) / 2 ** 30, 0)
+    expect(component(small, 'weights').highGiB).toBeLessThan(6.5)
+    expect(component(small, 'optimizer').highGiB).toBeLessThan(1)
+    expect(small.memory.value!.highGiB).toBeLessThan(whole.memory.value!.lowGiB / 5)
+  })
+
+  it('divides the state by the GPUs that share it', () => {
+    const text = `
+import torch
+from torch.distributed.fsdp import FullyShardedDataParallel as FSDP
+from transformers import AutoModelForCausalLM
+model = FSDP(AutoModelForCausalLM.from_pretrained("meta-llama/Llama-2-7b-hf").cuda())
+optimizer = torch.optim.AdamW(model.parameters())
+loader = torch.utils.data.DataLoader(data, batch_size=1)
+max_length = 512
+for x in loader:
+    model(**x).loss.backward()
+    optimizer.step()
+`
+    const eight = findings(text, 'torchrun --nproc_per_node 8 train.py')
+    const unknown = findings(text, 'torchrun train.py')
+    expect(component(eight, 'optimizer').highGiB).toBeCloseTo((6_738_415_616 * 8) / 2 ** 30 / 8, 1)
+    expect(unknown.memory.missing).toContain('the number of GPUs')
+    expect(unknown.memory.confidence).toBeLessThan(eight.memory.confidence)
+  })
+
+  it('says what would narrow it, and is less sure', () => {
+    const known = findings(LOOP('nn.Sequential(nn.Linear(64, 64))', 'torch.optim.Adam(model.parameters())'))
+    const open = findings(
+      LOOP('nn.Sequential(nn.Linear(64, 64))', 'make_optimizer(model)')
+        .split('batch_size=16')
+        .join('batch_size=size()'),
+    )
+    expect(known.memory.missing).toEqual([])
+    expect(open.memory.missing).toEqual(expect.arrayContaining(['the optimizer', 'the batch size']))
+    expect(open.memory.confidence).toBeLessThan(known.memory.confidence)
+  })
+
+  it.each([
+    ['a model whose size nothing tells', LOOP('load_model()', 'torch.optim.Adam(model.parameters())')],
+    [
+      'sizes that only the run knows',
+      LOOP('nn.Linear(len(data), 4)', 'torch.optim.Adam(model.parameters())'),
+    ],
+    [
+      'a published model that is not in the table',
+      FINE_TUNE('').split('meta-llama/Llama-2-7b-hf').join('lab/own-model'),
+    ],
+  ])('says nothing of %s', (_, text) => {
+    const { memory } = findings(text)
+    expect(memory.value).toBeNull()
+    expect(memory.missing).not.toEqual([])
+  })
+
+  it('counts no CUDA context for a program that uses no GPU', () => {
+    const onCpu = findings(LOOP('nn.Linear(8, 8)', 'torch.optim.Adam(model.parameters())'))
+    const onGpu = findings(LOOP('nn.Linear(8, 8).cuda()', 'torch.optim.Adam(model.parameters())'))
+    expect(onCpu.memory.value!.components.context.highGiB).toBe(0)
+    expect(onGpu.memory.value!.components.context.lowGiB).toBeGreaterThan(0)
+  })
+})

@@ -1,0 +1,85 @@
+/** `npm run bench:memory -- --help` (docs/design/benchmarks.md). */
+import { spawnSync } from 'node:child_process'
+import { readdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { parser } from '../../analyze/corpus'
+import { readOptions } from '../../support/options'
+import { isMissed, lineOf, type Measure } from '../measure'
+import { cases, judge, measured, ratioOf, RATIO_MAX, scoreOf, type Judged } from './cases'
+
+async function main(): Promise<void> {
+  const values = readOptions({
+    name: 'bench:memory',
+    about:
+      'Compares estimates of GPU memory with measured models and with statements of authors (docs/design/benchmarks.md).',
+    options: {
+      measure: {
+        default: false,
+        means: 'measure the small models again, with the PyTorch of PYTHON or python3',
+      },
+    },
+  })
+  if (values === undefined) return
+  if (values.measure) {
+    measureAgain()
+    return
+  }
+  process.stdout.write(
+    `small models measured ${measured.measuredAt} with PyTorch ${measured.versions['torch']}\n`,
+  )
+  const python = await parser()
+  const judged = cases().map((each) => judge(python, each))
+  for (const each of judged) process.stdout.write(`${inWords(each)}\n`)
+  const measures = measuresOf(judged)
+  for (const measure of measures) process.stdout.write(`${lineOf(measure)}\n`)
+  process.exitCode = measures.some(isMissed) ? 1 : 0
+}
+
+function inWords(each: Judged): string {
+  const { name, lowGiB, highGiB, truth, holds, finding } = each
+  const gib = (value: number): string => value.toPrecision(3)
+  const known =
+    truth.aboveGiB === truth.atMostGiB
+      ? gib(truth.aboveGiB)
+      : `${gib(truth.aboveGiB)} to ${gib(truth.atMostGiB)}`
+  return `${holds ? 'held  ' : 'MISSED'} ${name}: ${gib(lowGiB)} to ${gib(highGiB)} GiB (x${ratioOf(each).toFixed(2)}, ${finding.confidence}), true ${known}`
+}
+
+function measuresOf(judged: readonly Judged[]): Measure[] {
+  const { held, narrow, ratio, tooSmall, tooLarge, chosen } = scoreOf(judged)
+  const bench = 'memory'
+  const percent = (part: number): number => Math.round(part * 1_000) / 10
+  return [
+    {
+      ...{ bench, name: 'ranges that hold the truth', value: percent(held), unit: '%' },
+      ...{ goal: { is: 'at least', value: 90 }, remark: `${judged.length} scripts` },
+    },
+    {
+      ...{
+        bench,
+        name: `ranges with an upper end of at most ${RATIO_MAX} times the lower`,
+        value: percent(narrow),
+        unit: '%',
+      },
+      goal: { is: 'at least', value: 90 },
+    },
+    { bench, name: 'upper by lower end, median', value: Math.round(ratio * 100) / 100, unit: 'x' },
+    { bench, name: 'GPUs chosen too small', value: tooSmall, unit: `of ${chosen}` },
+    { bench, name: 'GPUs chosen too large', value: tooLarge, unit: `of ${chosen}` },
+  ]
+}
+
+/** Runs the small models; without PyTorch, says so and keeps the figures that are there. */
+function measureAgain(): void {
+  const models = join(__dirname, 'models')
+  const scripts = readdirSync(models).map((name) => join(models, name))
+  const python = process.env['PYTHON'] ?? 'python3'
+  const { stdout, stderr, status } = spawnSync(python, [join(__dirname, 'measure.py'), ...scripts], {
+    encoding: 'utf8',
+  })
+  if (status === 0) writeFileSync(join(__dirname, 'measured.json'), stdout)
+  else process.stderr.write(stderr)
+  process.exitCode = status ?? 1
+}
+
+void main()

@@ -1,0 +1,46 @@
+import { beforeAll, describe, expect, it } from '@jest/globals'
+import { parser } from '../../analyze/corpus'
+import { cases, COMPONENTS, judge, measured, scoreOf, type Judged } from './cases'
+
+const GIB = 2 ** 30
+
+describe('estimates of memory', () => {
+  let judged: Judged[]
+
+  beforeAll(async () => {
+    const python = await parser()
+    judged = cases().map((each) => judge(python, each))
+  })
+
+  it('hold the truth in nine of ten cases, and the upper end is at most 2.5 times the lower', () => {
+    const { held, narrow } = scoreOf(judged)
+    expect({ held: held >= 0.9, narrow: narrow >= 0.9 }).toEqual({ held: true, narrow: true })
+  })
+
+  it('hold the truth in nine of ten cases with a confidence of 0.9', () => {
+    const sure = judged.filter(({ finding }) => finding.confidence >= 0.9)
+    expect(sure.length).toBeGreaterThan(judged.length / 2)
+    expect(sure.filter(({ holds }) => holds).length / sure.length).toBeGreaterThanOrEqual(0.9)
+  })
+
+  it('give the weights, gradients and optimizer state of measured models to the thousandth', () => {
+    const small = judged.filter(({ isMeasured }) => isMeasured)
+    expect(small.length).toBeGreaterThanOrEqual(10)
+    for (const { command, finding } of small) {
+      const bytes = measured.bytes[command.slice('python '.length)]!
+      for (const component of COMPONENTS.filter((each) => each !== 'activations')) {
+        const told = finding.value!.components[component]
+        const real = bytes[component] / GIB
+        const error =
+          real === 0
+            ? told.highGiB
+            : Math.max(Math.abs(told.lowGiB - real), Math.abs(told.highGiB - real)) / real
+        expect({ command, component, isExact: error < 1e-3 }).toEqual({ command, component, isExact: true })
+      }
+    }
+  })
+
+  it('choose no card that is too small for what an author states', () => {
+    expect(scoreOf(judged).tooSmall).toBe(0)
+  })
+})
