@@ -17,10 +17,16 @@ export interface Series {
   text: (step: number, first: string) => string
 }
 
-/** The inputs that may change the first place of a plan with these rows. */
+/** The inputs that may change the first place of a plan with these rows, or give one without rows a place. */
 export function seriesFor(question: Question, rows: readonly Placement[]): Series[] {
   const [best, second] = rows
-  if (best === undefined) return []
+  if (best === undefined)
+    return [
+      ...laterDeadline(question, trainingMsOf(question)),
+      ...largerBudget(question),
+      ...durationsOf(question),
+      ...interruptibleOf(question),
+    ]
   return [
     ...(second === undefined ? [] : [cheaper(second.offer), dearer(best.offer)]),
     ...deadlinesOf(question, { best, rows }),
@@ -85,11 +91,11 @@ function timeStepOf(durationMs: number): number {
 
 /** Later, or so early that the job is late on the present first place, but not on another one. */
 function deadlinesOf(
-  { input, facts }: Question,
+  question: Question,
   { best, rows }: { best: Placement; rows: readonly Placement[] },
 ): Series[] {
+  const { input, facts } = question
   const { deadlineAtMs, startsInMs = 0, resolved } = input
-  const longestMs = Math.max(...rows.map(({ durationMs }) => durationMs))
   const stepMs = timeStepOf(best.durationMs)
   const neededAtMs = facts.nowMs + startsInMs + stoppingMs(resolved.timing)
   if (deadlineAtMs === undefined) {
@@ -104,24 +110,31 @@ function deadlinesOf(
       },
     ]
   }
-  const added = (k: number, sign: 1 | -1): WhatIf => ({
-    key: 'deadline',
-    adjustment: { by: 'add', value: sign * k * stepMs },
-  })
-  const by = (k: number): string => formatDuration(k * stepMs)
   return [
+    ...laterDeadline(question, Math.max(...rows.map(({ durationMs }) => durationMs))),
     {
-      at: (k) => added(k, 1),
-      probes: doubling((4 * longestMs) / stepMs),
-      text: (k, first) => `${first} would have been first with a deadline ${by(k)} later.`,
-    },
-    {
-      at: (k) => added(k, -1),
+      at: (k) => ({ key: 'deadline', adjustment: { by: 'add', value: -k * stepMs } }),
       probes: stepsDown({ fromAtMs: deadlineAtMs, stepMs, neededAtMs, rows }),
-      text: (k, first) => `${first} would have been first with a deadline ${by(k)} earlier.`,
+      text: (k, first) =>
+        `${first} would have been first with a deadline ${formatDuration(k * stepMs)} earlier.`,
     },
   ]
 }
+
+function laterDeadline({ input }: Question, longestMs: number): Series[] {
+  if (input.deadlineAtMs === undefined) return []
+  const stepMs = timeStepOf(longestMs)
+  return [
+    {
+      at: (k) => ({ key: 'deadline', adjustment: { by: 'add', value: k * stepMs } }),
+      probes: doubling((LATER_FACTOR_MAX * longestMs) / stepMs),
+      text: (k, first) =>
+        `${first} would have been first with a deadline ${formatDuration(k * stepMs)} later.`,
+    },
+  ]
+}
+
+const LATER_FACTOR_MAX = 8
 
 /** The steps at which each row that is faster than the first is just in time, nearest first. */
 function stepsDown({
@@ -145,10 +158,10 @@ const BUDGET_PROBES = 16
 
 /** More money, or so little that it excludes the present first place. */
 function budgetsOf(
-  { input }: Question,
+  question: Question,
   { best: { costMicroUsd, forecast }, rows }: { best: Placement; rows: readonly Placement[] },
 ): Series[] {
-  const { budgetMicroUsd, ledger } = input
+  const { budgetMicroUsd, ledger } = question.input
   // A smaller budget excludes the dearest first.
   const isCheapest = rows.every((row) => row.costMicroUsd >= costMicroUsd)
   const evenly = (most: number): number[] => [
@@ -157,7 +170,7 @@ function budgetsOf(
     ),
   ]
   const from = budgetMicroUsd ?? ledger.spentMicroUsd + Math.ceil(forecast.cost.highMicroUsd * 1.5)
-  const step = Math.max(CENT, 10 ** Math.floor(Math.log10(Math.max(1, from))) / 1_000)
+  const step = budgetStepOf(from)
   const less = Math.floor((from - ledger.spentMicroUsd) / step)
   const valueAt = (k: number): MicroUsd => Math.floor(from / step) * step - k * step
   const lower: Series = {
@@ -169,14 +182,27 @@ function budgetsOf(
     text: (k, first) =>
       `${first} would have been first with a budget of ${usd(valueAt(k))} or less${was(budgetMicroUsd)}.`,
   }
-  if (budgetMicroUsd === undefined) return [lower]
-  const higher: Series = {
-    at: (k) => ({ key: 'budget', adjustment: { by: 'add', value: k * step } }),
-    probes: doubling((20 * budgetMicroUsd) / step),
-    text: (k, first) =>
-      `${first} would have been first with a budget of ${usd(budgetMicroUsd + k * step)} or more${was(budgetMicroUsd)}.`,
-  }
-  return [lower, higher]
+  return [lower, ...largerBudget(question)]
+}
+
+function largerBudget({ input: { budgetMicroUsd } }: Question): Series[] {
+  if (budgetMicroUsd === undefined) return []
+  const step = budgetStepOf(budgetMicroUsd)
+  return [
+    {
+      at: (k) => ({ key: 'budget', adjustment: { by: 'add', value: k * step } }),
+      probes: doubling((BUDGET_FACTOR_MAX * budgetMicroUsd) / step),
+      text: (k, first) =>
+        `${first} would have been first with a budget of ${usd(budgetMicroUsd + k * step)} or more${was(budgetMicroUsd)}.`,
+    },
+  ]
+}
+
+const BUDGET_FACTOR_MAX = 20
+
+/** A thousandth, in whole cents. */
+function budgetStepOf(budgetMicroUsd: MicroUsd): MicroUsd {
+  return Math.max(CENT, 10 ** Math.floor(Math.log10(Math.max(1, budgetMicroUsd))) / 1_000)
 }
 
 function unchangedBudget(
@@ -189,11 +215,15 @@ function was(budgetMicroUsd: MicroUsd | undefined): string {
   return budgetMicroUsd === undefined ? '' : `, instead of ${usd(budgetMicroUsd)}`
 }
 
+function trainingMsOf({ input }: Question): number {
+  return input.resolved.spec.durationMs ?? ASSUMED_DURATION_MS
+}
+
 const DURATION_FACTOR_MAX = 20
 
-function durationsOf({ input }: Question): Series[] {
-  const { durationMs } = input.resolved.spec
-  const presentMs = durationMs ?? ASSUMED_DURATION_MS
+function durationsOf(question: Question): Series[] {
+  const { durationMs } = question.input.resolved.spec
+  const presentMs = trainingMsOf(question)
   const stepMs = presentMs < HOUR_MS ? SECOND_MS : timeStepOf(presentMs)
   const [longest, shortest] = [(presentMs * DURATION_FACTOR_MAX) / stepMs, presentMs / stepMs - 1]
   const instead = `, instead of ${durationMs === undefined ? 'the assumed ' : ''}${formatDuration(presentMs)}`

@@ -7,14 +7,12 @@ import { makePlan } from './plan'
 import { requestFor } from './request'
 import { changedQuestion, type Question } from './what-if'
 
-/** Where the first place of a plan changes: for each input that may change it, the smallest change that does, found by planning again. */
+/** Where the first place of a plan changes, or appears: for each input that may change it, the smallest change that does, found by planning again. */
 export function switchPointsOf(question: Question, plan: Plan): SwitchPoint[] {
-  const [best] = plan.placements
-  if (best === undefined) return []
   const small = reduced(question, plan)
   const rows = bestOfRows(plan)
   return seriesFor(question, rows).flatMap(
-    (one) => switchOf(one, { small, question, present: rowKey(best.offer) }) ?? [],
+    (one) => switchOf(one, { small, question, present: rows[0] && rowKey(rows[0].offer) }) ?? [],
   )
 }
 
@@ -36,7 +34,7 @@ function firstOf(question: Question, change: WhatIf): string | undefined {
 
 function switchOf(
   { at, probes, wanted, text }: Series,
-  { small, question, present }: { small: Question; question: Question; present: string },
+  { small, question, present }: { small: Question; question: Question; present: string | undefined },
 ): SwitchPoint | undefined {
   const isSwitched = (first: string | undefined): first is string =>
     first !== undefined && (wanted === undefined ? first !== present : first === wanted)

@@ -75,7 +75,7 @@ export function explainPlan(recorded: RecordedQuestion): PlanExplained {
     chosen: best === undefined || outcome.kind !== 'place' ? null : inShort(best),
     alternatives: rows.slice(1, 1 + ALTERNATIVES_MAX).map(inShort),
     othersTotal: Math.max(0, rows.length - 1 - ALTERNATIVES_MAX),
-    arithmetic: question && plan ? arithmeticOfBest(question, plan) : [],
+    arithmetic: question && plan ? arithmeticOfFirst(question, plan) : [],
     switchPoints: question && plan ? switchPointsOf(question, plan) : [],
     excluded: excerpt === undefined ? [] : groupsOf(excerpt),
     silentBackends: facts?.silentBackends ?? excerpt?.silentBackends ?? [],
@@ -105,7 +105,11 @@ function groupsOf({ rejections }: PlanExcerpt): RejectionGroup[] {
   return isGrouped ? rejections : groupRejections(rejections as unknown as Rejection[])
 }
 
-function arithmeticOfBest({ input, facts }: Question, { placements: [best] }: Plan): ArithmeticLine[] {
+/** The arithmetic of a plan's first place; empty without one. */
+export function arithmeticOfFirst(
+  { input, facts }: Pick<Question, 'input' | 'facts'>,
+  { placements: [best] }: Plan,
+): ArithmeticLine[] {
   const capabilities = facts.answers.find(({ backend }) => backend === best?.offer.backend)?.capabilities
   if (best === undefined || capabilities === undefined) return []
   const request = requestFor(input, facts)

@@ -3,6 +3,7 @@ import { readMarket } from '../../storage/market'
 import { readRecords } from '../../storage/record'
 import type { ObjectStore } from '../../storage/store'
 import { replayPlan, replayVerdict } from '../../planner/replay'
+import { arithmeticOfFirst } from '../../planner/why'
 import type { RecordEntry } from '../../core/record'
 
 /** Decisions on record that cannot be decided again, or come out differently, in words. Fabricated entries without facts are skipped. */
@@ -27,5 +28,10 @@ async function faultOf(store: ObjectStore, { kind, data }: RecordEntry): Promise
   const answers = await Promise.all(data.facts.market.map((reading) => readMarket(store, reading)))
   if (answers.includes(undefined)) return 'a market document is missing'
   const replayed = replayPlan(data, answers as NonNullable<(typeof answers)[number]>[])
-  return replayed?.isSame === true ? undefined : `planned ${JSON.stringify(replayed?.outcome)}`
+  if (replayed?.isSame !== true) return `planned ${JSON.stringify(replayed?.outcome)}`
+  const { plan, facts } = replayed
+  const lines = arithmeticOfFirst({ input: data.inputs, facts }, plan)
+  const total = lines.reduce((sum, { addedMicroUsd }) => sum + addedMicroUsd, 0)
+  const cost = plan.placements[0]?.costMicroUsd ?? 0
+  return total === cost ? undefined : `the arithmetic sums to ${total} instead of ${cost}`
 }

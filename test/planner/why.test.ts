@@ -245,6 +245,16 @@ describe('each switch point', () => {
       ['duration', 'deadline'],
     ],
     [
+      'without a place, because of its deadline',
+      recorded({ input: { deadlineAtMs: NOW_MS + 2 * HOUR_MS } }),
+      ['deadline', 'duration'],
+    ],
+    [
+      'without a place, because of its budget',
+      recorded({ input: { budgetMicroUsd: microUsd(4) } }),
+      ['budget', 'duration'],
+    ],
+    [
       'of a job that may not be interrupted',
       recorded({ spec: { isInterruptible: false } }),
       ['interruptible', 'price'],
@@ -258,7 +268,7 @@ describe('each switch point', () => {
 
   it.each(cases)('is where the first place changes: a plan %s', (_, question, keys) => {
     const { switchPoints, chosen } = explainPlan(question)
-    const present = rowKey(chosen!.offer)
+    const present = chosen === null ? 'nowhere' : rowKey(chosen.offer)
     for (const { whatIf, staysAt, first } of switchPoints) {
       expect([whatIf, firstOf(question, whatIf)]).toEqual([whatIf, first])
       expect(first).not.toBe(present)
