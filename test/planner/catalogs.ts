@@ -22,8 +22,8 @@ import type { MachineShape, ResourceRequest } from '../../core/resources'
 /** The price lists of the backends that are built, as if each had just answered with everything in stock. */
 
 /** Public transcriptions of the API's answers, see `LAMBDA_TYPES`; what workspaces reported, see `MODAL_RATES`. */
-const LAMBDA_READ_MS = Date.UTC(2026, 8, 20)
-const MODAL_READ_MS = Date.UTC(2026, 9, 1)
+export const LAMBDA_READ_MS = Date.UTC(2026, 8, 20)
+export const MODAL_READ_MS = Date.UTC(2026, 9, 1)
 const REGION = 'us-east-1'
 
 const gpus = (count: number, accelerator: string, gpuMemoryGiB: number): Partial<MachineShape> => ({
