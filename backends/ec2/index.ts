@@ -1,5 +1,5 @@
 import { defined } from '../../core/defined'
-import type { Backend } from '../backend'
+import type { Backend, Capabilities } from '../backend'
 import type { Ec2Api } from './sdk/api'
 import { verb } from './calls'
 import { check } from './check/index'
@@ -59,19 +59,7 @@ export function createBackendOver(api: Ec2Api, config: Ec2Config, deps: Ec2Deps)
   return {
     name: BACKEND,
     places: [config.region],
-    capabilities: {
-      capacityTypes: [
-        ...CAPACITY_TYPES.filter((one) => one === 'on-demand' || config.hasSpot),
-        ...(config.reservations === 'none' ? [] : (['reserved'] as const)),
-      ],
-      imageRunner: 'runner',
-      runnerStart: 'after-launch',
-      notice: { kind: 'instance-metadata' },
-      idempotency: 'token',
-      billsUntil: 'exit',
-      boot: BOOT,
-      price: 'live',
-    },
+    capabilities: capabilitiesOf(config),
     check: (ctx) => verb(ctx, () => check(host, ctx)),
     offers: (request, ctx, pins) => verb(ctx, () => offers(host, { request, pins }, ctx)),
     launch: (order, ctx) => verb(ctx, () => launch(host, order, ctx)),
@@ -85,5 +73,24 @@ export function createBackendOver(api: Ec2Api, config: Ec2Config, deps: Ec2Deps)
     list: (deployment, ctx) => verb(ctx, () => list(host, deployment, ctx)),
     leftovers: (deployment, ctx) => verb(ctx, () => leftovers(host, deployment, ctx)),
     logs: (handle, _cursor, ctx) => verb(ctx, () => logs(host, handle, ctx)),
+  }
+}
+
+export function capabilitiesOf({
+  hasSpot,
+  reservations,
+}: Pick<Ec2Config, 'hasSpot' | 'reservations'>): Capabilities {
+  return {
+    capacityTypes: [
+      ...CAPACITY_TYPES.filter((one) => one === 'on-demand' || hasSpot),
+      ...(reservations === 'none' ? [] : (['reserved'] as const)),
+    ],
+    imageRunner: 'runner',
+    runnerStart: 'after-launch',
+    notice: { kind: 'instance-metadata' },
+    idempotency: 'token',
+    billsUntil: 'exit',
+    boot: BOOT,
+    price: 'live',
   }
 }

@@ -1,4 +1,4 @@
-import type { Backend } from '../backend'
+import type { Backend, Capabilities } from '../backend'
 import { verb } from './calls'
 import { check } from './check'
 import type { LocalConfig } from './config'
@@ -27,15 +27,10 @@ export async function createLocalBackend(config: LocalConfig, deps: LocalDeps): 
   await host.makeFolders().catch(() => undefined)
   return {
     name: 'local',
-    capabilities: {
+    capabilities: capabilitiesOf({
       capacityTypes: capacityTypesOf(host),
-      imageRunner: (await whyNoContainers(host.config.environment)) === undefined ? 'runner' : 'none',
-      runnerStart: 'with-launch',
-      idempotency: 'token',
-      billsUntil: 'exit',
-      boot: BOOT,
-      price: 'configured',
-    },
+      hasContainers: (await whyNoContainers(host.config.environment)) === undefined,
+    }),
     check: (ctx) => verb(ctx, () => check(host, ctx)),
     offers: (request, ctx) => verb(ctx, () => offers(host, request, ctx)),
     launch: (order, ctx) => verb(ctx, () => launch(host, order, ctx)),
@@ -45,5 +40,20 @@ export async function createLocalBackend(config: LocalConfig, deps: LocalDeps): 
     list: (deployment, ctx) => verb(ctx, () => list(host, deployment)),
     logs: (handle, cursor, ctx) => verb(ctx, () => logs(host, handle, cursor)),
     interrupt: (handle, { noticeMs }, ctx) => verb(ctx, () => interrupt(host, { handle, noticeMs }, ctx)),
+  }
+}
+
+export function capabilitiesOf({
+  capacityTypes,
+  hasContainers,
+}: Pick<Capabilities, 'capacityTypes'> & { hasContainers: boolean }): Capabilities {
+  return {
+    capacityTypes,
+    imageRunner: hasContainers ? 'runner' : 'none',
+    runnerStart: 'with-launch',
+    idempotency: 'token',
+    billsUntil: 'exit',
+    boot: BOOT,
+    price: 'configured',
   }
 }

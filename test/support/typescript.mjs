@@ -41,6 +41,10 @@ function compile(source, path) {
 
 // For a child process of a test: `node --import <this file> -e "require('./some.ts')"` runs the sources as Jest does.
 Module._extensions['.ts'] = (module, path) => module._compile(compile(readFileSync(path, 'utf8'), path), path)
+// Extensions are tried in order: `./catalog` is catalog.ts, not catalog.json in the same folder.
+const json = Module._extensions['.json']
+delete Module._extensions['.json']
+Module._extensions['.json'] = json
 
 // package.json's `imports` lead to dist/.
 const resolve = Module._resolveFilename
