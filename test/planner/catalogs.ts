@@ -8,8 +8,10 @@ import type { TypesInStock } from '../../backends/lambda/api'
 import { parseLambdaConfig, type LambdaConfig } from '../../backends/lambda/config'
 import type { Host as LambdaHost } from '../../backends/lambda/host'
 import { offers as lambdaOffers } from '../../backends/lambda/offers'
+import { createSeen } from '../../backends/lambda/seen'
 import { CAPABILITIES as MODAL_CAPABILITIES } from '../../backends/modal'
 import { RUN_MS_MAX } from '../../backends/modal/config'
+import { API as MODAL_API } from '../../backends/modal/documents'
 import { MODAL_GPUS } from '../../backends/modal/gpus'
 import type { Host as ModalHost } from '../../backends/modal/host'
 import { offers as modalOffers } from '../../backends/modal/offers'
@@ -106,11 +108,7 @@ export async function lambdaCatalog(request: ResourceRequest): Promise<Offer[]> 
   const host = {
     ...{ config: { types: [] }, deps: { clock: () => LAMBDA_READ_MS } },
     api: { types: async () => types },
-    seen: {
-      regionsOf: (_type: string, regions: string[]) => regions,
-      isQuotaReached: () => false,
-      isMissed: () => false,
-    },
+    seen: createSeen(() => LAMBDA_READ_MS),
   } as unknown as LambdaHost
   return asRead(await lambdaOffers(host, request, { signal: new AbortController().signal }))
 }
@@ -119,7 +117,10 @@ export async function modalCatalog(request: ResourceRequest): Promise<Offer[]> {
   const host = {
     config: { gpus: MODAL_GPUS.map(({ name }) => name), runMsMax: RUN_MS_MAX },
     deps: { clock: () => MODAL_READ_MS },
-    api: { rates: async () => ({ observed_at_ms: MODAL_READ_MS, usd: MODAL_RATES }) },
+    api: {
+      health: async () => ({ api: MODAL_API }),
+      rates: async () => ({ observed_at_ms: MODAL_READ_MS, usd: MODAL_RATES }),
+    },
   } as unknown as ModalHost
   return asRead(await modalOffers(host, request, { signal: new AbortController().signal }))
 }
