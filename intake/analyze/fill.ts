@@ -1,4 +1,5 @@
-/** What a job leaves open and its program says: GPUs, where it saves, how it continues, and whether it may be interrupted. */
+/** What a job leaves open and its program says: GPUs, their memory, where it saves, how it continues, and whether it may be interrupted. */
+import { ACCELERATORS } from '../../core/accelerators'
 import type { InferredSetting } from '../../core/job'
 import type { Analysis, Evidence, Finding } from './report'
 
@@ -20,6 +21,7 @@ export function fill(fields: Fields, analysis: Analysis): Filled {
   const filled: Filled = { fields: { ...fields }, settings: [], hints: [] }
   if (analysis.kind !== 'training') return filled
   fillGpus(filled, analysis)
+  fillGpuMemory(filled, analysis)
   fillDirectory(filled, analysis)
   fillResumeOption(filled, analysis)
   fillInterruptible(filled, analysis)
@@ -76,6 +78,39 @@ function fillGpus(filled: Filled, { entry, findings }: Analysis): void {
   const reason = gpuUse.value === 'hard' ? 'the program stops without a GPU' : 'a CPU would take days'
   put(filled, { field: 'resources.gpus', value: gpuCount.value, reason, finding: needsGpu })
 }
+
+const GIB_IN_GB = 2 ** 30 / 1e9
+
+/** The upper end of the range, so that no attempt ends for want of memory; for jobs that set GPUs, but neither their memory nor their type. */
+function fillGpuMemory(filled: Filled, { entry, findings: { memory } }: Analysis): void {
+  const resources = groupOf(filled.fields, 'resources')
+  const { gpus } = resources
+  if (gpus === undefined || gpus === 0 || gpus === '0' || memory.value === null) return
+  if (resources['gpu_memory'] !== undefined || resources['accelerators'] !== undefined) return
+  const { lowGiB, highGiB } = memory.value
+  const range = `${inWords(lowGiB)} to ${inWords(highGiB)} GiB`
+  if (!isSure(memory)) {
+    const [what] = memory.missing
+    const why = what === undefined ? '' : `; ${what} would narrow it`
+    filled.hints.push(`${entry} needs ${range} of memory on each GPU${why}: add --gpu-memory.`)
+    return
+  }
+  const wanted = Math.ceil(highGiB * GIB_IN_GB)
+  if (wanted > LARGEST_GB) {
+    filled.hints.push(
+      `${entry} needs ${range} of memory on each GPU, more than any has: shard the model, or add --gpu-memory.`,
+    )
+    return
+  }
+  put(filled, {
+    ...{ field: 'resources.gpu_memory', value: `${wanted}GB+`, reason: `it needs ${range}` },
+    finding: memory,
+  })
+}
+
+const LARGEST_GB = Math.max(...ACCELERATORS.map(({ memoryGb }) => memoryGb))
+
+const inWords = (gib: number): string => String(Number(gib.toPrecision(2)))
 
 function fillDirectory(filled: Filled, { findings, knowsCrucible }: Analysis): void {
   const { checkpointDirectory } = findings

@@ -110,6 +110,63 @@ describe('a submission of a script', () => {
   })
 })
 
+describe('the memory of GPUs', () => {
+  const train = (optimizer: string, size = 'gpt2-xl'): string[] => [
+    'import torch',
+    'from transformers import AutoModelForCausalLM',
+    `model = AutoModelForCausalLM.from_pretrained("${size}").cuda()`,
+    `optimizer = ${optimizer}`,
+    'max_length = 128',
+    'for x in torch.utils.data.DataLoader(data, batch_size=1):',
+    '    model(**x).loss.backward()',
+    '    optimizer.step()',
+  ]
+  const ADAM = 'torch.optim.AdamW(model.parameters())'
+  const submit = (lines: readonly string[], ...flags: string[]): Promise<DryRun> => {
+    writeFileSync(join(world.home, 'train.py'), lines.join('\n'))
+    return submitted(join(world.home, 'train.py'), ...flags)
+  }
+
+  it('is asked for if the program tells its model, optimizer and batch', async () => {
+    const { spec, stderr } = await submit(train(ADAM))
+    const { gpuMemoryGb } = spec.resources
+    // 1.56 billion parameters of 16 bytes are 24.9 GB.
+    expect(gpuMemoryGb!.min).toBeGreaterThan(25)
+    expect(gpuMemoryGb!.min).toBeLessThan(45)
+    expect(gpuMemoryGb!.max).toBeUndefined()
+    expect(stderr).toMatch(
+      /Set from train\.py:3: resources\.gpu_memory \d+GB\+, because it needs \d+ to \d+ GiB\.\n/,
+    )
+  })
+
+  it.each([
+    ['--gpu-memory', '24GB', { gpuMemoryGb: { min: 24 } }],
+    ['--accelerator', 'T4', { accelerators: ['T4'] }],
+  ])('is what %s says', async (flag, value, resources) => {
+    const { spec } = await submit(train(ADAM), '--gpus', '1', flag, value)
+    expect(spec.resources).toEqual({ gpus: { min: 1, max: 1 }, ...resources })
+  })
+
+  it('is only mentioned if the range is not sure', async () => {
+    const { spec, stderr } = await submit(train('make_optimizer(model)'))
+    expect(spec.resources).toEqual({ gpus: { min: 1, max: 1 } })
+    expect(stderr).toMatch(
+      /train\.py needs \d+ to \d+ GiB of memory on each GPU; the optimizer would narrow it: add --gpu-memory\./,
+    )
+  })
+
+  it('is only mentioned if no GPU has so much', async () => {
+    const { spec, stderr } = await submit(train(ADAM, 'meta-llama/Llama-2-70b-hf'))
+    expect(spec.resources).toEqual({ gpus: { min: 1, max: 1 } })
+    expect(stderr).toContain('more than any has: shard the model')
+  })
+
+  it('is not asked for if the job uses no GPU', async () => {
+    const { spec } = await submit(train(ADAM), '--gpus', '0')
+    expect(spec.resources.gpuMemoryGb).toBeUndefined()
+  })
+})
+
 describe('a submission of a job file', () => {
   it('changes nothing that the file says', async () => {
     cpSync(join(SCRIPTS, 'torch-epochs-full'), world.home, { recursive: true })
