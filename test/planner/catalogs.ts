@@ -1,5 +1,5 @@
-import { MODAL_RATES } from '#small-cloud/modal/rates'
-import { LAMBDA_TYPES } from '#small-cloud/lambda/types'
+import { MODAL_RATES, MODAL_RATES_DAY } from '#small-cloud/modal/rates'
+import { LAMBDA_READ_DAY, LAMBDA_TYPES } from '#small-cloud/lambda/types'
 import { capabilitiesOf as ec2CapabilitiesOf } from '../../backends/ec2'
 import { catalogPrices } from '../../backends/ec2/market/catalog'
 import { besidePrice } from '../../backends/ec2/market/disks-and-addresses'
@@ -24,8 +24,8 @@ import type { MachineShape, ResourceRequest } from '../../core/resources'
 /** The price lists of the backends that are built, as if each had just answered with everything in stock. */
 
 /** Public transcriptions of the API's answers, see `LAMBDA_TYPES`; what workspaces reported, see `MODAL_RATES`. */
-export const LAMBDA_READ_MS = Date.UTC(2026, 8, 20)
-export const MODAL_READ_MS = Date.UTC(2026, 9, 1)
+export const LAMBDA_READ_MS = Date.parse(LAMBDA_READ_DAY)
+export const MODAL_READ_MS = Date.parse(MODAL_RATES_DAY)
 const REGION = 'us-east-1'
 
 const gpus = (count: number, accelerator: string, gpuMemoryGiB: number): Partial<MachineShape> => ({

@@ -1,4 +1,7 @@
-/** Instance types of Lambda, as its API listed them; prices read on 2026-09-20 from public transcriptions of the API's answers. */
+/** When the prices below were read. */
+export const LAMBDA_READ_DAY = '2026-09-20'
+
+/** Instance types of Lambda, as its API listed them; prices from public transcriptions of the API's answers. */
 export interface LambdaType {
   name: string
   /** As in the API: `H100 (80 GB PCIe)`. */

@@ -1,4 +1,7 @@
-/** Modal's rates in USD per hour, by the names of `Workspace.billing.rates()`, as workspaces reported them in October 2026. */
+/** When the rates below were read, to the month. */
+export const MODAL_RATES_DAY = '2026-10-01'
+
+/** Modal's rates in USD per hour, by the names of `Workspace.billing.rates()`, as workspaces reported them. */
 export const MODAL_RATES: Readonly<Record<string, string>> = {
   cpu_hour_cost: '0.0473',
   mem_gib_hour_cost: '0.008',
