@@ -20,22 +20,22 @@ export interface FoundPlan {
 }
 
 /** The ranking for a job; the exit code also reports a plan without any place. */
-export async function findPlan(cli: Cli, submission: Submission): Promise<FoundPlan> {
-  const found = await ask(cli, submission)
+export async function findPlan(cli: Cli, submission: Submission, explain?: string): Promise<FoundPlan> {
+  const found = await ask(cli, submission, explain)
   if (found.plan.placements.length === 0) cli.exitCode = EXIT_CODES.capacity
   return found
 }
 
 /** The orchestrator, or the same code in this process when none answers. */
-async function ask(cli: Cli, { spec, from }: Submission): Promise<FoundPlan> {
+async function ask(cli: Cli, { spec, from }: Submission, explain?: string): Promise<FoundPlan> {
   const before = await savedBefore(cli.context(), spec, from)
   try {
-    return { plan: await planThroughWorkers(cli.context(), spec, before), plannedBy: 'worker' }
+    return { plan: await planThroughWorkers(cli.context(), spec, { before, explain }), plannedBy: 'worker' }
   } catch (error) {
     const known = toCrucibleError(error)
     if (known.kind !== 'unavailable') throw known
     const { planHere } = require('../workers/plan-here') as typeof workerPlanning
-    const plan = await planHere(cli.environment, spec, before)
+    const plan = await planHere(cli.environment, spec, { before, explain })
     cli.out.note(`${known.message} Planned here, with the settings of this terminal.`)
     return { plan, plannedBy: 'here' }
   }

@@ -1,9 +1,9 @@
+import type { ArithmeticLine, OfferExplained } from '../core/arithmetic'
 import { chanceInWords } from '../core/forecast'
 import { priceInWords } from '../core/offer'
 import { nameSome, silentName } from '../core/plan'
 import { formatDuration, formatInstant } from '../core/time'
 import type {
-  ArithmeticLine,
   DecisionExplained,
   ExplainedPlacement,
   JobExplained,
@@ -164,6 +164,22 @@ function signedTime(ms: number): string {
 
 function rangeOf({ lowMs, highMs }: ArithmeticLine): string {
   return lowMs === null || highMs === null ? '' : `${formatDuration(lowMs)}..${formatDuration(highMs)}`
+}
+
+/** One offer of a plan with its arithmetic, or why it is excluded. */
+export function showOffer(out: Output, explained: OfferExplained): void {
+  const { offerKey, rank, rowsTotal, costMicroUsd, durationMs, excludedBecause } = explained
+  const name = offerKey.replace(/\/$/, '')
+  if (excludedBecause !== null || costMicroUsd === null || durationMs === null) {
+    out.line(`${out.paint.bold(name)} is excluded: ${excludedBecause ?? 'no reason is known'}`)
+    return
+  }
+  out.line(
+    `${out.paint.bold(name)}: about ${usd(costMicroUsd)} in ${formatDuration(durationMs)}, place ${rank} of ${rowsTotal}`,
+  )
+  showArithmetic(out, explained.arithmetic)
+  list(out, 'For it', explained.reasons)
+  list(out, 'Risks', explained.risks)
 }
 
 /** What a plan would have been with other inputs. */

@@ -51,7 +51,9 @@ export class Crucible {
 
   /** Ranks the places where a job could run now, with reasons for those excluded. Starts nothing. @experimental */
   plan(spec: JobSpec): Promise<PlanReport> {
-    return ours(async () => planThroughWorkers(this.#context, spec, await savedBefore(this.#context, spec)))
+    return ours(async () =>
+      planThroughWorkers(this.#context, spec, { before: await savedBefore(this.#context, spec) }),
+    )
   }
 
   /** Jobs that match, newest first. */

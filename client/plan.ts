@@ -11,13 +11,13 @@ import { CrucibleError, errorFromFailure, toCrucibleError } from './errors'
 
 /**
  * The places where a job could run now, ranked as for a real placement. Starts and records nothing. `before`: a checkpoint by
- * which to judge whether one can be saved within a notice. Throws `unavailable` when there is no server, or no worker behind it
+ * which to judge whether one can be saved within a notice. `explain`: an offer, as `PreviewInput` has it. Throws `unavailable` when there is no server, or no worker behind it
  * that answers within seconds, and `usage` when the server is another deployment's.
  */
 export async function planThroughWorkers(
   context: Context,
   spec: JobSpec,
-  before?: SavedBefore,
+  { before, explain }: { before?: SavedBefore | undefined; explain?: string | undefined } = {},
 ): Promise<PlanReport> {
   const client = await context.temporal()
   await checkSameDeployment(context, client)
@@ -25,7 +25,7 @@ export async function planThroughWorkers(
     return await client.activity.execute<PlanReport>('previewPlan', {
       id: `plan/${randomUUID()}`,
       taskQueue: ORCHESTRATOR_QUEUE,
-      args: [{ spec, ...defined({ savedBefore: before }) }],
+      args: [{ spec, ...defined({ savedBefore: before, explain }) }],
       scheduleToStartTimeout: '3 seconds',
       // The backends have their own, shorter limits.
       startToCloseTimeout: '40 seconds',

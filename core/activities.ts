@@ -12,14 +12,13 @@ import type {
 import type { Failure } from './failure'
 import type { MachineHandle } from './handle'
 import type { InterruptInput } from './interruption'
-import type { JobReason, JobSpec } from './job'
+import type { JobReason } from './job'
 import type { AttemptEnd, Avoidance, Ledger, Policy, Verdict } from './ledger'
 import type { Metering } from './meter'
 import type { GarbageVerdict, JobInput, JobResult, JobSource, JobStatus, ResolvedJob } from './messages'
 import type { MicroUsd } from './money'
 import type { BackendChoice, BackendName, Pins } from './offer'
-import type { BackendAnswer, Order, PlanReport, SilentBackend } from './plan'
-import type { SavedBefore } from './saving'
+import type { BackendAnswer, Order, PlanReport, PreviewInput, SilentBackend } from './plan'
 import type { Timing } from './timing'
 import type { PromiseAnswer, PromiseInput, PromiseQuestion } from './treasury'
 import type { OffersInput } from './waiting'
@@ -129,7 +128,7 @@ export interface OrchestratorActivities {
   /** Reads the offers once and records the plan; a local activity. */
   plan(input: PlanInput): Promise<PlanOutcome>
   /** The ranking for a job that is not submitted yet, as `crucible plan` shows it. Records nothing. */
-  previewPlan(input: { spec: JobSpec; savedBefore?: SavedBefore }): Promise<PlanReport>
+  previewPlan(input: PreviewInput): Promise<PlanReport>
   /** The same, repeated by Temporal's retries until the answer is not `wait`. */
   planWhenAvailable(input: PlanInput): Promise<Exclude<PlanOutcome, { kind: 'wait' }>>
   /** Decides what happens next and records it; a local activity. */

@@ -1,5 +1,6 @@
 import { defined } from './defined'
 import type { Expected, Forecast } from './forecast'
+import type { JobSpec } from './job'
 import type { MicroUsd } from './money'
 import type { Capabilities } from './capabilities'
 import type { BackendName, CapacityType, Offer } from './offer'
@@ -7,6 +8,7 @@ import type { RunnerOrder } from './documents'
 import type { Relaxation } from './relaxation'
 import type { ResourceRequest } from './resources'
 import type { SavedBefore } from './saving'
+import type { OfferExplained } from './arithmetic'
 
 /**
  * What an offer was left out for, one for each wish of a job and each obstacle; programs may rely on them. `deadline` to `billed-on`
@@ -161,8 +163,18 @@ export function excerptOf(plan: Plan): PlanExcerpt {
   }
 }
 
+/** A plan for a job that is not submitted. */
+export interface PreviewInput {
+  spec: JobSpec
+  savedBefore?: SavedBefore
+  /** Explains one offer: a name as in `price.NAME` of `--what-if`. */
+  explain?: string
+}
+
 /** A plan as it is sent: small enough for Temporal with thousands of offers. @experimental */
 export interface PlanReport extends PlanExcerpt {
+  /** The offer that the request asks to explain, null if no offer has that name; missing if it asks for none. */
+  explained?: OfferExplained | null
   /** The placements after the best ones, in order; the last of very many are only counted. */
   others: PlacementInShort[]
   /** What would change if one wish were relaxed, best first; at most three. */

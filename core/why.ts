@@ -1,24 +1,5 @@
-import type { FORECAST_PARTS } from './forecast'
-import type { MicroUsd } from './money'
+import type { ArithmeticLine } from './arithmetic'
 import type { PlacementInShort, RejectionGroup, SilentBackend } from './plan'
-
-/** A part of a forecast, and what it consists of besides those: moves to other machines, moving data, and the ranges of all parts. */
-export type ArithmeticPart = (typeof FORECAST_PARTS)[number] | 'moves' | 'transfer' | 'ranges'
-
-/** What one part adds to the expected time and cost of a placement. The lines sum to both figures exactly. @experimental */
-export interface ArithmeticLine {
-  part: ArithmeticPart
-  /** For people: `the boot`. */
-  words: string
-  /** How much the median grows with this part, after those before it. */
-  addedMs: number
-  addedMicroUsd: MicroUsd
-  /** Its own 5 % and 95 % points, of a part that is a time; null for others. */
-  lowMs: number | null
-  highMs: number | null
-  /** Where it comes from, for people. */
-  source: string
-}
 
 /** A placement as an explanation shows it; records of earlier versions have no forecast. @experimental */
 export type ExplainedPlacement = Omit<PlacementInShort, 'forecast'> &

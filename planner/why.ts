@@ -1,4 +1,5 @@
 import type { PlanOutcome } from '../core/activities'
+import type { ArithmeticLine } from '../core/arithmetic'
 import { canonicalJson } from '../core/market'
 import { offerKey, rowKey } from '../core/offer'
 import {
@@ -15,7 +16,6 @@ import type { RecordedVerdict, RecordEntryOf } from '../core/record'
 import { formatDuration } from '../core/time'
 import { formatWhatIf, type WhatIf } from '../core/what-if'
 import type {
-  ArithmeticLine,
   ExplainedPlacement,
   PlanExplained,
   PlanInShort,

@@ -19,7 +19,7 @@ const ANSWER_LIMIT_MS = 20_000
 export async function planHere(
   environment: Environment,
   spec: JobSpec,
-  savedBefore?: SavedBefore,
+  { before: savedBefore, explain }: { before?: SavedBefore | undefined; explain?: string | undefined } = {},
 ): Promise<PlanReport> {
   const config = readWorkerConfig(environment)
   const store = openStore(config.home.storeUrl)
@@ -36,6 +36,6 @@ export async function planHere(
         return answerOf(backend, { request, ...defined({ image }) }, AbortSignal.timeout(ANSWER_LIMIT_MS))
       },
     },
-    { spec, ...defined({ savedBefore }) },
+    { spec, ...defined({ savedBefore, explain }) },
   )
 }

@@ -6,7 +6,14 @@ import type { JobSpec } from '../../core/job'
 import { EMPTY_LEDGER, type Policy } from '../../core/ledger'
 import type { JobInput, ResolvedJob } from '../../core/messages'
 import type { BackendName } from '../../core/offer'
-import { excerptOf, reportOf, type Plan, type PlanFacts, type PlanReport } from '../../core/plan'
+import {
+  excerptOf,
+  reportOf,
+  type Plan,
+  type PlanFacts,
+  type PlanReport,
+  type PreviewInput,
+} from '../../core/plan'
 import type { RecordedPlan } from '../../core/record'
 import type { SavedBefore } from '../../core/saving'
 import { rehearsalTiming, type Timing } from '../../core/timing'
@@ -14,6 +21,7 @@ import type { Asker } from '../../core/waiting'
 import { parseManifest } from '../../intake/documents'
 import { checkJobSpec } from '../../intake/job-spec'
 import { formatProblem } from '../../intake/problem'
+import { explainOffer } from '../../planner/explain-offer'
 import { planFor } from '../../planner/outcome'
 import { relaxationsOf } from '../../planner/relaxed'
 import { requestFor } from '../../planner/request'
@@ -199,7 +207,7 @@ function sentenceOf(outcome: PlanOutcome, { attempt }: PlanInput): string {
 /** The ranking for a job before its submission, as its first attempt would find it. */
 export async function previewPlan(
   deps: Pick<PlanningDeps, 'store' | 'backends' | 'askOffers' | 'now' | 'timing' | 'inputSizes'>,
-  { spec: written, savedBefore }: Parameters<OrchestratorActivities['previewPlan']>[0],
+  { spec: written, savedBefore, explain }: PreviewInput,
 ): Promise<PlanReport> {
   const spec = checked(written)
   const { deadlineAtMs, budgetMicroUsd } = spec
@@ -221,7 +229,10 @@ export async function previewPlan(
     ...defined({ deadlineAtMs, budgetMicroUsd }),
   }
   const { plan, facts } = await planJob(deps, input, { savedBefore })
-  return reportOf(plan, relaxationsOf(plan, requestFor(input, facts)))
+  const request = requestFor(input, facts)
+  const report = reportOf(plan, relaxationsOf(plan, request))
+  if (explain === undefined) return report
+  return { ...report, explained: explainOffer(explain, plan, request) ?? null }
 }
 
 /** The ranking for a job now, what follows from it, and what both were made from. */

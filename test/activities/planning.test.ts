@@ -313,6 +313,15 @@ describe('previewPlan', () => {
     expect(plan.relaxations).toMatchObject([{ wish: 'interruptible', change: 'interruptible: true' }])
   })
 
+  it('explains one offer with the figures of the plan', async () => {
+    const ask = (explain: string) => perform(planning(), 'previewPlan', { spec: SPEC, explain })
+    const { placements, explained } = await ask('on-demand')
+    const total = explained!.arithmetic.reduce((sum, { addedMicroUsd }) => sum + addedMicroUsd, 0)
+    expect(explained).toMatchObject({ rank: 2, costMicroUsd: placements[1]!.costMicroUsd })
+    expect(total).toBe(placements[1]!.costMicroUsd)
+    expect((await ask('p9')).explained).toBeNull()
+  })
+
   it('refuses a spec that is none', async () => {
     await expect(perform(planning(), 'previewPlan', { spec: { ...SPEC, run: '' } })).rejects.toMatchObject({
       type: 'invalid',

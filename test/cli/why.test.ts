@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { microUsd } from '../../core/money'
@@ -196,5 +197,31 @@ describe('crucible why', () => {
         },
       ])
     expect((await world.run('why', JOB, '--what-if', 'price=+1%')).exitCode).toBe(2)
+  })
+})
+
+describe('crucible plan --explain', () => {
+  const script = join(world.home, 'train.py')
+  const LOCAL = { CRUCIBLE_LOCAL_SPOT: 'yes', CRUCIBLE_LOCAL_PRICE: '4', CRUCIBLE_LOCAL_SPOT_PRICE: '1' }
+
+  beforeAll(() => {
+    writeFileSync(script, 'print(1)')
+    Object.assign(world.environment, LOCAL)
+  })
+
+  it('shows the arithmetic of one offer, or why it is excluded', async () => {
+    const { stdout } = await world.run('plan', script, '--interruptible', '--explain', 'spot')
+    const [, cost] = /^local\/spot\/process\/\S+: about (\$\S+) in .*, place 1 of 2$/m.exec(stdout)!
+    expect(stdout).toMatch(new RegExp(`in total +\\S+( \\S+)? +\\${cost}`))
+    const excluded = await world.run('plan', script, '--explain', 'spot')
+    expect(excluded.stdout).toMatch(/^local\/spot\/process\/\S+ is excluded: it is interruptible/)
+  })
+
+  it('refuses what no offer is called, in one document with --json', async () => {
+    const { exitCode, stdout } = await world.run('plan', script, '--explain', 'p9', '--json')
+    expect({ exitCode, ...JSON.parse(stdout) }).toMatchObject({
+      exitCode: 2,
+      error: { message: 'No offer matches "p9".' },
+    })
   })
 })

@@ -1,10 +1,13 @@
 import { describe, expect, it } from '@jest/globals'
 import { formatWhatIf, type WhatIf } from '../../core/what-if'
 import type { WhatIfAnswer } from '../../core/why'
-import { microUsd } from '../../core/money'
+import { formatUsd, microUsd } from '../../core/money'
 import { rowKey } from '../../core/offer'
 import { HOUR_MS } from '../../core/time'
 import { parseWhatIf } from '../../intake/what-if'
+import { explainOffer } from '../../planner/explain-offer'
+import { makePlan } from '../../planner/plan'
+import { requestFor } from '../../planner/request'
 import { answerWhatIf, explainPlan, type RecordedQuestion } from '../../planner/why'
 import { recordedPlan, type RecordedWishes } from './recorded'
 import { NOW_MS, offer } from './wishes'
@@ -213,6 +216,38 @@ describe('an explained plan', () => {
     )
     expect(explained).toMatchObject({ outcome: 'wait', chosen: null, alternatives: [], switchPoints: [] })
     expect(explained.excluded).toMatchObject([{ reason: 'out of stock', count: 1 }])
+  })
+})
+
+describe('one offer of a plan', () => {
+  const explain = (of: string, question = recorded()) => {
+    const { inputs, facts } = question.entry.data
+    const asked = requestFor(inputs, { ...facts!, answers: question.answers! })
+    return explainOffer(of, makePlan(asked), asked)
+  }
+
+  it('has the rank, the figures and the arithmetic that sums to them', () => {
+    const explained = explain('H100')!
+    expect(explained).toMatchObject({
+      offerKey: 'here/on-demand/p5/a',
+      rank: 3,
+      rowsTotal: 3,
+      excludedBecause: null,
+    })
+    const total = explained.arithmetic.reduce((sum, { addedMicroUsd }) => sum + addedMicroUsd, 0)
+    expect(total).toBe(explained.costMicroUsd)
+    expect(explained.reasons[0]).toContain(formatUsd(total))
+    const { arithmetic } = explainPlan(recorded())
+    expect(explain('here/spot/p4')!.arithmetic).toEqual(arithmetic)
+  })
+
+  it('says why it is excluded, or finds no such offer', () => {
+    const fixed = recorded({ spec: { isInterruptible: false } })
+    expect(explain('spot', fixed)).toMatchObject({
+      ...{ offerKey: 'here/spot/p4/a', rank: null, arithmetic: [], costMicroUsd: null },
+      excludedBecause: expect.stringMatching(/interruptible/),
+    })
+    expect(explain('p9')).toBeUndefined()
   })
 })
 
