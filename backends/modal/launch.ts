@@ -24,8 +24,11 @@ const KEY = /^[a-z0-9][a-z0-9-]{0,62}$/
 /** Sends the order under the attempt's id, which the gateway honours for ever: repeated, it answers with the same machine. */
 export async function launch(host: Host, order: Order, { signal }: CallContext): Promise<LaunchOutcome> {
   const [offer] = order.offers
-  if (offer === undefined || !KEY.test(order.attemptId))
-    throw invalid('the order names no offer, or its attempt has no usable name', 'Plan the job again.')
+  if (offer === undefined || order.offers.length > 1 || !KEY.test(order.attemptId))
+    throw invalid(
+      'the order does not name one offer, or its attempt has no usable name',
+      'Plan the job again.',
+    )
   const health = await host.api.health(signal)
   const tooNew = versionProblem(health)
   if (tooNew !== undefined) return { kind: 'refused', failure: tooNew }

@@ -49,7 +49,7 @@ DRAIN_WORDS = {
     "deadline": "the deadline is near",
     "budget": "the money for this machine is used up",
     "superseded": "the attempt was given up",
-    "expired": "the reservation of this machine ends",
+    "expired": "the reservation or run limit of this machine ends",
     "interrupted": "the provider takes the machine back",
     "lease": "the lease has lapsed without a renewal",
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
-import { meterEnded } from '../../activities/metering'
+import { costOfOthers, meterEnded } from '../../activities/metering'
 import type { Backend } from '../../backends/backend'
 import type { MachineHandle } from '../../core/handle'
 import { spendOver } from '../../core/meter'
@@ -38,5 +38,22 @@ describe('an ended machine', () => {
       costMicroUsd: 3 * PRICE,
       metering: { basis: 'dearest' },
     })
+  })
+})
+
+describe('another machine that the provider made of the order', () => {
+  it('costs whole steps and the least that is billed, from its launch to its end, or until now', () => {
+    const other = (id: string, realised: object): MachineHandle => ({
+      ...handle,
+      ...{ id, realised: { ...handle.realised, ...realised } },
+    })
+    const perHour = other('m-2', { billedInStepsOfMs: HOUR_MS })
+    const nowMs = LAUNCHED_AT_MS + 61 * MINUTE_MS
+    const costOf = (one: MachineHandle, endedAtMs: number | null): number =>
+      costOfOthers([{ handle: one, endedAtMs }], { order, handle, nowMs })
+    expect(costOf(perHour, LAUNCHED_AT_MS + MINUTE_MS)).toBe(PRICE)
+    expect(costOf(perHour, null)).toBe(2 * PRICE)
+    expect(costOf(other('m-3', {}), LAUNCHED_AT_MS + 1)).toBe(spendOver(MINUTE_MS, PRICE))
+    expect(costOf(handle, null)).toBe(0)
   })
 })

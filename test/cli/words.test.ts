@@ -60,6 +60,10 @@ describe('words', () => {
     expect(placementInWords({ placement: { ...asked, realised: dearer } })).toBe('ec2 spot > on-demand')
   })
 
+  it("call the end of a machine at its provider's run limit a planned hand-over", () => {
+    expect(attemptReason({ state: 'stopped', reason: 'run-limit' })).toBe('run limit: planned hand-over')
+  })
+
   it('say the reason of an attempt without its state', () => {
     const [attempt] = joinView({
       status: statusOf(),

@@ -56,6 +56,14 @@ describe('an order to a provider that takes one type at one place', () => {
   })
 })
 
+describe('an order to a provider with a limit on launches', () => {
+  it('waits in the queue of its launches, and no other order does', () => {
+    expect(ordered({ capabilities: { pace: { launchesPerMinute: 5 } } }).isPaced).toBe(true)
+    expect(ordered({ capabilities: { pace: { observeMs: 5_000 } } }).isPaced).toBeUndefined()
+    expect(ordered({}).isPaced).toBeUndefined()
+  })
+})
+
 describe('an order to a provider that bills until our call', () => {
   it('keeps the cost of the minute until then from the machine, also after an extension', () => {
     const order = ordered({

@@ -35,9 +35,26 @@ describe('the end of the reservation that the machine is in', () => {
     await world.lease(1, { seq: 1, answersBeat: 1, ttlMs: HOUR_MS, usableUntilMs })
     const stopped = await machine.end()
     expect(stopped).toMatchObject({ outcome: 'stopped', reason: 'expired', exitCode: 143 })
-    expect(stopped.message).toMatch(/^The reservation of this machine ends/)
+    expect(stopped.message).toMatch(/^The reservation or run limit of this machine ends/)
     expect(stopped.checkpoint!.step).toBe(stopped.progress!.step)
     expect(stopped.finishedAtMs).toBeLessThan(usableUntilMs - CLOCK_SLACK_MS)
+  })
+})
+
+describe("the provider's limit on how long a machine runs", () => {
+  it('finds the work saved and the machine left, without any word from the control plane', async () => {
+    const world = createWorld()
+    const [drainMs, powerOffMs] = [patient(10_000), patient(2_000)]
+    const runMsMax = CLOCK_SLACK_MS + powerOffMs + drainMs + patient(2_000)
+    const orderedAtMs = Date.now()
+    const machine = await launchCounter(world, {
+      ...{ drainMs, powerOffMs, run: 'python3 counter.py 60000 0.05 1000' },
+      ...{ queueMs: HOUR_MS, runMsMax },
+    })
+    const stopped = await machine.end()
+    expect(stopped).toMatchObject({ outcome: 'stopped', reason: 'expired', exitCode: 143 })
+    expect(stopped.checkpoint!.step).toBe(stopped.progress!.step)
+    expect(stopped.finishedAtMs).toBeLessThan(orderedAtMs + runMsMax - CLOCK_SLACK_MS)
   })
 })
 

@@ -391,6 +391,16 @@ describe('the end of the machines', () => {
     expect(costMicroUsd).toBe(spendOver(HOUR_MS + MINUTE_MS, order.priceMaxMicroUsdPerHour))
   })
 
+  it('costs the least that is billed if an unseen machine spoke only for a moment', async () => {
+    const offers = place.order().offers.map((offer) => ({ ...offer, billedAtLeastMs: HOUR_MS }))
+    const order = { ...place.order(), offers }
+    const issuedAtMs = Date.now() - 2 * HOUR_MS
+    await issueOrder(place.store, order, issuedAtMs)
+    await place.beat(order, { clockMs: issuedAtMs + MINUTE_MS })
+    const { costMicroUsd } = await settle({ ...inputOf({ order, handle: null as never }), handle: null })
+    expect(costMicroUsd).toBe(spendOver(HOUR_MS, order.priceMaxMicroUsdPerHour))
+  })
+
   it('stops waiting when the activity is cancelled', async () => {
     const env = surroundings()
     const settling = env.run((one) => place.verbs().settle(one), { ...inputOf(), windowMs: 60_000 })

@@ -122,6 +122,10 @@ describe('the settings of Lambda', () => {
     expect(offered(['!gpu_8x*'], 'gpu_1x_a10')).toBe(true)
   })
 
+  it('are those of a provider whose launch takes one type in one Region', () => {
+    expect(capabilitiesOf(CONFIG).offersPerOrder).toBe('one')
+  })
+
   it('set the pace at which the provider is asked', () => {
     expect(
       capabilitiesOf({ ...CONFIG, requestsPerSecond: 0.5, launchesPerMinute: 5, staleForMs: 180_000 }).pace,

@@ -93,6 +93,17 @@ describe('a launch while Lambda', () => {
   })
 })
 
+it('an order that names several offers is not sent: it would try only one of them', async () => {
+  const order = await h.order()
+  const offers = [...order.offers, { ...order.offers[0]!, place: 'us-west-1' }]
+  const launching = h.backend.launch(
+    { ...order, offers },
+    { ...patiently(), send: sendNameOf(order.attemptId, 1) },
+  )
+  await expect(launching).rejects.toMatchObject({ failure: { class: 'invalid' } })
+  expect(h.lambda.launches).toEqual([])
+})
+
 it('a machine waits for its runner no longer than its money pays for it', async () => {
   const order = await h.order()
   const budget = { microUsd: 200, priceMaxMicroUsdPerHour: 3_600 }

@@ -12,6 +12,7 @@ import { isOver, type Observation } from '../../../core/observation'
 import type { Order } from '../../../core/plan'
 import { sendNameOf } from '../../../core/queues'
 import type { WorldText } from '#small-cloud'
+import { patient } from '../../support/patience'
 import { until } from '../../support/until'
 import { patiently, settled } from '../harness'
 import { DURATIONS, WireHarness } from './wire-harness'
@@ -184,7 +185,10 @@ describe('the lists of Lambda', () => {
   })
 
   it('that show an ended machine no more, and then forget it, report it as gone', async () => {
-    await start({ durations: { ...DURATIONS, terminatedVisible: [800, 800] } }, { staleForMs: 1 })
+    await start(
+      { durations: { ...DURATIONS, terminatedVisible: [patient(800), patient(800)] } },
+      { staleForMs: 1 },
+    )
     const order = await h.order()
     const handle = await launched(order)
     await stateAtLast(handle, { state: 'running' })
@@ -198,6 +202,17 @@ describe('the lists of Lambda', () => {
 })
 
 describe('a machine of Lambda', () => {
+  it('is billed by the minute, also while it is powered off, as its offer, its handle and its list say', async () => {
+    await start()
+    const order = await h.order({ deployment: 'test' })
+    expect(order.offers).toMatchObject([
+      { billedInStepsOfMs: 60_000, stillBilled: expect.stringContaining('until it is terminated') },
+    ])
+    expect((await launched(order)).realised.billedInStepsOfMs).toBe(60_000)
+    const [listed] = await h.backend.list('test', patiently())
+    expect(listed!.handle).toMatchObject({ realised: { billedInStepsOfMs: 60_000 } })
+  })
+
   it('shows the send that made it by its hostname and its tag, and its attempt by its name', async () => {
     await start()
     const order = await h.order()

@@ -229,6 +229,15 @@ describe('a launch while the gateway', () => {
   })
 })
 
+it('an order that names several offers is not sent: it would try only one of them', async () => {
+  expect(h.backend.capabilities.offersPerOrder).toBe('one')
+  const next = await h.order()
+  const offers = [...next.offers, { ...next.offers[0]!, type: 'T4x1' }]
+  const launching = h.backend.launch({ ...next, offers }, patiently())
+  await expect(launching).rejects.toMatchObject({ failure: { class: 'invalid' } })
+  expect(h.launchesSent()).toBe(1)
+})
+
 it('a container waits for its runner no longer than its money pays for it', async () => {
   const next = await h.order()
   const budget = { microUsd: 200, priceMaxMicroUsdPerHour: 3_600 }
