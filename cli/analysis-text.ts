@@ -50,6 +50,7 @@ const ROWS: readonly Row[] = [
   { title: 'model', name: 'model', words: ({ model }) => listed(model.value) },
   { title: 'parameters', name: 'modelParams', words: ({ modelParams }) => counted(modelParams.value) },
   { title: 'memory', name: 'memory', words: memoryInWords },
+  { title: 'run time', name: 'runTime', words: ({ runTime }) => runTimeInWords(runTime.value) },
 ]
 
 /** Prints what was found, how sure it is and where it is written. */
@@ -129,6 +130,12 @@ function memoryInWords({ memory: { value }, gpuUse }: Findings): string {
 }
 
 const digits = (gib: number): string => String(Number(gib.toPrecision(2)))
+
+function runTimeInWords(value: Findings['runTime']['value']): string {
+  if (value === null) return NOTHING
+  const { class: kind, lowHours, highHours, accelerator, gpus } = value
+  return `${kind}: ${lowHours} to ${highHours} h on ${gpus} ${accelerator}`
+}
 
 function severalInWords({ multiGpu, multiGpuStyle }: Findings): string {
   if (multiGpu.value === null) return NOTHING

@@ -12,6 +12,7 @@ import { findDevices } from './findings/devices'
 import { findCli, findFramework } from './findings/framework'
 import { findMemory } from './findings/memory'
 import { findData, findModel } from './findings/models'
+import { findRunTime } from './findings/run-time'
 import { findSettings } from './findings/settings'
 import { Interpreter, type Reading } from './interpreter'
 import { findEntry, readCommand, type Launch } from './launch'
@@ -90,15 +91,17 @@ function judged(project: Project, { launch, facts }: { launch: Launch; facts: Fa
   }
   const devices = findDevices(facts)
   const settings = findSettings(facts)
+  const data = findData(facts)
   const findings: Findings = {
     framework: findFramework(facts),
     cli: findCli(facts),
     ...findCheckpoints(facts),
     ...devices,
     ...settings,
-    data: findData(facts),
+    data,
     ...findModel(facts),
     memory: findMemory(facts, { ...devices, ...settings }),
+    runTime: findRunTime(facts, { ...devices, ...settings, data }),
   }
   const isPartial = facts.run.isCut || project.sources.some(({ brokenLines }) => brokenLines.length > 0)
   const knowsCrucible = [...facts.run.variables].some((name) => CRUCIBLE_VARIABLES.has(name))
@@ -145,6 +148,7 @@ function nothingFound(reason: string): Findings {
     model: nothing(),
     modelParams: nothing(),
     memory: nothing(),
+    runTime: nothing(),
   }
 }
 

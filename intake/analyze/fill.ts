@@ -25,6 +25,7 @@ export function fill(fields: Fields, analysis: Analysis): Filled {
   fillDirectory(filled, analysis)
   fillResumeOption(filled, analysis)
   fillInterruptible(filled, analysis)
+  hintRunTime(filled, analysis)
   return filled
 }
 
@@ -106,6 +107,15 @@ function fillGpuMemory(filled: Filled, { entry, findings: { memory } }: Analysis
     ...{ field: 'resources.gpu_memory', value: `${wanted}GB+`, reason: `it needs ${range}` },
     finding: memory,
   })
+}
+
+/** A range by the work alone is too wide to plan with, but tells an hour from a week. */
+function hintRunTime(filled: Filled, { entry, findings: { runTime } }: Analysis): void {
+  if (runTime.value === null || filled.fields['duration'] !== undefined) return
+  const { lowHours, highHours, accelerator, gpus } = runTime.value
+  filled.hints.push(
+    `${entry} takes about ${lowHours} to ${highHours} h on ${gpus} ${accelerator} by its model and steps: add --duration for a narrower forecast.`,
+  )
 }
 
 const LARGEST_GB = Math.max(...ACCELERATORS.map(({ memoryGb }) => memoryGb))

@@ -55,6 +55,15 @@ const memory = z.object({
   }),
 })
 
+const runTime = z.object({
+  class: z.enum(['minutes', 'hours', 'days', 'weeks']),
+  lowHours: z.number().min(0),
+  highHours: z.number().min(0),
+  /** The GPUs that the hours are for. */
+  accelerator: z.string(),
+  gpus: z.int().min(1),
+})
+
 /** What `crucible analyze --json` prints. */
 export const analysisDocument = z.object({
   version: z.literal(ANALYSIS_VERSION),
@@ -98,6 +107,7 @@ export const analysisDocument = z.object({
     model: finding(z.array(z.string())),
     modelParams: finding(z.int().min(1)),
     memory: finding(memory),
+    runTime: finding(runTime),
   }),
 })
 

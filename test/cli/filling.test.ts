@@ -167,6 +167,28 @@ describe('the memory of GPUs', () => {
   })
 })
 
+describe('the run time', () => {
+  it('is mentioned if no duration is given', async () => {
+    writeFileSync(
+      join(world.home, 'train.py'),
+      [
+        'import torch, torchvision',
+        'model = torchvision.models.resnet50().cuda()',
+        'optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)',
+        'data = torchvision.datasets.ImageNet("data")',
+        'for epoch in range(90):',
+        '    for x, y in torch.utils.data.DataLoader(data, batch_size=256):',
+        '        torch.nn.functional.cross_entropy(model(x), y).backward()',
+        '        optimizer.step()',
+      ].join('\n'),
+    )
+    const hint = /train\.py takes about [\d.]+ to [\d.]+ h on 1 A100 by its model and steps: add --duration/
+    expect((await submitted(join(world.home, 'train.py'))).stderr).toMatch(hint)
+    const { stderr } = await submitted(join(world.home, 'train.py'), '--duration', '20h')
+    expect(stderr).not.toContain('takes about')
+  })
+})
+
 describe('a submission of a job file', () => {
   it('changes nothing that the file says', async () => {
     cpSync(join(SCRIPTS, 'torch-epochs-full'), world.home, { recursive: true })

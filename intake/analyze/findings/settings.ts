@@ -256,6 +256,6 @@ function lengthOfLibrary({
 function isEpochLoop(loop: Loop, facts: Facts): boolean {
   const name = loop.variable.toLowerCase()
   if (name.includes('epoch') || name === 'ep' || name === 'e') return true
-  if (['step', 'iter', 'it ', 'episode'].some((word) => name.includes(word))) return false
+  if (name === 'it' || ['step', 'iter', 'it ', 'episode'].some((word) => name.includes(word))) return false
   return loop.kind === 'for' && isOuter(loop.id, facts)
 }

@@ -2,12 +2,14 @@
 import { isCalled, argument } from '../facts'
 import { constantOf, type CallEvent, type Loop, type Value } from '../values'
 import type { Tensors } from './arithmetic'
-import { directionsOf, layerName, numberGiven, product } from './layers'
+import { directionsOf, layerName, numberGiven, parametersOf, product } from './layers'
 import { repeatsOf } from './networks'
 import { resultOf, type Operation, type Shape } from './shapes'
 
 /** What autograd keeps of a pass. */
 export interface Kept extends Tensors {
+  /** Multiplications of the pass. */
+  multiplications: number
   /** Whether the shapes of all layers are known. */
   isComplete: boolean
 }
@@ -32,7 +34,16 @@ export function keptByForward(events: readonly CallEvent[], pass: Pass): Kept {
 }
 
 class Forward {
-  readonly kept: Kept = { plain: 0, full: 0, masks: 0, indices: 0, possible: 0, largest: 0, isComplete: true }
+  readonly kept: Kept = {
+    plain: 0,
+    full: 0,
+    masks: 0,
+    indices: 0,
+    possible: 0,
+    largest: 0,
+    multiplications: 0,
+    isComplete: true,
+  }
   readonly #shapes = new Map<unknown, Shape>()
   readonly #counted = new Set<unknown>()
   /** How often the operation runs that makes a tensor. */
@@ -84,6 +95,7 @@ class Forward {
       input: result.input ?? shape ?? this.#current,
       output: result.output,
     })
+    this.kept.multiplications += multiplicationsOf(operation, result.output) * this.#repeats
     this.#shapes.set(event, result.output)
     this.#repeatsOf.set(event, this.#repeats)
     if (!SIDE_RESULTS.has(operation.kind)) this.#current = result.output
@@ -255,4 +267,12 @@ function insideOf(
     full: scores,
     masks: drops * (tokens * (2 * width + inner) + scores),
   }
+}
+
+/** Each weight of a layer multiplies once for each place and sample of its result; an embedding only looks its weights up. */
+function multiplicationsOf({ kind, made }: Operation, output: Shape): number {
+  const weights = parametersOf(made)
+  if (weights === undefined || kind === 'Embedding') return 0
+  const channels = kind.startsWith('Conv') ? output[1] : output.at(-1)
+  return (weights * product(output)) / (channels ?? 1)
 }

@@ -65,7 +65,11 @@ function publishedModels(facts: Facts): ModelsUsed {
   const adapted = adaptedModels(facts)
   const isAdapted = (event: CallEvent): boolean => adapted === 'any' || adapted.includes(event)
   const isFrozen = (event: CallEvent): boolean => isAdapted(event) || isFrozenModel(facts, event)
-  const trainsControl = known.some(({ event }) => event.name.includes('ControlNetModel'))
+  // What comes before a frozen network is trained by gradients that pass through it.
+  const trainsInput = known.some(
+    ({ event }) =>
+      ['ControlNetModel', 'CLIPTextModel'].some((part) => event.name.includes(part)) && !isFrozen(event),
+  )
   return {
     models: known.map(({ event, model }) => ({
       event,
@@ -75,7 +79,7 @@ function publishedModels(facts: Facts): ModelsUsed {
       isFrozen: isFrozen(event),
       isAdapted: isAdapted(event),
       passesGradients:
-        !isFrozenModel(facts, event) || isAdapted(event) || (trainsControl && event.name.includes('UNet')),
+        !isFrozenModel(facts, event) || isAdapted(event) || (trainsInput && event.name.includes('UNet')),
     })),
     unknown: distinct.filter(({ model }) => model === undefined).map(({ name }) => name),
   }

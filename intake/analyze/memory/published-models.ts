@@ -20,6 +20,8 @@ export interface Pictures {
   keptMiB: number
   /** MiB per picture in fp32 that grow with the square of its area: attention between all its places. */
   attentionMiB?: number
+  /** Thousand million multiplications of a forward pass. */
+  gigaMultiplications?: number
   /** Pixels of a side of the picture that the figures are for. */
   side: number
 }
@@ -130,45 +132,47 @@ const FIXED_LENGTHS: readonly [...Row, length: number][] = [
 
 /**
  * Parameters, MiB per picture that autograd keeps in fp32, and inputs of the last layer: measured with saved-tensor hooks on torchvision 0.14.1 with PyTorch 1.13.0 on its
- * meta device, 2026-11-25 (`test/bench/memory/published.py`).
+ * meta device, 2026-11-25 (`test/bench/memory/published.py`). Multiplications as in
+ * torchvision's documentation (`GFLOPS` of the weights).
  */
 const CONVOLUTIONAL: readonly [
   name: string,
   parameters: number,
   keptMiB: number,
   headWidth: number,
+  gigaMultiplications: number,
   side?: number,
 ][] = [
-  ['alexnet', 61100840, 3.6, 4096],
-  ['vgg11', 132863336, 46.6, 4096],
-  ['vgg16', 138357544, 70, 4096],
-  ['vgg19', 143667240, 74.9, 4096],
-  ['resnet18', 11689512, 21.2, 512],
-  ['resnet34', 21797672, 30.8, 512],
-  ['resnet50', 25557032, 82, 2048],
-  ['resnet101', 44549160, 121.2, 2048],
-  ['resnet152', 60192808, 169.5, 2048],
-  ['wide_resnet50_2', 68883240, 107.1, 2048],
-  ['resnext50_32x4d', 25028904, 107.1, 2048],
-  ['densenet121', 7978856, 124.5, 1024],
-  ['squeezenet1_1', 1235496, 20.1, 512],
-  ['mobilenet_v2', 3504872, 74.9, 1280],
-  ['mobilenet_v3_small', 2542856, 15.6, 1024],
-  ['mobilenet_v3_large', 5483032, 42.3, 1280],
-  ['shufflenet_v2_x1_0', 2278604, 19.5, 1024],
-  ['efficientnet_b0', 5288548, 84.4, 1280],
-  ['efficientnet_b4', 19341616, 215.1, 1792],
-  ['efficientnet_v2_s', 21458488, 147.5, 1280],
-  ['regnet_y_8gf', 39381472, 163.9, 2016],
-  ['convnext_tiny', 28589128, 104.2, 768],
-  ['convnext_base', 88591464, 221.5, 1024],
-  ['vit_b_16', 86567656, 133.9, 768],
-  ['vit_b_32', 88224232, 30.4, 768],
-  ['vit_l_16', 304326632, 354.5, 1024],
-  ['swin_t', 28288354, 101.8, 768],
-  ['swin_b', 87768224, 216.1, 1024],
-  ['googlenet', 13004888, 46.3, 1024],
-  ['inception_v3', 27161264, 94.3, 2048, 299],
+  ['alexnet', 61100840, 3.6, 4096, 0.71],
+  ['vgg11', 132863336, 46.6, 4096, 7.61],
+  ['vgg16', 138357544, 70, 4096, 15.47],
+  ['vgg19', 143667240, 74.9, 4096, 19.63],
+  ['resnet18', 11689512, 21.2, 512, 1.81],
+  ['resnet34', 21797672, 30.8, 512, 3.66],
+  ['resnet50', 25557032, 82, 2048, 4.09],
+  ['resnet101', 44549160, 121.2, 2048, 7.8],
+  ['resnet152', 60192808, 169.5, 2048, 11.51],
+  ['wide_resnet50_2', 68883240, 107.1, 2048, 11.4],
+  ['resnext50_32x4d', 25028904, 107.1, 2048, 4.23],
+  ['densenet121', 7978856, 124.5, 1024, 2.83],
+  ['squeezenet1_1', 1235496, 20.1, 512, 0.35],
+  ['mobilenet_v2', 3504872, 74.9, 1280, 0.3],
+  ['mobilenet_v3_small', 2542856, 15.6, 1024, 0.06],
+  ['mobilenet_v3_large', 5483032, 42.3, 1280, 0.22],
+  ['shufflenet_v2_x1_0', 2278604, 19.5, 1024, 0.14],
+  ['efficientnet_b0', 5288548, 84.4, 1280, 0.39],
+  ['efficientnet_b4', 19341616, 215.1, 1792, 4.39],
+  ['efficientnet_v2_s', 21458488, 147.5, 1280, 8.37],
+  ['regnet_y_8gf', 39381472, 163.9, 2016, 8.47],
+  ['convnext_tiny', 28589128, 104.2, 768, 4.46],
+  ['convnext_base', 88591464, 221.5, 1024, 15.36],
+  ['vit_b_16', 86567656, 133.9, 768, 17.56],
+  ['vit_b_32', 88224232, 30.4, 768, 4.41],
+  ['vit_l_16', 304326632, 354.5, 1024, 61.55],
+  ['swin_t', 28288354, 101.8, 768, 4.49],
+  ['swin_b', 87768224, 216.1, 1024, 15.43],
+  ['googlenet', 13004888, 46.3, 1024, 1.5],
+  ['inception_v3', 27161264, 94.3, 2048, 5.71, 299],
 ]
 
 const MILLION = 1e6
@@ -187,10 +191,12 @@ const MODELS: ReadonlyMap<string, PublishedModel> = new Map([
   ...FIXED_LENGTHS.map(([name, millions, layers, width, heads, inner, vocabulary, length]) =>
     transformerOf([name, millions, layers, width, heads, inner, vocabulary], { length }),
   ),
-  ...CONVOLUTIONAL.map(([name, parameters, keptMiB, headWidth, side = 224]): [string, PublishedModel] => [
-    name,
-    { parameters, headWidth, pictures: { keptMiB, side } },
-  ]),
+  ...CONVOLUTIONAL.map(
+    ([name, parameters, keptMiB, headWidth, gigaMultiplications, side = 224]): [string, PublishedModel] => [
+      name,
+      { parameters, headWidth, pictures: { keptMiB, side, gigaMultiplications } },
+    ],
+  ),
 ])
 
 /**
@@ -198,10 +204,13 @@ const MODELS: ReadonlyMap<string, PublishedModel> = new Map([
  * with latents of 32 and 64 pixels: the part that grows with the area, and that of attention between all places.
  */
 export const STABLE_DIFFUSION: Readonly<Record<string, PublishedModel>> = {
-  UNet2DConditionModel: { parameters: 859520964, pictures: { keptMiB: 1877, attentionMiB: 2699, side: 512 } },
+  UNet2DConditionModel: {
+    parameters: 859520964,
+    pictures: { keptMiB: 1877, attentionMiB: 2699, side: 512, gigaMultiplications: 339 },
+  },
   FlaxUNet2DConditionModel: {
     parameters: 859520964,
-    pictures: { keptMiB: 1877, attentionMiB: 2699, side: 512 },
+    pictures: { keptMiB: 1877, attentionMiB: 2699, side: 512, gigaMultiplications: 339 },
   },
   ControlNetModel: { parameters: 361279120, pictures: { keptMiB: 843, attentionMiB: 1077, side: 512 } },
   AutoencoderKL: { parameters: 83653863 },
