@@ -76,16 +76,10 @@ export function showPlan(
       {
         right: ['#', 'COST/H', 'COST', '90 % RANGE', 'TIME', ...titles],
         flexible: 'MACHINE',
+        // Without limits, 80 columns have room for all figures of cost and time.
         optional: [
-          'CONFIDENCE',
-          'INTERRUPTIONS',
-          'AVAILABLE',
-          'PRICE SOURCE',
-          'PLACE',
-          'COST/H',
-          'TIME',
-          '90 % RANGE',
-          'MACHINE',
+          ...['CONFIDENCE', 'INTERRUPTIONS', 'AVAILABLE', 'PRICE SOURCE', 'PLACE', 'MACHINE', 'COST/H'],
+          ...['90 % RANGE', 'TIME'],
         ],
       },
     )

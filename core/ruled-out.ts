@@ -13,8 +13,8 @@ interface Kind {
 }
 
 const KINDS: Readonly<Record<RejectionCode, Kind>> = {
-  deadline: { of: 'that are too slow for the deadline', hasDetail: true, change: 'set a later `deadline`' },
-  budget: { of: 'that cost more than the budget', hasDetail: true, change: 'raise `budget`' },
+  deadline: { of: 'too slow for the deadline', hasDetail: true, change: 'set a later `deadline`' },
+  budget: { of: 'above the budget', hasDetail: true, change: 'raise `budget`' },
   'max-price': { of: 'that may cost more per hour than the job allows', change: 'raise `max_price`' },
   backend: { of: 'on backends or capacity types that the job does not allow', change: 'extend `backends`' },
   region: { of: 'outside the Regions that the job allows', change: 'extend `regions`' },
@@ -24,11 +24,11 @@ const KINDS: Readonly<Record<RejectionCode, Kind>> = {
     change: 'set `interruptible: true` if the job saves checkpoints',
   },
   preemptible: {
-    of: 'that can be interrupted although they are on demand',
+    of: 'on demand that can be interrupted',
     change: 'set `interruptible: true`, or `accept: preemptible-on-demand`',
   },
   'billed-on': {
-    of: 'that are billed until a call ends them, which a budget cannot limit while the control plane is down',
+    of: 'billed until a call ends the machine, which no budget can limit while the control plane is down',
     change: 'set `accept: billed-until-terminated`',
   },
   cpus: { of: 'with another number of CPU cores', hasDetail: true, change: 'change `cpus`' },

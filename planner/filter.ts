@@ -85,11 +85,16 @@ export function covers(choice: BackendChoice, offer: Offer): boolean {
   )
 }
 
+/** Whether a job's `backends`, if it names any, include the offer. */
+export function isBackendAllowed(offer: Offer, { backends }: Pick<JobSpec, 'backends'>): boolean {
+  return backends.length === 0 || backends.some((choice) => covers(choice, offer))
+}
+
 function notWanted(offer: Offer, { spec, target }: PlanRequest): Against | undefined {
   if (target !== undefined && !covers(target, offer)) {
     return against('target', `the migration requested ${formatBackendChoice(target)}`)
   }
-  if (spec.backends.length > 0 && !spec.backends.some((choice) => covers(choice, offer))) {
+  if (!isBackendAllowed(offer, spec)) {
     return against('backend', `the job allows only ${spec.backends.map(formatBackendChoice).join(', ')}`)
   }
   const { regions, priceMaxMicroUsdPerHour: most } = spec

@@ -1,10 +1,11 @@
 import type { Capabilities } from '../core/capabilities'
 import { formatUsd } from '../core/money'
 import { offerKey, type Offer } from '../core/offer'
-import type { Placement, Plan, RejectionCode } from '../core/plan'
+import type { BackendAnswer, Placement, Plan, RejectionCode } from '../core/plan'
 import type { Relaxation } from '../core/relaxation'
 import { formatDuration } from '../core/time'
 import { isDeprioritised } from './avoidance'
+import { isBackendAllowed } from './filter'
 import { consider } from './plan'
 import { gainOf, rank } from './rank'
 import type { PlanRequest } from './request'
@@ -36,13 +37,17 @@ interface Found {
 /**
  * What the plan would be if exactly one wish of the job were relaxed: for each wish the offer that would be first, with the smallest round
  * limit that is enough for it. Lists only changes that make a plan possible, keep the deadline, or gain a tenth by the job's objective; the
- * best three. Filter and forecast are those of the plan; of offers that differ in their zone only, the cheapest is considered. A backend
+ * best three. `others` are answers of backends that the job does not allow. Filter and forecast are those of the plan; of offers that differ in their zone only, the cheapest is considered. A backend
  * lists what could hold the request, so that smaller machines are found only where none is large enough.
  */
-export function relaxationsOf(plan: Plan, request: PlanRequest): Relaxation[] {
+export function relaxationsOf(
+  plan: Plan,
+  request: PlanRequest,
+  others: readonly BackendAnswer[] = [],
+): Relaxation[] {
   const [best] = plan.placements
   const { optimize } = request.spec
-  const byWish = candidatesOf(plan, request)
+  const byWish = candidatesOf(plan, { ...request, answers: [...request.answers, ...others] })
   const found = [...byWish].flatMap(([code, candidates]) => {
     const wish = WISHES[code]!
     const most = Math.floor(CONSIDERED_MAX / byWish.size)
@@ -75,7 +80,8 @@ function candidatesOf(
   const cheapest = new Map<string, Candidate & { code: RejectionCode }>()
   for (const { offers, capabilities } of request.answers) {
     for (const offer of offers) {
-      const code = codes.get(offerKey(offer))
+      const isAllowed = isBackendAllowed(offer, request.spec)
+      const code = codes.get(offerKey(offer)) ?? (isAllowed ? undefined : 'backend')
       if (code === undefined || WISHES[code] === undefined) continue
       const { backend, capacityType, type, region = '', reservationId = '', isolation = '' } = offer
       const key = [code, backend, capacityType, type, region, reservationId, isolation].join('/')

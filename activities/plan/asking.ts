@@ -3,6 +3,7 @@ import type { Backend } from '../../backends/backend'
 import { failureOf } from '../../backends/errors'
 import type { PlanInput, PlanOutcome } from '../../core/activities'
 import { defined } from '../../core/defined'
+import type { JobSpec } from '../../core/job'
 import type { BackendName, Pins } from '../../core/offer'
 import type { BackendAnswer, PlanFacts, SilentBackend } from '../../core/plan'
 import type { ResourceRequest } from '../../core/resources'
@@ -50,6 +51,30 @@ export async function askAll(
     for (const silent of result.value.silentPlaces ?? []) silentBackends.push({ backend, ...silent })
   })
   return { answers, silentBackends, inputSizes: (await inputSizes?.(spec, answers)) ?? [] }
+}
+
+/** The answers of backends that the job does not allow, for what a change would gain: those that arrive before the signal; others are left out. */
+export async function askOthers(
+  { backends, askOffers }: Pick<AskDeps, 'backends' | 'askOffers'>,
+  spec: JobSpec,
+  signal: AbortSignal,
+): Promise<BackendAnswer[]> {
+  const others = backends.filter(
+    (name) => spec.backends.length > 0 && !spec.backends.some(({ backend }) => backend === name),
+  )
+  const answers = await Promise.all(
+    others.map((name) =>
+      Promise.race([askOffers(name, spec.resources), untilAborted(signal)]).catch(() => undefined),
+    ),
+  )
+  return answers.flatMap((answer) => answer ?? [])
+}
+
+function untilAborted(signal: AbortSignal): Promise<undefined> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve(undefined)
+    signal.addEventListener('abort', () => resolve(undefined), { once: true })
+  })
 }
 
 /** The number of places that a backend counts for a job; `undefined` if none counts. */

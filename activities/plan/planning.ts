@@ -9,6 +9,7 @@ import type { BackendName } from '../../core/offer'
 import {
   excerptOf,
   reportOf,
+  type BackendAnswer,
   type Plan,
   type PlanFacts,
   type PlanReport,
@@ -16,6 +17,7 @@ import {
 } from '../../core/plan'
 import type { RecordedPlan } from '../../core/record'
 import type { SavedBefore } from '../../core/saving'
+import { SECOND_MS } from '../../core/time'
 import { rehearsalTiming, type Timing } from '../../core/timing'
 import type { Asker } from '../../core/waiting'
 import { parseManifest } from '../../intake/documents'
@@ -31,7 +33,7 @@ import { keepMarket } from '../../storage/market'
 import { provePutIfAbsent } from '../../storage/probe'
 import { putRecord } from '../../storage/record'
 import type { ObjectStore } from '../../storage/store'
-import { askAll, freePlacesIn, letPlacesGo, type AskOffers } from './asking'
+import { askAll, askOthers, freePlacesIn, letPlacesGo, type AskOffers } from './asking'
 import { allBeating } from '../heartbeat'
 import type { InputSizes } from './input-sizes'
 import { planInTurn, untilPlaced } from './in-turn'
@@ -78,7 +80,8 @@ export function createPlanningActivities(deps: PlanningDeps): PlanningActivities
       await prove()
       return resolveJob(deps, input)
     },
-    previewPlan: (input) => previewPlan(deps, input),
+    previewPlan: (input) =>
+      previewPlan(deps, input, (spec) => askOthers(deps, spec, AbortSignal.timeout(OTHERS_WITHIN_MS))),
     plan: (input) => planOnRecord(deps, input, { isAskedAgain: false }),
     planWhenAvailable: (input, signal) =>
       untilPlaced(deps, input, {
@@ -204,10 +207,17 @@ function sentenceOf(outcome: PlanOutcome, { attempt }: PlanInput): string {
   }
 }
 
-/** The ranking for a job before its submission, as its first attempt would find it. */
+/** A plan waits no longer for backends that the job does not allow. */
+const OTHERS_WITHIN_MS = 2 * SECOND_MS
+
+/**
+ * The ranking for a job before its submission, as its first attempt would find it. `others` asks backends that it does not allow,
+ * for what a change would gain.
+ */
 export async function previewPlan(
   deps: Pick<PlanningDeps, 'store' | 'backends' | 'askOffers' | 'now' | 'timing' | 'inputSizes'>,
   { spec: written, savedBefore, explain }: PreviewInput,
+  others: (spec: JobSpec) => Promise<BackendAnswer[]> = () => Promise.resolve([]),
 ): Promise<PlanReport> {
   const spec = checked(written)
   const { deadlineAtMs, budgetMicroUsd } = spec
@@ -228,9 +238,12 @@ export async function previewPlan(
     avoid: [],
     ...defined({ deadlineAtMs, budgetMicroUsd }),
   }
-  const { plan, facts } = await planJob(deps, input, { savedBefore })
+  const [{ plan, facts }, otherAnswers] = await Promise.all([
+    planJob(deps, input, { savedBefore }),
+    others(spec),
+  ])
   const request = requestFor(input, facts)
-  const report = reportOf(plan, relaxationsOf(plan, request))
+  const report = reportOf(plan, relaxationsOf(plan, request, otherAnswers))
   if (explain === undefined) return report
   return { ...report, explained: explainOffer(explain, plan, request) ?? null }
 }

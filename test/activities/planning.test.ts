@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
-import type { AskOffers } from '../../activities/plan/asking'
+import { askOthers, type AskOffers } from '../../activities/plan/asking'
 import { createPlanningActivities, type PlanningDeps } from '../../activities/plan/planning'
 import { BackendError } from '../../backends/errors'
 import type { PlanInput } from '../../core/activities'
@@ -320,6 +320,35 @@ describe('previewPlan', () => {
     expect(explained).toMatchObject({ rank: 2, costMicroUsd: placements[1]!.costMicroUsd })
     expect(total).toBe(placements[1]!.costMicroUsd)
     expect((await ask('p9')).explained).toBeNull()
+  })
+
+  it('asks backends that the job does not allow for what it would gain there, and waits for none that fails', async () => {
+    const askOffers: AskOffers = async (backend, request) => {
+      if (backend === 'broken') throw new Error('no credentials')
+      const answer = await perform(place.verbs(), 'offers', { request })
+      if (backend === 'scripted') return answer
+      const offers = answer.offers.map((offer) => ({ ...offer, backend, priceMicroUsdPerHour: 1 }))
+      return { ...answer, backend, offers }
+    }
+    const preview = planning({ askOffers, backends: ['scripted', 'broken', 'cheap'] })
+    const spec = { ...SPEC, backends: [{ backend: 'scripted' }], durationMs: 3_600_000 }
+    const plan = await perform(preview, 'previewPlan', { spec })
+    expect(plan.relaxations).toMatchObject([
+      { wish: 'backend', change: expect.stringMatching(/^backends: \[cheap:/) },
+    ])
+    expect(new Set(plan.placements.map(({ offer }) => offer.backend))).toEqual(new Set(['scripted']))
+    expect(plan).toMatchObject({ silentBackends: [] })
+    const free = await perform(preview, 'previewPlan', { spec: { ...spec, backends: [] } })
+    expect(free.silentBackends).toMatchObject([{ backend: 'broken' }])
+  })
+
+  it('waits no longer than it may for backends that the job does not allow', async () => {
+    const askOffers: AskOffers = () => new Promise(() => undefined)
+    const spec = { ...SPEC, backends: [{ backend: 'scripted' }] }
+    const over = new AbortController()
+    const answers = askOthers({ askOffers, backends: ['slow'] }, spec, over.signal)
+    over.abort()
+    expect(await answers).toEqual([])
   })
 
   it('refuses a spec that is none', async () => {

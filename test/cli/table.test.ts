@@ -171,6 +171,7 @@ describe('a table on a screen of 80 columns', () => {
     const table = lines().slice(0, 2)
     expect(widest(table)).toBeLessThanOrEqual(WIDTH)
     expect(table[1]).toContain('p6-b200.48xlarge')
+    expect(table[0]).toMatch(/ TIME +IN TIME +IN BUDGET$/)
   })
 
   it('continues in the next line if a text says too much to be cut', () => {

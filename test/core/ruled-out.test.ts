@@ -40,7 +40,7 @@ describe('what was ruled out, in words', () => {
 
   it('takes the cheapest of those above the budget as the example', () => {
     expect(words(dear('a', 9), dear('b', 3), dear('c', 5))).toEqual([
-      '3 offers that cost more than the budget, such as b (costs 3); raise `budget` to include them',
+      '3 offers above the budget, such as b (costs 3); raise `budget` to include them',
     ])
   })
 
