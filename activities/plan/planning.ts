@@ -6,14 +6,8 @@ import type { JobSpec } from '../../core/job'
 import { EMPTY_LEDGER, type Policy } from '../../core/ledger'
 import type { JobInput, ResolvedJob } from '../../core/messages'
 import type { BackendName } from '../../core/offer'
-import {
-  excerptOf,
-  reportOf,
-  type Plan,
-  type PlanFacts,
-  type PlanReport,
-  type PreviewInput,
-} from '../../core/plan'
+import { excerptOf, reportOf, type Plan, type PlanFacts, type PlanReport } from '../../core/plan'
+import type { PreviewInput } from '../../core/preview'
 import type { RecordedPlan } from '../../core/record'
 import type { SavedBefore } from '../../core/saving'
 import { rehearsalTiming, type Timing } from '../../core/timing'
