@@ -60,16 +60,17 @@ function showPlanned(out: Output, plan: PlanExplained): void {
     out.line('   Arithmetic of the first place')
     showArithmetic(out, arithmetic)
   }
-  list(
-    out,
-    'What would have changed it',
-    switchPoints.map(({ text }) => text),
-  )
+  list(out, 'What would have changed it', [...switchPoints.map(({ text }) => text), ...searchHint(plan)])
   const excluded = plan.excluded.map(
     ({ offerKeys, count, reason }) => `${nameSome(offerKeys, count)}: ${reason}`,
   )
   const silent = plan.silentBackends.map((one) => `${silentName(one)} did not answer: ${one.reason}`)
   list(out, 'Excluded', [...excluded, ...silent])
+}
+
+/** Only the newest plans of a long job are searched. */
+function searchHint({ number, replay, isSearched }: PlanExplained): string[] {
+  return replay === 'same' && !isSearched ? [`--decision ${number} searches for it`] : []
 }
 
 function list(out: Output, title: string, lines: readonly string[]): void {

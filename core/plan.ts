@@ -1,6 +1,5 @@
 import { defined } from './defined'
 import type { Expected, Forecast } from './forecast'
-import type { JobSpec } from './job'
 import type { MicroUsd } from './money'
 import type { Capabilities } from './capabilities'
 import type { BackendName, CapacityType, Offer } from './offer'
@@ -161,14 +160,6 @@ export function excerptOf(plan: Plan): PlanExcerpt {
     othersTotal: Math.max(0, placements.length - PLACEMENTS_IN_FULL),
     rejections: groupRejections(rejections),
   }
-}
-
-/** A plan for a job that is not submitted. */
-export interface PreviewInput {
-  spec: JobSpec
-  savedBefore?: SavedBefore
-  /** Explains one offer: a name as in `price.NAME` of `--what-if`. */
-  explain?: string
 }
 
 /** A plan as it is sent: small enough for Temporal with thousands of offers. @experimental */

@@ -57,6 +57,8 @@ export interface PlanExplained extends Explained {
   /** Of the chosen placement; empty if it cannot be computed. */
   arithmetic: ArithmeticLine[]
   switchPoints: SwitchPoint[]
+  /** Whether switch points were searched: it takes up to seconds for each plan. */
+  isSearched: boolean
   excluded: RejectionGroup[]
   silentBackends: SilentBackend[]
 }

@@ -44,10 +44,14 @@ export interface RecordedQuestion {
   /** The offers that it was made from; missing if a document is gone. */
   answers?: BackendAnswer[] | undefined
   submittedAtMs: number
+  /** Whether to search for switch points. */
+  isSearched: boolean
 }
 
 /** Earlier versions had no forecast. */
 type PlacementOnRecord = Omit<Placement, 'forecast'> & Partial<Pick<Placement, 'forecast'>>
+
+type Recorded = Omit<RecordedQuestion, 'isSearched'>
 
 /** Explains a plan from its record, as far as that goes. Pure. */
 export function explainPlan(recorded: RecordedQuestion): PlanExplained {
@@ -76,13 +80,14 @@ export function explainPlan(recorded: RecordedQuestion): PlanExplained {
     alternatives: rows.slice(1, 1 + ALTERNATIVES_MAX).map(inShort),
     othersTotal: Math.max(0, rows.length - 1 - ALTERNATIVES_MAX),
     arithmetic: question && plan ? arithmeticOfFirst(question, plan) : [],
-    switchPoints: question && plan ? switchPointsOf(question, plan) : [],
+    switchPoints: question && plan && recorded.isSearched ? switchPointsOf(question, plan) : [],
+    isSearched: question !== undefined && plan !== undefined && recorded.isSearched,
     excluded: excerpt === undefined ? [] : groupsOf(excerpt),
     silentBackends: facts?.silentBackends ?? excerpt?.silentBackends ?? [],
   }
 }
 
-function questionOf({ entry, answers, submittedAtMs }: RecordedQuestion): Question | undefined {
+function questionOf({ entry, answers, submittedAtMs }: Recorded): Question | undefined {
   const { inputs, facts } = entry.data
   if (facts === undefined || answers === undefined || inputs?.resolved === undefined) return undefined
   return { input: inputs, facts: { ...facts, answers }, submittedAtMs }
@@ -131,7 +136,7 @@ function outcomeInWords(outcome: PlanOutcome): string {
   }
 }
 
-function missingOf({ entry, answers }: RecordedQuestion, isSame: boolean | undefined): string[] {
+function missingOf({ entry, answers }: Recorded, isSame: boolean | undefined): string[] {
   const { facts, plan, inputs, outcome } = entry.data
   if (facts === undefined && plan === undefined && outcome.kind === 'wait' && outcome.position !== undefined)
     return []
@@ -203,7 +208,7 @@ function otherwise({ facts, verdict }: RecordedVerdict): string[] {
 
 /** Decides a recorded plan again from changed inputs, or says why it cannot. Pure. */
 export function answerWhatIf(
-  recorded: RecordedQuestion,
+  recorded: Recorded,
   changes: readonly WhatIf[],
 ): WhatIfAnswer | { problem: string; remedy: string } {
   const question = questionOf(recorded)

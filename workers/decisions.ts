@@ -19,6 +19,9 @@ export interface Unexplained {
 type PlanEntry = RecordEntryOf<'planned'> | RecordEntryOf<'waiting'>
 type Decision = { number: number; entry: PlanEntry | RecordEntryOf<'decided'> }
 
+/** A search for switch points takes up to seconds; of more plans only the newest are searched, unless one is asked for. */
+const SEARCHED_MAX = 10
+
 /**
  * The decisions of a job, or one of them, explained from its record and the market documents that it names. `undefined` without such a job.
  */
@@ -32,6 +35,8 @@ export async function explainJob(
   const chosen =
     decision === undefined ? job.decisions : job.decisions.filter(({ number }) => number === decision)
   if (chosen.length === 0 && decision !== undefined) return noSuchDecision(decision, job.decisions)
+  const plans = chosen.filter(({ entry }) => entry.kind !== 'decided').map(({ number }) => number)
+  const searched = new Set(plans.slice(-SEARCHED_MAX))
   const finished = job.entries.findLast(({ kind }) => kind === 'finished')
   return {
     ...{ id: jobId, name: job.name, rules: rulesDigest() },
@@ -39,7 +44,10 @@ export async function explainJob(
       const { number, entry } = one
       return entry.kind === 'decided'
         ? explainVerdict(number, entry)
-        : explainPlan(await questionOf(store, job, { number, entry }))
+        : explainPlan({
+            ...(await questionOf(store, job, { number, entry })),
+            isSearched: searched.has(number),
+          })
     }),
     ended: finished?.summary ?? null,
   }
@@ -94,7 +102,7 @@ async function questionOf(
   store: ObjectStore,
   { submittedAtMs }: RecordedJob,
   { number, entry }: { number: number; entry: PlanEntry },
-): Promise<RecordedQuestion> {
+): Promise<Omit<RecordedQuestion, 'isSearched'>> {
   const readings = entry.data.facts?.market
   if (readings === undefined) return { number, entry, submittedAtMs }
   const answers = await eachOf(readings, (reading) => readMarket(store, reading).catch(ignoreBadDocument))

@@ -13,8 +13,8 @@ import {
   type Plan,
   type PlanFacts,
   type PlanReport,
-  type PreviewInput,
 } from '../../core/plan'
+import type { PreviewInput } from '../../core/preview'
 import type { RecordedPlan } from '../../core/record'
 import type { SavedBefore } from '../../core/saving'
 import { SECOND_MS } from '../../core/time'

@@ -200,6 +200,51 @@ describe('crucible why', () => {
   })
 })
 
+describe('a job of many plans', () => {
+  it('has the newest ones searched for what would have changed them, or the one that is asked for', async () => {
+    const other = 'job-of-many-plans'
+    const question = recordedPlan([SPOT, FIXED], { spec: SPEC_OF_JOB })
+    const market = await keepMarket(store, question.answers!, { jobId: other, nowMs: NOW_MS })
+    const { data } = question.entry
+    const input = {
+      jobId: other,
+      spec: SPEC,
+      bundle: null,
+      owner: 'me',
+      deployment: 'd',
+      submittedAtMs: NOW_MS,
+    }
+    const kinds = [
+      ['submitted', input],
+      ...Array.from({ length: 11 }, () => ['planned', { ...data, facts: { ...data.facts, market } }]),
+    ]
+    for (const [index, [kind, content]] of kinds.entries())
+      await putRecord(
+        store,
+        other,
+        partialEntry({ seq: index, atMs: NOW_MS, kind: kind as RecordKind, summary: '', data: content }),
+      )
+    const explained = async (...args: string[]): Promise<PlanExplained[]> =>
+      (
+        JSON.parse((await world.run('why', other, '--json', ...args)).stdout) as {
+          decisions: PlanExplained[]
+        }
+      ).decisions
+    const all = await explained()
+    expect(all.map(({ isSearched, switchPoints }) => isSearched && switchPoints.length > 0)).toEqual([
+      false,
+      ...Array<boolean>(10).fill(true),
+    ])
+    expect((await explained('--decision', '1'))[0]).toMatchObject({
+      isSearched: true,
+      switchPoints: all[1]!.switchPoints,
+    })
+    expect((await world.run('why', other)).stdout).toMatch(
+      /What would have changed it\n +--decision 1 searches for it/,
+    )
+  })
+})
+
 describe('crucible plan --explain', () => {
   const script = join(world.home, 'train.py')
   const LOCAL = { CRUCIBLE_LOCAL_SPOT: 'yes', CRUCIBLE_LOCAL_PRICE: '4', CRUCIBLE_LOCAL_SPOT_PRICE: '1' }

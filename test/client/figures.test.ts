@@ -68,7 +68,7 @@ describe('the figures of a job at the instant of its plan', () => {
     const { outcome } = planFor(input, { ...facts, answers })
     const data = { inputs: input, facts: { ...facts, market: [] }, plan: excerptOf(plan), outcome }
     const entry = { seq: 2, atMs: NOW_MS, kind: 'planned' as const, summary: '', data }
-    const explained = explainPlan({ number: 1, entry, answers, submittedAtMs: NOW_MS })
+    const explained = explainPlan({ number: 1, entry, answers, submittedAtMs: NOW_MS, isSearched: false })
     const job = { id: JOB, name: 'train', rules: '', decisions: [explained], ended: null }
     const text = printed((out) => showDecisions(out, job))
     expect(explained).toMatchObject({ replay: 'same', chosen: { costMicroUsd: best.costMicroUsd } })

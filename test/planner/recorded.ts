@@ -44,7 +44,7 @@ export function recordedPlan(offers: Offer[], { spec, input, facts }: RecordedWi
     ...{ seq: 2, atMs: NOW_MS, kind: 'planned', attempt: 1, summary: 'planned' },
     data: { inputs, facts: { ...rest, market }, plan: excerptOf(plan), outcome, rules: 'r' },
   }
-  return { number: 1, entry, answers: asked, submittedAtMs: NOW_MS - 60_000 }
+  return { number: 1, entry, answers: asked, submittedAtMs: NOW_MS - 60_000, isSearched: true }
 }
 
 function instantsOf(one: PlanFacts['answers'][number]): { instantsMs: number[] } {
