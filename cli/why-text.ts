@@ -1,7 +1,8 @@
 import type { ArithmeticLine, OfferExplained } from '../core/arithmetic'
 import { chanceInWords } from '../core/forecast'
 import { priceInWords } from '../core/offer'
-import { nameSome, silentName } from '../core/plan'
+import { rejectionsInWords, silentName } from '../core/plan'
+import { ruledOutInWords } from '../core/ruled-out'
 import { formatDuration, formatInstant } from '../core/time'
 import type {
   DecisionExplained,
@@ -61,9 +62,9 @@ function showPlanned(out: Output, plan: PlanExplained): void {
     showArithmetic(out, arithmetic)
   }
   list(out, 'What would have changed it', [...switchPoints.map(({ text }) => text), ...searchHint(plan)])
-  const excluded = plan.excluded.map(
-    ({ offerKeys, count, reason }) => `${nameSome(offerKeys, count)}: ${reason}`,
-  )
+  // Earlier versions recorded reasons without a code.
+  const hasCodes = plan.excluded.every(({ code }) => (code as string | undefined) !== undefined)
+  const excluded = hasCodes ? ruledOutInWords(plan.excluded) : rejectionsInWords(plan.excluded)
   const silent = plan.silentBackends.map((one) => `${silentName(one)} did not answer: ${one.reason}`)
   list(out, 'Excluded', [...excluded, ...silent])
 }

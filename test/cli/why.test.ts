@@ -6,7 +6,10 @@ import { microUsd } from '../../core/money'
 import type { RecordKind } from '../../core/record'
 import { HOUR_MS } from '../../core/time'
 import type { JobExplained, PlanExplained, VerdictExplained, WhatIfAnswer } from '../../core/why'
+import { Output } from '../../cli/output'
+import { showDecisions } from '../../cli/why-text'
 import { decide } from '../../planner/decide'
+import { explainPlan } from '../../planner/why'
 import { layout } from '../../storage/layout'
 import { keepMarket } from '../../storage/market'
 import { openStore } from '../../storage/open-store'
@@ -16,7 +19,7 @@ import { JOB } from '../client/world'
 import { recordedPlan } from '../planner/recorded'
 import { NOW_MS, offer, SPEC } from '../planner/wishes'
 import { partialEntry } from '../support/record'
-import { World } from './outside'
+import { Paper, World } from './outside'
 
 const world = new World()
 let store: ObjectStore
@@ -241,6 +244,29 @@ describe('a job of many plans', () => {
     })
     expect((await world.run('why', other)).stdout).toMatch(
       /What would have changed it\n +--decision 1 searches for it/,
+    )
+  })
+})
+
+describe('excluded offers in an explanation', () => {
+  const plan = explainPlan(recordedPlan([SPOT, FIXED], { spec: { ...SPEC_OF_JOB, isInterruptible: false } }))
+  const printed = (excluded: PlanExplained['excluded']): string => {
+    const stdout = new Paper()
+    const out = new Output({ stdout, stderr: new Paper(), isJson: false, isColourWanted: false })
+    showDecisions(out, { id: JOB, name: 'a', rules: '', decisions: [{ ...plan, excluded }], ended: null })
+    return stdout.text
+  }
+
+  it('are grouped as in a plan', () => {
+    expect(printed(plan.excluded)).toMatch(
+      /Excluded\n +1 offer of spot capacity, .*: here\/spot\/p4\/a; set `interruptible: true`/,
+    )
+  })
+
+  it('keep the reason on record if an earlier version grouped them', () => {
+    const old = plan.excluded.map((group) => ({ ...group, code: undefined }))
+    expect(printed(old as unknown as PlanExplained['excluded'])).toMatch(
+      /Excluded\n +here\/spot\/p4\/a: it is interruptible/,
     )
   })
 })
