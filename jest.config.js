@@ -32,6 +32,8 @@ const base = {
   transform,
   modulePathIgnorePatterns,
   testPathIgnorePatterns,
+  // In the context of a test file each use of a global is a slow lookup: planning takes twice as long without these.
+  sandboxInjectedGlobals: ['Math', 'Number', 'Object', 'Array', 'Map', 'Set', 'JSON', 'Promise'],
   moduleNameMapper,
 }
 
