@@ -164,7 +164,7 @@ function rowOf(
     priceInWords(offer).replace(/\/h$/, ''),
     priceFrom(priceSource, nowMs),
     offer.availability === 'available' ? 'yes' : offer.availability,
-    forecast.interruptions < 0.01 ? 'none' : forecast.interruptions.toFixed(2),
+    forecast.interruptions < 0.01 ? 'none' : String(Number(forecast.interruptions.toPrecision(2))),
     confidenceOf(forecast),
     usd(costMicroUsd),
     `${usd(forecast.cost.lowMicroUsd)}..${usd(forecast.cost.highMicroUsd)}`,

@@ -54,12 +54,12 @@ export function wantsGpu(request: ResourceRequest): boolean {
   return gpuMemoryGb !== undefined || gpuMemoryGiB !== undefined || accelerators.length > 0
 }
 
-/** One line about a machine: `8 cpus, 61 GiB, 1x V100 16 GiB`. */
+/** One line about a machine: `1x V100 16 GiB, 8 cpus, 61 GiB`. GPUs come first, because a narrow table cuts the rest. */
 export function formatShape(shape: MachineShape): string {
   const parts = [`${shape.cpus} cpu${shape.cpus === 1 ? '' : 's'}`, `${round1(shape.memoryGiB)} GiB`]
   if (shape.gpus > 0) {
     const memory = shape.gpuMemoryGiB === undefined ? '' : ` ${round1(shape.gpuMemoryGiB)} GiB`
-    parts.push(`${shape.gpus}x ${shape.accelerator ?? 'GPU'}${memory}`)
+    parts.unshift(`${shape.gpus}x ${shape.accelerator ?? 'GPU'}${memory}`)
   }
   return parts.join(', ')
 }

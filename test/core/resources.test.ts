@@ -54,10 +54,10 @@ describe('a shape', () => {
   it.each([
     [{ cpus: 1, memoryGiB: 1, gpus: 0 }, '1 cpu, 1 GiB'],
     [{ cpus: 8, memoryGiB: 61.04, gpus: 0 }, '8 cpus, 61 GiB'],
-    [{ cpus: 0.5, memoryGiB: 15.25, gpus: 1 }, '0.5 cpus, 15.3 GiB, 1x GPU'],
+    [{ cpus: 0.5, memoryGiB: 15.25, gpus: 1 }, '1x GPU, 0.5 cpus, 15.3 GiB'],
     [
       { cpus: 96, memoryGiB: 1152, gpus: 8, accelerator: 'A100', gpuMemoryGiB: 39.59 },
-      '96 cpus, 1152 GiB, 8x A100 39.6 GiB',
+      '8x A100 39.6 GiB, 96 cpus, 1152 GiB',
     ],
   ])('%j is shown as %s', (shape, words) => {
     expect(formatShape(shape)).toBe(words)

@@ -18,7 +18,7 @@ describe('the reasons for a placement', () => {
       expect.stringMatching(
         /^90 % range: \$0\.\d\d to \$1\.\d\d, \d+m \d\ds to 1h \d+m, mainly from the training time/,
       ),
-      '8 cpus, 32 GiB, 1x L4 22 GiB',
+      '1x L4 22 GiB, 8 cpus, 32 GiB',
       'not interruptible',
       'A note.',
       'the job gives no duration: one hour is assumed',
@@ -26,7 +26,7 @@ describe('the reasons for a placement', () => {
     expect(reasons(offer(), { spec: { ...SPEC, durationMs: 2 * HOUR_MS } })).toEqual([
       '$1.00/h, about $2.08 in 2h 4m',
       expect.any(String),
-      '8 cpus, 32 GiB, 1x L4 22 GiB',
+      '1x L4 22 GiB, 8 cpus, 32 GiB',
       'not interruptible',
     ])
   })

@@ -347,7 +347,7 @@ describe('the ranking', () => {
   it('gives reasons and risks in words', () => {
     const [placement] = plan([spot]).placements
     expect(placement?.reasons.join('; ')).toMatch(
-      /\$0\.50\/h, about \$0\.\d\d in .*8 cpus, 32 GiB, 1x L4 22 GiB; cheaper/,
+      /\$0\.50\/h, about \$0\.\d\d in .*1x L4 22 GiB, 8 cpus, 32 GiB; cheaper/,
     )
     expect(placement?.risks.join('; ')).toMatch(/interruption.*does not say how often it saves/)
     const chance = (interruptionsPerHour: number): string | undefined =>

@@ -144,7 +144,7 @@ describe('a store in another Region', () => {
       // Nothing about the store, which is next to the machine.
       expect(beside.reasons.slice(2, 4)).toEqual([
         'including $4.50 for reading 50 GB of inputs from eu-west-1, at $0.09 per GB',
-        '8 cpus, 32 GiB, 1x L4 22 GiB',
+        '1x L4 22 GiB, 8 cpus, 32 GiB',
       ])
     })
 
