@@ -119,6 +119,33 @@ for x in loader:
     expect(unknown.memory.confidence).toBeLessThan(eight.memory.confidence)
   })
 
+  it('reads the optimizer and the sharding of a DeepSpeed configuration', () => {
+    const texts: Record<string, string> = {
+      'train.py': `
+import deepspeed
+from transformers import AutoModelForCausalLM
+max_length = 512
+model = AutoModelForCausalLM.from_pretrained("EleutherAI/pythia-1.4b")
+engine, _, loader, _ = deepspeed.initialize(args=args, model=model, training_data=data)
+for x in loader:
+    engine.backward(engine(x).loss)
+    engine.step()
+`,
+      'zero.json': JSON.stringify({
+        ...{ train_micro_batch_size_per_gpu: 2, fp16: { enabled: true } },
+        ...{ zero_optimization: { stage: 1 }, optimizer: { type: 'AdamW' } },
+      }),
+    }
+    const found = analyze(python, {
+      files: { list: () => Object.keys(texts), read: (path) => texts[path] },
+      command: 'deepspeed --num_gpus=4 train.py --deepspeed --deepspeed_config zero.json',
+    }).findings
+    const gib = 1_414_650_000 / 2 ** 30
+    expect(found.memory.missing).toEqual([])
+    expect(component(found, 'weights').highGiB).toBeCloseTo(2 * gib, 2)
+    expect(component(found, 'optimizer').highGiB).toBeCloseTo((12 * gib) / 4, 2)
+  })
+
   it('says what would narrow it, and is less sure', () => {
     const known = findings(LOOP('nn.Sequential(nn.Linear(64, 64))', 'torch.optim.Adam(model.parameters())'))
     const open = findings(
