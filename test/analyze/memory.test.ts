@@ -86,6 +86,22 @@ class Net(nn.Module):
     expect(found.modelParams.value).toBe(100 * 64 + 12 * (64 * 64 + 64) + 2 * 128)
   })
 
+  it('counts a model once that is either new or restored', () => {
+    const model = `
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.out = nn.Linear(64, 10)
+    def forward(self, x):
+        return self.out(x)
+if resumes():
+    model = Net()
+    model.load_state_dict(torch.load("model.pt"))
+`
+    const found = findings(LOOP('Net()', 'torch.optim.Adam(model.parameters())', model))
+    expect(found.modelParams.value).toBe(650)
+  })
+
   it('counts what a quantized model with adapters keeps: its weights, and little else', () => {
     const adapters = `
 from peft import LoraConfig, get_peft_model
