@@ -86,6 +86,22 @@ class Net(nn.Module):
     expect(found.modelParams.value).toBe(100 * 64 + 12 * (64 * 64 + 64) + 2 * 128)
   })
 
+  it('counts a model once that is either new or restored', () => {
+    const model = `
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.out = nn.Linear(64, 10)
+    def forward(self, x):
+        return self.out(x)
+if resumes():
+    model = Net()
+    model.load_state_dict(torch.load("model.pt"))
+`
+    const found = findings(LOOP('Net()', 'torch.optim.Adam(model.parameters())', model))
+    expect(found.modelParams.value).toBe(650)
+  })
+
   it('counts what a quantized model with adapters keeps: its weights, and little else', () => {
     const adapters = `
 from peft import LoraConfig, get_peft_model
@@ -117,6 +133,33 @@ for x in loader:
     expect(component(eight, 'optimizer').highGiB).toBeCloseTo((6_738_415_616 * 8) / 2 ** 30 / 8, 1)
     expect(unknown.memory.missing).toContain('the number of GPUs')
     expect(unknown.memory.confidence).toBeLessThan(eight.memory.confidence)
+  })
+
+  it('reads the optimizer and the sharding of a DeepSpeed configuration', () => {
+    const texts: Record<string, string> = {
+      'train.py': `
+import deepspeed
+from transformers import AutoModelForCausalLM
+max_length = 512
+model = AutoModelForCausalLM.from_pretrained("EleutherAI/pythia-1.4b")
+engine, _, loader, _ = deepspeed.initialize(args=args, model=model, training_data=data)
+for x in loader:
+    engine.backward(engine(x).loss)
+    engine.step()
+`,
+      'zero.json': JSON.stringify({
+        ...{ train_micro_batch_size_per_gpu: 2, fp16: { enabled: true } },
+        ...{ zero_optimization: { stage: 1 }, optimizer: { type: 'AdamW' } },
+      }),
+    }
+    const found = analyze(python, {
+      files: { list: () => Object.keys(texts), read: (path) => texts[path] },
+      command: 'deepspeed --num_gpus=4 train.py --deepspeed --deepspeed_config zero.json',
+    }).findings
+    const gib = 1_414_650_000 / 2 ** 30
+    expect(found.memory.missing).toEqual([])
+    expect(component(found, 'weights').highGiB).toBeCloseTo(2 * gib, 2)
+    expect(component(found, 'optimizer').highGiB).toBeCloseTo((12 * gib) / 4, 2)
   })
 
   it('says what would narrow it, and is less sure', () => {

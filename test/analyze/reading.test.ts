@@ -139,3 +139,30 @@ describe('a project', () => {
     expect((used.user + used.system) / 1_000).toBeLessThan(2_000)
   })
 })
+
+describe('LightningCLI', () => {
+  const MAIN = `
+import torch
+from lightning.pytorch import LightningDataModule, LightningModule
+from lightning.pytorch.cli import LightningCLI
+class Data(LightningDataModule):
+    def __init__(self, batch_size: int = 64):
+        super().__init__()
+        self.save_hyperparameters()
+    def train_dataloader(self):
+        return torch.utils.data.DataLoader(data, batch_size=self.hparams.batch_size)
+class Model(LightningModule):
+    def training_step(self, batch, _):
+        return self(batch)
+LightningCLI(Model, Data)
+`
+
+  it.each([
+    ['the class', 'python main.py fit', 64],
+    ['the configuration', 'python main.py fit --config run.yaml', 128],
+    ['the command', 'python main.py fit --config run.yaml --data.batch_size=32', 32],
+  ])('gives a data module the arguments of %s', async (_, command, size) => {
+    const files = project({ 'main.py': MAIN, 'run.yaml': 'data:\n  batch_size: 128\n' })
+    expect(analyze(await parser(), { files, command }).findings.batchSize.value).toBe(size)
+  })
+})

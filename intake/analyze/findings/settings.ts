@@ -59,10 +59,14 @@ function launcherPrecision({ launch, run }: Facts): Precision | undefined {
 
 /** The configuration of DeepSpeed: of the command line, or an argument. */
 export function deepSpeedConfig({ run, events }: Facts): Value | undefined {
-  const { args } = run
-  const at = args.findIndex((arg) => arg === '--deepspeed_config' || arg === '--deepspeed')
-  const path = at === -1 ? undefined : args[at + 1]
-  if (path !== undefined && path.endsWith('.json')) return run.project.data(path, run.entry)
+  // `--deepspeed` also stands alone, as a flag.
+  const words = run.args.flatMap((arg) => arg.split('='))
+  const at = words.findIndex(
+    (word, index) =>
+      (word === '--deepspeed_config' || word === '--deepspeed') &&
+      words[index + 1]?.endsWith('.json') === true,
+  )
+  if (at !== -1) return run.project.data(words[at + 1]!, run.entry)
   const given = events.find(({ name }) => name === 'deepspeed.initialize')?.named.get('config')
   const file = textOf(given)
   return file === undefined ? given : run.project.data(file, run.entry)
@@ -131,7 +135,9 @@ function findBatchSize(facts: Facts, events: readonly CallEvent[]): Findings['ba
   const config = facts.events.some(({ name }) => name === 'deepspeed.initialize')
     ? deepSpeedConfig(facts)
     : undefined
-  const configured = config?.kind === 'dict' ? numberOf(config.entries.get('train_batch_size')) : undefined
+  const configured = ['train_batch_size', 'train_micro_batch_size_per_gpu']
+    .map((key) => (config?.kind === 'dict' ? numberOf(config.entries.get(key)) : undefined))
+    .find((size) => size !== undefined)
   if (configured !== undefined) return found(configured, { confidence: CERTAIN - 0.03 })
   for (const event of events) {
     const size = batchOf(event)

@@ -39,7 +39,17 @@ export function networksOf(facts: Facts): Network[] {
   )
   const roots = [...modules, ...bare].filter((each) => !inside.has(identityOf(each)))
   const tops = roots.filter((each) => !roots.some((other) => other !== each && holds(other, each)))
-  return tops.map((root) => networkOf(root, facts)).filter(({ parameters }) => parameters !== 0)
+  const networks = tops.map((root) => networkOf(root, facts)).filter(({ parameters }) => parameters !== 0)
+  return networks.filter((each) => each === bestOf(each, networks))
+}
+
+/** Of several objects of one class, such as a new model and a restored one, the one that is known best. */
+function bestOf(network: Network, networks: readonly Network[]): Network {
+  const { root } = network
+  if (root.kind !== 'instance') return network
+  return networks
+    .filter((other) => other.root.kind === 'instance' && other.root.definition === root.definition)
+    .reduce((best, other) => (other.known > best.known ? other : best))
 }
 
 /** The layer that a stack of layers copies, and does not keep. */

@@ -71,6 +71,9 @@ export function optimizerOf(facts: Facts): OptimizerUse {
       event: named[0]!.event,
       isKnown: true,
     }
+  const configured = textOf(entry(entry(deepSpeedConfig(facts), 'optimizer'), 'type'))
+  const ofConfig = configured === undefined ? undefined : STATES[configured]
+  if (ofConfig !== undefined) return { bytes: ofConfig, event: undefined, isKnown: true }
   const settings = settingsOf(facts)
   if (settings?.library === 'hugging-face') {
     const name = textOf(settings.event.named.get('optim'))

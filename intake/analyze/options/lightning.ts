@@ -5,6 +5,7 @@ import { addOption } from './option'
 
 /** What LightningCLI runs: `model` and `datamodule` are made, then `Trainer(...)` and its `fit`. */
 export function lightningResult(run: Interpreter, event: CallEvent, frame: Frame): Value | undefined {
+  if (event.method === 'save_hyperparameters') return keepArguments(event, frame)
   if (event.method !== 'LightningCLI') return undefined
   run.style = 'lightning-cli'
   const named = new Map<string, Value>()
@@ -12,31 +13,19 @@ export function lightningResult(run: Interpreter, event: CallEvent, frame: Frame
   if (defaults?.kind === 'dict') for (const [key, value] of defaults.entries) named.set(key, value)
   const file = configPath(run.args)
   const config = file === undefined ? undefined : run.project.data(file, event.file.path)
-  const section = config?.kind === 'dict' ? config.entries.get('trainer') : undefined
-  if (section?.kind === 'dict') for (const [key, value] of section.entries) named.set(key, value)
-  for (const arg of run.args) {
-    const name = arg.split('=')[0]!
-    if (!name.startsWith('--trainer.')) continue
-    const key = name.slice('--trainer.'.length)
-    named.set(
-      key,
-      addOption(run, {
-        names: [name],
-        key: `trainer.${key}`,
-        default: named.get(key) ?? constant(null),
-        at: event,
-      }),
-    )
-  }
+  const settings = { run, config, event }
+  addSettings('trainer', named, settings)
   const resume = addOption(run, {
     names: ['--ckpt_path'],
     key: 'ckpt_path',
     default: constant(null),
     at: event,
   })
-  const parts = event.positional.map((callee) =>
-    run.dispatch({ callee, node: event.node, given: { positional: [], named: new Map() } }, frame),
-  )
+  const parts = event.positional.map((callee, at) => {
+    const given = { positional: [], named: new Map<string, Value>() }
+    addSettings(at === 0 ? 'model' : 'data', given.named, settings)
+    return run.dispatch({ callee, node: event.node, given }, frame)
+  })
   const call = (
     name: string,
     receiver: Value | undefined,
@@ -54,6 +43,31 @@ export function lightningResult(run: Interpreter, event: CallEvent, frame: Frame
       ]),
     ),
   }
+}
+
+/** What the configuration file and the command line say of a part. */
+function addSettings(
+  part: 'trainer' | 'model' | 'data',
+  named: Map<string, Value>,
+  { run, config, event }: { run: Interpreter; config: Value | undefined; event: CallEvent },
+): void {
+  const section = config?.kind === 'dict' ? config.entries.get(part) : undefined
+  if (section?.kind === 'dict') for (const [key, value] of section.entries) named.set(key, value)
+  const prefix = `--${part}.`
+  for (const arg of run.args) {
+    const name = arg.split('=')[0]!
+    if (!name.startsWith(prefix)) continue
+    const key = name.slice(prefix.length)
+    const before = named.get(key) ?? constant(null)
+    named.set(key, addOption(run, { names: [name], key: `${part}.${key}`, default: before, at: event }))
+  }
+}
+
+/** `self.save_hyperparameters()` keeps the arguments of the constructor as `self.hparams`. */
+function keepArguments({ receiver }: CallEvent, { scope }: Frame): Value | undefined {
+  if (receiver?.kind !== 'instance') return undefined
+  receiver.attributes.set('hparams', dict(new Map([...scope.names].filter(([name]) => name !== 'self'))))
+  return constant(null)
 }
 
 /** `run=False` leaves it to the program to call `fit`. */
