@@ -17,7 +17,7 @@ export function resourcesInWords(request: ResourceRequest): string | undefined {
   const { gpus, accelerators, cpus, memoryGiB, diskGiB, shmGiB } = request
   const gpuMemory = formatGpuMemory(request)
   const words = [
-    gpus && `${formatRange(gpus)} GPUs`,
+    gpus && `${formatRange(gpus)} ${gpus.min === 1 && gpus.max === 1 ? 'GPU' : 'GPUs'}`,
     accelerators && accelerators.length > 0 && accelerators.join(' or '),
     gpuMemory && `GPU memory ${gpuMemory}`,
     cpus && `${formatRange(cpus)} cpus`,

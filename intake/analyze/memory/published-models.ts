@@ -45,7 +45,7 @@ type Row = [
 ]
 
 /**
- * Millions of parameters and shapes as in the authors' configuration files (`config.json`) on the Hugging Face Hub, read 2026-11-25. For an
+ * Millions of parameters and shapes, entered by hand from what the authors publish (papers, and `config.json` on the Hugging Face Hub). For an
  * encoder with a decoder, the layers of both.
  */
 const TRANSFORMERS: readonly Row[] = [
