@@ -2,6 +2,9 @@ import { describe, expect, it } from '@jest/globals'
 import type { Backend } from '../../backends/backend'
 import { BACKENDS, type ReadSettings } from '../../backends/registry'
 import { isOnLoopback } from '../../backends/loopback'
+import type { ObjectStore } from '../../storage/store'
+import type { WorkerConfig } from '../../workers/config'
+import { makeBackend } from '../../workers/make-backend'
 import { storeReachProblem, withStoreReach } from '../../workers/store-reach'
 import { patiently } from '../backends/harness'
 import { ScriptedHarness } from '../backends/scripted/harness'
@@ -47,6 +50,19 @@ describe('a backend whose machines cannot use the store', () => {
     const offers = await backendWith(BUCKET, true).offers({}, patiently())
     expect(offers.map(({ note }) => note)).toEqual(offers.map(() => expect.stringMatching(/never expire/)))
     expect(offers).not.toEqual([])
+  })
+
+  it('is what workers and plans use', async () => {
+    const { backend, store } = new ScriptedHarness({})
+    const read = { ...REMOTE, create: async () => backend, isNear: false }
+    const config = { backends: new Map([['scripted', read]]), grants: {}, discounts: new Map() }
+    const used = (url: string) => {
+      const at = { store: Object.create(store, { url: { value: url } }) as ObjectStore, deployment: 'dep-1' }
+      return makeBackend(config as unknown as WorkerConfig, 'scripted', at)
+    }
+    const unreachable = (await used('file:///srv/crucible')).offers({}, patiently())
+    await expect(unreachable).rejects.toMatchObject({ failure: { class: 'invalid' } })
+    expect(await (await used(BUCKET)).offers({}, patiently())).not.toEqual([])
   })
 
   it('is left as it is where all is well', () => {

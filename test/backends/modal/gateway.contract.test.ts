@@ -304,4 +304,27 @@ describe("the gateway's stand-in", () => gatewayContract(openStandIn))
 
 if (openRealGateway === undefined)
   describe.skip("the gateway under Modal's client", () => it('keeps the same contract', () => undefined))
-else describe("the gateway under Modal's client", () => gatewayContract(openRealGateway!))
+else {
+  describe("the gateway under Modal's client", () => gatewayContract(openRealGateway!))
+
+  describe('an image of the user', () => {
+    it('gets a Python from its own package manager when Modal builds it, if it has none', async () => {
+      const gateway = await openRealGateway!()
+      const { cloud, endpoint, token } = gateway
+      const body = {
+        ...{ owner: 'dep', command: ['true'], cpu: 1, memory_mib: 512, timeout_s: 60 },
+        ...{ image: { reference: 'alpine:3.22' }, send_by_ms: Date.now() + SEND_MS },
+      }
+      const headers = { ...HEADERS, 'modal-key': token.key, 'modal-secret': token.secret }
+      await fetch(`${endpoint}/v1/jobs/job-alpine`, { method: 'PUT', headers, body: JSON.stringify(body) })
+      const built = (): string[] =>
+        cloud.journal
+          .calls({ service: 'modal', action: 'ImageJoinStreaming' })
+          .map(({ parameters }) => (parameters as { dockerfile: string }).dockerfile)
+      await until(() => built().some((text) => text.includes('alpine:3.22')), patient(20_000))
+      const dockerfile = built().find((text) => text.includes('alpine:3.22'))!
+      expect(dockerfile).toMatch(/command -v python3 .*apt-get install .*python3.*apk add .*python3/)
+      await gateway.close()
+    })
+  })
+}
