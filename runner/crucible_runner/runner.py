@@ -68,6 +68,7 @@ class Life:
         try:
             body = self._read_order()
             if self._has_result():
+                print("nothing is to be done here: the attempt has a result", file=sys.stderr)
                 return 0
             attempt.claim(self._is_starting_over)
             attempt.begin(parse(ORDER, body))

@@ -309,7 +309,8 @@ else {
 
   describe('an image of the user', () => {
     it('gets a Python from its own package manager when Modal builds it, if it has none', async () => {
-      const { cloud, endpoint, token, close } = await openRealGateway!()
+      const gateway = await openRealGateway!()
+      const { cloud, endpoint, token } = gateway
       const body = {
         ...{ owner: 'dep', command: ['true'], cpu: 1, memory_mib: 512, timeout_s: 60 },
         ...{ image: { reference: 'alpine:3.22' }, send_by_ms: Date.now() + SEND_MS },
@@ -323,7 +324,7 @@ else {
       await until(() => built().some((text) => text.includes('alpine:3.22')), patient(20_000))
       const dockerfile = built().find((text) => text.includes('alpine:3.22'))!
       expect(dockerfile).toMatch(/command -v python3 .*apt-get install .*python3.*apk add .*python3/)
-      await close()
+      await gateway.close()
     })
   })
 }
