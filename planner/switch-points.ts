@@ -17,8 +17,12 @@ export function switchPointsOf(question: Question, plan: Plan): SwitchPoint[] {
 }
 
 /** The best placement of each row, in order. */
-export function bestOfRows({ placements }: Pick<Plan, 'placements'>): Placement[] {
-  const rows = new Map<string, Placement>()
+export function bestOfRows<P extends Pick<Placement, 'offer'>>({
+  placements,
+}: {
+  placements: readonly P[]
+}): P[] {
+  const rows = new Map<string, P>()
   for (const one of placements) if (!rows.has(rowKey(one.offer))) rows.set(rowKey(one.offer), one)
   return [...rows.values()]
 }

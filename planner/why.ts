@@ -63,7 +63,7 @@ export function explainPlan(recorded: RecordedQuestion): PlanExplained {
   const plan = replayed?.isSame === true ? replayed.plan : undefined
   const missing = missingOf(recorded, replayed?.isSame)
   const placements: readonly PlacementOnRecord[] = plan?.placements ?? excerpt?.placements ?? []
-  const rows = rowsOf(placements)
+  const rows = bestOfRows({ placements })
   const [best] = rows
   return {
     ...{ kind: 'plan', number, seq: entry.seq, atMs: entry.atMs, attempt: entry.attempt ?? null },
@@ -91,13 +91,6 @@ function questionOf({ entry, answers, submittedAtMs }: Recorded): Question | und
   const { inputs, facts } = entry.data
   if (facts === undefined || answers === undefined || inputs?.resolved === undefined) return undefined
   return { input: inputs, facts: { ...facts, answers }, submittedAtMs }
-}
-
-/** Each row once, by its best placement. */
-function rowsOf(placements: readonly PlacementOnRecord[]): PlacementOnRecord[] {
-  const rows = new Map<string, PlacementOnRecord>()
-  for (const one of placements) if (!rows.has(rowKey(one.offer))) rows.set(rowKey(one.offer), one)
-  return [...rows.values()]
 }
 
 function inShort({ reasons: _reasons, risks: _risks, ...placement }: PlacementOnRecord): ExplainedPlacement {

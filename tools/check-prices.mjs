@@ -5,19 +5,10 @@
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
-import { transformSync } from '@swc/core'
 import { compare, parseCsv } from './price-check/compare.mjs'
+import './typescript.mjs'
 
 const require = createRequire(import.meta.url)
-// Loads the sources instead of a build, which may be older.
-require.extensions['.ts'] = (module, filename) => {
-  const { code } = transformSync(readFileSync(filename, 'utf8'), {
-    filename,
-    jsc: { target: 'es2022', parser: { syntax: 'typescript' } },
-    module: { type: 'commonjs' },
-  })
-  module._compile(code, filename)
-}
 const { MODAL_GPUS } = require('../backends/modal/gpus.ts')
 const { LAMBDA_READ_DAY, LAMBDA_TYPES } = require('../packages/small-cloud/src/lambda/types.ts')
 const { MODAL_RATES, MODAL_RATES_DAY } = require('../packages/small-cloud/src/modal/rates.ts')

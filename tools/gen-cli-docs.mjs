@@ -2,18 +2,9 @@
 // test fails when they are out of date.
 import { readFileSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
-import { transformSync } from '@swc/core'
+import './typescript.mjs'
 
 const require = createRequire(import.meta.url)
-// Loads the sources instead of a build, which may be older.
-require.extensions['.ts'] = (module, filename) => {
-  const { code } = transformSync(readFileSync(filename, 'utf8'), {
-    filename,
-    jsc: { target: 'es2022', parser: { syntax: 'typescript' } },
-    module: { type: 'commonjs' },
-  })
-  module._compile(code, filename)
-}
 const { referenceParts } = require('../cli/reference.ts')
 
 for (const { page, name, text } of await referenceParts()) {

@@ -1,20 +1,11 @@
 // Writes backends/ec2/market/catalog.json, the fallback prices for an unreachable price list, from that list. `node
 // tools/gen-ec2-catalog.mjs [REGION ...]` with AWS credentials; the default is us-east-1.
-import { readFileSync, writeFileSync } from 'node:fs'
+import { writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
-import { transformSync } from '@swc/core'
 import prettier from 'prettier'
+import './typescript.mjs'
 
 const require = createRequire(import.meta.url)
-// Loads the sources instead of a build, which may be older.
-require.extensions['.ts'] = (module, filename) => {
-  const { code } = transformSync(readFileSync(filename, 'utf8'), {
-    filename,
-    jsc: { target: 'es2022', parser: { syntax: 'typescript' } },
-    module: { type: 'commonjs' },
-  })
-  module._compile(code, filename)
-}
 const { TYPES_DEFAULT } = require('../backends/ec2/config.ts')
 const { createSdkApi } = require('../backends/ec2/sdk/index.ts')
 

@@ -2,19 +2,10 @@
 // `node tools/gen-job-schema.mjs`; tests fail when one of them is out of date.
 import { readFileSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
-import { transformSync } from '@swc/core'
 import prettier from 'prettier'
+import './typescript.mjs'
 
 const require = createRequire(import.meta.url)
-// Loads the sources instead of a build, which may be older.
-require.extensions['.ts'] = (module, filename) => {
-  const { code } = transformSync(readFileSync(filename, 'utf8'), {
-    filename,
-    jsc: { target: 'es2022', parser: { syntax: 'typescript' } },
-    module: { type: 'commonjs' },
-  })
-  module._compile(code, filename)
-}
 const { jobFileJsonSchema } = require('../intake/job-schema.ts')
 const { jobFieldTable } = require('../intake/job-table.ts')
 

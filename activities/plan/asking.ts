@@ -64,7 +64,9 @@ export async function askOthers(
   )
   const answers = await Promise.all(
     others.map((name) =>
-      Promise.race([askOffers(name, spec.resources), untilAborted(signal)]).catch(() => undefined),
+      Promise.race([askOffers(name, spec.resources, { image: spec.image }), untilAborted(signal)]).catch(
+        () => undefined,
+      ),
     ),
   )
   return answers.flatMap((answer) => answer ?? [])

@@ -342,6 +342,17 @@ describe('previewPlan', () => {
     expect(free.silentBackends).toMatchObject([{ backend: 'broken' }])
   })
 
+  it('asks backends that the job does not allow about its image, too', async () => {
+    const images: unknown[] = []
+    const askOffers: AskOffers = (_backend, _request, more) => {
+      images.push(more?.image)
+      return Promise.reject(new Error('no credentials'))
+    }
+    const spec = { ...SPEC, backends: [{ backend: 'scripted' }], image: 'example.org/team/image:1' }
+    await askOthers({ askOffers, backends: ['other'] }, spec, new AbortController().signal)
+    expect(images).toEqual([spec.image])
+  })
+
   it('waits no longer than it may for backends that the job does not allow', async () => {
     const askOffers: AskOffers = () => new Promise(() => undefined)
     const spec = { ...SPEC, backends: [{ backend: 'scripted' }] }

@@ -1,4 +1,4 @@
-/** A difference up to this share is none. */
+/** Smaller differences are not listed; as a share of the reference's price. */
 const DIFFERENCE_MIN = 0.1
 
 /** Rows of a CSV file with a header and without quotes, each an object by column. */
