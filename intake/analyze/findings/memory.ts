@@ -67,7 +67,7 @@ export function findMemory(facts: Facts, known: Known): Findings['memory'] {
 const totalOf = ({ weights, gradients, optimizer, activations, context }: Components): Interval =>
   sum(weights, gradients, optimizer, activations, context)
 
-/** Shares of ranges that hold the truth, as `npm run bench:memory` counts them. */
+/** Of narrow ranges, the share that held the truth in `npm run bench:memory`, with whose cases the rules were made. The others are estimates. */
 const GOOD = 0.9
 const FAIR = 0.7
 const POOR = 0.4
