@@ -63,13 +63,30 @@ describe('the time of a training', () => {
     expect(unknown!.risks).toContain('the training speed of X900 is unknown: that of the A100 is assumed')
   })
 
-  it('comes with the speed and its range, but for the type that it refers to', () => {
-    const reasons = (accelerator: string) =>
-      plan([gpu(accelerator, 1)], { spec: training() }).placements[0]!.reasons
+  it('comes with the speed, its range and the family of work, but for the type that it refers to', () => {
+    const reasons = (accelerator: string, changes: Partial<JobSpec> = {}) =>
+      plan([gpu(accelerator, 1)], { spec: training(changes) }).placements[0]!.reasons
     expect(reasons('H100')).toContainEqual(
-      expect.stringMatching(/^about 2.1 times the speed of the A100 \([\d.]+ to [\d.]+, /),
+      expect.stringMatching(
+        /^about 2.1 times the speed of the A100 for work of any kind \([\d.]+ to [\d.]+, /,
+      ),
+    )
+    expect(reasons('V100', { workFamily: 'fp32' })).toContainEqual(
+      expect.stringMatching(/^about 0.33 times the speed of the A100 for training in fp32 \(/),
     )
     expect(reasons('A100').join()).not.toContain('speed')
+  })
+
+  it('depends on the family of work, with a narrower range where that is known', () => {
+    const placed = (changes: Partial<JobSpec> = {}) =>
+      plan([gpu('V100', 1)], { spec: training(changes), isFirst: true }).placements[0]!
+    const [any, convolution, fp32] = [{}, { workFamily: 'convolution' }, { workFamily: 'fp32' }].map((one) =>
+      placed(one as Partial<JobSpec>),
+    )
+    expect(convolution!.durationMs).toBeLessThan(any!.durationMs)
+    expect(fp32!.durationMs).toBeGreaterThan(any!.durationMs)
+    const width = ({ forecast: { finish } }: typeof any & object): number => finish.highMs / finish.lowMs
+    expect(width(convolution!)).toBeLessThan(width(any!))
   })
 
   it('of the rest is that of what no checkpoint holds', () => {
