@@ -50,6 +50,7 @@ const ROWS: readonly Row[] = [
   { title: 'model', name: 'model', words: ({ model }) => listed(model.value) },
   { title: 'parameters', name: 'modelParams', words: ({ modelParams }) => counted(modelParams.value) },
   { title: 'memory', name: 'memory', words: memoryInWords },
+  { title: 'family of work', name: 'workFamily', words: ({ workFamily }) => workFamily.value ?? NOTHING },
   { title: 'run time', name: 'runTime', words: ({ runTime }) => runTimeInWords(runTime.value) },
 ]
 

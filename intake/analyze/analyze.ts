@@ -14,6 +14,7 @@ import { findMemory } from './findings/memory'
 import { findData, findModel } from './findings/models'
 import { findRunTime } from './findings/run-time'
 import { findSettings } from './findings/settings'
+import { findWorkFamily } from './findings/work-family'
 import { Interpreter, type Reading } from './interpreter'
 import { findEntry, readCommand, type Launch } from './launch'
 import { Project, type ProjectFiles } from './project'
@@ -102,6 +103,7 @@ function judged(project: Project, { launch, facts }: { launch: Launch; facts: Fa
     ...findModel(facts),
     memory: findMemory(facts, { ...devices, ...settings }),
     runTime: findRunTime(facts, { ...devices, ...settings, data }),
+    workFamily: findWorkFamily(facts, { ...devices, ...settings }),
   }
   const isPartial = facts.run.isCut || project.sources.some(({ brokenLines }) => brokenLines.length > 0)
   const knowsCrucible = [...facts.run.variables].some((name) => CRUCIBLE_VARIABLES.has(name))
@@ -149,6 +151,7 @@ function nothingFound(reason: string): Findings {
     modelParams: nothing(),
     memory: nothing(),
     runTime: nothing(),
+    workFamily: nothing(),
   }
 }
 
