@@ -17,6 +17,7 @@ import { formatDuration, MINUTE_MS } from '../core/time'
 import { leaseMsWithin } from '../planner/liveness'
 import { putRecord } from '../storage/record'
 import { answerOf } from './plan/asking'
+import { sent } from './plan/sent-answer'
 import { findMachine } from './backend-machines'
 import { AttemptDocuments } from './documents'
 import { drainMachine } from './draining'
@@ -48,7 +49,7 @@ export interface BackendDeps extends SendingDeps {
 export function createBackendActivities(deps: BackendDeps): BackendActivities {
   const { backend } = deps
   return {
-    offers: (wanted) => beating((signal) => answerOf(backend, wanted, signal)),
+    offers: (wanted) => beating(async (signal) => sent(await answerOf(backend, wanted, signal))),
 
     servesLaunches: () => beating(async () => backend.capabilities.pace?.launchesPerMinute !== undefined),
 

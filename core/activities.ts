@@ -18,11 +18,11 @@ import type { Metering } from './meter'
 import type { GarbageVerdict, JobInput, JobResult, JobSource, JobStatus, ResolvedJob } from './messages'
 import type { MicroUsd } from './money'
 import type { BackendChoice, BackendName, Pins } from './offer'
-import type { BackendAnswer, Order, PlanReport, SilentBackend } from './plan'
+import type { Order, PlanReport, SilentBackend } from './plan'
 import type { PreviewInput } from './preview'
 import type { Timing } from './timing'
 import type { PromiseAnswer, PromiseInput, PromiseQuestion } from './treasury'
-import type { OffersInput } from './waiting'
+import type { OffersInput, SentAnswer } from './waiting'
 
 export interface PlanInput {
   jobId: string
@@ -265,7 +265,7 @@ export interface Settlement {
 
 /** Activities of a backend's worker, on `backendQueue(name)`. */
 export interface BackendActivities {
-  offers(input: OffersInput): Promise<BackendAnswer>
+  offers(input: OffersInput): Promise<SentAnswer>
   /** Whether workers of this backend serve `launchQueue`; an answer shows that the backend has a worker. */
   servesLaunches(input: object): Promise<boolean>
   /** Puts `order.json` and the first record, then sends the order. On `launchQueue`, it first waits for its turn. */

@@ -1,5 +1,6 @@
 import type { JobSpec } from './job'
 import { formatBackendChoice, type Pins } from './offer'
+import type { BackendAnswer } from './plan'
 import { wantsGpu, type ResourceRequest } from './resources'
 
 /** A job in line for a machine. Jobs with equal wishes accept the same offers, so that the oldest of them goes first. */
@@ -32,6 +33,9 @@ export interface OffersInput {
   /** The job for which a place is held, if the backend counts its places. */
   asker?: Asker
 }
+
+/** A backend's answer, or the gzip of its JSON where that is long. */
+export type SentAnswer = BackendAnswer | { gzipBase64: string }
 
 /** A job's position in its line. */
 export interface LinePlace {

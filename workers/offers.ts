@@ -1,6 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import type { Client } from '@temporalio/client'
 import type { AskOffers } from '../activities/plan/asking'
+import { received } from '../activities/plan/sent-answer'
+import type { SentAnswer } from '../core/waiting'
 import { defined } from '../core/defined'
 import type { BackendName } from '../core/offer'
 import type { BackendAnswer } from '../core/plan'
@@ -24,7 +26,7 @@ export function offersThroughWorkers(
 ): AskOffers {
   const askAnew: AskOffers = async (backend, request, { pins, image, asker } = {}) => {
     try {
-      return await client.activity.execute<BackendAnswer>('offers', {
+      const answer = await client.activity.execute<SentAnswer>('offers', {
         id: `offers/${backend}/${randomUUID()}`,
         taskQueue: backendQueue(backend),
         args: [{ request, ...defined({ pins, image, asker }) }],
@@ -32,6 +34,7 @@ export function offersThroughWorkers(
         startToCloseTimeout: '20 seconds',
         retry: { maximumAttempts: 2 },
       })
+      return received(answer)
     } catch (error) {
       throw new BackendError(reasonOf(backend, error), { cause: error })
     }

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals'
+import { received } from '../../activities/plan/sent-answer'
 import type { GrantSource } from '../../activities/watch/grants'
 import type { Backend } from '../../backends/backend'
 import { BackendError } from '../../backends/errors'
@@ -9,6 +10,7 @@ import type { Order } from '../../core/plan'
 import { layout } from '../../storage/layout'
 import { readRecords } from '../../storage/record'
 import type { Capabilities } from '../../core/capabilities'
+import { detailed, OFFERS } from '../planner/many-offers'
 import { until } from '../support/until'
 import { perform, Place, QUICK, surroundings } from './place'
 
@@ -407,8 +409,18 @@ describe('telling a machine to drain', () => {
 
 describe('offers', () => {
   it('are those of the backend, with its name and what it can do', async () => {
-    const answer = await perform(place.verbs(), 'offers', { request: {} })
+    const answer = received(await perform(place.verbs(), 'offers', { request: {} }))
     expect(answer).toMatchObject({ backend: 'scripted', capabilities: place.world.capabilities })
     expect(answer.offers.map(({ type }) => type)).toEqual(['v100'])
+  })
+
+  it('are sent in less than Temporal takes, however many they are, and arrive unchanged', async () => {
+    const offers = Array.from({ length: 4 * OFFERS }, (_, index) => detailed(index))
+    const answer = { backend: 'scripted', capabilities: place.world.capabilities, offers }
+    expect(Buffer.byteLength(JSON.stringify(answer))).toBeGreaterThan(2 * 2 ** 20)
+    jest.spyOn(place.backend, 'offers').mockResolvedValue(offers)
+    const answered = await perform(place.verbs(), 'offers', { request: {} })
+    expect(Buffer.byteLength(JSON.stringify(answered))).toBeLessThan(2 ** 20)
+    expect(received(answered)).toEqual(answer)
   })
 })

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { askOthers, type AskOffers } from '../../activities/plan/asking'
 import { createPlanningActivities, type PlanningDeps } from '../../activities/plan/planning'
+import { received } from '../../activities/plan/sent-answer'
 import { BackendError } from '../../backends/errors'
 import type { PlanInput } from '../../core/activities'
 import { defined } from '../../core/defined'
@@ -29,10 +30,10 @@ beforeEach(async () => {
 })
 afterEach(() => place.dispose())
 
-const ask: AskOffers = (backend, request) => {
+const ask: AskOffers = async (backend, request) => {
   if (backend !== 'scripted')
-    return Promise.reject(new BackendError({ class: 'capacity', message: 'no worker is running for it' }))
-  return perform(place.verbs(), 'offers', { request })
+    throw new BackendError({ class: 'capacity', message: 'no worker is running for it' })
+  return received(await perform(place.verbs(), 'offers', { request }))
 }
 
 const planning = (deps: Partial<PlanningDeps> = {}) =>
@@ -325,7 +326,7 @@ describe('previewPlan', () => {
   it('asks backends that the job does not allow for what it would gain there, and waits for none that fails', async () => {
     const askOffers: AskOffers = async (backend, request) => {
       if (backend === 'broken') throw new Error('no credentials')
-      const answer = await perform(place.verbs(), 'offers', { request })
+      const answer = received(await perform(place.verbs(), 'offers', { request }))
       if (backend === 'scripted') return answer
       const offers = answer.offers.map((offer) => ({ ...offer, backend, priceMicroUsdPerHour: 1 }))
       return { ...answer, backend, offers }

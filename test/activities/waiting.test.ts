@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
+import { received } from '../../activities/plan/sent-answer'
 import { createPlanningActivities } from '../../activities/plan/planning'
 import type { PlanInput } from '../../core/activities'
 import { EMPTY_LEDGER } from '../../core/ledger'
@@ -34,7 +35,7 @@ function askAfter(waitedMs: number): Promise<unknown> {
   }
   const planning = createPlanningActivities({
     ...{ store: place.store, backends: ['scripted'], now: place.now, timing: QUICK },
-    askOffers: (_backend, request) => perform(place.verbs(), 'offers', { request }),
+    askOffers: async (_backend, request) => received(await perform(place.verbs(), 'offers', { request })),
     publishRunner: () => Promise.resolve('a'.repeat(64)),
   })
   const scheduledTimestampMs = place.now() - waitedMs

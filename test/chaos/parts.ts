@@ -1,4 +1,3 @@
-import { randomInt } from 'node:crypto'
 import { launchServer } from '../../cli/dev/temporal/launch'
 import { startLeashed } from '../../cli/dev/temporal/leash'
 import { choosePorts, LOOPBACK, type Ports } from '../../cli/dev/temporal/ports'
@@ -31,10 +30,6 @@ export class WorkerProcess extends Part {
   }
 }
 
-/** Below what systems give out on their own: no other process takes the ports of a server that is down for a while. */
-const PORTS = { from: 18_000, to: 30_000 }
-const PORT_TRIES = 20
-
 /** The Temporal server on its database file, always at the same address. */
 export class Server extends Part {
   private constructor(
@@ -48,7 +43,7 @@ export class Server extends Part {
     options: PartOptions,
     at: { executable: TemporalExecutable; dataFile: string },
   ): Promise<Server> {
-    return new Server(options, { ...at, ports: await freePorts() })
+    return new Server(options, { ...at, ports: await choosePorts({}) })
   }
 
   get address(): string {
@@ -63,16 +58,5 @@ export class Server extends Part {
       { onStarted: () => undefined, signal: new AbortController().signal },
     )
     this.has(started)
-  }
-}
-
-async function freePorts(): Promise<Ports> {
-  for (let tries = 1; ; tries++) {
-    const grpc = randomInt(PORTS.from, PORTS.to)
-    try {
-      return await choosePorts({ grpc, ui: grpc + 1 })
-    } catch (error) {
-      if (tries === PORT_TRIES) throw error
-    }
   }
 }

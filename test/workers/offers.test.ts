@@ -1,7 +1,9 @@
 import { describe, expect, it } from '@jest/globals'
 import type { Client } from '@temporalio/client'
 import type { BackendAnswer } from '../../core/plan'
+import { sent } from '../../activities/plan/sent-answer'
 import { offersThroughWorkers } from '../../workers/offers'
+import { detailed } from '../planner/many-offers'
 
 interface Asked {
   taskQueue: string
@@ -32,6 +34,13 @@ describe('offers through workers', () => {
         ...{ scheduleToStartTimeout: '5 seconds', retry: { maximumAttempts: 2 } },
       },
     ])
+  })
+
+  it('are the same where there are so many that their answer is compressed', async () => {
+    const many = { ...ANSWER, offers: Array.from({ length: 3_000 }, (_, index) => detailed(index)) }
+    const { client } = clientThat(async () => sent(many))
+    expect(sent(many)).not.toEqual(many)
+    expect(await offersThroughWorkers(client, () => 0)('here', {})).toEqual(many)
   })
 
   it('of a backend whose places are counted are asked anew each time', async () => {

@@ -1,8 +1,16 @@
-import { createServer, type Server } from 'node:net'
+import { randomInt } from 'node:crypto'
+import { createServer, type AddressInfo, type Server } from 'node:net'
 import { TemporalServerError } from './errors'
 
 /** A dev server asks no caller for credentials, so only this machine reaches it. */
 export const LOOPBACK = '127.0.0.1'
+
+/**
+ * Where a free port is looked for: below those that systems give to outgoing connections and to programs that ask for any port. Among
+ * these a stranger could take the port of a server that was killed and is about to be started again.
+ */
+const FREE_PORTS = { from: 18_000, to: 32_000 }
+const TRIES = 20
 
 /** The first port is for gRPC, the second for the Web UI; `undefined` takes any free one. */
 export interface WantedPorts {
@@ -29,17 +37,40 @@ export async function choosePorts(wanted: WantedPorts): Promise<Ports> {
   }
 }
 
-function listen(servers: Server[], port: number | undefined, purpose: string): Promise<number> {
+async function listen(servers: Server[], port: number | undefined, purpose: string): Promise<number> {
   const server = createServer()
-  return new Promise((resolve, reject) => {
-    server.once('error', (error: NodeJS.ErrnoException) =>
-      reject(port === undefined ? error : notUsable(port, purpose, error)),
-    )
-    server.listen(port ?? 0, LOOPBACK, () => {
-      servers.push(server)
-      resolve((server.address() as { port: number }).port)
-    })
+  const listening = await listenOn(server, port).catch((error: NodeJS.ErrnoException) => {
+    throw port === undefined ? error : notUsable(port, purpose, error)
   })
+  servers.push(server)
+  return listening
+}
+
+/** Lets a server listen on loopback, on a free port if none is given; the port, or the system's error. */
+export async function listenOn(server: Server, port: number | undefined): Promise<number> {
+  for (let tries = 1; ; tries++) {
+    const candidate = port ?? randomInt(FREE_PORTS.from, FREE_PORTS.to)
+    try {
+      await new Promise<void>((resolve, reject) => {
+        server.once('error', reject)
+        server.listen(candidate, LOOPBACK, () => {
+          server.off('error', reject)
+          resolve()
+        })
+      })
+      return (server.address() as AddressInfo).port
+    } catch (error) {
+      if (port !== undefined || tries === TRIES) throw error
+    }
+  }
+}
+
+/** A port that nobody has at this moment. */
+export async function freePort(): Promise<number> {
+  const server = createServer()
+  const port = await listenOn(server, undefined)
+  await new Promise((resolve) => server.close(resolve))
+  return port
 }
 
 function notUsable(port: number, purpose: string, error: NodeJS.ErrnoException): TemporalServerError {

@@ -1,8 +1,7 @@
 import { randomInt } from 'node:crypto'
 import { createServer, request, type IncomingMessage, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { TemporalServerError } from './errors'
-import { LOOPBACK } from './ports'
+import { listenOn, LOOPBACK } from './ports'
 
 /** A proxy for the Web UI that answers only to this machine's own names. */
 export interface UiDoor {
@@ -27,12 +26,11 @@ export async function openUiDoor(port: number | undefined, behind: Place): Promi
     if (problem === undefined) passOn(incoming, outgoing, behind)
     else outgoing.writeHead(403, { 'content-type': 'text/plain' }).end(`${problem}\n`)
   })
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', (error: NodeJS.ErrnoException) => reject(notOpened(port, error)))
-    server.listen(port ?? 0, LOOPBACK, resolve)
+  const listening = await listenOn(server, port).catch((error: NodeJS.ErrnoException) => {
+    throw notOpened(port, error)
   })
   return {
-    port: (server.address() as AddressInfo).port,
+    port: listening,
     close: () =>
       new Promise((resolve) => {
         server.close(() => resolve())

@@ -1,9 +1,9 @@
 import { mkdir } from 'node:fs/promises'
-import { connect, createServer } from 'node:net'
+import { connect } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { startLeashed, type LeashedProcess } from '../temporal/leash'
-import { LOOPBACK } from '../temporal/ports'
+import { freePort, LOOPBACK } from '../temporal/ports'
 
 /** A server is up in a tenth of a second; a busy machine may take this long. */
 const READY_LIMIT_MS = 30_000
@@ -70,12 +70,4 @@ function answers(port: number): Promise<boolean> {
     })
     socket.once('error', () => resolve(false))
   })
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer()
-  await new Promise<void>((resolve) => server.listen(0, LOOPBACK, resolve))
-  const { port } = server.address() as { port: number }
-  await new Promise((resolve) => server.close(resolve))
-  return port
 }
