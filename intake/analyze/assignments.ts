@@ -1,6 +1,7 @@
 /** Assignments: to names, attributes, entries, and several of them at once. */
 import { truthOfGuards, type Frame, type Interpreter } from './interpreter'
 import { calculate } from './operators'
+import { constantsAsOptions } from './options/configurator'
 import { childAt, childrenAt, isToken, parts, type SyntaxNode } from './syntax'
 import { alternatives, constantOf, either, taintOf, textOf, unknown, withTaint, type Value } from './values'
 
@@ -24,6 +25,15 @@ export function augmented(run: Interpreter, node: SyntaxNode, frame: Frame): Val
       : unknown(taintOf(left, right), target.text)
   assign(run, { target, value: result }, frame)
   return result
+}
+
+/** Gives the variable of a loop its next value, whatever the conditions around the loop. */
+export function assignNext(
+  run: Interpreter,
+  { target, value }: { target: SyntaxNode; value: Value },
+  frame: Frame,
+): void {
+  assign(run, { target, value }, { ...frame, guards: [] })
 }
 
 /** Assigns to a name, an attribute, an entry or several of them. */
@@ -52,6 +62,8 @@ export function assign(
     case 'subscript': {
       const owner = run.evaluate(childAt(target, 'value')!, frame)
       const key = textOf(run.evaluate(childAt(target, 'subscript')!, frame))
+      if (owner.kind === 'made' && owner.call.name === 'globals')
+        return constantsAsOptions(run, frame.scope.module, owner.call)
       if (owner.kind === 'dict' && key !== undefined) owner.entries.set(key, value)
       // A key that only the run knows may be any of them.
       else if (owner.kind === 'dict')

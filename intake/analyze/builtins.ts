@@ -2,12 +2,14 @@
 import { appendTo } from './containers'
 import { entryOf, memberOfValue } from './members'
 import type { Frame, Interpreter } from './interpreter'
+import { CONFIGURATION_READERS, loaded } from './files'
 import { applyConfigurator } from './options/configurator'
 import {
   alternatives,
   constant,
   constantOf,
   dict,
+  list,
   numberOf,
   taintOf,
   textOf,
@@ -20,6 +22,7 @@ import {
 /** `undefined` for every other function. */
 export function builtinResult(run: Interpreter, event: CallEvent, frame: Frame): Value | undefined {
   const [first, second] = event.positional
+  if (CONFIGURATION_READERS.has(event.name)) return loaded(run, first, frame)
   switch (event.name) {
     case 'int':
     case 'float':
@@ -38,6 +41,12 @@ export function builtinResult(run: Interpreter, event: CallEvent, frame: Frame):
     case 'types.SimpleNamespace':
     case 'SimpleNamespace':
       return { ...dict(new Map([...(first?.kind === 'dict' ? first.entries : []), ...event.named])) }
+    case 'collections.defaultdict':
+      return first?.kind === 'extern' && first.name === 'list'
+        ? { ...dict(new Map()), kind: 'dict', entries: new Map(), makes: () => list([]) }
+        : dict(new Map())
+    case 'setattr':
+      return setattr(event)
     case 'list':
     case 'tuple':
     case 'sorted':
@@ -70,11 +79,6 @@ export function builtinResult(run: Interpreter, event: CallEvent, frame: Frame):
     case 'os.path.expanduser':
     case 'os.path.abspath':
       return first
-    case 'yaml.safe_load':
-    case 'yaml.load':
-    case 'json.load':
-    case 'omegaconf.OmegaConf.load':
-      return loaded(run, first, frame)
     case 'exec':
       return applyConfigurator(run, event, frame)
     default:
@@ -121,6 +125,13 @@ export function attributesOf(value: Value | undefined): Value | undefined {
   return value.kind === 'dict' ? value : undefined
 }
 
+function setattr({ positional: [object, key, value] }: CallEvent): Value {
+  const name = textOf(key)
+  for (const each of object === undefined || name === undefined ? [] : alternatives(object))
+    if (each.kind === 'instance' || each.kind === 'made') each.attributes.set(name!, value ?? unknown())
+  return constant(null)
+}
+
 function getattr(run: Interpreter, { positional: [object, key, fallback] }: CallEvent, frame: Frame): Value {
   const name = textOf(key)
   if (object === undefined || name === undefined) return unknown(taintOf(object, key))
@@ -163,20 +174,6 @@ function joinedPath(values: readonly Value[]): Value {
   return isKnown ? constant(texts.join('/'), taint) : unknown(taint, texts.join('/'))
 }
 
-/** A configuration file that is opened with a constant name. */
-function loaded(run: Interpreter, value: Value | undefined, frame: Frame): Value | undefined {
-  if (value === undefined) return undefined
-  const path =
-    textOf(value) ??
-    (value.kind === 'made' && ['open', 'read_text'].includes(value.call.method)
-      ? textOf(value.call.positional[0])
-      : undefined)
-  if (path === undefined) return undefined
-  const data = run.project.data(path, frame.scope.file.path)
-  if (data === undefined) return undefined
-  return { ...data, ...taintOf(data, { options: value.options, origins: [] }) }
-}
-
 function methodResult(event: CallEvent): Value | undefined {
   const { receiver, method, positional } = event
   if (receiver === undefined) return undefined
@@ -200,6 +197,8 @@ function methodResult(event: CallEvent): Value | undefined {
     if (each.kind === 'constant' && typeof each.value === 'string') {
       if (method === 'format') return formatted(each.value, event)
       if (STRING_METHODS.has(method)) return each
+      if (method === 'endswith' || method === 'startswith')
+        return beginsOrEnds({ text: each.value, method, wanted: positional[0] }, receiver)
     }
     // Moving an object between devices, or into a mode, gives the object.
     if ((each.kind === 'instance' || each.kind === 'made') && SAME_OBJECT.has(method)) return receiver
@@ -214,6 +213,18 @@ function methodResult(event: CallEvent): Value | undefined {
       return entryOf(each, positional[0] ?? unknown())
   }
   return undefined
+}
+
+function beginsOrEnds(
+  { text, method, wanted }: { text: string; method: string; wanted: Value | undefined },
+  taint: Value,
+): Value {
+  const words = (wanted?.kind === 'list' ? wanted.items : [wanted]).map(textOf)
+  if (words.some((word) => word === undefined)) return unknown(taint)
+  return constant(
+    words.some((word) => (method === 'endswith' ? text.endsWith(word!) : text.startsWith(word!))),
+    taint,
+  )
 }
 
 const LIST_METHODS = new Set(['append', 'extend', 'add'])

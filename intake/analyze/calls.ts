@@ -6,6 +6,7 @@ import { externalBase, memberOfClass } from './members'
 import { canonicalName } from './names'
 import type { Call, Frame, Interpreter } from './interpreter'
 import { optionsResult } from './options/options'
+import { loadStates, withStates } from './stateful'
 import { childAt, parts, type SyntaxNode } from './syntax'
 import {
   alternatives,
@@ -97,13 +98,17 @@ function callExtern(
   call: Call & { callee: Extract<Value, { kind: 'extern' }> },
   frame: Frame,
 ): Value {
-  const event = record(run, call, frame)
+  const name = canonicalName(call.callee.name)
+  const event = record(run, { ...call, given: withStates(run, { name, given: call.given }, frame) }, frame)
+  loadStates(run, event, frame)
   const result = optionsResult(run, event, frame) ?? builtinResult(run, event, frame)
   if (result !== undefined) return result
   const functions = [...event.positional, ...event.named.values()].filter(
     (value) => value.kind === 'function',
   )
   const [first] = functions
+  // The function gives each leaf of the trees another value.
+  if (event.method === 'tree_map' || event.name === 'jax.tree.map') return made(event)
   if (first !== undefined) {
     if (CALLS_ITS_ARGUMENT.has(event.method)) return callGiven(run, { event, called: first }, frame)
     if (event.positional[0] === first) return { ...first, wrappers: [...first.wrappers, event] }

@@ -1,9 +1,9 @@
 /** Expressions: as much of their value as can be known without running them. */
-import { assign, assignment, augmented } from './assignments'
+import { assign, assignment, assignNext, augmented } from './assignments'
 import { callNode } from './calls'
 import { entryOf, memberOfValue } from './members'
 import { firstLine, type Frame, type Interpreter } from './interpreter'
-import { loopAt } from './iteration'
+import { itemsOf as objectsOf, loopAt } from './iteration'
 import { compare, calculate } from './operators'
 import { childAt, isToken, parts, type SyntaxNode } from './syntax'
 import {
@@ -159,10 +159,19 @@ function comprehension(run: Interpreter, node: SyntaxNode, frame: Frame): Value 
     for (const part of parts(clause)) evaluate(run, part, frame)
   const body = childAt(node, 'body')!
   const inside = { ...frame, loops }
-  const items =
-    body.type === 'pair'
-      ? parts(body).map((part) => evaluate(run, part, inside))
-      : [evaluate(run, body, inside)]
+  const results = (): Value[] =>
+    (body.type === 'pair' ? parts(body) : [body]).map((part) => evaluate(run, part, inside))
+  const known = clauses.length === 1 ? objectsOf(iterated[0]!) : undefined
+  if (known !== undefined) {
+    const each = known.map((value) => {
+      assignNext(run, { target: childAt(clauses[0]!, 'left')!, value }, frame)
+      return results()
+    })
+    if (body.type !== 'pair') return list(each.flat())
+    const entries = each.map(([key, value]) => [textOf(key) ?? '', value!] as const)
+    return { ...dict(new Map(entries)), ...taintOf(...each.flat()) }
+  }
+  const items = results()
   return { ...unknown(taintOf(...iterated, ...items)), kind: 'unknown', each: items.at(-1)! }
 }
 

@@ -4,9 +4,12 @@ import { truthOfGuards } from './interpreter'
 import type { Launch } from './launch'
 import type { Evidence } from './report'
 import { firstLine } from './interpreter'
+import { isMegatronTraining } from './options/megatron'
 import {
   alternatives,
   constantOf,
+  numberOf,
+  setting,
   type CallEvent,
   type Guard,
   type Loop,
@@ -15,7 +18,7 @@ import {
 } from './values'
 
 /** Which library runs the loop over the data. */
-export type Engine = 'own' | 'lightning' | 'hugging-face' | 'keras' | 'estimator'
+export type Engine = 'own' | 'lightning' | 'hugging-face' | 'keras' | 'megatron' | 'estimator'
 
 export interface TrainingCall {
   engine: Engine
@@ -25,6 +28,8 @@ export interface TrainingCall {
 export interface Facts {
   run: Interpreter
   launch: Launch
+  /** The configuration file of `accelerate launch`. */
+  launchConfig: Value | undefined
   /** Calls that the program can make. */
   events: readonly CallEvent[]
   training: readonly TrainingCall[]
@@ -41,9 +46,15 @@ export function gatherFacts(run: Interpreter, launch: Launch): Facts {
     return engine === undefined ? [] : [{ engine, event }]
   })
   const first = training[0]
+  const file = launch.launcher === 'accelerate' ? launch.settings.get('config_file') : undefined
+  const launchConfig = file === undefined ? undefined : run.project.data(file, run.entry)
   return {
     run,
-    launch,
+    launch: {
+      ...launch,
+      processes: launch.processes ?? numberOf(setting(launchConfig, 'num_processes')),
+    },
+    launchConfig,
     events,
     training,
     firstTraining: first === undefined ? events.length : events.indexOf(first.event),
@@ -53,13 +64,16 @@ export function gatherFacts(run: Interpreter, launch: Launch): Facts {
 
 function engineOf(event: CallEvent): Engine | undefined {
   const { name, method } = event
+  if (isMegatronTraining(event)) return 'megatron'
+  // It learns from one part of the data, in a loop of the program.
+  if (method === 'partial_fit' && !isPreparation(name)) return 'own'
   if (isHuggingFaceTrainer(event.receiver) && method === 'train') return 'hugging-face'
   if (name.startsWith('lightning.') && (method === 'fit' || method === 'fit_loop')) return 'lightning'
   if (method === 'fit' && (name.startsWith('keras.') || nameOf(event.receiver).startsWith('keras.')))
     return 'keras'
   if (
     ESTIMATORS.some((library) => name.startsWith(`${library}.`)) &&
-    ['fit', 'train', 'partial_fit', 'fit_transform'].includes(method)
+    ['fit', 'train', 'fit_transform'].includes(method)
   )
     return method === 'fit_transform' || isPreparation(name) ? undefined : 'estimator'
   if (method === 'learn' && (name.startsWith('stable_baselines3.') || name.startsWith('sb3_contrib.')))

@@ -34,11 +34,30 @@ export function itemsOf(iterated: Value): readonly Value[] | undefined {
     iterated.kind === 'made' && iterated.call.name === 'enumerate' ? iterated.call.positional[0] : undefined
   if (counted !== undefined && isContainer(counted))
     return itemsOf(counted)?.map((item) => list([unknown(), item]))
-  const items = iterated.kind === 'list' ? iterated.items : entriesOf(iterated)
+  const items = iterated.kind === 'list' ? iterated.items : (entriesOf(iterated) ?? pairsOf(iterated))
   if (items === undefined || items.length === 0 || items.length > ITEMS_MAX) return undefined
-  const isObject = (value: Value): boolean =>
-    value.kind === 'list' ? value.items.some(isObject) : value.kind === 'made' || value.kind === 'instance'
   return items.every(isObject) ? items : undefined
+}
+
+const isObject = (value: Value): boolean =>
+  value.kind === 'list'
+    ? value.items.some(isObject)
+    : value.kind === 'made' ||
+      value.kind === 'instance' ||
+      value.kind === 'function' ||
+      (value.kind === 'extern' && value.receiver !== undefined)
+
+/** `zip(parts, states)`: the items of the lists of objects, with something of each other argument. */
+function pairsOf(iterated: Value): Value[] | undefined {
+  if (iterated.kind !== 'made' || iterated.call.name !== 'zip') return undefined
+  const all = iterated.call.positional
+  const lists = all.map((each) =>
+    each.kind === 'list' && each.items.every(isObject) ? each.items : undefined,
+  )
+  const length = Math.max(...lists.map((items) => items?.length ?? 0))
+  return Array.from({ length }, (_, at) =>
+    list(all.map((each, index) => lists[index]?.[at] ?? unknown(each))),
+  )
 }
 
 function entriesOf(iterated: Value): Value[] | undefined {

@@ -1,6 +1,6 @@
 /** Commands that start a program: `python`, launchers of several processes, and shell scripts that hold such a command. */
 import { folderOf, joined, normal, type ProjectFiles } from './project'
-import { commandsOf, expanded, isNameLetter } from './shell'
+import { assign, commandsOf, expanded, isAssignment, type Variables } from './shell'
 
 /** How a program is started. */
 export interface Launch {
@@ -30,10 +30,15 @@ interface Script {
 }
 
 function launchOf(script: Script, files: ProjectFiles, depth: number): Launch | undefined {
-  const variables = new Map<string, string>()
+  const variables: Variables = new Map()
   const launches: Launch[] = []
   for (const command of commandsOf(script.text)) {
-    const words = withoutPrefixes(expanded(command.words, { variables, args: script.args }), variables)
+    const all = expanded(command.words, { variables, args: script.args })
+    if (command.array !== undefined) {
+      assign(variables, command.array, all)
+      continue
+    }
+    const words = withoutPrefixes(all, variables)
     const found = programOf(words, files, depth)
     if (found === undefined) continue
     const { file } = script
@@ -73,14 +78,14 @@ const PREFIXES_WITH_OPTIONS = new Set([
   'stdbuf',
 ])
 
-function withoutPrefixes(words: readonly string[], variables: Map<string, string>): string[] {
+function withoutPrefixes(words: readonly string[], variables: Variables): string[] {
   let rest = [...words]
   for (;;) {
     const [first] = rest
     if (first === undefined) return rest
     const at = first.indexOf('=')
-    if (at > 0 && [...first.slice(0, at)].every(isNameLetter)) {
-      variables.set(first.slice(0, at), first.slice(at + 1))
+    if (isAssignment(first)) {
+      assign(variables, first.slice(0, at), first.slice(at + 1))
       rest = rest.slice(1)
     } else if (PREFIXES[first] !== undefined) rest = rest.slice(1 + PREFIXES[first])
     else if (PREFIXES_WITH_OPTIONS.has(first)) {

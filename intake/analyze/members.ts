@@ -1,7 +1,18 @@
 /** `value.name` */
 import { isContainer, membersOf } from './containers'
 import type { Frame, Interpreter } from './interpreter'
-import { alternatives, either, extern, unknown, withTaint, type ClassDefinition, type Value } from './values'
+import {
+  alternatives,
+  constant,
+  dict,
+  either,
+  extern,
+  list,
+  unknown,
+  withTaint,
+  type ClassDefinition,
+  type Value,
+} from './values'
 
 export function memberOfValue(
   run: Interpreter,
@@ -12,6 +23,8 @@ export function memberOfValue(
     case 'module':
       return value.scope.names.get(name) ?? run.submodule(value.scope, name, frame) ?? unknown()
     case 'extern':
+      if (value.name === 'sys' && name === 'argv')
+        return list([run.entry, ...run.args].map((word) => constant(word)))
       return flagValue(run, value.name, name) ?? extern(`${value.name}.${name}`, value.receiver)
     case 'made':
       return value.attributes.get(name) ?? withTaint(extern(`${value.name}.${name}`, value), value)
@@ -74,6 +87,7 @@ function memberOfInstance(
 ): Value {
   const attribute = value.attributes.get(name)
   if (attribute !== undefined) return attribute
+  if (name === '__dict__') return dict(value.attributes)
   const member = memberOfClass(value.definition, name)
   if (member?.kind === 'function') {
     const bound: Value = { ...member, self: value }
@@ -88,9 +102,13 @@ function memberOfInstance(
 /** `value[key]` */
 export function entryOf(value: Value, key: Value): Value {
   const name = key.kind === 'constant' ? String(key.value) : undefined
+  if (value.kind === 'either') return value.values.map((each) => entryOf(each, key)).reduce(either)
   if (value.kind === 'dict') {
     const found = name === undefined ? undefined : value.entries.get(name)
-    return found ?? unknown(value)
+    if (found !== undefined || name === undefined || value.makes === undefined) return found ?? unknown(value)
+    const made = value.makes()
+    value.entries.set(name, made)
+    return made
   }
   if (value.kind === 'list' && typeof name === 'string') return value.items.at(Number(name)) ?? unknown(value)
   if (isContainer(value)) {

@@ -1,4 +1,5 @@
 /** The files of a project: how an import, a configuration file and the script of a command are found. */
+import { parse as parseToml } from 'smol-toml'
 import { parseDocument } from 'yaml'
 import { notebookCode } from './notebook'
 import type { PythonParser, SourceFile } from './syntax'
@@ -112,11 +113,15 @@ export class Project {
     for (const file of new Set([normal(path), joined(folderOf(from), path)])) {
       const text = this.files.read(file)
       if (text === undefined) continue
-      const isData = ['.yaml', '.yml', '.json'].some((ending) => file.endsWith(ending))
-      if (!isData) return undefined
-      const document = parseDocument(text)
-      if (document.errors.length === 0) return valueOf(document.toJS())
-      this.obstacle(file, 1, 'cannot be read as YAML or JSON')
+      const ending = file.slice(file.lastIndexOf('.') + 1)
+      const read = READERS[ending]
+      if (read === undefined) return undefined
+      try {
+        return valueOf(read(text))
+      } catch {
+        const format = { toml: 'TOML', json: 'JSON' }[ending] ?? 'YAML'
+        this.obstacle(file, 1, `cannot be read as ${format}`)
+      }
     }
     return undefined
   }
@@ -128,6 +133,21 @@ export class Project {
   list(): readonly string[] {
     return this.files.list()
   }
+}
+
+function readYaml(text: string): unknown {
+  const document = parseDocument(text)
+  const [error] = document.errors
+  if (error !== undefined) throw error
+  return document.toJS()
+}
+
+/** Formats of configuration files; YAML contains JSON. */
+const READERS: Readonly<Record<string, (text: string) => unknown>> = {
+  yaml: readYaml,
+  yml: readYaml,
+  json: readYaml,
+  toml: parseToml,
 }
 
 /** Where modules of a project usually are, besides the script's own folder. */

@@ -1,6 +1,6 @@
 /** Statements. */
 import { defineClass, defineFunction } from './definitions'
-import { assign } from './assignments'
+import { assign, assignNext } from './assignments'
 import { guardOf, opposite } from './expressions'
 import { runImport } from './imports'
 import { isEndless, itemsOf, loopAt } from './iteration'
@@ -161,10 +161,10 @@ function runFor(run: Interpreter, node: SyntaxNode, frame: Frame): void {
     { node, variable: left.text, iterated, kind: 'for', canEnd: !isEndless(iterated) || canLeave(body) },
     frame,
   )
-  widen(body, frame)
+  widen(run, body, frame)
   const inside = { ...frame, loops: [...frame.loops, loop] }
   for (const value of itemsOf(iterated) ?? [unknown(taintOf(iterated), left.text)]) {
-    assign(run, { target: left, value }, frame)
+    assignNext(run, { target: left, value }, frame)
     runBlock(run, body, inside)
   }
   const otherwise = childAt(node, 'alternative')
@@ -173,7 +173,7 @@ function runFor(run: Interpreter, node: SyntaxNode, frame: Frame): void {
 
 function runWhile(run: Interpreter, node: SyntaxNode, frame: Frame): void {
   const body = childAt(node, 'body')!
-  widen(body, frame)
+  widen(run, body, frame)
   const condition = childAt(node, 'condition')!
   const guard = guardOf(run, condition, frame)
   const canEnd = guard.truth !== true || canLeave(body)
@@ -202,14 +202,26 @@ function canLeave(body: SyntaxNode): boolean {
 }
 
 /** Constants that a loop's body assigns have another value in the next round. */
-function widen(body: SyntaxNode, frame: Frame): void {
+function widen(run: Interpreter, body: SyntaxNode, frame: Frame): void {
   for (const node of nodesOf(body)) {
     if (node.type !== 'assignment' && node.type !== 'augmented_assignment') continue
     const left = childAt(node, 'left')
-    if (left?.type !== 'identifier') continue
-    const value = frame.scope.names.get(left.text)
-    if (value?.kind === 'constant') frame.scope.put(left.text, unknown(value, left.text))
+    if (left?.type === 'identifier') {
+      const value = frame.scope.names.get(left.text)
+      if (value?.kind === 'constant') frame.scope.put(left.text, unknown(value, left.text))
+    }
+    if (left?.type === 'attribute') widenAttribute(run, left, frame)
   }
+}
+
+function widenAttribute(run: Interpreter, node: SyntaxNode, frame: Frame): void {
+  const object = childAt(node, 'object')!
+  const name = childAt(node, 'attribute')!.text
+  // Only what is named already: reading an object runs nothing.
+  const owner = object.type === 'identifier' ? frame.scope.find(object.text) : undefined
+  if (owner?.kind !== 'instance') return
+  const value = owner.attributes.get(name)
+  if (value?.kind === 'constant') owner.attributes.set(name, unknown(value, node.text))
 }
 
 function runWith(run: Interpreter, node: SyntaxNode, frame: Frame): boolean {

@@ -46,7 +46,8 @@ export type Value = Taint &
       }
     | { kind: 'constant'; value: Constant }
     | { kind: 'list'; items: readonly Value[] }
-    | { kind: 'dict'; entries: Map<string, Value> }
+    /** `makes` gives the entry of a key that is not there, in a `defaultdict`. */
+    | { kind: 'dict'; entries: Map<string, Value>; makes?: () => Value }
     /** A module, class or function outside the project; with a receiver, a method of it. */
     | { kind: 'extern'; name: string; receiver: Value | undefined }
     /** The result of calling one. */
@@ -218,16 +219,17 @@ export function withTaint(value: Value, taint: Taint): Value {
 }
 
 /** The value if it is one constant. */
-export function constantOf(value: Value | undefined): Constant | undefined {
-  if (value === undefined) return undefined
-  if (value.kind === 'constant') return value.value
-  return undefined
-}
+export const constantOf = (value: Value | undefined): Constant | undefined =>
+  value?.kind === 'constant' ? value.value : undefined
 
 export function textOf(value: Value | undefined): string | undefined {
   const found = constantOf(value)
   return typeof found === 'string' ? found : undefined
 }
+
+/** An entry of a dictionary. */
+export const setting = (config: Value | undefined, key: string): Value | undefined =>
+  config?.kind === 'dict' ? config.entries.get(key) : undefined
 
 export function numberOf(value: Value | undefined): number | undefined {
   const found = constantOf(value)

@@ -50,6 +50,25 @@ describe('a command', () => {
     })
   })
 
+  it.each([
+    [
+      'an array',
+      'ARGS=(--lr 0.1\n  --name "a b" # c\n)\nARGS+=(--x)\npython train.py "${ARGS[@]}"',
+      ['--lr', '0.1', '--name', 'a b', '--x'],
+    ],
+    [
+      'the words of a variable',
+      'ARGS=\'--lr 0.1\'\nNONE=\npython train.py $ARGS $NONE "$ARGS"',
+      ['--lr', '0.1', '--lr 0.1'],
+    ],
+    ['a default', ': "${N:=4}"\nM=${M:-$1}\npython train.py $N ${K-5}', ['4', '5']],
+    ['text between single quotes', "N=1\npython train.py '$N' \\$N", ['$N', '$N']],
+    ['what it does not know', 'python train.py $UNKNOWN', ['$UNKNOWN']],
+  ])('is expanded by the rules of the shell: %s', (_, script, args) => {
+    const shell = project({ 'train.py': '', 'go.sh': script })
+    expect(readCommand('bash go.sh', shell)?.args).toEqual(args)
+  })
+
   it('may start no Python program', () => {
     expect(readCommand('echo done', files)).toBeUndefined()
   })
@@ -113,6 +132,14 @@ describe('a project', () => {
     for (const { confidence } of Object.values(analysis.findings)) expect(confidence).toBeLessThan(0.9)
   })
 
+  it('reads settings in TOML, and says if it cannot', () => {
+    const train = `import sys, tomllib\nwith open(sys.argv[1], "rb") as f:\n    c = tomllib.load(f)\nEPOCHS = c["run"]["epochs"]\ndata = None\n${LOOP}`
+    const of = (toml: string): Analysis =>
+      read({ 'train.py': train, 'a.toml': toml }, 'python train.py a.toml')
+    expect(of('[run]\nepochs = 0x1_0 # sixteen').findings.epochs.value).toBe(16)
+    expect(of('[run').obstacles).toEqual([{ file: 'a.toml', line: 1, message: 'cannot be read as TOML' }])
+  })
+
   it('without a program is unreadable', () => {
     expect(read({}, 'python missing.py')).toMatchObject({ kind: 'unreadable', entry: 'missing.py' })
     expect(analyze(python, { files: project({ 'a.txt': '' }) })).toMatchObject({
@@ -137,6 +164,82 @@ describe('a project', () => {
     expect(analysis.linesRead).toBeGreaterThan(5_000)
     expect(analysis.findings.epochs.value).toBe(3)
     expect((used.user + used.system) / 1_000).toBeLessThan(2_000)
+  })
+})
+
+describe('a program that loads whole objects', () => {
+  const JAX = (load: string, path: string): string => `
+import argparse, pickle, jax
+p = argparse.ArgumentParser()
+p.add_argument("--data", default="data.pkl")
+p.add_argument("--state", default="state.pkl")
+args = p.parse_args()
+params, momentum, first = init(), zeros(), 0
+with open(${path}, "rb") as f:
+    ${load}
+for step in range(first, 100):
+    grads = jax.grad(loss)(params, rows[step])
+    momentum = jax.tree_util.tree_map(lambda m, g: 0.9 * m + g, momentum, grads)
+    params = jax.tree_util.tree_map(lambda p, m: p - m, params, momentum)
+    pickle.dump((params, momentum, step), open(args.state, "wb"))
+`
+  const BOOST = (rounds: string): string => `
+import os, xgboost as xgb
+last = newest(os.listdir("boosters"))
+booster = xgb.Booster(model_file=last)
+n = ${rounds}
+xgb.train({}, xgb.DMatrix("x"), num_boost_round=n, xgb_model=booster,
+          callbacks=[xgb.callback.TrainingCheckPoint("boosters", interval=10)])
+`
+  const SHARDS = (restored: string): string => `
+import torch, torch.distributed.checkpoint as dcp
+from torch.distributed.checkpoint.state_dict import get_state_dict, set_state_dict, set_model_state_dict
+class App:
+    def __init__(self, model, optimizer):
+        self.model, self.optimizer, self.step = model, optimizer, 0
+    def state_dict(self):
+        model, optim = get_state_dict(self.model, self.optimizer)
+        return {"model": model, "optim": optim, "step": self.step}
+    def load_state_dict(self, state):
+        ${restored}
+        self.step = state["step"]
+model = torch.nn.Linear(2, 2)
+optimizer = torch.optim.Adam(model.parameters())
+app = App(model, optimizer)
+dcp.load({"app": app}, checkpoint_id="shards")
+while app.step < 100:
+    model(x).sum().backward()
+    optimizer.step()
+    app.step += 1
+    dcp.save({"app": app}, checkpoint_id="shards")
+`
+
+  it.each([
+    ['the state that it saved', JAX('params, momentum, first = pickle.load(f)', 'args.state'), 'yes'],
+    [
+      'a state whose position it ignores',
+      JAX('params, momentum, _ = pickle.load(f)', 'args.state'),
+      'partial',
+    ],
+    ['parameters only', JAX('params = pickle.load(f)[0]', 'args.state'), 'partial'],
+    ['its data', JAX('rows = pickle.load(f)', 'args.data'), 'no'],
+    ['trees, and boosts for the rest of the rounds', BOOST('100 - booster.num_boosted_rounds()'), 'yes'],
+    ['trees, and boosts for all rounds again', BOOST('100'), 'partial'],
+    [
+      'shards of model and optimizer',
+      SHARDS(
+        'set_state_dict(self.model, self.optimizer, model_state_dict=state["model"], optim_state_dict=state["optim"])',
+      ),
+      'yes',
+    ],
+    ['shards of the model', SHARDS('set_model_state_dict(self.model, state["model"])'), 'partial'],
+    ['shards that it does not use', SHARDS('pass'), 'no'],
+  ])('is read for what it continues with: %s', async (_, text, canResume) => {
+    const analysis = analyze(await parser(), {
+      files: project({ 'train.py': text }),
+      command: 'python train.py',
+    })
+    expect(analysis.findings.canResume.value).toBe(canResume)
   })
 })
 

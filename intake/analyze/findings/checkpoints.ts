@@ -3,8 +3,8 @@ import { evidenceOf, lastPart, spelled, type Facts } from '../facts'
 import { CERTAIN, found, LIKELY, notKnown, POSSIBLE, type Findings, type How } from '../report'
 import { truthOf, type Option } from '../values'
 import type { Part } from './contents'
-import { findDirectory, namesPlace, optionWords } from './places'
-import { loadsOf, pathText, restoresStep, type Load } from './loads'
+import { findDirectory, namesPlace, optionWords, pathText } from './places'
+import { loadsOf, restoresStep, type Load } from './loads'
 import type { Save } from './save'
 import { savesOf } from './saves'
 
@@ -81,7 +81,7 @@ interface Resume {
 
 function findResume(facts: Facts, saves: readonly Save[], confidence: number): Resume {
   const usable = saves.filter(({ truth, options }) => truth !== false || options.length > 0)
-  const loads = loadsOf(facts).filter((load) => isOfEarlierRun(load, usable))
+  const loads = loadsOf(facts, usable).filter((load) => isOfEarlierRun(load, usable))
   if (loads.length === 0 || usable.length === 0) {
     const missing =
       usable.length === 0
@@ -125,7 +125,10 @@ function removeStepUnlessKept(restored: Set<Part>, facts: Facts, loads: readonly
 const NEEDED: readonly Part[] = ['model', 'optimizer', 'step']
 
 /** A schedule of the learning rate counts its own steps, unless `last_epoch` sets its beginning. */
-function neededParts({ events }: Facts): readonly Part[] {
+function neededParts({ events, training }: Facts): readonly Part[] {
+  // Estimators keep the state of their optimizer, boosting has none.
+  if (training.every(({ engine, event }) => engine === 'estimator' || event.method === 'partial_fit'))
+    return ['model', 'step']
   const hasSchedule = events.some(
     ({ name, named }) =>
       (name.startsWith('torch.optim.lr_scheduler.') || /^get_\w*schedule/.test(lastPart(name))) &&

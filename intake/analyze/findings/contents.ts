@@ -1,6 +1,7 @@
 /** What a saved object holds: model, optimizer, step. */
 import { isOptimizerName, lastPart, nameOf } from '../facts'
-import { alternatives, type Value } from '../values'
+import { childAt, parts, type SyntaxNode } from '../syntax'
+import { alternatives, type CallEvent, type Value } from '../values'
 
 export type Part = 'model' | 'optimizer' | 'scheduler' | 'step' | 'random' | 'scaler'
 
@@ -17,7 +18,8 @@ export function roleOf(value: Value | undefined, text: string): Part {
 export function partOfName(text: string): Part | undefined {
   const name = lastPart(text).toLowerCase()
   if (SCHEDULER_WORDS.some((word) => name.includes(word))) return 'scheduler'
-  if (isOptimizerName(name) || name.startsWith('optim')) return 'optimizer'
+  if (isOptimizerName(name) || name.startsWith('optim') || name === 'momentum' || name === 'velocity')
+    return 'optimizer'
   if (name.includes('scaler')) return 'scaler'
   if (name.includes('rng') || name.includes('random')) return 'random'
   if (STEP_WORDS.some((word) => name.includes(word)) || STEP_NAMES.has(name)) return 'step'
@@ -26,7 +28,7 @@ export function partOfName(text: string): Part | undefined {
 }
 
 const SCHEDULER_WORDS = ['sched', 'lr_policy']
-const STEP_WORDS = ['epoch', 'step', 'iter', 'batches_done', 'tokens_seen']
+const STEP_WORDS = ['epoch', 'step', 'iter', 'batches_done', 'tokens_seen', 'round']
 const STEP_NAMES = new Set(['it', 'i', 'n', 'e', 'ep', 't'])
 const MODEL_WORDS = [
   ...[
@@ -46,12 +48,12 @@ const MODEL_WORDS = [
 
 /** The parts in a value that is saved; empty if it is data. */
 export function contentsOf(value: Value | undefined, text = ''): Set<Part> {
-  const parts = new Set<Part>()
-  if (value === undefined) return parts
-  for (const each of alternatives(value)) addContents(parts, each, text)
+  const found = new Set<Part>()
+  if (value === undefined) return found
+  for (const each of alternatives(value)) addContents(found, each, text)
   // A dictionary of arrays under a name such as `params`.
-  if (parts.size === 0 && value.kind === 'dict' && partOfName(text) === 'model') parts.add('model')
-  return parts
+  if (found.size === 0 && value.kind === 'dict' && partOfName(text) === 'model') found.add('model')
+  return found
 }
 
 function addContents(parts: Set<Part>, value: Value, text: string): void {
@@ -99,6 +101,43 @@ function addEntry(parts: Set<Part>, key: string, entry: Value): void {
   }
   if (named !== undefined) parts.add(named)
   else if (entry.kind === 'made' && STATE_METHODS.has(entry.call.method)) parts.add('model')
+}
+
+/** A part of a saved object with its value. */
+export interface Item {
+  part: Part
+  value: Value
+}
+
+/** The entries of a dictionary and the members of a tuple that is saved, by their names. */
+export function itemsOf(value: Value | undefined, node: SyntaxNode | undefined): Item[] {
+  if (value?.kind === 'made' && CONVERSIONS.has(value.call.method))
+    return itemsOf(value.call.positional[0], argumentNode(value.call, 0))
+  const item = (text: string, each: Value): Item[] => {
+    const part = partOfName(text) ?? [...contentsOf(each)][0]
+    return part === undefined ? [] : [{ part, value: each }]
+  }
+  if (value?.kind === 'dict') return [...value.entries].flatMap(([key, entry]) => item(key, entry))
+  const names = node === undefined ? [] : node.type === 'tuple' || node.type === 'list' ? parts(node) : [node]
+  const values = value?.kind === 'list' ? value.items : value === undefined ? [] : [value]
+  return names.length === values.length ? names.flatMap((name, at) => item(nameIn(name), values[at]!)) : []
+}
+
+/** Functions that give their argument in another form. */
+const CONVERSIONS = new Set(['device_get', 'unreplicate', 'to_state_dict', 'to_bytes', 'dumps'])
+
+/** The name in `step`, `self.step` and `step + 1`; empty for calls, whose result has a part by its value. */
+function nameIn(node: SyntaxNode): string {
+  if (node.type === 'identifier' || node.type === 'attribute') return node.text
+  return node.type === 'binary_operator' ? nameIn(childAt(node, 'left')!) : ''
+}
+
+/** The node of an argument without a name. */
+export function argumentNode({ node }: CallEvent, position: number): SyntaxNode | undefined {
+  const list = childAt(node, 'arguments')
+  return list === undefined
+    ? undefined
+    : parts(list).filter(({ type }) => type !== 'keyword_argument')[position]
 }
 
 function isModelClass(value: Value): boolean {

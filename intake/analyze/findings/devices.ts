@@ -6,11 +6,13 @@ import {
   constantOf,
   constructionOf,
   numberOf,
+  setting,
   textOf,
   type CallEvent,
   type Guard,
   type Value,
 } from '../values'
+import { isMegatronTraining } from '../options/megatron'
 import { findHeaviness } from './heaviness'
 import { trainingArguments } from './implied-saves'
 
@@ -24,7 +26,7 @@ export function findDevices(facts: Facts): DeviceFindings {
   const hard = facts.events.flatMap((event) =>
     isCalled(event) && needsCuda(event) ? [evidenceOf(event)] : [],
   )
-  const stops = stopsWithoutGpu(facts)
+  const stops = [...stopsWithoutGpu(facts), ...launchStops(facts)]
   const soft = facts.events.flatMap((event) => (mayUseGpu(event) ? [evidenceOf(event)] : []))
   const use = gpuUse(facts, {
     hard: [...stops, ...hard],
@@ -88,6 +90,7 @@ function isCudaDevice(value: Value | undefined): boolean {
 
 function needsCuda(event: CallEvent): boolean {
   if (event.guards.some(isFallback)) return false
+  if (isMegatronTraining(event)) return true
   const { name, method, positional, named } = event
   if (method === 'cuda' && !name.startsWith('torch.backends')) return true
   if (method === 'to' || name === 'torch.device') return isCudaDevice(positional[0] ?? named.get('device'))
@@ -100,6 +103,17 @@ function needsCuda(event: CallEvent): boolean {
     return constantOf(named.get('fp16')) === true
   if (name.endsWith('BitsAndBytesConfig')) return true
   return isCudaDevice(named.get('device')) && name.startsWith('torch.')
+}
+
+/** `accelerate launch` stops without a GPU if its settings are several GPUs or fp16. */
+function launchStops({ launch: { launcher, settings }, launchConfig }: Facts): Evidence[] {
+  if (launcher !== 'accelerate') return []
+  const type = textOf(setting(launchConfig, 'distributed_type')) ?? ''
+  const isMulti = ['MULTI_GPU', 'FSDP', 'DEEPSPEED'].includes(type) || settings.get('multi_gpu') === 'true'
+  const precision = settings.get('mixed_precision') ?? textOf(setting(launchConfig, 'mixed_precision'))
+  const path = settings.get('config_file')
+  if (!isMulti && precision !== 'fp16') return []
+  return path === undefined ? [] : [{ file: path, line: 1, text: isMulti ? type : 'mixed_precision: fp16' }]
 }
 
 function stopsWithoutGpu({ run }: Facts): Evidence[] {

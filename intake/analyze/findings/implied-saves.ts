@@ -1,7 +1,7 @@
 /** Checkpoints that a library saves by its own settings: Lightning, Hugging Face's Trainer, Keras. */
-import { lastPart, optionsOf } from '../facts'
-import { truthOfGuards } from '../interpreter'
-import { constantOf, constructionOf, numberOf, textOf, type CallEvent } from '../values'
+import { argument, lastPart, optionsOf } from '../facts'
+import { truthOfGuards, type Interpreter } from '../interpreter'
+import { constant, constantOf, constructionOf, numberOf, textOf, type CallEvent } from '../values'
 import type { Part } from './contents'
 import { ALL, inWords, WEIGHTS, type Save } from './save'
 
@@ -103,4 +103,32 @@ export function kerasSaves(fit: CallEvent): Save[] {
     saves.push(implied(checkpoint, { parts: isWeights ? WEIGHTS : ALL, every }))
   }
   return saves
+}
+
+/** Megatron saves to the folder of `--save`, at the end or at each `--save-interval`. */
+export function megatronSaves(event: CallEvent, { options }: Interpreter): Save[] {
+  const save = options.find(({ key }) => key === 'save')
+  const interval = numberOf(options.find(({ key }) => key === 'save_interval')?.given)
+  if (save === undefined) return []
+  return [
+    {
+      ...implied(event, {
+        parts: ALL,
+        every: interval === undefined ? undefined : inWords(interval, 'step'),
+        truth: save.given !== undefined,
+      }),
+      isPeriodic: interval !== undefined,
+      options: save.given === undefined ? [save] : [],
+      path: save.given,
+    },
+  ]
+}
+
+/** XGBoost's callback, which saves the trees so far; the number of trees is the position. */
+export function boosterSaves(train: CallEvent): Save[] {
+  const callback = callbackOf(train, 'TrainingCheckPoint')
+  if (callback === undefined) return []
+  const rounds = numberOf(callback.named.get('interval') ?? constant(100))
+  const every = rounds === undefined ? undefined : inWords(rounds, 'step')
+  return [{ ...implied(callback, { parts: WEIGHTS, every }), path: argument(callback, 'directory', 0) }]
 }

@@ -1,11 +1,12 @@
 /** Calls that restore the state of an earlier run. */
+import { openedPath } from '../files'
 import { argument, isHuggingFaceTrainer, lastPart, nameOf, optionsOf, type Facts } from '../facts'
 import { truthOfGuards } from '../interpreter'
+import { valueOfOption } from '../options/option'
 import {
   alternatives,
   constantOf,
   constructionOf,
-  textOf,
   type CallEvent,
   type Option,
   type Taint,
@@ -13,7 +14,9 @@ import {
 } from '../values'
 import { contentsOf, roleOf, type Part } from './contents'
 import { callbackOf } from './implied-saves'
-import { partsOfTrackable } from './saves'
+import { pathText, placeOf } from './places'
+import type { Save } from './save'
+import { partsOfTrackable, savedItems } from './saves'
 
 export interface Load {
   event: CallEvent
@@ -27,14 +30,16 @@ export interface Load {
   path: Value | undefined
 }
 
-export function loadsOf(facts: Facts): Load[] {
+export function loadsOf(facts: Facts, saves: readonly Save[]): Load[] {
   const before = facts.events.slice(0, lastTraining(facts) + 1)
-  const own = before.flatMap((event) => ownLoad(event) ?? [])
+  const own = before.flatMap((event) => ownLoad(event) ?? objectLoad(event, saves) ?? [])
   return [
     ...own,
     ...facts.training.flatMap(({ engine, event }) => {
       if (engine === 'lightning') return lightningLoad(event)
       if (engine === 'hugging-face') return huggingFaceLoad(event)
+      if (engine === 'megatron') return megatronLoad(event, facts)
+      if (engine === 'estimator') return boosterLoad(event)
       return engine === 'keras' ? kerasLoad(event) : []
     }),
   ]
@@ -44,6 +49,55 @@ export function loadsOf(facts: Facts): Load[] {
 function lastTraining({ events, training }: Facts): number {
   const last = training.at(-1)
   return last === undefined ? events.length : events.lastIndexOf(last.event)
+}
+
+/** Functions that give back an object as it was saved. */
+const OBJECT_LOADERS = new Set([
+  ...['pickle.load', 'cloudpickle.load', 'dill.load', 'joblib.load'],
+  ...['numpy.load', 'equinox.tree_deserialise_leaves'],
+])
+
+/** An object that the program continues with: what it saves to that place derives from what it loaded there. */
+function objectLoad(event: CallEvent, saves: readonly Save[]): Load | undefined {
+  if (!OBJECT_LOADERS.has(event.name)) return undefined
+  const load = { ...situation(event), isWhole: false, path: openedPath(event.positional[0]) }
+  const derived = saves
+    .filter((save) => libraryOf(save.event) === libraryOf(event) && isSamePlace(load.path, save))
+    .flatMap((save) => savedItems(save.event))
+    .filter(({ value }) => value.origins.some(({ call }) => call === event))
+  return derived.length === 0 ? undefined : { ...load, parts: new Set(derived.map(({ part }) => part)) }
+}
+
+const libraryOf = ({ name }: CallEvent): string => name.slice(0, name.indexOf('.'))
+
+/** Whether a path is that of a save, whose own may have an ending such as `.tmp` until it is complete. */
+function isSamePlace(path: Value | undefined, save: Save): boolean {
+  const saved = openedPath(placeOf(save.event, save.path).path)
+  if ([...(path?.options ?? [])].some((option) => saved?.options.has(option))) return true
+  const texts = [pathText(path), pathText(saved)].map((text) => text?.split('{')[0])
+  return texts.every((text) => text !== undefined && text !== '') && texts[1]!.startsWith(texts[0]!)
+}
+
+/** `--load` of Megatron. */
+function megatronLoad(event: CallEvent, { run }: Facts): Load[] {
+  const option = run.options.find(({ key }) => key === 'load')
+  return option === undefined ? [] : wholeLoad(event, valueOfOption(option))
+}
+
+/** Boosting that continues with the trees of an earlier model; it knows its position if it asks for the rest only. */
+function boosterLoad(event: CallEvent): Load[] {
+  const model = event.named.get('xgb_model') ?? event.named.get('init_model')
+  const isGiven =
+    model !== undefined && alternatives(model).some((each) => each.kind === 'made' || each.origins.length > 0)
+  if (!isGiven) return []
+  const rounds = argument(event, 'num_boost_round', 2)
+  const isRest = rounds !== undefined && rounds.origins.length > 0
+  return [
+    {
+      ...{ ...situation(event), path: model, isWhole: isRest },
+      parts: new Set<Part>(isRest ? ['model', 'step'] : ['model']),
+    },
+  ]
 }
 
 const WHOLE: readonly Part[] = ['model', 'optimizer', 'scheduler', 'random', 'scaler']
@@ -76,6 +130,7 @@ function ownLoad(event: CallEvent): Load | undefined {
   }
   if (name === 'torch.distributed.checkpoint.load')
     return { ...base, parts: contentsOf(argument(event, 'state_dict', 0), event.argumentTexts[0]) }
+  if (name.startsWith('torch.distributed.checkpoint.state_dict.set_')) return distributedLoad(event)
   if (method === 'load_weights') return { ...base, parts: new Set(['model']) }
   if (name.startsWith('keras.') && method === 'load_model')
     return { ...base, parts: new Set(['model', 'optimizer']) }
@@ -86,6 +141,24 @@ type Situation = Omit<Load, 'parts'>
 
 function situation(event: CallEvent): Pick<Load, 'event' | 'options' | 'truth'> {
   return { event, options: optionsOf(event), truth: truthOfGuards(event.guards) }
+}
+
+/** `set_state_dict(model, optimizer, model_state_dict=..., optim_state_dict=...)` */
+function distributedLoad(event: CallEvent): Load | undefined {
+  const given = {
+    model: event.named.get('model_state_dict') ?? argument(event, 'model_state_dict', 1),
+    optimizer: event.named.get('optim_state_dict') ?? argument(event, 'optim_state_dict', 2),
+  }
+  const origins = Object.entries(given).flatMap(([part, value]) => {
+    const origin = value?.origins.find(({ call }) => LOADERS.has(call.method))
+    return origin === undefined ? [] : [{ part: part as Part, origin }]
+  })
+  const [first] = origins
+  if (first === undefined) return undefined
+  return {
+    ...{ ...situation(event), isWhole: false, parts: new Set(origins.map(({ part }) => part)) },
+    path: placeOf(first.origin.call, undefined).path,
+  }
 }
 
 /** `optimizer.load_state_dict(checkpoint['optimizer'])` */
@@ -210,6 +283,3 @@ function startOf(iterated: Value): Taint {
     return second === undefined ? { options: new Set(), origins: [] } : first!
   return first === undefined ? iterated : startOf(first)
 }
-
-export const pathText = (value: Value | undefined): string | undefined =>
-  value === undefined ? undefined : (textOf(value) ?? (value.kind === 'unknown' ? value.text : undefined))

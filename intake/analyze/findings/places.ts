@@ -1,9 +1,16 @@
 /** Where the program saves, and the words that make it continue from there. */
+import { openedPath } from '../files'
 import { argument, evidenceOf, isHuggingFaceTrainer, lastPart, spelled, type Facts } from '../facts'
 import { CERTAIN, found, notKnown, type Findings } from '../report'
 import { constantOf, constructionOf, textOf, type CallEvent, type Option, type Value } from '../values'
-import { pathText, type Load } from './loads'
+import type { Load } from './loads'
 import type { Save } from './save'
+
+/** A path as far as it is known, or that of a file which is open. */
+export function pathText(value: Value | undefined): string | undefined {
+  const path = openedPath(value)
+  return path === undefined ? undefined : (textOf(path) ?? (path.kind === 'unknown' ? path.text : undefined))
+}
 
 /** Whether an option names the place of a save: the program continues from there without being told. */
 export function namesPlace({ event, path }: Save, option: Option): boolean {
@@ -40,19 +47,13 @@ export function findDirectory(saves: readonly Save[]): Findings['checkpointDirec
 /** The names of a folder's path, as far as they are constant; `undefined` if nothing is known. */
 function folderOf({ event, path }: Save): string[] | undefined {
   const place = placeOf(event, path)
-  const text = pathText(pathOfFile(place.path))
+  const text = pathText(place.path)
   if (text === undefined) return undefined
   const names = text.split('/').filter((name, at) => name !== '.' && (name !== '' || at === 0))
   const folders = place.isFolder ? names : names.slice(0, -1)
   const open = folders.findIndex((name) => name.includes('{') || name.includes('os.environ['))
   if (open === 0) return undefined
   return open === -1 ? folders : folders.slice(0, open)
-}
-
-/** The path of a file that was opened before. */
-function pathOfFile(value: Value | undefined): Value | undefined {
-  if (value?.kind !== 'made' || value.call.method !== 'open') return value
-  return value.call.name === 'open' ? value.call.positional[0] : value.call.receiver
 }
 
 function sharedLength(left: readonly string[], right: readonly string[]): number {
@@ -71,7 +72,7 @@ const PLACES: Readonly<Record<string, { name: string; at: number; isFolder: bool
   tree_serialise_leaves: { name: 'path_or_file', at: 0, isFolder: false },
 }
 
-function placeOf(event: CallEvent, path: Value | undefined): Place {
+export function placeOf(event: CallEvent, path: Value | undefined): Place {
   const { name, receiver } = event
   const last = lastPart(name)
   if (name.startsWith('torch.distributed.checkpoint.'))

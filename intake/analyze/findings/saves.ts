@@ -2,8 +2,8 @@
 import { argument, isHuggingFaceTrainer, lastPart, nameOf, optionsOf, type Facts } from '../facts'
 import { truthOfGuards } from '../interpreter'
 import { numberOf, type CallEvent, type Every, type Value } from '../values'
-import { contentsOf, type Part } from './contents'
-import { huggingFaceSaves, kerasSaves, lightningSaves } from './implied-saves'
+import { argumentNode, contentsOf, itemsOf, type Item, type Part } from './contents'
+import { boosterSaves, huggingFaceSaves, kerasSaves, lightningSaves, megatronSaves } from './implied-saves'
 import { ALL, inWords, WEIGHTS, type Save } from './save'
 
 export function savesOf(facts: Facts): Save[] {
@@ -16,6 +16,8 @@ export function savesOf(facts: Facts): Save[] {
     ...facts.training.flatMap(({ engine, event }) => {
       if (engine === 'lightning') return lightningSaves(event)
       if (engine === 'hugging-face') return huggingFaceSaves(event)
+      if (engine === 'megatron') return megatronSaves(event, facts.run)
+      if (engine === 'estimator') return boosterSaves(event)
       return engine === 'keras' ? kerasSaves(event) : []
     }),
   ]
@@ -26,6 +28,7 @@ const SAVERS: Readonly<Record<string, ReadonlySet<Part> | { object: number; name
   'torch.save': { object: 0, name: 'obj' },
   'torch_xla.core.xla_model.save': { object: 0 },
   'torch.distributed.checkpoint.save': { object: 0, name: 'state_dict' },
+  'torch.distributed.checkpoint.async_save': { object: 0, name: 'state_dict' },
   'torch.distributed.checkpoint.save_state_dict': { object: 0, name: 'state_dict' },
   'safetensors.torch.save_file': WEIGHTS,
   'joblib.dump': { object: 0 },
@@ -65,6 +68,14 @@ function partsSaved(event: CallEvent): ReadonlySet<Part> | undefined {
   return SAVING_METHODS[method]
 }
 
+/** What a call of a function that saves is given, by its parts. */
+export function savedItems(event: CallEvent): Item[] {
+  const saver = SAVERS[event.name]
+  if (saver === undefined || saver instanceof Set) return []
+  const { object, name } = saver as { object: number; name?: string }
+  return itemsOf(argument(event, name ?? 'obj', object), argumentNode(event, object))
+}
+
 function isModelReceiver({ receiver, receiverText }: CallEvent): boolean {
   const text = receiverText.toLowerCase()
   if (['tok', 'processor', 'extractor', 'config', 'scheduler'].some((word) => lastPart(text).includes(word)))
@@ -74,7 +85,8 @@ function isModelReceiver({ receiver, receiverText }: CallEvent): boolean {
 
 function objectParts(event: CallEvent, value: Value | undefined, position: number): ReadonlySet<Part> {
   const text = event.argumentTexts[position] ?? ''
-  const parts = contentsOf(value, text)
+  const named = itemsOf(value, argumentNode(event, position)).map(({ part }) => part)
+  const parts = new Set([...contentsOf(value, text), ...named])
   if (parts.size > 0 || !event.name.endsWith('.dump')) return parts
   // A dumped dictionary of parameters, or an estimator under any name.
   const isModel = ['model', 'param', 'clf', 'agent', 'estimator', 'pipe', 'policy', 'best_', 'forest'].some(

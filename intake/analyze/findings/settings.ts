@@ -1,7 +1,8 @@
 /** Precision, batch size, epochs and steps. */
-import { evidenceOf, isCalled, nameOf, type Facts } from '../facts'
+import { evidenceOf, isCalled, lastPart, nameOf, type Facts } from '../facts'
 import { CERTAIN, found, LIKELY, notKnown, POSSIBLE, type Findings } from '../report'
-import { constantOf, numberOf, textOf, type CallEvent, type Loop, type Value } from '../values'
+import { constantOf, numberOf, setting, textOf, type CallEvent, type Loop, type Value } from '../values'
+import { isMegatronTraining, megatronOption } from '../options/megatron'
 import { settingsOf } from './devices'
 import { endOf } from '../rounds'
 import { isOuter } from './saves'
@@ -40,21 +41,16 @@ function findPrecision(facts: Facts, events: readonly CallEvent[]): Findings['pr
     ['bf16', 'bf16-mixed'],
     ['fp16', 'fp16-mixed'],
   ] as const) {
-    const section = fromFile?.kind === 'dict' ? fromFile.entries.get(key) : undefined
-    if (section?.kind === 'dict' && constantOf(section.entries.get('enabled')) === true)
+    if (constantOf(setting(setting(fromFile, key), 'enabled')) === true)
       return found(name, { confidence: CERTAIN - 0.03 })
   }
   return ofEvent(conversionOf) ?? found('fp32', { confidence: LIKELY + 0.1 })
 }
 
 /** Of `accelerate launch`: its option, or its configuration file. */
-function launcherPrecision({ launch, run }: Facts): Precision | undefined {
+function launcherPrecision({ launch, launchConfig }: Facts): Precision | undefined {
   if (launch.launcher !== 'accelerate') return undefined
-  const given = mixedName(launch.settings.get('mixed_precision'))
-  const path = launch.settings.get('config_file')
-  if (given !== undefined || path === undefined) return given
-  const file = run.project.data(path, run.entry)
-  return file?.kind === 'dict' ? mixedName(textOf(file.entries.get('mixed_precision'))) : undefined
+  return mixedName(launch.settings.get('mixed_precision') ?? textOf(setting(launchConfig, 'mixed_precision')))
 }
 
 /** The configuration of DeepSpeed: of the command line, or an argument. */
@@ -90,13 +86,17 @@ function precisionOf(event: CallEvent, facts: Facts): Precision | undefined {
     if (constantOf(named.get('bf16')) === true) return 'bf16-mixed'
     return constantOf(named.get('fp16')) === true ? 'fp16-mixed' : undefined
   }
+  if (isMegatronTraining(event)) {
+    const isGiven = (key: string): boolean => constantOf(megatronOption(facts.run, key)) === true
+    return isGiven('bf16') ? 'bf16-mixed' : isGiven('fp16') ? 'fp16-mixed' : undefined
+  }
   if (method === 'autocast') return autocastPrecision(event)
   if (method === 'set_global_policy' || method === 'set_policy') {
     const policy = textOf(event.positional[0]) ?? ''
     if (policy.includes('bfloat16')) return 'bf16-mixed'
     return policy.includes('float16') ? 'fp16-mixed' : undefined
   }
-  if (method === 'MixedPrecision')
+  if (method === 'MixedPrecision' || method === 'MixedPrecisionPolicy')
     return nameOf(named.get('param_dtype')).endsWith('bfloat16') ? 'bf16-mixed' : 'fp16-mixed'
   return undefined
 }
@@ -136,7 +136,7 @@ function findBatchSize(facts: Facts, events: readonly CallEvent[]): Findings['ba
     ? deepSpeedConfig(facts)
     : undefined
   const configured = ['train_batch_size', 'train_micro_batch_size_per_gpu']
-    .map((key) => (config?.kind === 'dict' ? numberOf(config.entries.get(key)) : undefined))
+    .map((key) => numberOf(setting(config, key)))
     .find((size) => size !== undefined)
   if (configured !== undefined) return found(configured, { confidence: CERTAIN - 0.03 })
   for (const event of events) {
@@ -176,7 +176,11 @@ function batchByName({ run }: Facts): Findings['batchSize'] {
     if (size !== undefined && Number.isInteger(size) && size >= 1)
       return found(size, { confidence: LIKELY, evidence: [place] })
   }
-  for (const { kind, value } of run.constants) {
+  const attributes = [...run.instances].flatMap((each) => [...each.attributes])
+  for (const [kind, value] of [
+    ...run.constants.map((each) => [each.kind, each.value] as const),
+    ...attributes,
+  ]) {
     const size = numberOf(value)
     if (isBatchName(kind) && size !== undefined && Number.isInteger(size) && size >= 1)
       return found(size, { confidence: LIKELY })
@@ -185,10 +189,9 @@ function batchByName({ run }: Facts): Findings['batchSize'] {
 }
 
 function isBatchName(name: string): boolean {
-  const bare = name.toLowerCase()
-  return ['batch', 'batch_size', 'bs', 'train_batch_size', 'batchsize', 'global_batch_size'].includes(
-    bare.slice(bare.lastIndexOf('.') + 1),
-  )
+  const bare = lastPart(name.toLowerCase())
+  if (['batch', 'batch_size', 'bs', 'batchsize'].includes(bare)) return true
+  return bare.endsWith('_batch_size') && !['val', 'test', 'eval', 'infer'].some((word) => bare.includes(word))
 }
 
 function findGradientCheckpointing(events: readonly CallEvent[]): Findings['gradientCheckpointing'] {
@@ -219,6 +222,12 @@ function findLength(facts: Facts): Pick<Findings, 'epochs' | 'steps'> {
   }
   const settings = settingsOf(facts)
   if (settings !== undefined) return { ...nothing, ...lengthOfLibrary(settings) }
+  const megatron = facts.training.find(({ engine }) => engine === 'megatron')
+  if (megatron !== undefined) {
+    const steps = numberOf(megatronOption(facts.run, 'train_iters'))
+    const evidence = [evidenceOf(megatron.event)]
+    return steps === undefined ? nothing : { ...nothing, steps: found(steps, { evidence }) }
+  }
   const keras = facts.training.find(({ engine }) => engine === 'keras')
   if (keras !== undefined) {
     const epochs =

@@ -2,7 +2,7 @@
 import { argument, isCalled, lastPart, nameOf, type Facts } from '../facts'
 import { deepSpeedConfig } from '../findings/settings'
 import { settingsOf } from '../findings/devices'
-import { constantOf, numberOf, textOf, type CallEvent, type Value } from '../values'
+import { constantOf, numberOf, setting, textOf, type CallEvent, type Value } from '../values'
 import { exactly, NO_SHARDING, type Interval, type Sharding } from './arithmetic'
 
 /** Bytes of state per parameter in fp32, as each optimizer's paper or documentation has it; SGD and RMSprop depend on their arguments. */
@@ -71,7 +71,7 @@ export function optimizerOf(facts: Facts): OptimizerUse {
       event: named[0]!.event,
       isKnown: true,
     }
-  const configured = textOf(entry(entry(deepSpeedConfig(facts), 'optimizer'), 'type'))
+  const configured = textOf(setting(setting(deepSpeedConfig(facts), 'optimizer'), 'type'))
   const ofConfig = configured === undefined ? undefined : STATES[configured]
   if (ofConfig !== undefined) return { bytes: ofConfig, event: undefined, isKnown: true }
   const settings = settingsOf(facts)
@@ -139,13 +139,13 @@ export function copiesOf({ events }: Facts): number {
 export function shardingOf(facts: Facts, gpus: number | null): Sharding {
   const ways = gpus === null ? { low: 1, high: 8 } : exactly(gpus)
   const config = deepSpeedConfig(facts)
-  const zero = entry(config, 'zero_optimization')
-  const stage = numberOf(entry(zero, 'stage'))
+  const zero = setting(config, 'zero_optimization')
+  const stage = numberOf(setting(zero, 'stage'))
   if (stage !== undefined)
     return {
       ...{ stage: stageOf(stage), ways },
-      offloadsOptimizer: isOffloaded(entry(zero, 'offload_optimizer')),
-      offloadsWeights: isOffloaded(entry(zero, 'offload_param')),
+      offloadsOptimizer: isOffloaded(setting(zero, 'offload_optimizer')),
+      offloadsWeights: isOffloaded(setting(zero, 'offload_param')),
     }
   const fromAccelerate = acceleratePlugin(facts)
   if (fromAccelerate !== undefined) return { ...fromAccelerate, ways }
@@ -176,44 +176,40 @@ function waysOf({ named }: CallEvent, ways: Interval): Interval {
 }
 
 /** What the configuration of Accelerate says of DeepSpeed or FSDP. */
-function acceleratePlugin({ launch, run }: Facts): Omit<Sharding, 'ways'> | undefined {
-  const path = launch.settings.get('config_file')
-  const file = path === undefined ? undefined : run.project.data(path, run.entry)
-  const deepSpeed = entry(file, 'deepspeed_config')
-  const stage = numberOf(entry(deepSpeed, 'zero_stage')) ?? Number(launch.settings.get('zero_stage') ?? NaN)
+function acceleratePlugin({ launch, launchConfig }: Facts): Omit<Sharding, 'ways'> | undefined {
+  const deepSpeed = setting(launchConfig, 'deepspeed_config')
+  const stage = numberOf(setting(deepSpeed, 'zero_stage')) ?? Number(launch.settings.get('zero_stage') ?? NaN)
   if (Number.isFinite(stage))
     return {
       stage: stageOf(stage),
-      offloadsOptimizer: textOf(entry(deepSpeed, 'offload_optimizer_device')) === 'cpu',
-      offloadsWeights: textOf(entry(deepSpeed, 'offload_param_device')) === 'cpu',
+      offloadsOptimizer: textOf(setting(deepSpeed, 'offload_optimizer_device')) === 'cpu',
+      offloadsWeights: textOf(setting(deepSpeed, 'offload_param_device')) === 'cpu',
     }
-  const isFsdp = entry(file, 'fsdp_config') !== undefined || launch.settings.get('use_fsdp') === 'true'
+  const isFsdp =
+    setting(launchConfig, 'fsdp_config') !== undefined || launch.settings.get('use_fsdp') === 'true'
   return isFsdp ? { stage: 3, offloadsOptimizer: false, offloadsWeights: false } : undefined
 }
 
-const entry = (value: Value | undefined, key: string): Value | undefined =>
-  value?.kind === 'dict' ? value.entries.get(key) : undefined
-
 const stageOf = (stage: number): Sharding['stage'] => (stage >= 3 ? 3 : stage === 2 ? 2 : stage === 1 ? 1 : 0)
 
-const isOffloaded = (value: Value | undefined): boolean => textOf(entry(value, 'device')) === 'cpu'
+const isOffloaded = (value: Value | undefined): boolean => textOf(setting(value, 'device')) === 'cpu'
 
 /** Whether half precision is that of DeepSpeed: weights in half precision, and a copy in fp32 with the optimizer. */
 export function isDeepSpeed(facts: Facts): boolean {
   return (
     facts.events.some(({ name }) => name === 'deepspeed.initialize') ||
     facts.events.some(({ named }) => textOf(named.get('strategy'))?.startsWith('deepspeed') === true) ||
-    entry(deepSpeedConfig(facts), 'zero_optimization') !== undefined ||
+    setting(deepSpeedConfig(facts), 'zero_optimization') !== undefined ||
     (facts.launch.launcher === 'accelerate' &&
       acceleratePlugin(facts)?.stage !== undefined &&
       isAccelerateDeepSpeed(facts))
   )
 }
 
-function isAccelerateDeepSpeed({ launch, run }: Facts): boolean {
-  const path = launch.settings.get('config_file')
-  const file = path === undefined ? undefined : run.project.data(path, run.entry)
-  return entry(file, 'deepspeed_config') !== undefined || launch.settings.get('use_deepspeed') === 'true'
+function isAccelerateDeepSpeed({ launch, launchConfig }: Facts): boolean {
+  return (
+    setting(launchConfig, 'deepspeed_config') !== undefined || launch.settings.get('use_deepspeed') === 'true'
+  )
 }
 
 /** Bytes per weight that a loading call asks for; `undefined` if it says nothing. */

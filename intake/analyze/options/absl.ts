@@ -1,7 +1,7 @@
 /** `absl.flags` and `ml_collections.config_flags`. */
 import { callPlain } from '../builtins'
 import type { Frame, Interpreter } from '../interpreter'
-import { constant, constantOf, textOf, unknown, type CallEvent, type Value } from '../values'
+import { constant, constantOf, setting, textOf, unknown, type CallEvent, type Value } from '../values'
 import { addOption } from './option'
 
 export function abslResult(run: Interpreter, event: CallEvent, frame: Frame): Value | undefined {
@@ -17,10 +17,26 @@ export function abslResult(run: Interpreter, event: CallEvent, frame: Frame): Va
   if (run.args.includes(`--no${key}`)) option.given = constant(false)
   if (event.method === 'DEFINE_config_file') {
     const config = configFile(run, constantOf(option.given ?? fallback), frame)
+    for (const arg of run.args) changeEntry(run, { config, prefix: `--${key}.`, arg, event })
     option.given = config
     return holder(config)
   }
   return holder(value)
+}
+
+/** `--config.optimizer.lr=0.1` */
+function changeEntry(
+  run: Interpreter,
+  { config, prefix, arg, event }: { config: Value; prefix: string; arg: string; event: CallEvent },
+): void {
+  const [name = ''] = arg.split('=')
+  if (!name.startsWith(prefix)) return
+  const keys = name.slice(prefix.length).split('.')
+  const last = keys.pop()!
+  const owner = keys.reduce<Value | undefined>(setting, config)
+  if (owner?.kind !== 'dict') return
+  const before = owner.entries.get(last) ?? constant(null)
+  owner.entries.set(last, addOption(run, { names: [name], key: name.slice(2), default: before, at: event }))
 }
 
 /** `DEFINE_integer` returns an object whose `value` is the flag's value. */

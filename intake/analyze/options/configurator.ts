@@ -1,29 +1,32 @@
 /** `exec(open('configurator.py').read())`: the constants of the module are the options. */
 import type { Frame, Interpreter } from '../interpreter'
-import { constant, textOf, type CallEvent, type Value } from '../values'
+import { openedPath } from '../files'
+import { constant, textOf, type CallEvent, type Scope, type Value } from '../values'
 import { addOption } from './option'
 
 /** `exec` of any other text is an obstacle. */
 export function applyConfigurator(run: Interpreter, event: CallEvent, frame: Frame): Value {
-  const path = openedPath(event.positional[0])
+  const [code] = event.positional
+  const path = code?.kind === 'made' ? textOf(openedPath(code)) : undefined
   if (path === undefined) {
     run.project.obstacle(event.file.path, event.node.line, 'runs code that is known at run time only')
     return constant(null)
   }
-  run.style = 'configurator'
   for (const arg of run.args) if (!arg.startsWith('-') && arg.endsWith('.py')) run.execFile(arg, frame)
-  for (const [name, value] of [...frame.scope.names]) {
-    if (name.startsWith('_') || value.kind !== 'constant' || value.value === null) continue
-    frame.scope.put(name, addOption(run, { names: [`--${name}`], key: name, default: value, at: event }))
-  }
+  constantsAsOptions(run, frame.scope, event)
   return constant(null)
 }
 
-/** The file of `open(path).read()`. */
-function openedPath(value: Value | undefined): string | undefined {
-  if (value?.kind !== 'made' || value.call.method !== 'read') return undefined
-  const opened = value.call.receiver
-  return opened?.kind === 'made' && opened.call.name === 'open'
-    ? textOf(opened.call.positional[0])
-    : undefined
+/** Every constant of a module is an option of the same name. */
+export function constantsAsOptions(
+  run: Interpreter,
+  scope: Scope,
+  at: Pick<CallEvent, 'file' | 'node'>,
+): void {
+  if (run.style === 'configurator') return
+  run.style = 'configurator'
+  for (const [name, value] of [...scope.names]) {
+    if (name.startsWith('_') || value.kind !== 'constant' || value.value === null) continue
+    scope.put(name, addOption(run, { names: [`--${name}`], key: name, default: value, at }))
+  }
 }

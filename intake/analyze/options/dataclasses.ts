@@ -4,6 +4,8 @@ import {
   dict,
   fieldDefault,
   list,
+  setting,
+  textOf,
   unknown,
   type CallEvent,
   type ClassDefinition,
@@ -16,16 +18,24 @@ const PARSERS = ['HfArgumentParser', 'TrlParser', 'H4ArgumentParser']
 export function dataclassResult(run: Interpreter, event: CallEvent, frame: Frame): Value | undefined {
   if (event.name === 'tyro.cli' || event.name === 'simple_parsing.parse') return tyro(run, event, frame)
   const isParser = PARSERS.some((name) => event.name.includes(`${name}()`))
-  if (
-    !isParser ||
-    !['parse_args_into_dataclasses', 'parse_args_and_config', 'parse_args'].includes(event.method)
-  )
-    return undefined
+  if (!isParser || !event.method.startsWith('parse_')) return undefined
   run.style = 'dataclasses'
+  const config = configOf(run, event)
   const parser = event.receiver?.kind === 'made' ? event.receiver.call : undefined
   const first = parser?.positional[0] ?? parser?.named.get('dataclass_types')
   const classes = first?.kind === 'list' ? first.items : first === undefined ? [] : [first]
-  return list(classes.map((each) => fromOptions(run, { type: each, event, prefix: '' }, frame)))
+  return list(classes.map((each) => fromOptions(run, { type: each, event, prefix: '', config }, frame)))
+}
+
+/** What `parse_yaml_file` and its like read, and TrlParser's `--config`. */
+function configOf(run: Interpreter, { method, positional, named, file }: CallEvent): Value | undefined {
+  if (method === 'parse_dict') return positional[0] ?? named.get('args')
+  const at = run.args.indexOf('--config')
+  const path =
+    method === 'parse_args_and_config'
+      ? run.args[at === -1 ? run.args.length : at + 1]
+      : textOf(positional[0] ?? named.get('yaml_file') ?? named.get('json_file'))
+  return path === undefined ? undefined : run.project.data(path, file.path)
 }
 
 function tyro(run: Interpreter, event: CallEvent, frame: Frame): Value | undefined {
@@ -40,10 +50,12 @@ interface Source {
   event: CallEvent
   /** Of nested dataclasses: `optim.`. */
   prefix: string
+  /** Of a configuration file: it counts before the defaults. */
+  config?: Value | undefined
 }
 
 /** An object of a dataclass, with its fields as options. */
-export function fromOptions(run: Interpreter, { type, event, prefix }: Source, frame: Frame): Value {
+export function fromOptions(run: Interpreter, { type, event, prefix, config }: Source, frame: Frame): Value {
   const fields = type.kind === 'class' ? fieldsOf(type.definition) : []
   const named = new Map<string, Value>()
   for (const { name, value, definition, node } of fields) {
@@ -53,7 +65,7 @@ export function fromOptions(run: Interpreter, { type, event, prefix }: Source, f
       named.set(name, fromOptions(run, { type: nested, event, prefix: `${prefix}${name}.` }, frame))
       continue
     }
-    const fallback = value === undefined ? unknown() : fieldDefault(value)
+    const fallback = setting(config, name) ?? (value === undefined ? unknown() : fieldDefault(value))
     const key = `${prefix}${name}`
     const isFlag = fallback.kind === 'constant' && typeof fallback.value === 'boolean'
     const names = [`--${key}`, `--${key.split('_').join('-')}`]
@@ -62,7 +74,7 @@ export function fromOptions(run: Interpreter, { type, event, prefix }: Source, f
       addOption(run, { names, key, default: fallback, isFlag, isRequired: value === undefined, at }),
     )
   }
-  for (const [key, value] of argumentsOfBase(run, { type, event })) named.set(key, value)
+  for (const [key, value] of argumentsOfBase(run, { type, event, config })) named.set(key, value)
   if (type.kind !== 'class' && type.kind !== 'extern') return { ...dict(named) }
   return run.dispatch({ callee: type, node: event.node, given: { positional: [], named } }, frame)
 }
@@ -84,7 +96,7 @@ function fieldsOf(definition: ClassDefinition): Field[] {
 /** Options of a library's dataclass, such as TrainingArguments: those that the command line gives. */
 function argumentsOfBase(
   run: Interpreter,
-  { type, event }: Pick<Source, 'type' | 'event'>,
+  { type, event, config }: Pick<Source, 'type' | 'event' | 'config'>,
 ): Map<string, Value> {
   const base =
     type.kind === 'extern'
@@ -94,6 +106,7 @@ function argumentsOfBase(
         : undefined
   const result = new Map<string, Value>()
   if (base?.kind !== 'extern' || !isTrainingArguments(base.name)) return result
+  if (config?.kind === 'dict') for (const [key, value] of config.entries) result.set(key, value)
   for (const arg of run.args) {
     const name = arg.split('=')[0]!
     if (!name.startsWith('--') || run.options.some((option) => option.name === name)) continue

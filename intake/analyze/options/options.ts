@@ -7,6 +7,7 @@ import { dataclassResult } from './dataclasses'
 import { functionResult } from './functions'
 import { hydraResult } from './hydra'
 import { lightningResult } from './lightning'
+import { megatronResult } from './megatron'
 
 /** What a call about options gives; `undefined` for every other call. */
 export function optionsResult(run: Interpreter, event: CallEvent, frame: Frame): Value | undefined {
@@ -16,6 +17,7 @@ export function optionsResult(run: Interpreter, event: CallEvent, frame: Frame):
     dataclassResult(run, event, frame) ??
     functionResult(run, event, frame) ??
     hydraResult(run, event, frame) ??
-    lightningResult(run, event, frame)
+    lightningResult(run, event, frame) ??
+    megatronResult(run, event, frame)
   )
 }

@@ -30,6 +30,8 @@ export interface Case {
   folder: string
   command: string
   truth: Truth
+  /** Whether the rules were made with it, or it was chosen and measured after them. */
+  isHeldOut: boolean
   /** Whether it was counted on a CPU, without what a GPU needs besides. */
   isMeasured: boolean
   /** The card that the authors name, in GB. */
@@ -123,24 +125,34 @@ const STATEMENTS: readonly ({ name: string; command: string } & Pick<Case, 'trut
   },
 ]
 
-export function cases(): Case[] {
-  const folder = join(__dirname, 'models')
-  const small = readdirSync(folder).map((name): Case => {
+/** Folders of scripts that are measured. */
+export const MEASURED_FOLDERS = ['models', 'held-out'] as const
+
+export function scriptsOf(folder: (typeof MEASURED_FOLDERS)[number]): string[] {
+  return readdirSync(join(__dirname, folder)).filter((name) => name.endsWith('.py'))
+}
+
+function measuredCases(kind: (typeof MEASURED_FOLDERS)[number]): Case[] {
+  return scriptsOf(kind).map((name): Case => {
     const bytes = measured.bytes[name]
     if (bytes === undefined)
       throw new Error(`${name} has no figures in measured.json: run npm run bench:memory -- --measure`)
     const gib = COMPONENTS.reduce((sum, component) => sum + bytes[component], 0) / GIB
     return {
-      ...{ name: `measured: ${name}`, folder, command: `python ${name}` },
+      ...{ name: `measured: ${name}`, folder: join(__dirname, kind), command: `python ${name}` },
+      isHeldOut: kind === 'held-out',
       ...{ truth: { aboveGiB: gib, atMostGiB: gib }, isMeasured: true, cardGb: undefined },
     }
   })
+}
+
+export function cases(): Case[] {
   const stated = STATEMENTS.map((each): Case => ({
     ...each,
     folder: join(__dirname, 'statements'),
-    isMeasured: false,
+    ...{ isMeasured: false, isHeldOut: false },
   }))
-  return [...small, ...stated]
+  return [...MEASURED_FOLDERS.flatMap(measuredCases), ...stated]
 }
 
 export interface Judged extends Case {

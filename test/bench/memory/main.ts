@@ -1,11 +1,21 @@
 /** `npm run bench:memory -- --help` (docs/design/benchmarks.md). */
 import { spawnSync } from 'node:child_process'
-import { readdirSync, writeFileSync } from 'node:fs'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parser } from '../../analyze/corpus'
 import { readOptions } from '../../support/options'
 import { isMissed, lineOf, type Measure } from '../measure'
-import { cases, judge, measured, ratioOf, RATIO_MAX, scoreOf, type Judged } from './cases'
+import {
+  cases,
+  judge,
+  measured,
+  MEASURED_FOLDERS,
+  ratioOf,
+  RATIO_MAX,
+  scoreOf,
+  scriptsOf,
+  type Judged,
+} from './cases'
 
 async function main(): Promise<void> {
   const values = readOptions({
@@ -29,8 +39,12 @@ async function main(): Promise<void> {
   )
   const python = await parser()
   const judged = cases().map((each) => judge(python, each))
-  for (const each of judged) process.stdout.write(`${inWords(each)}\n`)
-  const measures = measuresOf(judged)
+  const sets = [
+    { set: '', of: judged.filter(({ isHeldOut }) => !isHeldOut) },
+    { set: 'held out: ', of: judged.filter(({ isHeldOut }) => isHeldOut) },
+  ]
+  for (const { set, of } of sets) for (const each of of) process.stdout.write(`${set}${inWords(each)}\n`)
+  const measures = sets.flatMap(({ set, of }) => measuresOf(of, set))
   for (const measure of measures) process.stdout.write(`${lineOf(measure)}\n`)
   process.exitCode = measures.some(isMissed) ? 1 : 0
 }
@@ -45,34 +59,39 @@ function inWords(each: Judged): string {
   return `${holds ? 'held  ' : 'MISSED'} ${name}: ${gib(lowGiB)} to ${gib(highGiB)} GiB (x${ratioOf(each).toFixed(2)}, ${finding.confidence}), true ${known}`
 }
 
-function measuresOf(judged: readonly Judged[]): Measure[] {
+function measuresOf(judged: readonly Judged[], set: string): Measure[] {
   const { held, narrow, ratio, tooSmall, tooLarge, chosen } = scoreOf(judged)
   const bench = 'memory'
   const percent = (part: number): number => Math.round(part * 1_000) / 10
   return [
     {
-      ...{ bench, name: 'ranges that hold the truth', value: percent(held), unit: '%' },
+      ...{ bench, name: `${set}ranges that hold the truth`, value: percent(held), unit: '%' },
       ...{ goal: { is: 'at least', value: 90 }, remark: `${judged.length} scripts` },
     },
     {
       ...{
         bench,
-        name: `ranges with an upper end of at most ${RATIO_MAX} times the lower`,
+        name: `${set}ranges with an upper end of at most ${RATIO_MAX} times the lower`,
         value: percent(narrow),
         unit: '%',
       },
       goal: { is: 'at least', value: 90 },
     },
-    { bench, name: 'upper by lower end, median', value: Math.round(ratio * 100) / 100, unit: 'x' },
-    { bench, name: 'GPUs chosen too small', value: tooSmall, unit: `of ${chosen}` },
-    { bench, name: 'GPUs chosen too large', value: tooLarge, unit: `of ${chosen}` },
+    { bench, name: `${set}upper by lower end, median`, value: Math.round(ratio * 100) / 100, unit: 'x' },
+    ...(chosen === 0
+      ? []
+      : [
+          { bench, name: 'GPUs chosen too small', value: tooSmall, unit: `of ${chosen}` },
+          { bench, name: 'GPUs chosen too large', value: tooLarge, unit: `of ${chosen}` },
+        ]),
   ]
 }
 
 /** Runs the small models; without PyTorch, says so and keeps the figures that are there. */
 function measureAgain(): void {
-  const models = join(__dirname, 'models')
-  const scripts = readdirSync(models).map((name) => join(models, name))
+  const scripts = MEASURED_FOLDERS.flatMap((folder) =>
+    scriptsOf(folder).map((name) => join(__dirname, folder, name)),
+  )
   const python = process.env['PYTHON'] ?? 'python3'
   const { stdout, stderr, status } = spawnSync(python, [join(__dirname, 'measure.py'), ...scripts], {
     encoding: 'utf8',

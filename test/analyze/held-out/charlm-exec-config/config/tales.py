@@ -1,0 +1,4 @@
+eval_interval = 250
+always_save_checkpoint = False
+batch_size = 64
+max_iters = 5000
