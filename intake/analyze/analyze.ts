@@ -19,10 +19,12 @@ import { Interpreter, type Reading } from './interpreter'
 import { findEntry, readCommand, type Launch } from './launch'
 import { Project, type ProjectFiles } from './project'
 import { ANALYSIS_VERSION, notKnown, POSSIBLE, type Analysis, type Finding, type Findings } from './report'
+import { suggestResume, type Suggestion } from './suggest/suggest'
 import type { PythonParser } from './syntax'
 
 export { loadPython, type GrammarBytes, type PythonParser } from './syntax'
 export type { ProjectFiles } from './project'
+export type { Suggestion } from './suggest/suggest'
 export { analysisDocument, type Analysis, type FindingName } from './report'
 
 export interface AnalysisRequest {
@@ -34,7 +36,24 @@ export interface AnalysisRequest {
 const READING: Reading = { evaluate, runBlock, callFunction, dispatch }
 
 /** Never throws for what is in the files: what cannot be read is an obstacle of the answer. */
-export function analyze(parser: PythonParser, { files, command }: AnalysisRequest): Analysis {
+export function analyze(parser: PythonParser, request: AnalysisRequest): Analysis {
+  return read(parser, request).analysis
+}
+
+/** The analysis, and a change of the program that makes it save and resume. */
+export function analyzeAndSuggest(
+  parser: PythonParser,
+  request: AnalysisRequest,
+): { analysis: Analysis; suggestion: Suggestion } {
+  const { analysis, facts } = read(parser, request)
+  return { analysis, suggestion: suggestResume(parser, analysis, facts) }
+}
+
+/** Facts are missing where no program was found. */
+function read(
+  parser: PythonParser,
+  { files, command }: AnalysisRequest,
+): { analysis: Analysis; facts?: Facts } {
   const project = new Project(files, parser)
   const launch = command === undefined ? launchOfFolder(project, files) : readCommand(command, files)
   if (launch === undefined) {
@@ -43,22 +62,22 @@ export function analyze(parser: PythonParser, { files, command }: AnalysisReques
         ? 'no Python program was found'
         : `no Python program of the project is started by: ${command}`
     project.obstacle(command ?? '.', 1, message)
-    return report(project, { launch: undefined, kind: 'unreadable', findings: nothingFound(message) })
+    return {
+      analysis: report(project, { launch: undefined, kind: 'unreadable', findings: nothingFound(message) }),
+    }
   }
   const run = new Interpreter({ project, args: launch.args, entry: launch.entry }, READING)
   run.run()
   const entry = project.source(launch.entry)
   if (entry === undefined) {
     project.obstacle(launch.entry, 1, 'was not found')
-    return report(project, {
-      launch,
-      kind: 'unreadable',
-      findings: nothingFound(`${launch.entry} was not found`),
-    })
+    const findings = nothingFound(`${launch.entry} was not found`)
+    return { analysis: report(project, { launch, kind: 'unreadable', findings }) }
   }
   if (run.isCut)
     project.obstacle(launch.entry, 1, 'is larger than this analysis follows; the rest was not read')
-  return judged(project, { launch, facts: gatherFacts(run, launch) })
+  const facts = gatherFacts(run, launch)
+  return { analysis: judged(project, { launch, facts }), facts }
 }
 
 function launchOfFolder(project: Project, files: ProjectFiles): Launch | undefined {

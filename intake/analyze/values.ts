@@ -139,6 +139,9 @@ export interface Loop {
   iterated: Value
   file: string
   line: number
+  node: SyntaxNode
+  /** The names that the program has when the loop begins. Empty for a comprehension. */
+  before: ReadonlyMap<string, Value>
   /** Whether a statement of the loop's body can leave it. */
   canEnd: boolean
   /** Conditions of its `break` statements. */
