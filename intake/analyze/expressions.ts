@@ -6,6 +6,7 @@ import { firstLine, type Frame, type Interpreter } from './interpreter'
 import { itemsOf as objectsOf, loopAt } from './iteration'
 import { compare, calculate } from './operators'
 import { childAt, isToken, parts, type SyntaxNode } from './syntax'
+import type { Guard } from './flow'
 import {
   constant,
   dict,
@@ -18,7 +19,6 @@ import {
   truthOf,
   unknown,
   withTaint,
-  type Guard,
   type Value,
 } from './values'
 

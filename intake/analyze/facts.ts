@@ -5,14 +5,13 @@ import type { Launch } from './launch'
 import type { Evidence } from './report'
 import { firstLine } from './interpreter'
 import { isMegatronTraining } from './options/megatron'
+import type { Guard, Loop } from './flow'
 import {
   alternatives,
   constantOf,
   numberOf,
   setting,
   type CallEvent,
-  type Guard,
-  type Loop,
   type Option,
   type Value,
 } from './values'

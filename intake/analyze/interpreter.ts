@@ -6,6 +6,7 @@
 import type { Project } from './project'
 import { folderOf, joined } from './project'
 import type { SourceFile, SyntaxNode } from './syntax'
+import type { Guard, Loop } from './flow'
 import {
   constant,
   extern,
@@ -13,8 +14,6 @@ import {
   type CallEvent,
   type ClassDefinition,
   type FunctionDefinition,
-  type Guard,
-  type Loop,
   type Option,
   type Value,
 } from './values'

@@ -2,7 +2,8 @@
 import { isContainer, membersOf } from './containers'
 import type { Frame, Interpreter } from './interpreter'
 import type { SyntaxNode } from './syntax'
-import { constant, list, unknown, type Loop, type Scope, type Value } from './values'
+import type { Loop } from './flow'
+import { constant, list, unknown, type Scope, type Value } from './values'
 
 const NO_NAMES: ReadonlyMap<string, Value> = new Map()
 

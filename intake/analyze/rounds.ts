@@ -1,6 +1,7 @@
 /** How often loops run. */
 import { argument } from './facts'
-import { numberOf, type CallEvent, type Loop, type Value } from './values'
+import type { Loop } from './flow'
+import { numberOf, type CallEvent, type Value } from './values'
 
 /** How often a loop runs, if nothing stops it earlier. */
 export function endOf(loop: Loop): number | undefined {

@@ -6,7 +6,8 @@ import { runImport } from './imports'
 import { isEndless, itemsOf, loopAt } from './iteration'
 import { firstLine, truthOfGuards, type Frame, type Interpreter } from './interpreter'
 import { childAt, childrenAt, nodesOf, parts, type SyntaxNode } from './syntax'
-import { constant, taintOf, unknown, withTaint, type Guard, type Value } from './values'
+import type { Guard } from './flow'
+import { constant, taintOf, unknown, withTaint, type Value } from './values'
 
 /** Runs the statements of a block. Returns whether the block certainly ends with `return`, `raise`, `break` or `continue`. */
 export function runBlock(run: Interpreter, block: SyntaxNode, frame: Frame): boolean {

@@ -1,5 +1,6 @@
 /** What is known about a value of a Python program without running it. */
 import { defined } from '../../core/defined'
+import type { Guard, Loop } from './flow'
 import type { SourceFile, SyntaxNode } from './syntax'
 
 /** An option of the command line or of the configuration. */
@@ -116,36 +117,6 @@ export class Scope {
   get module(): Scope {
     return this.parent?.module ?? this
   }
-}
-
-/** A condition on the way to a call. */
-export interface Guard {
-  /** `undefined` if it depends on the run. */
-  truth: boolean | undefined
-  condition: Value
-  text: string
-  file: string
-  line: number
-  /** An option, and the value that makes the condition true. */
-  wants: { option: Option; value: Value | undefined } | undefined
-}
-
-/** A loop around a call. */
-export interface Loop {
-  id: number
-  kind: 'for' | 'while' | 'framework'
-  /** The loop variables, as written. */
-  variable: string
-  iterated: Value
-  file: string
-  line: number
-  node: SyntaxNode
-  /** The names that the program has when the loop begins. Empty for a comprehension. */
-  before: ReadonlyMap<string, Value>
-  /** Whether a statement of the loop's body can leave it. */
-  canEnd: boolean
-  /** Conditions of its `break` statements. */
-  breaks: Guard[]
 }
 
 /** A call that the program would make. */

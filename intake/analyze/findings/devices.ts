@@ -1,6 +1,7 @@
 /** Which devices the program uses, and how many. */
 import { evidenceOf, isCalled, nameOf, type Facts } from '../facts'
 import { CERTAIN, found, LIKELY, notKnown, type Evidence, type Findings } from '../report'
+import type { Guard } from '../flow'
 import {
   alternatives,
   constantOf,
@@ -9,7 +10,6 @@ import {
   setting,
   textOf,
   type CallEvent,
-  type Guard,
   type Value,
 } from '../values'
 import { isMegatronTraining } from '../options/megatron'

@@ -1,7 +1,8 @@
 /** Precision, batch size, epochs and steps. */
 import { evidenceOf, isCalled, lastPart, nameOf, type Facts } from '../facts'
 import { CERTAIN, found, LIKELY, notKnown, POSSIBLE, type Findings } from '../report'
-import { constantOf, numberOf, setting, textOf, type CallEvent, type Loop, type Value } from '../values'
+import type { Loop } from '../flow'
+import { constantOf, numberOf, setting, textOf, type CallEvent, type Value } from '../values'
 import { isMegatronTraining, megatronOption } from '../options/megatron'
 import { settingsOf } from './devices'
 import { endOf } from '../rounds'

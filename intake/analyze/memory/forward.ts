@@ -1,6 +1,7 @@
 /** What one forward pass keeps for the backward pass, from the shapes of its tensors. */
 import { isCalled, argument } from '../facts'
-import { constantOf, type CallEvent, type Loop, type Value } from '../values'
+import type { Loop } from '../flow'
+import { constantOf, type CallEvent, type Value } from '../values'
 import type { Tensors } from './arithmetic'
 import { directionsOf, layerName, numberGiven, parametersOf, product } from './layers'
 import { repeatsOf } from './networks'

@@ -4,15 +4,8 @@ import type { Facts } from '../facts'
 import { endOf } from '../rounds'
 import type { Frame, Interpreter } from '../interpreter'
 import { externalBase, memberOfClass } from '../members'
-import {
-  alternatives,
-  constructionOf,
-  Scope,
-  unknown,
-  type CallEvent,
-  type Loop,
-  type Value,
-} from '../values'
+import type { Loop } from '../flow'
+import { alternatives, constructionOf, Scope, unknown, type CallEvent, type Value } from '../values'
 import { COPIES_ARGUMENT, layerName, parametersOf } from './layers'
 
 type Instance = Extract<Value, { kind: 'instance' }>

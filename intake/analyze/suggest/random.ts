@@ -1,5 +1,6 @@
 /** Random numbers that a resumed run would draw otherwise. */
-import { alternatives, constantOf, type CallEvent, type Guard, type Value } from '../values'
+import type { Guard } from '../flow'
+import { alternatives, constantOf, type CallEvent, type Value } from '../values'
 import type { Program } from './checks'
 import { identityOf, objectOf, roleOfObject, type Held } from './objects'
 import { refuseCall } from './refusal'
