@@ -1,6 +1,6 @@
 import type { Beat } from './documents'
 
-/** What a runner tells of its training, as far as its pace depends on it. */
+/** The part of a beat that shows the pace of its training. */
 export type Paced = Partial<
   Pick<Beat, 'progress' | 'restoredFrom' | 'firstStep' | 'firstStepAtMs' | 'phases'>
 >

@@ -58,9 +58,21 @@ export function speedOf(
     string,
     string,
   ]
-  const [a, b] = [speeds[one], speeds[other]]
-  if (a === undefined || b === undefined) return undefined
-  const basis = a.measured > 0 && b.measured > 0 ? 'measured' : 'derived'
+  if (speeds[one] === undefined || speeds[other] === undefined) return undefined
+  const { ratios } = beliefOf(speeds, own)
+  const key = `${one}/${other}`
+  let ratio = ratios.get(key)
+  if (ratio === undefined) ratios.set(key, (ratio = ratioOf([one, other], speeds, own)))
+  return ratio
+}
+
+function ratioOf(
+  [one, other]: [string, string],
+  speeds: Readonly<Record<string, TypeSpeed>>,
+  own: readonly OwnRatio[],
+): RelativeSpeed {
+  const isMeasured = speeds[one]!.measured > 0 && speeds[other]!.measured > 0
+  const basis = isMeasured ? 'measured' : 'derived'
   if (one === other) return { factor: 1, low: 1, high: 1, basis }
   const { logOf, varianceOf } = beliefOf(speeds, own)
   const factor = Math.exp(logOf(one) - logOf(other))
@@ -92,6 +104,8 @@ interface Belief {
   logOf: (type: string) => number
   /** Variance of the logarithm of one job's ratio of two types. */
   varianceOf: (one: string, other: string) => number
+  /** Computed once for each two types: a catalog has thousands of offers of a few. */
+  ratios: Map<string, RelativeSpeed>
 }
 
 const BELIEFS = new WeakMap<readonly OwnRatio[], Map<Readonly<Record<string, TypeSpeed>>, Belief>>()
@@ -134,6 +148,7 @@ function updated(speeds: Readonly<Record<string, TypeSpeed>>, own: readonly OwnR
     return covariance[row]![column]!
   }
   return {
+    ratios: new Map(),
     logOf: (type) => means[types.indexOf(type)] ?? Math.log(speeds[type]!.factor),
     varianceOf: (one, other) =>
       at(one, one) +
