@@ -1,6 +1,6 @@
 /** The activities by name. Workflows call them through these interfaces; `activities/` implements them. */
 import type { Checkpoint, CheckpointSource, CheckpointState, RunnerWarning } from './checkpoint'
-import type { Artifact, Limits, Phase, Progress } from './documents'
+import type { Artifact, Limits, Phase, Progress, RunnerTimes } from './documents'
 import type {
   Drain,
   DrainInput,
@@ -224,7 +224,7 @@ export interface SettleInput {
 }
 
 /** Instants of an attempt from which a recovery is split into phases; null if not recorded. */
-export interface AttemptTimes {
+export interface AttemptTimes extends Pick<RunnerTimes, 'firstStep'> {
   /** By the runner's clock, as in `RunnerTimes`. */
   firstStepAtMs: number | null
   noNoticeAtMs: number | null

@@ -2,11 +2,13 @@ import { defined } from './defined'
 import type { Expected, Forecast } from './forecast'
 import type { MicroUsd } from './money'
 import type { Capabilities } from './capabilities'
+import type { InputSize } from './input-size'
 import type { BackendName, CapacityType, Offer } from './offer'
 import type { RunnerOrder } from './documents'
 import type { Relaxation } from './relaxation'
 import type { ResourceRequest } from './resources'
 import type { SavedBefore } from './saving'
+import type { OwnRatio } from './speed'
 import type { OfferExplained } from './arithmetic'
 
 /**
@@ -207,14 +209,6 @@ function inShort({
   return { ...figures, forecast: { cost, finish, chances, interruptions }, offer: short }
 }
 
-/** One input of a job as measured before the job starts. */
-export interface InputSize {
-  source: string
-  sizeBytes: number
-  /** The Region of its bucket; missing for a bucket outside AWS. */
-  region?: string
-}
-
 /** What a worker finds out to make a plan. With the job's own input, everything that the plan depends on. */
 export interface PlanFacts {
   nowMs: number
@@ -226,6 +220,8 @@ export interface PlanFacts {
   savedBefore?: SavedBefore
   /** Share of the work that no checkpoint holds yet, from 0 to 1; missing if unknown, as before the first attempt. */
   leftShare?: number
+  /** What the deployment's own jobs measured for work of this family, or of any if it is unknown; missing without such jobs. */
+  ownRatios?: OwnRatio[]
 }
 
 export interface SilentBackend {

@@ -2,6 +2,7 @@ import type { Beat } from './documents'
 import type { Expected } from './forecast'
 import { spendOver } from './meter'
 import type { MicroUsd } from './money'
+import { paceOf, runningSince } from './pace'
 
 /** What a running attempt still costs until its job is done. */
 export interface Remaining {
@@ -63,24 +64,11 @@ function leftByPace(beat: Beat, nowMs: number): number | null {
   const { step, stepsTotal, percent, atMs } = progress
   const sinceMs = Math.max(0, nowMs - atMs)
   if (step !== null && stepsTotal !== null) {
-    const from = firstStepOf(beat)
-    if (from === null || step <= from.step || atMs <= from.atMs) return null
-    return Math.max(0, (stepsTotal - step) * ((atMs - from.atMs) / (step - from.step)) - sinceMs)
+    const pace = paceOf(beat)
+    return pace === null ? null : Math.max(0, (stepsTotal - step) * (pace.ms / pace.steps) - sinceMs)
   }
   // How much of it this attempt has done is only known if it began from scratch.
   const runningSinceMs = runningSince(beat)
   if (restoredFrom !== null || percent === undefined || percent <= 0 || runningSinceMs === null) return null
   return Math.max(0, (100 - percent) * ((atMs - runningSinceMs) / percent) - sinceMs)
-}
-
-/** Where the measurement begins: at the first step, or for runners of earlier versions when the program began. */
-function firstStepOf(beat: Beat): { step: number; atMs: number } | null {
-  const { firstStep, firstStepAtMs, restoredFrom } = beat
-  if (firstStep != null && firstStepAtMs != null) return { step: firstStep, atMs: firstStepAtMs }
-  const atMs = runningSince(beat)
-  return atMs === null || restoredFrom?.isStepKnown === false ? null : { step: restoredFrom?.step ?? 0, atMs }
-}
-
-function runningSince({ phases = [] }: Beat): number | null {
-  return phases.findLast(({ name }) => name === 'running')?.startedAtMs ?? null
 }

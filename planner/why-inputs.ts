@@ -8,6 +8,7 @@ import { silentName, type BackendAnswer, type PlanFacts } from '../core/plan'
 import { formatBytes, wantsGpu } from '../core/resources'
 import { formatDuration, formatInstant } from '../core/time'
 import type { DecisionInput } from '../core/why'
+import { jobsInWords } from './work'
 
 type Line = [name: string, text: string | undefined]
 
@@ -30,6 +31,7 @@ export function planInputs(
     ['resources', spec && resourcesInWords(spec.resources)],
     ['duration', spec && (trainingTimeInWords(spec) ?? 'not stated')],
     ['family of work', spec && wantsGpu(spec.resources) ? (spec.workFamily ?? 'not known') : undefined],
+    ['measured speeds', facts?.ownRatios && ratiosOf(facts.ownRatios)],
     ['deadline', deadlineOf(input, nowMs)],
     ['budget', budgetOf(input)],
     ['migration', input.target && `its owner requested ${formatBackendChoice(input.target)}`],
@@ -55,6 +57,16 @@ function wishesOf(spec: NonNullable<PlanInput['resolved']>['spec']): string {
     ...(regions === undefined ? [] : [`only in ${regions.join(', ')}`]),
     ...(most === undefined ? [] : [`at most ${formatUsd(most)} an hour`]),
   ].join(', ')
+}
+
+/** `V100 0.41 times the speed of A100 on 3 of your jobs` */
+function ratiosOf(ratios: NonNullable<PlanFacts['ownRatios']>): string {
+  return ratios
+    .map(
+      ({ accelerator, than, factor, jobs }) =>
+        `${accelerator} ${Number(factor.toPrecision(2))} times the speed of ${than} on ${jobsInWords(jobs)}`,
+    )
+    .join('; ')
 }
 
 function deadlineOf({ deadlineAtMs }: Partial<PlanInput>, nowMs: number | undefined): string | undefined {

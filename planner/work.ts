@@ -2,7 +2,7 @@ import type { JobSpec } from '../core/job'
 import type { Offer } from '../core/offer'
 import { wantsGpu } from '../core/resources'
 import { defined } from '../core/defined'
-import { SPEED_REFERENCE, speedOf, type RelativeSpeed, type WorkFamily } from '../core/speed'
+import { SPEED_REFERENCE, speedOf, type OwnRatio, type RelativeSpeed, type WorkFamily } from '../core/speed'
 import { ASSUMED_DURATION_MS } from './assumptions'
 
 /** The training time that is left on an offer, without interruptions. */
@@ -24,6 +24,8 @@ export interface WorkTerms {
   spec: JobSpec
   /** Share of the work that no checkpoint holds yet, from 0 to 1; all of it where missing. */
   leftShare?: number | undefined
+  /** Measurements of the deployment's own jobs. */
+  ownRatios?: readonly OwnRatio[] | undefined
 }
 
 /** The accelerator that a job's duration refers to: as stated, or the first one that the job names, or the reference. */
@@ -35,7 +37,7 @@ export function durationOn({ durationOn: stated, resources }: JobSpec): string {
  * Time for the rest of a job's work on an offer. The stated duration is that on one accelerator type; others take longer or shorter. A type
  * of unknown speed counts as that one.
  */
-export function workOn({ shape }: Pick<Offer, 'shape'>, { spec, leftShare = 1 }: WorkTerms): Work {
+export function workOn({ shape }: Pick<Offer, 'shape'>, { spec, leftShare = 1, ownRatios }: WorkTerms): Work {
   const statedMs = Math.round((spec.durationMs ?? ASSUMED_DURATION_MS) * leftShare)
   const { accelerator } = shape
   if (!wantsGpu(spec.resources) || accelerator === undefined)
@@ -43,7 +45,7 @@ export function workOn({ shape }: Pick<Offer, 'shape'>, { spec, leftShare = 1 }:
   const reference = durationOn(spec)
   const { speedFactor = 1 } = shape
   const at = (factor: number): number => Math.round(statedMs / factor)
-  const known = speedOf(accelerator, reference, spec.workFamily)
+  const known = speedOf(accelerator, reference, { family: spec.workFamily, own: ownRatios })
   if (known === undefined) {
     const ms = at(speedFactor)
     return { ms, fastMs: ms, slowMs: ms, reference }
@@ -66,7 +68,10 @@ export function speedInWords({ speed, reference, family }: Work): string | undef
   const [factor, low, high] = [speed.factor, speed.low, speed.high].map((each) =>
     String(Number(each.toPrecision(2))),
   )
-  const basis = speed.basis === 'measured' ? 'measured' : 'from its data sheet'
+  const basis = [
+    speed.basis === 'measured' ? 'measured' : 'from its data sheet',
+    ...(speed.jobs === undefined ? [] : [`and measured on ${jobsInWords(speed.jobs)}`]),
+  ].join(' ')
   const work = family === undefined ? 'work of any kind' : FAMILY_IN_WORDS[family]
   return `about ${factor} times the speed of the ${reference} for ${work} (${low} to ${high}, ${basis})`
 }
@@ -78,6 +83,11 @@ const FAMILY_IN_WORDS: Readonly<Record<WorkFamily, string>> = {
   recommendation: 'a recommendation model',
   fp32: 'training in fp32',
   'memory-bound': 'memory-bound work',
+}
+
+/** `3 of your jobs` */
+export function jobsInWords(jobs: number): string {
+  return `${jobs} of your jobs`
 }
 
 /** The risk of a type of unknown speed. */

@@ -1,7 +1,9 @@
 import { checkpointId } from '../core/checkpoint'
 
-/** The latest possible instant; the index of jobs counts down from it. */
+/** The latest possible instant; indexes by time count down from it. */
 const LATEST_MS = 999_999_999_999_999
+
+const newestFirst = (atMs: number): string => String(LATEST_MS - atMs).padStart(15, '0')
 
 /** The keys of the object store; docs/reference/runner-protocol.md describes design and protocol. Every document has exactly one writer. */
 export const layout = {
@@ -27,8 +29,10 @@ export const layout = {
 
   /** One empty object for each job, newest first: a store lists keys in their order. */
   submissions: () => 'submissions/',
-  submission: (submittedAtMs: number, jobId: string) =>
-    `submissions/${String(LATEST_MS - submittedAtMs).padStart(15, '0')}-${jobId}`,
+  submission: (submittedAtMs: number, jobId: string) => `submissions/${newestFirst(submittedAtMs)}-${jobId}`,
+  /** How fast jobs ran on several accelerator types, newest first (`storage/own-speeds.ts`). Put once, when such a job ends. */
+  allOwnSpeeds: () => 'own-speeds/',
+  ownSpeeds: (finishedAtMs: number, jobId: string) => `own-speeds/${newestFirst(finishedAtMs)}-${jobId}.json`,
   /** Jobs that wait for machines, by age, and the job of each request that may order now; docs/reference/waiting.md. */
   waiting: () => 'waiting/',
   /** Times of launches of a backend whose account allows only so many per minute (`storage/launch-turns.ts`). */

@@ -8,13 +8,16 @@ import type {
 import { CHECKPOINTS_KEPT_AT_END } from '../../core/checkpoint'
 import { defined } from '../../core/defined'
 import type { Verdict } from '../../core/ledger'
-import type { JobResult } from '../../core/messages'
+import type { JobResult, JobStatus } from '../../core/messages'
 import { formatUsd } from '../../core/money'
 import { decide } from '../../planner/decide'
 import { admit } from '../../planner/monthly-budget'
+import { ownSpeedsOf } from '../../planner/own-speeds'
 import { newestCheckpoint } from '../../storage/checkpoints'
+import { ignoreBadDocument } from '../../storage/json'
 import { layout } from '../../storage/layout'
-import { putRecord } from '../../storage/record'
+import { putOwnSpeeds } from '../../storage/own-speeds'
+import { putRecord, readRecords } from '../../storage/record'
 import { thinOutCheckpoints } from '../../storage/retention'
 import type { ObjectStore } from '../../storage/store'
 import { endTurns, leaveLine } from '../../storage/waiting-line'
@@ -110,6 +113,7 @@ async function finishJob({ store, now, treasury }: Deps, input: FinishInput): Pr
   })
   if (input.month !== undefined)
     await treasury?.settle(input.month, { jobId, owner: status.owner, spentMicroUsd: status.spentMicroUsd })
+  await keepOwnSpeeds(store, status, entry.atMs)
   await thinOutCheckpoints(store, jobId, {
     keep: input.checkpointsKept ?? CHECKPOINTS_KEPT_AT_END,
     protectedIds: [],
@@ -117,4 +121,18 @@ async function finishJob({ store, now, treasury }: Deps, input: FinishInput): Pr
     parse: CHECKPOINT_PARSERS,
   })
   return entry.data.result
+}
+
+/** What a job that ran on several types of machines says of their speeds. Most jobs say nothing, and their records are not read. */
+async function keepOwnSpeeds(
+  store: ObjectStore,
+  { id, attempts, attemptsTotal }: JobStatus,
+  finishedAtMs: number,
+): Promise<void> {
+  const types = new Set(attempts.map(({ realised }) => realised?.type))
+  types.delete(undefined)
+  if (types.size < 2 && attempts.length === attemptsTotal) return
+  const records = await readRecords(store, id).catch(ignoreBadDocument)
+  const speeds = records && ownSpeedsOf(id, records)
+  if (speeds !== undefined) await putOwnSpeeds(store, speeds, finishedAtMs)
 }

@@ -1,5 +1,6 @@
 import type { JobSpec } from '../../core/job'
-import type { BackendAnswer, InputSize } from '../../core/plan'
+import type { InputSize } from '../../core/input-size'
+import type { BackendAnswer } from '../../core/plan'
 import { MINUTE_MS, SECOND_MS } from '../../core/time'
 
 /** Measures one source; throws if that cannot be done before the signal aborts. */

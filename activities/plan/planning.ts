@@ -16,7 +16,9 @@ import {
 } from '../../core/plan'
 import type { PreviewInput } from '../../core/preview'
 import type { RecordedPlan } from '../../core/record'
+import { wantsGpu } from '../../core/resources'
 import type { SavedBefore } from '../../core/saving'
+import type { OwnRatio } from '../../core/speed'
 import { SECOND_MS } from '../../core/time'
 import { rehearsalTiming, type Timing } from '../../core/timing'
 import type { Asker } from '../../core/waiting'
@@ -25,11 +27,13 @@ import { checkJobSpec } from '../../intake/job-spec'
 import { formatProblem } from '../../intake/problem'
 import { explainOffer } from '../../planner/explain-offer'
 import { planFor } from '../../planner/outcome'
+import { ownRatios } from '../../planner/own-speeds'
 import { relaxationsOf } from '../../planner/relaxed'
 import { requestFor } from '../../planner/request'
 import { readNewestManifest } from '../../storage/checkpoints'
 import { readDeployment } from '../../storage/deployment'
 import { keepMarket } from '../../storage/market'
+import { readOwnSpeeds } from '../../storage/own-speeds'
 import { provePutIfAbsent } from '../../storage/probe'
 import { putRecord } from '../../storage/record'
 import type { ObjectStore } from '../../storage/store'
@@ -254,7 +258,8 @@ async function planJob(
   input: PlanInput,
   { savedBefore: before, asker }: { savedBefore?: SavedBefore | undefined; asker?: Asker | undefined },
 ): Promise<{ plan: Plan; outcome: PlanOutcome; facts: PlanFacts }> {
-  const asked = await askAll(deps, input, asker)
+  const { spec } = input.resolved
+  const [asked, ownRatios] = await Promise.all([askAll(deps, input, asker), ownRatiosFor(deps.store, spec)])
   const isFirst = input.attempt === 1
   const newest = isFirst ? undefined : await readNewestManifest(deps.store, input.jobId, parseManifest)
   const savedBefore = before ?? newest
@@ -264,9 +269,19 @@ async function planJob(
     ...defined({
       savedBefore: savedBefore && savingFactsOf(savedBefore),
       leftShare: isFirst ? undefined : await leftShareOf(deps.store, input, newest),
+      ownRatios,
     }),
   }
   return { ...planFor(input, facts), facts }
+}
+
+async function ownRatiosFor(
+  store: ObjectStore,
+  { resources, workFamily }: JobSpec,
+): Promise<OwnRatio[] | undefined> {
+  if (!wantsGpu(resources)) return undefined
+  const ratios = ownRatios(await readOwnSpeeds(store), workFamily)
+  return ratios.length === 0 ? undefined : ratios
 }
 
 /** Without the list of files, which may be long. */

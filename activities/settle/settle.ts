@@ -146,6 +146,7 @@ function timesOf(
 ): AttemptTimes {
   return {
     firstStepAtMs: result?.firstStepAtMs ?? beat?.firstStepAtMs ?? null,
+    ...defined({ firstStep: result?.firstStep ?? beat?.firstStep ?? undefined }),
     noNoticeAtMs: result?.noNoticeAtMs ?? beat?.noNoticeAtMs ?? null,
     lastBeatAtMs: beat?.clockMs ?? null,
     finishedAtMs: result?.finishedAtMs ?? null,

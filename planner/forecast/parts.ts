@@ -29,7 +29,7 @@ import {
 import { inputTrafficOf } from '../input-transfer'
 import type { PlanRequest } from '../request'
 import { isResumable } from '../run-limit'
-import { workOn } from '../work'
+import { jobsInWords, workOn } from '../work'
 import { exactly, scaled, type Range } from './range'
 
 /** The parts of a forecast, each with its range: times in milliseconds, factors, and a rate. */
@@ -109,7 +109,8 @@ const BOOTS = new WeakMap<BootTime, Range>()
 function speedOf({ ms, fastMs, slowMs, speed, reference }: ReturnType<typeof workOn>): Range {
   if (reference === undefined || ms === 0) return exactly(1, 'no GPU trains')
   if (speed === undefined) return UNKNOWN_SPEED
-  const source = speed.basis === 'measured' ? 'published measurements' : 'data sheets'
+  const published = speed.basis === 'measured' ? 'published measurements' : 'data sheets'
+  const source = speed.jobs === undefined ? published : `${published} and ${jobsInWords(speed.jobs)}`
   return { low: fastMs / ms, middle: 1, high: slowMs / ms, source }
 }
 

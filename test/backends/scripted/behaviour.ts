@@ -14,6 +14,8 @@ export interface Behaviour {
   neverStarts: boolean
   /** The workload ends with this exit code instead of doing the step after. */
   fails?: { atStep: number; exitCode: number }
+  /** Its runner reports the first step, from which a pace is measured. */
+  tellsFirstStep?: boolean
   /** Its image cannot be had: why. */
   lacksImage?: 'image' | 'image-login' | 'registry'
   /** The runner is of a version that knows nothing of reservations that end. */

@@ -335,6 +335,7 @@ export class ScriptedRunner {
       restoredFrom: this.#restoredFrom,
       limitsSeq: terms.limits.seq,
       leaseSeq: terms.leaseSeq,
+      ...this.#firstStep(),
       logLines: this.#log.lines,
       clockMs: nowMs,
       uptimeMs: nowMs - terms.startedAtMs,
@@ -363,6 +364,7 @@ export class ScriptedRunner {
         ...phase,
         durationMs: (this.#phases[at + 1]?.startedAtMs ?? nowMs) - phase.startedAtMs,
       })),
+      ...this.#firstStep(),
       logLines: this.#log.lines,
       finishedAtMs: nowMs,
     }
@@ -389,6 +391,10 @@ export class ScriptedRunner {
     if (workload === undefined) return null
     const { step } = workload.state
     return { step, stepsTotal: workload.behaviour.stepsTotal, loss: lossAt(step), atMs }
+  }
+
+  #firstStep(): Pick<Beat, 'firstStep' | 'firstStepAtMs'> {
+    return this.#o.behaviour.tellsFirstStep === true ? { ...this.#life?.workload?.first } : {}
   }
 
   #enter(name: RunnerPhase, startedAtMs: number): void {

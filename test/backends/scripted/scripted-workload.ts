@@ -27,6 +27,11 @@ export class ScriptedWorkload {
     this.#last = { step: from.step, rank: RANKS.indexOf('checkpoint') }
   }
 
+  /** The step that it began with, and when. */
+  get first(): { firstStep: number; firstStepAtMs: number } {
+    return { firstStep: this.#begun.step, firstStepAtMs: this.#begun.atMs }
+  }
+
   /** When the next event happens. */
   get nextAtMs(): number {
     const event = this.#next()
