@@ -172,6 +172,10 @@ function isPlain({ run }: Fields): boolean {
 function fillInterruptible(filled: Filled, analysis: Analysis): void {
   const { canResume, savesCheckpoints, cannotRun } = analysis.findings
   if (filled.fields['interruptible'] !== undefined) return
+  if ((canResume.value === 'no' || canResume.value === 'partial') && !analysis.knowsCrucible)
+    filled.hints.push(
+      `${analysis.entry} cannot ${canResume.value === 'no' ? '' : 'completely '}resume after an interruption. For a change that makes it: crucible analyze --suggest-resume ${analysis.entry}`,
+    )
   if (canResume.value !== 'yes' || !isSure(canResume)) return
   if (savesCheckpoints.value !== true || !isSure(savesCheckpoints) || (cannotRun.value ?? []).length > 0)
     return

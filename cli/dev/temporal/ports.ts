@@ -65,7 +65,7 @@ export async function listenOn(server: Server, port: number | undefined): Promis
   }
 }
 
-/** A port that nobody has at this moment. */
+/** A port that no program has at this moment. */
 export async function freePort(): Promise<number> {
   const server = createServer()
   const port = await listenOn(server, undefined)

@@ -104,12 +104,19 @@ function carriedName(training: TrainingLoop, name: string, place: SyntaxNode): C
     if (each.kind === 'made' && NO_COPY.some((maker) => each.call.name.startsWith(maker)))
       refuse(path, place, `keeps in ${name} the place in a sequence, which cannot be saved`)
   }
+  const foreign = all.find(
+    (each) => each.kind === 'made' && NO_PICKLE.some((maker) => each.call.name.startsWith(maker)),
+  )
+  if (foreign !== undefined)
+    refuse(path, place, `keeps in ${name} an object of a library that this analysis does not save`)
   // The clock of the earlier run says nothing about this one.
   if (all.length > 0 && all.every(isTime)) return []
   return [{ path: name, kind: 'value' }]
 }
 
 const NO_COPY = ['iter', 'zip', 'enumerate', 'map', 'filter', 'open', 'itertools.', 'reversed']
+/** Their objects hold functions, or keys of a type of their own. */
+const NO_PICKLE = ['flax.', 'equinox.', 'haiku.', 'jax.random.key']
 const isTime = (value: Value): boolean => value.kind === 'made' && value.call.name.startsWith('time.')
 
 /** `self.best = loss` in a method that the loop calls, or in the loop. */

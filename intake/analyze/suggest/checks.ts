@@ -36,7 +36,7 @@ export function checkedObjects(program: Program): Held[] {
   checkMakers(program, known)
   checkUses(program, known)
   checkRandom(program, held)
-  checkSeeds(program)
+  checkSeeds(facts.events, loop)
   checkGradients(program)
   checkModes(program)
   return held

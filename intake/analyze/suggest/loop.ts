@@ -73,6 +73,16 @@ function describe(loop: Loop, source: SourceFile, training: readonly TrainingCal
     refuse(source.path, node, 'begins a loop that is not written as a block of lines')
   if (node.children.some(({ type }) => type === 'async'))
     refuse(source.path, node, 'begins an asynchronous loop')
+  const earlier = loop.iterated.origins.find(
+    ({ call }) =>
+      STATE_FILES.some((library) => call.name.startsWith(library)) && call.method.includes('load'),
+  )
+  if (earlier !== undefined)
+    refuse(
+      source.path,
+      node,
+      `begins where ${earlier.call.file.path}:${earlier.call.node.line} says, so the program resumes already in a way of its own`,
+    )
   const last = parts(body).at(-1)!
   if (LEAVING.has(last.type)) refuse(source.path, last, 'leaves the loop at the end of each round')
   const counter = node.type === 'for_statement' ? counterOf(node, source) : undefined
@@ -84,6 +94,9 @@ function describe(loop: Loop, source: SourceFile, training: readonly TrainingCal
     isEpoch: isEpoch(loop, training),
   }
 }
+
+/** Libraries whose files hold the state of a run, rather than settings. */
+const STATE_FILES = ['torch.', 'pickle.', 'joblib.', 'numpy.', 'cloudpickle.', 'flax.', 'safetensors.']
 
 const LEAVING = new Set(['return_statement', 'raise_statement', 'break_statement', 'continue_statement'])
 

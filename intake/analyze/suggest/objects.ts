@@ -8,12 +8,19 @@ export type Role =
   | 'scheduler'
   | 'scaler'
   | 'loader'
+  | 'estimator'
   | 'torch-random'
   | 'numpy-random'
   | 'python-random'
 
 /** What has a `state_dict` that holds all of it. */
-export const WITH_STATE: ReadonlySet<Role> = new Set(['module', 'optimizer', 'scheduler', 'scaler'])
+export const WITH_STATE: ReadonlySet<Role> = new Set([
+  'module',
+  'optimizer',
+  'scheduler',
+  'scaler',
+  'estimator',
+])
 
 /** An object with a name. */
 export interface Held {
@@ -75,6 +82,19 @@ const ROLES: readonly (readonly [prefix: string, role: Role])[] = [
   ['random.Random', 'python-random'],
 ]
 
+/** Classes of scikit-learn that learn batch by batch and keep all that they know in their attributes. */
+const ESTIMATORS = new Set([
+  ...[
+    'SGDClassifier',
+    'SGDRegressor',
+    'Perceptron',
+    'PassiveAggressiveClassifier',
+    'PassiveAggressiveRegressor',
+  ],
+  ...['MultinomialNB', 'BernoulliNB', 'GaussianNB', 'ComplementNB', 'CategoricalNB', 'MiniBatchKMeans'],
+  ...['IncrementalPCA', 'MLPClassifier', 'MLPRegressor'],
+])
+
 /** Parts of `torch.nn` that are no modules. */
 const NO_MODULES = ['torch.nn.functional', 'torch.nn.init', 'torch.nn.utils', 'torch.nn.Parameter']
 
@@ -84,6 +104,7 @@ export function roleOfCall({ name, method }: CallEvent): Role | undefined {
   if (method === 'GradScaler') return 'scaler'
   if (name.startsWith('transformers.') && method.startsWith('get_') && method.includes('schedule'))
     return 'scheduler'
+  if (name.startsWith('sklearn.') && ESTIMATORS.has(method)) return 'estimator'
   const known = ROLES.find(([prefix]) => name.startsWith(prefix))
   return known?.[1] === 'optimizer' && method.charAt(0) === method.charAt(0).toLowerCase()
     ? undefined
@@ -92,8 +113,10 @@ export function roleOfCall({ name, method }: CallEvent): Role | undefined {
 
 export function roleOfObject(value: Value): Role | undefined {
   const object = objectOf(value)
-  if (object.kind === 'instance')
-    return externalBase(object.definition)?.endsWith('Module') ? 'module' : undefined
+  if (object.kind === 'instance') {
+    const base = externalBase(object.definition)
+    return base?.startsWith('torch.') === true && base.endsWith('Module') ? 'module' : undefined
+  }
   if (object.kind !== 'made') return undefined
   const { name, method, receiver } = object.call
   if (method === 'from_pretrained' && name.startsWith('transformers.'))

@@ -1,5 +1,5 @@
 /** Random numbers that a resumed run would draw otherwise. */
-import type { Guard } from '../flow'
+import type { Guard, Loop } from '../flow'
 import { alternatives, constantOf, type CallEvent, type Value } from '../values'
 import type { Program } from './checks'
 import { identityOf, objectOf, roleOfObject, type Held } from './objects'
@@ -38,10 +38,11 @@ const truthOfArgument = (value: Value | undefined): boolean =>
   value !== undefined && constantOf(value) !== false
 
 /** Data drawn without a seed is other data after a restart. */
-export function checkSeeds(program: Program): void {
-  const { events } = program.facts
+export function checkSeeds(events: readonly CallEvent[], loop?: Loop): void {
   for (const event of events) {
-    if (isIn(event, program)) continue
+    if (loop !== undefined && event.loops.includes(loop)) continue
+    if (NEW_SOURCES.has(event.method) && event.positional.length + event.named.size === 0)
+      refuseCall(event, 'draws without a seed, so that a resumed run has other data: give it one')
     const seeds = SEEDS.find(([, draws]) => draws.some((draw) => event.name.startsWith(draw)))
     if (seeds === undefined || event.named.has('generator') || event.named.has('random_state')) continue
     const isSeeded = events.some(
@@ -58,6 +59,7 @@ export function checkSeeds(program: Program): void {
 
 const isOff = (guards: readonly Guard[]): boolean => guards.some(({ truth }) => truth === false)
 
+const NEW_SOURCES = new Set(['default_rng', 'RandomState'])
 const EVERY_SEED = ['seed_everything', 'set_seed', 'set_random_seed']
 const SEEDS: readonly (readonly [seeds: readonly string[], draws: readonly string[]])[] = [
   [

@@ -2,7 +2,7 @@
  * The change that makes a program save and resume, as a diff; or why no change is certain to be right. Nothing is run, and the
  * edits are made at nodes of the syntax tree.
  */
-import type { Facts } from '../facts'
+import type { Engine, Facts } from '../facts'
 import type { PythonParser, SourceFile } from '../syntax'
 import type { Analysis } from '../report'
 import { carriedState } from './carried'
@@ -11,7 +11,9 @@ import { edited, unifiedDiff, type Edit } from './diff'
 import { trainingLoop } from './loop'
 import { Refusal, refuse, type Reason } from './refusal'
 import { functionsInLoop } from './region'
-import { writeLoop } from './torch'
+import { writeLoop } from './saving'
+import { checkSeeds } from './random'
+import { writeTrainer } from './trainer'
 import { Writing } from './writing'
 
 export type { Reason } from './refusal'
@@ -55,25 +57,50 @@ function change(
   if (facts === undefined || kind !== 'training')
     refuse(top, { line: 1 }, 'trains nothing with a library that this analysis knows')
   if (knowsCrucible)
-    refuse(top, { line: 1 }, 'reads the variables of Crucible already, but does not resume completely')
+    refuse(top, { line: 1 }, 'reads the variables of Crucible already, and what is missing cannot be told')
   const [cannot] = findings.cannotRun.value ?? []
   if (cannot === 'tpu' || cannot === 'ipu')
     refuse(top, { line: 1 }, 'is written for accelerators that no backend has')
-  const [other] = facts.training.filter(({ engine }) => engine !== 'own')
+  const engines = new Set(facts.training.map(({ engine }) => engine))
+  const [training] = facts.training
+  if (engines.size === 1 && engines.has('hugging-face')) return changeOfTrainer(parser, facts)
+  const other = facts.training.find(({ engine, event }) => engine !== 'own' && event.method !== 'partial_fit')
   if (other !== undefined)
+    refuse(other.event.file.path, other.event.node, UNCHANGED[other.engine as Exclude<Engine, 'own'>])
+  if (!findings.framework.value?.some((name) => FORMATS.has(name)))
     refuse(
-      other.event.file.path,
-      other.event.node,
-      'trains with a library whose loop this analysis does not change yet',
+      training!.event.file.path,
+      training!.event.node,
+      'trains with a library whose state this analysis does not save',
     )
   return changeOfLoop(parser, facts)
+}
+
+/** How the loops of libraries are saved, as the report names them. */
+const FORMATS = new Set(['pytorch', 'jax', 'sklearn'])
+
+const UNCHANGED: Readonly<Record<Exclude<Engine, 'own'>, string>> = {
+  'hugging-face': 'trains with a Trainer next to another loop',
+  lightning:
+    'trains with Lightning, whose checkpoints hold no random state: see docs/guides/lightning.md for what to add by hand',
+  keras: 'trains with fit of Keras, whose BackupAndRestore overwrites its only file in place',
+  estimator: 'trains in one call of a library that cannot be entered in the middle',
+}
+
+/** A Trainer of Hugging Face saves and restores on its own; it must be told where. */
+function changeOfTrainer(parser: PythonParser, facts: Facts): { diff: string; saves: string } {
+  checkSeeds(facts.events)
+  const { writings, saves } = writeTrainer(facts)
+  const diffs = writings.map((writing) => diffOf(parser, writing.source, writing.finish()))
+  return { diff: diffs.join(''), saves }
 }
 
 function changeOfLoop(parser: PythonParser, facts: Facts): { diff: string; saves: string } {
   const training = trainingLoop(facts)
   const region = functionsInLoop(facts.run, training)
   const held = checkedObjects({ facts, training, region })
-  if (!held.some(({ role }) => role === 'optimizer'))
+  const isTorch = [...facts.run.imports.keys()].some((name) => name.split('.')[0] === 'torch')
+  if (isTorch && !held.some(({ role }) => role === 'optimizer'))
     refuse(
       training.source.path,
       training.loop,
@@ -83,7 +110,10 @@ function changeOfLoop(parser: PythonParser, facts: Facts): { diff: string; saves
   const writing = new Writing(training.source)
   const { variables, isCounterRead } = carriedState(facts, { training, region })
   checkPlaces(writing, training.loop.node, training.source)
-  writeLoop(writing, { training, held, variables, isCounterRead, isNumpy })
+  if (held.length + variables.length === 0)
+    refuse(training.source.path, training.loop, 'begins a loop that changes nothing which has a name there')
+  const format = isTorch ? 'torch' : 'pickle'
+  writeLoop(writing, { training, held, variables, isCounterRead, isNumpy, format })
   return {
     diff: diffOf(parser, training.source, writing.finish()),
     saves: training.isEpoch

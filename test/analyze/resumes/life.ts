@@ -1,8 +1,8 @@
 /** A training that is killed and resumed, compared with an undisturbed one. */
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { cpSync, existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs'
-import { join } from 'node:path'
+import { cpSync, existsSync, mkdirSync, readdirSync, rmSync, statSync } from 'node:fs'
+import { basename, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { patient } from '../../support/patience'
 
@@ -17,6 +17,12 @@ export interface Script {
   final: string
   /** What an attempt that resumes is started with besides, given what was saved. */
   resume: (saved: string) => { args: readonly string[]; env: Readonly<Record<string, string>> }
+  /** What it prints first, unless it resumes. Missing if the whole first line says so. */
+  first?: string
+  /** How long it waits after each line that it prints. */
+  secondsPerLine?: number
+  /** How long a save must be unchanged, for a program that overwrites it in place. */
+  settleMs?: number
   /** Changes the copy of the program before it runs. */
   prepare?: (folder: string) => void
 }
@@ -69,9 +75,12 @@ export async function live(
   const killed = start(script, { python, folder: broken })
   const began = Date.now()
   const wait = fraction(seed) * 0.8 * Math.max(0, complete.tookMs - (firstSave ?? complete.tookMs / 4))
-  await saved(script, broken, killed)
   if (firstSave === undefined) await sleep(complete.tookMs / 2 - (Date.now() - began))
-  else await sleep(wait)
+  else {
+    await saved(script, broken, killed)
+    await sleep(wait)
+    while (isChanging(join(broken, script.saves), script.settleMs ?? 0)) await sleep(1)
+  }
   killed.child.kill('SIGKILL')
   const lost = await ended(killed)
   if (lost.signal !== 'SIGKILL') throw new Error(`${script.folder} ended before it was killed`)
@@ -83,6 +92,8 @@ export async function live(
   const resumed = await ended(start(script, { python, folder: broken, args, env }))
   if (resumed.code !== 0) throw new Error(`${script.folder} failed after it was killed:\n${resumed.text}`)
   const first = complete.text.split('\n')[0]!
+  const isFirst = (line: string): boolean =>
+    script.first === undefined ? line === first : line.startsWith(script.first)
   const compared = spawnSync(
     python,
     [join(__dirname, 'compare.py'), ...[whole, broken].map((each) => join(each, script.final))],
@@ -92,7 +103,7 @@ export async function live(
   )
   return {
     hasSaved: path !== undefined,
-    hasResumed: first !== '' && !resumed.text.includes(first),
+    hasResumed: !resumed.text.split('\n').some(isFirst),
     difference: compared.status === 0 ? undefined : `${compared.stdout}${compared.stderr}`.trim(),
     killedAt,
   }
@@ -111,7 +122,7 @@ interface Running {
 }
 
 function start(
-  { command, saves }: Script,
+  { command, saves, secondsPerLine = 0 }: Script,
   {
     python,
     folder,
@@ -126,6 +137,7 @@ function start(
       PATH: process.env['PATH'],
       HOME: folder,
       ...ENVIRONMENT,
+      ...{ PYTHONPATH: __dirname, SECONDS_PER_LINE: String(secondsPerLine) },
       CRUCIBLE_CHECKPOINT_DIR: join(folder, saves),
       ...env,
     },
@@ -169,9 +181,20 @@ async function saved({ saves }: Script, folder: string, running: Running): Promi
 /** The file or folder that a save left, other than one that is being written; of names with numbers the highest. */
 function newestIn(folder: string): string | undefined {
   if (!existsSync(folder)) return undefined
-  const names = readdirSync(folder).filter((name) => !name.includes('tmp') && !name.endsWith('.part'))
+  if (statSync(folder).isFile()) return folder
+  const names = readdirSync(folder).filter(
+    (name) => !name.includes('tmp') && !name.endsWith('.part') && isWhole(join(folder, name)),
+  )
   const number = (name: string): number =>
     Number([...name].filter((each) => each >= '0' && each <= '9').join(''))
   const [newest] = names.sort((one, other) => number(other) - number(one))
   return newest === undefined ? undefined : join(folder, newest)
 }
+
+/** A Trainer of Hugging Face writes the files of a checkpoint one after the other; the runner knows the last one, too. */
+function isWhole(path: string): boolean {
+  return !basename(path).startsWith('checkpoint-') || existsSync(join(path, 'trainer_state.json'))
+}
+
+const isChanging = (path: string, settleMs: number): boolean =>
+  Date.now() - statSync(newestIn(path) ?? path).mtimeMs < settleMs

@@ -1,4 +1,4 @@
-/** The lines that save and restore a loop of PyTorch. */
+/** The lines that save and restore a loop: with PyTorch by its own format, with other libraries by pickle. */
 import type { Held, Role } from './objects'
 import { childAt } from '../syntax'
 import type { Carried } from './carried'
@@ -10,6 +10,8 @@ export interface LoopState {
   held: readonly Held[]
   variables: readonly Carried[]
   isCounterRead: boolean
+  /** How the file is written. */
+  format: 'torch' | 'pickle'
   /** Whether the program draws random numbers of NumPy, itself or by a library. */
   isNumpy: boolean
 }
@@ -28,7 +30,7 @@ export function writeLoop(writing: Writing, state: LoopState): void {
   const { training } = state
   const { counter, loop, body, blocks } = training
   const os = writing.module('os')
-  const torch = writing.module('torch')
+  const library = writing.module(state.format)
   const names = {
     folder: writing.free('checkpoint_dir'),
     resume: writing.free('resume_from'),
@@ -50,7 +52,7 @@ export function writeLoop(writing: Writing, state: LoopState): void {
     [0, `${names.resume} = ${os}.environ.get("CRUCIBLE_RESUME_FROM")`],
     ...(counter === undefined ? [] : [[0, `${names.first} = ${begin}`] as const]),
     [0, `if ${names.resume}:`],
-    [1, `${names.checkpoint} = ${torch}.load(${names.resume}, ${mapOf(state)}weights_only=False)`],
+    ...loadLines(state, { ...names, library }),
     ...entries.flatMap(({ key, restore }) => restore(`${names.checkpoint}["${key}"]`)),
     ...(position === undefined || counter === undefined
       ? []
@@ -63,9 +65,12 @@ export function writeLoop(writing: Writing, state: LoopState): void {
   }
   const depth = timed === undefined ? 0 : 1
   const saved: Line[] = [
-    [depth, `${names.path} = ${os}.path.join(${names.folder}, "checkpoint.pt")`],
+    [
+      depth,
+      `${names.path} = ${os}.path.join(${names.folder}, "checkpoint.${state.format === 'torch' ? 'pt' : 'pkl'}")`,
+    ],
     [depth, `with open(${names.path} + ".tmp", "wb") as ${names.file}:`],
-    [depth + 1, `${torch}.save(`],
+    [depth + 1, `${library}.${state.format === 'torch' ? 'save' : 'dump'}(`],
     [depth + 2, '{'],
     ...(counter === undefined ? [] : [[depth + 3, `"${position}": ${counter.variable},`] as const]),
     ...entries.map(({ key, saved: value }) => [depth + 3, `"${key}": ${value},`] as const),
@@ -78,6 +83,18 @@ export function writeLoop(writing: Writing, state: LoopState): void {
   ]
   const last = body.children.filter(({ type }) => type !== 'comment').at(-1)!
   writing.after(last, timed === undefined ? saved : [timed.when, ...saved, timed.after])
+}
+
+function loadLines(
+  state: LoopState,
+  { library, checkpoint, resume, file }: Record<'library' | 'checkpoint' | 'resume' | 'file', string>,
+): Line[] {
+  if (state.format === 'torch')
+    return [[1, `${checkpoint} = ${library}.load(${resume}, ${mapOf(state)}weights_only=False)`]]
+  return [
+    [1, `with open(${resume}, "rb") as ${file}:`],
+    [2, `${checkpoint} = ${library}.load(${file})`],
+  ]
 }
 
 function positionLines({ state, from, first }: { state: LoopState; from: string; first: string }): Line[] {
@@ -135,7 +152,7 @@ function entriesOf(writing: Writing, state: LoopState): Entry[] {
     ...{ key: own(path), saved: path },
     restore: (from: string): Line[] => [[1, RESTORES[kind](path, from)]],
   }))
-  return [...objects, ...variables, ...randomEntries(writing, { own, isNumpy: state.isNumpy })]
+  return [...objects, ...variables, ...randomEntries(writing, { own, ...state })]
 }
 
 const RESTORES: Readonly<Record<Carried['kind'], (path: string, from: string) => string>> = {
@@ -156,6 +173,10 @@ const STATE_DICT: Access = {
 
 const ACCESS: Readonly<Record<Exclude<Role, 'loader'>, Access>> = {
   ...{ module: STATE_DICT, optimizer: STATE_DICT, scheduler: STATE_DICT, scaler: STATE_DICT },
+  estimator: {
+    saved: (path) => path,
+    restore: (path, from) => `vars(${path}).update(vars(${from}))`,
+  },
   'torch-random': {
     saved: (path) => `${path}.get_state()`,
     restore: (path, from) => `${path}.set_state(${from})`,
@@ -190,22 +211,32 @@ function objectEntry({ path, role, isOptional, value }: Held, key: string): Entr
 interface RandomOptions {
   own: (path: string) => string
   isNumpy: boolean
+  format: LoopState['format']
 }
 
 /** The global sources of random numbers, last: what is restored before may draw some. */
-function randomEntries(writing: Writing, { own, isNumpy }: RandomOptions): Entry[] {
+function randomEntries(writing: Writing, { own, isNumpy, format }: RandomOptions): Entry[] {
   const entry = (path: string, saved: string, restore: string): Entry => ({
     ...{ key: own(path), saved },
     restore: (from) => [[1, `${restore}(${from})`]],
   })
   const random = writing.module('random')
-  const torch = writing.module('torch')
   const numpy = isNumpy ? writing.module('numpy', 'np') : undefined
   return [
     entry('python_random', `${random}.getstate()`, `${random}.setstate`),
     ...(numpy === undefined
       ? []
       : [entry('numpy_random', `${numpy}.random.get_state()`, `${numpy}.random.set_state`)]),
+    ...(format === 'torch' ? torchEntries(writing, entry) : []),
+  ]
+}
+
+function torchEntries(
+  writing: Writing,
+  entry: (path: string, saved: string, restore: string) => Entry,
+): Entry[] {
+  const torch = writing.module('torch')
+  return [
     entry('torch_random', `${torch}.get_rng_state()`, `${torch}.set_rng_state`),
     entry('cuda_random', `${torch}.cuda.get_rng_state_all()`, `${torch}.cuda.set_rng_state_all`),
   ]
