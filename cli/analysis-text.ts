@@ -1,5 +1,5 @@
 /** An analysis in plain English. */
-import type { Analysis, FindingName } from '../intake/analyze/analyze'
+import type { Analysis, FindingName, Suggestion } from '../intake/analyze/analyze'
 import type { Output } from './output'
 import { count, NOTHING, plural } from './words'
 
@@ -50,6 +50,7 @@ const ROWS: readonly Row[] = [
   { title: 'model', name: 'model', words: ({ model }) => listed(model.value) },
   { title: 'parameters', name: 'modelParams', words: ({ modelParams }) => counted(modelParams.value) },
   { title: 'memory', name: 'memory', words: memoryInWords },
+  { title: 'family of work', name: 'workFamily', words: ({ workFamily }) => workFamily.value ?? NOTHING },
   { title: 'run time', name: 'runTime', words: ({ runTime }) => runTimeInWords(runTime.value) },
 ]
 
@@ -169,4 +170,26 @@ function showUnknown(out: Output, findings: Findings): void {
     const [reason] = findings[name].missing
     out.line(`Not known: ${title}${reason === undefined ? '' : ` (${reason})`}.`)
   }
+}
+
+/** Prints a diff to stdout, as it is, for a pipe to `git apply`; everything else goes to stderr. */
+export function showSuggestion(out: Output, analysis: Analysis, { diff, saves, reasons }: Suggestion): void {
+  if (diff !== null) {
+    if (out.isTerminal) for (const line of diff.trimEnd().split('\n')) out.line(line.replace('\r', ''))
+    else out.raw(diff.slice(0, -1))
+    out.note(`The changed program saves ${saves}. Check it with crucible rehearse.`)
+    return
+  }
+  const { how, evidence } = analysis.findings.canResume
+  const [reason] = reasons
+  if (reason === undefined) {
+    const option = how?.option ?? null
+    const words = option === null ? 'without an option' : `with ${option}`
+    out.note(
+      `${analysis.entry} resumes already, ${words} (${placeOf(evidence[0])}). There is nothing to change.`,
+    )
+  } else
+    out.note(
+      `No change suggested, because none is certain to be right: ${reason.file}:${reason.line} ${reason.message}.`,
+    )
 }

@@ -2,7 +2,15 @@ import { existsSync, readFileSync, statSync } from 'node:fs'
 import { basename, dirname, extname, isAbsolute, join, relative, resolve } from 'node:path'
 import { CrucibleError } from '../client/errors'
 import { formatProblem, parseJobFile } from '../client/job-file'
-import { analyze, loadPython, type Analysis, type PythonParser } from '../intake/analyze/analyze'
+import {
+  analyze,
+  analyzeAndSuggest,
+  loadPython,
+  type Analysis,
+  type AnalysisRequest,
+  type PythonParser,
+  type Suggestion,
+} from '../intake/analyze/analyze'
 import { projectFiles, readScript } from './project-files'
 
 /** The command to analyze, and the folder in which it runs. */
@@ -15,19 +23,33 @@ interface Target {
 const JOB_FILES = ['.yaml', '.yml', '.json']
 const PROGRAMS = ['.py', '.ipynb', '.sh']
 
-/** Analyzes what a user names: a script, a folder or a job file. Throws `usage` for what cannot be a program. */
-export async function analyzeTarget(
-  named: string,
-  scriptArguments: readonly string[],
-  nowMs: number,
-): Promise<Analysis> {
-  const { root, command } = targetOf(named, scriptArguments, nowMs)
+/** What a user names: a script, a folder or a job file, with the arguments of the script. */
+interface Named {
+  target: string
+  scriptArguments: readonly string[]
+  nowMs: number
+}
+
+/** Analyzes what a user names. Throws `usage` for what cannot be a program. */
+export async function analyzeTarget(named: Named): Promise<Analysis> {
+  return analyze(await loadGrammar(), requestOf(named))
+}
+
+/** The same, with a change that makes the program save and resume; its paths are relative to the folder in which the program runs. */
+export async function suggestForTarget(
+  named: Named,
+): Promise<{ analysis: Analysis; suggestion: Suggestion }> {
+  return analyzeAndSuggest(await loadGrammar(), requestOf(named))
+}
+
+function requestOf({ target, scriptArguments, nowMs }: Named): AnalysisRequest {
+  const { root, command } = targetOf(target, scriptArguments, nowMs)
   const files = projectFiles(root)
   if (command === undefined && !files.list().some((path) => path.endsWith('.py') || path.endsWith('.ipynb')))
-    throw new CrucibleError('usage', `${named} has no Python program.`, {
+    throw new CrucibleError('usage', `${target} has no Python program.`, {
       hint: 'Name a folder with a script (.py) or a notebook (.ipynb), or the script itself.',
     })
-  return analyze(await loadGrammar(), { files, command })
+  return { files, command }
 }
 
 /** Analyzes a command in the folder in which it runs. */

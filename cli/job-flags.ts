@@ -4,6 +4,7 @@ import { CrucibleError } from '../client/errors'
 import { REBALANCE_ANSWERS } from '../core/documents'
 import { ACCEPTANCES, OBJECTIVES } from '../core/job'
 import { ISOLATIONS } from '../core/offer'
+import { WORK_FAMILIES } from '../core/speed'
 
 /** A flag for a field of the job file. */
 interface JobFlag {
@@ -38,6 +39,11 @@ const FLAGS: readonly JobFlag[] = [
     flags: '--duration <duration>',
     path: ['duration'],
     meaning: 'estimated training time, such as 6h or 6h on A100',
+  },
+  {
+    flags: '--work-family <family>',
+    path: ['work_family'],
+    meaning: `kind of training, for the speed of GPUs: ${WORK_FAMILIES.join(', ')}`,
   },
   {
     flags: '--checkpoint-dir <folder>',

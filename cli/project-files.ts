@@ -43,7 +43,7 @@ export function readScript(path: string): { text: string } | { problem: string }
       return {
         problem: `is ${formatBytes(size)}, and no script is larger than ${formatBytes(SCRIPT_BYTES_MAX)}`,
       }
-    return textOf(readFileSync(path))
+    return textOf(readFileSync(path), path.endsWith('.py'))
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
     if (code === 'ENOENT' || code === 'ENOTDIR') return {}
@@ -53,10 +53,11 @@ export function readScript(path: string): { text: string } | { problem: string }
   }
 }
 
-function textOf(bytes: Buffer): { text: string } | { problem: string } {
+/** A diff of a program has to repeat its first line as it is, so that the byte order mark of a program is kept. */
+function textOf(bytes: Buffer, ignoreBOM: boolean): { text: string } | { problem: string } {
   if (bytes.includes(0)) return { problem: 'is a binary file' }
   try {
-    return { text: new TextDecoder('utf-8', { fatal: true }).decode(bytes) }
+    return { text: new TextDecoder('utf-8', { fatal: true, ignoreBOM }).decode(bytes) }
   } catch {
     return { problem: 'is not UTF-8 text; save it as UTF-8' }
   }

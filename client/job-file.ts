@@ -40,6 +40,7 @@ export function fieldsOf(spec: JobSpec, submittedAtMs: number): JobFields {
       shm: resources.shmGiB === undefined ? undefined : `${resources.shmGiB}GiB`,
     }),
     duration: durationOn === undefined ? duration(durationMs) : `${duration(durationMs)} on ${durationOn}`,
+    work_family: spec.workFamily,
     interruptible: spec.isInterruptible,
     isolation: spec.isolation,
     accept: spec.accepts,

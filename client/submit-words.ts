@@ -43,6 +43,7 @@ export function detailsOf({ jobId, spec, owner, bundle, from, source, isRehearsa
     ['price of an hour', most === undefined ? undefined : `at most \`${formatUsd(most)}\``],
     ['prefers', spec.optimize],
     ['duration, as estimated', trainingTimeInWords(spec)],
+    ['family of work', spec.workFamily],
     ['deadline', spec.deadlineAtMs === undefined ? undefined : formatInstant(spec.deadlineAtMs)],
     // As code, because of the dollar sign.
     ['budget', spec.budgetMicroUsd === undefined ? undefined : `\`${formatUsd(spec.budgetMicroUsd)}\``],

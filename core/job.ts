@@ -3,6 +3,7 @@ import type { ImageLogin, InputFile, RebalanceAnswer } from './documents'
 import type { MicroUsd } from './money'
 import type { BackendChoice, Isolation } from './offer'
 import type { ResourceRequest } from './resources'
+import type { WorkFamily } from './speed'
 
 /** What a job optimises for when several offers can run it. */
 export const OBJECTIVES = ['cost', 'time', 'reliability', 'balanced'] as const
@@ -47,6 +48,8 @@ export interface JobSpec {
   durationMs?: number
   /** The accelerator that this estimate refers to, by its name in Crucible; the planner assumes one if missing. */
   durationOn?: string
+  /** What kind of training it is, for the speed of accelerators; the planner assumes any kind if missing. */
+  workFamily?: WorkFamily
   /** True when the job may run on capacity that can be taken back. */
   isInterruptible: boolean
   /** The strictest sharing that it requires; `ISOLATION_DEFAULT` if missing. */

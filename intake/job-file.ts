@@ -164,7 +164,11 @@ function jobOf(file: z.output<typeof jobFile>, { nowMs, defaultName }: ReadOptio
       diskGiB: resources.disk,
       shmGiB: resources.shm,
     }),
-    ...defined({ durationMs: file.duration?.ms, durationOn: file.duration?.on }),
+    ...defined({
+      durationMs: file.duration?.ms,
+      durationOn: file.duration?.on,
+      workFamily: file.work_family,
+    }),
     isInterruptible: file.interruptible,
     ...defined({ isolation: file.isolation, accepts: file.accept }),
     checkpoint: defined({

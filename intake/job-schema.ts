@@ -4,7 +4,7 @@ import { CHECKPOINTS_KEPT, CHECKPOINTS_KEPT_AT_END, SAVE_SIGNALS } from '../core
 import { REBALANCE_ANSWERS } from '../core/documents'
 import { ACCEPTANCES, ISOLATION_DEFAULT, OBJECTIVES } from '../core/job'
 import { ISOLATIONS } from '../core/offer'
-import { SPEED_REFERENCE } from '../core/speed'
+import { SPEED_REFERENCE, WORK_FAMILIES } from '../core/speed'
 import {
   checkpointPattern,
   command,
@@ -185,6 +185,11 @@ export const jobFile = z
       `Your estimate of the whole training time, and the GPU type that it refers to (without one: the first of \`accelerators\`, otherwise ${SPEED_REFERENCE}). Used to compare offers.`,
       '6h on A100',
       '1d12h',
+    ).exactOptional(),
+    work_family: field(
+      z.enum(WORK_FAMILIES),
+      'What kind of training it is, which decides how much faster one GPU type is than another: `recurrent` includes speech, `fp32` all training without mixed precision (default: as the program shows, otherwise any).',
+      'transformer',
     ).exactOptional(),
     interruptible: field(
       z.boolean(),

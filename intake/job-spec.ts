@@ -5,6 +5,7 @@ import { REBALANCE_ANSWERS } from '../core/documents'
 import { ACCEPTANCES, OBJECTIVES, type JobSpec } from '../core/job'
 import { CAPACITY_TYPES, ISOLATIONS, type BackendChoice } from '../core/offer'
 import { wantsGpu, type Range, type ResourceRequest } from '../core/resources'
+import { WORK_FAMILIES } from '../core/speed'
 import { faultsOf } from './faults'
 import {
   LIMITS,
@@ -83,6 +84,7 @@ const jobSpec = z.strictObject({
   resources: resources.default({}),
   durationMs: durationMs.exactOptional(),
   durationOn: z.string().min(1).exactOptional(),
+  workFamily: z.enum(WORK_FAMILIES).exactOptional(),
   isInterruptible: z.boolean().default(DEFAULTS.interruptible),
   isolation: z.enum(ISOLATIONS).exactOptional(),
   accepts: z.array(z.enum(ACCEPTANCES)).max(ACCEPTANCES.length).exactOptional(),

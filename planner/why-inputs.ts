@@ -5,7 +5,7 @@ import type { AttemptEnd } from '../core/ledger'
 import { formatUsd } from '../core/money'
 import { formatBackendChoice } from '../core/offer'
 import { silentName, type BackendAnswer, type PlanFacts } from '../core/plan'
-import { formatBytes } from '../core/resources'
+import { formatBytes, wantsGpu } from '../core/resources'
 import { formatDuration, formatInstant } from '../core/time'
 import type { DecisionInput } from '../core/why'
 
@@ -29,6 +29,7 @@ export function planInputs(
     ['wishes', spec && wishesOf(spec)],
     ['resources', spec && resourcesInWords(spec.resources)],
     ['duration', spec && (trainingTimeInWords(spec) ?? 'not stated')],
+    ['family of work', spec && wantsGpu(spec.resources) ? (spec.workFamily ?? 'not known') : undefined],
     ['deadline', deadlineOf(input, nowMs)],
     ['budget', budgetOf(input)],
     ['migration', input.target && `its owner requested ${formatBackendChoice(input.target)}`],

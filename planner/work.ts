@@ -1,7 +1,8 @@
 import type { JobSpec } from '../core/job'
 import type { Offer } from '../core/offer'
 import { wantsGpu } from '../core/resources'
-import { SPEED_REFERENCE, speedOf, type RelativeSpeed } from '../core/speed'
+import { defined } from '../core/defined'
+import { SPEED_REFERENCE, speedOf, type RelativeSpeed, type WorkFamily } from '../core/speed'
 import { ASSUMED_DURATION_MS } from './assumptions'
 
 /** The training time that is left on an offer, without interruptions. */
@@ -14,6 +15,8 @@ export interface Work {
   speed?: RelativeSpeed
   /** The accelerator that the job's duration refers to; missing where no GPU trains. */
   reference?: string
+  /** The family of work that `speed` is for; missing for any. */
+  family?: WorkFamily
 }
 
 /** What the work of a job depends on, except for the offer. */
@@ -40,27 +43,41 @@ export function workOn({ shape }: Pick<Offer, 'shape'>, { spec, leftShare = 1 }:
   const reference = durationOn(spec)
   const { speedFactor = 1 } = shape
   const at = (factor: number): number => Math.round(statedMs / factor)
-  const known = speedOf(accelerator, reference)
+  const known = speedOf(accelerator, reference, spec.workFamily)
   if (known === undefined) {
     const ms = at(speedFactor)
     return { ms, fastMs: ms, slowMs: ms, reference }
   }
   const speed = scaledSpeed(known, speedFactor)
-  return { ms: at(speed.factor), fastMs: at(speed.high), slowMs: at(speed.low), speed, reference }
+  const family = spec.workFamily
+  return {
+    ...{ ms: at(speed.factor), fastMs: at(speed.high), slowMs: at(speed.low), speed, reference },
+    ...defined({ family }),
+  }
 }
 
 function scaledSpeed(speed: RelativeSpeed, by: number): RelativeSpeed {
   return { ...speed, factor: speed.factor * by, low: speed.low * by, high: speed.high * by }
 }
 
-/** `about 0.27 times the speed of an A100 (0.18 to 0.4, from its data sheet)`; nothing for the type that the duration refers to. */
-export function speedInWords({ speed, reference }: Work): string | undefined {
+/** `about 0.26 times the speed of the A100 for a transformer (0.19 to 0.37, from its data sheet)`; nothing for the type that the duration refers to. */
+export function speedInWords({ speed, reference, family }: Work): string | undefined {
   if (speed === undefined || (speed.low === 1 && speed.high === 1)) return undefined
   const [factor, low, high] = [speed.factor, speed.low, speed.high].map((each) =>
     String(Number(each.toPrecision(2))),
   )
   const basis = speed.basis === 'measured' ? 'measured' : 'from its data sheet'
-  return `about ${factor} times the speed of the ${reference} (${low} to ${high}, ${basis})`
+  const work = family === undefined ? 'work of any kind' : FAMILY_IN_WORDS[family]
+  return `about ${factor} times the speed of the ${reference} for ${work} (${low} to ${high}, ${basis})`
+}
+
+const FAMILY_IN_WORDS: Readonly<Record<WorkFamily, string>> = {
+  convolution: 'a convolutional network',
+  transformer: 'a transformer',
+  recurrent: 'a recurrent or speech model',
+  recommendation: 'a recommendation model',
+  fp32: 'training in fp32',
+  'memory-bound': 'memory-bound work',
 }
 
 /** The risk of a type of unknown speed. */

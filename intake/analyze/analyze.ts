@@ -14,14 +14,17 @@ import { findMemory } from './findings/memory'
 import { findData, findModel } from './findings/models'
 import { findRunTime } from './findings/run-time'
 import { findSettings } from './findings/settings'
+import { findWorkFamily } from './findings/work-family'
 import { Interpreter, type Reading } from './interpreter'
 import { findEntry, readCommand, type Launch } from './launch'
 import { Project, type ProjectFiles } from './project'
 import { ANALYSIS_VERSION, notKnown, POSSIBLE, type Analysis, type Finding, type Findings } from './report'
+import { suggestResume, type Suggestion } from './suggest/suggest'
 import type { PythonParser } from './syntax'
 
 export { loadPython, type GrammarBytes, type PythonParser } from './syntax'
 export type { ProjectFiles } from './project'
+export type { Suggestion } from './suggest/suggest'
 export { analysisDocument, type Analysis, type FindingName } from './report'
 
 export interface AnalysisRequest {
@@ -33,7 +36,24 @@ export interface AnalysisRequest {
 const READING: Reading = { evaluate, runBlock, callFunction, dispatch }
 
 /** Never throws for what is in the files: what cannot be read is an obstacle of the answer. */
-export function analyze(parser: PythonParser, { files, command }: AnalysisRequest): Analysis {
+export function analyze(parser: PythonParser, request: AnalysisRequest): Analysis {
+  return read(parser, request).analysis
+}
+
+/** The analysis, and a change of the program that makes it save and resume. */
+export function analyzeAndSuggest(
+  parser: PythonParser,
+  request: AnalysisRequest,
+): { analysis: Analysis; suggestion: Suggestion } {
+  const { analysis, facts } = read(parser, request)
+  return { analysis, suggestion: suggestResume(parser, analysis, facts) }
+}
+
+/** Facts are missing where no program was found. */
+function read(
+  parser: PythonParser,
+  { files, command }: AnalysisRequest,
+): { analysis: Analysis; facts?: Facts } {
   const project = new Project(files, parser)
   const launch = command === undefined ? launchOfFolder(project, files) : readCommand(command, files)
   if (launch === undefined) {
@@ -42,22 +62,22 @@ export function analyze(parser: PythonParser, { files, command }: AnalysisReques
         ? 'no Python program was found'
         : `no Python program of the project is started by: ${command}`
     project.obstacle(command ?? '.', 1, message)
-    return report(project, { launch: undefined, kind: 'unreadable', findings: nothingFound(message) })
+    return {
+      analysis: report(project, { launch: undefined, kind: 'unreadable', findings: nothingFound(message) }),
+    }
   }
   const run = new Interpreter({ project, args: launch.args, entry: launch.entry }, READING)
   run.run()
   const entry = project.source(launch.entry)
   if (entry === undefined) {
     project.obstacle(launch.entry, 1, 'was not found')
-    return report(project, {
-      launch,
-      kind: 'unreadable',
-      findings: nothingFound(`${launch.entry} was not found`),
-    })
+    const findings = nothingFound(`${launch.entry} was not found`)
+    return { analysis: report(project, { launch, kind: 'unreadable', findings }) }
   }
   if (run.isCut)
     project.obstacle(launch.entry, 1, 'is larger than this analysis follows; the rest was not read')
-  return judged(project, { launch, facts: gatherFacts(run, launch) })
+  const facts = gatherFacts(run, launch)
+  return { analysis: judged(project, { launch, facts }), facts }
 }
 
 function launchOfFolder(project: Project, files: ProjectFiles): Launch | undefined {
@@ -102,6 +122,7 @@ function judged(project: Project, { launch, facts }: { launch: Launch; facts: Fa
     ...findModel(facts),
     memory: findMemory(facts, { ...devices, ...settings }),
     runTime: findRunTime(facts, { ...devices, ...settings, data }),
+    workFamily: findWorkFamily(facts, { ...devices, ...settings }),
   }
   const isPartial = facts.run.isCut || project.sources.some(({ brokenLines }) => brokenLines.length > 0)
   const knowsCrucible = [...facts.run.variables].some((name) => CRUCIBLE_VARIABLES.has(name))
@@ -149,6 +170,7 @@ function nothingFound(reason: string): Findings {
     modelParams: nothing(),
     memory: nothing(),
     runTime: nothing(),
+    workFamily: nothing(),
   }
 }
 

@@ -200,6 +200,7 @@ function instantiate(run: Interpreter, { callee, node, given }: Call, frame: Fra
     attributes: new Map<string, Value>(),
   }
   if (truthOfGuards(frame.guards) !== false) run.instances.add(instance)
+  run.births.set(instance.attributes, frame.loops)
   fillFields(definition, given, instance.attributes)
   const base = externalBase(definition)
   if (base !== undefined) {

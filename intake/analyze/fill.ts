@@ -25,6 +25,7 @@ export function fill(fields: Fields, analysis: Analysis): Filled {
   fillDirectory(filled, analysis)
   fillResumeOption(filled, analysis)
   fillInterruptible(filled, analysis)
+  fillWorkFamily(filled, analysis)
   hintRunTime(filled, analysis)
   return filled
 }
@@ -106,6 +107,17 @@ function fillGpuMemory(filled: Filled, { entry, findings: { memory } }: Analysis
   put(filled, {
     ...{ field: 'resources.gpu_memory', value: `${wanted}GB+`, reason: `it needs ${range}` },
     finding: memory,
+  })
+}
+
+/** For jobs with GPUs: it decides how much faster one type is than another. */
+function fillWorkFamily(filled: Filled, { findings: { workFamily } }: Analysis): void {
+  const resources = groupOf(filled.fields, 'resources')
+  if (!GPU_FIELDS.some((name) => resources[name] !== undefined)) return
+  if (filled.fields['work_family'] !== undefined || !isSure(workFamily)) return
+  put(filled, {
+    ...{ field: 'work_family', value: workFamily.value, reason: 'that is what it trains' },
+    finding: workFamily,
   })
 }
 

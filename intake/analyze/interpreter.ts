@@ -92,6 +92,8 @@ export class Interpreter {
   readonly loops: Loop[] = []
   /** Classes of the project that were instantiated. */
   readonly instances = new Set<Extract<Value, { kind: 'instance' }>>()
+  /** The loops around the creation of an instance, by its attributes. */
+  readonly births = new Map<ReadonlyMap<string, Value>, readonly Loop[]>()
   readonly calls = new Map<FunctionDefinition, number>()
   /** Classes whose hooks were read. */
   readonly hooked = new Set<ClassDefinition>()

@@ -2,7 +2,14 @@
 import { isContainer, membersOf } from './containers'
 import type { Frame, Interpreter } from './interpreter'
 import { childAt, nodesOf, type SyntaxNode } from './syntax'
-import { constant, list, numberOf, unknown, type Loop, type Value } from './values'
+import { constant, list, numberOf, unknown, type Loop, type Scope, type Value } from './values'
+
+const NO_NAMES: ReadonlyMap<string, Value> = new Map()
+
+/** All names that are visible in a scope, with their values now. */
+function visibleNames({ parent, names }: Scope): Map<string, Value> {
+  return new Map([...(parent === undefined ? [] : visibleNames(parent)), ...names])
+}
 
 export function loopAt(
   run: Interpreter,
@@ -15,6 +22,8 @@ export function loopAt(
     ...about,
     file: frame.scope.file.path,
     line: node.line,
+    node,
+    before: node.type === 'for_in_clause' ? NO_NAMES : visibleNames(frame.scope),
   }
   run.loops.push(loop)
   return loop

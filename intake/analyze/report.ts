@@ -1,5 +1,6 @@
 /** The answer of an analysis: a document of a stable form. */
 import { z } from 'zod'
+import { WORK_FAMILIES } from '../../core/speed'
 
 /** Raised when a reader of the document must change. */
 export const ANALYSIS_VERSION = 1
@@ -108,6 +109,8 @@ export const analysisDocument = z.object({
     modelParams: finding(z.int().min(1)),
     memory: finding(memory),
     runTime: finding(runTime),
+    /** What decides how much faster one GPU type trains it than another. */
+    workFamily: finding(z.enum(WORK_FAMILIES)),
   }),
 })
 

@@ -110,6 +110,19 @@ describe('a submission of a script', () => {
   })
 })
 
+describe('the family of work', () => {
+  it('is taken from a program that shows it, for a job with GPUs', async () => {
+    const { spec, stderr } = await dryRun('gpt-configurator', '--gpus', '1')
+    expect(spec.workFamily).toBe('transformer')
+    expect(stderr).toMatch(/Set from model.py:\d+: work_family transformer, because that is what it trains\./)
+  })
+
+  it('is what a flag says', async () => {
+    const { spec } = await dryRun('gpt-configurator', '--gpus', '1', '--work-family', 'fp32')
+    expect(spec.workFamily).toBe('fp32')
+  })
+})
+
 describe('the memory of GPUs', () => {
   const train = (optimizer: string, size = 'gpt2-xl'): string[] => [
     'import torch',

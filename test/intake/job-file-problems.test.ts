@@ -300,11 +300,11 @@ env:
     // Names that every object has
     [
       'run: x\nconstructor: y',
-      '2:1: constructor is not a field. Remove it; valid fields here are name, run, script, setup, workdir, image, image_login, inputs, resources, duration, interruptible, isolation, accept, checkpoint, on_rebalance, deadline, budget, backends, regions, max_price, optimize, retries, env, secrets, outputs.',
+      '2:1: constructor is not a field. Remove it; valid fields here are name, run, script, setup, workdir, image, image_login, inputs, resources, duration, work_family, interruptible, isolation, accept, checkpoint, on_rebalance, deadline, budget, backends, regions, max_price, optimize, retries, env, secrets, outputs.',
     ],
     [
       'run: x\n__proto__: {a: b}',
-      '2:1: __proto__ is not a field. Remove it; valid fields here are name, run, script, setup, workdir, image, image_login, inputs, resources, duration, interruptible, isolation, accept, checkpoint, on_rebalance, deadline, budget, backends, regions, max_price, optimize, retries, env, secrets, outputs.',
+      '2:1: __proto__ is not a field. Remove it; valid fields here are name, run, script, setup, workdir, image, image_login, inputs, resources, duration, work_family, interruptible, isolation, accept, checkpoint, on_rebalance, deadline, budget, backends, regions, max_price, optimize, retries, env, secrets, outputs.',
     ],
     [
       'run: x\nenv:\n  A: b\n  __proto__: c',

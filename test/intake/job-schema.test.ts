@@ -71,6 +71,7 @@ describe("the job file's JSON Schema", () => {
       'resources.disk',
       'resources.shm',
       'duration',
+      'work_family',
       'interruptible',
       'isolation',
       'accept',

@@ -46,7 +46,7 @@ describe('a deadline that is relaxed', () => {
     expect(others).toEqual([])
     expect(line).toMatchObject({ wish: 'deadline', offerKey: offerKey(A100) })
     expect(line!.sentence).toMatch(
-      /^With `deadline: 10h30m`: \$20\.\d\d instead of \$30\.\d\d, 10h \d+m instead of 5h \d+m, on here\/on-demand\/A100\/a$/,
+      /^With `deadline: 10h30m`: \$20\.\d\d instead of \$28\.\d\d, 10h \d+m instead of 4h \d+m, on here\/on-demand\/A100\/a$/,
     )
   })
 

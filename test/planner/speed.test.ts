@@ -32,16 +32,16 @@ const hoursOn = (accelerator: string, spec = training()): number =>
 describe('the time of a training', () => {
   it('is that of its accelerator, by what was measured on it', () => {
     expect(hoursOn('A100')).toBe(10)
-    expect(hoursOn('H100')).toBeCloseTo(5, 1)
-    expect(hoursOn('V100')).toBeCloseTo(22, 0)
+    expect(hoursOn('H100')).toBeCloseTo(4.7, 1)
+    expect(hoursOn('V100')).toBeCloseTo(23, 0)
     expect(hoursOn('T4')).toBeGreaterThan(30)
   })
 
   it('refers to the accelerator that the job states, else to the first that it names, else to an A100', () => {
     expect(hoursOn('H100', training({ durationOn: 'H100' }))).toBe(10)
-    expect(hoursOn('A100', training({ durationOn: 'H100' }))).toBeCloseTo(20, 0)
+    expect(hoursOn('A100', training({ durationOn: 'H100' }))).toBeCloseTo(21, 0)
     const named = training({ resources: { accelerators: ['V100', 'A100'] } })
-    expect([hoursOn('V100', named), hoursOn('A100', named)]).toEqual([10, expect.closeTo(4.54, 1)])
+    expect([hoursOn('V100', named), hoursOn('A100', named)]).toEqual([10, expect.closeTo(4.34, 1)])
     const assumed = (spec: JobSpec) => plan([gpu('V100', 1)], { spec }).assumedAccelerator
     expect([training(), named, training({ durationOn: 'T4' })].map(assumed)).toEqual([
       'A100',
@@ -63,18 +63,35 @@ describe('the time of a training', () => {
     expect(unknown!.risks).toContain('the training speed of X900 is unknown: that of the A100 is assumed')
   })
 
-  it('comes with the speed and its range, but for the type that it refers to', () => {
-    const reasons = (accelerator: string) =>
-      plan([gpu(accelerator, 1)], { spec: training() }).placements[0]!.reasons
+  it('comes with the speed, its range and the family of work, but for the type that it refers to', () => {
+    const reasons = (accelerator: string, changes: Partial<JobSpec> = {}) =>
+      plan([gpu(accelerator, 1)], { spec: training(changes) }).placements[0]!.reasons
     expect(reasons('H100')).toContainEqual(
-      expect.stringMatching(/^about 2 times the speed of the A100 \([\d.]+ to [\d.]+, /),
+      expect.stringMatching(
+        /^about 2.1 times the speed of the A100 for work of any kind \([\d.]+ to [\d.]+, /,
+      ),
+    )
+    expect(reasons('V100', { workFamily: 'fp32' })).toContainEqual(
+      expect.stringMatching(/^about 0.33 times the speed of the A100 for training in fp32 \(/),
     )
     expect(reasons('A100').join()).not.toContain('speed')
   })
 
+  it('depends on the family of work, with a narrower range where that is known', () => {
+    const placed = (changes: Partial<JobSpec> = {}) =>
+      plan([gpu('V100', 1)], { spec: training(changes), isFirst: true }).placements[0]!
+    const [any, convolution, fp32] = [{}, { workFamily: 'convolution' }, { workFamily: 'fp32' }].map((one) =>
+      placed(one as Partial<JobSpec>),
+    )
+    expect(convolution!.durationMs).toBeLessThan(any!.durationMs)
+    expect(fp32!.durationMs).toBeGreaterThan(any!.durationMs)
+    const width = ({ forecast: { finish } }: typeof any & object): number => finish.highMs / finish.lowMs
+    expect(width(convolution!)).toBeLessThan(width(any!))
+  })
+
   it('of the rest is that of what no checkpoint holds', () => {
     const [rest] = plan([gpu('H100', 1)], { spec: training(), leftShare: 0.25 }).placements
-    expect(rest!.durationMs / HOUR_MS).toBeCloseTo(1.3, 1)
+    expect(rest!.durationMs / HOUR_MS).toBeCloseTo(1.2, 1)
     expect(rest!.costMicroUsd).toBeLessThan(microUsd(1.35))
   })
 })
@@ -136,7 +153,7 @@ describe('a deadline', () => {
       isFirst: true,
       deadlineAtMs: NOW_MS + hours * HOUR_MS + stoppingMs(DEFAULT_TIMING),
     })
-    // 10 hours of an A100 are about 22 hours of a V100, at best 12 or so.
+    // 10 hours of an A100 are about 23 hours of a V100, at best 12 or so.
     expect(rejection(gpu('V100', 1), until(9))?.reason).toMatch(
       /^it needs at least 1\dh .* there, plus .* but the deadline is in 9h/,
     )

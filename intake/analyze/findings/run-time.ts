@@ -80,7 +80,7 @@ function samplesOf(
 }
 
 /** Multiplications of a forward pass of one sample. */
-function multiplicationsOf(model: ModelUse, facts: Facts): number | undefined {
+export function multiplicationsOf(model: ModelUse, facts: Facts): number | undefined {
   const { transformer, pictures, kept, parameters } = model
   if (pictures?.gigaMultiplications !== undefined) {
     const side = sideOf(facts) ?? pictures.side

@@ -1,0 +1,7 @@
+import torch
+
+model = torch.nn.Linear(4, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+loss = model(torch.randn(8, 4)).pow(2).mean()
+loss.backward()
+optimizer.step()
