@@ -1,7 +1,7 @@
 /** Results of functions of Python and its standard library that carry values on. */
 import { appendTo } from './containers'
 import { entryOf, memberOfValue } from './members'
-import type { Frame, Interpreter } from './interpreter'
+import { truthOfGuards, type Frame, type Interpreter } from './interpreter'
 import { CONFIGURATION_READERS, loaded } from './files'
 import { applyConfigurator } from './options/configurator'
 import {
@@ -18,6 +18,9 @@ import {
   type CallEvent,
   type Value,
 } from './values'
+
+/** The attribute of a layer whose weight is split into its direction and its length. */
+export const WEIGHT_NORM = '<weight norm>'
 
 /** `undefined` for every other function. */
 export function builtinResult(run: Interpreter, event: CallEvent, frame: Frame): Value | undefined {
@@ -47,6 +50,10 @@ export function builtinResult(run: Interpreter, event: CallEvent, frame: Frame):
         : dict(new Map())
     case 'setattr':
       return setattr(event)
+    case 'torch.nn.utils.weight_norm':
+    case 'torch.nn.utils.parametrizations.weight_norm':
+      if (first?.kind === 'made') first.attributes.set(WEIGHT_NORM, constant(true))
+      return first
     case 'list':
     case 'tuple':
     case 'sorted':
@@ -177,9 +184,10 @@ function joinedPath(values: readonly Value[]): Value {
 function methodResult(event: CallEvent): Value | undefined {
   const { receiver, method, positional } = event
   if (receiver === undefined) return undefined
-  if (appendTo(event)) return constant(null)
+  if (truthOfGuards(event.guards) !== false && appendTo(event)) return constant(null)
   for (const each of alternatives(receiver)) {
     if (each.kind === 'list' && LIST_METHODS.has(method)) {
+      if (truthOfGuards(event.guards) === false) continue
       ;(each.items as Value[]).push(
         ...(method === 'extend' && positional[0]?.kind === 'list' ? positional[0].items : positional),
       )

@@ -4,7 +4,7 @@ import { callSequence } from './containers'
 import { importDynamically } from './imports'
 import { externalBase, memberOfClass } from './members'
 import { canonicalName } from './names'
-import type { Call, Frame, Interpreter } from './interpreter'
+import { truthOfGuards, type Call, type Frame, type Interpreter } from './interpreter'
 import { optionsResult } from './options/options'
 import { loadStates, withStates } from './stateful'
 import { childAt, parts, type SyntaxNode } from './syntax'
@@ -199,7 +199,7 @@ function instantiate(run: Interpreter, { callee, node, given }: Call, frame: Fra
     definition,
     attributes: new Map<string, Value>(),
   }
-  run.instances.add(instance)
+  if (truthOfGuards(frame.guards) !== false) run.instances.add(instance)
   run.births.set(instance.attributes, frame.loops)
   fillFields(definition, given, instance.attributes)
   const base = externalBase(definition)

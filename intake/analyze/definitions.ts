@@ -115,7 +115,7 @@ export function callFunction(
 
 /** Longer chains of calls, or more calls of one function, tell nothing new. */
 const STACK_MAX = 30
-const CALLS_MAX = 25
+const CALLS_MAX = 100
 
 interface Binding {
   definition: FunctionDefinition

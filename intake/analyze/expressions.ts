@@ -1,9 +1,9 @@
 /** Expressions: as much of their value as can be known without running them. */
-import { assign, assignment, assignNext, augmented } from './assignments'
-import { callNode } from './calls'
-import { entryOf, memberOfValue } from './members'
+import { assignment, augmented } from './assignments'
+import { callNode, made, record } from './calls'
+import { comprehension } from './comprehensions'
+import { entryOf, memberOfValue, sliceOf } from './members'
 import { firstLine, type Frame, type Interpreter } from './interpreter'
-import { itemsOf as objectsOf, loopAt } from './iteration'
 import { compare, calculate } from './operators'
 import { childAt, isToken, parts, type SyntaxNode } from './syntax'
 import type { Guard } from './flow'
@@ -119,7 +119,14 @@ function stringValue(run: Interpreter, node: SyntaxNode, frame: Frame): Value {
   return isKnown ? constant(text, taintOf(...values)) : unknown(taintOf(...values), text)
 }
 
-function subscript(run: Interpreter, value: Value, key: Value): Value {
+function subscript(
+  run: Interpreter,
+  { value, key: node }: { value: Value; key: SyntaxNode },
+  frame: Frame,
+): Value {
+  const part = sliceOf(value, node)
+  if (part !== undefined) return part
+  const key = evaluate(run, node, frame)
   if (value.kind === 'extern' && value.name === 'os.environ') run.variables.add(textOf(key) ?? '')
   return entryOf(value, key)
 }
@@ -143,38 +150,6 @@ function dictionary(run: Interpreter, node: SyntaxNode, frame: Frame): Value {
   return { ...dict(entries), ...taintOf(...entries.values()) }
 }
 
-function comprehension(run: Interpreter, node: SyntaxNode, frame: Frame): Value {
-  const clauses = node.children.filter(({ type }) => type === 'for_in_clause')
-  const loops = [...frame.loops]
-  const iterated = clauses.map((clause) => {
-    const value = evaluate(run, childAt(clause, 'right')!, frame)
-    const left = childAt(clause, 'left')!
-    assign(run, { target: left, value: unknown(value) }, frame)
-    loops.push(
-      loopAt(run, { node: clause, variable: left.text, iterated: value, kind: 'for', canEnd: true }, frame),
-    )
-    return value
-  })
-  for (const clause of node.children.filter(({ type }) => type === 'if_clause'))
-    for (const part of parts(clause)) evaluate(run, part, frame)
-  const body = childAt(node, 'body')!
-  const inside = { ...frame, loops }
-  const results = (): Value[] =>
-    (body.type === 'pair' ? parts(body) : [body]).map((part) => evaluate(run, part, inside))
-  const known = clauses.length === 1 ? objectsOf(iterated[0]!) : undefined
-  if (known !== undefined) {
-    const each = known.map((value) => {
-      assignNext(run, { target: childAt(clauses[0]!, 'left')!, value }, frame)
-      return results()
-    })
-    if (body.type !== 'pair') return list(each.flat())
-    const entries = each.map(([key, value]) => [textOf(key) ?? '', value!] as const)
-    return { ...dict(new Map(entries)), ...taintOf(...each.flat()) }
-  }
-  const items = results()
-  return { ...unknown(taintOf(...iterated, ...items)), kind: 'unknown', each: items.at(-1)! }
-}
-
 function lambda(node: SyntaxNode, frame: Frame): Value {
   const definition = {
     name: 'lambda',
@@ -193,7 +168,11 @@ function operation(run: Interpreter, node: SyntaxNode, frame: Frame): Value {
   const operator = node.children.find(isToken)?.type ?? ''
   switch (node.type) {
     case 'binary_operator':
-      return remainder(node, calculate(operator, of(childAt(node, 'left')), of(childAt(node, 'right'))))
+      return binary(
+        run,
+        { node, operator, operands: [of(childAt(node, 'left')), of(childAt(node, 'right'))] },
+        frame,
+      )
     case 'boolean_operator':
       return logical(operator, of(childAt(node, 'left')), of(childAt(node, 'right')))
     case 'not_operator': {
@@ -223,7 +202,7 @@ function operation(run: Interpreter, node: SyntaxNode, frame: Frame): Value {
       return withTaint(taken, taintOf(other, guard.condition))
     }
     case 'subscript':
-      return subscript(run, of(childAt(node, 'value')), of(childAt(node, 'subscript')))
+      return subscript(run, { value: of(childAt(node, 'value')), key: childAt(node, 'subscript')! }, frame)
     case 'assignment':
       return assignment(run, node, frame)
     case 'augmented_assignment':
@@ -238,6 +217,21 @@ function operation(run: Interpreter, node: SyntaxNode, frame: Frame): Value {
       return unknown()
   }
 }
+
+function binary(
+  run: Interpreter,
+  { node, operator, operands }: { node: SyntaxNode; operator: string; operands: [Value, Value] },
+  frame: Frame,
+): Value {
+  const result = calculate(operator, ...operands)
+  const name = PRODUCTS[operator]
+  if (!run.keepsProducts || name === undefined || result.kind === 'constant') return remainder(node, result)
+  return made(
+    record(run, { callee: extern(name), node, given: { positional: operands, named: new Map() } }, frame),
+  )
+}
+
+const PRODUCTS: Readonly<Record<string, string>> = { '*': 'torch.mul', '@': 'torch.matmul' }
 
 /** Adds the dividend of a remainder, as it is written. */
 function remainder(node: SyntaxNode, value: Value): Value {

@@ -1,9 +1,9 @@
 /** What a loop goes through. */
 import { isContainer, membersOf } from './containers'
 import type { Frame, Interpreter } from './interpreter'
-import type { SyntaxNode } from './syntax'
 import type { Loop } from './flow'
-import { constant, list, unknown, type Scope, type Value } from './values'
+import { childAt, nodesOf, type SyntaxNode } from './syntax'
+import { constant, list, numberOf, unknown, type Scope, type Value } from './values'
 
 const NO_NAMES: ReadonlyMap<string, Value> = new Map()
 
@@ -75,6 +75,70 @@ function entriesOf(iterated: Value): Value[] | undefined {
   const { receiver } = iterated.call
   if (receiver?.kind !== 'dict') return undefined
   return [...receiver.entries].map(([key, value]) => list([constant(key), value]))
+}
+
+/**
+ * The values of a loop that builds a list of layers with different sizes; `undefined` where one round stands for all.
+ */
+export function roundsOf(
+  iterated: Value,
+  { left, body }: { left: SyntaxNode; body: SyntaxNode },
+): readonly Value[] | undefined {
+  const values = constantsIn(iterated)
+  if (values === undefined || values.length === 0 || values.length > LAYERS_MAX) return undefined
+  const nodes = [...nodesOf(body)]
+  const variables = new Set([...nodesOf(left)].map(({ text }) => text))
+  const uses = nodes.some(({ type, text }) => type === 'identifier' && variables.has(text))
+  const counts = nodes.some(
+    (node) => node.type === 'augmented_assignment' && childAt(node, 'right')?.type !== 'list',
+  )
+  return uses || counts ? values : undefined
+}
+
+/** Whether a loop's body adds to a list, always reaches its end, and trains nothing. */
+export const buildsList = (body: SyntaxNode): boolean => {
+  const nodes = [...nodesOf(body)]
+  return (
+    nodes.some(
+      (node) =>
+        (node.type === 'augmented_assignment' && childAt(node, 'right')?.type === 'list') ||
+        (node.type === 'attribute' && BUILDING.has(childAt(node, 'attribute')?.text ?? '')),
+    ) &&
+    !nodes.some(
+      (node) =>
+        LEAVING.has(node.type) ||
+        (node.type === 'attribute' && TRAINING.has(childAt(node, 'attribute')?.text ?? '')),
+    )
+  )
+}
+
+const BUILDING = new Set(['append', 'extend', 'add_module', 'insert'])
+const TRAINING = new Set(['backward', 'step', 'train', 'eval', 'fit'])
+const LEAVING = new Set(['break_statement', 'continue_statement', 'return_statement'])
+
+function constantsIn(value: Value): readonly Value[] | undefined {
+  if (value.kind === 'list') {
+    const isPlain = (each: Value): boolean =>
+      each.kind === 'constant' || (each.kind === 'list' && each.items.every(isPlain))
+    return value.items.every(isPlain) ? value.items : undefined
+  }
+  if (value.kind !== 'made') return undefined
+  const { name, positional } = value.call
+  if (name === 'range') {
+    const [first, second, third] = positional.map(numberOf)
+    const [start, end] = positional.length > 1 ? [first, second] : [0, first]
+    const step = positional.length > 2 ? third : 1
+    if (start === undefined || end === undefined || step === undefined || step === 0) return undefined
+    const length = Math.min(Math.max(0, Math.ceil((end - start) / step)), LAYERS_MAX + 1)
+    return Array.from({ length }, (_, at) => constant(start + at * step))
+  }
+  if (name !== 'enumerate' && name !== 'zip') return undefined
+  const lists = positional.map(constantsIn)
+  if (lists.length === 0 || lists.some((each) => each === undefined)) return undefined
+  const length = Math.min(...lists.map((each) => each!.length))
+  return Array.from({ length }, (_, at) =>
+    list([...(name === 'enumerate' ? [constant(at)] : []), ...lists.map((each) => each![at]!)]),
+  )
 }
 
 /** `itertools.count()` */

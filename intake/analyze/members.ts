@@ -1,6 +1,7 @@
 /** `value.name` */
 import { isContainer, membersOf } from './containers'
 import type { Frame, Interpreter } from './interpreter'
+import type { SyntaxNode } from './syntax'
 import {
   alternatives,
   constant,
@@ -133,4 +134,12 @@ export function entryOf(value: Value, key: Value): Value {
     options: value.options,
     origins: value.origins.map((origin) => ({ ...origin, key: origin.key ?? name })),
   })
+}
+
+/** `sizes[:-1]` of a list; `undefined` for other subscripts. */
+export function sliceOf(value: Value, key: SyntaxNode): Value | undefined {
+  const ends = key.type === 'slice' && value.kind === 'list' ? key.text.split(':') : []
+  const numbers = ends.map((end) => (end.trim() === '' ? undefined : Number(end)))
+  if (ends.length !== 2 || numbers.some(Number.isNaN) || value.kind !== 'list') return undefined
+  return list(value.items.slice(...numbers))
 }

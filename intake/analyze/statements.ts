@@ -3,7 +3,7 @@ import { defineClass, defineFunction } from './definitions'
 import { assign, assignNext } from './assignments'
 import { guardOf, opposite } from './expressions'
 import { runImport } from './imports'
-import { isEndless, itemsOf, loopAt } from './iteration'
+import { buildsList, isEndless, itemsOf, loopAt, roundsOf } from './iteration'
 import { firstLine, truthOfGuards, type Frame, type Interpreter } from './interpreter'
 import { childAt, childrenAt, nodesOf, parts, type SyntaxNode } from './syntax'
 import type { Guard } from './flow'
@@ -157,6 +157,14 @@ function runFor(run: Interpreter, node: SyntaxNode, frame: Frame): void {
   const right = childAt(node, 'right')!
   const iterated = run.evaluate(right, frame)
   const body = childAt(node, 'body')!
+  const rounds = buildsList(body) ? roundsOf(iterated, { left, body }) : undefined
+  if (rounds !== undefined) {
+    for (const value of rounds) {
+      assignNext(run, { target: left, value }, frame)
+      runBlock(run, body, frame)
+    }
+    return
+  }
   const loop = loopAt(
     run,
     { node, variable: left.text, iterated, kind: 'for', canEnd: !isEndless(iterated) || canLeave(body) },

@@ -196,19 +196,15 @@ export function withTaint(value: Value, taint: Taint): Value {
 export const constantOf = (value: Value | undefined): Constant | undefined =>
   value?.kind === 'constant' ? value.value : undefined
 
-export function textOf(value: Value | undefined): string | undefined {
-  const found = constantOf(value)
-  return typeof found === 'string' ? found : undefined
-}
+export const textOf = (value: Value | undefined): string | undefined =>
+  value?.kind === 'constant' && typeof value.value === 'string' ? value.value : undefined
 
 /** An entry of a dictionary. */
 export const setting = (config: Value | undefined, key: string): Value | undefined =>
   config?.kind === 'dict' ? config.entries.get(key) : undefined
 
-export function numberOf(value: Value | undefined): number | undefined {
-  const found = constantOf(value)
-  return typeof found === 'number' ? found : undefined
-}
+export const numberOf = (value: Value | undefined): number | undefined =>
+  value?.kind === 'constant' && typeof value.value === 'number' ? value.value : undefined
 
 /** Whether Python takes the value as true; `undefined` if only the run tells. */
 export function truthOf(value: Value): boolean | undefined {

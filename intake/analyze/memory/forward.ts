@@ -1,9 +1,12 @@
 /** What one forward pass keeps for the backward pass, from the shapes of its tensors. */
-import { isCalled, argument } from '../facts'
+import { isCalled } from '../facts'
 import type { Loop } from '../flow'
-import { constantOf, type CallEvent, type Value } from '../values'
+import { itemsOf } from '../iteration'
+import { endOf } from '../rounds'
+import { numberOf, type CallEvent, type Value } from '../values'
 import type { Tensors } from './arithmetic'
-import { directionsOf, layerName, numberGiven, parametersOf, product } from './layers'
+import { insideOf } from './blocks'
+import { layerName, parametersOf, product } from './layers'
 import { repeatsOf } from './networks'
 import { resultOf, type Operation, type Shape } from './shapes'
 
@@ -59,19 +62,58 @@ class Forward {
   }
 
   add(event: CallEvent): void {
+    // Steps of a sequence whose length the program does not say.
+    if (event.loops.some((loop) => endOf(loop) === undefined && itemsOf(loop.iterated) === undefined))
+      this.kept.isComplete = false
     const layer = event.receiver?.kind === 'made' ? layerName(event.receiver.call) : undefined
     if (layer === undefined || event.receiver?.kind !== 'made') {
       this.#addFunction(event)
       return
     }
     const made = event.receiver.call
-    if (layer === 'Sequential' || layer === 'ModuleList') return
+    if (layer === 'Sequential' || layer === 'ModuleList' || layer === 'Parameter') return
     const { training } = this.pass
     this.#repeats = Math.max(repeatsOf(made.loops, training), repeatsOf(event.loops, training))
     this.#addOperation(event, { kind: layer, made, input: event.positional[0] })
   }
 
+  /** A product keeps each factor for the gradient of the other. */
+  #addProduct(event: CallEvent): void {
+    const [left, right] = event.positional
+    const shapes = [this.#shapeOf(left), this.#shapeOf(right)]
+    const output = productShape(event.method, shapes)
+    if (output === undefined) return
+    for (const [at, factor] of [left, right].entries()) {
+      const other = at === 0 ? right : left
+      if (shapes[at] !== undefined && other?.kind !== 'constant')
+        this.#once(keyOf(factor), 'plain', product(shapes[at]))
+    }
+    this.#result(event, output)
+  }
+
+  #result(event: CallEvent, output: Shape): void {
+    this.#shapes.set(event, output)
+    this.#repeatsOf.set(event, this.#repeats)
+    this.#current = output
+    this.kept.largest = Math.max(this.kept.largest, product(output))
+  }
+
+  /** The shape of tensors that are joined, if all of theirs are known. */
+  #joined({ positional, named }: CallEvent): Shape | undefined {
+    const [tensors] = positional
+    const shapes = tensors?.kind === 'list' ? tensors.items.map((each) => this.#shapeOf(each)) : []
+    const [first] = shapes
+    const dimension = numberOf(named.get('dim')) ?? numberOf(positional[1]) ?? 0
+    if (first === undefined || shapes.some((shape) => shape === undefined)) return undefined
+    const at = dimension < 0 ? first.length + dimension : dimension
+    const size = shapes.reduce((sum, shape) => sum + (shape![at] ?? 0), 0)
+    return first.map((each, place) => (place === at ? size : each))
+  }
+
   #addFunction(event: CallEvent): void {
+    const joined = event.name === 'torch.cat' ? this.#joined(event) : undefined
+    if (joined !== undefined) return this.#result(event, joined)
+    if (PRODUCTS.has(event.method) && event.name.startsWith('torch.')) return this.#addProduct(event)
     const kind = FUNCTIONS[event.method]
     if (kind === undefined) return
     const isMethod = !event.name.startsWith('torch.') || event.name.includes('()')
@@ -148,6 +190,16 @@ class Forward {
   }
 }
 
+const PRODUCTS = new Set(['mul', 'matmul', 'bmm'])
+
+/** The shape of a product; `undefined` if no factor's is known. */
+function productShape(method: string, [left, right]: readonly (Shape | undefined)[]): Shape | undefined {
+  if (left === undefined || right === undefined) return method === 'mul' ? (left ?? right) : undefined
+  const isMatched = left.at(-1) === (right.length > 1 ? right.at(-2) : right[0])
+  if (method !== 'mul') return isMatched ? [...left.slice(0, -1), right.at(-1)!] : undefined
+  return product(left) >= product(right) ? left : right
+}
+
 interface Uses {
   key: unknown
   event: CallEvent
@@ -164,7 +216,7 @@ const withReceiver = (event: CallEvent): CallEvent => ({
 })
 
 /** Operations whose result is not what the next layer gets. */
-const SIDE_RESULTS = new Set(['CrossEntropyLoss', 'MSELoss', 'Softmax'])
+const SIDE_RESULTS = new Set(['CrossEntropyLoss', 'MSELoss', 'Softmax', 'split', 'chunk'])
 
 const FUNCTIONS: Readonly<Record<string, string>> = {
   relu: 'ReLU',
@@ -185,6 +237,10 @@ const FUNCTIONS: Readonly<Record<string, string>> = {
   adaptive_avg_pool2d: 'adaptive_avg_pool2d',
   interpolate: 'interpolate',
   flatten: 'flatten',
+  transpose: 'transpose',
+  permute: 'permute',
+  split: 'split',
+  chunk: 'chunk',
   view: 'view',
   reshape: 'view',
   mean: 'mean',
@@ -227,48 +283,10 @@ const KEEPS: Readonly<Record<string, 'input' | 'output' | 'loss' | 'mask' | 'pla
     MultiheadAttention: 'block',
     TransformerEncoderLayer: 'block',
     TransformerEncoder: 'block',
+    TransformerDecoderLayer: 'block',
+    TransformerDecoder: 'block',
+    Transformer: 'block',
   }
-
-/** Elements inside a block, without its input. */
-function insideOf(
-  kind: string,
-  made: CallEvent,
-  input: Shape,
-): { plain: number; full: number; masks: number } | undefined {
-  const [batch = 1, length = 1] = input
-  const tokens = batch * length
-  const get = (name: string, at: number, fallback?: number): number | undefined =>
-    numberGiven(made, name, { at, ...(fallback !== undefined && { fallback }) })
-  if (kind === 'TransformerEncoder') {
-    const layer = argument(made, 'encoder_layer', 0)
-    const count = get('num_layers', 1)
-    const each = layer?.kind === 'made' ? insideOf('TransformerEncoderLayer', layer.call, input) : undefined
-    return each === undefined || count === undefined
-      ? undefined
-      : { plain: each.plain * count, full: each.full * count, masks: each.masks * count }
-  }
-  if (kind === 'LSTM' || kind === 'GRU' || kind === 'RNN') {
-    const hidden = get('hidden_size', 1)
-    const layers = get('num_layers', 2, 1)
-    if (hidden === undefined || layers === undefined) return undefined
-    // Per step the gates after their activation, the states, their hyperbolic tangent and the input of the next layer.
-    const states = { LSTM: 8, GRU: 7, RNN: 2 }[kind]
-    return { plain: tokens * hidden * states * layers * directionsOf(made), full: 0, masks: 0 }
-  }
-  const width = kind === 'MultiheadAttention' ? get('embed_dim', 0) : get('d_model', 0)
-  const heads = kind === 'MultiheadAttention' ? get('num_heads', 1) : get('nhead', 1)
-  if (width === undefined || heads === undefined) return undefined
-  const scores = batch * heads * length * length
-  if (kind === 'MultiheadAttention') return { plain: 5 * tokens * width, full: scores, masks: 0 }
-  const inner = get('dim_feedforward', 2, 2048)
-  if (inner === undefined) return undefined
-  const drops = constantOf(argument(made, 'dropout', 3)) === 0 ? 0 : 1
-  return {
-    plain: tokens * (8 * width + 2 * inner) + drops * scores,
-    full: scores,
-    masks: drops * (tokens * (2 * width + inner) + scores),
-  }
-}
 
 /** Each weight of a layer multiplies once for each place and sample of its result; an embedding only looks its weights up. */
 function multiplicationsOf({ kind, made }: Operation, output: Shape): number {

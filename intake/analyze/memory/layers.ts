@@ -58,6 +58,10 @@ export function parametersOf(event: CallEvent): number | undefined {
   return count === undefined ? 0 : known(count(event))
 }
 
+/** Lengths that `weight_norm` keeps apart from the weight: one for each result. */
+export const normsOf = (event: CallEvent): number | undefined =>
+  numberGiven(event, layerName(event) === 'Linear' ? 'out_features' : 'out_channels', { at: 1 })
+
 const known = (count: number): number | undefined => (Number.isFinite(count) ? count : undefined)
 
 /** A size, which is `NaN` if it is not known, so that every count of it is not known either. */

@@ -13,6 +13,7 @@ import {
 import { exactly, transformerParameters, type Interval } from './arithmetic'
 import { keptByForward, type Kept } from './forward'
 import { batchShape, headsOf } from './inputs'
+import { layerName } from './layers'
 import { forwardCalls, networksOf } from './networks'
 import {
   findPublishedModel,
@@ -223,15 +224,23 @@ function isFrozenModel({ events, run }: Facts, model: CallEvent): boolean {
   )
 }
 
+const isLayer = (value: Value): boolean => value.kind === 'made' && layerName(value.call) !== undefined
+
 function ownModels(facts: Facts, batch: number): ModelUse[] {
   const input = unknown(undefined, 'batch')
   return networksOf(facts).flatMap((network) => {
     if (network.known === 0) return []
-    const shape = batchShape(facts, network.layers, batch)
+    const calls = forwardCalls(facts.run, network.root, input)
+    // The layer that gets the data may not be the first one that is made.
+    const entered = calls.find(
+      ({ receiver, positional }) => receiver?.kind === 'made' && positional[0] === input && isLayer(receiver),
+    )?.receiver
+    const first = entered?.kind === 'made' ? [entered.call] : []
+    const shape = batchShape(facts, [...first, ...network.layers], batch)
     const kept =
       shape === undefined
         ? undefined
-        : keptByForward(forwardCalls(facts.run, network.root, input), {
+        : keptByForward(calls, {
             ...{ input, shape, training: facts.loops, heads: headsOf(facts) },
           })
     const { parameters } = network

@@ -1,12 +1,13 @@
 /** Models that a program builds of PyTorch's layers. */
 import { isContainer, membersOf } from '../containers'
-import type { Facts } from '../facts'
+import { isCalled, type Facts } from '../facts'
 import { endOf } from '../rounds'
 import type { Frame, Interpreter } from '../interpreter'
 import { externalBase, memberOfClass } from '../members'
 import type { Loop } from '../flow'
 import { alternatives, constructionOf, Scope, unknown, type CallEvent, type Value } from '../values'
-import { COPIES_ARGUMENT, layerName, parametersOf } from './layers'
+import { WEIGHT_NORM } from '../builtins'
+import { COPIES_ARGUMENT, layerName, normsOf, parametersOf } from './layers'
 
 type Instance = Extract<Value, { kind: 'instance' }>
 
@@ -27,9 +28,11 @@ export function networksOf(facts: Facts): Network[] {
   for (const each of modules)
     for (const part of partsOf(each)) if (part !== each) inside.add(identityOf(part))
   const patterns = new Set(facts.events.flatMap(patternOf))
-  const bare = facts.events.flatMap((event): Value[] =>
-    layerName(event) !== undefined && !patterns.has(event) ? [valueOf(event)] : [],
-  )
+  const bare = facts.events
+    .filter(isCalled)
+    .flatMap((event): Value[] =>
+      layerName(event) !== undefined && !patterns.has(event) ? [valueOf(event)] : [],
+    )
   const roots = [...modules, ...bare].filter((each) => !inside.has(identityOf(each)))
   const tops = roots.filter((each) => !roots.some((other) => other !== each && holds(other, each)))
   const networks = tops.map((root) => networkOf(root, facts)).filter(({ parameters }) => parameters !== 0)
@@ -128,7 +131,9 @@ function networkOf(root: Value, facts: Facts): Network {
     // `head.weight = embedding.weight`: two layers share their parameters.
     const isTied = attributes.get('weight')?.kind === 'extern'
     const count = parametersOf(call)
-    return count === undefined ? undefined : isTied ? 0 : count * repeatsOf(call.loops, facts.loops)
+    if (count === undefined) return undefined
+    const norms = attributes.has(WEIGHT_NORM) ? (normsOf(call) ?? 0) : 0
+    return isTied ? 0 : (count + norms) * repeatsOf(call.loops, facts.loops)
   })
   const known = counts.filter((count) => count !== undefined)
   const knownParameters = known.reduce((sum, count) => sum + count, 0)
@@ -155,7 +160,9 @@ export function forwardCalls(run: Interpreter, root: Value, input: Value): CallE
   const calls = new Map(run.calls)
   const { isCut } = run
   run.calls.clear()
+  run.keepsProducts = true
   runForward(run, root, input)
+  run.keepsProducts = false
   run.calls.clear()
   for (const [definition, count] of calls) run.calls.set(definition, count)
   run.isCut = isCut

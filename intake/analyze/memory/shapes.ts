@@ -45,6 +45,7 @@ export function resultOf({ kind, made }: Operation, shape: Shape, pass: Attentio
     case 'Conv2d':
     case 'Conv3d':
       return convolved(made, shape, Number(kind.charAt(4)))
+    case 'ConvTranspose1d':
     case 'ConvTranspose2d':
       return transposed(made, shape)
     case 'MaxPool2d':
@@ -65,11 +66,17 @@ export function resultOf({ kind, made }: Operation, shape: Shape, pass: Attentio
     }
     case 'Flatten':
     case 'flatten':
-      return { output: [shape[0] ?? 1, product(shape.slice(1))] }
+      return { output: flattened(made, shape, kind === 'Flatten' ? 0 : 1) }
+    case 'split':
+    case 'chunk':
+      return { output: part(made, shape, kind) }
+    case 'transpose':
+    case 'permute':
+      return { output: reordered(made, shape, kind) }
     case 'view':
       return { output: viewed(made, shape) }
     case 'mean':
-      return { output: shape.length > 2 ? [shape[0]!, ...shape.slice(2)] : shape }
+      return { output: averaged(made, shape) }
     case 'LSTM':
     case 'GRU':
     case 'RNN': {
@@ -83,6 +90,49 @@ export function resultOf({ kind, made }: Operation, shape: Shape, pass: Attentio
     default:
       return { output: shape }
   }
+}
+
+/** Each of the equal parts of `x.split(size, dim)` or `x.chunk(count, dim)`. */
+function part(made: CallEvent, shape: Shape, kind: string): Shape {
+  const [number, dimension] = [
+    numberGiven(made, '', { at: 1 }),
+    numberGiven(made, 'dim', { at: 2, fallback: 0 }),
+  ]
+  if (number === undefined || dimension === undefined || number < 1) return shape
+  const at = dimension < 0 ? shape.length + dimension : dimension
+  return shape.map((size, place) =>
+    place !== at ? size : kind === 'split' ? number : Math.ceil(size / number),
+  )
+}
+
+/** `x.mean(dim=1)`; of dimensions that are not known, the second one. */
+function averaged(made: CallEvent, shape: Shape): Shape {
+  const dimension = numberGiven(made, 'dim', { at: 1 })
+  const at = dimension === undefined ? 1 : dimension < 0 ? shape.length + dimension : dimension
+  if (dimension === undefined && shape.length <= 2) return shape
+  const isKept = constantOf(argument(made, 'keepdim', 2)) === true
+  return shape.flatMap((size, place) => (place !== at ? [size] : isKept ? [1] : []))
+}
+
+/** Dimensions from a first one to a last one become one. */
+function flattened(made: CallEvent, shape: Shape, first: number): Shape {
+  const of = (name: string, at: number, fallback: number): number => {
+    const given = numberGiven(made, name, { at, fallback }) ?? fallback
+    return given < 0 ? shape.length + given : given
+  }
+  const start = of('start_dim', first, first === 0 ? 1 : 0)
+  const end = of('end_dim', first + 1, -1)
+  return [...shape.slice(0, start), product(shape.slice(start, end + 1)), ...shape.slice(end + 1)]
+}
+
+/** `transpose(1, 2)`, `permute(0, 2, 1)`; unchanged if the dimensions are not known. */
+function reordered({ positional }: CallEvent, shape: Shape, kind: string): Shape {
+  const given = positional.slice(1).flatMap((each) => (each.kind === 'list' ? each.items : [each]))
+  const places = allNumbers(given)?.map((place) => (place < 0 ? shape.length + place : place))
+  if (places === undefined || places.some((place) => shape[place] === undefined)) return shape
+  if (kind === 'permute') return places.length === shape.length ? places.map((place) => shape[place]!) : shape
+  const [one = 0, other = 0] = places
+  return shape.map((size, at) => shape[at === one ? other : at === other ? one : at] ?? size)
 }
 
 /** The scores of an attention that the program writes itself: one row of all positions for each position and head. */
@@ -103,14 +153,18 @@ function leading(shape: Shape, width: number): Shape {
 function viewed({ positional }: CallEvent, shape: Shape): Shape {
   const sizes = positional.slice(1).flatMap((each) => (each.kind === 'list' ? each.items : [each]))
   const numbers = sizes.map(numberOf)
-  const batch = shape[0] ?? 1
-  if (numbers.length === 2 && numbers[1] === -1) return [batch, product(shape.slice(1))]
-  const known = allNumbers(sizes.slice(1))
-  if (known === undefined || known.length === 0) return shape
-  const first = numbers[0] !== undefined && numbers[0] > 0 ? numbers[0] : batch
-  if (!known.includes(-1)) return [first, ...known]
-  const rest = product(shape) / first / product(known.filter((size) => size > 0))
-  return [first, ...known.map((size) => (size === -1 ? rest : size))]
+  // The first one is the batch, which is counted as one sample. A size that is not known is the one before, of `b, t, c = x.shape`.
+  const isOpen = (size: number | undefined): boolean => size === undefined || size < 0
+  const rest = numbers.findLastIndex((size, at) => at > 0 && isOpen(size))
+  const isKept =
+    rest !== -1 && numbers[rest] === undefined && !numbers.slice(rest + 1).some(isOpen) && rest < 2
+  const known = numbers.map((size, at) => {
+    if (at === rest && !isKept) return undefined
+    return isOpen(size) ? shape[at] : size
+  })
+  const others = product(known.filter((size) => size !== undefined))
+  const result = known.map((size) => size ?? product(shape) / others)
+  return result.every(Number.isInteger) && product(result) === product(shape) ? result : shape
 }
 
 function convolved(made: CallEvent, shape: Shape, dimensions: number): Result | undefined {
@@ -142,12 +196,13 @@ function convolved(made: CallEvent, shape: Shape, dimensions: number): Result | 
 
 function transposed(made: CallEvent, shape: Shape): Result | undefined {
   const outputs = numberGiven(made, 'out_channels', { at: 1 })
-  const kernel = sizesGiven(made, 'kernel_size', { at: 2, count: 2 })
-  const stride = sizesGiven(made, 'stride', { at: 3, count: 2, fallback: 1 })
-  const padding = sizesGiven(made, 'padding', { at: 4, count: 2, fallback: 0 })
-  const extra = sizesGiven(made, 'output_padding', { at: 5, count: 2, fallback: 0 })
+  const count = shape.length - 2
+  const kernel = sizesGiven(made, 'kernel_size', { at: 2, count })
+  const stride = sizesGiven(made, 'stride', { at: 3, count, fallback: 1 })
+  const padding = sizesGiven(made, 'padding', { at: 4, count, fallback: 0 })
+  const extra = sizesGiven(made, 'output_padding', { at: 5, count, fallback: 0 })
   if (outputs === undefined || kernel === undefined || stride === undefined) return undefined
-  if (padding === undefined || extra === undefined || shape.length < 4) return undefined
+  if (padding === undefined || extra === undefined || count < 1) return undefined
   const sizes = shape
     .slice(2)
     .map((size, at) => (size - 1) * stride[at]! - 2 * padding[at]! + kernel[at]! + extra[at]!)

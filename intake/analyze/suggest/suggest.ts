@@ -84,6 +84,7 @@ const UNCHANGED: Readonly<Record<Exclude<Engine, 'own'>, string>> = {
   lightning:
     'trains with Lightning, whose checkpoints hold no random state: see docs/guides/lightning.md for what to add by hand',
   keras: 'trains with fit of Keras, whose BackupAndRestore overwrites its only file in place',
+  megatron: 'trains with the loop of Megatron, which saves and resumes with --save and --load',
   estimator: 'trains in one call of a library that cannot be entered in the middle',
 }
 

@@ -13,19 +13,21 @@ describe('estimates of memory', () => {
   })
 
   it('hold the truth in nine of ten cases, and the upper end is at most 2.5 times the lower', () => {
-    const { held, narrow } = scoreOf(judged)
-    expect({ held: held >= 0.9, narrow: narrow >= 0.9 }).toEqual({ held: true, narrow: true })
+    for (const isHeldOut of [false, true]) {
+      const { held, narrow } = scoreOf(judged.filter((each) => each.isHeldOut === isHeldOut))
+      expect({ held: held >= 0.9, narrow: narrow >= 0.9 }).toEqual({ held: true, narrow: true })
+    }
   })
 
   it('hold the truth in nine of ten cases with a confidence of 0.9', () => {
     const sure = judged.filter(({ finding }) => finding.confidence >= 0.9)
-    expect(sure.length).toBeGreaterThan(judged.length / 2)
+    expect(sure.length).toBeGreaterThanOrEqual(5)
     expect(sure.filter(({ holds }) => holds).length / sure.length).toBeGreaterThanOrEqual(0.9)
   })
 
   it('give the weights, gradients and optimizer state of measured models to the thousandth', () => {
     const small = judged.filter(({ isMeasured }) => isMeasured)
-    expect(small.length).toBeGreaterThanOrEqual(10)
+    expect(small.length).toBeGreaterThanOrEqual(22)
     for (const { command, finding } of small) {
       const bytes = measured.bytes[command.slice('python '.length)]!
       for (const component of COMPONENTS.filter((each) => each !== 'activations')) {
