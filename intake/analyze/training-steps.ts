@@ -9,10 +9,12 @@ export const STEP_METHODS: ReadonlySet<string> = new Set([
   ...['value_and_grad', 'apply_updates', 'filter_value_and_grad', 'trainingModel'],
 ])
 
-/** Those, and calls that train a whole model, or that turn a mode of training on or off. */
-const TRAINING = new Set([
-  ...STEP_METHODS,
-  ...['step', 'grad', 'train', 'eval', 'fit', 'partial_fit', 'learn'],
+/** Functions that only a training step calls, by their own name. */
+const STEP_FUNCTIONS = new Set([...STEP_METHODS, 'grad'])
+/** Methods of a training step, those that train a whole model, and those that turn a mode of training on or off. */
+const TRAINING_METHODS = new Set([
+  ...STEP_FUNCTIONS,
+  ...['step', 'train', 'eval', 'fit', 'partial_fit', 'learn'],
 ])
 
 type ProjectFunction = Extract<Value, { kind: 'function' }>
@@ -26,14 +28,14 @@ interface Names {
 /** Whether a block trains, itself or in the functions of the project that it names. Runs nothing. */
 export function trains(block: SyntaxNode, names: Names, seen = new Set<SyntaxNode>()): boolean {
   return [...nodesOf(block)].some((node) => {
-    const called = node.type === 'call' ? childAt(node, 'function')! : undefined
-    const name = called?.type === 'attribute' ? childAt(called, 'attribute') : called
-    if (name !== undefined && TRAINING.has(name.text)) return true
-    const target = called === undefined ? undefined : functionBehind(valueAt(called, names))
+    if (node.type !== 'call') return false
+    const called = childAt(node, 'function')!
+    const method = childAt(called, 'attribute')?.text
+    if (method === undefined ? STEP_FUNCTIONS.has(called.text) : TRAINING_METHODS.has(method)) return true
+    const target = functionBehind(valueAt(called, names))
     if (target === undefined || seen.has(target.definition.node)) return false
-    const { node: inner, scope } = target.definition
-    seen.add(inner)
-    return trains(inner, { scope, self: target.self }, seen)
+    seen.add(target.definition.node)
+    return trains(target.definition.node, { scope: target.definition.scope, self: target.self }, seen)
   })
 }
 
