@@ -1,3 +1,4 @@
+import { join, relative } from 'node:path'
 import type { JobFields } from '../client/job-file'
 import type { InferredSetting } from '../core/job'
 import { fill } from '../intake/analyze/fill'
@@ -19,10 +20,20 @@ export async function fillFromProgram(
   { run, directory }: { run: string; directory: string },
 ): Promise<FilledJob> {
   const analysis = await analyzeCommand(directory, run)
-  const { settings, hints, ...filled } = fill(fields, analysis)
+  const { settings, hints, ...filled } = fill(
+    fields,
+    analysis,
+    pathFromHere(join(directory, analysis.entry ?? '')),
+  )
   for (const setting of settings) cli.out.note(inWords(setting))
   for (const hint of hints) cli.out.note(cli.out.paintNote.yellow(hint))
   return { fields: filled.fields, settings }
+}
+
+/** A path for a command typed here. */
+function pathFromHere(path: string): string {
+  const here = relative(process.cwd(), path)
+  return here.startsWith('..') ? path : here
 }
 
 /** `Set from train.py:12: resources.gpus 1, because the program stops without a GPU.` */

@@ -6,6 +6,7 @@ import type { Evidence } from './report'
 import { firstLine } from './interpreter'
 import { isMegatronTraining } from './options/megatron'
 import type { Guard, Loop } from './flow'
+import { STEP_METHODS } from './training-steps'
 import {
   alternatives,
   constantOf,
@@ -88,12 +89,6 @@ const ESTIMATORS = ['sklearn', 'xgboost', 'lightgbm', 'catboost']
 const PREPARATIONS = ['preprocessing', 'feature_extraction', 'decomposition', 'impute', 'compose']
 const isPreparation = (name: string): boolean =>
   PREPARATIONS.some((part) => name.startsWith(`sklearn.${part}`))
-
-/** Calls that only a training step makes. */
-const STEP_METHODS = new Set([
-  ...['backward', 'manual_backward', 'apply_gradients', 'train_on_batch', 'minimize', 'optimizer_step'],
-  ...['value_and_grad', 'apply_updates', 'filter_value_and_grad', 'trainingModel'],
-])
 
 function isStep({ name, method, receiverText }: CallEvent): boolean {
   if (STEP_METHODS.has(method)) return true

@@ -16,14 +16,18 @@ export interface Filled {
   hints: string[]
 }
 
-/** Fills what has no value yet. A value of the user is never changed, except that the option that resumes is added to the command. */
-export function fill(fields: Fields, analysis: Analysis): Filled {
+/**
+ * Fills what has no value yet. A value of the user is never changed, except that the option that resumes is added to the command.
+ * `target` is the program's path for a command that the user may type.
+ */
+export function fill(fields: Fields, analysis: Analysis, target: string): Filled {
   const filled: Filled = { fields: { ...fields }, settings: [], hints: [] }
   if (analysis.kind !== 'training') return filled
   fillGpus(filled, analysis)
   fillGpuMemory(filled, analysis)
   fillDirectory(filled, analysis)
   fillResumeOption(filled, analysis)
+  hintResume(filled, analysis, target)
   fillInterruptible(filled, analysis)
   fillWorkFamily(filled, analysis)
   hintRunTime(filled, analysis)
@@ -169,13 +173,18 @@ function isPlain({ run }: Fields): boolean {
   return typeof run === 'string' && ![...'\n;|&<>()`\\#'].some((mark) => run.trim().includes(mark))
 }
 
+function hintResume(filled: Filled, analysis: Analysis, target: string): void {
+  const { value } = analysis.findings.canResume
+  const cannot = value === 'no' ? 'cannot' : value === 'partial' ? 'cannot completely' : undefined
+  if (cannot === undefined || analysis.knowsCrucible || filled.fields['interruptible'] !== undefined) return
+  filled.hints.push(
+    `${analysis.entry} ${cannot} resume after an interruption. For a change that makes it: crucible analyze --suggest-resume ${target}`,
+  )
+}
+
 function fillInterruptible(filled: Filled, analysis: Analysis): void {
   const { canResume, savesCheckpoints, cannotRun } = analysis.findings
   if (filled.fields['interruptible'] !== undefined) return
-  if ((canResume.value === 'no' || canResume.value === 'partial') && !analysis.knowsCrucible)
-    filled.hints.push(
-      `${analysis.entry} cannot ${canResume.value === 'no' ? '' : 'completely '}resume after an interruption. For a change that makes it: crucible analyze --suggest-resume ${analysis.entry}`,
-    )
   if (canResume.value !== 'yes' || !isSure(canResume)) return
   if (savesCheckpoints.value !== true || !isSure(savesCheckpoints) || (cannotRun.value ?? []).length > 0)
     return

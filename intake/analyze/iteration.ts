@@ -3,6 +3,7 @@ import { isContainer, membersOf } from './containers'
 import type { Frame, Interpreter } from './interpreter'
 import type { Loop } from './flow'
 import { childAt, nodesOf, type SyntaxNode } from './syntax'
+import { trains } from './training-steps'
 import { constant, list, numberOf, unknown, type Scope, type Value } from './values'
 
 const NO_NAMES: ReadonlyMap<string, Value> = new Map()
@@ -96,7 +97,7 @@ export function roundsOf(
 }
 
 /** Whether a loop's body adds to a list, always reaches its end, and trains nothing. */
-export const buildsList = (body: SyntaxNode): boolean => {
+export const buildsList = (body: SyntaxNode, scope: Scope): boolean => {
   const nodes = [...nodesOf(body)]
   return (
     nodes.some(
@@ -104,16 +105,12 @@ export const buildsList = (body: SyntaxNode): boolean => {
         (node.type === 'augmented_assignment' && childAt(node, 'right')?.type === 'list') ||
         (node.type === 'attribute' && BUILDING.has(childAt(node, 'attribute')?.text ?? '')),
     ) &&
-    !nodes.some(
-      (node) =>
-        LEAVING.has(node.type) ||
-        (node.type === 'attribute' && TRAINING.has(childAt(node, 'attribute')?.text ?? '')),
-    )
+    !nodes.some(({ type }) => LEAVING.has(type)) &&
+    !trains(body, { scope, self: undefined })
   )
 }
 
 const BUILDING = new Set(['append', 'extend', 'add_module', 'insert'])
-const TRAINING = new Set(['backward', 'step', 'train', 'eval', 'fit'])
 const LEAVING = new Set(['break_statement', 'continue_statement', 'return_statement'])
 
 function constantsIn(value: Value): readonly Value[] | undefined {

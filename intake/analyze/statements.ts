@@ -157,7 +157,7 @@ function runFor(run: Interpreter, node: SyntaxNode, frame: Frame): void {
   const right = childAt(node, 'right')!
   const iterated = run.evaluate(right, frame)
   const body = childAt(node, 'body')!
-  const rounds = buildsList(body) ? roundsOf(iterated, { left, body }) : undefined
+  const rounds = buildsList(body, frame.scope) ? roundsOf(iterated, { left, body }) : undefined
   if (rounds !== undefined) {
     for (const value of rounds) {
       assignNext(run, { target: left, value }, frame)

@@ -69,6 +69,26 @@ describe('a submission of a script', () => {
     expect(spec.isInterruptible).toBe(false)
   })
 
+  it.each([
+    ['torch-final-only', 'mnist.py', 'cannot resume'],
+    ['torch-weights-only', 'train.py', 'cannot completely resume'],
+  ])('names the command that suggests how a script resumes: %s', async (sample, name, cannot) => {
+    cpSync(join(SCRIPTS, sample), join(world.home, 'code'), { recursive: true })
+    const file = join(world.home, 'code', name)
+    const command = `crucible analyze --suggest-resume ${file}`
+    const hint = `${name} ${cannot} after an interruption. For a change that makes it: ${command}\n`
+    expect((await submitted(file)).stderr).toContain(hint)
+    expect((await world.run('plan', file)).stderr).toContain(hint)
+    // The command can be typed as it is printed.
+    const [, ...words] = command.split(' ')
+    expect((await world.run(...words)).stderr).toMatch(/^(The changed program saves|No change suggested)/)
+    expect((await submitted(file, '--no-interruptible')).stderr).not.toContain('--suggest-resume')
+  })
+
+  it('names no change for a script that resumes', async () => {
+    expect((await dryRun('torch-epochs-full')).stderr).not.toContain('--suggest-resume')
+  })
+
   it('adds no option that resumes to one that is given', async () => {
     cpSync(join(SCRIPTS, 'ddp-spawn-imagenet'), world.home, { recursive: true })
     const file = join(world.home, 'job.yaml')

@@ -7,6 +7,7 @@ export const RUN_BY: Readonly<Record<string, string>> = {
   'docs/start/install.md': 'test/readme.e2e.test.ts',
   'docs/reference/garbage-collection.md': 'test/readme.e2e.test.ts',
   'docs/start/first-job.md': 'test/docs/first-job.e2e.test.ts',
+  'docs/guides/checkpoints.md': 'test/docs/checkpoints.test.ts',
   'docs/guides/moving-jobs.md': 'test/docs/first-job.e2e.test.ts',
   'docs/start/first-cloud-job.md': 'test/cli/dev/setup.e2e.test.ts',
 }

@@ -15,9 +15,9 @@ const BESIDE_DEBIAN_TORCH: Readonly<Record<string, string>> = {
   accelerate: 'accelerate==0.30.1',
 }
 
-/** The libraries of `habits --real`, by the environment that they share, as PyPI names them. */
+/** The libraries of `habits --real` and `resumes`, by the environment that they share, as PyPI names them. */
 export const LIBRARIES = {
-  torch: ['torch', 'lightning', 'transformers', 'accelerate'],
+  torch: ['torch', 'lightning', 'transformers', 'accelerate', 'click'],
   plain: ['jax', 'flax', 'orbax-checkpoint', 'keras', 'scikit-learn', 'xgboost-cpu', 'lightgbm'],
 } as const
 

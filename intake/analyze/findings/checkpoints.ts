@@ -3,7 +3,7 @@ import { evidenceOf, lastPart, spelled, type Facts } from '../facts'
 import { CERTAIN, found, LIKELY, notKnown, POSSIBLE, type Findings, type How } from '../report'
 import { truthOf, type Option } from '../values'
 import type { Part } from './contents'
-import { findDirectory, namesPlace, optionWords, pathText } from './places'
+import { findDirectory, isGivenByCrucible, namesPlace, optionWords, pathText } from './places'
 import { loadsOf, restoresStep, type Load } from './loads'
 import type { Save } from './save'
 import { savesOf } from './saves'
@@ -151,7 +151,7 @@ function isOfEarlierRun(load: Load, saves: readonly Save[]): boolean {
   const path = pathText(load.path)
   if (path === undefined || load.path === undefined) return true
   if (load.path.options.size > 0 || load.path.origins.length > 0) return true
-  if (path.startsWith('os.environ[CRUCIBLE_')) return true
+  if (isGivenByCrucible(path)) return true
   const written = saves.map((save) => pathText(save.path)).filter((text) => text !== undefined)
   return written.length < saves.length || written.some((text) => firstFolder(text) === firstFolder(path))
 }

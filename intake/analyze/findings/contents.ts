@@ -87,7 +87,7 @@ function addContents(parts: Set<Part>, value: Value, text: string): void {
   else if (!isTensor(value) && partOfName(text) === 'model') parts.add('model')
 }
 
-const STATE_METHODS = new Set(['state_dict', 'get_model_state_dict', 'unwrap_model'])
+const STATE_METHODS = new Set(['state_dict', 'get_model_state_dict', 'unwrap_model', '__getstate__'])
 /** What programs for JAX call the whole of parameters, optimizer and step. */
 const isState = (text: string): boolean =>
   ['state', 'train_state', 'ckpt_state'].includes(lastPart(text).toLowerCase())

@@ -14,7 +14,7 @@ import {
 } from '../values'
 import { contentsOf, roleOf, type Part } from './contents'
 import { callbackOf } from './implied-saves'
-import { pathText, placeOf } from './places'
+import { isGivenByCrucible, pathText, placeOf } from './places'
 import type { Save } from './save'
 import { partsOfTrackable, savedItems } from './saves'
 
@@ -74,6 +74,7 @@ const libraryOf = ({ name }: CallEvent): string => name.slice(0, name.indexOf('.
 function isSamePlace(path: Value | undefined, save: Save): boolean {
   const saved = openedPath(placeOf(save.event, save.path).path)
   if ([...(path?.options ?? [])].some((option) => saved?.options.has(option))) return true
+  if (isGivenByCrucible(pathText(path))) return true
   const texts = [pathText(path), pathText(saved)].map((text) => text?.split('{')[0])
   return texts.every((text) => text !== undefined && text !== '') && texts[1]!.startsWith(texts[0]!)
 }
@@ -104,7 +105,7 @@ const WHOLE: readonly Part[] = ['model', 'optimizer', 'scheduler', 'random', 'sc
 
 function ownLoad(event: CallEvent): Load | undefined {
   const { method, name, receiver } = event
-  if (method === 'load_state_dict') return stateDictLoad(event)
+  if (method === 'load_state_dict' || method === '__setstate__') return stateDictLoad(event)
   const base = { ...situation(event), isWhole: false, path: event.positional[0] }
   if (method === 'load_state' && (nameOf(receiver).includes('Accelerator') || name.startsWith('?')))
     return { ...base, parts: new Set(WHOLE), path: argument(event, 'input_dir', 0) }
@@ -161,7 +162,7 @@ function distributedLoad(event: CallEvent): Load | undefined {
   }
 }
 
-/** `optimizer.load_state_dict(checkpoint['optimizer'])` */
+/** `optimizer.load_state_dict(checkpoint['optimizer'])`, `estimator.__setstate__(checkpoint['estimator'])` */
 function stateDictLoad(event: CallEvent): Load | undefined {
   const [value] = event.positional
   const origin = value?.origins.find(({ call }) => LOADERS.has(call.method))

@@ -12,6 +12,10 @@ export function pathText(value: Value | undefined): string | undefined {
   return path === undefined ? undefined : (textOf(path) ?? (path.kind === 'unknown' ? path.text : undefined))
 }
 
+/** Whether a path is one that Crucible gives: it tells the program where to save, and what it saved last. */
+export const isGivenByCrucible = (text: string | undefined): boolean =>
+  text?.startsWith('os.environ[CRUCIBLE_') === true
+
 /** Whether an option names the place of a save: the program continues from there without being told. */
 export function namesPlace({ event, path }: Save, option: Option): boolean {
   const place = placeOf(event, path).path

@@ -174,8 +174,8 @@ const STATE_DICT: Access = {
 const ACCESS: Readonly<Record<Exclude<Role, 'loader'>, Access>> = {
   ...{ module: STATE_DICT, optimizer: STATE_DICT, scheduler: STATE_DICT, scaler: STATE_DICT },
   estimator: {
-    saved: (path) => path,
-    restore: (path, from) => `vars(${path}).update(vars(${from}))`,
+    saved: (path) => `${path}.__getstate__()`,
+    restore: (path, from) => `${path}.__setstate__(${from})`,
   },
   'torch-random': {
     saved: (path) => `${path}.get_state()`,
