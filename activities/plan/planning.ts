@@ -84,8 +84,7 @@ export function createPlanningActivities(deps: PlanningDeps): PlanningActivities
       await prove()
       return resolveJob(deps, input)
     },
-    previewPlan: (input) =>
-      previewPlan(deps, input, (spec) => askOthers(deps, spec, AbortSignal.timeout(OTHERS_WITHIN_MS))),
+    previewPlan: (input) => previewWithRelaxations(deps, input),
     plan: (input) => planOnRecord(deps, input, { isAskedAgain: false }),
     planWhenAvailable: (input, signal) =>
       untilPlaced(deps, input, {
@@ -214,12 +213,19 @@ function sentenceOf(outcome: PlanOutcome, { attempt }: PlanInput): string {
 /** A plan waits no longer for backends that the job does not allow. */
 const OTHERS_WITHIN_MS = 2 * SECOND_MS
 
+type PreviewDeps = Pick<PlanningDeps, 'store' | 'backends' | 'askOffers' | 'now' | 'timing' | 'inputSizes'>
+
+/** The ranking for a job as `plan` shows it: backends that the job does not allow are asked, too, for what a change would gain. */
+export function previewWithRelaxations(deps: PreviewDeps, input: PreviewInput): Promise<PlanReport> {
+  return previewPlan(deps, input, (spec) => askOthers(deps, spec, AbortSignal.timeout(OTHERS_WITHIN_MS)))
+}
+
 /**
  * The ranking for a job before its submission, as its first attempt would find it. `others` asks backends that it does not allow,
  * for what a change would gain.
  */
-export async function previewPlan(
-  deps: Pick<PlanningDeps, 'store' | 'backends' | 'askOffers' | 'now' | 'timing' | 'inputSizes'>,
+async function previewPlan(
+  deps: PreviewDeps,
   { spec: written, savedBefore, explain }: PreviewInput,
   others: (spec: JobSpec) => Promise<BackendAnswer[]> = () => Promise.resolve([]),
 ): Promise<PlanReport> {
