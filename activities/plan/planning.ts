@@ -37,6 +37,7 @@ import { readOwnSpeeds } from '../../storage/own-speeds'
 import { provePutIfAbsent } from '../../storage/probe'
 import { putRecord } from '../../storage/record'
 import type { ObjectStore } from '../../storage/store'
+import { storePriceOf } from '../../storage/store-price'
 import { askAll, askOthers, freePlacesIn, letPlacesGo, type AskOffers } from './asking'
 import { allBeating } from '../heartbeat'
 import type { InputSizes } from './input-sizes'
@@ -276,6 +277,7 @@ async function planJob(
       savedBefore: savedBefore && savingFactsOf(savedBefore),
       leftShare: isFirst ? undefined : await leftShareOf(deps.store, input, newest),
       ownRatios,
+      storePrice: storePriceOf(deps.store.url),
     }),
   }
   return { ...planFor(input, facts), facts }
