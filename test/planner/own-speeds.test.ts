@@ -49,6 +49,19 @@ describe('the speeds that a job measured', () => {
     })
   })
 
+  it('are those with as many GPUs as it had last', () => {
+    const record = recordOf(
+      { accelerator: 'A100', gpus: 2 },
+      { accelerator: 'V100', gpus: 2 },
+      { accelerator: 'V100', steps: 400 },
+      { accelerator: 'H100', steps: 2_000 },
+    )
+    expect(ownSpeedsOf('job-a', record)?.paces).toEqual([
+      { accelerator: 'V100', steps: 400, ms: 1_000_000 },
+      { accelerator: 'H100', steps: 2_000, ms: 1_000_000 },
+    ])
+  })
+
   it.each<[string, Run]>([
     ['one type', { accelerator: 'V100' }],
     ['another number of GPUs', { accelerator: 'A100', gpus: 2 }],
