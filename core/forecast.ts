@@ -25,6 +25,8 @@ export const FORECAST_PARTS = [
   'billing',
   /** Changes of the price. */
   'price',
+  /** What the store charges for keeping data and for requests. */
+  'store',
 ] as const
 /** @experimental */
 export type ForecastPart = (typeof FORECAST_PARTS)[number]

@@ -9,6 +9,7 @@ import type { Relaxation } from './relaxation'
 import type { ResourceRequest } from './resources'
 import type { SavedBefore } from './saving'
 import type { OwnRatio } from './speed'
+import type { StorePrice } from './store-price'
 import type { OfferExplained } from './arithmetic'
 
 /**
@@ -216,6 +217,8 @@ export interface PlanFacts {
   silentBackends: SilentBackend[]
   /** What is known of the job's inputs, where that matters; missing inputs are not known. */
   inputSizes: InputSize[]
+  /** The prices of the deployment's store; missing if it is free, and in records of earlier versions. */
+  storePrice?: StorePrice | 'unknown'
   /** The newest checkpoint of the job, or of one of its name. */
   savedBefore?: SavedBefore
   /** Share of the work that no checkpoint holds yet, from 0 to 1; missing if unknown, as before the first attempt. */

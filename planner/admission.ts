@@ -50,7 +50,7 @@ function tooLong(offer: Offer, request: PlanRequest): Refusal | undefined {
 function tooDear(offer: Offer, request: PlanRequest, forecast: () => Forecasted): Refusal | undefined {
   const { timing, remainingMicroUsd } = request
   if (remainingMicroUsd === undefined) return undefined
-  const { durationMs, interruptions, costMicroUsd: expectedMicroUsd, transfer } = forecast()
+  const { durationMs, interruptions, budgetedMicroUsd: expectedMicroUsd, transfer } = forecast()
   const costMicroUsd = expectedMicroUsd + stoppingMicroUsd(offer, request)
   if (costMicroUsd <= remainingMicroUsd) return undefined
   const [needs, reserve] = [durationMs, stoppingMs(timing)].map(formatDuration)

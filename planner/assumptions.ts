@@ -107,6 +107,18 @@ export const STOP: Range = {
 /** Spread of a transfer rate around the one that is expected. */
 export const TRANSFER_SPREAD = 2.5
 
+/**
+ * Requests to the store between two beats of a machine. Writes: a beat, a list of new limits, and one chunk of the log. Reads: the drain and
+ * lease documents, and the beat.
+ */
+export const REQUESTS_PER_BEAT = { writes: 3, reads: 3 }
+
+/** Spread of what the store charges: logs have up to one chunk in two seconds, checkpoints many files, and Regions other prices. */
+export const STORE_CHARGES: Range = {
+  ...{ low: 0.6, middle: 1, high: 2 },
+  source: 'assumed requests, at the prices of one Region',
+}
+
 /** Bytes per second at which a program writes a checkpoint to its disk. */
 export const WRITE_BYTES_PER_SECOND: Range = {
   ...{ low: 0.2e9, middle: 1e9, high: 4e9 },

@@ -41,8 +41,13 @@ export function reasonsFor(offer: Offer, terms: WorkTerms, expected: Forecasted)
 
 function moneyOf(offer: Offer, expected: Forecasted): string {
   const { priceMicroUsdPerHour: price, besideMicroUsdPerHour: beside = 0, reservation } = offer
-  if (price === 0) return reservation === undefined ? 'costs nothing' : 'paid up front: no further cost'
   const cost = `about ${formatUsd(expected.costMicroUsd)} in ${formatDuration(expected.durationMs)}`
+  if (price === 0) {
+    const isStoreFree = expected.costMicroUsd === expected.budgetedMicroUsd
+    if (!isStoreFree)
+      return `${reservation === undefined ? 'its machine costs nothing' : 'paid up front'}, ${cost} with its store`
+    return reservation === undefined ? 'costs nothing' : 'paid up front: no further cost'
+  }
   if (reservation !== undefined && price === beside)
     return `paid up front, except ${formatUsd(beside)}/h for disk and address, ${cost}`
   const part = beside === 0 ? '' : ` (with ${formatUsd(beside)} for disk and address)`

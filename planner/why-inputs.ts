@@ -41,11 +41,16 @@ export function planInputs(
     ['no answer', facts?.silentBackends.map((one) => `${silentName(one)}: ${one.reason}`).join('; ')],
     ['quotas', answers && quotasOf(answers)],
     ['avoided', input.avoid && avoidedOf(input.avoid)],
+    ['store', facts?.storePrice && storeOf(facts.storePrice)],
     [
       'data',
       facts?.inputSizes?.map(({ source, sizeBytes }) => `${source}: ${formatBytes(sizeBytes)}`).join(', '),
     ],
   ])
+}
+
+function storeOf(price: NonNullable<PlanFacts['storePrice']>): string {
+  return price === 'unknown' ? 'its prices are unknown and not included' : `charges as ${price.name}`
 }
 
 function wishesOf(spec: NonNullable<PlanInput['resolved']>['spec']): string {

@@ -1,6 +1,6 @@
 import { answerOf } from '../activities/plan/asking'
 import { createInputSizes } from '../activities/plan/input-sizes'
-import { previewPlan } from '../activities/plan/planning'
+import { previewWithRelaxations } from '../activities/plan/planning'
 import { defined } from '../core/defined'
 import type { JobSpec } from '../core/job'
 import type { PlanReport } from '../core/plan'
@@ -24,16 +24,18 @@ export async function planHere(
   const config = readWorkerConfig(environment)
   const store = openStore(config.home.storeUrl)
   const deployment = await deploymentOf(store)
-  return previewPlan(
+  return previewWithRelaxations(
     {
       store,
       backends: [...config.backends.keys()],
       now: Date.now,
       inputSizes: createInputSizes({ measurers: INPUT_MEASURERS, now: Date.now }),
       timing: config.timing,
-      askOffers: async (name, request, { image } = {}) => {
+      askOffers: async (name, request, { image, signal } = {}) => {
         const backend = await makeBackend(config, name, { store, deployment })
-        return answerOf(backend, { request, ...defined({ image }) }, AbortSignal.timeout(ANSWER_LIMIT_MS))
+        const limit = AbortSignal.timeout(ANSWER_LIMIT_MS)
+        const within = signal === undefined ? limit : AbortSignal.any([limit, signal])
+        return answerOf(backend, { request, ...defined({ image }) }, within)
       },
     },
     { spec, ...defined({ savedBefore, explain }) },

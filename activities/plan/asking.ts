@@ -14,7 +14,13 @@ import type { InputSizes } from './input-sizes'
 export type AskOffers = (
   backend: BackendName,
   request: ResourceRequest,
-  more?: { pins?: Pins | undefined; image?: string | undefined; asker?: Asker | undefined },
+  more?: {
+    pins?: Pins | undefined
+    image?: string | undefined
+    asker?: Asker | undefined
+    /** Aborts when the answer is no longer wanted. */
+    signal?: AbortSignal
+  },
 ) => Promise<BackendAnswer>
 
 interface AskDeps {
@@ -64,9 +70,10 @@ export async function askOthers(
   )
   const answers = await Promise.all(
     others.map((name) =>
-      Promise.race([askOffers(name, spec.resources, { image: spec.image }), untilAborted(signal)]).catch(
-        () => undefined,
-      ),
+      Promise.race([
+        askOffers(name, spec.resources, { image: spec.image, signal }),
+        untilAborted(signal),
+      ]).catch(() => undefined),
     ),
   )
   return answers.flatMap((answer) => answer ?? [])

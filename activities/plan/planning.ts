@@ -37,6 +37,7 @@ import { readOwnSpeeds } from '../../storage/own-speeds'
 import { provePutIfAbsent } from '../../storage/probe'
 import { putRecord } from '../../storage/record'
 import type { ObjectStore } from '../../storage/store'
+import { storePriceOf } from '../../storage/store-price'
 import { askAll, askOthers, freePlacesIn, letPlacesGo, type AskOffers } from './asking'
 import { allBeating } from '../heartbeat'
 import type { InputSizes } from './input-sizes'
@@ -84,8 +85,7 @@ export function createPlanningActivities(deps: PlanningDeps): PlanningActivities
       await prove()
       return resolveJob(deps, input)
     },
-    previewPlan: (input) =>
-      previewPlan(deps, input, (spec) => askOthers(deps, spec, AbortSignal.timeout(OTHERS_WITHIN_MS))),
+    previewPlan: (input) => previewWithRelaxations(deps, input),
     plan: (input) => planOnRecord(deps, input, { isAskedAgain: false }),
     planWhenAvailable: (input, signal) =>
       untilPlaced(deps, input, {
@@ -214,12 +214,19 @@ function sentenceOf(outcome: PlanOutcome, { attempt }: PlanInput): string {
 /** A plan waits no longer for backends that the job does not allow. */
 const OTHERS_WITHIN_MS = 2 * SECOND_MS
 
+type PreviewDeps = Pick<PlanningDeps, 'store' | 'backends' | 'askOffers' | 'now' | 'timing' | 'inputSizes'>
+
+/** The ranking for a job as `plan` shows it: backends that the job does not allow are asked, too, for what a change would gain. */
+export function previewWithRelaxations(deps: PreviewDeps, input: PreviewInput): Promise<PlanReport> {
+  return previewPlan(deps, input, (spec) => askOthers(deps, spec, AbortSignal.timeout(OTHERS_WITHIN_MS)))
+}
+
 /**
  * The ranking for a job before its submission, as its first attempt would find it. `others` asks backends that it does not allow,
  * for what a change would gain.
  */
-export async function previewPlan(
-  deps: Pick<PlanningDeps, 'store' | 'backends' | 'askOffers' | 'now' | 'timing' | 'inputSizes'>,
+async function previewPlan(
+  deps: PreviewDeps,
   { spec: written, savedBefore, explain }: PreviewInput,
   others: (spec: JobSpec) => Promise<BackendAnswer[]> = () => Promise.resolve([]),
 ): Promise<PlanReport> {
@@ -270,6 +277,7 @@ async function planJob(
       savedBefore: savedBefore && savingFactsOf(savedBefore),
       leftShare: isFirst ? undefined : await leftShareOf(deps.store, input, newest),
       ownRatios,
+      storePrice: storePriceOf(deps.store.url),
     }),
   }
   return { ...planFor(input, facts), facts }

@@ -4,6 +4,7 @@ import type { Offer } from '../../core/offer'
 import { formatDuration } from '../../core/time'
 import type { ArithmeticLine, ArithmeticPart } from '../../core/arithmetic'
 import type { PlanRequest } from '../request'
+import { storingFor, storingInWords, type Storing } from '../storing'
 import { speedInWords, unknownSpeedInWords, workOn } from '../work'
 import { medianOf, movingOf, reservedMsOf } from './forecast'
 import { partsOf, type Parts } from './parts'
@@ -16,6 +17,7 @@ interface Counted {
   parts: Parts
   offer: Offer
   moving: Moving
+  storing: Storing | undefined
   reservedMs: number | undefined
 }
 
@@ -33,7 +35,8 @@ export function arithmeticOf(
 ): ArithmeticLine[] {
   const parts = partsOf(offer, capabilities, { request, isShaky })
   const whole: Counted = {
-    ...{ parts, offer, moving: movingOf(offer, request), reservedMs: reservedMsOf(offer, request) },
+    ...{ parts, offer, moving: movingOf(offer, request), storing: storingFor(request, parts.everyMs) },
+    reservedMs: reservedMsOf(offer, request),
   }
   const lines: ArithmeticLine[] = []
   let before = { ms: 0, microUsd: 0 }
@@ -51,7 +54,11 @@ export function arithmeticOf(
     before = after
   }
   return lines.filter(
-    ({ part, addedMs, addedMicroUsd }) => part === 'duration' || addedMs !== 0 || addedMicroUsd !== 0,
+    ({ part, addedMs, addedMicroUsd }) =>
+      part === 'duration' ||
+      addedMs !== 0 ||
+      addedMicroUsd !== 0 ||
+      (part === 'store' && request.storePrice === 'unknown'),
   )
 }
 
@@ -74,6 +81,7 @@ function stepsOf(whole: Counted): { part: ArithmeticPart; counted: Counted }[] {
   add('moves', { offer: billedInSeconds(offer), reservedMs: whole.reservedMs })
   add('billing', { offer })
   add('transfer', { moving: whole.moving })
+  add('store', { storing: whole.storing })
   add('ranges', whole)
   return steps
 }
@@ -86,10 +94,11 @@ function trainingAlone({ parts, offer }: Counted): Counted {
     parts: {
       ...parts,
       ...times,
-      ...{ waitAgain: none, duration: one, speed: one, price: one, rate: none, shakyRate: none },
+      ...{ waitAgain: none, duration: one, speed: one, price: one, store: one, rate: none, shakyRate: none },
     },
     offer: withoutRunLimit(billedInSeconds(offer)),
     moving: { onceMicroUsd: 0, perMachineMicroUsd: 0 },
+    storing: undefined,
     reservedMs: undefined,
   }
 }
@@ -102,8 +111,8 @@ function withoutRunLimit({ runMsMax: _most, ...offer }: Offer): Offer {
   return offer
 }
 
-function mediansOf({ parts, offer, moving, reservedMs }: Counted): { ms: number; microUsd: number } {
-  const { doneMs, cost } = sampleOf(parts, offer, { moving, reservedMs })
+function mediansOf({ parts, offer, moving, storing, reservedMs }: Counted): { ms: number; microUsd: number } {
+  const { doneMs, cost } = sampleOf(parts, offer, { moving, storing, reservedMs })
   return { ms: medianOf(doneMs), microUsd: medianOf(cost) }
 }
 
@@ -124,6 +133,7 @@ function sourceOf(part: ArithmeticPart, { parts, offer }: Counted, request: Plan
   if (part === 'interruptions') return interruptionsOf(parts)
   if (part === 'billing') return billingOf(offer)
   if (part === 'transfer') return 'between its machines and a store in another Region'
+  if (part === 'store') return storingInWords(request, parts.everyMs)
   if (part === 'ranges') return 'the median of all combinations, compared with the middle of each part'
   if (part !== 'moves') return parts[part].source
   return offer.runMsMax === undefined

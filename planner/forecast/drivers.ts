@@ -1,6 +1,7 @@
 import type { Forecast, ForecastPart } from '../../core/forecast'
 import type { Offer } from '../../core/offer'
 import { HOUR_MS } from '../../core/time'
+import type { Storing } from '../storing'
 import type { Parts } from './parts'
 import type { Range } from './range'
 
@@ -9,7 +10,11 @@ const DRIVERS_MAX = 3
 const LEAST_SHARE = 0.05
 
 /** Which parts make a forecast wide: by how much each moves the end, and the bill, from one end of its range to the other. */
-export function driversOf(parts: Parts, offer: Offer, interruptions: number): Forecast['drivers'] {
+export function driversOf(
+  parts: Parts,
+  offer: Offer,
+  { interruptions, storing }: { interruptions: number; storing: Storing | undefined },
+): Forecast['drivers'] {
   const machines = 1 + interruptions
   const width = ({ low, high }: Range): number => high - low
   const onMs: [ForecastPart, number][] = [
@@ -27,10 +32,13 @@ export function driversOf(parts: Parts, offer: Offer, interruptions: number): Fo
   const waitMs = width(parts.wait) + width(parts.waitAgain) * interruptions
   const { priceMicroUsdPerHour, billedAtLeastMs = 0, billedInStepsOfMs = 0 } = offer
   const roundingMs = Math.max(billedInStepsOfMs, billedAtLeastMs - parts.workMs)
+  const { onceMicroUsd = 0, perHourMicroUsd = 0 } = storing ?? {}
+  const storeMicroUsd = onceMicroUsd + (perHourMicroUsd * parts.workMs) / HOUR_MS
   const priced: [ForecastPart, number][] = [
     ...onMs,
     ['billing', Math.max(0, roundingMs)],
     ['price', width(parts.price) * parts.workMs],
+    ['store', (width(parts.store) * storeMicroUsd * HOUR_MS) / priceMicroUsdPerHour],
   ]
   return {
     cost: priceMicroUsdPerHour === 0 ? [] : widest(priced),

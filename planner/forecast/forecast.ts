@@ -5,6 +5,7 @@ import type { MicroUsd } from '../../core/money'
 import type { Offer } from '../../core/offer'
 import { stoppingMs } from '../../core/timing'
 import type { PlanRequest } from '../request'
+import { storingFor } from '../storing'
 import { transferFor, type TransferEstimate } from '../transfer'
 import { driversOf } from './drivers'
 import { partsOf, type Parts } from './parts'
@@ -15,6 +16,8 @@ export interface Forecasted {
   /** Medians. */
   durationMs: number
   costMicroUsd: MicroUsd
+  /** The part of the cost that a budget covers: all but the charges of the store. */
+  budgetedMicroUsd: MicroUsd
   /** The part of the cost that is not billed either way; missing if that is all of it. */
   extraCostMicroUsd?: MicroUsd
   /** Mean number of interruptions until the job is done. */
@@ -34,16 +37,19 @@ export function forecastOf(
   { request, isShaky }: { request: PlanRequest; isShaky: boolean },
 ): Forecasted {
   const parts = partsOf(offer, capabilities, { request, isShaky })
+  const storing = storingFor(request, parts.everyMs)
   const sample = sampleOf(parts, offer, {
     moving: movingOf(offer, request),
+    storing,
     reservedMs: reservedMsOf(offer, request),
   })
-  const { doneMs, cost, extra, interruptions } = sample
+  const { doneMs, cost, budgeted, extra, interruptions } = sample
   const chances = chancesOf(offer, request, sample)
-  for (const values of [doneMs, cost, extra]) values?.sort()
+  for (const values of [doneMs, cost, budgeted, extra]) values?.sort()
   return {
     durationMs: quantile(doneMs, 0.5),
     costMicroUsd: quantile(cost, 0.5),
+    budgetedMicroUsd: quantile(budgeted, 0.5),
     ...(extra !== undefined && { extraCostMicroUsd: quantile(extra, 0.5) }),
     interruptions,
     transfer: transferFor(offer, request, interruptions),
@@ -55,7 +61,7 @@ export function forecastOf(
       waitMs: Math.round(parts.wait.middle),
       interruptions: Math.round(interruptions * 100) / 100,
       chances,
-      drivers: driversOf(parts, offer, interruptions),
+      drivers: driversOf(parts, offer, { interruptions, storing }),
     },
   }
 }
@@ -113,14 +119,14 @@ export function stoppingMicroUsd({ priceMicroUsdPerHour }: Offer, { timing }: Pl
 function chancesOf(
   offer: Offer,
   request: PlanRequest,
-  { doneMs, cost }: { doneMs: Float64Array; cost: Float64Array },
+  { doneMs, budgeted }: { doneMs: Float64Array; budgeted: Float64Array },
 ): Forecast['chances'] {
   const leftMs = timeLeftMs(request)
   const { remainingMicroUsd } = request
   return {
     ...(leftMs !== undefined && { deadline: shareOf(doneMs, leftMs) }),
     ...(remainingMicroUsd !== undefined && {
-      budget: shareOf(cost, remainingMicroUsd - stoppingMicroUsd(offer, request)),
+      budget: shareOf(budgeted, remainingMicroUsd - stoppingMicroUsd(offer, request)),
     }),
   }
 }

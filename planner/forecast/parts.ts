@@ -20,6 +20,7 @@ import {
   STATED_INTERRUPTIONS,
   STATIC_PRICE_OLD_MS,
   STOP,
+  STORE_CHARGES,
   TRANSFER_SPREAD,
   UNKNOWN_INPUTS,
   UNKNOWN_RESTORE,
@@ -58,6 +59,8 @@ export interface Parts {
   stop: Range
   /** Factor on the price. */
   price: Range
+  /** Factor on the charges of the store. */
+  store: Range
 }
 
 const NONE = exactly(0, 'not needed')
@@ -89,6 +92,7 @@ export function partsOf(
     shakyRate: isShaky && rate.middle < SHAKY_INTERRUPTIONS.middle ? SHAKY_INTERRUPTIONS : rate,
     stop: stopOf(offer, saving),
     price: priceOf(offer, request.nowMs),
+    store: STORE_CHARGES,
   }
 }
 

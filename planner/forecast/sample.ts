@@ -3,6 +3,7 @@ import type { MicroUsd } from '../../core/money'
 import type { Offer } from '../../core/offer'
 import { HOUR_MS } from '../../core/time'
 import { SHAKY_LOSS_MAX, USEFUL_RUN_MS } from '../assumptions'
+import type { Storing } from '../storing'
 import type { Parts } from './parts'
 import { normalOf, POINTS, uniformOf, type Dimension } from './points'
 import { valuesAt, type Range } from './range'
@@ -12,6 +13,8 @@ export interface Sample {
   /** From the order until the job is done. */
   doneMs: Float64Array
   cost: Float64Array
+  /** The same without the charges of the store: what a budget covers. */
+  budgeted: Float64Array
   /** The part of the cost that is not billed either way; missing if that is all of it. */
   extra?: Float64Array
   /** Mean number of interruptions. */
@@ -28,13 +31,19 @@ export interface Moving {
 export function sampleOf(
   parts: Parts,
   offer: Offer,
-  { moving, reservedMs = Infinity }: { moving: Moving; reservedMs?: number | undefined },
+  {
+    moving,
+    storing,
+    reservedMs = Infinity,
+  }: { moving: Moving; storing: Storing | undefined; reservedMs?: number | undefined },
 ): Sample {
   const values = valuesOf(parts)
-  const { wait, waitAgain, boot, image, setup, fetch, restore, duration, speed, saving, stop, price } = values
+  const { wait, waitAgain, boot, image, setup, fetch, restore, duration, speed, saving, stop, price, store } =
+    values
   const sample: Sample = {
     doneMs: new Float64Array(POINTS),
     cost: new Float64Array(POINTS),
+    budgeted: new Float64Array(POINTS),
     ...(offer.reservation !== undefined && { extra: new Float64Array(POINTS) }),
     interruptions: 0,
   }
@@ -54,14 +63,25 @@ export function sampleOf(
     const movingMicroUsd = moving.onceMicroUsd + (machines - 1) * moving.perMachineMicroUsd
     const priceMicroUsd = offer.priceMicroUsdPerHour * price[i]!
     sample.doneMs[i] = wait[i]! + (machines - 1) * waitAgain[i]! + onMs
-    sample.cost[i] = spendOver(billed, priceMicroUsd) + movingMicroUsd
+    const storeMicroUsd = store[i]! * storingOver(onMs, { machines, storing })
+    sample.budgeted[i] = spendOver(billed, priceMicroUsd) + movingMicroUsd
+    sample.cost[i] = sample.budgeted[i]! + storeMicroUsd
     if (sample.extra !== undefined) {
       const extra = Math.max(0, priceMicroUsd - offer.reservation!.idleMicroUsdPerHour)
-      sample.extra[i] = spendOver(billed, extra) + movingMicroUsd
+      sample.extra[i] = spendOver(billed, extra) + movingMicroUsd + storeMicroUsd
     }
     sample.interruptions += loss.mean / POINTS
   }
   return sample
+}
+
+function storingOver(
+  onMs: number,
+  { machines, storing }: { machines: number; storing: Storing | undefined },
+): MicroUsd {
+  if (storing === undefined) return 0
+  const { onceMicroUsd, perMachineMicroUsd, perHourMicroUsd } = storing
+  return onceMicroUsd + (machines - 1) * perMachineMicroUsd + (perHourMicroUsd * onMs) / HOUR_MS
 }
 
 /** How often the provider's limit of a run, or the end of a reservation, moves a job to another machine. */
@@ -153,6 +173,8 @@ const DIMENSION_OF = {
   ...{ wait: 'wait', waitAgain: 'wait', boot: 'boot', image: 'image', setup: 'setup', fetch: 'fetch' },
   ...{ restore: 'restore', duration: 'duration', speed: 'speed', saving: 'saving', stop: 'stop' },
   ...{ price: 'price', rate: 'rate', shakyRate: 'rate' },
+  // A further dimension would change all forecasts, and `cut` moves a cost only a little.
+  store: 'cut',
 } as const satisfies Partial<Record<keyof Parts, Dimension>>
 
 const PARTS = Object.keys(DIMENSION_OF) as (keyof typeof DIMENSION_OF)[]

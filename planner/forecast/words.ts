@@ -48,4 +48,5 @@ const PART_IN_WORDS: Readonly<Record<ForecastPart, string>> = {
   stop: 'the last upload',
   billing: 'steps of billing',
   price: 'its price',
+  store: 'storage and requests',
 }

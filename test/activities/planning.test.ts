@@ -13,6 +13,7 @@ import { offerKey } from '../../core/offer'
 import { ensureDeployment } from '../../storage/deployment'
 import { layout } from '../../storage/layout'
 import { readRecords } from '../../storage/record'
+import type { ObjectStore } from '../../storage/store'
 import type { Ware } from '../backends/scripted/world'
 import { perform, Place, QUICK, SPOT } from './place'
 
@@ -321,6 +322,16 @@ describe('previewPlan', () => {
     expect(explained).toMatchObject({ rank: 2, costMicroUsd: placements[1]!.costMicroUsd })
     expect(total).toBe(placements[1]!.costMicroUsd)
     expect((await ask('p9')).explained).toBeNull()
+  })
+
+  it('counts what its store charges, if that is a bucket of AWS', async () => {
+    const at = (url: string): ObjectStore =>
+      Object.create(place.store, { url: { value: url } }) as ObjectStore
+    const ask = (url: string) =>
+      perform(planning({ store: at(url) }), 'previewPlan', { spec: SPEC, explain: 'on-demand' })
+    const partsOf = async (url: string) => (await ask(url)).explained!.arithmetic.map(({ part }) => part)
+    expect(await partsOf('s3://jobs')).toContain('store')
+    expect(await partsOf(place.store.url)).not.toContain('store')
   })
 
   it('asks backends that the job does not allow for what it would gain there, and waits for none that fails', async () => {

@@ -16,6 +16,7 @@ import { makeOrder } from '../../planner/order'
 import { planFor } from '../../planner/outcome'
 import { makePlan } from '../../planner/plan'
 import { explainPlan } from '../../planner/why'
+import { storePriceOf } from '../../storage/store-price'
 import { jobDetails } from '../../workflows/job-details'
 import { Paper } from '../cli/outside'
 import { answer, NOW_MS, offer, request, SPEC } from '../planner/wishes'
@@ -23,7 +24,8 @@ import { JOB, statusOf } from './world'
 
 const spec = { ...SPEC, durationMs: 7 * HOUR_MS }
 const spot = offer({ capacityType: 'spot', interruptionsPerHour: 0.3, billedInStepsOfMs: 60_000 })
-const asked = request([spot], { spec, isFirst: true })
+const storePrice = storePriceOf('s3://jobs')!
+const asked = request([spot], { spec, isFirst: true, storePrice })
 const plan = makePlan(asked)
 const best = plan.placements[0]!
 const input: PlanInput = {
@@ -64,7 +66,7 @@ describe('the figures of a job at the instant of its plan', () => {
 
   it('are those of why, in its table and as the sum of its arithmetic', () => {
     const answers = [answer([spot])]
-    const facts = { nowMs: NOW_MS, silentBackends: [], inputSizes: [] }
+    const facts = { nowMs: NOW_MS, silentBackends: [], inputSizes: [], storePrice }
     const { outcome } = planFor(input, { ...facts, answers })
     const data = { inputs: input, facts: { ...facts, market: [] }, plan: excerptOf(plan), outcome }
     const entry = { seq: 2, atMs: NOW_MS, kind: 'planned' as const, summary: '', data }
@@ -74,6 +76,8 @@ describe('the figures of a job at the instant of its plan', () => {
     expect(explained).toMatchObject({ replay: 'same', chosen: { costMicroUsd: best.costMicroUsd } })
     expect(text).toContain(`about ${usd} in`)
     expect(text).toMatch(new RegExp(`here +spot +small .* \\${usd} `))
+    expect(text).toMatch(/storage and requests .* \$0\.\d\d/)
+    expect(text).toContain('charges as S3 Standard in us-east-1')
     expect(text).toMatch(new RegExp(`in total +${formatDuration(best.durationMs)} +\\${usd}`))
   })
 

@@ -21,6 +21,7 @@ import {
   STOP,
 } from '../../../planner/assumptions'
 import type { PlanRequest } from '../../../planner/request'
+import { storePriceOf } from '../../../storage/store-price'
 import { Dice } from '../../kit/dice'
 import { SPEC } from '../../support/spec'
 
@@ -76,7 +77,7 @@ export function hiddenJob(seed: number, kind: Class): HiddenJob {
   const spec: JobSpec = {
     ...SPEC,
     resources: { gpus: { min: 1 } },
-    checkpoint: { directory: 'checkpoints', everyMs },
+    checkpoint: { directory: 'checkpoints', everyMs, ...(seed % 2 === 0 && { sizeBytes: 1e9 }) },
     ...(dice.chance(0.5) && { setup: 'pip install -r requirements.txt' }),
     ...(dice.chance(0.5) && { image: 'pytorch/pytorch' }),
     ...(hours !== undefined && { durationMs: hours * HOUR, durationOn: 'A100' }),
@@ -109,9 +110,13 @@ export function hiddenJob(seed: number, kind: Class): HiddenJob {
   const bucket = hours === undefined ? 'unknown' : hours <= 1 ? 'short' : hours <= 8 ? 'medium' : 'long'
   const request: PlanRequest = {
     ...{ spec, timing: DEFAULT_TIMING, answers, silentBackends: [], avoid: [], nowMs: NOW_MS, isFirst: true },
+    storePrice: storePriceOf('s3://jobs')!,
   }
-  const lived = live(dice, { spec, offer, boot: backend.boot, told, isOld })
-  return { class: kind, request, classKey: `${kind}, ${bucket}`, ...lived }
+  const { onMs, finalMicroUsd, finalMs } = live(dice, { spec, offer, boot: backend.boot, told, isOld })
+  return {
+    ...{ class: kind, request, classKey: `${kind}, ${bucket}`, finalMs },
+    finalMicroUsd: Math.round(finalMicroUsd + storeBillOf(dice, spec, onMs)),
+  }
 }
 
 interface Facts {
@@ -142,7 +147,7 @@ class Start {
 function live(
   dice: Dice,
   { spec, offer, boot, told, isOld }: Facts,
-): { finalMicroUsd: number; finalMs: number } {
+): { finalMicroUsd: number; finalMs: number; onMs: number } {
   const speed = speedOf(offer.shape.accelerator!, 'A100')!
   const factor = at({ low: speed.low, middle: speed.factor, high: speed.high }, normal(dice))
   const length = at(spec.durationMs === undefined ? ASSUMED_DURATION : STATED_DURATION, normal(dice))
@@ -161,6 +166,7 @@ function live(
   const priceFactor = isOld ? at(OLD_PRICE, normal(dice)) : 1
   const everyMs = spec.checkpoint.everyMs!
   let clockMs = 0
+  let allOnMs = 0
   let savedMs = 0
   let bill = 0
   let drift = 0
@@ -179,11 +185,28 @@ function live(
     if (offer.capacityType === 'spot') drift += normal(dice) * 0.003 * Math.sqrt(Math.min(48, onMs / HOUR))
     bill += billOf(onMs, offer, priceFactor * Math.exp(drift))
     clockMs += onMs
-    if (onMs === neededMs) return { finalMicroUsd: Math.round(bill), finalMs: clockMs }
+    allOnMs += onMs
+    if (onMs === neededMs) return { finalMicroUsd: bill, finalMs: clockMs, onMs: allOnMs }
     const trainedMs = Math.max(0, onMs - readyMs - (onMs === limitMs ? stopMs : 0))
     // Planned changes save; an interruption loses what was trained since the last full interval.
     savedMs += onMs === limitMs ? trainedMs : Math.floor(trainedMs / everyMs) * everyMs
   }
+}
+
+/**
+ * What S3 charges in a hidden Region: a beat and a list every five seconds, a chunk of the log at least every minute and at most every two
+ * seconds, and three kept checkpoints that are uploaded in parts.
+ */
+function storeBillOf(dice: Dice, { checkpoint }: JobSpec, onMs: number): number {
+  const regional = dice.oneOf([1, 1, 1, 1.07, 1.09, 1.76])
+  const logEveryMs = 2 * SECOND * 30 ** dice.next()
+  const { sizeBytes = 0, everyMs = HOUR } = checkpoint
+  const parts = Math.ceil(sizeBytes / 2 ** 24) + 3
+  const beats = onMs / (5 * SECOND)
+  const writes =
+    2 * beats + onMs / logEveryMs + (Math.floor(onMs / everyMs) + 1) * (sizeBytes > 0 ? parts : 0)
+  const keptGbMonths = ((3 * sizeBytes) / 1e9) * (onMs / (730 * HOUR))
+  return regional * (writes * 5 + 3 * beats * 0.4 + keptGbMonths * 23_000)
 }
 
 /** Steps of billing, each begun one in full. */
