@@ -74,12 +74,11 @@ export function medianOf(values: Float64Array): number {
   return quantile(values.sort(), 0.5)
 }
 
-/** Interpolated between sorted values, and rounded to a whole number. */
+/** Interpolated between sorted values, of which each side of the part has one at least, and rounded to a whole number. */
 function quantile(sorted: Float64Array, part: number): number {
-  const at = Math.min(sorted.length - 1, Math.max(0, part * sorted.length - 0.5))
+  const at = part * sorted.length - 0.5
   const below = Math.floor(at)
-  const above = Math.min(sorted.length - 1, below + 1)
-  return Math.round(sorted[below]! + (sorted[above]! - sorted[below]!) * (at - below))
+  return Math.round(sorted[below]! + (sorted[below + 1]! - sorted[below]!) * (at - below))
 }
 
 function startMsOf({ wait, boot, image, setup, fetch, restore, isResumed }: Parts): number {
