@@ -162,6 +162,22 @@ for x in loader:
     expect(component(found, 'optimizer').highGiB).toBeCloseTo((12 * gib) / 4, 2)
   })
 
+  it('counts copies of autocast and the step of the optimizer at different times', () => {
+    const text = LOOP(
+      'nn.Linear(4096, 4096, bias=False).cuda()',
+      'torch.optim.SGD(model.parameters(), lr=0.1)',
+      'scaler = torch.cuda.amp.GradScaler()',
+    ).replace(
+      'loss = nn.functional.cross_entropy(model(x), y)',
+      'with torch.autocast("cuda", dtype=torch.float16):\n        loss = nn.functional.cross_entropy(model(x), y)',
+    )
+    const found = findings(text)
+    const gib = (4096 * 4096 * 4) / 2 ** 30
+    expect(found.precision.value).toBe('fp16-mixed')
+    expect(component(found, 'weights').highGiB).toBeCloseTo(gib, 4)
+    expect(component(found, 'activations').highGiB).toBeCloseTo(gib, 4)
+  })
+
   it('says what would narrow it, and is less sure', () => {
     const known = findings(LOOP('nn.Sequential(nn.Linear(64, 64))', 'torch.optim.Adam(model.parameters())'))
     const open = findings(

@@ -1,10 +1,11 @@
 /** The memory of one GPU that a training run needs. */
 import { argument, evidenceOf, isCalled, type Facts } from '../facts'
 import {
-  activationBytes,
   exactly,
   GIB,
+  keptBytes,
   memoryOf,
+  passingBytes,
   scaled,
   sum,
   transformerTensors,
@@ -15,6 +16,7 @@ import {
 } from '../memory/arithmetic'
 import { lengthOf, sideOf } from '../memory/inputs'
 import { isAdapter, modelsOf, type ModelUse } from '../memory/models'
+import { tensorsOfPicture } from '../memory/pictures'
 import { copiesOf, isDeepSpeed, loadedBytes, optimizerOf, shardingOf } from '../memory/training'
 import { found, notKnown, type Evidence, type Findings } from '../report'
 import { numberOf, textOf, type CallEvent } from '../values'
@@ -91,7 +93,7 @@ function componentsOf(models: readonly ModelUse[], context: Context): Components
     optimizer: optimizer.bytes,
     copies: copiesOf(facts),
     sharding,
-    activations: sum(...models.map((model) => activationsOf(model, context))),
+    activations: activationsOf(models, context),
     usesGpu: known.gpuUse.value !== 'none',
   })
 }
@@ -138,19 +140,31 @@ function adapterParameters(models: readonly ModelUse[], facts: Facts): Interval 
   return { low: base.low * rank * 1e-5, high: base.high * rank * 1e-3 }
 }
 
-function activationsOf(model: ModelUse, context: Context): Interval {
-  if (!model.passesGradients) return exactly(0)
-  const batch = batchOf(context)
-  const ends = [tensorsOf(model, context, 'low'), tensorsOf(model, context, 'high')]
-  const { missing, precision } = context
-  if (ends[0] === undefined || ends[1] === undefined) {
-    missing.add('the shape of the data')
-    // Between the input of one layer and one full set of tensors as large as the weights, for each sample.
-    return { low: 0, high: batch.high * model.parameters.high * 4 }
-  }
-  const [low, high] = ends.map((tensors) => activationBytes(tensors!, precision)) as [Interval, Interval]
-  return { low: low.low * batch.low, high: high.high * batch.high }
+/** Of all models; the backward pass is at one operation of one of them at a time. */
+function activationsOf(models: readonly ModelUse[], context: Context): Interval {
+  const parts = models.filter(({ passesGradients }) => passesGradients).map((each) => keptOf(each, context))
+  const passing = Math.max(0, ...parts.map((part) => part.passing))
+  return sum(...parts.map(({ kept }) => kept), { low: 0, high: passing })
 }
+
+function keptOf(model: ModelUse, context: Context): { kept: Interval; passing: number } {
+  const batch = batchOf(context)
+  const [least, most] = [tensorsOf(model, context, 'low'), tensorsOf(model, context, 'high')]
+  if (least === undefined || most === undefined) {
+    context.missing.add('the shape of the data')
+    // Between the input of one layer and one full set of tensors as large as the weights, for each sample.
+    return { kept: { low: 0, high: batch.high * model.parameters.high * 4 }, passing: 0 }
+  }
+  const precision = computedPrecision(context)
+  const isMeasured = model.pictures !== undefined
+  const low = keptBytes(least, precision, isMeasured).low * batch.low
+  const high = keptBytes(most, precision, isMeasured).high * batch.high
+  return { kept: { low, high }, passing: passingBytes(most, precision) * batch.high }
+}
+
+/** DeepSpeed computes in half precision throughout, without autocast (Accelerate 0.30.1, `accelerator.py`). */
+const computedPrecision = ({ facts, precision }: Context): Precision =>
+  precision.endsWith('mixed') && isDeepSpeed(facts) ? 'fp16' : precision
 
 function batchOf({ known, missing }: Context): Interval {
   const { value } = known.batchSize
@@ -217,25 +231,19 @@ function scoresKept({ event, transformer }: ModelUse, { events }: Facts, end: 'l
 
 const UNFUSED = ['t5', 'deberta', 'bloom']
 
-const ELEMENTS_PER_MIB = 2 ** 20 / 4
-
-/** The parts of a network for pictures that are computed again at a time, of all its blocks: the largest one, and the inputs of all. */
-const RECOMPUTED = { low: 0.08, high: 0.2 }
-
 function pictureTensors(model: ModelUse, context: Context, end: 'low' | 'high'): Tensors {
   const { facts } = context
-  const { pictures, isFrozen, isAdapted } = model
-  const { keptMiB, attentionMiB = 0, side } = pictures!
-  const value = sideOf(facts) ?? (attentionMiB > 0 ? side : undefined)
-  const own = usualOr({ what: 'the size of a picture', value, usual: USUAL_SIDE, end }, context)
-  const area = (own / side) ** 2
-  const recomputed = isRecomputed(model, context) ? RECOMPUTED[end] : 1
-  // If only an encoder is trained, gradients pass through the second half of a frozen network only.
-  const through = isFrozen && !isAdapted && end === 'low' ? 0.5 : 1
-  const attention = fusesAttention(facts, end) ? 0 : attentionMiB
-  const plain = keptMiB * area * ELEMENTS_PER_MIB * recomputed * through
-  const scores = attention * area ** 2 * ELEMENTS_PER_MIB * recomputed * through
-  return { plain, full: scores, masks: 0, indices: 0, possible: 0, largest: scores / 5 }
+  const pictures = model.pictures!
+  const value = sideOf(facts) ?? (pictures.attentionMiB === undefined ? undefined : pictures.side)
+  return tensorsOfPicture(pictures, {
+    side: usualOr({ what: 'the size of a picture', value, usual: USUAL_SIDE, end }, context),
+    recomputes: isRecomputed(model, context),
+    fusesAttention: fusesAttention(facts, end),
+    isFrozen: model.isFrozen,
+    // If only an encoder is trained, gradients pass through the second half of a frozen network only.
+    passesHalf: model.isFrozen && !model.isAdapted && end === 'low',
+    end,
+  })
 }
 
 /** xFormers, or PyTorch 2, which a program does not show: only the upper end counts on none. */
