@@ -15,11 +15,20 @@ import {
   type Tensors,
 } from '../memory/arithmetic'
 import { lengthOf, sideOf } from '../memory/inputs'
-import { isAdapter, modelsOf, type ModelUse } from '../memory/models'
+import { isAdapter, type ModelUse, type ModelsUsed } from '../memory/models'
 import { tensorsOfPicture } from '../memory/pictures'
-import { copiesOf, isDeepSpeed, loadedBytes, optimizerOf, shardingOf } from '../memory/training'
+import {
+  computesInHalf,
+  convertedBytes,
+  copiesOf,
+  loadedBytes,
+  mainGradients,
+  optimizerOf,
+  shardingOf,
+} from '../memory/training'
+import { megatronOption } from '../options/megatron'
 import { found, notKnown, type Evidence, type Findings } from '../report'
-import { numberOf, textOf, type CallEvent } from '../values'
+import { numberOf, textOf } from '../values'
 
 /** What other findings say, and this one builds on. */
 type Known = Pick<Findings, 'precision' | 'batchSize' | 'gpuUse' | 'gpuCount' | 'gradientCheckpointing'>
@@ -39,11 +48,10 @@ interface Context {
   missing: Set<string>
 }
 
-export function findMemory(facts: Facts, known: Known): Findings['memory'] {
+export function findMemory(facts: Facts, known: Known, { models, unknown }: ModelsUsed): Findings['memory'] {
   const precision = known.precision.value ?? 'fp32'
   const missing = new Set<string>()
   const context = { facts, known, precision, missing }
-  const { models, unknown } = modelsOf(facts, 1)
   if (models.length === 0)
     return notKnown(
       unknown.length > 0
@@ -56,12 +64,16 @@ export function findMemory(facts: Facts, known: Known): Findings['memory'] {
   )
     missing.add('which of the models are trained')
   for (const name of unknown) missing.add(`the size of ${name}`)
+  if (models.some(({ parameters, split }) => split !== undefined && split.parameters.low < parameters.low))
+    missing.add('how much of the activations the GPUs share')
   const components = componentsOf(models, context)
   const total = totalOf(components)
   if (!Number.isFinite(total.high))
     return notKnown<NonNullable<Findings['memory']['value']>>('the sizes of some layers', ...missing)
   // What a program's own layers keep is counted from the text of their forward pass, in which one step that is not understood is much.
-  const isNarrow = total.high / total.low <= RATIO_MAX && models.every(({ kept }) => kept === undefined)
+  const isNarrow =
+    total.high / total.low <= RATIO_MAX &&
+    models.every(({ kept, split }) => kept === undefined && split === undefined)
   const evidence = evidenceFor(models, context)
   const confidence = missing.size > 0 ? POOR : isNarrow ? GOOD : FAIR
   return found(inGiB(components), { confidence, evidence, missing: [...missing] })
@@ -84,12 +96,16 @@ function componentsOf(models: readonly ModelUse[], context: Context): Components
   if (sharding.stage > 0 && sharding.ways.low !== sharding.ways.high) missing.add('the number of GPUs')
   const trained = models.filter(({ isFrozen }) => !isFrozen)
   return memoryOf({
-    trained: sum(...trained.map(({ parameters }) => parameters), adapterParameters(models, facts)),
+    trained: sum(
+      ...trained.map(({ split, parameters }) => split?.parameters ?? parameters),
+      adapterParameters(models, facts),
+    ),
     frozenBytes: sum(
       ...models.filter(({ isFrozen }) => isFrozen).map((model) => frozenBytes(model, context)),
     ),
     precision: trainedPrecision(trained, precision),
-    isDeepSpeed: isDeepSpeed(facts),
+    keepsMaster: computesInHalf(facts),
+    mainGradients: mainGradients(facts),
     optimizer: optimizer.bytes,
     copies: copiesOf(facts),
     sharding,
@@ -108,22 +124,10 @@ function trainedPrecision(trained: readonly ModelUse[], precision: Precision): P
 /** With mixed precision, weights that are only used are often kept in half precision. */
 function frozenBytes({ parameters, event }: ModelUse, { facts, precision }: Context): Interval {
   const loaded =
-    event === undefined ? undefined : (loadedBytes(event) ?? convertedBytes(event, { facts, precision }))
+    event === undefined ? undefined : (loadedBytes(event) ?? convertedBytes(event, facts, precision))
   const bytes =
     loaded ?? (precision === 'fp32' ? exactly(4) : { low: 2, high: precision.endsWith('mixed') ? 4 : 2 })
   return { low: parameters.low * bytes.low, high: parameters.high * bytes.high }
-}
-
-/** Of `model.to(device, dtype=weight_dtype)`, which gives the weights the type of the computation. */
-function convertedBytes(
-  model: CallEvent,
-  { facts, precision }: Pick<Context, 'facts' | 'precision'>,
-): Interval | undefined {
-  const isConverted = facts.events.some(
-    ({ method, receiver, named }) =>
-      method === 'to' && named.has('dtype') && receiver?.kind === 'made' && receiver.call === model,
-  )
-  return isConverted ? exactly(precision === 'fp32' ? 4 : 2) : undefined
 }
 
 /**
@@ -157,14 +161,14 @@ function keptOf(model: ModelUse, context: Context): { kept: Interval; passing: n
   }
   const precision = computedPrecision(context)
   const isMeasured = model.pictures !== undefined
-  const low = keptBytes(least, precision, isMeasured).low * batch.low
+  const low = (keptBytes(least, precision, isMeasured).low * batch.low) / (model.split?.tensorWays ?? 1)
   const high = keptBytes(most, precision, isMeasured).high * batch.high
   return { kept: { low, high }, passing: passingBytes(most, precision) * batch.high }
 }
 
-/** DeepSpeed computes in half precision throughout, without autocast (Accelerate 0.30.1, `accelerator.py`). */
+/** DeepSpeed and Megatron compute in half precision throughout, without autocast (Accelerate 0.30.1, `accelerator.py`). */
 const computedPrecision = ({ facts, precision }: Context): Precision =>
-  precision.endsWith('mixed') && isDeepSpeed(facts) ? 'fp16' : precision
+  precision.endsWith('mixed') && computesInHalf(facts) ? 'fp16' : precision
 
 function batchOf({ known, missing }: Context): Interval {
   const { value } = known.batchSize
@@ -219,7 +223,12 @@ function usualOr({ what, value, usual, end }: Size, { missing }: Context): numbe
 }
 
 /** Fused attention keeps no scores; it is what libraries use since 2023 unless a program asks otherwise, or the model has none. */
-function scoresKept({ event, transformer }: ModelUse, { events }: Facts, end: 'low' | 'high'): boolean {
+function scoresKept(
+  { event, transformer, split }: ModelUse,
+  { events, run }: Facts,
+  end: 'low' | 'high',
+): boolean {
+  if (split !== undefined) return end === 'high' && megatronOption(run, 'use_flash_attn') === undefined
   const asked = events
     .map(({ named }) => textOf(named.get('attn_implementation')))
     .find((each) => each !== undefined)
@@ -274,7 +283,7 @@ function evidenceFor(models: readonly ModelUse[], { facts, known }: Context): Ev
 function inGiB(components: Components): NonNullable<Findings['memory']['value']> {
   const range = (bytes: Interval): { lowGiB: number; highGiB: number } => {
     const { low, high } = scaled(bytes, 1 / GIB)
-    return { lowGiB: rounded(low), highGiB: rounded(high) }
+    return { lowGiB: Number(low.toPrecision(4)), highGiB: Number(high.toPrecision(4)) }
   }
   return {
     ...range(totalOf(components)),
@@ -287,6 +296,3 @@ function inGiB(components: Components): NonNullable<Findings['memory']['value']>
     },
   }
 }
-
-/** More digits would promise more than the range knows. */
-const rounded = (value: number): number => Number(value.toPrecision(4))

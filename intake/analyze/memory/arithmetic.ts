@@ -8,6 +8,7 @@
  * | gradients | as the trained weights | PyTorch, `Tensor.grad` |
  * | optimizer | Adam 8, with states of 8 bits 2, SGD 0, with momentum 4, Adafactor rows and columns only | the papers; bitsandbytes, "8-bit optimizers" |
  * | half precision of DeepSpeed | 2 weights, 2 gradients, 12 optimizer | Rajbhandari et al. 2020, "ZeRO", section 3.1 |
+ * | half precision of Megatron | the same, and 2 for gradients in fp32, with fp16 4 for a copy of them | Megatron Core, "Distributed Optimizer" |
  * | sharding | the optimizer, gradients and weights divided by the GPUs from stage 1, 2 and 3 on | the same, figure 1 |
  * | activations | with autocast up to 2 a parameter for half-precision copies of the weights; for the rest see `transformerTensors`, and `forward.ts` | Korthikanti et al. 2022, "Reducing Activation Recomputation" |
  * | context | 0.3 to 1.2 GiB: CUDA, its libraries and their workspaces | Hugging Face, "GPU memory usage"; Accelerate, "Model size estimator" |
@@ -38,8 +39,10 @@ export interface TrainingState {
   /** Bytes of the parameters that are not trained. */
   frozenBytes: Interval
   precision: Precision
-  /** Whether half precision is that of DeepSpeed, with a copy in fp32 in the optimizer. */
-  isDeepSpeed: boolean
+  /** Whether half precision is that of DeepSpeed and Megatron: weights in half precision, with a copy in fp32 in the optimizer. */
+  keepsMaster: boolean
+  /** Bytes per parameter of gradients in fp32 in addition to those in half precision. */
+  mainGradients: number
   /** Bytes of optimizer state per parameter in fp32. */
   optimizer: Interval
   /** Further copies of the trained weights, such as a moving average. */
@@ -94,13 +97,13 @@ const IN_TRANSFER = { low: 0.05, high: 0.3 }
 
 export function memoryOf(state: TrainingState): Components {
   const { trained, precision, sharding } = state
-  const inHalf = isHalf(precision) || (state.isDeepSpeed && isMixed(precision))
+  const inHalf = isHalf(precision) || (state.keepsMaster && isMixed(precision))
   const bytes = inHalf ? 2 : 4
   const weights = sum(scaled(trained, bytes * (1 + state.copies)), state.frozenBytes)
-  const gradients = scaled(trained, bytes)
+  const gradients = scaled(trained, bytes + (inHalf ? state.mainGradients : 0))
   const perParameter =
-    isHalf(precision) && !state.isDeepSpeed ? scaled(state.optimizer, 0.5) : state.optimizer
-  const master = inHalf && state.isDeepSpeed ? 4 : 0
+    isHalf(precision) && !state.keepsMaster ? scaled(state.optimizer, 0.5) : state.optimizer
+  const master = inHalf && state.keepsMaster ? 4 : 0
   const optimizer = sum(times(trained, perParameter), scaled(trained, master))
   const tensors = {
     weights: sharedWeights(weights, sharding),
