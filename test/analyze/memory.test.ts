@@ -288,4 +288,58 @@ pretrain(data, model, kind, step)
       expect(found.memory.confidence).toBeLessThanOrEqual(0.4)
     })
   })
+
+  describe('of a program that builds its model of Keras layers', () => {
+    const PROGRAM = (model: string): string => `
+import keras
+from keras import layers
+${model}
+model.compile(loss="categorical_crossentropy", optimizer="adam")
+model.fit(x, y, batch_size=128, epochs=15)
+`
+    const CONVOLUTIONS = `
+model = keras.Sequential([
+    keras.Input(shape=(28, 28, 1)),
+    layers.Conv2D(32, kernel_size=(3, 3), activation="relu"), layers.MaxPooling2D(pool_size=(2, 2)),
+    layers.Conv2D(64, kernel_size=(3, 3), activation="relu"), layers.MaxPooling2D(pool_size=(2, 2)),
+    layers.Flatten(), layers.Dropout(0.5), layers.Dense(10, activation="softmax"),
+])`
+    const RECURRENT = `
+inputs = keras.Input(shape=(None,), dtype="int32")
+h = layers.Embedding(20000, 128)(inputs)
+h = layers.Bidirectional(layers.LSTM(64, return_sequences=True))(h)
+h = layers.Bidirectional(layers.LSTM(64))(h)
+model = keras.Model(inputs, layers.Dense(1, activation="sigmoid")(h))`
+
+    // Totals that keras.io prints: "Simple MNIST convnet" and "Bidirectional LSTM on IMDB".
+    it.each([
+      ['convolutions', CONVOLUTIONS, 34_826],
+      ['recurrent layers', RECURRENT, 2_757_761],
+    ])('counts the parameters that the documentation prints for a model of %s', (_, model, parameters) => {
+      const found = findings(PROGRAM(model))
+      expect(found.modelParams.value).toBe(parameters)
+      expect(component(found, 'weights').lowGiB).toBeCloseTo((parameters * 4) / 2 ** 30, 4)
+      expect(component(found, 'optimizer').lowGiB).toBeCloseTo((parameters * 8) / 2 ** 30, 4)
+      expect(found.memory.confidence).toBeLessThanOrEqual(0.5)
+    })
+
+    it('counts layers of a loop that keep the shape, and not those with an unknown input', () => {
+      const loop = (first: string): string => `
+h = inputs = keras.Input((8,))
+${first}
+for _ in range(3):
+    h = layers.Dense(4)(h)
+model = keras.Model(inputs, h)`
+      expect(findings(PROGRAM(loop('h = layers.Dense(4)(h)'))).modelParams.value).toBe(36 + 3 * 20)
+      expect(findings(PROGRAM(loop(''))).modelParams.value).toBeNull()
+    })
+
+    it.each(['layers.Dense(units())', 'layers.Conv2D(8, 3, data_format="channels_first")', 'layers.Own(4)'])(
+      'says nothing with %s',
+      (layer) => {
+        const found = findings(PROGRAM(`model = keras.Sequential([keras.Input((8, 8, 3)), ${layer}])`))
+        expect([found.modelParams.value, found.memory.value]).toEqual([null, null])
+      },
+    )
+  })
 })

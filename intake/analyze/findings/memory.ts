@@ -75,7 +75,8 @@ export function findMemory(facts: Facts, known: Known, { models, unknown }: Mode
     total.high / total.low <= RATIO_MAX &&
     models.every(({ kept, split }) => kept === undefined && split === undefined)
   const evidence = evidenceFor(models, context)
-  const confidence = missing.size > 0 ? POOR : isNarrow ? GOOD : FAIR
+  const isRough = models.some((model) => model.isRough === true)
+  const confidence = missing.size > 0 || isRough ? POOR : isNarrow ? GOOD : FAIR
   return found(inGiB(components), { confidence, evidence, missing: [...missing] })
 }
 
@@ -160,9 +161,10 @@ function keptOf(model: ModelUse, context: Context): { kept: Interval; passing: n
     return { kept: { low: 0, high: batch.high * model.parameters.high * 4 }, passing: 0 }
   }
   const precision = computedPrecision(context)
-  const isMeasured = model.pictures !== undefined
-  const low = (keptBytes(least, precision, isMeasured).low * batch.low) / (model.split?.tensorWays ?? 1)
-  const high = keptBytes(most, precision, isMeasured).high * batch.high
+  const counted =
+    model.isRough === true ? 'by-results' : model.pictures === undefined ? 'by-rules' : 'on-model'
+  const low = (keptBytes(least, precision, counted).low * batch.low) / (model.split?.tensorWays ?? 1)
+  const high = keptBytes(most, precision, counted).high * batch.high
   return { kept: { low, high }, passing: passingBytes(most, precision) * batch.high }
 }
 

@@ -52,9 +52,9 @@ export function findModel(facts: Facts, used: ModelsUsed): Pick<Findings, 'model
   }
 }
 
-/** Of the model that Megatron's options give, or of all that the program builds of layers of known sizes. */
+/** Of the model that Megatron's options or Keras's layers give, or of all that the program builds of layers of known sizes. */
 function ownParameters({ models, networks }: ModelsUsed): Findings['modelParams'] {
-  const given = models.find(({ split }) => split !== undefined)
+  const given = models.find(({ split, isRough }) => split !== undefined || isRough === true)
   if (given?.event !== undefined)
     return found(given.parameters.high, { confidence: LIKELY, evidence: [evidenceOf(given.event)] })
   const counts = networks.map(({ parameters }) => parameters)

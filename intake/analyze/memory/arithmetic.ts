@@ -171,16 +171,23 @@ export interface Tensors {
   largest: number
 }
 
-/** Memory that no rule foresees: smaller tensors, operations that are written in several steps, fragments between tensors. */
-const UNFORESEEN = { low: 0.85, high: 1.3 }
+/** How kept tensors were counted: on the model itself, by the rules of the library, or as the results of all layers. */
+export type Counted = 'on-model' | 'by-rules' | 'by-results'
 
-/** Where the tensors were counted on the model itself, only fragments are left in the upper end. */
-const MEASURED = { low: UNFORESEEN.low, high: 1 + FRAGMENTS }
+/**
+ * What may be less or more than was counted. No rule foresees smaller tensors and operations that are written in several steps; with tensors that
+ * were counted on the model, only fragments are left. Some results of layers are not kept, and some layers keep several tensors.
+ */
+const ERRORS: Readonly<Record<Counted, Interval>> = {
+  'on-model': { low: 0.85, high: 1 + FRAGMENTS },
+  'by-rules': { low: 0.85, high: 1.3 },
+  'by-results': { low: 0.3, high: 4 },
+}
 
 /** Bytes of kept tensors. */
-export function keptBytes(tensors: Tensors, precision: Precision, isMeasured = false): Interval {
+export function keptBytes(tensors: Tensors, precision: Precision, counted: Counted): Interval {
   const { plain, full, masks, indices, possible } = tensors
-  const error = isMeasured ? MEASURED : UNFORESEEN
+  const error = ERRORS[counted]
   const [least, most] = elementBytes(precision)
   const low = plain * least + full * (isHalf(precision) ? 2 : 4) + masks + indices * 8
   const high = (plain + possible) * most + full * 4 + masks * 4 + indices * 8

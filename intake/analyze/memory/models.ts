@@ -13,6 +13,7 @@ import {
 import { exactly, transformerParameters, type Interval } from './arithmetic'
 import { keptByForward, type Kept } from './forward'
 import { batchShape, headsOf } from './inputs'
+import { kerasModel, type KerasModel } from './keras'
 import { layerName } from './layers'
 import { megatronModel, type MegatronModel } from './megatron'
 import { forwardCalls, networksOf, type Network } from './networks'
@@ -38,6 +39,8 @@ export interface ModelUse {
   /** Whether gradients pass through it, which keeps its activations. */
   passesGradients: boolean
   /** Of a model that GPUs share by Megatron's options: the parameters of one GPU, and the GPUs that share each layer. */
+  /** Whether what is kept is only the size of the layers' results, not counted by the rules of the library. */
+  isRough?: boolean
   split?: { parameters: Interval; tensorWays: number }
 }
 
@@ -61,8 +64,11 @@ function usesOf(facts: Facts, networks: readonly Network[]): Omit<ModelsUsed, 'n
   if (megatron !== undefined) return { models: [megatronUse(facts, megatron)], unknown: [] }
   const published = publishedModels(facts)
   const own = ownModels(facts, networks)
-  if (published.models.length === 0)
-    return published.unknown.length > 0 ? published : { models: own, unknown: [] }
+  if (published.models.length === 0) {
+    const keras = own.length === 0 ? kerasModel(facts) : undefined
+    const models = keras === undefined ? own : [kerasUse(keras)]
+    return published.unknown.length > 0 ? published : { models, unknown: [] }
+  }
   // Layers around a published model are small next to it, and so is what they keep.
   const added = own.filter(({ parameters }) => Number.isFinite(parameters.high))
   const beside = added.map((model) => ({ ...model, passesGradients: model.kept !== undefined }))
@@ -77,9 +83,19 @@ function megatronUse(
     ...{ event: training.find(({ engine }) => engine === 'megatron')?.event, transformer },
     parameters: exactly(parameters),
     split: { parameters: perGpu, tensorWays },
-    ...{ isFrozen: false, isAdapted: false, passesGradients: true },
+    ...TRAINED,
   }
 }
+
+function kerasUse({ parameters, kept, first }: KerasModel): ModelUse {
+  return {
+    ...{ event: first, parameters: exactly(parameters), isRough: true },
+    ...(kept !== undefined && { kept }),
+    ...TRAINED,
+  }
+}
+
+const TRAINED = { isFrozen: false, isAdapted: false, passesGradients: true }
 
 function publishedModels(facts: Facts): Omit<ModelsUsed, 'networks'> {
   const used = facts.events.filter(isCalled).flatMap((event) => {
@@ -277,9 +293,7 @@ function ownModels(facts: Facts, networks: readonly Network[]): ModelUse[] {
         parameters:
           parameters === undefined ? { low: network.knownParameters, high: Infinity } : exactly(parameters),
         ...(kept !== undefined && kept.plain > 0 && { kept }),
-        isFrozen: false,
-        isAdapted: false,
-        passesGradients: true,
+        ...TRAINED,
       },
     ]
   })

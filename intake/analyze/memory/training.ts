@@ -72,6 +72,15 @@ export function optimizerOf(facts: Facts): OptimizerUse {
       event: named[0]!.event,
       isKnown: true,
     }
+  // Keras knows them by name: `model.compile(optimizer='adam')`.
+  for (const event of events) {
+    const name =
+      event.name.startsWith('keras.') && event.method === 'compile'
+        ? textOf(argument(event, 'optimizer', 0))
+        : undefined
+    const bytes = KERAS_STATES[name?.toLowerCase() ?? '']
+    if (bytes !== undefined) return { bytes: exactly(bytes), event, isKnown: true }
+  }
   // Megatron's `--optimizer` is Adam unless it is given; its SGD has a momentum.
   if (isMegatron(facts)) {
     const bytes = textOf(megatronOption(facts.run, 'optimizer')) === 'sgd' ? 4 : 8
@@ -88,6 +97,12 @@ export function optimizerOf(facts: Facts): OptimizerUse {
     if (bytes !== undefined) return { bytes, event: settings.event, isKnown: true }
   }
   return { bytes: { low: 0, high: 8 }, event: undefined, isKnown: false }
+}
+
+/** By the names of Keras. */
+const KERAS_STATES: Readonly<Record<string, number>> = {
+  ...{ adam: 8, adamw: 8, adamax: 8, nadam: 8, adadelta: 8 },
+  ...{ adagrad: 4, rmsprop: 4, lion: 4, sgd: 0 },
 }
 
 const LIBRARIES = [
