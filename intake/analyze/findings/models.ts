@@ -56,7 +56,11 @@ export function findModel(facts: Facts, used: ModelsUsed): Pick<Findings, 'model
 function ownParameters({ models, networks }: ModelsUsed): Findings['modelParams'] {
   const given = models.find(({ split, isRough }) => split !== undefined || isRough === true)
   if (given?.event !== undefined)
-    return found(given.parameters.high, { confidence: LIKELY, evidence: [evidenceOf(given.event)] })
+    return found(given.parameters.high, {
+      // A Keras model that a program builds in two places counts twice.
+      confidence: given.isRough === true ? POSSIBLE : LIKELY,
+      evidence: [evidenceOf(given.event)],
+    })
   const counts = networks.map(({ parameters }) => parameters)
   const total = counts.reduce<number>((sum, count) => sum + (count ?? NaN), 0)
   if (!Number.isSafeInteger(total) || total < 1) return notKnown('the model is defined by the program')

@@ -26,6 +26,8 @@ export function findRunTime(
   if (gpus === null) return notKnown<RunTime>('the number of GPUs')
   const samples = samplesOf(facts, known, { batch, gpus })
   if (samples === undefined) return notKnown<RunTime>('the number of steps, or of epochs and samples')
+  if (models.some(({ split }) => split !== undefined))
+    return notKnown<RunTime>('how the GPUs share the work of a step')
   const working = models.filter(({ passesGradients }) => passesGradients)
   const counts = working.map((model) => multiplicationsOf(model, facts))
   const multiplications = counts.reduce<number>((total, count) => total + (count ?? NaN), 0)

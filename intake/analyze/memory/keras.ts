@@ -203,7 +203,7 @@ interface Windows {
 }
 
 const isSame = (layer: CallEvent, at: number): boolean =>
-  textOf(argument(layer, 'padding', at))?.toLowerCase() === 'same'
+  ['same', 'causal'].includes(textOf(argument(layer, 'padding', at))?.toLowerCase() ?? '')
 
 /** Places of windows that slide over an input; those of pooling step by their own size. */
 function slid(layer: CallEvent, places: Shape, { name, at, fallback }: Windows): Shape {
