@@ -15,6 +15,7 @@ import { findData, findModel } from './findings/models'
 import { findRunTime } from './findings/run-time'
 import { findSettings } from './findings/settings'
 import { findWorkFamily } from './findings/work-family'
+import { modelsOf } from './memory/models'
 import { Interpreter, type Reading } from './interpreter'
 import { findEntry, readCommand, type Launch } from './launch'
 import { Project, type ProjectFiles } from './project'
@@ -112,6 +113,7 @@ function judged(project: Project, { launch, facts }: { launch: Launch; facts: Fa
   const devices = findDevices(facts)
   const settings = findSettings(facts)
   const data = findData(facts)
+  const models = modelsOf(facts)
   const findings: Findings = {
     framework: findFramework(facts),
     cli: findCli(facts),
@@ -119,10 +121,10 @@ function judged(project: Project, { launch, facts }: { launch: Launch; facts: Fa
     ...devices,
     ...settings,
     data,
-    ...findModel(facts),
-    memory: findMemory(facts, { ...devices, ...settings }),
-    runTime: findRunTime(facts, { ...devices, ...settings, data }),
-    workFamily: findWorkFamily(facts, { ...devices, ...settings }),
+    ...findModel(facts, models),
+    memory: findMemory(facts, { ...devices, ...settings }, models),
+    runTime: findRunTime(facts, { ...devices, ...settings, data }, models),
+    workFamily: findWorkFamily(facts, { ...devices, ...settings }, models),
   }
   const isPartial = facts.run.isCut || project.sources.some(({ brokenLines }) => brokenLines.length > 0)
   const knowsCrucible = [...facts.run.variables].some((name) => CRUCIBLE_VARIABLES.has(name))

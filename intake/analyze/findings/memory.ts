@@ -1,10 +1,11 @@
 /** The memory of one GPU that a training run needs. */
 import { argument, evidenceOf, isCalled, type Facts } from '../facts'
 import {
-  activationBytes,
   exactly,
   GIB,
+  keptBytes,
   memoryOf,
+  passingBytes,
   scaled,
   sum,
   transformerTensors,
@@ -14,10 +15,20 @@ import {
   type Tensors,
 } from '../memory/arithmetic'
 import { lengthOf, sideOf } from '../memory/inputs'
-import { isAdapter, modelsOf, type ModelUse } from '../memory/models'
-import { copiesOf, isDeepSpeed, loadedBytes, optimizerOf, shardingOf } from '../memory/training'
+import { isAdapter, type ModelUse, type ModelsUsed } from '../memory/models'
+import { tensorsOfPicture } from '../memory/pictures'
+import {
+  computesInHalf,
+  convertedBytes,
+  copiesOf,
+  loadedBytes,
+  mainGradients,
+  optimizerOf,
+  shardingOf,
+} from '../memory/training'
+import { megatronOption } from '../options/megatron'
 import { found, notKnown, type Evidence, type Findings } from '../report'
-import { numberOf, textOf, type CallEvent } from '../values'
+import { numberOf, textOf } from '../values'
 
 /** What other findings say, and this one builds on. */
 type Known = Pick<Findings, 'precision' | 'batchSize' | 'gpuUse' | 'gpuCount' | 'gradientCheckpointing'>
@@ -37,11 +48,10 @@ interface Context {
   missing: Set<string>
 }
 
-export function findMemory(facts: Facts, known: Known): Findings['memory'] {
+export function findMemory(facts: Facts, known: Known, { models, unknown }: ModelsUsed): Findings['memory'] {
   const precision = known.precision.value ?? 'fp32'
   const missing = new Set<string>()
   const context = { facts, known, precision, missing }
-  const { models, unknown } = modelsOf(facts, 1)
   if (models.length === 0)
     return notKnown(
       unknown.length > 0
@@ -54,14 +64,19 @@ export function findMemory(facts: Facts, known: Known): Findings['memory'] {
   )
     missing.add('which of the models are trained')
   for (const name of unknown) missing.add(`the size of ${name}`)
+  if (models.some(({ parameters, split }) => split !== undefined && split.parameters.low < parameters.low))
+    missing.add('how much of the activations the GPUs share')
   const components = componentsOf(models, context)
   const total = totalOf(components)
   if (!Number.isFinite(total.high))
     return notKnown<NonNullable<Findings['memory']['value']>>('the sizes of some layers', ...missing)
   // What a program's own layers keep is counted from the text of their forward pass, in which one step that is not understood is much.
-  const isNarrow = total.high / total.low <= RATIO_MAX && models.every(({ kept }) => kept === undefined)
+  const isNarrow =
+    total.high / total.low <= RATIO_MAX &&
+    models.every(({ kept, split }) => kept === undefined && split === undefined)
   const evidence = evidenceFor(models, context)
-  const confidence = missing.size > 0 ? POOR : isNarrow ? GOOD : FAIR
+  const isRough = models.some((model) => model.isRough === true)
+  const confidence = missing.size > 0 || isRough ? POOR : isNarrow ? GOOD : FAIR
   return found(inGiB(components), { confidence, evidence, missing: [...missing] })
 }
 
@@ -82,16 +97,20 @@ function componentsOf(models: readonly ModelUse[], context: Context): Components
   if (sharding.stage > 0 && sharding.ways.low !== sharding.ways.high) missing.add('the number of GPUs')
   const trained = models.filter(({ isFrozen }) => !isFrozen)
   return memoryOf({
-    trained: sum(...trained.map(({ parameters }) => parameters), adapterParameters(models, facts)),
+    trained: sum(
+      ...trained.map(({ split, parameters }) => split?.parameters ?? parameters),
+      adapterParameters(models, facts),
+    ),
     frozenBytes: sum(
       ...models.filter(({ isFrozen }) => isFrozen).map((model) => frozenBytes(model, context)),
     ),
     precision: trainedPrecision(trained, precision),
-    isDeepSpeed: isDeepSpeed(facts),
+    keepsMaster: computesInHalf(facts),
+    mainGradients: mainGradients(facts),
     optimizer: optimizer.bytes,
     copies: copiesOf(facts),
     sharding,
-    activations: sum(...models.map((model) => activationsOf(model, context))),
+    activations: activationsOf(models, context),
     usesGpu: known.gpuUse.value !== 'none',
   })
 }
@@ -106,22 +125,10 @@ function trainedPrecision(trained: readonly ModelUse[], precision: Precision): P
 /** With mixed precision, weights that are only used are often kept in half precision. */
 function frozenBytes({ parameters, event }: ModelUse, { facts, precision }: Context): Interval {
   const loaded =
-    event === undefined ? undefined : (loadedBytes(event) ?? convertedBytes(event, { facts, precision }))
+    event === undefined ? undefined : (loadedBytes(event) ?? convertedBytes(event, facts, precision))
   const bytes =
     loaded ?? (precision === 'fp32' ? exactly(4) : { low: 2, high: precision.endsWith('mixed') ? 4 : 2 })
   return { low: parameters.low * bytes.low, high: parameters.high * bytes.high }
-}
-
-/** Of `model.to(device, dtype=weight_dtype)`, which gives the weights the type of the computation. */
-function convertedBytes(
-  model: CallEvent,
-  { facts, precision }: Pick<Context, 'facts' | 'precision'>,
-): Interval | undefined {
-  const isConverted = facts.events.some(
-    ({ method, receiver, named }) =>
-      method === 'to' && named.has('dtype') && receiver?.kind === 'made' && receiver.call === model,
-  )
-  return isConverted ? exactly(precision === 'fp32' ? 4 : 2) : undefined
 }
 
 /**
@@ -138,19 +145,32 @@ function adapterParameters(models: readonly ModelUse[], facts: Facts): Interval 
   return { low: base.low * rank * 1e-5, high: base.high * rank * 1e-3 }
 }
 
-function activationsOf(model: ModelUse, context: Context): Interval {
-  if (!model.passesGradients) return exactly(0)
-  const batch = batchOf(context)
-  const ends = [tensorsOf(model, context, 'low'), tensorsOf(model, context, 'high')]
-  const { missing, precision } = context
-  if (ends[0] === undefined || ends[1] === undefined) {
-    missing.add('the shape of the data')
-    // Between the input of one layer and one full set of tensors as large as the weights, for each sample.
-    return { low: 0, high: batch.high * model.parameters.high * 4 }
-  }
-  const [low, high] = ends.map((tensors) => activationBytes(tensors!, precision)) as [Interval, Interval]
-  return { low: low.low * batch.low, high: high.high * batch.high }
+/** Of all models; the backward pass is at one operation of one of them at a time. */
+function activationsOf(models: readonly ModelUse[], context: Context): Interval {
+  const parts = models.filter(({ passesGradients }) => passesGradients).map((each) => keptOf(each, context))
+  const passing = Math.max(0, ...parts.map((part) => part.passing))
+  return sum(...parts.map(({ kept }) => kept), { low: 0, high: passing })
 }
+
+function keptOf(model: ModelUse, context: Context): { kept: Interval; passing: number } {
+  const batch = batchOf(context)
+  const [least, most] = [tensorsOf(model, context, 'low'), tensorsOf(model, context, 'high')]
+  if (least === undefined || most === undefined) {
+    context.missing.add('the shape of the data')
+    // Between the input of one layer and one full set of tensors as large as the weights, for each sample.
+    return { kept: { low: 0, high: batch.high * model.parameters.high * 4 }, passing: 0 }
+  }
+  const precision = computedPrecision(context)
+  const counted =
+    model.isRough === true ? 'by-results' : model.pictures === undefined ? 'by-rules' : 'on-model'
+  const low = (keptBytes(least, precision, counted).low * batch.low) / (model.split?.tensorWays ?? 1)
+  const high = keptBytes(most, precision, counted).high * batch.high
+  return { kept: { low, high }, passing: passingBytes(most, precision) * batch.high }
+}
+
+/** DeepSpeed and Megatron compute in half precision throughout, without autocast (Accelerate 0.30.1, `accelerator.py`). */
+const computedPrecision = ({ facts, precision }: Context): Precision =>
+  precision.endsWith('mixed') && computesInHalf(facts) ? 'fp16' : precision
 
 function batchOf({ known, missing }: Context): Interval {
   const { value } = known.batchSize
@@ -205,7 +225,12 @@ function usualOr({ what, value, usual, end }: Size, { missing }: Context): numbe
 }
 
 /** Fused attention keeps no scores; it is what libraries use since 2023 unless a program asks otherwise, or the model has none. */
-function scoresKept({ event, transformer }: ModelUse, { events }: Facts, end: 'low' | 'high'): boolean {
+function scoresKept(
+  { event, transformer, split }: ModelUse,
+  { events, run }: Facts,
+  end: 'low' | 'high',
+): boolean {
+  if (split !== undefined) return end === 'high' && megatronOption(run, 'use_flash_attn') === undefined
   const asked = events
     .map(({ named }) => textOf(named.get('attn_implementation')))
     .find((each) => each !== undefined)
@@ -217,25 +242,19 @@ function scoresKept({ event, transformer }: ModelUse, { events }: Facts, end: 'l
 
 const UNFUSED = ['t5', 'deberta', 'bloom']
 
-const ELEMENTS_PER_MIB = 2 ** 20 / 4
-
-/** The parts of a network for pictures that are computed again at a time, of all its blocks: the largest one, and the inputs of all. */
-const RECOMPUTED = { low: 0.08, high: 0.2 }
-
 function pictureTensors(model: ModelUse, context: Context, end: 'low' | 'high'): Tensors {
   const { facts } = context
-  const { pictures, isFrozen, isAdapted } = model
-  const { keptMiB, attentionMiB = 0, side } = pictures!
-  const value = sideOf(facts) ?? (attentionMiB > 0 ? side : undefined)
-  const own = usualOr({ what: 'the size of a picture', value, usual: USUAL_SIDE, end }, context)
-  const area = (own / side) ** 2
-  const recomputed = isRecomputed(model, context) ? RECOMPUTED[end] : 1
-  // If only an encoder is trained, gradients pass through the second half of a frozen network only.
-  const through = isFrozen && !isAdapted && end === 'low' ? 0.5 : 1
-  const attention = fusesAttention(facts, end) ? 0 : attentionMiB
-  const plain = keptMiB * area * ELEMENTS_PER_MIB * recomputed * through
-  const scores = attention * area ** 2 * ELEMENTS_PER_MIB * recomputed * through
-  return { plain, full: scores, masks: 0, indices: 0, possible: 0, largest: scores / 5 }
+  const pictures = model.pictures!
+  const value = sideOf(facts) ?? (pictures.attentionMiB === undefined ? undefined : pictures.side)
+  return tensorsOfPicture(pictures, {
+    side: usualOr({ what: 'the size of a picture', value, usual: USUAL_SIDE, end }, context),
+    recomputes: isRecomputed(model, context),
+    fusesAttention: fusesAttention(facts, end),
+    isFrozen: model.isFrozen,
+    // If only an encoder is trained, gradients pass through the second half of a frozen network only.
+    passesHalf: model.isFrozen && !model.isAdapted && end === 'low',
+    end,
+  })
 }
 
 /** xFormers, or PyTorch 2, which a program does not show: only the upper end counts on none. */
@@ -266,7 +285,7 @@ function evidenceFor(models: readonly ModelUse[], { facts, known }: Context): Ev
 function inGiB(components: Components): NonNullable<Findings['memory']['value']> {
   const range = (bytes: Interval): { lowGiB: number; highGiB: number } => {
     const { low, high } = scaled(bytes, 1 / GIB)
-    return { lowGiB: rounded(low), highGiB: rounded(high) }
+    return { lowGiB: Number(low.toPrecision(4)), highGiB: Number(high.toPrecision(4)) }
   }
   return {
     ...range(totalOf(components)),
@@ -279,6 +298,3 @@ function inGiB(components: Components): NonNullable<Findings['memory']['value']>
     },
   }
 }
-
-/** More digits would promise more than the range knows. */
-const rounded = (value: number): number => Number(value.toPrecision(4))

@@ -2,7 +2,7 @@
 import { evidenceOf, type Facts } from '../facts'
 import { exactly, scaled, sum, type Interval } from '../memory/arithmetic'
 import { lengthOf, namedNumber, sideOf } from '../memory/inputs'
-import { modelsOf, type ModelUse } from '../memory/models'
+import type { ModelUse, ModelsUsed } from '../memory/models'
 import { DATA_SAMPLES, REFERENCE, secondsOf, transformerMultiplications } from '../memory/work'
 import { found, notKnown, POSSIBLE, type Findings } from '../report'
 
@@ -14,7 +14,11 @@ type RunTime = NonNullable<Findings['runTime']['value']>
 
 const HOUR_SECONDS = 3600
 
-export function findRunTime(facts: Facts, known: Known): Findings['runTime'] {
+export function findRunTime(
+  facts: Facts,
+  known: Known,
+  { models, unknown }: ModelsUsed,
+): Findings['runTime'] {
   if (known.gpuUse.value === 'none') return notKnown<RunTime>('it uses no GPU')
   const batch = known.batchSize.value
   if (batch === null) return notKnown<RunTime>('the batch size')
@@ -22,7 +26,8 @@ export function findRunTime(facts: Facts, known: Known): Findings['runTime'] {
   if (gpus === null) return notKnown<RunTime>('the number of GPUs')
   const samples = samplesOf(facts, known, { batch, gpus })
   if (samples === undefined) return notKnown<RunTime>('the number of steps, or of epochs and samples')
-  const { models, unknown } = modelsOf(facts, 1)
+  if (models.some(({ split }) => split !== undefined))
+    return notKnown<RunTime>('how the GPUs share the work of a step')
   const working = models.filter(({ passesGradients }) => passesGradients)
   const counts = working.map((model) => multiplicationsOf(model, facts))
   const multiplications = counts.reduce<number>((total, count) => total + (count ?? NaN), 0)

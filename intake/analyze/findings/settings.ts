@@ -20,7 +20,7 @@ export function findSettings(facts: Facts): SettingFindings {
     precision: findPrecision(facts, events),
     batchSize: findBatchSize(facts, events),
     ...findLength(facts),
-    gradientCheckpointing: findGradientCheckpointing(events),
+    gradientCheckpointing: findGradientCheckpointing(facts, events),
   }
 }
 
@@ -195,8 +195,13 @@ function isBatchName(name: string): boolean {
   return bare.endsWith('_batch_size') && !['val', 'test', 'eval', 'infer'].some((word) => bare.includes(word))
 }
 
-function findGradientCheckpointing(events: readonly CallEvent[]): Findings['gradientCheckpointing'] {
-  const event = events.find(({ name, method, named }) => {
+function findGradientCheckpointing(
+  { run }: Facts,
+  events: readonly CallEvent[],
+): Findings['gradientCheckpointing'] {
+  const event = events.find((each) => {
+    const { name, method, named } = each
+    if (isMegatronTraining(each)) return textOf(megatronOption(run, 'recompute_granularity')) === 'full'
     if (GRADIENT_CHECKPOINTING.has(method)) return true
     if (constantOf(named.get('gradient_checkpointing')) === true) return true
     return name === 'torch.utils.checkpoint.checkpoint' || name === 'jax.checkpoint' || name === 'jax.remat'

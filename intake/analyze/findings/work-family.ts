@@ -2,7 +2,7 @@
 import type { WorkFamily } from '../../../core/speed'
 import { evidenceOf, isCalled, lastPart, type Facts } from '../facts'
 import { layerName } from '../memory/layers'
-import { modelsOf } from '../memory/models'
+import type { ModelsUsed } from '../memory/models'
 import { findPublishedModel } from '../memory/published-models'
 import { CERTAIN, found, LIKELY, notKnown, POSSIBLE, type Findings } from '../report'
 import { constantOf, textOf, type CallEvent } from '../values'
@@ -22,7 +22,7 @@ interface Sign {
 const OWN = LIKELY + 0.1
 
 /** A program that trains models of several kinds, or in fp32 without TF32, is like none of the families that were measured. */
-export function findWorkFamily(facts: Facts, known: Known): Findings['workFamily'] {
+export function findWorkFamily(facts: Facts, known: Known, used: ModelsUsed): Findings['workFamily'] {
   if (known.gpuUse.value === 'none') return notKnown<WorkFamily>('it uses no GPU')
   const precision = known.precision.value
   if (precision === null) return notKnown<WorkFamily>('the precision')
@@ -31,7 +31,7 @@ export function findWorkFamily(facts: Facts, known: Known): Findings['workFamily
   const [kind] = kinds
   if (kind === undefined || kind === 'mixed' || kinds.size > 1)
     return notKnown<WorkFamily>('what kind of model it trains')
-  if (isSmall(facts, known.batchSize.value))
+  if (isSmall(facts, known.batchSize.value, used))
     return notKnown<WorkFamily>('its steps are too small to keep a GPU busy')
   if (precision === 'fp32' && !usesTf32(facts, kind))
     return notKnown<WorkFamily>('training in fp32 without TF32 was not measured')
@@ -129,8 +129,7 @@ const BUSY_OPERATIONS = 0.002 * 0.6 * 312e12
 const BUSY_PARAMETERS = 10e6
 
 /** Whether starts of kernels, not the GPU type, decide how fast it trains; of a published model only if that is known. */
-function isSmall(facts: Facts, batch: number | null): boolean {
-  const { models, unknown } = modelsOf(facts, 1)
+function isSmall(facts: Facts, batch: number | null, { models, unknown }: ModelsUsed): boolean {
   const counts = models.map((model) => multiplicationsOf(model, facts))
   const multiplications = counts.reduce<number>((sum, count) => sum + (count ?? NaN), 0)
   if (multiplications > 0 && batch !== null && unknown.length === 0)

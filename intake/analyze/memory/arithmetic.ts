@@ -4,14 +4,15 @@
  *
  * | component | bytes | source |
  * |---|---|---|
- * | weights | 4 a parameter in fp32, 2 in half precision; with autocast 4, and up to 2 for the copies that its cache keeps | PyTorch, "Automatic Mixed Precision package" |
+ * | weights | 4 a parameter in fp32, 2 in half precision; with autocast 4 | PyTorch, "Automatic Mixed Precision package" |
  * | gradients | as the trained weights | PyTorch, `Tensor.grad` |
  * | optimizer | Adam 8, with states of 8 bits 2, SGD 0, with momentum 4, Adafactor rows and columns only | the papers; bitsandbytes, "8-bit optimizers" |
  * | half precision of DeepSpeed | 2 weights, 2 gradients, 12 optimizer | Rajbhandari et al. 2020, "ZeRO", section 3.1 |
+ * | half precision of Megatron | the same, and 2 for gradients in fp32, with fp16 4 for a copy of them | Megatron Core, "Distributed Optimizer" |
  * | sharding | the optimizer, gradients and weights divided by the GPUs from stage 1, 2 and 3 on | the same, figure 1 |
- * | activations | see `transformerTensors`, and `forward.ts` | Korthikanti et al. 2022, "Reducing Activation Recomputation" |
+ * | activations | with autocast up to 2 a parameter for half-precision copies of the weights; for the rest see `transformerTensors`, and `forward.ts` | Korthikanti et al. 2022, "Reducing Activation Recomputation" |
  * | context | 0.3 to 1.2 GiB: CUDA, its libraries and their workspaces | Hugging Face, "GPU memory usage"; Accelerate, "Model size estimator" |
- * | fragments, with the context | up to 15 % of weights, gradients and optimizer, which the allocator cannot use | Guo et al. 2024, "GMLake", section 1 |
+ * | fragments, with the context | up to 15 % of gradients and optimizer, which the allocator cannot use; weights are loaded before anything is freed | Guo et al. 2024, "GMLake", section 1 |
  */
 import type { Transformer } from './published-models'
 
@@ -38,8 +39,10 @@ export interface TrainingState {
   /** Bytes of the parameters that are not trained. */
   frozenBytes: Interval
   precision: Precision
-  /** Whether half precision is that of DeepSpeed, with a copy in fp32 in the optimizer. */
-  isDeepSpeed: boolean
+  /** Whether half precision is that of DeepSpeed and Megatron: weights in half precision, with a copy in fp32 in the optimizer. */
+  keepsMaster: boolean
+  /** Bytes per parameter of gradients in fp32 in addition to those in half precision. */
+  mainGradients: number
   /** Bytes of optimizer state per parameter in fp32. */
   optimizer: Interval
   /** Further copies of the trained weights, such as a moving average. */
@@ -94,23 +97,22 @@ const IN_TRANSFER = { low: 0.05, high: 0.3 }
 
 export function memoryOf(state: TrainingState): Components {
   const { trained, precision, sharding } = state
-  const inHalf = isHalf(precision) || (state.isDeepSpeed && isMixed(precision))
+  const inHalf = isHalf(precision) || (state.keepsMaster && isMixed(precision))
   const bytes = inHalf ? 2 : 4
-  const full = { low: bytes, high: bytes + (isMixed(precision) && !inHalf ? 2 : 0) }
-  const weights = sum(times(trained, full), scaled(trained, bytes * state.copies), state.frozenBytes)
-  const gradients = scaled(trained, bytes)
+  const weights = sum(scaled(trained, bytes * (1 + state.copies)), state.frozenBytes)
+  const gradients = scaled(trained, bytes + (inHalf ? state.mainGradients : 0))
   const perParameter =
-    isHalf(precision) && !state.isDeepSpeed ? scaled(state.optimizer, 0.5) : state.optimizer
-  const master = inHalf && state.isDeepSpeed ? 4 : 0
+    isHalf(precision) && !state.keepsMaster ? scaled(state.optimizer, 0.5) : state.optimizer
+  const master = inHalf && state.keepsMaster ? 4 : 0
   const optimizer = sum(times(trained, perParameter), scaled(trained, master))
   const tensors = {
     weights: sharedWeights(weights, sharding),
     gradients: sharedGradients(gradients, sharding),
     optimizer: sharedOptimizer(optimizer, sharding),
-    activations: withStep(state),
+    activations: withStep(state, isMixed(precision) && !inHalf ? 2 : 0),
   }
-  const kept = sum(tensors.weights, tensors.gradients, tensors.optimizer)
-  const context = { low: 0.3 * GIB, high: 1.2 * GIB + FRAGMENTS * kept.high }
+  const allocatedInSteps = sum(tensors.gradients, tensors.optimizer)
+  const context = { low: 0.3 * GIB, high: 1.2 * GIB + FRAGMENTS * allocatedInSteps.high }
   return { ...tensors, context: state.usesGpu ? context : exactly(0) }
 }
 
@@ -138,8 +140,15 @@ function sharedOptimizer(optimizer: Interval, { stage, ways, offloadsOptimizer }
   return stage >= 1 ? divided(optimizer, ways) : optimizer
 }
 
-/** The update of all parameters at once needs as much as one more copy of them, when the activations are gone. */
-function withStep({ activations, trained, precision, sharding, usesGpu }: TrainingState): Interval {
+/**
+ * The larger of two peaks. In the backward pass: the activations, with the half-precision copies of the weights that autocast makes. After it: the
+ * update of all parameters at once, which needs as much as one more copy of them.
+ */
+function withStep(
+  { activations: kept, trained, precision, sharding, usesGpu }: TrainingState,
+  castBytes: number,
+): Interval {
+  const activations = { low: kept.low, high: kept.high + trained.high * castBytes }
   if (!usesGpu || sharding.offloadsOptimizer) return activations
   const share = sharding.stage === 0 ? 1 : 1 / sharding.ways.low
   const temporary = trained.high * (isHalf(precision) ? 2 : 4) * share
@@ -162,17 +171,35 @@ export interface Tensors {
   largest: number
 }
 
-/** Memory that no rule foresees: smaller tensors, operations that are written in several steps, fragments between tensors. */
-const UNFORESEEN = { low: 0.85, high: 1.3 }
+/** How kept tensors were counted: on the model itself, by the rules of the library, or as the results of all layers. */
+export type Counted = 'on-model' | 'by-rules' | 'by-results'
 
-/** Bytes of kept tensors. While the backward pass runs, the largest gradients come on top. */
-export function activationBytes(tensors: Tensors, precision: Precision): Interval {
-  const { plain, full, masks, indices, possible, largest } = tensors
-  const [least, most] = precision === 'fp32' ? [4, 4] : isHalf(precision) ? [2, 2.5] : [2, 3]
+/**
+ * What may be less or more than was counted. No rule foresees smaller tensors and operations that are written in several steps; with tensors that
+ * were counted on the model, only fragments are left. Some results of layers are not kept, and some layers keep several tensors.
+ */
+const ERRORS: Readonly<Record<Counted, Interval>> = {
+  'on-model': { low: 0.85, high: 1 + FRAGMENTS },
+  'by-rules': { low: 0.85, high: 1.3 },
+  'by-results': { low: 0.3, high: 4 },
+}
+
+/** Bytes of kept tensors. */
+export function keptBytes(tensors: Tensors, precision: Precision, counted: Counted): Interval {
+  const { plain, full, masks, indices, possible } = tensors
+  const error = ERRORS[counted]
+  const [least, most] = elementBytes(precision)
   const low = plain * least + full * (isHalf(precision) ? 2 : 4) + masks + indices * 8
   const high = (plain + possible) * most + full * 4 + masks * 4 + indices * 8
-  return { low: low * UNFORESEEN.low, high: high * UNFORESEEN.high + 2 * largest * most }
+  return { low: low * error.low, high: high * error.high }
 }
+
+/** The most bytes that the gradients of an operation need while the backward pass is at it. */
+export const passingBytes = ({ largest }: Tensors, precision: Precision): number =>
+  2 * largest * elementBytes(precision)[1]
+
+const elementBytes = (precision: Precision): [least: number, most: number] =>
+  precision === 'fp32' ? [4, 4] : isHalf(precision) ? [2, 2.5] : [2, 3]
 
 export interface TransformerUse {
   batch: number

@@ -13,8 +13,10 @@ import {
 import { exactly, transformerParameters, type Interval } from './arithmetic'
 import { keptByForward, type Kept } from './forward'
 import { batchShape, headsOf } from './inputs'
+import { kerasModel, type KerasModel } from './keras'
 import { layerName } from './layers'
-import { forwardCalls, networksOf } from './networks'
+import { megatronModel, type MegatronModel } from './megatron'
+import { forwardCalls, networksOf, type Network } from './networks'
 import {
   findPublishedModel,
   STABLE_DIFFUSION,
@@ -36,26 +38,66 @@ export interface ModelUse {
   isAdapted: boolean
   /** Whether gradients pass through it, which keeps its activations. */
   passesGradients: boolean
+  /** Of a model that GPUs share by Megatron's options: the parameters of one GPU, and the GPUs that share each layer. */
+  /** Whether what is kept is only the size of the layers' results, not counted by the rules of the library. */
+  isRough?: boolean
+  split?: { parameters: Interval; tensorWays: number }
 }
 
 export interface ModelsUsed {
-  models: ModelUse[]
+  models: readonly ModelUse[]
+  /** Those that the program builds of layers. */
+  networks: readonly Network[]
   /** Names of models whose size is not known. */
   unknown: string[]
 }
 
-export function modelsOf(facts: Facts, batch: number): ModelsUsed {
+export function modelsOf(facts: Facts): ModelsUsed {
+  const networks = networksOf(facts)
+  return { ...usesOf(facts, networks), networks }
+}
+
+function usesOf(facts: Facts, networks: readonly Network[]): Omit<ModelsUsed, 'networks'> {
+  const megatron = megatronModel(facts)
+  if (megatron === null)
+    return { models: [], unknown: ['the model, whose options the command does not give'] }
+  if (megatron !== undefined) return { models: [megatronUse(facts, megatron)], unknown: [] }
   const published = publishedModels(facts)
-  const own = ownModels(facts, batch)
-  if (published.models.length === 0)
-    return published.unknown.length > 0 ? published : { models: own, unknown: [] }
+  const own = ownModels(facts, networks)
+  if (published.models.length === 0) {
+    const keras = own.length === 0 ? kerasModel(facts) : undefined
+    const models = keras === undefined ? own : [kerasUse(keras)]
+    return published.unknown.length > 0 ? published : { models, unknown: [] }
+  }
   // Layers around a published model are small next to it, and so is what they keep.
   const added = own.filter(({ parameters }) => Number.isFinite(parameters.high))
   const beside = added.map((model) => ({ ...model, passesGradients: model.kept !== undefined }))
   return { ...published, models: [...published.models, ...beside] }
 }
 
-function publishedModels(facts: Facts): ModelsUsed {
+function megatronUse(
+  { training }: Facts,
+  { transformer, parameters, perGpu, tensorWays }: MegatronModel,
+): ModelUse {
+  return {
+    ...{ event: training.find(({ engine }) => engine === 'megatron')?.event, transformer },
+    parameters: exactly(parameters),
+    split: { parameters: perGpu, tensorWays },
+    ...TRAINED,
+  }
+}
+
+function kerasUse({ parameters, kept, first }: KerasModel): ModelUse {
+  return {
+    ...{ event: first, parameters: exactly(parameters), isRough: true },
+    ...(kept !== undefined && { kept }),
+    ...TRAINED,
+  }
+}
+
+const TRAINED = { isFrozen: false, isAdapted: false, passesGradients: true }
+
+function publishedModels(facts: Facts): Omit<ModelsUsed, 'networks'> {
   const used = facts.events.filter(isCalled).flatMap((event) => {
     const found = publishedModel(event)
     return found === undefined ? [] : [{ event, ...found }]
@@ -226,9 +268,10 @@ function isFrozenModel({ events, run }: Facts, model: CallEvent): boolean {
 
 const isLayer = (value: Value): boolean => value.kind === 'made' && layerName(value.call) !== undefined
 
-function ownModels(facts: Facts, batch: number): ModelUse[] {
+/** What is kept is that of one sample. */
+function ownModels(facts: Facts, networks: readonly Network[]): ModelUse[] {
   const input = unknown(undefined, 'batch')
-  return networksOf(facts).flatMap((network) => {
+  return networks.flatMap((network) => {
     if (network.known === 0) return []
     const calls = forwardCalls(facts.run, network.root, input)
     // The layer that gets the data may not be the first one that is made.
@@ -236,7 +279,7 @@ function ownModels(facts: Facts, batch: number): ModelUse[] {
       ({ receiver, positional }) => receiver?.kind === 'made' && positional[0] === input && isLayer(receiver),
     )?.receiver
     const first = entered?.kind === 'made' ? [entered.call] : []
-    const shape = batchShape(facts, [...first, ...network.layers], batch)
+    const shape = batchShape(facts, [...first, ...network.layers], 1)
     const kept =
       shape === undefined
         ? undefined
@@ -250,9 +293,7 @@ function ownModels(facts: Facts, batch: number): ModelUse[] {
         parameters:
           parameters === undefined ? { low: network.knownParameters, high: Infinity } : exactly(parameters),
         ...(kept !== undefined && kept.plain > 0 && { kept }),
-        isFrozen: false,
-        isAdapted: false,
-        passesGradients: true,
+        ...TRAINED,
       },
     ]
   })

@@ -2,8 +2,9 @@
 import { argument, isCalled, lastPart, nameOf, type Facts } from '../facts'
 import { deepSpeedConfig } from '../findings/settings'
 import { settingsOf } from '../findings/devices'
+import { megatronOption } from '../options/megatron'
 import { constantOf, numberOf, setting, textOf, type CallEvent, type Value } from '../values'
-import { exactly, NO_SHARDING, type Interval, type Sharding } from './arithmetic'
+import { exactly, NO_SHARDING, type Interval, type Precision, type Sharding } from './arithmetic'
 
 /** Bytes of state per parameter in fp32, as each optimizer's paper or documentation has it; SGD and RMSprop depend on their arguments. */
 const STATES: Readonly<Record<string, Interval>> = {
@@ -71,6 +72,20 @@ export function optimizerOf(facts: Facts): OptimizerUse {
       event: named[0]!.event,
       isKnown: true,
     }
+  // Keras knows them by name: `model.compile(optimizer='adam')`.
+  for (const event of events) {
+    const name =
+      event.name.startsWith('keras.') && event.method === 'compile'
+        ? textOf(argument(event, 'optimizer', 0))
+        : undefined
+    const bytes = KERAS_STATES[name?.toLowerCase() ?? '']
+    if (bytes !== undefined) return { bytes: exactly(bytes), event, isKnown: true }
+  }
+  // Megatron's `--optimizer` is Adam unless it is given; its SGD has a momentum.
+  if (isMegatron(facts)) {
+    const bytes = textOf(megatronOption(facts.run, 'optimizer')) === 'sgd' ? 4 : 8
+    return { bytes: exactly(bytes), event: undefined, isKnown: true }
+  }
   const configured = textOf(setting(setting(deepSpeedConfig(facts), 'optimizer'), 'type'))
   const ofConfig = configured === undefined ? undefined : STATES[configured]
   if (ofConfig !== undefined) return { bytes: ofConfig, event: undefined, isKnown: true }
@@ -82,6 +97,12 @@ export function optimizerOf(facts: Facts): OptimizerUse {
     if (bytes !== undefined) return { bytes, event: settings.event, isKnown: true }
   }
   return { bytes: { low: 0, high: 8 }, event: undefined, isKnown: false }
+}
+
+/** By the names of Keras. */
+const KERAS_STATES: Readonly<Record<string, number>> = {
+  ...{ adam: 8, adamw: 8, adamax: 8, nadam: 8, adadelta: 8 },
+  ...{ adagrad: 4, rmsprop: 4, lion: 4, sgd: 0 },
 }
 
 const LIBRARIES = [
@@ -138,6 +159,8 @@ export function copiesOf({ events }: Facts): number {
 /** How GPUs share weights, gradients and optimizer, as far as the program or its configuration says. */
 export function shardingOf(facts: Facts, gpus: number | null): Sharding {
   const ways = gpus === null ? { low: 1, high: 8 } : exactly(gpus)
+  if (megatronOption(facts.run, 'use_distributed_optimizer') !== undefined)
+    return { ...NO_SHARDING, stage: 1, ways: replicasOf(facts, ways) }
   const config = deepSpeedConfig(facts)
   const zero = setting(config, 'zero_optimization')
   const stage = numberOf(setting(zero, 'stage'))
@@ -170,6 +193,13 @@ export function shardingOf(facts: Facts, gpus: number | null): Sharding {
   }
 }
 
+/** GPUs that have the same part of a model of Megatron. */
+function replicasOf({ run }: Facts, { low, high }: Interval): Interval {
+  const sizes = ['tensor_model_parallel_size', 'pipeline_model_parallel_size', 'context_parallel_size']
+  const parts = sizes.reduce((product, key) => product * (numberOf(megatronOption(run, key)) ?? 1), 1)
+  return { low: Math.max(1, low / parts), high: Math.max(1, high / parts) }
+}
+
 function waysOf({ named }: CallEvent, ways: Interval): Interval {
   const sizes = ['data_parallel_size', 'tensor_parallel_size'].map((name) => numberOf(named.get(name)))
   return sizes.every((size) => size !== undefined) ? exactly(sizes[0]! * sizes[1]!) : ways
@@ -194,8 +224,16 @@ const stageOf = (stage: number): Sharding['stage'] => (stage >= 3 ? 3 : stage ==
 
 const isOffloaded = (value: Value | undefined): boolean => textOf(setting(value, 'device')) === 'cpu'
 
-/** Whether half precision is that of DeepSpeed: weights in half precision, and a copy in fp32 with the optimizer. */
-export function isDeepSpeed(facts: Facts): boolean {
+const isMegatron = ({ training }: Facts): boolean => training.some(({ engine }) => engine === 'megatron')
+
+/** Whether half precision is that of DeepSpeed and Megatron: weights in half precision, and a copy in fp32 with the optimizer. */
+export const computesInHalf = (facts: Facts): boolean => isDeepSpeed(facts) || isMegatron(facts)
+
+/** Bytes per parameter of the gradients that Megatron keeps in fp32 besides: with bf16 in their place, with fp16 as a copy. */
+export const mainGradients = (facts: Facts): number =>
+  !isMegatron(facts) ? 0 : megatronOption(facts.run, 'fp16') === undefined ? 2 : 4
+
+function isDeepSpeed(facts: Facts): boolean {
   return (
     facts.events.some(({ name }) => name === 'deepspeed.initialize') ||
     facts.events.some(({ named }) => textOf(named.get('strategy'))?.startsWith('deepspeed') === true) ||
@@ -228,4 +266,17 @@ function quantizedBytes({ named }: CallEvent): Interval | undefined {
   const settings = config?.kind === 'made' ? config.call.named : named
   if (constantOf(settings.get('load_in_4bit')) === true) return { low: 0.5, high: 0.8 }
   return constantOf(settings.get('load_in_8bit')) === true ? { low: 1, high: 1.3 } : undefined
+}
+
+/** Of `model.to(device, dtype=weight_dtype)`, which gives the weights the type of the computation. */
+export function convertedBytes(
+  model: CallEvent,
+  { events }: Facts,
+  precision: Precision,
+): Interval | undefined {
+  const isConverted = events.some(
+    ({ method, receiver, named }) =>
+      method === 'to' && named.has('dtype') && receiver?.kind === 'made' && receiver.call === model,
+  )
+  return isConverted ? exactly(precision === 'fp32' ? 4 : 2) : undefined
 }

@@ -95,7 +95,7 @@ const STATEMENTS: readonly ({ name: string; command: string } & Pick<Case, 'trut
     command: `accelerate launch dreambooth.py ${DREAM} --gradient_accumulation_steps 2 ${LEAN}`,
   },
   {
-    ...{ name: 'the same, and xFormers: 12 GB', ...fits(12) },
+    ...{ name: 'DreamBooth, the same and xFormers: 12 GB', ...fits(12) },
     command: `accelerate launch dreambooth.py ${DREAM} ${LEAN} ${LEANER}`,
   },
   {
@@ -119,7 +119,7 @@ const STATEMENTS: readonly ({ name: string; command: string } & Pick<Case, 'trut
     command: `accelerate launch ${SMALL_CONTROL} ${LEAN}`,
   },
   {
-    ...{ name: 'the same, and xFormers: 12 GB', ...fits(12) },
+    ...{ name: 'ControlNet, the same and xFormers: 12 GB', ...fits(12) },
     command: `accelerate launch ${SMALL_CONTROL} ${LEAN} ${LEANER}`,
   },
   {
@@ -203,7 +203,26 @@ export function scoreOf(judged: readonly Judged[]): Score {
     narrow: ratios.filter((ratio) => ratio <= RATIO_MAX).length / ratios.length,
     ratio: ratios[Math.floor(ratios.length / 2)]!,
     tooSmall: carded.filter(({ highGiB, cardGb }) => cardFor(highGiB) < cardGb!).length,
-    tooLarge: carded.filter(({ highGiB, cardGb }) => cardFor(highGiB) > cardGb!).length,
+    tooLarge: carded.filter(isTooLarge).length,
     chosen: carded.length,
   }
+}
+
+/** Whether the card chosen, the smallest that holds the upper end, is larger than the one that the authors name. */
+export const isTooLarge = ({ highGiB, cardGb }: Judged): boolean =>
+  cardGb !== undefined && cardFor(highGiB) > cardGb
+
+/** Why the card is larger than the authors', by the smallest change that would choose theirs. */
+export function whyTooLarge({ lowGiB, highGiB, cardGb, truth, finding }: Judged): string {
+  if (lowGiB > truth.atMostGiB) return 'the statement is below the whole range'
+  if (highGiB <= cardGb!)
+    return `fits in ${cardGb} GiB, which some cards of ${cardGb} GB have, but not in ${cardGb} GB`
+  const { components } = finding.value!
+  const spread = ([, { lowGiB: low, highGiB: high }]: [
+    string,
+    { lowGiB: number; highGiB: number },
+  ]): number => high - low
+  const [name, widest] = Object.entries(components).reduce((a, b) => (spread(b) > spread(a) ? b : a))
+  const what = name === 'context' ? 'the reserve for CUDA and fragments' : name
+  return `the upper end: ${what} of ${widest.lowGiB.toPrecision(2)} to ${widest.highGiB.toPrecision(2)} GiB`
 }

@@ -6,7 +6,9 @@ import { parser } from '../../analyze/corpus'
 import { readOptions } from '../../support/options'
 import { isMissed, lineOf, type Measure } from '../measure'
 import {
+  cardFor,
   cases,
+  isTooLarge,
   judge,
   measured,
   MEASURED_FOLDERS,
@@ -14,6 +16,7 @@ import {
   RATIO_MAX,
   scoreOf,
   scriptsOf,
+  whyTooLarge,
   type Judged,
 } from './cases'
 
@@ -44,6 +47,8 @@ async function main(): Promise<void> {
     { set: 'held out: ', of: judged.filter(({ isHeldOut }) => isHeldOut) },
   ]
   for (const { set, of } of sets) for (const each of of) process.stdout.write(`${set}${inWords(each)}\n`)
+  for (const each of judged.filter(isTooLarge))
+    process.stdout.write(`too large: ${each.name}: ${cardFor(each.highGiB)} GB; ${whyTooLarge(each)}\n`)
   const measures = sets.flatMap(({ set, of }) => measuresOf(of, set))
   for (const measure of measures) process.stdout.write(`${lineOf(measure)}\n`)
   process.exitCode = measures.some(isMissed) ? 1 : 0
