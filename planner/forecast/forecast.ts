@@ -74,7 +74,7 @@ export function medianOf(values: Float64Array): number {
   return quantile(values.sort(), 0.5)
 }
 
-/** Interpolated between sorted values, of which each side of the part has one at least, and rounded to a whole number. */
+/** Interpolated between sorted values, and rounded to a whole number. The part is not so small or large that it is outside all of them. */
 function quantile(sorted: Float64Array, part: number): number {
   const at = part * sorted.length - 0.5
   const below = Math.floor(at)
