@@ -4,13 +4,14 @@ import { runQueue } from '../bench/queue'
 import type { JobView } from '../../client/job-view'
 import { readLine } from '../../storage/waiting-line'
 import { CloudDeployment } from '../recovery/deployment'
-import { connectTo, type TestConnection } from '../support/temporal'
+import { connectTo, quietWorkers, type TestConnection } from '../support/temporal'
 import { until } from '../support/until'
 import { LONG, SPOT, type JobHandle, statusOf, worldsOn } from './harness'
 import { chosen, itInAll } from '../support/selection'
 
 let at: TestConnection
 beforeAll(async () => {
+  quietWorkers()
   at = await connectTo()
 })
 afterAll(() => at.close())

@@ -92,6 +92,14 @@ except OSError as error:
     expect(sleep.pids()).toEqual([])
   })
 
+  test('loses no signal that comes while a container starts', async () => {
+    const machine = await bootOne()
+    const early = `for n in 1 2 3 4 5 6 7 8; do
+        docker run --rm --init image sh -c 'trap "exit 5" TERM; kill -TERM 1; while :; do sleep 0.1; done'; echo $?
+      done`
+    expect((await sh(machine, early)).stdout).toBe('5\n'.repeat(8))
+  })
+
   test('hands signals to the command, and kills it when it does not listen', async () => {
     const machine = await bootOne()
     const polite = `docker run --init --name polite image sh -c 'trap "echo saved; exit 5" TERM; echo up; while :; do sleep 0.1; done' &

@@ -12,7 +12,16 @@ _BIND, _RECURSIVE, _PRIVATE = 4096, 16384, 1 << 18
 PATH = "/image/gpu:/image/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 # The image's own folders, which are empty.
 _OWN = ("/tmp", "/var", "/root", "/run", "/proc", "/dev", "/image")
-_FORWARDED = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2)
+FORWARDED = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2)
+
+
+def hold_signals():
+    """From now on the signals that are passed on wait, until `release_signals`."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, FORWARDED)
+
+
+def release_signals():
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, FORWARDED)
 
 
 def environment_of(record):
@@ -21,13 +30,15 @@ def environment_of(record):
 
 def keep(world, container, told):
     """Runs as the container's supervisor: starts it, and keeps its record until it has ended."""
-    for number in _FORWARDED:
+    for number in FORWARDED:
         signal.signal(number, signal.SIG_IGN)
     _output_to(container)
     _call("unshare", _NEW_PIDS)
     gate, opened = os.pipe()
     first = os.fork()
     if first == 0:
+        # The kernel drops what the first process of a container has no handler for: what comes before waits for it.
+        hold_signals()
         os.close(told)
         os.close(opened)
         os.read(gate, 1)
@@ -78,10 +89,11 @@ def _become(world, container):
         os.chdir(record["workdir"])
     except OSError as error:
         _fail("docker: Error response from daemon: failed to create task: %s" % error, 125)
-    for number in _FORWARDED:
+    for number in FORWARDED:
         signal.signal(number, signal.SIG_DFL)
     if record["hasInit"]:
         _run_below_init(record)
+    release_signals()
     _execute(record["argv"], environment_of(record))
 
 
@@ -150,9 +162,11 @@ def _run_below_init(record):
     child = os.fork()
     if child == 0:
         os.setsid()
+        release_signals()
         _execute(record["argv"], environment_of(record))
-    for number in _FORWARDED:
+    for number in FORWARDED:
         signal.signal(number, lambda number, _frame: os.kill(child, number))
+    release_signals()
     while True:
         pid, status = os.wait()
         if pid == child:

@@ -20,7 +20,6 @@ EXEC_OPTIONS = {}
 # The engine calls itself with this word to supervise a container.
 KEEP = "keep-container"
 _STOP_SECONDS = 10
-_FORWARDED = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2)
 
 
 def run(world, options):
@@ -37,6 +36,8 @@ def run(world, options):
     is_detached = options.has("-d", "--detach")
     if not is_detached:
         container.update(client=os.getpid())
+        # Who sees the container's output may signal this process, which passes that on from `_follow` on.
+        inside.hold_signals()
     _start(world, container)
     if is_detached:
         print(container.record["id"])
@@ -118,6 +119,7 @@ def _start(world, container):
             os._exit(0)
         # Executed again, so that its environment contains nothing of the caller's.
         os.set_inheritable(told, True)
+        inside.release_signals()
         words = [world.toolbox, KEEP, container.record["id"], str(told)]
         os.execve(sys.executable, [sys.executable, "-IS", os.path.abspath(sys.argv[0])] + words, {"PATH": inside.PATH})
     os.wait()
@@ -138,8 +140,9 @@ def _follow(container):
         if container.reload() and container.is_running:
             _signal(container, number)
 
-    for number in _FORWARDED:
+    for number in inside.FORWARDED:
         signal.signal(number, forward)
+    inside.release_signals()
     with open(container.stdout, "rb") as output, open(container.stderr, "rb") as errors:
         status = None
         while status is None:
