@@ -111,7 +111,7 @@ export function isAssignment(word: string): boolean {
 /** The words that one word becomes: `$NAME`, `${NAME}`, `${NAME:-default}`, `${NAME[@]}`, `$1` and `$@`, as far as they are known. */
 function substituted(word: string, shell: Shell): string[] {
   const words: string[] = []
-  // A word of nothing but empty variables is none, unless it has quotes.
+  // An unquoted word whose variables are all empty is dropped.
   let current = word === '' ? '' : undefined
   for (let at = 0; at < word.length; at += 1) {
     const letter = word[at]!

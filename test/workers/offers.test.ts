@@ -36,7 +36,7 @@ describe('offers through workers', () => {
     ])
   })
 
-  it('are the same where there are so many that their answer is compressed', async () => {
+  it('arrive unchanged when their answer was long and therefore compressed', async () => {
     const many = { ...ANSWER, offers: Array.from({ length: 3_000 }, (_, index) => detailed(index)) }
     const { client } = clientThat(async () => sent(many))
     expect(sent(many)).not.toEqual(many)

@@ -101,8 +101,6 @@ function carriedName(training: TrainingLoop, name: string, place: SyntaxNode): C
   for (const each of all) {
     if (roleOfObject(each) !== undefined || each.kind === 'instance' || each.kind === 'function')
       refuse(path, place, `gives ${name} another object in the loop`)
-    if (each.kind === 'made' && NO_COPY.some((maker) => each.call.name.startsWith(maker)))
-      refuse(path, place, `keeps in ${name} the place in a sequence, which cannot be saved`)
   }
   const foreign = all.find(
     (each) => each.kind === 'made' && NO_PICKLE.some((maker) => each.call.name.startsWith(maker)),
@@ -114,7 +112,6 @@ function carriedName(training: TrainingLoop, name: string, place: SyntaxNode): C
   return [{ path: name, kind: 'value' }]
 }
 
-const NO_COPY = ['iter', 'zip', 'enumerate', 'map', 'filter', 'open', 'itertools.', 'reversed']
 /** Their objects hold functions, or keys of a type of their own. */
 const NO_PICKLE = ['flax.', 'equinox.', 'haiku.', 'jax.random.key']
 const isTime = (value: Value): boolean => value.kind === 'made' && value.call.name.startsWith('time.')

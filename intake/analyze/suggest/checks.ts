@@ -16,6 +16,7 @@ import {
 } from './objects'
 import { checkRandom, checkSeeds } from './random'
 import { refuse, refuseCall } from './refusal'
+import { checkSequences } from './sequences'
 import type { ProjectFunction } from './region'
 
 export interface Program {
@@ -35,6 +36,7 @@ export function checkedObjects(program: Program): Held[] {
   checkProcesses(facts)
   checkMakers(program, known)
   checkUses(program, known)
+  checkSequences(program)
   checkRandom(program, held)
   checkSeeds(facts.events, loop)
   checkGradients(program)
@@ -74,15 +76,18 @@ function checkMakers({ facts: { events }, training }: Program, known: ReadonlySe
 
 /** Objects that the loop uses must be understood. */
 function checkUses(program: Program, known: ReadonlySet<unknown>): void {
-  const { facts, training, region } = program
+  const { facts, training } = program
   for (const event of facts.events) {
     if (!isIn(event, training)) continue
     if (event.name === 'next' && !isMadeIn(event.positional[0], training))
       refuseCall(event, 'takes from a sequence that begins outside the loop, whose place cannot be saved')
+    for (const text of changedArguments(event))
+      if (!isOwn(text, event, program))
+        refuseCall(event, `changes ${text} in place, which is made outside the loop`)
     const { receiver } = event
     if (receiver === undefined) continue
     for (const each of alternatives(receiver)) checkUse(program, { event, receiver: each, known })
-    if (isInPlace(event) && !isOwn(event, training, region))
+    if (isInPlace(event) && !isOwn(event.receiverText, event, program))
       refuseCall(event, `may change ${event.receiverText}, which is made outside the loop`)
   }
 }
@@ -187,13 +192,28 @@ function isInPlace({ method, receiver, name }: CallEvent): boolean {
   return CHANGING.has(method)
 }
 
-function isOwn(
-  { receiverText, node, file }: CallEvent,
-  training: TrainingLoop,
-  region: readonly ProjectFunction[],
-): boolean {
-  const root = receiverText.split('.')[0]!.split('[')[0]!.split('(')[0]!
-  if (receiverText === '' || !isName(root)) return true
+/** What a function of a library changes: its first argument, or the one that it writes its result to. */
+function changedArguments({ name, method, argumentTexts }: CallEvent): string[] {
+  const results = argumentTexts.filter((text) => text.startsWith('out=')).map((text) => text.slice(4).trim())
+  const [first] = argumentTexts
+  const isChanging =
+    CHANGING_FUNCTIONS.has(name) ||
+    (method === 'shuffle' && SHUFFLING.some((prefix) => name.startsWith(prefix))) ||
+    (name.startsWith('torch._foreach_') && method.endsWith('_'))
+  return first !== undefined && isChanging ? [first, ...results] : results
+}
+
+const SHUFFLING = ['random.', 'numpy.random.']
+const CHANGING_FUNCTIONS = new Set([
+  ...['setattr', 'delattr', 'heapq.heapify', 'heapq.heappush', 'heapq.heappop', 'heapq.heapreplace'],
+  ...['heapq.heappushpop', 'bisect.insort', 'bisect.insort_left', 'bisect.insort_right'],
+  ...['numpy.copyto', 'numpy.put', 'numpy.place', 'numpy.putmask', 'numpy.fill_diagonal'],
+])
+
+/** Whether what a text names is made anew in each round. */
+function isOwn(text: string, { node, file }: CallEvent, { training, region }: Program): boolean {
+  const root = text.split('.')[0]!.split('[')[0]!.split('(')[0]!
+  if (!isName(root)) return true
   if (file === training.source && isInside(node, training.body)) return !training.loop.before.has(root)
   return isLocal(node, root, region)
 }
