@@ -111,10 +111,10 @@ interface Belief {
 const BELIEFS = new WeakMap<readonly OwnRatio[], Map<Readonly<Record<string, TypeSpeed>>, Belief>>()
 
 function beliefOf(speeds: Readonly<Record<string, TypeSpeed>>, own: readonly OwnRatio[]): Belief {
-  const known = BELIEFS.get(own) ?? new Map<Readonly<Record<string, TypeSpeed>>, Belief>()
-  BELIEFS.set(own, known)
-  const belief = known.get(speeds) ?? updated(speeds, own)
-  known.set(speeds, belief)
+  let known = BELIEFS.get(own)
+  if (known === undefined) BELIEFS.set(own, (known = new Map()))
+  let belief = known.get(speeds)
+  if (belief === undefined) known.set(speeds, (belief = updated(speeds, own)))
   return belief
 }
 

@@ -1,11 +1,11 @@
-/** Sequences that begin outside the loop and go on inside: how far they are is part of no state. */
+/** Sequences that begin outside the loop and continue inside: how far they are is part of no state. */
 import { childAt, nodesOf, parts, type SourceFile, type SyntaxNode } from '../syntax'
 import type { Program } from './checks'
 import { identifiersIn } from './flow'
 import { isInside } from './loop'
 import { refuse } from './refusal'
 
-/** Refuses a program whose loop takes from such a sequence. More is refused than goes on: what is read is told by names alone. */
+/** Refuses a program whose loop takes from such a sequence. A name that the loop has is enough, so more is refused than must be. */
 export function checkSequences({ facts: { run }, training, region }: Program): void {
   const { sources } = run.project
   const generators = new Set(sources.flatMap(({ root }) => [...generatorsIn(root)]))
@@ -20,7 +20,7 @@ export function checkSequences({ facts: { run }, training, region }: Program): v
         refuse(
           source.path,
           node,
-          'begins a sequence that the loop goes on with, and its place cannot be saved',
+          'begins a sequence that the loop continues, and its place cannot be saved',
         )
     }
 }
