@@ -112,7 +112,7 @@ const BELIEFS = new WeakMap<readonly OwnRatio[], Map<Readonly<Record<string, Typ
 
 function beliefOf(speeds: Readonly<Record<string, TypeSpeed>>, own: readonly OwnRatio[]): Belief {
   let known = BELIEFS.get(own)
-  if (known === undefined) BELIEFS.set(own, (known = new Map()))
+  if (known === undefined) BELIEFS.set(own, (known = new Map<Readonly<Record<string, TypeSpeed>>, Belief>()))
   let belief = known.get(speeds)
   if (belief === undefined) known.set(speeds, (belief = updated(speeds, own)))
   return belief

@@ -17,11 +17,7 @@ export function checkSequences({ facts: { run }, training, region }: Program): v
     for (const node of nodesOf(source.root)) {
       const begun = begunBy(node, { training, read })
       if (begun.some((value) => isSequence(value, generators)) && !isAnew(node, source))
-        refuse(
-          source.path,
-          node,
-          'begins a sequence that the loop continues, and its place cannot be saved',
-        )
+        refuse(source.path, node, 'begins a sequence that the loop continues, and its place cannot be saved')
     }
 }
 
