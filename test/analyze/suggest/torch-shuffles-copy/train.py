@@ -17,5 +17,6 @@ for epoch in range(24):
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
+    print(epoch, loss.item(), flush=True)
     time.sleep(0.1)
 torch.save(embed.state_dict(), "final.pt")
