@@ -5,7 +5,7 @@ import { backendQueue, launchQueue, ORCHESTRATOR_QUEUE, watchQueue } from '../..
 import type { CloudProvider } from '../clouds/provider'
 import { freshNamespace } from '../support/namespace'
 import type { TestConnection } from '../support/temporal'
-import { testWorkflowBundle } from '../support/workflow-bundle'
+import { TEST_WORKER, testWorkflowBundle } from '../support/workflow-bundle'
 import { Workforce, type WorkerName } from '../workflows/harness'
 import { callingProcess, gate } from './process'
 import type { Role, Site } from './site'
@@ -119,7 +119,7 @@ export class Crew extends Workforce {
       interceptors: { activity: [this.dying(role), ...(interceptors?.activity ?? [])] },
       maxConcurrentActivityTaskExecutions: AT_ONCE_MAX,
       maxConcurrentLocalActivityExecutions: AT_ONCE_MAX,
-      shutdownGraceTime: 0,
+      ...TEST_WORKER,
     })
   }
 

@@ -37,7 +37,7 @@ import { startRecordingProxy, type RecordedCall, type RecordingProxy } from '../
 import { packRunner } from '../support/runner-program'
 import { testServer, type TestConnection } from '../support/temporal'
 import { until } from '../support/until'
-import { testWorkflowBundle } from '../support/workflow-bundle'
+import { TEST_WORKER, testWorkflowBundle } from '../support/workflow-bundle'
 import { SPEC } from '../workflows/harness'
 
 const BUCKET = 'recovery'
@@ -248,7 +248,7 @@ async function workersOf(
       ...createStoreActivities({ store, now: Date.now, owners: ownersThrough(client) }),
     },
     ...authentication.workerOptions(),
-    shutdownGraceTime: 0,
+    ...TEST_WORKER,
   })
   const serversOf = async (name: BackendName): Promise<Worker[]> => {
     const granter = granterFor(config, name, store)

@@ -36,3 +36,9 @@ export function capturingWorkflowBundle(): Promise<{ codePath: string }> {
 async function bundle(wanted: Parameters<typeof cachedBuild>[0]): Promise<{ codePath: string }> {
   return { codePath: await cachedBuild(wanted) }
 }
+
+/**
+ * Options of an orchestrator that a test runs in its own process: workflows run in the same thread, because starting one for each
+ * of hundreds of workers takes most of the processor time of their tests. Commands start orchestrators with a thread, as always.
+ */
+export const TEST_WORKER = { shutdownGraceTime: 0, debugMode: true } as const

@@ -38,7 +38,7 @@ import { createScriptedBackend } from '../backends/scripted/scripted-backend'
 import { ScriptedWorld, type WorldOptions } from '../backends/scripted/world'
 import { freshNamespace } from '../support/namespace'
 import type { TestConnection } from '../support/temporal'
-import { testWorkflowBundle } from '../support/workflow-bundle'
+import { TEST_WORKER, testWorkflowBundle } from '../support/workflow-bundle'
 
 /** A life of seconds: every duration a job has, small enough to wait for. */
 export const QUICK: Timing = {
@@ -247,7 +247,7 @@ export class ControlPlane extends Workforce {
         ...createStoreActivities({ store, now, owners, treasury }),
       },
       ...this.authentication.workerOptions(this.ground.deployment),
-      shutdownGraceTime: 0,
+      ...TEST_WORKER,
     })
   }
 

@@ -33,7 +33,7 @@ import { freshNamespace } from '../../support/namespace'
 import { packRunner } from '../../support/runner-program'
 import { connectTo, quietWorkers, type TestConnection } from '../../support/temporal'
 import { until } from '../../support/until'
-import { testWorkflowBundle } from '../../support/workflow-bundle'
+import { TEST_WORKER, testWorkflowBundle } from '../../support/workflow-bundle'
 import { QUICK, SPEC, type JobHandle } from '../../workflows/harness'
 import { ended, TEST_LIMIT_MS } from '../../workflows/looks'
 import { CONFIG } from './harness'
@@ -117,7 +117,7 @@ async function deployInto(world: WorldText): Promise<void> {
       ...createStoreActivities({ store, now: Date.now, owners: ownersThrough(client) }),
     },
     interceptors: { activity: [() => ({ inbound: failureInterceptor })] },
-    shutdownGraceTime: 0,
+    ...TEST_WORKER,
   })
   for (const worker of [orchestrator, await createVerbsWorker(deps), await createWatchWorker(deps)])
     workers.push({ worker, run: worker.run() })
