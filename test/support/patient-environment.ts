@@ -1,6 +1,37 @@
 /** Jest's environment for all tests: the time limits of tests and hooks, which are written for an idle machine, grow by the patience factor. */
+import v8 from 'node:v8'
 import { TestEnvironment } from 'jest-environment-node'
 import { PATIENCE_SETTING, patienceOf, processesPerCore } from './patience'
+
+/*
+ * Where workflows run in the thread of their test, the worker takes note of their promises, and compiles a function for each promise of
+ * the process to tell whether it is one of theirs. Once for each context tells as much, and a context with `process` is none of theirs.
+ */
+const { createHook } = v8.promiseHooks
+const hasWorkflow = new WeakMap<object, () => boolean>()
+
+function isOfWorkflow({ constructor }: Promise<unknown>): boolean {
+  let answer = hasWorkflow.get(constructor)
+  if (answer === undefined) {
+    const { constructor: compile } = constructor as unknown as { constructor: FunctionConstructor }
+    const isOther = compile("return 'process' in globalThis")() as boolean
+    const look = compile('return globalThis.__TEMPORAL_ACTIVATOR__ !== undefined') as () => boolean
+    answer = isOther ? () => false : look
+    hasWorkflow.set(constructor, answer)
+  }
+  return answer()
+}
+
+v8.promiseHooks.createHook = ({ init, settled, ...hooks }) =>
+  createHook({
+    ...hooks,
+    init: (promise, parent) => {
+      if (isOfWorkflow(promise)) init?.(promise, parent)
+    },
+    settled: (promise) => {
+      if (isOfWorkflow(promise)) settled?.(promise)
+    },
+  })
 
 /** What has a time limit of its own, or none. */
 interface Limited {
