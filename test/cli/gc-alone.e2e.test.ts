@@ -2,6 +2,7 @@
 import { existsSync, mkdirSync, mkdtempSync, realpathSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { pathToFileURL } from 'node:url'
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals'
 import { EXIT_CODES } from '../../client/errors'
@@ -74,7 +75,11 @@ describe('crucible gc --alone', () => {
     for (const pid of hung) process.kill(pid, 'SIGSTOP')
     const hungAtMs = Date.now()
     let verdicts = await alone('--dry-run')
-    while (verdicts[0]?.action === 'kept') verdicts = await alone('--dry-run')
+    // Each look is a process.
+    while (verdicts[0]?.action === 'kept') {
+      await sleep(SECOND_MS)
+      verdicts = await alone('--dry-run')
+    }
     expect(Date.now() - hungAtMs).toBeGreaterThan(OVER_MS - 2 * LEASE_MS)
     expect(verdicts).toMatchObject([{ kind: 'machine', action: 'would-end' }])
     expect(machineProcesses()).toEqual(hung)

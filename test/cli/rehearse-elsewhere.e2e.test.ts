@@ -192,7 +192,7 @@ describe('a rehearsal on EC2 of the small cloud', () => {
     240_000,
   )
 
-  it('ends its job and its machine at Ctrl-C', async () => {
+  itInAll('ends its job and its machine at Ctrl-C', async () => {
     const rehearsal = started('stopped', ...LIMITS)
     const id = await trainingJob('stopped-rehearsal-undisturbed')
     expect(await livingMachines([id])).toHaveLength(1)

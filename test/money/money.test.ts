@@ -1,8 +1,9 @@
 import { expect, it } from '@jest/globals'
+import { chosen } from '../support/selection'
 import { disagreements, liveThrough, type Cap } from './run'
 
 /** `npm run money` lives through ten thousand. */
-const WORLDS = 800
+const [WORLDS] = chosen([800], [600]) as [number]
 
 it('no job, owner or month spends more than it may, and the meter says what the bill says', async () => {
   const counts = new Map<string, number>()

@@ -1,7 +1,9 @@
 import { execFile } from 'node:child_process'
-import { mkdirSync, readdirSync, symlinkSync } from 'node:fs'
+import { copyFileSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
+import { cachedBuild } from './cached-build'
 
 const ROOT = join(__dirname, '../..')
 const run = promisify(execFile)
@@ -13,12 +15,27 @@ export interface Packed {
   files: string[]
 }
 
-/** Packs this checkout, which must be built. */
-export async function pack(folder: string): Promise<Packed> {
-  const args = ['pack', '--ignore-scripts', '--json', '--pack-destination', folder]
-  const { stdout } = await run('npm', args, { cwd: ROOT, maxBuffer: 64 * 1024 * 1024 })
-  const [{ filename, files }] = JSON.parse(stdout) as [{ filename: string; files: { path: string }[] }]
-  return { tarball: join(folder, filename), files: files.map(({ path }) => path) }
+/** Packs this checkout, which must be built; as long as nothing changes that it packs, once. */
+export async function pack(): Promise<Packed> {
+  const { files: listed } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as {
+    files: string[]
+  }
+  const sources = ['package.json', ...listed.filter((path) => !path.startsWith('!'))]
+  const tarball = await cachedBuild({
+    name: 'package.tgz',
+    sources,
+    build: async (path) => {
+      const folder = mkdtempSync(join(tmpdir(), 'crucible-pack-'))
+      const args = ['pack', '--ignore-scripts', '--json', '--pack-destination', folder]
+      const { stdout } = await run('npm', args, { cwd: ROOT, maxBuffer: 64 * 1024 * 1024 })
+      const [{ filename }] = JSON.parse(stdout) as [{ filename: string }]
+      copyFileSync(join(folder, filename), path)
+      rmSync(folder, { recursive: true })
+    },
+  })
+  const { stdout } = await run('tar', ['-tzf', tarball])
+  const files = stdout.trim().split('\n')
+  return { tarball, files: files.map((path) => path.replace(/^package\//, '')) }
 }
 
 /**

@@ -10,13 +10,15 @@ import { PATIENCE_SETTING, patienceOf, processesPerCore } from './patience'
 const { createHook } = v8.promiseHooks
 const hasWorkflow = new WeakMap<object, () => boolean>()
 
+/** A condition on the globals of the context that a class is of. */
+const within = ({ constructor }: object, condition: string): (() => boolean) =>
+  Reflect.construct(constructor, [`return ${condition}`]) as () => boolean
+
 function isOfWorkflow({ constructor }: Promise<unknown>): boolean {
   let answer = hasWorkflow.get(constructor)
   if (answer === undefined) {
-    const { constructor: compile } = constructor as unknown as { constructor: FunctionConstructor }
-    const isOther = compile("return 'process' in globalThis")() as boolean
-    const look = compile('return globalThis.__TEMPORAL_ACTIVATOR__ !== undefined') as () => boolean
-    answer = isOther ? () => false : look
+    const isOther = within(constructor, "'process' in globalThis")()
+    answer = isOther ? () => false : within(constructor, 'globalThis.__TEMPORAL_ACTIVATOR__ !== undefined')
     hasWorkflow.set(constructor, answer)
   }
   return answer()

@@ -78,7 +78,7 @@ describe('the package', () => {
   beforeAll(async () => {
     outside = realpathSync(mkdtempSync(join(tmpdir(), 'crucible-package-')))
     home = join(outside, 'home')
-    const { tarball, files } = await pack(outside)
+    const { tarball, files } = await pack()
     packed = files
     await install(tarball, outside)
   }, 120_000)

@@ -40,7 +40,7 @@ beforeAll(async () => {
   stage = await Stage.set(async (folder) => {
     const [olderFolder, newerFolder] = ['older', 'newer'].map((name) => join(folder, 'home', name))
     for (const path of [olderFolder!, newerFolder!]) mkdirSync(path, { recursive: true })
-    const { tarball } = await pack(newerFolder!)
+    const { tarball } = await pack()
     const from = await install(process.env['CRUCIBLE_TEST_OLD_PACKAGE'] ?? tarball, olderFolder!)
     const to = await install(tarball, newerFolder!)
     renew(to)

@@ -93,7 +93,7 @@ describe('a job on Lambda', () => {
     expect(machinesOf(id)).toMatchObject([{ state: 'terminated' }])
   })
 
-  it.concurrent('keeps running while Lambda is down', async () => {
+  itInAll.concurrent('keeps running while Lambda is down', async () => {
     const id = await d.submit({ id: 'job-alone', ...A10 }, { lastAttempt: NEVER })
     const { attempts: before } = await d.atStep(id, 20)
     // Of the reads that the watches share; other jobs start and end meanwhile.
