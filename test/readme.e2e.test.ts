@@ -99,7 +99,7 @@ describe("the README's first job", () => {
       () => deployment.stdout().includes('Crucible is ready.') || deployment.child.exitCode !== null,
       120_000,
     )
-    expect(deployment.stdout()).toContain('Crucible is ready.')
+    expect(deployment.stdout() + deployment.stderr()).toContain('Crucible is ready.')
 
     let output = ''
     let firstStepMs: number | undefined
