@@ -4,36 +4,12 @@ import { TestEnvironment } from 'jest-environment-node'
 import { PATIENCE_SETTING, patienceOf, processesPerCore } from './patience'
 
 /*
- * Where workflows run in the thread of their test, the worker takes note of their promises, and compiles a function for each promise of
- * the process to tell whether it is one of theirs. Once for each context tells as much, and a context with `process` is none of theirs.
+ * Where workflows run in the thread of their test, their worker takes note of every promise of the process, for a query after the stacks
+ * of workflows that no test makes. Other hooks, by which Node follows what belongs together, have a `before`.
  */
 const { createHook } = v8.promiseHooks
-const hasWorkflow = new WeakMap<object, () => boolean>()
-
-/** A condition on the globals of the context that a class is of. */
-const within = ({ constructor }: object, condition: string): (() => boolean) =>
-  Reflect.construct(constructor, [`return ${condition}`]) as () => boolean
-
-function isOfWorkflow({ constructor }: Promise<unknown>): boolean {
-  let answer = hasWorkflow.get(constructor)
-  if (answer === undefined) {
-    const isOther = within(constructor, "'process' in globalThis")()
-    answer = isOther ? () => false : within(constructor, 'globalThis.__TEMPORAL_ACTIVATOR__ !== undefined')
-    hasWorkflow.set(constructor, answer)
-  }
-  return answer()
-}
-
-v8.promiseHooks.createHook = ({ init, settled, ...hooks }) =>
-  createHook({
-    ...hooks,
-    init: (promise, parent) => {
-      if (isOfWorkflow(promise)) init?.(promise, parent)
-    },
-    settled: (promise) => {
-      if (isOfWorkflow(promise)) settled?.(promise)
-    },
-  })
+v8.promiseHooks.createHook = (hooks) =>
+  hooks.before === undefined ? () => undefined : createHook.call(v8.promiseHooks, hooks)
 
 /** What has a time limit of its own, or none. */
 interface Limited {
