@@ -74,21 +74,12 @@ function interruptionsWidthMs(parts: Parts): number {
 /** The few parts of the greatest width, widest first. */
 function widest(widths: Widths): ForecastPart[] {
   const found: ForecastPart[] = []
-  let least = 0
-  while (found.length < DRIVERS_MAX) {
-    const next = widestBut(found, widths)
-    if (next === undefined || widths[next] < least) break
-    least ||= widths[next] * LEAST_SHARE
-    found.push(next)
-  }
-  return found
-}
-
-function widestBut(found: readonly ForecastPart[], widths: Widths): ForecastPart | undefined {
-  let widest: ForecastPart | undefined
   for (const part of FORECAST_PARTS) {
-    const isWider = widths[part] > (widest === undefined ? 0 : widths[widest])
-    if (isWider && !found.includes(part)) widest = part
+    const width = widths[part]
+    let at = found.length
+    while (at > 0 && widths[found[at - 1]!] < width) at -= 1
+    if (width > 0 && at < DRIVERS_MAX) found.splice(at, 0, part)
+    if (found.length > DRIVERS_MAX) found.pop()
   }
-  return widest
+  return found.filter((part) => widths[part] >= widths[found[0]!] * LEAST_SHARE)
 }
