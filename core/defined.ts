@@ -7,3 +7,11 @@ export function defined<T extends object>(values: T): { [Key in keyof T]?: Exclu
   }
   return kept
 }
+
+/** These properties, without those that are absent. */
+export function picked<T extends object, Key extends keyof T>(from: T, keys: readonly Key[]): Pick<T, Key> {
+  const kept: Partial<Pick<T, Key>> = {}
+  for (const key of keys) if (from[key] !== undefined) kept[key] = from[key]
+  // Only optional ones can be absent.
+  return kept as Pick<T, Key>
+}
