@@ -121,7 +121,7 @@ export const LOG_CHUNKS_PER_BEAT = 1
  * The same for each checkpoint, besides its parts. Writes: the start and end of an upload, up to three revisions of the manifest, and the lists by which
  * old checkpoints are found. Reads: a look whether a file is there already, and the documents of the checkpoints that are kept.
  */
-export const REQUESTS_PER_SAVE = { writes: 10, reads: 5 }
+export const REQUESTS_PER_SAVE = { writes: 10, reads: 8 }
 
 /** Spread of what the store charges: logs have up to one chunk in two seconds, checkpoints many files, and Regions other prices. */
 export const STORE_CHARGES: Range = {

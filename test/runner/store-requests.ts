@@ -20,7 +20,7 @@ export interface Asked {
   tookMs: number
 }
 
-/** What a runner, and the watch of its machine, ask of the store over some beats. The runner is told by the key of its grant. */
+/** What a runner, and the watch of its machine, ask of the store over some beats. `keyId` is that of the grant of the runner. */
 export async function askedOver(
   beats: number,
   { machine, proxy, keyId }: { machine: Machine; proxy: FaultProxy; keyId: string },
