@@ -1,7 +1,7 @@
 """Measures what small training scripts of JAX, Flax and Keras keep in memory: python3 measure_jax.py linen_cnn.py > figures.json
 
-Each script runs until its first gradient is taken. Parameters, gradients and optimizer state are counted exactly. Activations are what `jax.vjp` keeps for
-the backward pass, each array once, without the parameters: what XLA fuses or computes again is not left out.
+Each script runs until its first gradient is taken. Parameters, gradients and optimizer state are counted exactly. Activations are the temporary
+memory that XLA allocates for a compiled step on the CPU.
 """
 
 import datetime
@@ -25,19 +25,18 @@ def size(tree):
     return sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(tree) if hasattr(leaf, "dtype"))
 
 
-def kept(function, first, rest, named, has_aux):
-    """Bytes that the backward pass needs of the forward pass."""
+def temporary(gradient, first, rest, named):
+    """Bytes that XLA allocates besides arguments and results, for one loss and its gradients."""
     import jax
 
-    def backward(first):
-        return jax.vjp(lambda each: function(each, *rest, **named), first, has_aux=has_aux)[1]
+    def shapes(tree):
+        return jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape, leaf.dtype), tree)
 
-    shapes = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape, leaf.dtype), first)
-    traced = jax.make_jaxpr(backward)(shapes).jaxpr
-    parameters = {id(each) for each in traced.invars}
-    # A literal is a number in the program, not an array.
-    kept = {id(each): each.aval for each in traced.outvars if not hasattr(each, "val")}
-    return sum(aval.size * aval.dtype.itemsize for key, aval in kept.items() if key not in parameters)
+    traced = jax.make_jaxpr(lambda each: gradient(each, *rest, **named))(shapes(first))
+    # What the program closes over may itself be traced, so that it becomes an argument.
+    whole = jax.jit(lambda constants, *leaves: jax.core.eval_jaxpr(traced.jaxpr, constants, *leaves))
+    lowered = whole.lower(shapes(list(traced.consts)), *jax.tree.leaves(shapes(first)))
+    return lowered.compile().memory_analysis().temp_size_in_bytes
 
 
 def measured(script):
@@ -56,7 +55,7 @@ def measured(script):
                     raise SystemExit("%s takes no gradient by its first argument" % script)
                 state = max(optimizers, default=0) or keras_state()
                 parameters = size(args[0])
-                activations = kept(function, args[0], args[1:], named, has_aux)
+                activations = temporary(inner, args[0], args[1:], named)
                 noted.append({"weights": parameters, "gradients": parameters, "optimizer": state, "activations": activations})
                 raise Done
 
@@ -104,7 +103,7 @@ def keras_state():
     import numpy
 
     kind = sys.modules["keras"].optimizers.Optimizer
-    # Whoever only looks like one must not be asked for its class.
+    # An object that only looks like one must not be asked for its class.
     made = [each for each in gc.get_objects() if issubclass(type(each), kind)]
     return sum(int(numpy.prod(each.shape)) * numpy.dtype(each.dtype).itemsize for one in made for each in one.variables)
 
