@@ -57,12 +57,12 @@ export const ACCELERATORS: readonly Accelerator[] = DATA_SHEETS.map(([name, memo
 }))
 
 const BY_SPELLING = new Map(
-  ACCELERATORS.flatMap((a) => [a.name, ...a.aliases].map((spelling) => [fold(spelling), a])),
+  ACCELERATORS.flatMap((a) => [a.name, ...[a.name, ...a.aliases].map(fold)].map((spelling) => [spelling, a])),
 )
 
 /** The accelerator with a name, or `undefined` if it is unknown. That is no error: new types appear. */
 export function findAccelerator(spelling: string): Accelerator | undefined {
-  return BY_SPELLING.get(fold(spelling))
+  return BY_SPELLING.get(spelling) ?? BY_SPELLING.get(fold(spelling))
 }
 
 /** Whether an accelerator is what a job asks for by name: that type, or a variant of it. */

@@ -1,6 +1,17 @@
 /** The same properties without those that are undefined, in the same order: `{ id, ...defined({ hint }) }` has a hint or no such key. */
 export function defined<T extends object>(values: T): { [Key in keyof T]?: Exclude<T[Key], undefined> } {
-  return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as {
-    [Key in keyof T]?: Exclude<T[Key], undefined>
+  const kept: { [Key in keyof T]?: Exclude<T[Key], undefined> } = {}
+  for (const key of Object.keys(values) as (keyof T)[]) {
+    const value = values[key]
+    if (value !== undefined) kept[key] = value as Exclude<T[keyof T], undefined>
   }
+  return kept
+}
+
+/** These properties, without those that are absent. */
+export function picked<T extends object, Key extends keyof T>(from: T, keys: readonly Key[]): Pick<T, Key> {
+  const kept: Partial<Pick<T, Key>> = {}
+  for (const key of keys) if (from[key] !== undefined) kept[key] = from[key]
+  // Only optional ones can be absent.
+  return kept as Pick<T, Key>
 }

@@ -141,8 +141,9 @@ export function dearestPriceOf(
 export function offerKey(
   offer: Pick<Offer, 'backend' | 'capacityType' | 'type' | 'place' | 'reservationId'>,
 ): string {
-  const parts = [offer.backend, offer.capacityType, offer.type, offer.place]
-  return (offer.reservationId === undefined ? parts : [...parts, offer.reservationId]).join('/')
+  const { backend, capacityType, type, place, reservationId } = offer
+  const key = `${backend}/${capacityType}/${type}/${place}`
+  return reservationId === undefined ? key : `${key}/${reservationId}`
 }
 
 /** Stands for all places that sell the same machine type in the same way: one row of a plan. */

@@ -1,4 +1,4 @@
-import { defined } from './defined'
+import { defined, picked } from './defined'
 import type { Expected, Forecast } from './forecast'
 import type { MicroUsd } from './money'
 import type { Capabilities } from './capabilities'
@@ -176,11 +176,15 @@ export interface PlanReport extends PlanExcerpt {
 }
 
 /** A placement as a table shows it: without explanations and without what only its backend needs. @experimental */
-export interface PlacementInShort extends Omit<Placement, 'offer' | 'reasons' | 'risks' | 'forecast'> {
+export interface PlacementInShort extends Pick<Placement, (typeof SHOWN_OF_PLACEMENT)[number]> {
   offer: Pick<Offer, (typeof SHOWN_OF_OFFER)[number]>
   forecast: Pick<Forecast, 'cost' | 'finish' | 'chances' | 'interruptions'>
 }
 
+const SHOWN_OF_PLACEMENT = [
+  ...(['costMicroUsd', 'extraCostMicroUsd', 'calmMicroUsd', 'durationMs', 'isLate'] as const),
+  'transferMicroUsd',
+] as const
 const SHOWN_OF_OFFER = [
   ...(['backend', 'capacityType', 'type', 'place', 'shape', 'reservationId', 'reservation'] as const),
   ...(['priceMicroUsdPerHour', 'besideMicroUsdPerHour', 'priceSource', 'availability'] as const),
@@ -196,18 +200,14 @@ export function reportOf(plan: Plan, relaxations: Relaxation[]): PlanReport {
   return { ...excerptOf(plan), rejections, others: others.map(inShort), relaxations }
 }
 
-function inShort({
-  offer,
-  reasons: _reasons,
-  risks: _risks,
-  forecast,
-  ...figures
-}: Placement): PlacementInShort {
-  const { cost, finish, chances, interruptions } = forecast
-  const shown = SHOWN_OF_OFFER.filter((key) => offer[key] !== undefined).map((key) => [key, offer[key]])
-  // Exactly the keys of the type, without the absent ones.
-  const short = Object.fromEntries(shown) as PlacementInShort['offer']
-  return { ...figures, forecast: { cost, finish, chances, interruptions }, offer: short }
+/** Leaves the words of a placement alone: they are made when they are read. */
+function inShort(placement: Placement): PlacementInShort {
+  const { cost, finish, chances, interruptions } = placement.forecast
+  return {
+    ...picked(placement, SHOWN_OF_PLACEMENT),
+    forecast: { cost, finish, chances, interruptions },
+    offer: picked(placement.offer, SHOWN_OF_OFFER),
+  }
 }
 
 /** What a worker finds out to make a plan. With the job's own input, everything that the plan depends on. */

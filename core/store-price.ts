@@ -4,7 +4,7 @@ import type { MicroUsd } from './money'
 export interface StorePrice {
   /** For people: `S3 Standard in us-east-1`. */
   name: string
-  /** Per 10^9 bytes and month of 730 hours. */
+  /** Per 2^30 bytes and month of 730 hours. */
   microUsdPerGbMonth: MicroUsd
   /** Per 1,000 requests that write or list. */
   microUsdPerThousandWrites: MicroUsd

@@ -108,10 +108,20 @@ export const STOP: Range = {
 export const TRANSFER_SPREAD = 2.5
 
 /**
- * Requests to the store between two beats of a machine. Writes: a beat, a list of new limits, and one chunk of the log. Reads: the drain and
- * lease documents, and the beat.
+ * Requests to the store between two beats of a machine, as counted on their way to an S3 server (`test/runner/store-requests.ts`). Writes, which lists
+ * count as: the beat, and a list of new limits. Reads: `drain.json` and `lease.json` by the runner, and the beat by its watch. A lease is written twice an
+ * hour.
  */
-export const REQUESTS_PER_BEAT = { writes: 3, reads: 3 }
+export const REQUESTS_PER_BEAT = { writes: 2, reads: 3 }
+
+/** Writes of the log between two beats: none for a silent program, and 2.5 for one that prints all the time. */
+export const LOG_CHUNKS_PER_BEAT = 1
+
+/**
+ * The same for each checkpoint, besides its parts. Writes: the start and end of an upload, up to three revisions of the manifest, and the lists by which
+ * old checkpoints are found. Reads: a look whether a file is there already, and the documents of the checkpoints that are kept.
+ */
+export const REQUESTS_PER_SAVE = { writes: 10, reads: 8 }
 
 /** Spread of what the store charges: logs have up to one chunk in two seconds, checkpoints many files, and Regions other prices. */
 export const STORE_CHARGES: Range = {

@@ -35,6 +35,7 @@ export function avoidanceOf(
   avoid: readonly Avoidance[],
   why: Avoidance['why'],
 ): Avoidance | undefined {
+  if (avoid.length === 0) return undefined
   const keys = [offerKey(offer), placeKey(offer)]
   return avoid.find((avoidance) => avoidance.why === why && keys.includes(avoidance.offerKey))
 }

@@ -10,16 +10,15 @@ import type { Forecasted } from './forecast/forecast'
 import { chancesInWords, rangeInWords } from './forecast/words'
 import { runLimitInWords } from './run-limit'
 import { transferReasons } from './transfer'
-import { speedInWords, unknownSpeedInWords, workOn, type WorkTerms } from './work'
+import { speedInWords, unknownSpeedInWords, type WorkTerms } from './work'
 
 /** A static price older than this is reported as old. */
 const PRICE_AGE_NOTED_MS = 24 * HOUR_MS
 
 /** Why an offer suits the job, best reason first. */
-export function reasonsFor(offer: Offer, terms: WorkTerms, expected: Forecasted): string[] {
-  const { transfer } = expected
+export function reasonsFor(offer: Offer, { spec }: Pick<WorkTerms, 'spec'>, expected: Forecasted): string[] {
+  const { transfer, work } = expected
   const { priceMicroUsdPerHour: price } = offer
-  const work = workOn(offer, terms)
   const speed = speedInWords(work)
   const assumed = work.reference === undefined ? 'one hour' : `one hour on the ${work.reference}`
   return [
@@ -33,9 +32,7 @@ export function reasonsFor(offer: Offer, terms: WorkTerms, expected: Forecasted)
     ...(offer.stillBilled === undefined ? [] : [`still billed when off: ${offer.stillBilled}`]),
     ...(offer.note === undefined ? [] : [offer.note]),
   ].concat(
-    terms.spec.durationMs === undefined && price > 0
-      ? [`the job gives no duration: ${assumed} is assumed`]
-      : [],
+    spec.durationMs === undefined && price > 0 ? [`the job gives no duration: ${assumed} is assumed`] : [],
   )
 }
 
@@ -87,7 +84,7 @@ export function risksOf(
   offer: Offer,
   spec: JobSpec,
   at: {
-    expected: Pick<Forecasted, 'interruptions'>
+    expected: Pick<Forecasted, 'interruptions' | 'work'>
     isShaky: boolean
     nowMs: number
     saving?: Saving
@@ -96,7 +93,7 @@ export function risksOf(
   },
 ): string[] {
   const risks: string[] = []
-  const unknownSpeed = unknownSpeedInWords(offer, workOn(offer, { spec }))
+  const unknownSpeed = unknownSpeedInWords(offer, at.expected.work)
   if (unknownSpeed !== undefined) risks.push(unknownSpeed)
   if (isInterruptible(offer)) {
     const count = at.expected.interruptions

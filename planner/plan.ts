@@ -75,14 +75,19 @@ function place(
     forecast: expected.forecast,
     ...(lateMs > 0 && { isLate: true as const }),
     ...(transfer === undefined ? {} : { transferMicroUsd: transfer.costMicroUsd }),
-    reasons: reasonsFor(offer, request, expected),
-    risks: [
-      ...(lateMs > 0 ? [`is likely to miss the deadline: about ${formatDuration(lateMs)} too long`] : []),
-      ...risksOf(offer, spec, {
-        ...{ isShaky: shaky, capabilities, hasBudget, expected, nowMs },
-        ...defined({ saving }),
-      }),
-    ],
+    // Only the best placements of thousands are shown with their words.
+    get reasons() {
+      return reasonsFor(offer, request, expected)
+    },
+    get risks() {
+      return [
+        ...(lateMs > 0 ? [`is likely to miss the deadline: about ${formatDuration(lateMs)} too long`] : []),
+        ...risksOf(offer, spec, {
+          ...{ isShaky: shaky, capabilities, hasBudget, expected, nowMs },
+          ...defined({ saving }),
+        }),
+      ]
+    },
   }
 }
 

@@ -4,8 +4,7 @@ import { formatBytes } from '../core/resources'
 import { savingOf } from '../core/saving'
 import type { StorePrice } from '../core/store-price'
 import { HOUR_MS } from '../core/time'
-import { REQUESTS_PER_BEAT } from './assumptions'
-import { BYTES_PER_GB } from './input-transfer'
+import { LOG_CHUNKS_PER_BEAT, REQUESTS_PER_BEAT, REQUESTS_PER_SAVE } from './assumptions'
 import type { PlanRequest } from './request'
 
 /** Expected charges of the store for a job, without the transfer of its data. */
@@ -21,6 +20,8 @@ export interface Storing {
 /** S3 bills by the hour; this is its average month. */
 const HOURS_PER_MONTH = 730
 const THOUSAND = 1_000
+/** By the examples of the S3 FAQ, read November 2026, a GB-month is of 2^30 bytes, unlike a transferred GB. */
+const BYTES_PER_GB_MONTH = 2 ** 30
 
 /** Nothing where the store is free or its price is unknown. A checkpoint of unknown size and artifacts are not included. */
 export function storingFor(request: PlanRequest, everyMs: number): Storing | undefined {
@@ -28,10 +29,11 @@ export function storingFor(request: PlanRequest, everyMs: number): Storing | und
   if (price === undefined || price === 'unknown') return undefined
   const { writes, reads } = requestsPerHour(request)
   const { count, sizeBytes } = keptOf(request, everyMs)
-  const keptGb = (count * sizeBytes + bundleBytes) / BYTES_PER_GB
+  const keptGb = (count * sizeBytes + bundleBytes) / BYTES_PER_GB_MONTH
   const parts = Math.ceil(sizeBytes / CHECKPOINT_PART_BYTES)
-  // Its parts, the start and end of their upload, and the manifest.
-  const saveMicroUsd = count === 0 ? 0 : writesCost(parts + 3, price)
+  const perSave = REQUESTS_PER_SAVE
+  const saveMicroUsd =
+    count === 0 ? 0 : writesCost(parts + perSave.writes, price) + readsCost(perSave.reads, price)
   return {
     onceMicroUsd: saveMicroUsd,
     perMachineMicroUsd: readsCost(parts, price),
@@ -53,7 +55,8 @@ function readsCost(count: number, { microUsdPerThousandReads }: StorePrice): num
 
 function requestsPerHour({ timing }: Pick<PlanRequest, 'timing'>): { writes: number; reads: number } {
   const beats = HOUR_MS / timing.beatMs
-  return { writes: REQUESTS_PER_BEAT.writes * beats, reads: REQUESTS_PER_BEAT.reads * beats }
+  const { writes, reads } = REQUESTS_PER_BEAT
+  return { writes: (writes + LOG_CHUNKS_PER_BEAT) * beats, reads: reads * beats }
 }
 
 /** As many checkpoints as the job keeps, from its start on. `everyMs` is infinite if it saves none. */

@@ -59,6 +59,7 @@ export function workOn({ shape }: Pick<Offer, 'shape'>, { spec, leftShare = 1, o
 }
 
 function scaledSpeed(speed: RelativeSpeed, by: number): RelativeSpeed {
+  if (by === 1) return speed
   return { ...speed, factor: speed.factor * by, low: speed.low * by, high: speed.high * by }
 }
 

@@ -5,7 +5,7 @@ import { formatDuration } from '../../core/time'
 import type { ArithmeticLine, ArithmeticPart } from '../../core/arithmetic'
 import type { PlanRequest } from '../request'
 import { storingFor, storingInWords, type Storing } from '../storing'
-import { speedInWords, unknownSpeedInWords, workOn } from '../work'
+import { speedInWords, unknownSpeedInWords } from '../work'
 import { medianOf, movingOf, reservedMsOf } from './forecast'
 import { partsOf, type Parts } from './parts'
 import { exactly, type Range } from './range'
@@ -141,8 +141,7 @@ function sourceOf(part: ArithmeticPart, { parts, offer }: Counted, request: Plan
     : `its provider ends a machine after ${formatDuration(offer.runMsMax)}`
 }
 
-function trainingOf(offer: Offer, { duration }: Parts, request: PlanRequest): string {
-  const work = workOn(offer, request)
+function trainingOf(offer: Offer, { duration, work }: Parts, request: PlanRequest): string {
   const { leftShare } = request
   const left = leftShare === undefined || leftShare === 1 ? [] : [`${percent(leftShare)} of it is left`]
   const speed = speedInWords(work) ?? unknownSpeedInWords(offer, work)

@@ -7,6 +7,7 @@ import { stoppingMs } from '../../core/timing'
 import type { PlanRequest } from '../request'
 import { storingFor } from '../storing'
 import { transferFor, type TransferEstimate } from '../transfer'
+import type { Work } from '../work'
 import { driversOf } from './drivers'
 import { partsOf, type Parts } from './parts'
 import { sampleOf, type Moving } from './sample'
@@ -24,6 +25,7 @@ export interface Forecasted {
   interruptions: number
   /** The mean cost of moving data; missing if that is free. */
   transfer: TransferEstimate | undefined
+  work: Work
   forecast: Forecast
 }
 
@@ -53,6 +55,7 @@ export function forecastOf(
     ...(extra !== undefined && { extraCostMicroUsd: quantile(extra, 0.5) }),
     interruptions,
     transfer: transferFor(offer, request, interruptions),
+    work: parts.work,
     forecast: {
       cost: { lowMicroUsd: quantile(cost, LOW), highMicroUsd: quantile(cost, HIGH) },
       finish: { lowMs: quantile(doneMs, LOW), highMs: quantile(doneMs, HIGH) },
@@ -131,6 +134,7 @@ function chancesOf(
 }
 
 function shareOf(values: Float64Array, most: number): number {
-  const kept = values.reduce((count, each) => count + (each <= most ? 1 : 0), 0)
+  let kept = 0
+  for (let i = 0; i < values.length; i += 1) if (values[i]! <= most) kept += 1
   return Math.round((kept / values.length) * 100) / 100
 }

@@ -30,7 +30,7 @@ import {
 import { inputTrafficOf } from '../input-transfer'
 import type { PlanRequest } from '../request'
 import { isResumable } from '../run-limit'
-import { jobsInWords, workOn } from '../work'
+import { jobsInWords, workOn, type Work } from '../work'
 import { exactly, scaled, type Range } from './range'
 
 /** The parts of a forecast, each with its range: times in milliseconds, factors, and a rate. */
@@ -45,6 +45,7 @@ export interface Parts {
   /** Of each machine that resumes; `isResumed` tells whether the first one does. */
   restore: Range
   isResumed: boolean
+  work: Work
   /** Training time without interruptions at the middle of `duration` and `speed`. */
   workMs: number
   /** Factors on it. */
@@ -64,6 +65,9 @@ export interface Parts {
 }
 
 const NONE = exactly(0, 'not needed')
+const NEVER_INTERRUPTED = exactly(0, 'its provider takes no machine back')
+const NO_GPU = exactly(1, 'no GPU trains')
+const CONSTANT_PRICE = exactly(1, 'its price is constant')
 
 export function partsOf(
   offer: Offer,
@@ -83,6 +87,7 @@ export function partsOf(
     fetch: fetchOf(offer, request),
     restore: restoreOf(offer, spec, saving),
     isResumed: !isFirst && savedBefore !== undefined,
+    work,
     workMs: work.ms,
     duration: spec.durationMs === undefined ? ASSUMED_DURATION : STATED_DURATION,
     speed: speedOf(work),
@@ -110,8 +115,8 @@ function bootOf({ boot }: Capabilities): Range {
 const BOOTS = new WeakMap<BootTime, Range>()
 
 /** As a factor on the training time. */
-function speedOf({ ms, fastMs, slowMs, speed, reference }: ReturnType<typeof workOn>): Range {
-  if (reference === undefined || ms === 0) return exactly(1, 'no GPU trains')
+function speedOf({ ms, fastMs, slowMs, speed, reference }: Work): Range {
+  if (reference === undefined || ms === 0) return NO_GPU
   if (speed === undefined) return UNKNOWN_SPEED
   const published = speed.basis === 'measured' ? 'published measurements' : 'data sheets'
   const source = speed.jobs === undefined ? published : `${published} and ${jobsInWords(speed.jobs)}`
@@ -119,7 +124,7 @@ function speedOf({ ms, fastMs, slowMs, speed, reference }: ReturnType<typeof wor
 }
 
 function rateOf(offer: Offer): Range {
-  if (!isInterruptible(offer)) return exactly(0, 'its provider takes no machine back')
+  if (!isInterruptible(offer)) return NEVER_INTERRUPTED
   const { interruptionsPerHour } = offer
   return interruptionsPerHour === undefined
     ? ASSUMED_SPOT_INTERRUPTIONS
@@ -171,9 +176,7 @@ function stopOf({ transfer }: Offer, saving: Saving | undefined): Range {
 function priceOf({ capacityType, priceMaxMicroUsdPerHour, priceSource }: Offer, nowMs: number): Range {
   const { kind, observedAtMs } = priceSource
   if (kind === 'static' && nowMs - observedAtMs > STATIC_PRICE_OLD_MS) return OLD_PRICE
-  return capacityType === 'spot' && priceMaxMicroUsdPerHour !== undefined
-    ? SPOT_PRICE
-    : exactly(1, 'its price is constant')
+  return capacityType === 'spot' && priceMaxMicroUsdPerHour !== undefined ? SPOT_PRICE : CONSTANT_PRICE
 }
 
 function transferMs(bytes: number, bytesPerSecond = ASSUMED_UPLOAD_BYTES_PER_SECOND): number {

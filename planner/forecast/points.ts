@@ -25,6 +25,11 @@ const TAIL_ABOVE = [
 ]
 const TAIL_BELOW = [0.007784695709041462, 0.3224671290700398, 2.445134137142996, 3.754408661907416]
 
+/** A number for each point. */
+export function column(): Float64Array {
+  return new Float64Array(POINTS)
+}
+
 /** In each dimension, a deviate from 0 to 1 for each point. */
 const UNIFORM = strata()
 /** The same as standard normal deviates. */
@@ -43,7 +48,7 @@ function strata(): Float64Array[] {
   return DIMENSIONS.map((_, dimension) => {
     const alpha = base ** -(dimension + 1)
     const sequence = Array.from({ length: POINTS }, (__, at) => ({ at, value: ((at + 1) * alpha) % 1 }))
-    const uniform = new Float64Array(POINTS)
+    const uniform = column()
     sequence
       .sort((a, b) => a.value - b.value || a.at - b.at)
       .forEach(({ at }, rank) => (uniform[at] = (rank + 0.5) / POINTS))

@@ -18,10 +18,21 @@ export function scaled({ low, middle, high, source }: Range, factor: number): Ra
   return { low: low * factor, middle: middle * factor, high: high * factor, source }
 }
 
-/** A lognormal distribution on each side of the middle, at standard normal deviates. */
-export function valuesAt({ low, middle, high }: Range, normal: Float64Array): Float64Array {
-  if (low === high) return normal.map(() => middle)
+/** Whether two ranges have the same figures, whatever their sources. */
+export function isSame(a: Range, b: Range): boolean {
+  return a.low === b.low && a.middle === b.middle && a.high === b.high
+}
+
+/** Values of a lognormal distribution on each side of the middle, at standard normal deviates. */
+export function fillFrom({ low, middle, high }: Range, normal: Float64Array, into: Float64Array): void {
+  if (low === high) {
+    into.fill(middle)
+    return
+  }
   const below = Math.log(middle / low) / Z_95
   const above = Math.log(high / middle) / Z_95
-  return normal.map((z) => middle * Math.exp((z < 0 ? below : above) * z))
+  for (let i = 0; i < into.length; i += 1) {
+    const z = normal[i]!
+    into[i] = middle * Math.exp((z < 0 ? below : above) * z)
+  }
 }

@@ -15,6 +15,7 @@ import { startTestCloud, type TestCloud } from '../support/cloud'
 import { FaultProxy } from '../support/fault-proxy'
 import { until } from '../support/until'
 import { COUNTER, sumOf } from './programs'
+import { askedOver, expectAsForecast } from './store-requests'
 import { JOB, useWorlds, type World } from './world'
 import { itInAll } from '../support/selection'
 
@@ -68,16 +69,22 @@ describe('a machine whose store is in S3', () => {
   it('lives on a grant, and on that of its lease from then on; the workload sees neither', async () => {
     const [first, second] = [await grant(), await grant()]
     const bundle = await world.bundle({ 'counter.py': COUNTER })
-    const run =
-      'env | grep -c AWS_ || true; python3 counter.py 20 0.02 10; until [ -e go ]; do sleep 0.05; done'
+    // The counter's checkpoints are one part each; this one is two.
+    const large = 'head -c 17000000 /dev/zero > large && mv large $CRUCIBLE_CHECKPOINT_DIR/step-30.bin'
+    const wait = 'until [ -e go ]; do echo waiting; sleep 0.02; done'
+    const run = `env | grep -c AWS_ || true; python3 counter.py 20 0.02 10; ${large}; ${wait}`
     const machine = await world.launch({ bundle, run }, ...(await grantFile(first)))
     const beat = await machine.untilBeat(({ progress }) => progress?.step === 20)
     expect(proxy.keyIds.has(first.keyId)).toBe(true)
     const lease = { seq: 1, answersBeat: beat.seq, ttlMs: 60_000 }
     await world.lease(1, { ...lease, grant: sealGrant(KEY, second) })
     await until(() => proxy.keyIds.has(second.keyId))
+    await machine.untilBeat(({ checkpoint }) => checkpoint?.step === 30)
+    const asked = await askedOver(10, { machine, proxy, keyId: second.keyId })
     await writeFile(join(machine.root, 'work/go'), '')
-    expect(await machine.end()).toMatchObject({ outcome: 'succeeded', checkpoint: { step: 20 } })
+    expect(await machine.end()).toMatchObject({ outcome: 'succeeded', checkpoint: { step: 30 } })
+    const signed = [first, second].flatMap(({ keyId }) => proxy.signedBy(keyId))
+    expectAsForecast(asked, signed)
     expect(await world.artifact('sum.txt')).toBe(sumOf(20))
     expect((await machine.output())[0]).toBe('0')
     expect(machine.read('runner.log')).not.toContain(first.secret)

@@ -67,6 +67,10 @@ export class Machine {
     })
   }
 
+  get storeUrl(): string {
+    return this.#world.store.url
+  }
+
   get id(): string {
     return `${this.#world.jobId}-${this.attempt}`
   }

@@ -43,6 +43,8 @@ export class FaultProxy {
   readonly seen: string[] = []
   /** The ids of the keys that requests were signed with. */
   readonly keyIds = new Set<string>()
+  /** Method and path of every request that a key signed, in order. */
+  readonly #signed = new Map<string, string[]>()
   readonly #server: Server
   readonly #target: URL
   readonly #agent = new Agent({ keepAlive: true })
@@ -59,8 +61,16 @@ export class FaultProxy {
     return proxy
   }
 
+  get target(): string {
+    return this.#target.origin
+  }
+
   get url(): string {
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`
+  }
+
+  signedBy(keyId: string): readonly string[] {
+    return this.#signed.get(keyId) ?? []
   }
 
   async close(): Promise<void> {
@@ -81,7 +91,10 @@ export class FaultProxy {
     this.seen.push(rule === undefined ? line : `${line} !${rule.fault.kind}`)
     if (rule !== undefined) rule.times--
     const keyId = /Credential=([^/]+)\//.exec(request.headers.authorization ?? '')?.[1]
-    if (keyId !== undefined) this.keyIds.add(keyId)
+    if (keyId !== undefined) {
+      this.keyIds.add(keyId)
+      this.#signed.set(keyId, [...this.signedBy(keyId), line])
+    }
     const fault = rule?.fault
     if (fault?.kind === 'hang') return
     if (fault?.kind === 'cut-request') return this.#cutRequest(request, fault.afterBytes)

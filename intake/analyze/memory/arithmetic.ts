@@ -181,7 +181,7 @@ export type Counted = 'on-model' | 'by-rules' | 'by-results'
 const ERRORS: Readonly<Record<Counted, Interval>> = {
   'on-model': { low: 0.85, high: 1 + FRAGMENTS },
   'by-rules': { low: 0.85, high: 1.3 },
-  'by-results': { low: 0.3, high: 4 },
+  'by-results': { low: 0.75, high: 1.6 },
 }
 
 /** Bytes of kept tensors. */

@@ -224,6 +224,8 @@ const FUNCTIONS: Readonly<Record<string, string>> = {
   leaky_relu: 'GELU',
   gelu: 'GELU',
   silu: 'GELU',
+  hardswish: 'GELU',
+  mish: 'GELU',
   elu: 'GELU',
   tanh: 'Tanh',
   sigmoid: 'Tanh',

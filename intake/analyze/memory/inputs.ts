@@ -1,6 +1,7 @@
 /** The shape of what a model is trained on: sizes of pictures, lengths of sequences. */
 import { isCalled, type Facts } from '../facts'
 import { numberOf, type CallEvent } from '../values'
+import { arrayMade } from './jax-arrays'
 import { layerName, numberGiven, shapeMade } from './layers'
 
 /** A number by the name that a program gives it: of an option, a constant, a setting or an argument; the first that is found. */
@@ -49,12 +50,28 @@ export const headsOf = (facts: Facts): number | undefined =>
   namedNumber(facts, ['n_head', 'n_heads', 'num_heads', 'nhead', 'heads', 'num_attention_heads'])
 
 /** Shapes of the tensors that the program makes with random contents, as data. */
-function madeShapes({ events }: Facts): number[][] {
+function madeShapes({ events }: Pick<Facts, 'events'>): number[][] {
   return events.filter(isCalled).flatMap((event) => {
     if (!['randn', 'rand', 'randint', 'normal'].includes(event.method)) return []
-    const shape = shapeMade(event)
+    const shape = shapeMade(event) ?? arrayMade(event)
     return shape === undefined || shape.length < 2 ? [] : [shape]
   })
+}
+
+/**
+ * Samples that a program trains on at once, where nothing loads them in batches: by a name, as the step of a loop over the data, or of data that is made
+ * at random for each step.
+ */
+export function samplesAtOnce(facts: Facts): number | undefined {
+  const { events, loops } = facts
+  const named = namedNumber(facts, ['batch_size', 'batchsize', 'train_batch_size', 'batch'])
+  if (named !== undefined) return named
+  const steps = events.filter(({ name, positional }) => name === 'range' && positional.length === 3)
+  const step = steps
+    .map(({ positional }) => numberOf(positional[2]))
+    .find((each) => each !== undefined && each > 1)
+  const made = events.filter((event) => isCalled(event) && event.loops.some((loop) => loops.has(loop)))
+  return step ?? madeShapes({ events: made }).map(([first]) => first)[0]
 }
 
 const SIDES = [

@@ -1,18 +1,10 @@
 /** Models that a program builds of Keras's layers, as `Sequential` or by calls. Arguments and defaults: Keras 3, "Layers API"; channels come last. */
 import { argument, isCalled, type Facts } from '../facts'
 import { constantOf, numberOf, textOf, type CallEvent, type Value } from '../values'
-import type { Kept } from './forward'
 import { numberGiven, product, sizesGiven } from './layers'
 import { repeatsOf } from './networks'
+import { keptResults, type BuiltModel } from './results'
 import type { Shape } from './shapes'
-
-export interface KerasModel {
-  /** Trained parameters. */
-  parameters: number
-  /** The results of all layers for one sample, if their sizes are known. */
-  kept: Kept | undefined
-  first: CallEvent
-}
 
 /** The shape of one sample, in which `NaN` is a size that is not known. */
 interface Layer {
@@ -23,7 +15,7 @@ interface Layer {
 const PREFIX = 'keras.layers.'
 
 /** `undefined` if the program makes no layers, or the size of one of them is not known. */
-export function kerasModel(facts: Facts): KerasModel | undefined {
+export function kerasModel(facts: Facts): BuiltModel | undefined {
   const events = facts.events.filter(isCalled)
   const made = events.filter(isLayer)
   const [first] = made
@@ -36,12 +28,7 @@ export function kerasModel(facts: Facts): KerasModel | undefined {
   const used = made.filter((event) => event.method !== 'Input' && !inner.has(event))
   const parameters = used.reduce((sum, layer) => sum + (build.parameters.get(layer) ?? NaN), 0)
   if (!Number.isFinite(parameters) || parameters <= 0) return undefined
-  return { parameters, kept: keptOf(build.results), first }
-}
-
-function keptOf(results: number): Kept | undefined {
-  const others = { full: 0, masks: 0, indices: 0, possible: 0, largest: 0, multiplications: NaN }
-  return Number.isFinite(results) ? { ...others, plain: results, isComplete: true } : undefined
+  return { parameters, kept: keptResults(build), first }
 }
 
 const isLayer = ({ name }: CallEvent): boolean => name.startsWith(PREFIX) && !name.includes('(')
@@ -52,6 +39,7 @@ class Build {
   readonly parameters = new Map<CallEvent, number>()
   /** Elements of the results of all layers for one sample; `NaN` if a size is not known. */
   results = 0
+  largest = 0
   /** Of inputs, and of the results of layers. */
   readonly #shapes = new Map<CallEvent, Shape>()
   /** Of each `Sequential`, the shape so far. */
@@ -95,6 +83,7 @@ class Build {
     const isShared = this.parameters.has(layer)
     if (!isShared) this.parameters.set(layer, isSteady ? built.parameters * repeats : NaN)
     this.results += product(built.output) * repeats
+    this.largest = Math.max(this.largest, product(built.output))
     return built.output
   }
 }

@@ -1,21 +1,17 @@
 /** The models that a program trains or uses: published ones by their names, those of a configuration, and its own. */
 import { argument, isCalled, lastPart, type Facts } from '../facts'
 import { isPretrained, modelName } from '../findings/models'
-import {
-  alternatives,
-  constantOf,
-  constructionOf,
-  numberOf,
-  unknown,
-  type CallEvent,
-  type Value,
-} from '../values'
-import { exactly, transformerParameters, type Interval } from './arithmetic'
+import { alternatives, constantOf, numberOf, unknown, type CallEvent, type Value } from '../values'
+import { exactly, type Interval } from './arithmetic'
+import { configuredModel } from './configurations'
 import { keptByForward, type Kept } from './forward'
 import { batchShape, headsOf } from './inputs'
-import { kerasModel, type KerasModel } from './keras'
+import { flaxModel } from './flax'
+import { jaxParameters } from './jax-parameters'
+import { kerasModel } from './keras'
 import { layerName } from './layers'
 import { megatronModel, type MegatronModel } from './megatron'
+import type { BuiltModel } from './results'
 import { forwardCalls, networksOf, type Network } from './networks'
 import {
   findPublishedModel,
@@ -38,9 +34,9 @@ export interface ModelUse {
   isAdapted: boolean
   /** Whether gradients pass through it, which keeps its activations. */
   passesGradients: boolean
-  /** Of a model that GPUs share by Megatron's options: the parameters of one GPU, and the GPUs that share each layer. */
   /** Whether what is kept is only the size of the layers' results, not counted by the rules of the library. */
   isRough?: boolean
+  /** Of a model that GPUs share by Megatron's options: the parameters of one GPU, and the GPUs that share each layer. */
   split?: { parameters: Interval; tensorWays: number }
 }
 
@@ -65,8 +61,9 @@ function usesOf(facts: Facts, networks: readonly Network[]): Omit<ModelsUsed, 'n
   const published = publishedModels(facts)
   const own = ownModels(facts, networks)
   if (published.models.length === 0) {
-    const keras = own.length === 0 ? kerasModel(facts) : undefined
-    const models = keras === undefined ? own : [kerasUse(keras)]
+    const built =
+      own.length === 0 ? (kerasModel(facts) ?? flaxModel(facts) ?? jaxParameters(facts)) : undefined
+    const models = built === undefined ? own : [builtUse(built)]
     return published.unknown.length > 0 ? published : { models, unknown: [] }
   }
   // Layers around a published model are small next to it, and so is what they keep.
@@ -87,7 +84,7 @@ function megatronUse(
   }
 }
 
-function kerasUse({ parameters, kept, first }: KerasModel): ModelUse {
+function builtUse({ parameters, kept, first }: BuiltModel): ModelUse {
   return {
     ...{ event: first, parameters: exactly(parameters), isRough: true },
     ...(kept !== undefined && { kept }),
@@ -168,68 +165,6 @@ function publishedModel(event: CallEvent): Named | undefined {
 function isFirstGeneration(name: string | undefined): boolean {
   const text = (name ?? '').toLowerCase()
   return !['xl', 'stable-diffusion-2', 'stable-diffusion-3', 'flux'].some((word) => text.includes(word))
-}
-
-type Keys = Record<'layers' | 'width' | 'heads' | 'inner' | 'vocabulary', string>
-
-const USUAL: Keys = {
-  layers: 'num_hidden_layers',
-  width: 'hidden_size',
-  heads: 'num_attention_heads',
-  inner: 'intermediate_size',
-  vocabulary: 'vocab_size',
-}
-const OF_GPT2: Keys = {
-  layers: 'n_layer',
-  width: 'n_embd',
-  heads: 'n_head',
-  inner: 'n_inner',
-  vocabulary: 'vocab_size',
-}
-
-/** Configurations of transformers, with the values of their documentation for what is left out. */
-const CONFIGURATIONS: Readonly<Record<string, { keys: Keys; usual: Transformer }>> = {
-  GPT2Config: { keys: OF_GPT2, usual: { layers: 12, width: 768, heads: 12, inner: 0, vocabulary: 50257 } },
-  BertConfig: { keys: USUAL, usual: { layers: 12, width: 768, heads: 12, inner: 3072, vocabulary: 30522 } },
-  RobertaConfig: {
-    keys: USUAL,
-    usual: { layers: 12, width: 768, heads: 12, inner: 3072, vocabulary: 50265 },
-  },
-  ViTConfig: {
-    keys: USUAL,
-    usual: { layers: 12, width: 768, heads: 12, inner: 3072, vocabulary: 0, length: 197 },
-  },
-  LlamaConfig: {
-    keys: USUAL,
-    usual: { layers: 32, width: 4096, heads: 32, inner: 11008, vocabulary: 32000, isGated: true },
-  },
-  MistralConfig: {
-    keys: USUAL,
-    usual: { layers: 32, width: 4096, heads: 32, inner: 14336, vocabulary: 32000, isGated: true },
-  },
-  GPTNeoXConfig: {
-    keys: USUAL,
-    usual: { layers: 44, width: 6144, heads: 64, inner: 24576, vocabulary: 50432 },
-  },
-}
-
-/** `GPT2LMHeadModel(GPT2Config(n_layer=6))`, `AutoModel.from_config(config)` */
-function configuredModel(event: CallEvent): PublishedModel | undefined {
-  if (!event.name.startsWith('transformers.') || event.method.endsWith('Config')) return undefined
-  const config = constructionOf(argument(event, 'config', 0))
-  const known = config === undefined ? undefined : CONFIGURATIONS[config.method]
-  if (known === undefined || config === undefined) return undefined
-  const { keys, usual } = known
-  const get = (key: keyof Keys): number | undefined => {
-    const given = config.named.get(keys[key])
-    return given === undefined || constantOf(given) === null ? usual[key] : numberOf(given)
-  }
-  const [layers, width, heads, vocabulary] = [get('layers'), get('width'), get('heads'), get('vocabulary')]
-  const inner = get('inner')
-  if (layers === undefined || width === undefined || heads === undefined) return undefined
-  if (vocabulary === undefined || inner === undefined) return undefined
-  const transformer = { ...usual, layers, width, heads, vocabulary, inner: inner === 0 ? 4 * width : inner }
-  return { parameters: transformerParameters(transformer), transformer }
 }
 
 /** Models that get adapters: those that the program names, or any if it leaves that to a library. */

@@ -96,6 +96,10 @@ export function optimizerOf(facts: Facts): OptimizerUse {
     const bytes = found?.[1] === 'SGD' ? exactly(0) : STATES[found?.[1] ?? '']
     if (bytes !== undefined) return { bytes, event: settings.event, isKnown: true }
   }
+  // A program of JAX that names no library of optimizers updates its parameters itself, and most such updates keep nothing.
+  const takesGradients = events.some(({ name }) => name === 'jax.grad' || name === 'jax.value_and_grad')
+  if (takesGradients && !events.some(({ name }) => /^(?:optax|jaxopt|flax|keras)\./.test(name)))
+    return { bytes: exactly(0), event: undefined, isKnown: true }
   return { bytes: { low: 0, high: 8 }, event: undefined, isKnown: false }
 }
 
@@ -121,7 +125,8 @@ function stateOf(event: CallEvent): Interval | undefined {
   const { name, method, named } = event
   if (!LIBRARIES.some((library) => name.startsWith(library)) || name.includes('()')) return undefined
   if (method === 'SGD' || method === 'sgd') {
-    const momentum = argument(event, 'momentum', 2)
+    // PyTorch's class is given the parameters first.
+    const momentum = argument(event, 'momentum', name.startsWith('torch.') ? 2 : 1)
     const value = momentum === undefined ? 0 : numberOf(momentum)
     return value === undefined ? { low: 0, high: 4 } : exactly(value === 0 ? 0 : 4)
   }

@@ -6,6 +6,7 @@ import { parser } from '../../analyze/corpus'
 import { readOptions } from '../../support/options'
 import { isMissed, lineOf, type Measure } from '../measure'
 import {
+  CASE_SETS,
   cardFor,
   cases,
   isTooLarge,
@@ -16,8 +17,10 @@ import {
   RATIO_MAX,
   scoreOf,
   scriptsOf,
+  usesJax,
   whyTooLarge,
   type Judged,
+  type Measured,
 } from './cases'
 
 async function main(): Promise<void> {
@@ -28,7 +31,8 @@ async function main(): Promise<void> {
     options: {
       measure: {
         default: false,
-        means: 'measure the small models again, with the PyTorch of PYTHON or python3',
+        means:
+          'measure the small models again, with the PyTorch of PYTHON and the JAX, Flax and Keras of JAX_PYTHON, or of python3',
       },
     },
   })
@@ -38,14 +42,14 @@ async function main(): Promise<void> {
     return
   }
   process.stdout.write(
-    `small models measured ${measured.measuredAt} with PyTorch ${measured.versions['torch']}\n`,
+    `small models measured ${measured.measuredAt} with PyTorch ${measured.versions['torch']} and JAX ${measured.versions['jax']}\n`,
   )
   const python = await parser()
   const judged = cases().map((each) => judge(python, each))
-  const sets = [
-    { set: '', of: judged.filter(({ isHeldOut }) => !isHeldOut) },
-    { set: 'held out: ', of: judged.filter(({ isHeldOut }) => isHeldOut) },
-  ]
+  const sets = CASE_SETS.map((name) => ({
+    set: name === '' ? '' : `${name}: `,
+    of: judged.filter(({ set }) => set === name),
+  }))
   for (const { set, of } of sets) for (const each of of) process.stdout.write(`${set}${inWords(each)}\n`)
   for (const each of judged.filter(isTooLarge))
     process.stdout.write(`too large: ${each.name}: ${cardFor(each.highGiB)} GB; ${whyTooLarge(each)}\n`)
@@ -92,18 +96,36 @@ function measuresOf(judged: readonly Judged[], set: string): Measure[] {
   ]
 }
 
-/** Runs the small models; without PyTorch, says so and keeps the figures that are there. */
+/** Runs the small models; without one of the libraries, says so and keeps the figures that are there. */
 function measureAgain(): void {
   const scripts = MEASURED_FOLDERS.flatMap((folder) =>
     scriptsOf(folder).map((name) => join(__dirname, folder, name)),
   )
-  const python = process.env['PYTHON'] ?? 'python3'
-  const { stdout, stderr, status } = spawnSync(python, [join(__dirname, 'measure.py'), ...scripts], {
+  const { PYTHON = 'python3', JAX_PYTHON = 'python3' } = process.env
+  const ofJax = new Set(scripts.filter(usesJax))
+  const torch = figuresOf(
+    PYTHON,
+    'measure.py',
+    scripts.filter((script) => !ofJax.has(script)),
+  )
+  const jax = figuresOf(JAX_PYTHON, 'measure_jax.py', [...ofJax])
+  const known = [measured, ...[torch, jax].filter((each) => each !== undefined)]
+  const all = known.reduce((merged, each) => ({
+    ...each,
+    versions: { ...merged.versions, ...each.versions },
+    bytes: { ...merged.bytes, ...each.bytes },
+  }))
+  writeFileSync(join(__dirname, 'measured.json'), `${JSON.stringify(all, null, 2)}\n`)
+  process.exitCode = torch === undefined || jax === undefined ? 1 : 0
+}
+
+function figuresOf(python: string, program: string, scripts: string[]): Measured | undefined {
+  const { stdout, stderr, status } = spawnSync(python, [join(__dirname, program), ...scripts], {
     encoding: 'utf8',
   })
-  if (status === 0) writeFileSync(join(__dirname, 'measured.json'), stdout)
-  else process.stderr.write(stderr)
-  process.exitCode = status ?? 1
+  if (status === 0) return JSON.parse(stdout) as Measured
+  process.stderr.write(stderr)
+  return undefined
 }
 
 void main()
