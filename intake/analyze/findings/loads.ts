@@ -1,4 +1,5 @@
 /** Calls that restore the state of an earlier run. */
+import { HOOK } from '../calls'
 import { openedPath } from '../files'
 import { argument, isHuggingFaceTrainer, lastPart, nameOf, optionsOf, type Facts } from '../facts'
 import { truthOfGuards } from '../interpreter'
@@ -12,7 +13,7 @@ import {
   type Taint,
   type Value,
 } from '../values'
-import { contentsOf, roleOf, type Part } from './contents'
+import { contentsOf, partOfName, roleOf, type Part } from './contents'
 import { callbackOf } from './implied-saves'
 import { isGivenByCrucible, pathText, placeOf } from './places'
 import type { Save } from './save'
@@ -31,7 +32,8 @@ export interface Load {
 }
 
 export function loadsOf(facts: Facts, saves: readonly Save[]): Load[] {
-  const before = facts.events.slice(0, lastTraining(facts) + 1)
+  const last = lastTraining(facts)
+  const before = facts.events.filter(({ within }, at) => at <= last || within.includes(HOOK))
   const own = before.flatMap((event) => ownLoad(event) ?? objectLoad(event, saves) ?? [])
   return [
     ...own,
@@ -45,7 +47,7 @@ export function loadsOf(facts: Facts, saves: readonly Save[]): Load[] {
   ]
 }
 
-/** What is loaded after the training is for a test. */
+/** What is loaded after the training is for a test. What the training calls comes after it in the list. */
 function lastTraining({ events, training }: Facts): number {
   const last = training.at(-1)
   return last === undefined ? events.length : events.lastIndexOf(last.event)
@@ -106,6 +108,7 @@ const WHOLE: readonly Part[] = ['model', 'optimizer', 'scheduler', 'random', 'sc
 function ownLoad(event: CallEvent): Load | undefined {
   const { method, name, receiver } = event
   if (method === 'load_state_dict' || method === '__setstate__') return stateDictLoad(event)
+  if (method === 'assign') return variableLoad(event)
   const base = { ...situation(event), isWhole: false, path: event.positional[0] }
   if (method === 'load_state' && (nameOf(receiver).includes('Accelerator') || name.startsWith('?')))
     return { ...base, parts: new Set(WHOLE), path: argument(event, 'input_dir', 0) }
@@ -174,6 +177,14 @@ function stateDictLoad(event: CallEvent): Load | undefined {
     parts: new Set([role === 'step' ? 'model' : role]),
     path: origin.call.positional[0] ?? origin.call.named.get('f'),
   }
+}
+
+/** `variable.assign(value)` of Keras, with a value of a loaded file, whose entry says what it is. */
+function variableLoad(event: CallEvent): Load | undefined {
+  const origin = event.positional[0]?.origins.find(({ call }) => LOADERS.has(call.method))
+  if (origin?.key === undefined) return undefined
+  const { path } = placeOf(origin.call, origin.call.positional[0])
+  return { ...situation(event), isWhole: false, path, parts: new Set([partOfName(origin.key) ?? 'model']) }
 }
 
 /** Functions that read a file of an earlier run. */
