@@ -6,6 +6,7 @@ import { HOOK } from '../calls'
 import type { Engine, Facts } from '../facts'
 import type { PythonParser, SourceFile } from '../syntax'
 import type { Analysis } from '../report'
+import { writeBoosting } from './boosting'
 import { carriedState } from './carried'
 import { checkedObjects } from './checks'
 import { edited, unifiedDiff, type Edit } from './diff'
@@ -90,7 +91,7 @@ const UNCHANGED: Readonly<Record<Exclude<Engine, 'own'>, string>> = {
   lightning: 'trains with Lightning next to another loop',
   keras: 'trains with fit of Keras next to another loop',
   megatron: 'trains with the loop of Megatron, which saves and resumes with --save and --load',
-  estimator: 'trains in one call of a library that cannot be entered in the middle',
+  estimator: 'trains in one call of a library next to another loop',
 }
 
 /** A Trainer of Hugging Face saves and restores on its own; it must be told where. */
@@ -107,7 +108,11 @@ type Writer = (
   writingOf: (source: SourceFile) => Writing,
 ) => string
 
-const WRITERS: Partial<Record<Engine, Writer>> = { lightning: writeLightning, keras: writeKeras }
+const WRITERS: Partial<Record<Engine, Writer>> = {
+  lightning: writeLightning,
+  keras: writeKeras,
+  estimator: writeBoosting,
+}
 
 function changeOfLibrary(parser: PythonParser, facts: Facts, write: Writer): { diff: string; saves: string } {
   const [, another] = facts.training
