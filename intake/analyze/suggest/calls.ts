@@ -48,7 +48,7 @@ export function setArgument(
 }
 
 /** Adds an item to what is in brackets. */
-function addItem(writing: Writing, list: SyntaxNode, text: string): void {
+export function addItem(writing: Writing, list: SyntaxNode, text: string): void {
   const items = parts(list)
   const last = items.at(-1)
   if (last === undefined) return writing.insertAt(list.end - 1, text)
@@ -61,6 +61,18 @@ function addItem(writing: Writing, list: SyntaxNode, text: string): void {
   const comma = rest.trimStart().startsWith(',') ? '' : ','
   const at = comma === '' ? whole.indexOf(',', last.end) + 1 : last.end
   writing.insertAt(at, `${comma}${newline}${writing.indentationOf(last)!}${text},`)
+}
+
+/** Adds entries to a dictionary, each in a line of its own. */
+export function addEntries(writing: Writing, dictionary: SyntaxNode, texts: readonly string[]): void {
+  const entries = parts(dictionary)
+  const isSpread = entries.some((entry) => writing.indentationOf(entry) !== undefined)
+  if (isSpread || dictionary.text.includes('#')) {
+    for (const text of texts) addItem(writing, dictionary, writing.inStyle(text))
+    return
+  }
+  const all = [...entries.map(({ text }) => text), ...texts.map((text) => writing.inStyle(text))]
+  writing.replace(dictionary, writing.spread(dictionary, all))
 }
 
 /** Adds callbacks after those that a call has. */

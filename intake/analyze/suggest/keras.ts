@@ -31,10 +31,7 @@ export function writeKeras({ facts }: { facts: Facts }, writingOf: (source: Sour
   const os = writing.module('os')
   const names = { checkpoint: writing.free('Checkpoint'), variable: writing.free('checkpoint') }
   const { statement, siblings } = statementOf(fit.file, fit.node)
-  writing.before(topStatement(fit.file, fit.node), fit.file.root.children, [
-    ...callback(writing, names.checkpoint, facts),
-    ...[[0, ''] as const, [0, ''] as const],
-  ])
+  writing.classBefore(topStatement(fit.file, fit.node), callback(writing, names.checkpoint, facts))
   writing.before(statement, siblings, [
     [0, `${names.variable} = ${names.checkpoint}(`],
     [

@@ -37,10 +37,10 @@ export function writeLightning(
   const os = writing.module('os')
   const lightning = packageIn(writing)
   const random = writing.free('RandomState')
-  writing.before(topStatement(trainer.file, trainer.node), trainer.file.root.children, [
-    ...randomState(writing, { lightning, random, isNumpy }),
-    ...[[0, ''] as const, [0, ''] as const],
-  ])
+  writing.classBefore(
+    topStatement(trainer.file, trainer.node),
+    randomState(writing, { lightning, random, isNumpy }),
+  )
   if (saving === undefined) {
     const name = writing.free('checkpoint')
     const { statement, siblings } = statementOf(trainer.file, trainer.node)
@@ -55,12 +55,11 @@ export function writeLightning(
   } else {
     const own = writingOf(saving.file)
     if (!saving.named.has('save_on_train_epoch_end')) addArgument(own, saving, 'save_on_train_epoch_end=True')
-    if (!saving.named.has('dirpath') && positionalNodes(saving).length === 0)
-      addArgument(
-        own,
-        saving,
-        `dirpath=${own.module('os')}.environ.get("CRUCIBLE_CHECKPOINT_DIR", "checkpoints")`,
-      )
+    const folder = namedNode(saving, 'dirpath') ?? positionalNodes(saving)[0]
+    const given = folder === undefined || folder.type === 'none' ? '"checkpoints"' : folder.text
+    const place = `${own.module('os')}.environ.get("CRUCIBLE_CHECKPOINT_DIR", ${given})`
+    if (folder === undefined) addArgument(own, saving, `dirpath=${place}`)
+    else own.replace(folder, place)
     addCallbacks(writing, trainer, [`${random}()`])
   }
   if (namedNode(trainer, 'enable_checkpointing') !== undefined)

@@ -13,6 +13,7 @@ import { edited, unifiedDiff, type Edit } from './diff'
 import { writeKeras } from './keras'
 import { writeLightning } from './lightning'
 import { trainingLoop } from './loop'
+import { ownSave, writeRest } from './own-save'
 import { Refusal, refuse, type Reason } from './refusal'
 import { functionsInLoop } from './region'
 import { writeLoop } from './saving'
@@ -80,7 +81,7 @@ function change(
       training!.event.node,
       'trains with a library whose state this analysis does not save',
     )
-  return changeOfLoop(parser, facts)
+  return changeOfLoop(parser, facts, findings.checkpointDirectory.value !== null)
 }
 
 /** How the loops of libraries are saved, as the report names them. */
@@ -135,7 +136,12 @@ function changeOfLibrary(parser: PythonParser, facts: Facts, write: Writer): { d
   return { diff: diffs.join(''), saves }
 }
 
-function changeOfLoop(parser: PythonParser, facts: Facts): { diff: string; saves: string } {
+/** `hasFolder`: whether the program saves into a folder, which Crucible can keep. */
+function changeOfLoop(
+  parser: PythonParser,
+  facts: Facts,
+  hasFolder: boolean,
+): { diff: string; saves: string } {
   const training = trainingLoop(facts)
   const region = functionsInLoop(facts.run, training)
   const held = checkedObjects({ facts, training, region })
@@ -153,7 +159,14 @@ function changeOfLoop(parser: PythonParser, facts: Facts): { diff: string; saves
   if (held.length + variables.length === 0)
     refuse(training.source.path, training.loop, 'begins a loop that changes nothing which has a name there')
   const format = isTorch ? 'torch' : 'pickle'
-  writeLoop(writing, { training, held, variables, isCounterRead, isNumpy, format })
+  const state = { training, held, variables, isCounterRead, isNumpy, format } as const
+  const own = hasFolder ? ownSave(facts, state) : undefined
+  if (own !== undefined) {
+    writeRest(writing, state, own)
+    const saves = `as its save at ${training.source.path}:${own.event.node.line} says`
+    return { diff: diffOf(parser, training.source, writing.finish()), saves }
+  }
+  writeLoop(writing, state)
   return {
     diff: diffOf(parser, training.source, writing.finish()),
     saves: training.isEpoch
