@@ -42,6 +42,10 @@ export function writeBoosting(
   checkParameters(boosting)
   checkSeeds(facts.events)
   checkHooks(facts, 'XGBoost')
+  const results = facts.events.find(
+    ({ method, name }) => method === 'evals_result' && name.startsWith('xgboost.'),
+  )
+  if (results !== undefined) refuseCall(results, ONLY_LAST)
   const saving = ownSaving(boosting)
   const writing = writingOf(settings.file)
   const os = writing.module('os')
@@ -145,13 +149,11 @@ function checkRounds({ train, settings }: Boosting): void {
   for (const call of [train, settings]) {
     if (!isUnset(call.named.get('early_stopping_rounds')))
       refuseCall(call, 'counts rounds without progress (early_stopping_rounds), which no model holds')
-    if (!isUnset(call.named.get('evals_result')))
-      refuseCall(
-        call,
-        'collects the results of each round (evals_result), which a resumed run has from its beginning only',
-      )
+    if (!isUnset(call.named.get('evals_result'))) refuseCall(call, ONLY_LAST)
   }
 }
+
+const ONLY_LAST = 'has the results of each round (evals_result), of which a resumed run has its own only'
 
 /** Values with which XGBoost draws nothing: its state of random numbers is in no model. */
 const DRAWS_NOTHING: Readonly<Record<string, readonly unknown[]>> = {

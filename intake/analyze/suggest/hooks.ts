@@ -5,6 +5,8 @@ import { childAt, nodesOf, parts, type SourceFile, type SyntaxNode } from '../sy
 import { alternatives, type Value } from '../values'
 import { assignedGlobals, CHANGING, isGradient, isLearningRate } from './carried'
 import { flowOf, freeNames, identifiersIn } from './flow'
+import { roleOfObject } from './objects'
+import { originsOf } from './origins'
 import { isRandom } from './random'
 import { refuse } from './refusal'
 import { changedParts, functionsOf, rootName, type ProjectFunction } from './region'
@@ -107,40 +109,57 @@ function checkPart(program: Program, part: SyntaxNode): void {
       refuse(path, part, `keeps self.${name} from one round to the next, which ${library} does not save`)
     return
   }
-  if (root !== undefined && !isLocal(hook, root))
-    refuse(path, part, `changes ${part.text}, which is made outside and which ${library} does not save`)
+  const object = childAt(part, 'object') ?? childAt(part, 'value')
+  const origins = object === undefined ? [] : originsOf(hook.node, object)
+  for (const origin of origins) checkOrigin(program, { call: part, origin, method: '' })
 }
 
-/** `self.memory.append(x)`, `losses.append(x)` */
+/** `self.memory.append(x)`, `losses.append(x)`, `self.average.mul_(0.9)` */
 function checkCall(program: Program, call: SyntaxNode): void {
-  const { hook, attributes, library } = program
+  const { hook } = program
   const called = childAt(call, 'function')!
   const method = childAt(called, 'attribute')?.text
   const object = childAt(called, 'object')
   if (method === undefined || object === undefined) return
   if (['requires_grad_', 'add_param_group', 'freeze', 'unfreeze'].includes(method))
     refuse(hook.source.path, call, `changes what is trained (${called.text}), which no checkpoint holds`)
-  if (!CHANGING.has(method) && method !== 'forward') return
-  const root = rootName(object)
-  if (root === 'self' && hook.owner !== undefined) {
-    const name = attributeOf(object)
-    if (name === undefined || isAnew(hook, name)) return
+  const isInPlace = method.endsWith('_') && !method.startsWith('_') && method !== 'zero_grad_'
+  if (!CHANGING.has(method) && !isInPlace) return
+  for (const origin of originsOf(hook.node, object)) checkOrigin(program, { call, origin, method })
+}
+
+/** Refuses a change of what outlives a round: an attribute, or something that is made outside. */
+function checkOrigin(
+  { hook, attributes, library }: Program,
+  { call, origin, method }: { call: SyntaxNode; origin: SyntaxNode; method: string },
+): void {
+  const name = attributeOf(origin)
+  if (name !== undefined && rootName(origin) === 'self' && hook.owner !== undefined) {
     const values = attributes.get(hook.owner)?.get(name) ?? []
-    if (values.length > 0 && values.every(isOfNotes)) return
-    if (method === 'update' && values.length > 0 && values.every(isMetric) && isLogged(hook.owner, name))
-      return
+    const isOfLibrary = values.length > 0 && (values.every(isOfNotes) || isSaved(hook, name, values))
+    const isReset = method === 'update' && values.every(isMetric) && isLogged(hook.owner, name)
+    if (isOfLibrary || isReset || isAnew(hook, name)) return
     refuse(
       hook.source.path,
       call,
       `keeps self.${name} from one round to the next, which ${library} does not save`,
     )
   }
-  if (root !== undefined && object.type !== 'call' && !isLocal(hook, root) && !isModule(hook.source, root))
-    refuse(
-      hook.source.path,
-      call,
-      `changes ${object.text}, which is made outside and which ${library} does not save`,
-    )
+  const root = rootName(origin)
+  if (root === undefined || root === 'self' || isLocal(hook, root) || isModule(hook.source, root)) return
+  refuse(
+    hook.source.path,
+    call,
+    `changes ${origin.text}, which is made outside and which ${library} does not save`,
+  )
+}
+
+/** Modules and buffers of a module are in its state. */
+function isSaved({ owner, source }: ProjectFunction, name: string, values: readonly Value[]): boolean {
+  const isOfModule =
+    source.text.includes(`register_buffer("${name}"`) || source.text.includes(`register_buffer('${name}'`)
+  const isCallback = childAt(owner!, 'superclasses')?.text.includes('Callback') === true
+  return !isCallback && (isOfModule || values.every((value) => roleOfObject(value) === 'module'))
 }
 
 const callsIn = (node: SyntaxNode): SyntaxNode[] => [...nodesOf(node)].filter(({ type }) => type === 'call')
@@ -175,12 +194,32 @@ function attributeOf(node: SyntaxNode): string | undefined {
 function isAnew({ owner, node }: ProjectFunction, attribute: string): boolean {
   const text = `self.${attribute}`
   const isOfTest = (name: string): boolean => name.includes('val') || name.includes('test')
-  return [...nodesOf(owner!)].some((each) => {
-    const name = each.type === 'function_definition' ? childAt(each, 'name')!.text : ''
-    if (!['epoch_start', 'epoch_end', 'epoch_begin'].some((word) => name.endsWith(word))) return false
+  const methods = [...nodesOf(owner!)].filter(({ type }) => type === 'function_definition')
+  return methods.some((each) => {
+    const name = childAt(each, 'name')!.text
+    const renewal = childAt(each, 'body')!.children.find((statement) => empties(statement, text))
+    if (renewal === undefined) return false
+    // What each step gives a value before it is read is of that step.
+    if (!EPOCH_HOOKS.some((word) => name.endsWith(word)))
+      return !isOutside(name) && !isReadBefore(methods, { text, method: each, renewal })
     // The part with the validation may be left out in some rounds.
-    if (isOfTest(name) && !isOfTest(childAt(node, 'name')?.text ?? '')) return false
-    return childAt(each, 'body')!.children.some((statement) => empties(statement, text))
+    return !isOfTest(name) || isOfTest(childAt(node, 'name')?.text ?? '')
+  })
+}
+
+const EPOCH_HOOKS = ['epoch_start', 'epoch_end', 'epoch_begin']
+
+/** Whether an attribute is read other than after its renewal, or at an end. */
+function isReadBefore(
+  methods: readonly SyntaxNode[],
+  { text, method, renewal }: Record<'method' | 'renewal', SyntaxNode> & { text: string },
+): boolean {
+  return methods.some((each) => {
+    const name = childAt(each, 'name')!.text
+    if (name.endsWith('_end') || isOutside(name)) return false
+    return [...nodesOf(each)].some(
+      (node) => node.text === text && (each !== method || node.start < renewal.start),
+    )
   })
 }
 
@@ -192,8 +231,10 @@ function empties({ children }: SyntaxNode, text: string): boolean {
   return right !== undefined && [...nodesOf(right)].every((each) => each.text !== text)
 }
 
-function isLocal({ node }: ProjectFunction, name: string): boolean {
-  return flowOf(node).locals.has(name)
+/** Whether a function makes a name itself. What a function of the program is given may be of its caller. */
+function isLocal({ node, owner }: ProjectFunction, name: string): boolean {
+  const { flow, locals } = flowOf(node)
+  return locals.has(name) && (owner !== undefined || node.type === 'lambda' || flow.assigned.has(name))
 }
 
 /** A module, whose functions may be called like methods: `np.add(a, b)`. */

@@ -151,7 +151,7 @@ function checkModel({ events, run }: Facts, fit: CallEvent): void {
         (['Input', 'InputLayer', 'build'].includes(method) ||
           ['input_shape', 'input_dim', 'batch_input_shape'].some((each) => named.has(each)) ||
           name.startsWith('keras.applications.')),
-    ) && model.kind === 'made'
+    ) && isFunctional(model, construction)
   if (!isBuilt)
     refuseCall(
       construction,
@@ -168,6 +168,13 @@ function checkModel({ events, run }: Facts, fit: CallEvent): void {
       'has optimizers of its own, which this analysis does not find',
     )
 }
+
+/** A model whose layers are given, rather than made by a method of its own. */
+const isFunctional = (model: Value, { positional, named }: CallEvent): boolean =>
+  model.kind === 'made' ||
+  (model.kind === 'instance' &&
+    !model.definition.members.has('call') &&
+    (positional.length >= 2 || named.has('inputs')))
 
 function checkProgram(facts: Facts, fit: CallEvent): void {
   checkSeeds(facts.events)

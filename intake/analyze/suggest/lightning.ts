@@ -266,16 +266,7 @@ function randomState(
     [1, 'def load_state_dict(self, state_dict):'],
     [2, 'self.restored = state_dict'],
     [0, ''],
-    [1, 'def on_fit_start(self, trainer, pl_module):'],
-    [2, 'self.restore()'],
-    [0, ''],
     [1, 'def on_train_epoch_start(self, trainer, pl_module):'],
-    [2, '# Older versions of Lightning begin the pass over the data after this, newer ones before.'],
-    [2, 'if not getattr(trainer.fit_loop, "is_resuming", False):'],
-    [3, 'self.restore()'],
-    [2, 'self.restored = None'],
-    [0, ''],
-    [1, 'def restore(self):'],
     [2, 'if self.restored is not None:'],
     [3, `${random}.setstate(self.restored["python"])`],
     ...(numpy === undefined
@@ -283,5 +274,9 @@ function randomState(
       : [[3, `${numpy}.random.set_state(tuple(self.restored["numpy"]))`] as const]),
     [3, `${torch}.set_rng_state(self.restored["torch"])`],
     [3, `${torch}.cuda.set_rng_state_all(self.restored["cuda"])`],
+    [3, 'if getattr(trainer.fit_loop, "is_resuming", False):'],
+    [4, '# Newer versions of Lightning have begun the pass over the data before this.'],
+    [4, 'iter(trainer.fit_loop._data_fetcher)'],
+    [3, 'self.restored = None'],
   ]
 }

@@ -28,7 +28,10 @@ class Net(LightningModule):
         time.sleep(0.2)
 
     def configure_optimizers(self):
-        return torch.optim.SGD(self.parameters(), lr=0.05, momentum=0.9)
+        optimizer = torch.optim.SGD(self.parameters(), lr=0.05, momentum=0.9)
+        steps = self.trainer.estimated_stepping_batches
+        schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, max_lr=0.1, total_steps=steps)
+        return {"optimizer": optimizer, "lr_scheduler": {"scheduler": schedule, "interval": "step"}}
 
 
 seed_everything(5)
@@ -48,5 +51,5 @@ trainer = Trainer(
     log_every_n_steps=1,
 )
 model = Net()
-trainer.fit(model, DataLoader(data, 20, shuffle=True), DataLoader(data, 40))
+trainer.fit(model, DataLoader(data, 20, shuffle=True, num_workers=1), DataLoader(data, 40))
 torch.save(model.state_dict(), "final.pt")
