@@ -294,5 +294,5 @@ const LOADING_WORDS = [
     'deserialise',
     'deserialize',
   ],
-  ...['from_bytes', 'is_file', 'is_dir', 'iterdir', 'unpickle'],
+  ...['from_bytes', 'is_file', 'is_dir', 'iterdir', 'unpickle', 'num_boosted_rounds'],
 ]

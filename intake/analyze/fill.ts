@@ -138,9 +138,9 @@ const LARGEST_GB = Math.max(...ACCELERATORS.map(({ memoryGb }) => memoryGb))
 
 const inWords = (gib: number): string => String(Number(gib.toPrecision(2)))
 
-function fillDirectory(filled: Filled, { findings, knowsCrucible }: Analysis): void {
-  const { checkpointDirectory } = findings
-  if (groupOf(filled.fields, 'checkpoint')['directory'] !== undefined || knowsCrucible) return
+/** A program that saves where Crucible says has no folder of its own, and none is found. */
+function fillDirectory(filled: Filled, { findings: { checkpointDirectory } }: Analysis): void {
+  if (groupOf(filled.fields, 'checkpoint')['directory'] !== undefined) return
   if (!isSure(checkpointDirectory) || !isPlain(filled.fields)) return
   const { value } = checkpointDirectory
   put(filled, {

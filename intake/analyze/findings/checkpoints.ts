@@ -4,7 +4,8 @@ import { CERTAIN, found, LIKELY, notKnown, POSSIBLE, type Findings, type How } f
 import { truthOf, type Option } from '../values'
 import type { Part } from './contents'
 import { findDirectory, isGivenByCrucible, namesPlace, optionWords, pathText } from './places'
-import { loadsOf, restoresStep, type Load } from './loads'
+import type { Load } from './load'
+import { loadsOf, restoresStep } from './loads'
 import type { Save } from './save'
 import { savesOf } from './saves'
 

@@ -126,7 +126,8 @@ export function megatronSaves(event: CallEvent, { options }: Interpreter): Save[
 
 /** XGBoost's callback, which saves the trees so far; the number of trees is the position. */
 export function boosterSaves(train: CallEvent): Save[] {
-  const callback = callbackOf(train, 'TrainingCheckPoint')
+  const settings = constructionOf(train.receiver) ?? train
+  const callback = callbackOf(settings, 'TrainingCheckPoint')
   if (callback === undefined) return []
   const rounds = numberOf(callback.named.get('interval') ?? constant(100))
   const every = rounds === undefined ? undefined : inWords(rounds, 'step')

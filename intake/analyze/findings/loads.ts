@@ -1,51 +1,23 @@
 /** Calls that restore the state of an earlier run. */
+import { HOOK } from '../calls'
 import { openedPath } from '../files'
-import { argument, isHuggingFaceTrainer, lastPart, nameOf, optionsOf, type Facts } from '../facts'
-import { truthOfGuards } from '../interpreter'
-import { valueOfOption } from '../options/option'
-import {
-  alternatives,
-  constantOf,
-  constructionOf,
-  type CallEvent,
-  type Option,
-  type Taint,
-  type Value,
-} from '../values'
-import { contentsOf, roleOf, type Part } from './contents'
-import { callbackOf } from './implied-saves'
+import { argument, lastPart, nameOf, type Facts } from '../facts'
+import type { CallEvent, Taint, Value } from '../values'
+import { contentsOf, partOfName, roleOf, type Part } from './contents'
+import { impliedLoads } from './implied-loads'
+import { situation, WHOLE, type Load, type Situation } from './load'
 import { isGivenByCrucible, pathText, placeOf } from './places'
 import type { Save } from './save'
 import { partsOfTrackable, savedItems } from './saves'
 
-export interface Load {
-  event: CallEvent
-  parts: Set<Part>
-  /** Whether the library itself continues at the right step. */
-  isWhole: boolean
-  options: readonly Option[]
-  /** False if the program, started like this, does not get there. */
-  truth: boolean | undefined
-  /** The file, as far as it is known. */
-  path: Value | undefined
-}
-
 export function loadsOf(facts: Facts, saves: readonly Save[]): Load[] {
-  const before = facts.events.slice(0, lastTraining(facts) + 1)
+  const last = lastTraining(facts)
+  const before = facts.events.filter(({ within }, at) => at <= last || within.includes(HOOK))
   const own = before.flatMap((event) => ownLoad(event) ?? objectLoad(event, saves) ?? [])
-  return [
-    ...own,
-    ...facts.training.flatMap(({ engine, event }) => {
-      if (engine === 'lightning') return lightningLoad(event)
-      if (engine === 'hugging-face') return huggingFaceLoad(event)
-      if (engine === 'megatron') return megatronLoad(event, facts)
-      if (engine === 'estimator') return boosterLoad(event)
-      return engine === 'keras' ? kerasLoad(event) : []
-    }),
-  ]
+  return [...own, ...facts.training.flatMap((call) => impliedLoads(call, facts))]
 }
 
-/** What is loaded after the training is for a test. */
+/** What is loaded after the training is for a test. What the training calls comes after it in the list. */
 function lastTraining({ events, training }: Facts): number {
   const last = training.at(-1)
   return last === undefined ? events.length : events.lastIndexOf(last.event)
@@ -79,33 +51,10 @@ function isSamePlace(path: Value | undefined, save: Save): boolean {
   return texts.every((text) => text !== undefined && text !== '') && texts[1]!.startsWith(texts[0]!)
 }
 
-/** `--load` of Megatron. */
-function megatronLoad(event: CallEvent, { run }: Facts): Load[] {
-  const option = run.options.find(({ key }) => key === 'load')
-  return option === undefined ? [] : wholeLoad(event, valueOfOption(option))
-}
-
-/** Boosting that continues with the trees of an earlier model; it knows its position if it asks for the rest only. */
-function boosterLoad(event: CallEvent): Load[] {
-  const model = event.named.get('xgb_model') ?? event.named.get('init_model')
-  const isGiven =
-    model !== undefined && alternatives(model).some((each) => each.kind === 'made' || each.origins.length > 0)
-  if (!isGiven) return []
-  const rounds = argument(event, 'num_boost_round', 2)
-  const isRest = rounds !== undefined && rounds.origins.length > 0
-  return [
-    {
-      ...{ ...situation(event), path: model, isWhole: isRest },
-      parts: new Set<Part>(isRest ? ['model', 'step'] : ['model']),
-    },
-  ]
-}
-
-const WHOLE: readonly Part[] = ['model', 'optimizer', 'scheduler', 'random', 'scaler']
-
 function ownLoad(event: CallEvent): Load | undefined {
   const { method, name, receiver } = event
   if (method === 'load_state_dict' || method === '__setstate__') return stateDictLoad(event)
+  if (method === 'assign') return variableLoad(event)
   const base = { ...situation(event), isWhole: false, path: event.positional[0] }
   if (method === 'load_state' && (nameOf(receiver).includes('Accelerator') || name.startsWith('?')))
     return { ...base, parts: new Set(WHOLE), path: argument(event, 'input_dir', 0) }
@@ -136,12 +85,6 @@ function ownLoad(event: CallEvent): Load | undefined {
   if (name.startsWith('keras.') && method === 'load_model')
     return { ...base, parts: new Set(['model', 'optimizer']) }
   return undefined
-}
-
-type Situation = Omit<Load, 'parts'>
-
-function situation(event: CallEvent): Pick<Load, 'event' | 'options' | 'truth'> {
-  return { event, options: optionsOf(event), truth: truthOfGuards(event.guards) }
 }
 
 /** `set_state_dict(model, optimizer, model_state_dict=..., optim_state_dict=...)` */
@@ -176,6 +119,14 @@ function stateDictLoad(event: CallEvent): Load | undefined {
   }
 }
 
+/** `variable.assign(value)` of Keras, with a value of a loaded file, whose entry says what it is. */
+function variableLoad(event: CallEvent): Load | undefined {
+  const origin = event.positional[0]?.origins.find(({ call }) => LOADERS.has(call.method))
+  if (origin?.key === undefined) return undefined
+  const { path } = placeOf(origin.call, origin.call.positional[0])
+  return { ...situation(event), isWhole: false, path, parts: new Set([partOfName(origin.key) ?? 'model']) }
+}
+
 /** Functions that read a file of an earlier run. */
 const LOADERS = new Set(['load', 'load_file', 'load_checkpoint', 'restore', 'unpickle', 'torch_load'])
 
@@ -194,45 +145,6 @@ function restoreLoad(event: CallEvent, base: Situation): Load | undefined {
     for (const part of contentsOf(value, '')) if (part !== 'step') parts.add(part)
   })
   return { ...base, parts }
-}
-
-/** `ckpt_path=` of `fit`, or `resume_from_checkpoint=` of an older Trainer. */
-function lightningLoad(fit: CallEvent): Load[] {
-  const trainer = constructionOf(fit.receiver)
-  const value = fit.named.get('ckpt_path') ?? trainer?.named.get('resume_from_checkpoint')
-  return wholeLoad(fit, value)
-}
-
-function huggingFaceLoad(train: CallEvent): Load[] {
-  return isHuggingFaceTrainer(train.receiver)
-    ? wholeLoad(train, argument(train, 'resume_from_checkpoint', 0))
-    : []
-}
-
-/** A library that continues where a checkpoint ends, if it is given one. */
-function wholeLoad(event: CallEvent, value: Value | undefined): Load[] {
-  if (value === undefined) return []
-  const known = alternatives(value).map(constantOf)
-  const isNothing = known.every((each) => each === null || each === false || each === '')
-  if (isNothing && value.options.size === 0 && value.origins.length === 0) return []
-  return [
-    {
-      event,
-      parts: new Set<Part>([...WHOLE, 'step']),
-      isWhole: true,
-      options: isNothing
-        ? [...value.options]
-        : [...value.options].filter(({ given }) => given === undefined && isNothing),
-      truth: isNothing ? false : truthOfGuards(event.guards),
-      path: value,
-    },
-  ]
-}
-
-function kerasLoad(fit: CallEvent): Load[] {
-  const backup = callbackOf(fit, 'BackupAndRestore')
-  if (backup === undefined) return []
-  return [{ ...situation(backup), parts: new Set<Part>([...WHOLE, 'step']), isWhole: true, path: undefined }]
 }
 
 /** Whether the place where the training begins comes from the earlier run: from its file, or from the option that names it. */

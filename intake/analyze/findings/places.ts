@@ -3,7 +3,7 @@ import { openedPath } from '../files'
 import { argument, evidenceOf, isHuggingFaceTrainer, lastPart, spelled, type Facts } from '../facts'
 import { CERTAIN, found, notKnown, type Findings } from '../report'
 import { constantOf, constructionOf, textOf, type CallEvent, type Option, type Value } from '../values'
-import type { Load } from './loads'
+import type { Load } from './load'
 import type { Save } from './save'
 
 /** A path as far as it is known, or that of a file which is open. */

@@ -69,7 +69,8 @@ function carriedNames(training: TrainingLoop, region: readonly ProjectFunction[]
   return result
 }
 
-function assignedGlobals(node: SyntaxNode): string[] {
+/** Names of other scopes that a function gives a value. */
+export function assignedGlobals(node: SyntaxNode): string[] {
   const { flow } = flowOf(node)
   return [...flow.elsewhere].filter((name) => flow.assigned.has(name))
 }
@@ -163,11 +164,11 @@ function livesLonger(run: Facts['run'], owner: SyntaxNode, { loop }: TrainingLoo
 }
 
 /** `group["lr"] = lr`: part of the optimizer's state. */
-const isLearningRate = (part: SyntaxNode): boolean =>
+export const isLearningRate = (part: SyntaxNode): boolean =>
   part.text.includes('param_groups') ||
   (part.type === 'subscript' && childAt(part, 'subscript')?.text.slice(1, -1) === 'lr')
 /** `parameter.grad = None` */
-const isGradient = (part: SyntaxNode): boolean =>
+export const isGradient = (part: SyntaxNode): boolean =>
   part.type === 'attribute' && ['grad', 'data'].includes(childAt(part, 'attribute')!.text)
 
 /** Names that a function itself gives a value, without its parameters. */

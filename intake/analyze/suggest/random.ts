@@ -5,13 +5,14 @@ import type { Program } from './checks'
 import { identityOf, objectOf, roleOfObject, type Held } from './objects'
 import { refuseCall } from './refusal'
 
+export const isRandom = (value: Value): boolean => roleOfObject(value)?.endsWith('-random') === true
+
 const isIn = ({ loops }: CallEvent, { training }: Program): boolean => loops.includes(training.loop)
 
 /** Sources of random numbers other than the global ones. */
 export function checkRandom(program: Program, held: readonly Held[]): void {
   const { run, events } = program.facts
   const named = new Set(held.flatMap(({ identities }) => [...identities]))
-  const isRandom = (value: Value): boolean => roleOfObject(value)?.endsWith('-random') === true
   for (const { attributes, definition } of run.instances)
     for (const value of attributes.values())
       for (const each of alternatives(value).filter(isRandom)) {
@@ -22,17 +23,20 @@ export function checkRandom(program: Program, held: readonly Held[]): void {
           `makes random numbers of its own for ${definition.name}, and their state has no name at the loop`,
         )
       }
-  for (const event of events) {
-    if (!isLoaderPart(event) || isIn(event, program)) continue
+  for (const event of events.filter((each) => isLoaderPart(each) && !isIn(each, program))) {
     for (const each of [...event.named.values()].filter(isRandom))
       if (!named.has(identityOf(each)))
         refuseCall(event, 'draws its order from a generator that has no name at the loop')
-    if (truthOfArgument(event.named.get('persistent_workers')))
-      refuseCall(event, 'keeps worker processes between epochs, whose random state cannot be saved')
+    checkWorkers(event)
   }
 }
 
-const isLoaderPart = ({ name }: CallEvent): boolean => name.startsWith('torch.utils.data.')
+export function checkWorkers(loader: CallEvent): void {
+  if (truthOfArgument(loader.named.get('persistent_workers')))
+    refuseCall(loader, 'keeps worker processes between epochs, whose random state cannot be saved')
+}
+
+export const isLoaderPart = ({ name }: CallEvent): boolean => name.startsWith('torch.utils.data.')
 
 const truthOfArgument = (value: Value | undefined): boolean =>
   value !== undefined && constantOf(value) !== false

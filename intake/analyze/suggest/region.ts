@@ -16,7 +16,7 @@ const isImplicit = (name: string): boolean =>
   (name.startsWith('__') && name !== '__init__') || name === 'forward' || name === 'call'
 
 export function functionsInLoop(run: Interpreter, { body, source, owner }: TrainingLoop): ProjectFunction[] {
-  const all = run.project.sources.flatMap((each) => functionsOf(each.root, each, undefined))
+  const all = run.project.sources.flatMap((each) => functionsOf(each.root, each))
   const around = all.filter((each) => each.source === source && isInside(owner, each.node))
   const reached = new Set<ProjectFunction>()
   const names = new Set(identifiersIn(body).map(({ text }) => text))
@@ -38,7 +38,8 @@ export function functionsInLoop(run: Interpreter, { body, source, owner }: Train
   return [...reached]
 }
 
-function functionsOf(node: SyntaxNode, source: SourceFile, owner: SyntaxNode | undefined): ProjectFunction[] {
+/** All functions in a tree, without lambdas. */
+export function functionsOf(node: SyntaxNode, source: SourceFile, owner?: SyntaxNode): ProjectFunction[] {
   const found: ProjectFunction[] = node.type === 'function_definition' ? [{ node, source, owner }] : []
   const inside =
     node.type === 'class_definition' ? node : node.type === 'function_definition' ? undefined : owner

@@ -2,7 +2,7 @@
 import type { Held, Role } from './objects'
 import { childAt } from '../syntax'
 import type { Carried } from './carried'
-import type { TrainingLoop } from './loop'
+import type { Counter, TrainingLoop } from './loop'
 import type { Line, Writing } from './writing'
 
 export interface LoopState {
@@ -17,7 +17,7 @@ export interface LoopState {
 }
 
 /** An entry of the checkpoint. */
-interface Entry {
+export interface Entry {
   key: string
   /** The expression that is saved. */
   saved: string
@@ -37,10 +37,7 @@ export function writeLoop(writing: Writing, state: LoopState): void {
     checkpoint: writing.free('checkpoint'),
     path: writing.free('checkpoint_path'),
     file: writing.free('checkpoint_file'),
-    first:
-      counter === undefined
-        ? ''
-        : writing.free(counter.variable.startsWith('_') ? 'first_round' : `first_${counter.variable}`),
+    first: counter === undefined ? '' : firstName(writing, counter),
   }
   const entries = entriesOf(writing, state)
   const timed = training.isEpoch ? undefined : intervalOf(writing, os)
@@ -59,10 +56,7 @@ export function writeLoop(writing: Writing, state: LoopState): void {
       : positionLines({ state, from: `${names.checkpoint}["${position}"]`, first: names.first })),
     ...(timed === undefined ? [] : timed.before),
   ])
-  if (counter !== undefined) {
-    if (counter.first !== undefined) writing.replace(counter.first, names.first)
-    else writing.insertAt(childAt(counter.range, 'arguments')!.start + 1, `${names.first}, `)
-  }
+  if (counter !== undefined) beginAt(writing, counter, names.first)
   const depth = timed === undefined ? 0 : 1
   const saved: Line[] = [
     [
@@ -85,7 +79,17 @@ export function writeLoop(writing: Writing, state: LoopState): void {
   writing.after(last, timed === undefined ? saved : [timed.when, ...saved, timed.after])
 }
 
-function loadLines(
+/** The name of the first round to do. */
+export const firstName = (writing: Writing, { variable }: Counter): string =>
+  writing.free(variable.startsWith('_') ? 'first_round' : `first_${variable}`)
+
+/** Makes the loop begin there. */
+export function beginAt(writing: Writing, counter: Counter, first: string): void {
+  if (counter.first !== undefined) writing.replace(counter.first, first)
+  else writing.insertAt(childAt(counter.range, 'arguments')!.start + 1, `${first}, `)
+}
+
+export function loadLines(
   state: LoopState,
   { library, checkpoint, resume, file }: Record<'library' | 'checkpoint' | 'resume' | 'file', string>,
 ): Line[] {
@@ -97,7 +101,15 @@ function loadLines(
   ]
 }
 
-function positionLines({ state, from, first }: { state: LoopState; from: string; first: string }): Line[] {
+export function positionLines({
+  state,
+  from,
+  first,
+}: {
+  state: LoopState
+  from: string
+  first: string
+}): Line[] {
   const { variable } = state.training.counter!
   return state.isCounterRead
     ? [
@@ -131,14 +143,14 @@ function intervalOf(writing: Writing, os: string): Interval {
 /** Without variables of unknown kind everything can be loaded to the CPU first: each object moves its own state to its device. */
 const mapOf = ({ variables }: LoopState): string => (variables.length === 0 ? 'map_location="cpu", ' : '')
 
-const keyOf = (path: string): string => {
+export const keyOf = (path: string): string => {
   const last = path.slice(path.lastIndexOf('.') + 1)
   return last.replaceAll('_', '') === '' ? 'round' : last
 }
 
-function entriesOf(writing: Writing, state: LoopState): Entry[] {
+export function entriesOf(writing: Writing, state: LoopState, taken: readonly string[] = []): Entry[] {
   const { counter } = state.training
-  const keys = new Set(counter === undefined ? [] : [keyOf(counter.variable)])
+  const keys = new Set([...taken, ...(counter === undefined ? [] : [keyOf(counter.variable)])])
   const own = (path: string): string => {
     const short = keyOf(path)
     const key = keys.has(short) ? path : short

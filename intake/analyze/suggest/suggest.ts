@@ -2,13 +2,18 @@
  * The change that makes a program save and resume, as a diff; or why no change is certain to be right. Nothing is run, and the
  * edits are made at nodes of the syntax tree.
  */
+import { HOOK } from '../calls'
 import type { Engine, Facts } from '../facts'
 import type { PythonParser, SourceFile } from '../syntax'
 import type { Analysis } from '../report'
+import { writeBoosting } from './boosting'
 import { carriedState } from './carried'
 import { checkedObjects } from './checks'
 import { edited, unifiedDiff, type Edit } from './diff'
+import { writeKeras } from './keras'
+import { writeLightning } from './lightning'
 import { trainingLoop } from './loop'
+import { ownSave, writeRest } from './own-save'
 import { Refusal, refuse, type Reason } from './refusal'
 import { functionsInLoop } from './region'
 import { writeLoop } from './saving'
@@ -61,9 +66,12 @@ function change(
   const [cannot] = findings.cannotRun.value ?? []
   if (cannot === 'tpu' || cannot === 'ipu')
     refuse(top, { line: 1 }, 'is written for accelerators that no backend has')
-  const engines = new Set(facts.training.map(({ engine }) => engine))
+  const main = facts.training.filter(({ event }) => !event.within.includes(HOOK))
+  const engines = new Set(main.map(({ engine }) => engine))
   const [training] = facts.training
   if (engines.size === 1 && engines.has('hugging-face')) return changeOfTrainer(parser, facts)
+  const write = engines.size === 1 ? WRITERS[main[0]!.engine] : undefined
+  if (write !== undefined) return changeOfLibrary(parser, { ...facts, training: main }, write)
   const other = facts.training.find(({ engine, event }) => engine !== 'own' && event.method !== 'partial_fit')
   if (other !== undefined)
     refuse(other.event.file.path, other.event.node, UNCHANGED[other.engine as Exclude<Engine, 'own'>])
@@ -73,7 +81,7 @@ function change(
       training!.event.node,
       'trains with a library whose state this analysis does not save',
     )
-  return changeOfLoop(parser, facts)
+  return changeOfLoop(parser, facts, findings.checkpointDirectory.value !== null)
 }
 
 /** How the loops of libraries are saved, as the report names them. */
@@ -81,11 +89,10 @@ const FORMATS = new Set(['pytorch', 'jax', 'sklearn'])
 
 const UNCHANGED: Readonly<Record<Exclude<Engine, 'own'>, string>> = {
   'hugging-face': 'trains with a Trainer next to another loop',
-  lightning:
-    'trains with Lightning, whose checkpoints hold no random state: see docs/guides/lightning.md for what to add by hand',
-  keras: 'trains with fit of Keras, whose BackupAndRestore overwrites its only file in place',
+  lightning: 'trains with Lightning next to another loop',
+  keras: 'trains with fit of Keras next to another loop',
   megatron: 'trains with the loop of Megatron, which saves and resumes with --save and --load',
-  estimator: 'trains in one call of a library that cannot be entered in the middle',
+  estimator: 'trains in one call of a library next to another loop',
 }
 
 /** A Trainer of Hugging Face saves and restores on its own; it must be told where. */
@@ -96,7 +103,45 @@ function changeOfTrainer(parser: PythonParser, facts: Facts): { diff: string; sa
   return { diff: diffs.join(''), saves }
 }
 
-function changeOfLoop(parser: PythonParser, facts: Facts): { diff: string; saves: string } {
+/** Writes the change of a program whose loop a library runs; answers when the changed program saves. */
+type Writer = (
+  program: { facts: Facts; isNumpy: boolean },
+  writingOf: (source: SourceFile) => Writing,
+) => string
+
+const WRITERS: Partial<Record<Engine, Writer>> = {
+  lightning: writeLightning,
+  keras: writeKeras,
+  estimator: writeBoosting,
+}
+
+function changeOfLibrary(parser: PythonParser, facts: Facts, write: Writer): { diff: string; saves: string } {
+  const [, another] = facts.training
+  if (another !== undefined)
+    refuse(
+      another.event.file.path,
+      another.event.node,
+      'trains a second time; only a program that does it once is certain',
+    )
+  const writings = new Map<string, Writing>()
+  const writingOf = (source: SourceFile): Writing => {
+    if (source.path.endsWith('.ipynb'))
+      refuse(source.path, { line: 1 }, 'is a notebook, which a diff does not fit')
+    const writing = writings.get(source.path) ?? new Writing(source)
+    writings.set(source.path, writing)
+    return writing
+  }
+  const saves = write({ facts, isNumpy: drawsOfNumpy(facts) }, writingOf)
+  const diffs = [...writings.values()].map((writing) => diffOf(parser, writing.source, writing.finish()))
+  return { diff: diffs.join(''), saves }
+}
+
+/** `hasFolder`: whether the program saves into a folder, which Crucible can keep. */
+function changeOfLoop(
+  parser: PythonParser,
+  facts: Facts,
+  hasFolder: boolean,
+): { diff: string; saves: string } {
   const training = trainingLoop(facts)
   const region = functionsInLoop(facts.run, training)
   const held = checkedObjects({ facts, training, region })
@@ -107,14 +152,21 @@ function changeOfLoop(parser: PythonParser, facts: Facts): { diff: string; saves
       training.loop,
       'begins a loop without an optimizer of PyTorch that has a name there',
     )
-  const isNumpy = [...facts.run.imports.keys()].some((name) => WITH_NUMPY.has(name.split('.')[0]!))
+  const isNumpy = drawsOfNumpy(facts)
   const writing = new Writing(training.source)
   const { variables, isCounterRead } = carriedState(facts, { training, region })
   checkPlaces(writing, training.loop.node, training.source)
   if (held.length + variables.length === 0)
     refuse(training.source.path, training.loop, 'begins a loop that changes nothing which has a name there')
   const format = isTorch ? 'torch' : 'pickle'
-  writeLoop(writing, { training, held, variables, isCounterRead, isNumpy, format })
+  const state = { training, held, variables, isCounterRead, isNumpy, format } as const
+  const own = hasFolder ? ownSave(facts, state) : undefined
+  if (own !== undefined) {
+    writeRest(writing, state, own)
+    const saves = `as its save at ${training.source.path}:${own.event.node.line} says`
+    return { diff: diffOf(parser, training.source, writing.finish()), saves }
+  }
+  writeLoop(writing, state)
   return {
     diff: diffOf(parser, training.source, writing.finish()),
     saves: training.isEpoch
@@ -139,6 +191,9 @@ const WITH_NUMPY = new Set([
   ],
   ...['transformers', 'gymnasium', 'gym', 'librosa', 'monai', 'matplotlib'],
 ])
+
+const drawsOfNumpy = ({ run }: Facts): boolean =>
+  [...run.imports.keys()].some((name) => WITH_NUMPY.has(name.split('.')[0]!))
 
 function checkPlaces(
   writing: Writing,

@@ -63,8 +63,24 @@ export class Writing {
     return before.trim() === '' ? before : undefined
   }
 
+  /** Puts a class before a statement of the file, with two blank lines around it. */
+  classBefore(node: SyntaxNode, lines: readonly Line[]): void {
+    const { children } = this.source.root
+    const first = this.#withComments(node, children)
+    const before = this.source.text.slice(0, this.#lineStart(first.start)).replaceAll('\r', '')
+    const blanks = (count: number): Line[] => Array.from({ length: count }, () => [0, ''])
+    const missing = before.endsWith('\n\n\n') || before === '' ? 0 : before.endsWith('\n\n') ? 1 : 2
+    this.before(node, children, [...blanks(missing), ...lines, ...blanks(2)])
+  }
+
   /** Puts lines before a statement, and before the comment above it. */
   before(node: SyntaxNode, siblings: readonly SyntaxNode[], lines: readonly Line[]): void {
+    const first = this.#withComments(node, siblings)
+    this.#insert(this.#lineStart(first.start), this.#text(lines, this.indentationOf(node)!))
+  }
+
+  /** A statement, or the first of the comments right above it. */
+  #withComments(node: SyntaxNode, siblings: readonly SyntaxNode[]): SyntaxNode {
     let first = node
     for (const sibling of [...siblings].reverse())
       if (
@@ -73,7 +89,7 @@ export class Writing {
         this.indentationOf(sibling) !== undefined
       )
         first = sibling
-    this.#insert(this.#lineStart(first.start), this.#text(lines, this.indentationOf(node)!))
+    return first
   }
 
   /** Puts lines after the last statement of a block. */
@@ -97,6 +113,15 @@ export class Writing {
     const modules = [...this.#imports].sort(([one], [other]) => (one < other ? -1 : 1))
     for (const [name, alias] of modules) this.#import(name, alias)
     return this.edits
+  }
+
+  /** Items in braces, each in a line of its own, in the place of a node. */
+  spread(node: SyntaxNode, items: readonly string[]): string {
+    const { text } = this.source
+    const line = text.slice(this.#lineStart(node.start), node.start)
+    const indentation = line.slice(0, line.length - line.trimStart().length)
+    const inner = items.map((item) => `${indentation}${this.#unit}${item},${this.#newline}`)
+    return `{${this.#newline}${inner.join('')}${indentation}}`
   }
 
   /** A text with the quotes of the file, unless it holds some already. */

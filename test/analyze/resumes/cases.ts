@@ -109,6 +109,9 @@ interface SuggestLabel extends Label {
   final: string
   environment?: EnvironmentName
   check?: string
+  /** Where the changed program saves, if not where Crucible says. */
+  saves?: string
+  settleMs?: number
 }
 
 /** Scripts that cannot resume, with the suggested diff. */
@@ -117,8 +120,9 @@ export function suggestedCases(python: PythonParser): Case[] {
     const label = of as SuggestLabel
     if (label.outcome !== 'diff') return []
     const { diff } = analyzeAndSuggest(python, { files: filesOf(folder), command: label.run }).suggestion
+    const { saves = 'checkpoints-of-job', final, settleMs = 0 } = label
     const script: Script = {
-      ...{ folder, command: label.run.split(' '), saves: 'checkpoints-of-job', final: label.final },
+      ...{ folder, command: label.run.split(' '), saves, final, settleMs },
       resume: (saved) => ({ args: [], env: { CRUCIBLE_RESUME_FROM: saved } }),
       prepare: (copy) => apply(copy, diff!),
     }

@@ -13,11 +13,15 @@ async function main(): Promise<void> {
       only: { type: 'string', multiple: true, default: [] },
       seed: { type: 'string', default: '1' },
       'cuda-torch': { type: 'boolean', default: false },
+      // `torch=/path/to/python` runs the scripts of an environment with another Python.
+      python: { type: 'string', multiple: true, default: [] },
     },
   })
   const say = (words: string): boolean => process.stdout.write(`${words}\n`)
   const made = new Map<EnvironmentName, Environment>()
+  const given = new Map(values.python.map((each) => each.split('=') as [string, string]))
   const pythonOf = (name: EnvironmentName): string => {
+    if (given.has(name)) return given.get(name)!
     const home = process.env['CRUCIBLE_HOME'] ?? join(homedir(), '.crucible')
     const options = { home, isCudaTorchAllowed: values['cuda-torch'], say }
     if (!made.has(name)) made.set(name, getEnvironment(name, options))

@@ -1,0 +1,25 @@
+/** A call that restores the state of an earlier run. */
+import { optionsOf } from '../facts'
+import { truthOfGuards } from '../interpreter'
+import type { CallEvent, Option, Value } from '../values'
+import type { Part } from './contents'
+
+export interface Load {
+  event: CallEvent
+  parts: Set<Part>
+  /** Whether the library itself continues at the right step. */
+  isWhole: boolean
+  options: readonly Option[]
+  /** False if the program, started like this, does not get there. */
+  truth: boolean | undefined
+  /** The file, as far as it is known. */
+  path: Value | undefined
+}
+
+export const WHOLE: readonly Part[] = ['model', 'optimizer', 'scheduler', 'random', 'scaler']
+
+export type Situation = Omit<Load, 'parts'>
+
+export function situation(event: CallEvent): Pick<Load, 'event' | 'options' | 'truth'> {
+  return { event, options: optionsOf(event), truth: truthOfGuards(event.guards) }
+}
