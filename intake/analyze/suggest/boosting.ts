@@ -153,7 +153,8 @@ function checkRounds({ train, settings }: Boosting): void {
   }
 }
 
-const ONLY_LAST = 'has the results of each round (evals_result), of which a resumed run has its own only'
+const ONLY_LAST =
+  'has the results of each round (evals_result), and a resumed run has only those after its start'
 
 /** Values with which XGBoost draws nothing: its state of random numbers is in no model. */
 const DRAWS_NOTHING: Readonly<Record<string, readonly unknown[]>> = {
