@@ -1,7 +1,7 @@
 /** The change of a program that boosts trees with XGBoost: its callback that saves, and the remaining rounds of an earlier model. */
 import type { Facts } from '../facts'
 import { memberOfClass } from '../members'
-import { childAt, parameterName, type SourceFile, type SyntaxNode } from '../syntax'
+import { childAt, nodesOf, parameterName, type SourceFile, type SyntaxNode } from '../syntax'
 import { alternatives, constructionOf, numberOf, textOf, type CallEvent, type Value } from '../values'
 import {
   addArgument,
@@ -153,7 +153,8 @@ function checkRounds({ train, settings }: Boosting): void {
   }
 }
 
-const ONLY_LAST = 'has the results of each round (evals_result), of which a resumed run has its own only'
+const ONLY_LAST =
+  'has the results of each round (evals_result), and a resumed run has only those after its start'
 
 /** Values with which XGBoost draws nothing: its state of random numbers is in no model. */
 const DRAWS_NOTHING: Readonly<Record<string, readonly unknown[]>> = {
@@ -212,6 +213,12 @@ function checkCounting(item: Value): void {
       const use = useOf(childAt(node, 'body')!, parameters[2])
       if (use !== undefined)
         refuse(file.path, use, 'depends on the number of the round, which a resumed run counts from 0 again')
+      const stop = [...nodesOf(node)].find(
+        (each) =>
+          each.type === 'return_statement' && !['return', 'return False', 'return None'].includes(each.text),
+      )
+      if (stop !== undefined)
+        refuse(file.path, stop, 'may end the training, which no model holds: a resumed run would add rounds')
     }
   }
 }

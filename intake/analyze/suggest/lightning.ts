@@ -36,7 +36,7 @@ export function writeLightning(
   const writing = writingOf(trainer.file)
   const os = writing.module('os')
   const lightning = packageIn(writing)
-  const random = writing.free('RandomState')
+  const random = writing.free('ResumeState')
   writing.classBefore(
     topStatement(trainer.file, trainer.node),
     randomState(writing, { lightning, random, isNumpy }),
@@ -250,21 +250,29 @@ function randomState(
   const numpy = isNumpy ? writing.module('numpy', 'np') : undefined
   return [
     [0, `class ${name}(${lightning}.Callback):`],
-    [1, '"""Saves the state of random numbers, which the checkpoints of Lightning lack, and restores it."""'],
+    [
+      1,
+      '"""Saves what the checkpoints of Lightning lack: random numbers, and whether the training has stopped."""',
+    ],
     [0, ''],
     [1, 'restored = None'],
     [0, ''],
-    [1, 'def state_dict(self):'],
-    ...(numpy === undefined ? [] : [[2, `name, numbers, *rest = ${numpy}.random.get_state()`] as const]),
-    [2, 'return {'],
+    [1, 'def on_save_checkpoint(self, trainer, pl_module, checkpoint):'],
+    ...(numpy === undefined ? [] : [[2, `generator, numbers, *rest = ${numpy}.random.get_state()`] as const]),
+    [2, `checkpoint["${name}"] = {`],
+    [3, '"stopped": trainer.should_stop,'],
     [3, `"python": ${random}.getstate(),`],
-    ...(numpy === undefined ? [] : [[3, '"numpy": [name, numbers.tolist(), *rest],'] as const]),
+    ...(numpy === undefined ? [] : [[3, '"numpy": [generator, numbers.tolist(), *rest],'] as const]),
     [3, `"torch": ${torch}.get_rng_state(),`],
     [3, `"cuda": ${torch}.cuda.get_rng_state_all(),`],
     [2, '}'],
     [0, ''],
-    [1, 'def load_state_dict(self, state_dict):'],
-    [2, 'self.restored = state_dict'],
+    [1, 'def on_load_checkpoint(self, trainer, pl_module, checkpoint):'],
+    [2, `self.restored = checkpoint["${name}"]`],
+    [0, ''],
+    [1, 'def on_train_start(self, trainer, pl_module):'],
+    [2, 'if self.restored is not None:'],
+    [3, 'trainer.should_stop = self.restored["stopped"]'],
     [0, ''],
     [1, 'def on_train_epoch_start(self, trainer, pl_module):'],
     [2, 'if self.restored is not None:'],

@@ -34,7 +34,7 @@ export interface Suggestion {
   reasons: Reason[]
 }
 
-/** Answers with a change for programs with a loop of their own in PyTorch. */
+/** Answers with a change for programs with one loop of their own, or one call that trains. */
 export function suggestResume(
   parser: PythonParser,
   analysis: Analysis,

@@ -94,7 +94,7 @@ export class Writing {
 
   /** Puts lines after the last statement of a block. */
   after(node: SyntaxNode, lines: readonly Line[]): void {
-    const text = this.#text(lines, this.indentationOf(node)!)
+    const text = this.#text(lines, this.#lineIndentation(node))
     const end = this.source.text.indexOf('\n', node.end)
     if (end !== -1) this.#insert(end + 1, text)
     else this.#insert(this.source.text.length, this.#newline + text.slice(0, -this.#newline.length))
@@ -117,9 +117,7 @@ export class Writing {
 
   /** Items in braces, each in a line of its own, in the place of a node. */
   spread(node: SyntaxNode, items: readonly string[]): string {
-    const { text } = this.source
-    const line = text.slice(this.#lineStart(node.start), node.start)
-    const indentation = line.slice(0, line.length - line.trimStart().length)
+    const indentation = this.#lineIndentation(node)
     const inner = items.map((item) => `${indentation}${this.#unit}${item},${this.#newline}`)
     return `{${this.#newline}${inner.join('')}${indentation}}`
   }
@@ -139,6 +137,12 @@ export class Writing {
 
   #insert(start: number, text: string): void {
     this.edits.push({ start, length: 0, text })
+  }
+
+  /** The blanks at the beginning of the line of a node. */
+  #lineIndentation({ start }: SyntaxNode): string {
+    const line = this.source.text.slice(this.#lineStart(start), start)
+    return line.slice(0, line.length - line.trimStart().length)
   }
 
   #lineStart(offset: number): number {
