@@ -1,0 +1,11 @@
+/** Questions about the capacity of EC2 that change nothing: what a command line may ask, in all Regions at once. */
+export * from './block-durations'
+export * from './inquiry'
+export * from './kept-answers'
+export * from './many-regions'
+export * from './offerings'
+export * from './owned'
+export * from './patterns'
+export * from './search'
+export type { BlockOffering, NetworkPlace, RegionApi } from '../sdk/api-capacity'
+export type { MachineType, Reservation } from '../sdk/api'
