@@ -1,6 +1,6 @@
 import { stringify } from 'yaml'
-import type { ErrorKind } from '../../client/errors'
-import type { CrucibleError } from '../../client/errors'
+import { CrucibleError, type ErrorKind } from '../../client/errors'
+import { defined } from '../../core/defined'
 import { errorDocument } from '../endings'
 import type { Output, Sink } from '../output'
 import { plain, plainJson } from '../plain'
@@ -77,9 +77,13 @@ export function writeAnswer(
 
 /** Writes an error where and how the answer would have been: programs always get a whole document. */
 export function writeError(
-  error: CrucibleError,
+  given: CrucibleError,
   { format, out, stdout }: { format: Format; out: Output; stdout: Sink },
 ): void {
+  const error = new CrucibleError(given.kind, sentence(given.message), {
+    ...defined({ hint: given.hint }),
+    details: given.details,
+  })
   const document = { schema: SCHEMA, ...errorDocument(error) }
   if (format === 'json') stdout.write(`${plainJson(JSON.stringify(document))}\n`)
   else if (format === 'yaml') stdout.write(stringify(document))
@@ -90,6 +94,11 @@ export function writeError(
   if (format === 'json' || format === 'yaml') return
   out.note(`${out.paintNote.red('error:')} ${error.message}`)
   if (error.hint !== undefined) out.note(error.hint)
+}
+
+/** Backends word their failures as parts of sentences. */
+function sentence(text: string): string {
+  return `${text.charAt(0).toUpperCase()}${text.slice(1)}${/[.!?]$/.test(text) ? '' : '.'}`
 }
 
 /** RFC 4180, with a line of names even without rows. */

@@ -2,6 +2,7 @@ import type { Command } from 'commander'
 import { Command as ProgramCommand } from 'commander'
 import type { Session } from './session'
 import { define as defineAz } from './commands/az'
+import { define as defineCapacity } from './commands/capacity'
 import { define as defineCompletion } from './commands/completion'
 import { define as defineList } from './commands/list'
 import { define as defineSearch } from './commands/search'
@@ -18,6 +19,11 @@ export interface TruffleCommand {
 export const TRUFFLE_COMMANDS: readonly TruffleCommand[] = [
   { name: 'search', summary: 'find instance types and where they are sold', define: defineSearch },
   { name: 'az', summary: 'find the zones of instance types', define: defineAz },
+  {
+    name: 'capacity',
+    summary: 'list reservations and Capacity Blocks, or blocks for sale',
+    define: defineCapacity,
+  },
   { name: 'list', summary: 'list accelerators and their instance families', define: defineList },
   { name: 'version', summary: 'print the version', define: defineVersion },
   {

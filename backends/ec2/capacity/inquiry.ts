@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events'
 import { defined } from '../../../core/defined'
 import { formatDuration } from '../../../core/time'
 import { BackendError } from '../../errors'
@@ -6,7 +7,7 @@ import { createLimiter } from '../../limiter'
 import { invalid } from '../errors'
 import type { RegionApi } from '../sdk/api-capacity'
 import { createRegionApi } from '../sdk/region'
-import type { KeptAnswers} from './kept-answers';
+import type { KeptAnswers } from './kept-answers'
 import { keepingAnswers } from './kept-answers'
 import { askRegions, closedRegion, type Asked, type Unanswered } from './many-regions'
 import { withSignInHelp } from './sign-in'
@@ -48,6 +49,8 @@ export class Inquiry {
   constructor(private readonly options: InquiryOptions) {
     const limit = AbortSignal.timeout(options.limitMs)
     this.signal = AbortSignal.any([options.signal, limit])
+    // Every request of every Region listens to it.
+    setMaxListeners(0, this.signal)
     this.clock = options.clock
     this.homeRegion = options.homeRegion
   }

@@ -3,7 +3,7 @@ import { cutOffOf, isLive } from '../market/reservations'
 import type { MachineType, Reservation } from '../sdk/api'
 import type { Inquiry } from './inquiry'
 import type { Asked } from './many-regions'
-import { fitting, type TypePattern } from './patterns'
+import { fitting as fittingTypes, type TypePattern } from './patterns'
 import { isAccelerated, onDemandPrices } from './search'
 
 export type ReservationKind = 'on-demand' | 'capacity-block'
@@ -30,6 +30,8 @@ export interface OwnedWish {
 
 export interface OwnedAnswer {
   owned: Owned[]
+  /** The same without a limit on the room of each, for `jointRoom`. */
+  joinable: Owned[]
   notes: string[]
 }
 
@@ -43,23 +45,21 @@ export async function findOwned(inquiry: Inquiry, wish: OwnedWish): Promise<Aske
     const needsTypes = wish.isAcceleratedOnly || wish.patterns.some(({ isAccelerator }) => isAccelerator)
     const names = [...new Set(all.map(({ type }) => type))]
     const types = needsTypes && names.length > 0 ? await api.market.types(names, signal) : undefined
-    const owned = all
-      .filter((one) =>
-        isWanted(
-          one,
-          wish,
-          types?.find(({ name }) => name === one.type),
-        ),
-      )
+    const typeOf = (name: string): MachineType | undefined => types?.find((type) => type.name === name)
+    const fitting = all
+      .filter((one) => isWanted(one, wish, typeOf(one.type)))
       .sort((a, b) => (a.startsAtMs ?? 0) - (b.startsAtMs ?? 0) || a.id.localeCompare(b.id))
+    const owned = fitting.filter((one) => roomIn(one) >= wish.minCapacity)
+    const joinable = fitting.map((reservation) => ({ region, reservation }))
     if (wish.kind === 'capacity-block')
-      return { owned: owned.map((reservation) => ({ region, reservation })), notes: [] }
+      return { owned: owned.map((reservation) => ({ region, reservation })), joinable, notes: [] }
     const prices = await onDemandPrices(api, { region, types: owned.map(({ type }) => type) }, signal)
     return {
       owned: owned.map((reservation) => {
         const usd = prices.usd.get(reservation.type)
         return { region, reservation, ...(usd !== undefined && { usdPerHour: usd }) }
       }),
+      joinable,
       notes: prices.notes,
     }
   })
@@ -67,15 +67,14 @@ export async function findOwned(inquiry: Inquiry, wish: OwnedWish): Promise<Aske
 
 function isWanted(reservation: Reservation, wish: OwnedWish, type: MachineType | undefined): boolean {
   const isFitting =
-    fitting([type ?? { name: reservation.type }], wish.patterns).length > 0 &&
+    fittingTypes([type ?? { name: reservation.type }], wish.patterns).length > 0 &&
     (wish.zones.length === 0 || wish.zones.includes(reservation.zone))
   return (
     isFitting &&
     (wish.hasEnded || isLive(reservation)) &&
     (!wish.isAcceleratedOnly || (type !== undefined && isAccelerated(type))) &&
     (!wish.isActiveOnly || isActive(reservation)) &&
-    (!wish.isAvailableOnly || (reservation.state === 'active' && reservation.free > 0)) &&
-    roomIn(reservation) >= wish.minCapacity
+    (!wish.isAvailableOnly || (reservation.state === 'active' && reservation.free > 0))
   )
 }
 
