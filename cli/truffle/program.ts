@@ -1,11 +1,15 @@
 import type { Command } from 'commander'
 import { Command as ProgramCommand } from 'commander'
 import type { Session } from './session'
+import { define as defineAdvise } from './commands/advise'
 import { define as defineAz } from './commands/az'
 import { define as defineCapacity } from './commands/capacity'
 import { define as defineCompletion } from './commands/completion'
 import { define as defineList } from './commands/list'
+import { define as defineQuotas } from './commands/quotas'
 import { define as defineSearch } from './commands/search'
+import { define as defineSpot } from './commands/spot'
+import { define as defineValidate } from './commands/validate'
 import { define as defineVersion } from './commands/version'
 
 export interface TruffleCommand {
@@ -19,11 +23,15 @@ export interface TruffleCommand {
 export const TRUFFLE_COMMANDS: readonly TruffleCommand[] = [
   { name: 'search', summary: 'find instance types and where they are sold', define: defineSearch },
   { name: 'az', summary: 'find the zones of instance types', define: defineAz },
+  { name: 'spot', summary: 'show spot prices, savings and interruptions', define: defineSpot },
   {
     name: 'capacity',
     summary: 'list reservations and Capacity Blocks, or blocks for sale',
     define: defineCapacity,
   },
+  { name: 'quotas', summary: 'show vCPU quotas and their use', define: defineQuotas },
+  { name: 'validate', summary: 'check capacity before a training run', define: defineValidate },
+  { name: 'advise', summary: 'find the kind of capacity for a use case', define: defineAdvise },
   { name: 'list', summary: 'list accelerators and their instance families', define: defineList },
   { name: 'version', summary: 'print the version', define: defineVersion },
   {

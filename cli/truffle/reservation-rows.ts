@@ -95,6 +95,10 @@ export function offeringRow({ region, value }: { region: string; value: BlockOff
 }
 
 export function purchaseCommand(region: string, { id }: BlockOffering): string {
+  return purchaseCommandOf(id, region)
+}
+
+export function purchaseCommandOf(id: string, region: string): string {
   return `aws ec2 purchase-capacity-block --capacity-block-offering-id ${id} --instance-platform Linux/UNIX --region ${region}`
 }
 

@@ -33,15 +33,13 @@ function helpFor(
   const named = profile === undefined ? '' : ` --profile ${profile}`
   if (/aws sso login|SSO (?:session|token)|sso.*(?:expired|invalid)/i.test(message))
     return { message: 'The AWS single sign-on session has expired.', hint: `Run \`aws sso login${named}\`.` }
-  if (
-    /could not resolve credentials using profile|profile .* (?:could not be found|not found)/i.test(message)
-  )
-    return {
-      message: `The AWS configuration has no usable profile ${profile ?? 'default'}.`,
-      hint: 'Run `aws configure list-profiles` to see the profiles.',
-    }
   if (code === 'CredentialsProviderError' || code === 'TokenProviderError')
-    return { message: 'No AWS credentials were found.', hint: `Run \`aws configure${named}\`.` }
+    return profile === undefined
+      ? { message: 'No AWS credentials were found.', hint: 'Run `aws configure`, or `aws sso login`.' }
+      : {
+          message: `The AWS profile ${profile} has no usable credentials.`,
+          hint: `Run \`aws configure${named}\`; \`aws configure list-profiles\` shows the profiles that exist.`,
+        }
   if (EXPIRED.includes(code))
     return {
       message: 'The AWS session has expired.',

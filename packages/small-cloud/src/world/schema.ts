@@ -200,6 +200,8 @@ export const worldSchema = z.strictObject({
   reservations: z.array(reservationPlan).default([]),
   /** What EC2 offers as Capacity Blocks; without any, none is for sale. */
   blockOfferings: z.array(offeringPlan).default([]),
+  /** What the Spot Instance Advisor publishes about types, in bands from 0 (below 5 %) to 4 (above 20 %). */
+  interruptionBands: z.record(z.string(), z.int().min(0).max(4)).default({}),
   /** Service quotas by code, in vCPUs. */
   quotas: z
     .record(z.string().regex(/^L-[0-9A-F]{8}$/, 'is not a quota code, such as L-DB2E81BA'), z.number().min(0))
