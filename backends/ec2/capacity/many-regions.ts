@@ -33,18 +33,22 @@ export async function askRegions<T>(
   { signal, limitMs, onSettled }: AskOptions,
 ): Promise<Asked<T>> {
   let settledCount = 0
-  const settled = await Promise.allSettled(
-    regions.map((region) =>
-      unlessAborted(signal, ask(region)).finally(() => onSettled?.((settledCount += 1))),
-    ),
-  )
   const answers: Asked<T>['answers'] = []
   const failures: { region: string; failure: Failure }[] = []
-  for (const [index, result] of settled.entries()) {
-    const region = regions[index]!
-    if (result.status === 'fulfilled') answers.push({ region, value: result.value })
-    else failures.push({ region, failure: failureOf(result.reason, { region, signal, limitMs }) })
-  }
+  await Promise.all(
+    regions.map(async (region) => {
+      try {
+        answers.push({ region, value: await unlessAborted(signal, ask(region)) })
+      } catch (error) {
+        failures.push({ region, failure: failureOf(error, { region, signal, limitMs }) })
+      }
+      onSettled?.((settledCount += 1))
+    }),
+  )
+  const order = (a: { region: string }, b: { region: string }): number =>
+    regions.indexOf(a.region) - regions.indexOf(b.region)
+  answers.sort(order)
+  failures.sort(order)
   // Keys that one Region accepts are valid: another that refuses them is not enabled.
   const areKeysGood = answers.length > 0 || failures.some(({ failure }) => failure.class !== 'auth')
   return { answers, unanswered: failures.map((each) => unanswered(each, areKeysGood)) }
