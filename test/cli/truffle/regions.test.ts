@@ -1,8 +1,10 @@
 /** Many Regions at once: all are asked together, and each answers or is named. */
 import { EventEmitter } from 'node:events'
 import fc from 'fast-check'
-import { describe, expect, it, jest } from '@jest/globals'
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals'
 import { parse } from 'yaml'
+import { createRegionApi } from '../../../backends/ec2/sdk/region'
+import type { Limiter } from '../../../backends/limiter'
 import { readCliConfig } from '../../../cli/config'
 import { runTruffle } from '../../../cli/truffle/run'
 import { Paper, type Answer } from '../outside'
@@ -134,24 +136,48 @@ describe('twenty Regions', () => {
       true,
     )
     expect(stderr).toContain('Asking 20 Regions: 7 have answered')
-    expect(() => JSON.parse(stdout)).not.toThrow()
+    expect(JSON.parse(stdout)).toMatchObject({ schema: 'truffle/1' })
   })
 })
 
 describe('throttling', () => {
-  it('is obeyed: every answer arrives, though the account allows a few requests per second', async () => {
-    const account = await TruffleAccount.open({
-      throttling: { describe: { size: 1, perSecond: 30 }, unfiltered: { size: 1, perSecond: 30 } },
+  let account: TruffleAccount
+  beforeAll(async () => {
+    account = await TruffleAccount.open()
+  })
+  afterAll(() => account.close())
+
+  it('costs time and no answer: refused requests are sent again', async () => {
+    account.cloud.addFault({
+      ...{ fault: 'error', code: 'RequestLimitExceeded', status: 503, times: 6 },
+      where: { service: 'ec2', action: 'DescribeInstanceTypes' },
     })
-    try {
-      const { verdict, unanswered, notes } = await account.json('validate', 'g6.xlarge')
-      expect({ verdict, unanswered, notes }).toEqual({ verdict: 'no', unanswered: [], notes: [] })
-      expect(account.cloud.journal.calls().some(({ outcome }) => outcome === 'RequestLimitExceeded')).toBe(
-        true,
-      )
-    } finally {
-      await account.close()
+    const { results, unanswered } = await account.json('search', 'g6.xlarge')
+    expect([results.length, unanswered]).toEqual([3, []])
+    const calls = account.cloud.journal.calls({ action: 'DescribeInstanceTypes' })
+    expect(calls.filter(({ outcome }) => outcome === 'RequestLimitExceeded')).toHaveLength(6)
+  })
+
+  it('is avoided: every request of a Region, and every repetition, waits for the limiter', async () => {
+    const before = account.cloud.journal.calls({ service: 'ec2' }).length
+    account.cloud.addFault({
+      ...{ fault: 'error', code: 'RequestLimitExceeded', status: 503, times: 1 },
+      where: { service: 'ec2', action: 'DescribeSubnets' },
+    })
+    let waited = 0
+    const limiter: Limiter = {
+      run: (_rank, _signal, call) => {
+        waited += 1
+        return call()
+      },
     }
+    const { signal } = new AbortController()
+    const { endpoint } = account.cloud
+    const api = createRegionApi({ region: 'us-east-1', endpoint, limiter, signal })
+    await api.capacity.subnetsOfAll(signal)
+    await api.market.types(['*'], signal)
+    expect(waited).toBe(account.cloud.journal.calls({ service: 'ec2' }).length - before)
+    expect(waited).toBeGreaterThanOrEqual(3)
   })
 })
 
