@@ -15,20 +15,21 @@ interface Completed {
 }
 
 /** Prints ids and names of jobs, one per line. */
-const JOBS = 'crucible jobs-for-completion 2>/dev/null'
+const jobsOf = (program: string): string => `${program} jobs-for-completion 2>/dev/null`
 
 /** The completion script of a shell, generated from the command tree. */
 export function completionScript(program: Command, shell: Shell): string {
   const commands = program.commands
     .filter(({ _hidden }: Command & { _hidden?: boolean }) => _hidden !== true)
     .map(completed)
+  const name = program.name()
   switch (shell) {
     case 'bash':
-      return bash(commands)
+      return bash(name, commands)
     case 'zsh':
-      return zsh(commands)
+      return zsh(name, commands)
     case 'fish':
-      return fish(commands)
+      return fish(name, commands)
   }
 }
 
@@ -45,14 +46,14 @@ function completed(command: Command): Completed {
   }
 }
 
-function bash(commands: Completed[]): string {
+function bash(program: string, commands: Completed[]): string {
   const cases = commands.map(({ name, flags, takesJob, words }) => {
-    const choices = takesJob ? `$(${JOBS})` : words.join(' ')
+    const choices = takesJob ? `$(${jobsOf(program)})` : words.join(' ')
     return `    ${name}) flags='${flags.map(({ long }) => long).join(' ')}'; words="${choices}" ;;`
   })
   return [
-    '# Completion of crucible for bash. Put into ~/.bashrc:  eval "$(crucible completion bash)"',
-    '_crucible() {',
+    `# Completion of ${program} for bash. Put into ~/.bashrc:  eval "$(${program} completion bash)"`,
+    `_${program}() {`,
     '  local current="${COMP_WORDS[COMP_CWORD]}" flags="" words=""',
     '  if [ "$COMP_CWORD" -eq 1 ]; then',
     `    COMPREPLY=($(compgen -W '${commands.map(({ name }) => name).join(' ')} help' -- "$current"))`,
@@ -67,22 +68,22 @@ function bash(commands: Completed[]): string {
     '  esac',
     '}',
     // Complete file names by default.
-    'complete -o default -F _crucible crucible',
+    `complete -o default -F _${program} ${program}`,
   ].join('\n')
 }
 
-function zsh(commands: Completed[]): string {
+function zsh(program: string, commands: Completed[]): string {
   const described = (word: string, meaning: string): string =>
     `'${word.replaceAll(':', '\\:')}:${meaning.replaceAll("'", "'\\''")}'`
   const cases = commands.map(({ name, flags, takesJob, words }) => {
     const shown = flags.map(({ long, meaning }) => described(long, meaning)).join(' ')
-    const choices = takesJob ? `\${(f)"$(${JOBS})"}` : words.join(' ')
+    const choices = takesJob ? `\${(f)"$(${jobsOf(program)})"}` : words.join(' ')
     return `    ${name}) flags=(${shown}); words_known=(${choices}) ;;`
   })
   return [
-    '#compdef crucible',
-    '# Completion of crucible for zsh. Put into ~/.zshrc, after compinit:  eval "$(crucible completion zsh)"',
-    '_crucible() {',
+    `#compdef ${program}`,
+    `# Completion of ${program} for zsh. Put into ~/.zshrc, after compinit:  eval "$(${program} completion zsh)"`,
+    `_${program}() {`,
     '  local -a commands flags words_known',
     `  commands=(${commands.map(({ name, summary }) => described(name, summary)).join(' ')})`,
     '  if (( CURRENT == 2 )); then _describe -t commands command commands; return; fi',
@@ -93,23 +94,23 @@ function zsh(commands: Completed[]): string {
     '  elif (( $#words_known )); then compadd -a words_known',
     '  else _files; fi',
     '}',
-    'compdef _crucible crucible',
+    `compdef _${program} ${program}`,
   ].join('\n')
 }
 
-function fish(commands: Completed[]): string {
+function fish(program: string, commands: Completed[]): string {
   const quoted = (text: string): string => `'${text.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'`
   const lines = commands.flatMap(({ name, summary, flags, takesJob, words }) => {
-    const within = `complete -c crucible -n '__fish_seen_subcommand_from ${name}'`
+    const within = `complete -c ${program} -n '__fish_seen_subcommand_from ${name}'`
     return [
-      `complete -c crucible -n __fish_use_subcommand -f -a ${name} -d ${quoted(summary)}`,
+      `complete -c ${program} -n __fish_use_subcommand -f -a ${name} -d ${quoted(summary)}`,
       ...flags.map(({ long, meaning }) => `${within} -l ${long.slice(2)} -d ${quoted(meaning)}`),
-      ...(takesJob ? [`${within} -f -a '(${JOBS})'`] : []),
+      ...(takesJob ? [`${within} -f -a '(${jobsOf(program)})'`] : []),
       ...(words.length > 0 ? [`${within} -f -a '${words.join(' ')}'`] : []),
     ]
   })
   return [
-    '# Completion of crucible for fish:  crucible completion fish > ~/.config/fish/completions/crucible.fish',
+    `# Completion of ${program} for fish:  ${program} completion fish > ~/.config/fish/completions/${program}.fish`,
     ...lines,
   ].join('\n')
 }

@@ -2,6 +2,8 @@ import { EXIT_CODES, type ErrorKind } from '../client/errors'
 import { readCliConfig } from './config'
 import { COMMANDS } from './program'
 import { runCli } from './run'
+import { TRUFFLE_COMMANDS } from './truffle/program'
+import { runTruffle } from './truffle/run'
 
 /** The generated parts of the pages in docs/reference: page, name of its place in the page, text. */
 export interface ReferencePart {
@@ -25,11 +27,25 @@ export async function referenceParts(): Promise<ReferencePart[]> {
   const shared = optionsOfJobs(helps)
   for (const [group, page] of Object.entries(PAGE_OF_GROUP)) {
     const names = COMMANDS.filter((command) => command.group === group).map(({ name }) => name)
-    const texts = names.map((name) => section(name, helps.get(name)!, shared))
+    const texts = names.map((name) =>
+      section({ program: 'crucible', name }, helps.get(name)!, JOB_COMMANDS.includes(name) ? shared : []),
+    )
     parts.push({ page, name: 'commands', text: texts.join('\n\n') })
   }
   parts.push({ page: 'cli-run-jobs.md', name: 'job-options', text: fenced(shared) })
-  return parts
+  return [...parts, ...(await truffleParts())]
+}
+
+/** The options of every command of truffle once, and each command with its own. */
+async function truffleParts(): Promise<ReferencePart[]> {
+  const helps = new Map<string, Help>()
+  for (const { name } of TRUFFLE_COMMANDS) helps.set(name, parseHelp(await helpOf(name, runTruffle)))
+  const shared = entriesOf(helps.get('version')!, 'Options:')
+  const texts = [...helps].map(([name, help]) => section({ program: 'truffle', name }, help, shared))
+  return [
+    { page: 'truffle.md', name: 'commands', text: texts.join('\n\n') },
+    { page: 'truffle.md', name: 'shared-options', text: fenced(shared) },
+  ]
 }
 
 const MEANINGS: Readonly<Record<ErrorKind, string>> = {
@@ -41,6 +57,7 @@ const MEANINGS: Readonly<Record<ErrorKind, string>> = {
   unconfirmed: 'the request was accepted, but its outcome is still unknown',
   unavailable: 'the Temporal server, its workers or the object store do not answer',
   'not-survived': 'a rehearsal shows that the job does not survive an interruption',
+  conditional: 'capacity exists, under conditions that `truffle validate` lists',
   interrupted: 'ended by Ctrl-C or SIGTERM',
 }
 
@@ -92,18 +109,25 @@ function optionsOfJobs(helps: ReadonlyMap<string, Help>): string[] {
   )
 }
 
-function section(name: string, help: Help, shared: readonly string[]): string {
+/** The commands that take the options of a job. */
+const JOB_COMMANDS = ['submit', 'plan', 'rehearse']
+
+function section(
+  { program, name }: { program: string; name: string },
+  help: Help,
+  shared: readonly string[],
+): string {
   const [usage = '', ...about] = help.paragraphs
-  const isOfJobs = ['submit', 'plan', 'rehearse'].includes(name)
-  const sharedNames = isOfJobs ? shared.map(nameOf) : []
+  const sharedNames = shared.map(nameOf)
   const lines: string[] = [usage]
   for (const title of ['Arguments:', 'Options:', 'Examples:']) {
     const entries = entriesOf(help, title).filter((entry) => !sharedNames.includes(nameOf(entry)))
-    if (title === 'Options:' && isOfJobs) entries.unshift('  and the job options')
+    if (title === 'Options:' && shared.length > 0)
+      entries.unshift(program === 'truffle' ? '  and the shared options' : '  and the job options')
     if (entries.length > 0) lines.push('', title, ...entries)
   }
   const text = about.join('\n\n').replace(/\n(?!\n)/g, ' ')
-  return [`## crucible ${name}`, escaped(text), fenced(lines)].join('\n\n')
+  return [`## ${program} ${name}`, escaped(text), fenced(lines)].join('\n\n')
 }
 
 /** Escapes placeholders such as <job>, so that Markdown does not read them as HTML. */
@@ -111,9 +135,9 @@ const escaped = (text: string): string => text.replace(/<([\w-]+)>/g, '`<$1>`')
 
 const fenced = (lines: readonly string[]): string => ['```text', ...lines, '```'].join('\n')
 
-async function helpOf(name: string): Promise<string> {
+async function helpOf(name: string, run: typeof runCli = runCli): Promise<string> {
   let text = ''
-  await runCli([name, '--help'], {
+  await run([name, '--help'], {
     config: readCliConfig({}),
     stdout: { write: (piece: string) => (text += piece) },
     stderr: { write: () => {} },

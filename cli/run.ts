@@ -1,8 +1,6 @@
-import { isCoded } from '../core/errors'
 import { pointerFor, withoutAliases } from './aliases'
-import { CrucibleError, toCrucibleError, type ErrorKind } from '../client/errors'
 import { Cli, type Outside } from './cli'
-import type { TemporalServerErrorCode } from './dev/temporal/errors'
+import { endingOf, errorDocument } from './endings'
 import { helpText } from './help'
 import { version } from './package'
 import { makeProgram } from './program'
@@ -51,50 +49,12 @@ async function dispatch(cli: Cli, args: readonly string[]): Promise<void> {
   }
 }
 
-/** Requested help and version, which commander reports as errors. */
-const SHOWN = ['commander.helpDisplayed', 'commander.help', 'commander.version']
-
 function report(cli: Cli, thrown: unknown, args: readonly string[]): void {
-  const { code } = thrown as { code?: unknown }
-  if (typeof code === 'string' && SHOWN.includes(code)) return
-  const error =
-    typeof code === 'string' && code.startsWith('commander.')
-      ? usageError(thrown as Error, args)
-      : asOurs(thrown)
+  const error = endingOf(thrown, { program: 'crucible', args, pointerFor })
+  if (error === undefined) return
   cli.exitCode = error.exitCode
-  const { kind, message, hint, details } = error
-  if (cli.out.isJson) return cli.out.jsonLine({ error: { kind, message, hint: hint ?? null, ...details } })
+  if (cli.out.isJson) return cli.out.jsonLine(errorDocument(error))
   const { paintNote: paint } = cli.out
-  cli.out.note(`${paint.red('error:')} ${cli.asCalled(message)}`)
-  if (hint !== undefined) cli.out.note(cli.asCalled(hint))
-}
-
-function usageError({ message }: Error, args: readonly string[]): CrucibleError {
-  const [first = '', suggestion] = message.replace(/^error: /, '').split('\n')
-  const what = first.replace(/\.$/, '')
-  const command = args.find((arg) => !arg.startsWith('-'))
-  const help =
-    command === undefined || /unknown command/.test(what) ? 'crucible --help' : `crucible ${command} --help`
-  const pointer = /unknown command/.test(what) ? pointerFor(command ?? '') : undefined
-  if (pointer !== undefined)
-    return new CrucibleError('usage', `Unknown command: ${command}.`, { hint: pointer })
-  const meant = suggestion === undefined ? '' : `${suggestion.replace(/^\(|\)$/g, '')} `
-  return new CrucibleError('usage', `${what}.`, { hint: `${meant}See \`${help}\`.` })
-}
-
-const KIND_OF_SERVER_ERROR: Readonly<Record<TemporalServerErrorCode, ErrorKind>> = {
-  configuration: 'usage',
-  'no-answer': 'unavailable',
-  'not-found': 'unavailable',
-  'port-taken': 'failed',
-  'in-use': 'failed',
-  'data-file': 'failed',
-  'start-failed': 'unavailable',
-}
-
-/** Errors of the libraries below that the client does not know. */
-function asOurs(thrown: unknown): CrucibleError {
-  if (!isCoded(thrown, 'temporal')) return toCrucibleError(thrown)
-  const { code, message } = thrown
-  return new CrucibleError(KIND_OF_SERVER_ERROR[code as TemporalServerErrorCode], message, { cause: thrown })
+  cli.out.note(`${paint.red('error:')} ${cli.asCalled(error.message)}`)
+  if (error.hint !== undefined) cli.out.note(cli.asCalled(error.hint))
 }

@@ -1,49 +1,9 @@
-import { createInterface } from 'node:readline/promises'
-import { EXIT_CODES } from '../client/errors'
 import { readCliConfig } from './config'
+import { endOnBrokenOutput, endWith, outsideOfProcess } from './process'
 import { runCli } from './run'
 
 /** Runs the command line of this process and ends it. */
 export function startProcess(): void {
   endOnBrokenOutput()
-  void runCli(process.argv.slice(2), {
-    config: readCliConfig(),
-    stdout: process.stdout,
-    stderr: process.stderr,
-    signals: process,
-    exit: (code) => process.exit(code),
-    ask: process.stdin.isTTY && process.stderr.isTTY ? askTerminal : undefined,
-    now: Date.now,
-  }).then(endWith)
-}
-
-/** Returns an empty text when a signal aborts it. */
-async function askTerminal(question: string, signal: AbortSignal): Promise<string> {
-  const lines = createInterface({ input: process.stdin, output: process.stderr })
-  // While it reads, Ctrl-C arrives here and not at the process.
-  lines.on('SIGINT', () => process.kill(process.pid, 'SIGINT'))
-  try {
-    return await lines.question(question, { signal })
-  } catch {
-    return ''
-  } finally {
-    lines.close()
-  }
-}
-
-/** A worker's runtime that was installed but not used would keep the process alive; flush the output before exiting. */
-function endWith(exitCode: number): void {
-  process.stdout.write('', () => process.stderr.write('', () => process.exit(exitCode)))
-}
-
-function endOnBrokenOutput(): void {
-  for (const stream of [process.stdout, process.stderr]) {
-    stream.on('error', (error: NodeJS.ErrnoException) => {
-      // The reader may stop early (`crucible logs | head`).
-      if (error.code === 'EPIPE') process.exit(0)
-      if (stream === process.stdout)
-        process.stderr.write(`error: The output cannot be written: ${error.message}.\n`)
-      process.exit(EXIT_CODES.failed)
-    })
-  }
+  void runCli(process.argv.slice(2), outsideOfProcess(readCliConfig())).then(endWith)
 }

@@ -22,6 +22,8 @@ export const EXIT_CODES = {
   unavailable: 7,
   /** A rehearsal shows that the job does not survive an interruption. */
   'not-survived': 8,
+  /** Capacity exists, under conditions that `truffle validate` lists. */
+  conditional: 9,
   /** Ended by Ctrl-C or SIGTERM. */
   interrupted: 130,
 } as const

@@ -1,8 +1,8 @@
-// Writes tools/terraform-provider/schema.json: the arguments that Terraform's AWS provider accepts for the resources of the account set-up,
-// in the form of `terraform providers schema -json`. `npm pack @cdktf/provider-aws` contains them without the provider itself: the sources
+// Writes tools/terraform-provider/schema.json: the arguments that Terraform's AWS provider accepts for the resources of the account set-up
+// and for those of `truffle capacity --output terraform`, in the form of `terraform providers schema -json`. `npm pack @cdktf/provider-aws` contains them without the provider itself: the sources
 // in its source maps have each argument's type and whether it is required or computed. `node tools/gen-terraform-schema.mjs
 // PACKAGE_FOLDER`.
-import { readFileSync, writeFileSync } from 'node:fs'
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import prettier from 'prettier'
@@ -15,8 +15,18 @@ const ATTRIBUTE =
   /^ {2}\/\/ (\w+) - computed: (\w+), optional: (\w+), required: (\w+)\n([^]*?)(?=^ {2}\/\/ (?:\w+ - computed|=====)|^\})/gm
 
 const [folder] = process.argv.slice(2)
-const ours = readFileSync(new URL('../backends/ec2/setup/terraform.ts', import.meta.url), 'utf8')
-const types = [...new Set(ours.match(/(?<=resource\(')aws_\w+/g))].sort()
+const SETUP = new URL('../backends/ec2/setup/', import.meta.url)
+const ours = readdirSync(SETUP)
+  .filter((name) => name.startsWith('terraform'))
+  .map((name) => readFileSync(new URL(name, SETUP), 'utf8'))
+  .join('\n')
+const capacity = readFileSync(new URL('../backends/ec2/capacity/terraform.ts', import.meta.url), 'utf8')
+const labelled = (kind) =>
+  [...capacity.matchAll(new RegExp(`kind: '${kind}',\\s+labels: \\['(aws_\\w+)'`, 'g'))].map(
+    ([, type]) => type,
+  )
+const types = [...new Set([...ours.match(/(?<=resource\(\s*')aws_\w+/g), ...labelled('resource')])].sort()
+const dataTypes = [...new Set(labelled('data'))].sort()
 
 /** Returns the package's TypeScript source of a type, a class and an interface for the resource and each of its blocks. */
 function sourceOf(name) {
@@ -41,6 +51,7 @@ function attributesOf(source, className) {
 
 /** Returns `undefined` for a type with fields of its own. */
 function simpleType(code) {
+  if (/= new cdktf\.StringMap\(/.test(code)) return ['map', 'string']
   const declared = /^ {2}private _\w+\?: ([^;]+);/.exec(code)?.[1]
   if (declared === undefined) return GETTERS[/^ {4}return .*\.get(\w+)Attribute\(/m.exec(code)?.[1]]
   if (declared.startsWith('{ [key: string]')) return ['map', SIMPLE[/\]: \(?(.*?)\)? \}$/.exec(declared)[1]]]
@@ -88,16 +99,24 @@ function nest(block, { source, name, fields, isSet, flags }) {
 const { version } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')).cdktf.provider
 if (version !== VERSION)
   throw new Error(`the package is of ${version}: tools/terraform-provider.mjs says ${VERSION}`)
-const resources = types.map((type) => {
-  const source = sourceOf(type.replace('aws_', '').replaceAll('_', '-'))
-  const [, className] = /export class (\w+) extends cdktf\.TerraformResource/.exec(source)
+const schemaOf = (type, { folder: prefix, base }) => {
+  const source = sourceOf(`${prefix}${type.replace(prefix === '' ? 'aws_' : '', '').replaceAll('_', '-')}`)
+  const [, className] = new RegExp(`export class (\\w+) extends cdktf\\.${base}`).exec(source)
   return [type, { version: 0, block: blockOf(source, className) }]
-})
+}
+const resources = types.map((type) => schemaOf(type, { folder: '', base: 'TerraformResource' }))
+const dataSources = dataTypes.map((type) => schemaOf(type, { folder: 'data-', base: 'TerraformDataSource' }))
 // Only the simple arguments of the provider itself: the files set its Region, and their tests its credentials.
 const provider = { version: 0, block: blockOf(sourceOf('provider'), 'AwsProvider', false) }
 const schema = {
   format_version: '1.0',
-  provider_schemas: { [SOURCE]: { provider, resource_schemas: Object.fromEntries(resources) } },
+  provider_schemas: {
+    [SOURCE]: {
+      provider,
+      resource_schemas: Object.fromEntries(resources),
+      data_source_schemas: Object.fromEntries(dataSources),
+    },
+  },
 }
 const path = fileURLToPath(new URL('./terraform-provider/schema.json', import.meta.url))
 const options = await prettier.resolveConfig(path)

@@ -78,10 +78,11 @@ type provider struct {
 	tfprotov5.ProviderServer
 	schema    *tfprotov5.Schema
 	resources map[string]*tfprotov5.Schema
+	data      map[string]*tfprotov5.Schema
 }
 
 func (p *provider) GetProviderSchema(context.Context, *tfprotov5.GetProviderSchemaRequest) (*tfprotov5.GetProviderSchemaResponse, error) {
-	return &tfprotov5.GetProviderSchemaResponse{Provider: p.schema, ResourceSchemas: p.resources}, nil
+	return &tfprotov5.GetProviderSchemaResponse{Provider: p.schema, ResourceSchemas: p.resources, DataSourceSchemas: p.data}, nil
 }
 
 func (p *provider) GetResourceIdentitySchemas(context.Context, *tfprotov5.GetResourceIdentitySchemasRequest) (*tfprotov5.GetResourceIdentitySchemasResponse, error) {
@@ -98,6 +99,10 @@ func (p *provider) ConfigureProvider(context.Context, *tfprotov5.ConfigureProvid
 
 func (p *provider) ValidateResourceTypeConfig(context.Context, *tfprotov5.ValidateResourceTypeConfigRequest) (*tfprotov5.ValidateResourceTypeConfigResponse, error) {
 	return &tfprotov5.ValidateResourceTypeConfigResponse{}, nil
+}
+
+func (p *provider) ValidateDataSourceConfig(context.Context, *tfprotov5.ValidateDataSourceConfigRequest) (*tfprotov5.ValidateDataSourceConfigResponse, error) {
+	return &tfprotov5.ValidateDataSourceConfigResponse{}, nil
 }
 
 func (p *provider) StopProvider(context.Context, *tfprotov5.StopProviderRequest) (*tfprotov5.StopProviderResponse, error) {
@@ -130,15 +135,19 @@ func main() {
 		Providers map[string]struct {
 			Provider  schema            `json:"provider"`
 			Resources map[string]schema `json:"resource_schemas"`
+			Data      map[string]schema `json:"data_source_schemas"`
 		} `json:"provider_schemas"`
 	}
 	if err := json.Unmarshal(document, &all); err != nil {
 		log.Fatalf("schema.json: %v", err)
 	}
 	facts := all.Providers[source]
-	served := &provider{schema: facts.Provider.served(), resources: map[string]*tfprotov5.Schema{}}
+	served := &provider{schema: facts.Provider.served(), resources: map[string]*tfprotov5.Schema{}, data: map[string]*tfprotov5.Schema{}}
 	for name, each := range facts.Resources {
 		served.resources[name] = each.served()
+	}
+	for name, each := range facts.Data {
+		served.data[name] = each.served()
 	}
 	if err := tf5server.Serve(source, func() tfprotov5.ProviderServer { return served }); err != nil {
 		log.Fatal(err)

@@ -32,7 +32,7 @@ function isAnswered({ problems }: OfRegion): boolean {
 }
 
 /** What the services of a Region answer if the account has not enabled it. */
-function isKeyRefused(message: string): boolean {
+export function isKeyRefused(message: string): boolean {
   return /AuthFailure|InvalidClientTokenId|UnrecognizedClientException|security token included|validate the provided access credentials/.test(
     message,
   )

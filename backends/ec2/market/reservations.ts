@@ -63,15 +63,24 @@ export function createReservations({
 }
 
 function isUsable(reservation: Reservation, { reservations }: Ec2Config): boolean {
-  const { id, platform, tenancy, state, isInterruptible } = reservation
   return (
-    (reservations === 'all' || reservations.includes(id)) &&
-    platform === PLATFORM &&
-    tenancy === TENANCY &&
-    // Its places are taken back with a notice of two minutes: effectively spot.
-    !isInterruptible &&
-    isLive({ state })
+    (reservations === 'all' || reservations.includes(reservation.id)) &&
+    isLive(reservation) &&
+    whyUnfit(reservation) === undefined
   )
+}
+
+/** Why jobs never run in a reservation, whatever room it has. */
+export function whyUnfit({
+  platform,
+  tenancy,
+  isInterruptible,
+}: Pick<Reservation, 'platform' | 'tenancy' | 'isInterruptible'>): string | undefined {
+  if (platform !== PLATFORM) return `it is for ${platform}, and jobs run on ${PLATFORM}`
+  if (tenancy !== TENANCY) return `its tenancy is ${tenancy}, which costs extra`
+  // Effectively spot.
+  if (isInterruptible) return 'its owner takes machines back with a notice of two minutes'
+  return undefined
 }
 
 export function isLive({ state }: Pick<Reservation, 'state'>): boolean {
@@ -82,7 +91,11 @@ export function isLive({ state }: Pick<Reservation, 'state'>): boolean {
  * When the provider begins to end the machines of a block. That is known beforehand, and its warning is best effort. Machines of an
  * on-demand reservation keep running.
  */
-export function cutOffOf({ isBlock, isUltraServer, endsAtMs }: Reservation): number | undefined {
+export function cutOffOf({
+  isBlock,
+  isUltraServer,
+  endsAtMs,
+}: Pick<Reservation, 'isBlock' | 'isUltraServer' | 'endsAtMs'>): number | undefined {
   if (!isBlock || endsAtMs === undefined) return undefined
   return endsAtMs - (isUltraServer ? ULTRA_SERVER_CUT_OFF_MS : CUT_OFF_MS)
 }

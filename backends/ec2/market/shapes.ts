@@ -46,18 +46,23 @@ export function isWanted(type: MachineType, request: ResourceRequest): boolean {
   return hasWantedAccelerator(shapeOf(type, 0), request)
 }
 
-interface QuotaCodes {
+export interface QuotaCodes {
   'on-demand': string
   spot: string
   /** For people. */
   words: string
 }
 
-/** The quotas that count vCPUs, by the first letters of a type (Service Quotas, service `ec2`). */
-const QUOTAS: readonly [RegExp, QuotaCodes][] = [
+/** The quotas that count vCPUs, by the first letters of a type (Service Quotas, service `ec2`; codes as several public tables have them). */
+export const QUOTAS: readonly [RegExp, QuotaCodes][] = [
   [/^p\d/, { 'on-demand': 'L-417A185B', spot: 'L-7212CCBC', words: 'P' }],
   [/^(?:g\d|gr\d|vt\d)/, { 'on-demand': 'L-DB2E81BA', spot: 'L-3819A6DF', words: 'G and VT' }],
   [/^[acdhimrtz]\d/, { 'on-demand': 'L-1216C47A', spot: 'L-34B43A08', words: 'standard' }],
+  [/^trn\d/, { 'on-demand': 'L-2C3B7624', spot: 'L-6B0D517C', words: 'Trn' }],
+  [/^inf\d/, { 'on-demand': 'L-1945791B', spot: 'L-B5D1601B', words: 'Inf' }],
+  [/^dl\d/, { 'on-demand': 'L-6E869C2A', spot: 'L-85EED4F7', words: 'DL' }],
+  [/^f\d/, { 'on-demand': 'L-74FC7D96', spot: 'L-88CF9481', words: 'F' }],
+  [/^x\d/, { 'on-demand': 'L-7295265B', spot: 'L-E3A00192', words: 'X' }],
 ]
 
 /** The quota that a type counts against, or `undefined` if it is unknown. */

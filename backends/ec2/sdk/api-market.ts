@@ -12,6 +12,10 @@ export interface MachineType {
   /** Accounts on the free plan may launch it. */
   isFreeTier: boolean
   isBareMetal: boolean
+  /** In EC2's words: `Up to 10 Gigabit`, `3200 Gigabit`. */
+  networkPerformance?: string
+  /** Interfaces with EFA that a machine can have; 0 for a type without EFA. */
+  efaInterfaces?: number
 }
 
 export interface Gpu {
@@ -58,6 +62,15 @@ export interface Reservation {
   free: number
   startsAtMs?: number
   endsAtMs?: number
+  /** Of a Capacity Block: `cb-...`. */
+  blockId?: string
+  /** The account that pays for it; another account's is shared with this one. */
+  owner?: string
+  /** `open`: a launch that names no reservation uses it. */
+  matching?: string
+  isEbsOptimized?: boolean
+  createdAtMs?: number
+  tags?: Record<string, string>
 }
 
 export interface MarketApi {
@@ -67,6 +80,8 @@ export interface MarketApi {
   typeZones(patterns: string[], signal: AbortSignal): Promise<{ type: string; zone: string }[]>
   /** Dollars per hour of Linux on shared hardware, by type, for a whole Region. */
   onDemandPrices(region: string, signal: AbortSignal): Promise<Map<string, string>>
+  /** The same for one type; nothing if the list has none. */
+  onDemandPrice(pool: { region: string; type: string }, signal: AbortSignal): Promise<string | undefined>
   /** Dollars per GiB of the machines' kind of disk (gp3) and month; nothing if the list has none. */
   diskUsdPerGiBMonth(region: string, signal: AbortSignal): Promise<string | undefined>
   /** Dollars per GB (10^9 bytes) that leaves one Region for another; nothing if the list has none. */

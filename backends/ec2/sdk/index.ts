@@ -14,6 +14,7 @@ import { createLeftoversApi } from './leftovers'
 import { createMachinesApi } from './machines'
 import { createMarketApi } from './market'
 import { createNetworkApi } from './network'
+import { pricingRegionOf } from './prices'
 
 /** How the clients reach AWS; credentials come from the SDK's default chain. */
 export interface SdkOptions {
@@ -35,9 +36,6 @@ const PATIENCE: Patience = { readMs: 15_000, changeMs: 90_000 }
 /** Reads have no effect: three tries within the call. Mutating calls are sent once; the caller decides about retries. */
 const READ_ATTEMPTS = 3
 
-/** The only Region here that serves the price list, with the prices of all Regions. */
-const PRICING_REGIONS = ['us-east-1', 'eu-central-1', 'ap-south-1']
-
 export interface Clients {
   reading: { ec2: EC2Client; ssm: SSMClient }
   changing: { ec2: EC2Client; ssm: SSMClient }
@@ -52,7 +50,6 @@ export function createSdkApi({ region, endpoint, patience = PATIENCE }: SdkOptio
     reading: { ec2: new EC2Client(reading), ssm: new SSMClient(reading) },
     changing: { ec2: new EC2Client(changing), ssm: new SSMClient(changing) },
   }
-  const pricingRegion = PRICING_REGIONS.find((one) => one === region) ?? PRICING_REGIONS[0]!
   return {
     account: createAccountApi({
       sts: new STSClient(reading),
@@ -62,7 +59,10 @@ export function createSdkApi({ region, endpoint, patience = PATIENCE }: SdkOptio
       s3Of: s3ClientsWith(reading),
       endpoint,
     }),
-    market: createMarketApi(clients.reading.ec2, new PricingClient({ ...reading, region: pricingRegion })),
+    market: createMarketApi(
+      clients.reading.ec2,
+      new PricingClient({ ...reading, region: pricingRegionOf(region) }),
+    ),
     network: createNetworkApi(clients.reading.ec2),
     machines: createMachinesApi(clients),
     commands: createCommandsApi(clients),

@@ -13,6 +13,7 @@ import {
 } from '@aws-sdk/client-ec2'
 import type { PricingClient } from '@aws-sdk/client-pricing'
 import type { Gpu, MachineType, MarketApi, Reservation, SpotPrice } from './api'
+import { defined } from '../../../core/defined'
 import { call } from './errors'
 import { createPricesApi } from './prices'
 
@@ -96,6 +97,14 @@ function reservationOf(told: CapacityReservation): Reservation {
     free: told.AvailableInstanceCount ?? 0,
     ...(StartDate && { startsAtMs: StartDate.getTime() }),
     ...(EndDate && { endsAtMs: EndDate.getTime() }),
+    ...defined({
+      blockId: told.CapacityBlockId,
+      owner: told.OwnerId,
+      matching: told.InstanceMatchCriteria,
+      isEbsOptimized: told.EbsOptimized,
+      createdAtMs: told.CreateDate?.getTime(),
+    }),
+    tags: Object.fromEntries((told.Tags ?? []).map(({ Key = '', Value = '' }) => [Key, Value])),
   }
 }
 
@@ -115,6 +124,8 @@ export function typeOf(info: InstanceTypeInfo): MachineType {
     usageClasses: info.SupportedUsageClasses ?? [],
     isFreeTier: info.FreeTierEligible ?? false,
     isBareMetal: info.BareMetal ?? false,
+    ...defined({ networkPerformance: info.NetworkInfo?.NetworkPerformance }),
+    efaInterfaces: info.NetworkInfo?.EfaInfo?.MaximumEfaInterfaces ?? 0,
   }
 }
 

@@ -7,8 +7,9 @@ import {
   type Filter,
   type IpPermission,
   type RouteTable,
+  type Subnet as SdkSubnet,
 } from '@aws-sdk/client-ec2'
-import type { NetworkApi } from './api'
+import type { NetworkApi, Subnet } from './api'
 import { call } from './errors'
 
 const HTTPS = 443
@@ -24,13 +25,7 @@ export function createNetworkApi(ec2: EC2Client): NetworkApi {
         const found = []
         const pages = paginateDescribeSubnets({ client: ec2 }, { Filters: [filter] }, { abortSignal: signal })
         for await (const { Subnets } of pages) found.push(...(Subnets ?? []))
-        return found.map((subnet) => ({
-          id: subnet.SubnetId!,
-          zone: subnet.AvailabilityZone ?? '',
-          vpc: subnet.VpcId ?? '',
-          freeAddresses: subnet.AvailableIpAddressCount ?? 0,
-          givesPublicAddress: subnet.MapPublicIpOnLaunch ?? false,
-        }))
+        return found.map(subnetOf)
       }),
     securityGroups: (wanted, signal) =>
       call(signal, async () => {
@@ -81,6 +76,16 @@ export function createNetworkApi(ec2: EC2Client): NetworkApi {
         }
         return names
       }),
+  }
+}
+
+export function subnetOf(told: SdkSubnet): Subnet {
+  return {
+    id: told.SubnetId!,
+    zone: told.AvailabilityZone ?? '',
+    vpc: told.VpcId ?? '',
+    freeAddresses: told.AvailableIpAddressCount ?? 0,
+    givesPublicAddress: told.MapPublicIpOnLaunch ?? false,
   }
 }
 

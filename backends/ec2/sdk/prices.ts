@@ -4,6 +4,14 @@ import { call } from './errors'
 
 const EC2 = 'AmazonEC2'
 
+/** The Regions that serve the price list, each with the prices of all Regions. */
+const PRICING_REGIONS = ['us-east-1', 'eu-central-1', 'ap-south-1']
+
+/** Where a client of a Region asks for prices. */
+export function pricingRegionOf(region: string): string {
+  return PRICING_REGIONS.includes(region) ? region : PRICING_REGIONS[0]!
+}
+
 /** In the Region itself, not in its Local Zones and the like. */
 const DISKS = { locationType: 'AWS Region', volumeApiName: 'gp3' }
 
@@ -19,7 +27,7 @@ const MACHINES = {
 /** The calls of the price list. */
 export function createPricesApi(
   pricing: PricingClient,
-): Pick<MarketApi, 'onDemandPrices' | 'diskUsdPerGiBMonth' | 'transferUsdPerGb'> {
+): Pick<MarketApi, 'onDemandPrices' | 'onDemandPrice' | 'diskUsdPerGiBMonth' | 'transferUsdPerGb'> {
   return {
     onDemandPrices: (region, signal) =>
       call(signal, async () => {
@@ -31,6 +39,12 @@ export function createPricesApi(
           if (type !== undefined && usdPerHour !== undefined) prices.set(type, usdPerHour)
         }
         return prices
+      }),
+    onDemandPrice: ({ region, type }, signal) =>
+      call(signal, async () => {
+        const attributes = { regionCode: region, instanceType: type, ...MACHINES }
+        const found = await products(pricing, { service: EC2, attributes }, signal)
+        return found.map((product) => priceOf(product, 'Hrs')).find((price) => price !== undefined)
       }),
     diskUsdPerGiBMonth: (region, signal) =>
       call(signal, async () => {

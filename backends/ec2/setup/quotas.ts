@@ -4,7 +4,7 @@ import type { QuotaState } from '../../account'
 import { ec2Error, hasCode } from '../errors'
 import { isRefused, requestInWords } from '../market/quotas'
 import { quotaOf } from '../market/shapes'
-import { readQuota, readQuotaRequests } from '../sdk/account'
+import { readQuota, readQuotaRequests } from '../sdk/quota-calls'
 import { insist, isUncertain } from './clients'
 import type { Site } from './driver'
 

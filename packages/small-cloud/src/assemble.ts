@@ -1,4 +1,6 @@
 /** Assembles the parts of a cloud. */
+import { SpotAdvisor } from './prices/spot-advisor'
+import type { Front } from './wire/server'
 import type { Clock } from './clock'
 import { Control } from './control'
 import { Ec2 } from './ec2/ec2'
@@ -59,7 +61,7 @@ export interface Assembly {
   ec2: Ec2
   pool: MachinePool
   providers: readonly Provider[]
-  fronts: readonly HttpFront[]
+  fronts: readonly Front[]
   control: Control
   dispatch: Dispatch
 }
@@ -95,7 +97,8 @@ export function assemble({ options, world, clock, directory }: Ingredients): Ass
     ({ service }) => new HttpFront({ service, faults, journal, clock, requestId: () => ids.uuid() }),
   )
   const control = new Control({ ec2, life, journal, faults, providers })
-  return { ...ground, identities, ec2, providers, fronts, control, dispatch }
+  const all = [...fronts, new SpotAdvisor(world)]
+  return { ...ground, identities, ec2, providers, fronts: all, control, dispatch }
 }
 
 function assembleAws({ world, clock, ids, faults, journal, pool }: Ground) {

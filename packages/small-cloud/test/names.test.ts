@@ -128,6 +128,7 @@ describe('answers', () => {
       reservations: [
         { kind: 'capacity-block', type: 'p5.48xlarge', zone: 'us-east-1a', count: 1, ends: '24h' },
       ],
+      blockOfferings: [{ type: 'p5.48xlarge', zone: 'us-east-1a', count: 8, usdPerInstanceHour: 30 }],
     })
     const { ec2 } = test.clients
     ec2.middlewareStack.add(
@@ -273,6 +274,11 @@ async function everything({ clients: { ec2 }, clock }: Awaited<ReturnType<typeof
     },
   })
   await send('DescribeCapacityBlocks')
+  await send('DescribeCapacityBlockOfferings', {
+    ...{ InstanceType: 'p5.48xlarge', InstanceCount: 2, CapacityDurationHours: 24 },
+  })
+  await send('DescribeCapacityReservationTopology')
+  await send('GetSpotPlacementScores', { InstanceTypes: ['g5.xlarge'], TargetCapacity: 1 })
   await send('ModifyCapacityReservation', { CapacityReservationId, InstanceCount: 2 })
   await send('CancelCapacityReservation', { CapacityReservationId })
   await clock.advance(UP_MS)

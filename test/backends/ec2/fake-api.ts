@@ -172,6 +172,9 @@ export class FakeAws {
         typeZones: this.#verb('typeZones', () =>
           TYPES.flatMap(({ name }) => this.subnets.map(({ zone }) => ({ type: name, zone }))),
         ),
+        onDemandPrice: this.#verb('onDemandPrice', ({ type }: { type: string }) =>
+          this.#have(this.prices).get(type),
+        ),
         onDemandPrices: this.#verb('onDemandPrices', () => new Map(this.#have(this.prices))),
         diskUsdPerGiBMonth: this.#verb('diskUsdPerGiBMonth', () => this.#have(this.diskUsdPerGiBMonth)),
         transferUsdPerGb: this.#verb('transferUsdPerGb', () => this.#have(this.transferUsdPerGb)),

@@ -2,9 +2,6 @@
  * Set-up, doctor, fleets and garbage collection against moto, an AWS made by others: a second opinion on the wire. It launches nothing and
  * knows no faults, so that it replaces no test on the small cloud. Skipped without moto.
  */
-import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
-import { once } from 'node:events'
-import { createServer, type AddressInfo } from 'node:net'
 import { CreateSecurityGroupCommand, DescribeSubnetsCommand, EC2Client } from '@aws-sdk/client-ec2'
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals'
 import { createEc2Backend } from '../../../backends/ec2'
@@ -13,15 +10,14 @@ import { createSdkApi } from '../../../backends/ec2/sdk/index'
 import { createAccountSetup } from '../../../backends/ec2/setup'
 import type { AccountSetup } from '../../../backends/account'
 import { awsClients } from '../../support/aws-clients'
-import { until } from '../../support/until'
+import { hasMotoIn, startMoto, type Moto } from '../../support/moto'
 import { patiently } from '../harness'
 import { patient } from '../../support/patience'
 
 jest.setTimeout(240_000)
 
 const { python } = awsClients()
-const hasMoto =
-  python !== undefined && spawnSync(python, ['-c', 'import moto.server, flask_cors']).status === 0
+const hasMoto = python !== undefined && hasMotoIn(python)
 const DEPLOYMENT = { name: 'crucible:deployment', value: 'test' }
 
 /** Public parameters of images, simulation of policies, its own name for the role of spot machines, and services that it does not have. */
@@ -33,37 +29,17 @@ const UNKNOWN_TO_MOTO = [
   /^UnknownError$/,
 ]
 
-let server: ChildProcess | undefined
+let server: Moto | undefined
 let endpoint = ''
-
-async function freePort(): Promise<number> {
-  const probe = createServer().listen(0, '127.0.0.1')
-  await once(probe, 'listening')
-  const { port } = probe.address() as AddressInfo
-  probe.close()
-  await once(probe, 'close')
-  return port
-}
-
-async function startMoto(): Promise<void> {
-  const port = await freePort()
-  endpoint = `http://127.0.0.1:${port}`
-  const program = 'from moto.server import main; import sys; main(sys.argv[1:])'
-  server = spawn(python!, ['-c', program, '-H', '127.0.0.1', '-p', String(port)], { stdio: 'ignore' })
-  await until(async () => (await fetch(`${endpoint}/moto-api/`).catch(() => undefined))?.ok === true)
-}
 
 ;(hasMoto ? describe : describe.skip)('moto', () => {
   beforeAll(async () => {
     Object.assign(process.env, { AWS_ACCESS_KEY_ID: 'test', AWS_SECRET_ACCESS_KEY: 'test' })
     delete process.env['AWS_SESSION_TOKEN']
-    await startMoto()
+    server = await startMoto(python!)
+    endpoint = server.endpoint
   }, 120_000)
-  afterAll(async () => {
-    if (server?.exitCode !== null) return
-    server.kill('SIGKILL')
-    await once(server, 'exit')
-  })
+  afterAll(() => server?.stop())
 
   it('understands fleets of both kinds, and shows, finds and ends their machines', async () => {
     const { signal } = patiently()

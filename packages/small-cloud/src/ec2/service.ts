@@ -1,10 +1,12 @@
 import type { Service } from '../wire/service'
 import { EC2_NAMESPACE } from '../wire/xml'
+import { offeringActions } from './block-offerings'
 import { catalogActions } from './catalog'
 import type { Ec2 } from './ec2'
 import { fleetActions } from './fleet'
 import { instanceActions } from './instances'
 import { networkActions } from './network'
+import { placementActions } from './placement'
 import { reservationActions } from './reservations'
 import { runInstancesActions } from './run-instances'
 import { spotActions } from './spot'
@@ -30,6 +32,8 @@ export function ec2Service(ec2: Ec2): Service {
       ...stopStartActions(ec2),
       ...spotActions(ec2),
       ...reservationActions(ec2),
+      ...offeringActions(ec2),
+      ...placementActions(ec2),
       ...volumeActions(ec2),
       ...tagActions(ec2),
     },

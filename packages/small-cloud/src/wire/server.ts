@@ -1,11 +1,17 @@
 /** The HTTP server: one address on loopback for every service. */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
-import type { HttpFront } from '../http/front'
 import type { Dispatch } from './dispatch'
 
 /** Larger than any request of the services implemented here; objects go to the store. */
 const BODY_BYTES_MAX = 8 * 1024 * 1024
+
+/** What answers requests below a path. */
+export interface Front {
+  owns(url: string): boolean
+  handle(request: IncomingMessage, response: ServerResponse): Promise<void>
+  close(): Promise<void>
+}
 
 export interface ServerParts {
   dispatch: Dispatch
@@ -13,8 +19,8 @@ export interface ServerParts {
   aheadMs: number
   /** Handles requests that are signed for the object store. */
   store?: ((request: IncomingMessage, response: ServerResponse) => void) | undefined
-  /** The HTTP APIs of other providers, each below its own path. */
-  fronts: readonly HttpFront[]
+  /** The HTTP APIs of other providers, and public files, each below its own path. */
+  fronts: readonly Front[]
   /** Handles requests below `/_sim/`. */
   control: (path: string, method: string, body: Buffer) => Promise<{ status: number; value: unknown }>
 }

@@ -46,6 +46,10 @@ export function misnomersOf(plan: WorldPlan): Misnomer[] {
       ...unknown(known, { region: to }, [['transfers', i], 'to']),
     ]),
     ...plan.reservations.flatMap((rule, i) => unknown(known, rule, [['reservations', i]])),
+    ...plan.blockOfferings.flatMap((rule, i) => unknown(known, rule, [['blockOfferings', i]])),
+    ...Object.keys(plan.interruptionBands).flatMap((type) =>
+      unknown(known, { type }, [['interruptionBands'], type]),
+    ),
     ...Object.entries(plan.offered).flatMap(([type, places]) => [
       ...unknown(known, { type }, [['offered'], type]),
       ...places.flatMap((zone, i) => unknown(known, { zone }, [['offered', type], i])),

@@ -121,6 +121,18 @@ export const reservationPlan = z
     'a capacity-block needs `ends`, and is always targeted',
   )
 
+/** Capacity Blocks for sale: up to a size, in a zone, at a price, that begin and end within a time. */
+const offeringPlan = z.strictObject({
+  type: z.string(),
+  zone: zoneName,
+  /** The largest block. */
+  count: z.int().min(1).max(64),
+  usdPerInstanceHour: z.number().positive(),
+  starts: moment.default({ afterMs: 0 }),
+  /** Missing without a limit besides EC2's own eight weeks. */
+  ends: moment.optional(),
+})
+
 const exactlyOne = (names: readonly string[], what: string) => ({
   check: (rule: object) =>
     names.filter((name) => (rule as Record<string, unknown>)[name] !== undefined).length === 1,
@@ -186,6 +198,10 @@ export const worldSchema = z.strictObject({
   transfers: z.array(transfer).default([]),
   /** Durations count from the start of the world; instants are also possible. */
   reservations: z.array(reservationPlan).default([]),
+  /** What EC2 offers as Capacity Blocks; without any, none is for sale. */
+  blockOfferings: z.array(offeringPlan).default([]),
+  /** What the Spot Instance Advisor publishes about types, in bands from 0 (below 5 %) to 4 (above 20 %). */
+  interruptionBands: z.record(z.string(), z.int().min(0).max(4)).default({}),
   /** Service quotas by code, in vCPUs. */
   quotas: z
     .record(z.string().regex(/^L-[0-9A-F]{8}$/, 'is not a quota code, such as L-DB2E81BA'), z.number().min(0))
@@ -237,6 +253,7 @@ export type WorldPlan = z.output<typeof worldSchema>
 export type PriceRule = WorldPlan['prices'][number]
 export type StockRule = WorldPlan['stock'][number]
 export type ReservationPlan = z.output<typeof reservationPlan>
+export type OfferingPlan = z.output<typeof offeringPlan>
 export type SubnetPlan = z.output<typeof subnet>
 export type RolePlan = z.output<typeof role>
 export type UserPlan = z.output<typeof user>

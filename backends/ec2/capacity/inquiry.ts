@@ -1,0 +1,178 @@
+import { setMaxListeners } from 'node:events'
+import { defined } from '../../../core/defined'
+import { formatDuration } from '../../../core/time'
+import { BackendError } from '../../errors'
+import type { Limiter } from '../../limiter'
+import { createLimiter } from '../../limiter'
+import { invalid } from '../errors'
+import type { RegionApi } from '../sdk/api-capacity'
+import { createRegionApi } from '../sdk/region'
+import type { KeptAnswers } from './kept-answers'
+import { keepingAnswers } from './kept-answers'
+import { askRegions, closedRegion, type Asked, type Unanswered } from './many-regions'
+import { withSignInHelp } from './sign-in'
+
+export interface InquiryOptions {
+  /** Regions to ask, or all that the account has enabled. */
+  regions: readonly string[] | 'all'
+  /** Where the account is asked what is the same in all Regions. */
+  homeRegion: string
+  profile?: string | undefined
+  endpoint?: string | undefined
+  /** Temporary keys are in the environment. */
+  hasSessionInEnvironment: boolean
+  /** Aborts at Ctrl-C. */
+  signal: AbortSignal
+  limitMs: number
+  kept: KeptAnswers
+  clock: () => number
+  /** Shows how many of the Regions have answered; 0 at the beginning. */
+  onProgress?: (settled: number, of: number) => void
+  /** For tests: the questions of one Region. */
+  open?: (region: string) => RegionApi
+}
+
+/**
+ * What one Region and account may ask in general (EC2 developer guide, "Request throttling", November 2026): lists without a filter have the
+ * smallest bucket, and every request here counts against it.
+ */
+const BUCKET = { size: 50, perSecond: 10 }
+
+/** One command's questions to the Regions of an account. */
+export class Inquiry {
+  readonly signal: AbortSignal
+  readonly clock: () => number
+  readonly homeRegion: string
+  private readonly apis = new Map<string, RegionApi>()
+  private regionsKnown: Promise<RegionsToAsk> | undefined
+
+  constructor(private readonly options: InquiryOptions) {
+    const limit = AbortSignal.timeout(options.limitMs)
+    this.signal = AbortSignal.any([options.signal, limit])
+    // Every request of every Region listens to it.
+    setMaxListeners(0, this.signal)
+    this.clock = options.clock
+    this.homeRegion = options.homeRegion
+  }
+
+  get profile(): string | undefined {
+    return this.options.profile
+  }
+
+  at(region: string): RegionApi {
+    const known = this.apis.get(region) ?? keepingAnswers(this.open(region), region, this.options.kept)
+    this.apis.set(region, known)
+    return known
+  }
+
+  private open(region: string): RegionApi {
+    const { profile, endpoint, open, clock } = this.options
+    if (open !== undefined) return open(region)
+    const limiter: Limiter = createLimiter(BUCKET, clock)
+    return createRegionApi({ region, limiter, signal: this.signal, ...defined({ profile, endpoint }) })
+  }
+
+  /** Asks the home Region one thing, and throws what a person can act on. */
+  async home<T>(ask: (api: RegionApi) => Promise<T>): Promise<T> {
+    const { homeRegion: region } = this
+    const { answers, unanswered } = await this.askAll([region], (api) => ask(api))
+    if (answers.length === 0) throw this.errorOf(unanswered[0]!)
+    return answers[0]!.value
+  }
+
+  /**
+   * Asks every Region. Throws if none answers; otherwise the rest is named in `unanswered`, among them those that the account has not
+   * enabled, unless all were meant.
+   */
+  async each<T>(ask: (api: RegionApi, region: string) => Promise<T>): Promise<Asked<T>> {
+    const { regions } = await this.regions()
+    const asked = await this.askAll(regions, ask)
+    if (this.options.signal.aborted) throw interrupted()
+    if (asked.answers.length > 0) return asked
+    throw this.errorOf(await this.worst(asked.unanswered))
+  }
+
+  /** The Regions to ask. */
+  regions(): Promise<RegionsToAsk> {
+    this.regionsKnown ??= this.findRegions()
+    return this.regionsKnown
+  }
+
+  private async findRegions(): Promise<RegionsToAsk> {
+    const { regions, homeRegion } = this.options
+    if (regions !== 'all') return { regions: [...regions], closed: [], notes: [] }
+    try {
+      const found = await this.home((api) => api.capacity.regions(this.signal))
+      return {
+        regions: namesOf(found.filter(({ isEnabled }) => isEnabled)),
+        closed: namesOf(found.filter(({ isEnabled }) => !isEnabled)),
+        notes: [],
+      }
+    } catch (error) {
+      const { failure } = error as BackendError
+      if (failure?.class !== 'auth' || !/DescribeRegions/.test(failure.message)) throw error
+      const note = `Only ${homeRegion} was asked, because this identity may not list the Regions (ec2:DescribeRegions); name others with --regions.`
+      return { regions: [homeRegion], closed: [], notes: [note] }
+    }
+  }
+
+  private async askAll<T>(
+    regions: readonly string[],
+    ask: (api: RegionApi, region: string) => Promise<T>,
+  ): Promise<Asked<T>> {
+    const { limitMs, onProgress } = this.options
+    onProgress?.(0, regions.length)
+    return askRegions(regions, (region) => ask(this.at(region), region), {
+      ...{ signal: this.signal, limitMs },
+      onSettled: (settled) => onProgress?.(settled, regions.length),
+    })
+  }
+
+  /** Of Regions that all refused: whether that is the keys, or the Regions. */
+  private async worst(unanswered: readonly Unanswered[]): Promise<Unanswered> {
+    const [first] = unanswered
+    if (first === undefined) throw invalid('there is no Region to ask', 'Name Regions with --regions.')
+    if (first.failure.class !== 'auth' || unanswered.some(({ region }) => region === this.homeRegion))
+      return first
+    const known = await this.at(this.homeRegion)
+      .capacity.regions(this.signal)
+      .catch(() => undefined)
+    const isClosed = known?.some(({ name, isEnabled }) => name === first.region && !isEnabled) === true
+    return isClosed ? closedRegion(first.region) : first
+  }
+
+  private errorOf({ failure, isClosed }: Unanswered): BackendError {
+    if (this.options.signal.aborted) return interrupted()
+    const error = new BackendError(failure)
+    const { profile, hasSessionInEnvironment } = this.options
+    return isClosed ? error : withSignInHelp(error, { hasSessionInEnvironment, ...defined({ profile }) })
+  }
+
+  /** What a reader should know about where the answers are from. */
+  async notes(): Promise<string[]> {
+    const { closed, notes } = await this.regions()
+    const { oldestMs } = this.options.kept
+    return [
+      ...notes,
+      ...(closed.length > 0
+        ? [`Not asked, because the account has not enabled them: ${closed.join(', ')}.`]
+        : []),
+      ...(oldestMs === undefined
+        ? []
+        : [`Some answers are from ${formatDuration(oldestMs)} ago; --fresh asks again.`]),
+    ]
+  }
+}
+
+export interface RegionsToAsk {
+  regions: string[]
+  /** Not enabled for the account; only known if all Regions were meant. */
+  closed: string[]
+  notes: string[]
+}
+
+const namesOf = (regions: { name: string }[]): string[] => regions.map(({ name }) => name).sort()
+
+function interrupted(): BackendError {
+  return new BackendError({ class: 'transient', code: 'Interrupted', message: 'Interrupted.' })
+}

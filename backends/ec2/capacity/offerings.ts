@@ -1,0 +1,180 @@
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../../core/time'
+import { ec2Error } from '../errors'
+import { invalid } from '../errors'
+import { cutOffOf } from '../market/reservations'
+import type { BlockOffering } from '../sdk/api-capacity'
+import {
+  BLOCK_COUNT_MAX,
+  BLOCK_DAYS_MAX,
+  hoursOfDays,
+  OFFERINGS_MAX,
+  ORGANIZATION_COUNT_MAX,
+  soldDays,
+  WEEKS_AHEAD_MAX,
+} from './block-durations'
+import type { Inquiry } from './inquiry'
+import type { Asked } from './many-regions'
+import { fitting, type TypePattern } from './patterns'
+
+export interface OfferingsWish {
+  patterns: readonly TypePattern[]
+  count: number
+  days: number
+  startsAfterMs?: number | undefined
+  startsBeforeMs?: number | undefined
+  endsBeforeMs?: number | undefined
+  zones?: readonly string[]
+}
+
+/** What can be bought in one Region. */
+export interface ForSale {
+  region: string
+  offerings: BlockOffering[]
+  /** The types that were asked for; none if the Region sells none of those wanted. */
+  types: string[]
+  /** Questions that AWS refused, such as a size that it does not sell there. */
+  refused: { type: string; message: string }[]
+}
+
+/** The wish in AWS's terms; throws what it cannot sell. */
+export function sellable({ count, days }: Pick<OfferingsWish, 'count' | 'days'>): {
+  days: number
+  note?: string
+} {
+  if (count > BLOCK_COUNT_MAX)
+    throw invalid(
+      `a Capacity Block has at most ${BLOCK_COUNT_MAX} instances, not ${count}`,
+      `Ask for ${BLOCK_COUNT_MAX} at most; an Organization may hold ${ORGANIZATION_COUNT_MAX} on one date, in several blocks.`,
+    )
+  const sold = soldDays(days)
+  if (sold === undefined)
+    throw invalid(
+      `a Capacity Block lasts ${BLOCK_DAYS_MAX} days at most, not ${days}`,
+      'Ask for fewer days; a block can be extended while it runs, if there is capacity.',
+    )
+  return sold === days
+    ? { days }
+    : {
+        days: sold,
+        note: `AWS sells blocks of 1 to 14 days and of whole weeks: ${days} days became ${sold}.`,
+      }
+}
+
+/** Asks every Region for blocks of one length. */
+export async function findOfferings(inquiry: Inquiry, wish: OfferingsWish): Promise<Asked<ForSale>> {
+  const { signal } = inquiry
+  const durationHours = hoursOfDays(sellable(wish).days)
+  return inquiry.each(async (api, region) => {
+    const types = await typesFor(api.capacity.blockTypes(signal), wish.patterns, signal)
+    const refused: ForSale['refused'] = []
+    const found = await Promise.all(
+      types.map(async (type) => {
+        const asked = { type, count: wish.count, durationHours, ...rangeOf(wish, durationHours) }
+        try {
+          return await api.capacity.offerings(asked, signal)
+        } catch (error) {
+          const { failure } = ec2Error(error)
+          if (signal.aborted || failure.class !== 'invalid') throw error
+          refused.push({ type, message: failure.message })
+          return []
+        }
+      }),
+    )
+    const offerings = found
+      .flat()
+      .filter((offering) => isWithin(offering, wish))
+      .sort((a, b) => a.startsAtMs - b.startsAtMs || Number(a.upfrontFee) - Number(b.upfrontFee))
+    return { region, offerings, types, refused }
+  })
+}
+
+/** The types to ask for; without permission to list those that are sold as blocks, the named ones. */
+async function typesFor(
+  sold: Promise<string[]>,
+  patterns: readonly TypePattern[],
+  signal: AbortSignal,
+): Promise<string[]> {
+  try {
+    const names = (await sold).map((name) => ({ name }))
+    return fitting(names, patterns)
+      .map(({ name }) => name)
+      .sort()
+  } catch (error) {
+    const named = patterns.map(({ filter }) => filter).filter((filter) => !/[*?]/.test(filter))
+    if (signal.aborted || ec2Error(error).class !== 'auth' || named.length === 0) throw error
+    return named
+  }
+}
+
+/** AWS filters by the earliest start and the latest end. */
+function rangeOf(
+  { startsAfterMs, startsBeforeMs, endsBeforeMs }: OfferingsWish,
+  durationHours: number,
+): { startsAfterMs?: number; endsBeforeMs?: number } {
+  // Every block ends at 11:30 UTC, so one that starts in time may last up to a day longer than asked.
+  const latestEnd =
+    endsBeforeMs ??
+    (startsBeforeMs === undefined ? undefined : startsBeforeMs + durationHours * HOUR_MS + DAY_MS)
+  return {
+    ...(startsAfterMs !== undefined && { startsAfterMs }),
+    ...(latestEnd !== undefined && { endsBeforeMs: latestEnd }),
+  }
+}
+
+function isWithin({ startsAtMs, endsAtMs, zone }: BlockOffering, wish: OfferingsWish): boolean {
+  const { startsAfterMs = -Infinity, startsBeforeMs = Infinity, endsBeforeMs = Infinity, zones = [] } = wish
+  return (
+    startsAtMs >= startsAfterMs &&
+    startsAtMs <= startsBeforeMs &&
+    endsAtMs <= endsBeforeMs &&
+    (zones.length === 0 || zones.includes(zone))
+  )
+}
+
+export interface OfferingPrice {
+  perDay: number
+  perInstanceHour: number
+}
+
+/** What the fee is per day and per instance-hour; the currency is that of the offering. */
+export function priceOf({ upfrontFee, count, startsAtMs, endsAtMs }: BlockOffering): OfferingPrice {
+  const hours = (endsAtMs - startsAtMs) / HOUR_MS
+  const fee = Number(upfrontFee)
+  return { perDay: rounded((fee / hours) * 24), perInstanceHour: rounded(fee / hours / Math.max(1, count)) }
+}
+
+const rounded = (amount: number): number => Math.round(amount * 10_000) / 10_000
+
+/** When machines in it would begin to be ended. */
+export function offeringUsableUntil({ endsAtMs, ultraServerType }: BlockOffering): number {
+  return cutOffOf({ isBlock: true, isUltraServer: ultraServerType !== undefined, endsAtMs })!
+}
+
+/** What a search for offerings leaves out, in sentences. */
+export function notCovered({ days }: { days: number }, { answers, unanswered }: Asked<ForSale>): string[] {
+  const without = answers.filter(({ value }) => value.types.length === 0).map(({ region }) => region)
+  const full = answers.filter(
+    ({ value }) => value.offerings.length >= OFFERINGS_MAX * Math.max(1, value.types.length),
+  )
+  const sold = sellable({ count: 1, days }).days
+  return [
+    `Only blocks of ${sold} ${sold === 1 ? 'day' : 'days'} were searched; AWS sells 1 to 14 days, and whole weeks up to ${BLOCK_DAYS_MAX} days.`,
+    `AWS lists starts from 30 minutes to ${WEEKS_AHEAD_MAX} weeks ahead, and at most ${OFFERINGS_MAX} blocks for each question, the cheapest of a range.`,
+    'Zones that the account has not opted in to, such as Local Zones, and UltraServers were not searched.',
+    ...(full.length > 0
+      ? [
+          `There may be more in ${full.map(({ region }) => region).join(', ')}: narrow the dates with --start-after and --start-before.`,
+        ]
+      : []),
+    ...(without.length > 0 ? [`No Capacity Blocks of these types are sold in ${without.join(', ')}.`] : []),
+    ...answers.flatMap(({ region, value }) =>
+      value.refused.map(({ type, message }) => `${region} refused the question for ${type}: ${message}`),
+    ),
+    ...(unanswered.length > 0
+      ? [`No answer from ${unanswered.map(({ region }) => region).join(', ')}.`]
+      : []),
+  ]
+}
+
+/** The earliest start that AWS sells. */
+export const EARLIEST_START_MS = 30 * MINUTE_MS

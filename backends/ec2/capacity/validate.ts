@@ -1,0 +1,279 @@
+import { DAY_MS, HOUR_MS } from '../../../core/time'
+import { cutOffOf, isLive, whyUnfit } from '../market/reservations'
+import type { MachineType, Reservation, Subnet } from '../sdk/api'
+import type { BlockOffering } from '../sdk/api-capacity'
+import { BLOCK_COUNT_MAX } from './block-durations'
+import { offeringUsableUntil } from './offerings'
+import { roomIn } from './owned'
+import { machinesThatFit, type VcpuQuota } from './quotas'
+
+/** What a training run needs. */
+export interface RunWish {
+  type: string
+  count: number
+  days: number
+  /** When it is to begin; missing: as soon as possible. */
+  startsAtMs?: number | undefined
+  zones: readonly string[]
+}
+
+/** What is known about one Region. */
+export interface RegionFacts {
+  region: string
+  /** Missing if the Region does not sell the type. */
+  type: MachineType | undefined
+  zones: string[]
+  reservations: Reservation[]
+  offerings: BlockOffering[]
+  subnets: Subnet[]
+  quota: VcpuQuota | undefined
+  usdPerHour: number | undefined
+}
+
+export type OptionKind = 'capacity-block' | 'odcr' | 'offering' | 'on-demand'
+
+/** One way to get the machines. */
+export interface RunOption {
+  kind: OptionKind
+  region: string
+  zone: string
+  /** Reservation or offering. */
+  id: string | undefined
+  free: number
+  startsAtMs: number
+  /** When machines begin to be ended; missing for a reservation on demand. */
+  usableUntilMs: number | undefined
+  /** What the run costs in addition to what is paid already. */
+  costUsd: number | undefined
+  ultraCluster: boolean
+  efaInterfaces: number
+  /** What must be done or accepted first. */
+  conditions: string[]
+  /** Why it does not do; then it is no option. */
+  obstacles: string[]
+}
+
+export type Verdict = 'yes' | 'conditions' | 'no'
+
+export interface Validation {
+  verdict: Verdict
+  /** The best first. */
+  options: RunOption[]
+  /** Own capacity of the type that does not do, with the reasons. */
+  rejected: RunOption[]
+  missing: string[]
+}
+
+/** A shorter block than this still does: the run saves and stops a little earlier. */
+const SHORT_BY_MAX_MS = DAY_MS
+/** The cut-off that every block has: half an hour before its end, an hour for UltraServers. */
+const CUT_OFF_MAX_MS = HOUR_MS
+const RANK: Readonly<Record<OptionKind, number>> = {
+  'capacity-block': 0,
+  odcr: 1,
+  offering: 2,
+  'on-demand': 3,
+}
+
+/** Whether the machines of a run are available, and how. On-demand machines are never certain: they alone do not make a yes. */
+export function validateRun(wish: RunWish, facts: readonly RegionFacts[], nowMs: number): Validation {
+  const candidates = facts.flatMap((one) => candidatesIn(wish, one, nowMs))
+  const options = candidates
+    .filter(({ obstacles }) => obstacles.length === 0)
+    .sort(
+      (a, b) =>
+        Number(a.conditions.length > 0) - Number(b.conditions.length > 0) ||
+        RANK[a.kind] - RANK[b.kind] ||
+        (a.costUsd ?? Infinity) - (b.costUsd ?? Infinity) ||
+        a.startsAtMs - b.startsAtMs,
+    )
+  const certain = options.filter(({ kind }) => kind !== 'on-demand')
+  const verdict: Verdict =
+    certain.length === 0 ? 'no' : certain[0]!.conditions.length === 0 ? 'yes' : 'conditions'
+  return {
+    verdict,
+    options: [...certain, ...options.filter(({ kind }) => kind === 'on-demand')],
+    rejected: candidates.filter(({ obstacles }) => obstacles.length > 0),
+    missing: verdict === 'no' ? missingOf(wish, facts) : [],
+  }
+}
+
+function candidatesIn(wish: RunWish, facts: RegionFacts, nowMs: number): RunOption[] {
+  const isInZone = ({ zone }: { zone: string }): boolean =>
+    wish.zones.length === 0 || wish.zones.includes(zone)
+  const owned = facts.reservations
+    .filter((one) => one.type === wish.type && isLive(one))
+    .filter(isInZone)
+    .map((one) => ofReservation(wish, { facts, reservation: one, nowMs }))
+  const offered = facts.offerings
+    .filter(isInZone)
+    .map((one) => ofOffering(wish, { facts, offering: one, nowMs }))
+  const zones = facts.zones.filter((zone) => isInZone({ zone }))
+  const onDemand = zones.length === 0 ? [] : [onDemandOption(wish, { facts, zone: zones[0]!, nowMs })]
+  return [...owned, ...offered, ...onDemand]
+}
+
+function ofReservation(
+  wish: RunWish,
+  { facts, reservation, nowMs }: { facts: RegionFacts; reservation: Reservation; nowMs: number },
+): RunOption {
+  const { isBlock, zone, id, endsAtMs } = reservation
+  const startsAtMs = Math.max(nowMs, reservation.startsAtMs ?? nowMs, wish.startsAtMs ?? 0)
+  const usableUntilMs = cutOffOf(reservation)
+  const option = optionOf({
+    kind: isBlock ? 'capacity-block' : 'odcr',
+    zone,
+    id,
+    facts,
+    startsAtMs,
+    usableUntilMs,
+  })
+  const unfit = whyUnfit(reservation)
+  if (unfit !== undefined) option.obstacles.push(unfit)
+  option.free = roomIn(reservation)
+  if (option.free < wish.count) option.obstacles.push(`it has room for ${option.free} of ${wish.count}`)
+  judgeState(option, reservation, { wish, nowMs })
+  judgeTime(option, wish, endsAtMs)
+  judgeNetwork(option, wish, facts)
+  // A block is paid for; a reservation on demand costs the same with and without the run.
+  option.costUsd = isBlock ? 0 : costOnDemand(wish, facts)
+  return option
+}
+
+function judgeState(
+  option: RunOption,
+  { state, startsAtMs }: Reservation,
+  { wish, nowMs }: { wish: RunWish; nowMs: number },
+): void {
+  if (state === 'payment-pending') option.conditions.push('its payment must succeed first')
+  else if (state !== 'active' && state !== 'scheduled')
+    option.conditions.push(`it is ${state}: AWS has not confirmed it`)
+  const begins = startsAtMs ?? nowMs
+  if (begins <= nowMs) return
+  if (wish.startsAtMs === undefined) option.conditions.push(`it cannot be used before ${instant(begins)}`)
+  else if (begins > wish.startsAtMs)
+    option.conditions.push(`it begins ${instant(begins)}, after the wanted start`)
+}
+
+/** A block ends its machines. The machines of an on-demand reservation keep running, at the price on demand. */
+function judgeTime(option: RunOption, wish: RunWish, endsAtMs: number | undefined): void {
+  const neededUntilMs = option.startsAtMs + wish.days * DAY_MS
+  const isBlock = option.kind !== 'odcr'
+  if (!isBlock) {
+    if (endsAtMs !== undefined && endsAtMs < neededUntilMs)
+      option.conditions.push(
+        `the reservation ends ${instant(endsAtMs)}; machines that run then stay, but a new launch has no reserved room`,
+      )
+    return
+  }
+  const shortMs = neededUntilMs - (option.usableUntilMs ?? Infinity)
+  if (shortMs <= CUT_OFF_MAX_MS) return
+  const short = `machines begin to be ended ${instant(option.usableUntilMs!)}, ${hours(shortMs)} before ${inDays(wish.days)} are over`
+  if (shortMs <= SHORT_BY_MAX_MS) option.conditions.push(short)
+  else option.obstacles.push(option.kind === 'offering' ? short : `${short}; extending it may be possible`)
+}
+
+function judgeNetwork(option: RunOption, wish: RunWish, { subnets }: RegionFacts): void {
+  const own = subnets.filter(({ zone }) => zone === option.zone)
+  const most = Math.max(0, ...own.map(({ freeAddresses }) => freeAddresses))
+  if (own.length === 0)
+    option.conditions.push(
+      `${option.zone} has no subnet: aws ec2 create-default-subnet --availability-zone ${option.zone} --region ${option.region}`,
+    )
+  else if (most < wish.count)
+    option.conditions.push(
+      `no subnet of ${option.zone} has ${wish.count} free addresses; the largest has ${most}`,
+    )
+  if (wish.count > 1 && option.efaInterfaces === 0)
+    option.conditions.push('the type has no EFA: training on several machines is slow')
+  if (wish.count > 1 && option.kind === 'odcr')
+    option.conditions.push(
+      'it is not in an UltraCluster; machines are close together only if it was created in a cluster placement group',
+    )
+}
+
+function ofOffering(
+  wish: RunWish,
+  { facts, offering, nowMs }: { facts: RegionFacts; offering: BlockOffering; nowMs: number },
+): RunOption {
+  const usableUntilMs = offeringUsableUntil(offering)
+  const startsAtMs = Math.max(nowMs, offering.startsAtMs, wish.startsAtMs ?? 0)
+  const { zone, id } = offering
+  const option = optionOf({ kind: 'offering', zone, id, facts, startsAtMs, usableUntilMs })
+  option.free = offering.count
+  option.costUsd = Number(offering.upfrontFee)
+  option.conditions.push(
+    `it must be bought first, for ${Number(offering.upfrontFee)} ${offering.currency} at once, and cannot be cancelled`,
+  )
+  if (wish.startsAtMs !== undefined && offering.startsAtMs > wish.startsAtMs)
+    option.conditions.push(`it begins ${instant(offering.startsAtMs)}, after the wanted start`)
+  judgeTime(option, wish, offering.endsAtMs)
+  judgeNetwork(option, wish, facts)
+  return option
+}
+
+function onDemandOption(
+  wish: RunWish,
+  { facts, zone, nowMs }: { facts: RegionFacts; zone: string; nowMs: number },
+): RunOption {
+  const startsAtMs = Math.max(nowMs, wish.startsAtMs ?? 0)
+  const option = optionOf({
+    kind: 'on-demand',
+    zone,
+    id: undefined,
+    facts,
+    startsAtMs,
+    usableUntilMs: undefined,
+  })
+  const { quota, type } = facts
+  const fit = quota === undefined || type === undefined ? undefined : machinesThatFit(quota, type.cpus)
+  option.free = fit ?? 0
+  option.costUsd = costOnDemand(wish, facts)
+  option.conditions.push('nothing is reserved: whether AWS has machines shows only at the launch')
+  if (fit !== undefined && fit < wish.count)
+    option.obstacles.push(`the vCPU quota ${quota!.code} of ${facts.region} allows ${fit} more machines`)
+  return option
+}
+
+function optionOf({
+  kind,
+  zone,
+  id,
+  facts,
+  startsAtMs,
+  usableUntilMs,
+}: Pick<RunOption, 'kind' | 'zone' | 'id' | 'startsAtMs' | 'usableUntilMs'> & {
+  facts: RegionFacts
+}): RunOption {
+  return {
+    ...{ kind, region: facts.region, zone, id, startsAtMs, usableUntilMs },
+    ...{ free: 0, costUsd: undefined, conditions: [], obstacles: [] },
+    ultraCluster: kind === 'capacity-block' || kind === 'offering',
+    efaInterfaces: facts.type?.efaInterfaces ?? 0,
+  }
+}
+
+function costOnDemand({ count, days }: RunWish, { usdPerHour }: RegionFacts): number | undefined {
+  return usdPerHour === undefined ? undefined : usdPerHour * count * days * 24
+}
+
+function missingOf({ type, count, days }: RunWish, facts: readonly RegionFacts[]): string[] {
+  const sells = facts.filter((one) => one.type !== undefined)
+  if (sells.length === 0) return [`No Region that answered sells ${type}.`]
+  const fits = (one: RegionFacts): number | undefined =>
+    one.quota === undefined || one.type === undefined ? undefined : machinesThatFit(one.quota, one.type.cpus)
+  const isQuotaShort = sells.every((one) => (fits(one) ?? count) < count)
+  return [
+    `No Capacity Block or reservation of this account has room for ${count}x ${type} for ${inDays(days)}.`,
+    count > BLOCK_COUNT_MAX
+      ? `A Capacity Block has at most ${BLOCK_COUNT_MAX} instances; larger runs need several.`
+      : 'No Capacity Block for sale fits these dates.',
+    ...(isQuotaShort
+      ? [`No Region has vCPU quota for ${count} more on demand: \`truffle quotas ${type}\`.`]
+      : []),
+  ]
+}
+
+const inDays = (days: number): string => `${days} ${days === 1 ? 'day' : 'days'}`
+const instant = (atMs: number): string => `${new Date(atMs).toISOString().slice(0, 16).replace('T', ' ')} UTC`
+const hours = (ms: number): string => `${Math.round(ms / HOUR_MS)} h`

@@ -1,0 +1,94 @@
+import type { AccountApi, MarketApi, NetworkApi, Subnet } from './api'
+
+export interface RegionState {
+  name: string
+  /** The account can use it: AWS enables older Regions for every account, and others on request. */
+  isEnabled: boolean
+}
+
+/** A Capacity Block for sale, until another account buys it. */
+export interface BlockOffering {
+  id: string
+  type: string
+  count: number
+  zone: string
+  startsAtMs: number
+  endsAtMs: number
+  /** Price of the whole block, paid at once. */
+  upfrontFee: string
+  currency: string
+  tenancy: string
+  /** For a block of UltraServers. */
+  ultraServerType?: string
+}
+
+export interface OfferingWish {
+  type: string
+  count: number
+  /** A length that AWS sells: `capacity/block-durations.ts`. */
+  durationHours: number
+  startsAfterMs?: number
+  endsBeforeMs?: number
+}
+
+/** Where the machines of a reservation are in the network. */
+export interface NetworkPlace {
+  reservation: string
+  type: string
+  zone: string
+  state: string
+  /** From the top layer down; two machines that share a lower node have a shorter way. May be empty. */
+  nodes: string[]
+}
+
+/** How likely a spot request is to succeed, 1 to 10. */
+export interface PlacementScore {
+  region: string
+  /** An id such as `use1-az1`, which means the same zone in every account. */
+  zoneId?: string
+  score: number
+}
+
+export interface PriceChange {
+  type: string
+  zone: string
+  atMs: number
+  usdPerHour: string
+}
+
+/** A running machine, as far as quotas count it. */
+export interface CountedMachine {
+  type: string
+  vcpus: number
+  isSpot: boolean
+  /** Machines in a Capacity Block count against no quota. */
+  isInBlock: boolean
+}
+
+/** The read-only calls about capacity of one Region that no backend needs. */
+export interface CapacityApi {
+  /** All Regions of the partition. Every Region answers the same. */
+  regions(signal: AbortSignal): Promise<RegionState[]>
+  /** The names of types that are sold as Capacity Blocks in this Region. */
+  blockTypes(signal: AbortSignal): Promise<string[]>
+  offerings(wish: OfferingWish, signal: AbortSignal): Promise<BlockOffering[]>
+  topology(signal: AbortSignal): Promise<NetworkPlace[]>
+  placementScores(
+    wish: { types: string[]; count: number; regions: string[]; byZone: boolean },
+    signal: AbortSignal,
+  ): Promise<PlacementScore[]>
+  /** Every change of the spot prices since an instant, and the price in force then, oldest first. */
+  spotChanges(wish: { types: string[]; fromAtMs: number }, signal: AbortSignal): Promise<PriceChange[]>
+  /** The id of each zone that the account can use, by its name. */
+  zoneIds(signal: AbortSignal): Promise<Map<string, string>>
+  subnetsOfAll(signal: AbortSignal): Promise<Subnet[]>
+  countedMachines(signal: AbortSignal): Promise<CountedMachine[]>
+}
+
+/** All questions about the capacity of one Region; they change nothing. Every call throws `AwsError` and nothing else. */
+export interface RegionApi {
+  market: MarketApi
+  network: NetworkApi
+  capacity: CapacityApi
+  account: Pick<AccountApi, 'quota' | 'quotaRequests'>
+}

@@ -1,0 +1,59 @@
+import { EC2Client } from '@aws-sdk/client-ec2'
+import { PricingClient } from '@aws-sdk/client-pricing'
+import { ServiceQuotasClient } from '@aws-sdk/client-service-quotas'
+import { defined } from '../../../core/defined'
+import type { Limiter } from '../../limiter'
+import { silenceSdk } from '../config'
+import { readQuota, readQuotaRequests } from './quota-calls'
+import type { RegionApi } from './api-capacity'
+import { createCapacityApi } from './capacity'
+import { createMarketApi } from './market'
+import { createNetworkApi } from './network'
+import { pricingRegionOf } from './prices'
+
+export interface RegionAccess {
+  region: string
+  profile?: string | undefined
+  /** A server that replaces AWS. */
+  endpoint?: string | undefined
+  /** Every request waits for it, each page and each retry. */
+  limiter: Limiter
+  /** Ends the waits of requests. */
+  signal: AbortSignal
+}
+
+const CONNECT_TIMEOUT_MS = 3_000
+const ANSWER_TIMEOUT_MS = 20_000
+/** Reads may be repeated. A throttled one is: `adaptive` also slows the client down, so that the next calls are not refused in turn. */
+const ATTEMPTS = 6
+
+/** The clients of one Region; one per Region and process, because they share what they learn about throttling. */
+export function createRegionApi({ region, profile, endpoint, limiter, signal }: RegionAccess): RegionApi {
+  silenceSdk()
+  const requestHandler = {
+    connectionTimeout: CONNECT_TIMEOUT_MS,
+    requestTimeout: ANSWER_TIMEOUT_MS,
+    throwOnRequestTimeout: true,
+  }
+  const common = {
+    ...{ region, maxAttempts: ATTEMPTS, retryMode: 'adaptive', requestHandler },
+    ...defined({ profile, endpoint }),
+  }
+  const ec2 = new EC2Client(common)
+  ec2.middlewareStack.add(
+    (next) => (args) => limiter.run('other', signal, () => next(args)),
+    // After the retries, so that each of them waits too.
+    { step: 'finalizeRequest', priority: 'low', name: 'pace' },
+  )
+  const quotas = new ServiceQuotasClient(common)
+  const pricing = new PricingClient({ ...common, region: pricingRegionOf(region) })
+  return {
+    market: createMarketApi(ec2, pricing),
+    network: createNetworkApi(ec2),
+    capacity: createCapacityApi(ec2),
+    account: {
+      quota: (code, within) => readQuota(code, { client: quotas, signal: within }),
+      quotaRequests: (within) => readQuotaRequests({ client: quotas, signal: within }),
+    },
+  }
+}

@@ -1,0 +1,122 @@
+import { stringify } from 'yaml'
+import { CrucibleError, type ErrorKind } from '../../client/errors'
+import { defined } from '../../core/defined'
+import { errorDocument } from '../endings'
+import type { Output, Sink } from '../output'
+import { plain, plainJson } from '../plain'
+
+export const FORMATS = ['table', 'json', 'yaml', 'csv', 'terraform'] as const
+export type Format = (typeof FORMATS)[number]
+
+/** Version of the documents that programs get; it changes when a field changes its meaning or goes away. */
+export const SCHEMA = 'truffle/1'
+
+export type Cell = string | number | boolean | null | readonly Cell[] | { readonly [name: string]: Cell }
+export type Row = Readonly<Record<string, Cell>>
+
+/** A Region that did not answer. */
+export interface UnansweredRow {
+  region: string
+  code: string | null
+  message: string
+  hint: string | null
+}
+
+/** What a command has found, for people and for programs. */
+export interface Answer {
+  command: string
+  /** All have the same fields. */
+  results: readonly Row[]
+  /** Fields of the results, in the order of CSV's columns. */
+  columns: readonly string[]
+  /** Fields of the document besides the results. */
+  more?: Row
+  unanswered: readonly UnansweredRow[]
+  /** Sentences that help to read the answer, on stderr for people. */
+  notes: readonly string[]
+  /** Prints it for people. */
+  show: (out: Output) => void
+  terraform?: () => string
+  /** How the command ends, if not well. */
+  ending?: ErrorKind
+}
+
+export function documentOf({ command, results, more, unanswered, notes }: Answer): object {
+  return { schema: SCHEMA, command, ...more, results, unanswered, notes }
+}
+
+/** Writes an answer in its format; notes for people go to stderr in every format. */
+export function writeAnswer(
+  answer: Answer,
+  { format, out, stdout }: { format: Format; out: Output; stdout: Sink },
+): void {
+  switch (format) {
+    case 'table':
+      answer.show(out)
+      break
+    case 'json':
+      stdout.write(`${plainJson(JSON.stringify(documentOf(answer), null, 2))}\n`)
+      break
+    case 'yaml':
+      stdout.write(stringify(documentOf(answer)))
+      break
+    case 'csv':
+      stdout.write(csv(answer.columns, answer.results))
+      break
+    case 'terraform':
+      stdout.write(answer.terraform?.() ?? '')
+  }
+  for (const note of answer.notes) out.note(out.paintNote.dim(note))
+  for (const { region, message, hint } of answer.unanswered) {
+    const text = message.includes(region) ? message : `${region}: ${message}`
+    out.note(
+      out.paintNote.yellow(`No answer from ${text.replace(/\.$/, '')}.${hint === null ? '' : ` ${hint}`}`),
+    )
+  }
+}
+
+/** Writes an error where and how the answer would have been: programs always get a whole document. */
+export function writeError(
+  given: CrucibleError,
+  { format, out, stdout }: { format: Format; out: Output; stdout: Sink },
+): void {
+  const error = new CrucibleError(given.kind, sentence(given.message), {
+    ...defined({ hint: given.hint }),
+    details: given.details,
+  })
+  const document = { schema: SCHEMA, ...errorDocument(error) }
+  if (format === 'json') stdout.write(`${plainJson(JSON.stringify(document))}\n`)
+  else if (format === 'yaml') stdout.write(stringify(document))
+  else if (format === 'csv') {
+    const { kind, message, hint = null } = error
+    stdout.write(csv(['error', 'message', 'hint'], [{ error: kind, message, hint }]))
+  }
+  if (format === 'json' || format === 'yaml') return
+  out.note(`${out.paintNote.red('error:')} ${error.message}`)
+  if (error.hint !== undefined) out.note(error.hint)
+}
+
+/** Backends word their failures as parts of sentences. */
+function sentence(text: string): string {
+  return `${text.charAt(0).toUpperCase()}${text.slice(1)}${/[.!?]$/.test(text) ? '' : '.'}`
+}
+
+/** RFC 4180, with a line of names even without rows. */
+export function csv(columns: readonly string[], rows: readonly Row[]): string {
+  const lines = [columns, ...rows.map((row) => columns.map((name) => row[name] ?? null))]
+  return lines.map((cells) => `${cells.map(csvCell).join(',')}\r\n`).join('')
+}
+
+/** Lists are joined by semicolons; other structures are JSON. */
+function csvCell(cell: Cell): string {
+  const text =
+    cell === null
+      ? ''
+      : Array.isArray(cell) && cell.every((one) => typeof one !== 'object')
+        ? cell.join(';')
+        : typeof cell === 'object'
+          ? JSON.stringify(cell)
+          : String(cell)
+  const safe = plain(text)
+  return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe
+}

@@ -1,0 +1,105 @@
+import type { Command } from 'commander'
+import { parsePattern, searchTypes, type FoundType } from '../../../backends/ec2/capacity'
+import { countArgument } from '../../arguments'
+import { examples } from '../../examples'
+import type { Output } from '../../output'
+import { addShared, listArgument, type SharedOptions } from '../options'
+import { endingOfNothing, unansweredRows, type Session } from '../session'
+import { nothingFound } from './search'
+
+interface Options extends SharedOptions {
+  az?: string[]
+  minAzCount?: number
+  regionsOnly?: true
+}
+
+const ZONES_MAX = 20
+const COLUMNS = ['instance_type', 'region', 'availability_zones', 'availability_zone_ids', 'az_count']
+
+export function define(command: Command, session: Session): void {
+  addShared(
+    command
+      .argument('<pattern...>', 'type, family, glob, regular expression or accelerator')
+      .option('--az <list>', 'only Regions and zones among these, such as us-east-1a', listArgument)
+      .option('--min-az-count <count>', 'only Regions with at least so many zones', countArgument(ZONES_MAX))
+      .option('--regions-only', 'only the names of the Regions'),
+  )
+    .addHelpText(
+      'after',
+      examples(
+        ['truffle az p5.48xlarge', 'in which zones it is sold'],
+        ['truffle az "g6.*" --min-az-count 3', 'Regions with three zones or more'],
+        ['truffle az p4d.24xlarge --az us-east-1a,us-east-1b', 'whether these zones have it'],
+      ),
+    )
+    .action((patterns: string[], options: Options) => az(session, patterns, options))
+}
+
+interface Found extends FoundType {
+  ids: string[]
+}
+
+async function az(session: Session, given: string[], options: Options): Promise<void> {
+  const { az: wanted = [], minAzCount = 1 } = options
+  const inquiry = session.inquiry(regionsOfZones(options))
+  const patterns = given.flatMap((text) => listArgument(text)).map(parsePattern)
+  const { answers, unanswered } = await searchTypes(inquiry, { patterns }, { hasZones: true })
+  const all = answers.flatMap(({ value }) => value)
+  if (all.length === 0 && unanswered.length === 0) throw await nothingFound(inquiry, patterns, all)
+  const ids = new Map<string, ReadonlyMap<string, string>>()
+  await Promise.all(
+    [...new Set(all.map(({ region }) => region))].map(async (region) => {
+      // Names of zones mean different places in different accounts; without the right to ask, they must do.
+      ids.set(
+        region,
+        await inquiry
+          .at(region)
+          .capacity.zoneIds(inquiry.signal)
+          .catch(() => new Map()),
+      )
+    }),
+  )
+  const found = all
+    .map((one): Found => {
+      const zones = one.zones.filter((zone) => wanted.length === 0 || wanted.includes(zone))
+      return { ...one, zones, ids: zones.map((zone) => ids.get(one.region)?.get(zone) ?? '') }
+    })
+    .filter(({ zones }) => zones.length >= minAzCount)
+    .sort((a, b) => a.region.localeCompare(b.region))
+  const regions = [...new Set(found.map(({ region }) => region))]
+  session.answer({
+    command: 'az',
+    results:
+      options.regionsOnly === true
+        ? regions.map((region) => ({ region }))
+        : found.map(({ type, region, zones, ids: own }) => ({
+            ...{ instance_type: type.name, region, availability_zones: zones },
+            ...{ availability_zone_ids: own, az_count: zones.length },
+          })),
+    columns: options.regionsOnly === true ? ['region'] : COLUMNS,
+    unanswered: unansweredRows(unanswered),
+    notes: await inquiry.notes(),
+    show: (out) =>
+      options.regionsOnly === true ? regions.forEach((one) => out.line(one)) : show(out, found),
+    ...(found.length === 0 && { ending: endingOfNothing({ unanswered }) }),
+  })
+}
+
+/** Zones that are named need only their Regions. */
+function regionsOfZones(options: Options): Options {
+  const { az: zones, regions, region } = options
+  if (zones === undefined || regions !== undefined || region !== undefined) return options
+  const named = zones.flatMap((zone) => /^[a-z]{2}(?:-[a-z]+)+-\d+/.exec(zone)?.[0] ?? [])
+  return named.length === 0 ? options : { ...options, regions: named }
+}
+
+function show(out: Output, found: readonly Found[]): void {
+  if (found.length === 0) return out.line('No zone fits.')
+  out.table(
+    ['Instance Type', 'Region', 'Zones', 'AZs', 'Zone IDs'],
+    found.map(({ type, region, zones, ids }) => [
+      ...[type.name, region, String(zones.length), zones.join(', '), ids.join(', ')],
+    ]),
+    { right: ['Zones'], flexible: ['AZs', 'Zone IDs'], optional: ['Zone IDs'] },
+  )
+}

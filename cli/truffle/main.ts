@@ -1,0 +1,10 @@
+#!/usr/bin/env node
+import module, { createRequire } from 'node:module'
+import type * as start from './start'
+
+// As in `cli/main.ts`: later starts find their code compiled.
+const { enableCompileCache } = module as { enableCompileCache?: () => unknown }
+enableCompileCache?.()
+
+const { startProcess } = createRequire(__filename)('./start') as typeof start
+startProcess()

@@ -1,0 +1,174 @@
+import {
+  blocksTerraform,
+  findOwned,
+  jointRoom,
+  parsePattern,
+  reservationsTerraform,
+  type Asked,
+  type Inquiry,
+  type Owned,
+  type OwnedAnswer,
+  type ReservationKind,
+} from '../../backends/ec2/capacity'
+import type { Output } from '../output'
+import type { Row } from './answer'
+import type { SharedOptions } from './options'
+import {
+  BLOCK_COLUMNS,
+  BLOCK_HEAD,
+  blockCells,
+  blockRow,
+  blockSummary,
+  ODCR_COLUMNS,
+  ODCR_HEAD,
+  odcrCells,
+  odcrRow,
+  odcrSummary,
+} from './reservation-rows'
+import { endingOfNothing, unansweredRows, type Session } from './session'
+
+export interface CapacityOptions extends SharedOptions {
+  odcr?: true
+  blocks?: true
+  instanceTypes?: string[]
+  az?: string[]
+  gpuOnly?: true
+  availableOnly?: true
+  activeOnly?: true
+  minCapacity?: number
+  all?: true
+  topology?: true
+  offerings?: true
+  count?: number
+  days?: number
+  durationHours?: number
+  startAfter?: number
+  startBefore?: number
+  endBy?: number
+  sort: 'start' | 'price'
+}
+
+interface Found {
+  kind: ReservationKind
+  owned: Owned[]
+  asked: Asked<OwnedAnswer>
+}
+
+/** Lists own reservations: of one kind, or of both one after the other. */
+export async function showOwned(session: Session, options: CapacityOptions): Promise<void> {
+  const inquiry = session.inquiry(options)
+  const kinds: ReservationKind[] = [
+    ...(options.blocks !== true || options.odcr === true ? ['on-demand' as const] : []),
+    ...(options.blocks === true ? ['capacity-block' as const] : []),
+  ]
+  const found: Found[] = []
+  for (const kind of kinds) found.push(await ownedOf(inquiry, options, kind))
+  const all = found.flatMap(({ owned }) => owned)
+  const { unanswered } = found[0]!.asked
+  const rows = found.flatMap(({ kind, owned }) => owned.map(kind === 'on-demand' ? odcrRow : blockRow))
+  session.answer({
+    command: 'capacity',
+    results: rows,
+    columns: columnsOf(kinds),
+    more: {
+      reservation_types: kinds.map((kind) => (kind === 'on-demand' ? 'odcr' : kind)),
+      summary: summaryRow(found),
+    },
+    unanswered: unansweredRows(unanswered),
+    notes: [...found.flatMap((one) => notesOf(one, options)), ...(await inquiry.notes())],
+    show: (out) => found.forEach((one) => show(session, out, one)),
+    terraform: () => terraformOf(found, options),
+    ...(all.length === 0 && { ending: endingOfNothing({ unanswered }) }),
+  })
+}
+
+async function ownedOf(inquiry: Inquiry, options: CapacityOptions, kind: ReservationKind): Promise<Found> {
+  const asked = await findOwned(inquiry, {
+    kind,
+    patterns: (options.instanceTypes ?? []).map(parsePattern),
+    isAcceleratedOnly: options.gpuOnly === true,
+    isAvailableOnly: options.availableOnly === true,
+    isActiveOnly: options.activeOnly === true,
+    minCapacity: options.minCapacity ?? 0,
+    hasEnded: options.all === true,
+    zones: options.az ?? [],
+  })
+  const owned = asked.answers.flatMap(({ value }) => value.owned)
+  return { kind, owned: owned.sort((a, b) => a.region.localeCompare(b.region)), asked }
+}
+
+function columnsOf(kinds: readonly ReservationKind[]): string[] {
+  return [...new Set(kinds.flatMap((kind) => (kind === 'on-demand' ? ODCR_COLUMNS : BLOCK_COLUMNS)))]
+}
+
+function summaryRow(found: readonly Found[]): Row {
+  const owned = found.flatMap((one) => one.owned.map(({ reservation }) => reservation))
+  const active = owned.filter(({ state }) => state === 'active')
+  return {
+    total: owned.length,
+    instance_types: [...new Set(owned.map(({ type }) => type))].sort(),
+    total_capacity: owned.reduce((sum, { total }) => sum + total, 0),
+    available_capacity: active.reduce((sum, { free }) => sum + free, 0),
+  }
+}
+
+function notesOf({ kind, owned, asked }: Found, { minCapacity }: CapacityOptions): string[] {
+  const all = asked.answers.flatMap(({ value }) => value.notes)
+  const joint =
+    minCapacity === undefined
+      ? []
+      : jointRoom(
+          asked.answers.flatMap(({ value }) => value.joinable),
+          minCapacity,
+        )
+  const together = joint.map(
+    ({ type, zone, room }) =>
+      `No single reservation has room for ${minCapacity}, but those of ${type} in ${zone} have room for ${room} together.`,
+  )
+  const meaning =
+    owned.length === 0
+      ? []
+      : kind === 'on-demand'
+        ? [
+            'Every instance of an on-demand reservation is billed at the on-demand price, used or not, until the reservation ends or is cancelled.',
+          ]
+        : [
+            'Machines in a block begin to be ended 30 minutes before its end; a scheduled block cannot be used before its start.',
+          ]
+  return [...all, ...together, ...meaning]
+}
+
+function show(session: Session, out: Output, { kind, owned }: Found): void {
+  const isBlocks = kind === 'capacity-block'
+  if (owned.length === 0) {
+    out.line(isBlocks ? 'No Capacity Block of this account fits.' : 'No on-demand capacity reservation fits.')
+    return
+  }
+  out.line(
+    session.title('📊', isBlocks ? 'Capacity Block Summary:' : 'Capacity Reservation Summary (ODCRs):'),
+  )
+  for (const line of isBlocks ? blockSummary(owned) : odcrSummary(owned)) out.line(`   ${line}`)
+  out.line()
+  out.table(isBlocks ? BLOCK_HEAD : ODCR_HEAD, owned.map(isBlocks ? blockCells : odcrCells), {
+    right: ['Count', 'Free', 'Total', 'Available', 'Duration'],
+    optional: ['Usable Until', 'Region', 'Ends', 'Block ID'],
+  })
+  if (isBlocks) out.line('\nUltraCluster Placement: Yes (AWS places every Capacity Block in an UltraCluster)')
+}
+
+function terraformOf(found: readonly Found[], options: CapacityOptions): string {
+  const texts = found.map(({ kind, owned }) => {
+    const values = owned.map(({ region, reservation: value }) => ({ region, value }))
+    if (kind === 'capacity-block') return blocksTerraform(values)
+    const [type, ...others] = options.instanceTypes ?? []
+    const [zone] = options.az ?? []
+    const isNew = type !== undefined && others.length === 0 && zone !== undefined
+    const region = zone?.replace(/[a-z]$/, '')
+    const wish = isNew ? { region: region!, zone, type, count: options.minCapacity ?? 1 } : undefined
+    return reservationsTerraform(values, wish)
+  })
+  // One file has one block of required providers.
+  return [texts[0]!, ...texts.slice(1).map((text) => text.replace(/^terraform \{[^]*?\n\}\n\n?/, ''))].join(
+    '\n',
+  )
+}

@@ -1,0 +1,67 @@
+import { toCrucibleError } from '../../client/errors'
+import { endingOf } from '../endings'
+import { version } from '../package'
+import { FORMATS, writeError, type Format } from './answer'
+import { makeTruffle, truffleHelp } from './program'
+import { Session, type TruffleOutside } from './session'
+import { pointerForTruffle, withoutTruffleAliases } from './aliases'
+
+/** Runs one command line of truffle, without the program's own name; returns the exit code. Never throws. */
+export async function runTruffle(given: readonly string[], outside: TruffleOutside): Promise<number> {
+  const args = withoutTruffleAliases(given)
+  const { config } = outside
+  const isColourWanted = config.isColourWanted && !args.includes('--no-color')
+  const session = new Session({ ...outside, config: { ...config, isColourWanted } }, formatOf(args))
+  try {
+    await dispatch(session, args)
+  } catch (error) {
+    report(session, outside, { error, args })
+  } finally {
+    await session.cli.close().catch(() => undefined)
+  }
+  return session.cli.exitCode
+}
+
+async function dispatch(session: Session, args: readonly string[]): Promise<void> {
+  const [first, second] = args.filter((arg) => arg !== '--json')
+  if (first === '--version' || first === '-V') {
+    session.out.json({ version: version() })
+    return session.out.line(version())
+  }
+  const isHelp =
+    first === undefined ||
+    ((first === 'help' || first === '--help' || first === '-h') && second === undefined)
+  if (isHelp) return session.out.help(truffleHelp())
+  const help: string[] = []
+  try {
+    await makeTruffle(session, (text) => void help.push(text)).parseAsync([...args], { from: 'user' })
+  } finally {
+    if (help.length > 0) session.out.help(help.join('').trimEnd())
+  }
+}
+
+function report(
+  session: Session,
+  outside: TruffleOutside,
+  { error, args }: { error: unknown; args: readonly string[] },
+): void {
+  const ending = endingOf(error, { program: 'truffle', args, pointerFor: pointerForTruffle })
+  if (ending === undefined) return
+  const isInterrupted = session.cli.interruption().aborted
+  if (!isInterrupted) session.cli.exitCode = toCrucibleError(ending).exitCode
+  writeError(ending, { format: session.format, out: session.out, stdout: outside.stdout })
+}
+
+/** The format that a command line asks for, before it is parsed, so that an error of parsing has it too. */
+export function formatOf(args: readonly string[]): Format {
+  const end = args.indexOf('--')
+  const own = end === -1 ? args : args.slice(0, end)
+  let format: Format = own.includes('--json') ? 'json' : 'table'
+  for (const [index, arg] of own.entries()) {
+    const [, inline] = /^(?:--output=|-o=?)(.+)$/.exec(arg) ?? []
+    const named = inline ?? (arg === '--output' || arg === '-o' ? own[index + 1] : undefined)
+    const known = FORMATS.find((one) => one === named?.toLowerCase())
+    if (known !== undefined) format = known
+  }
+  return format
+}

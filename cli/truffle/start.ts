@@ -1,0 +1,9 @@
+import { readCliConfig } from '../config'
+import { endOnBrokenOutput, endWith, outsideOfProcess } from '../process'
+import { runTruffle } from './run'
+
+/** Runs the command line of this process and ends it. */
+export function startProcess(): void {
+  endOnBrokenOutput()
+  void runTruffle(process.argv.slice(2), outsideOfProcess(readCliConfig())).then(endWith)
+}

@@ -1,0 +1,301 @@
+/** Many Regions at once: all are asked together, and each answers or is named. */
+import { EventEmitter } from 'node:events'
+import fc from 'fast-check'
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals'
+import { parse } from 'yaml'
+import { createRegionApi } from '../../../backends/ec2/sdk/region'
+import type { Limiter } from '../../../backends/limiter'
+import { readCliConfig } from '../../../cli/config'
+import { runTruffle } from '../../../cli/truffle/run'
+import { Paper, type Answer } from '../outside'
+import { TruffleAccount, type TruffleDocument } from './account'
+import { fakeOffering, fakeRegion, fakeReservation, type RegionScript } from './fake-region'
+import { testFolder } from '../../support/folders'
+import { chosen } from '../../support/selection'
+
+jest.setTimeout(240_000)
+
+const REGIONS = [
+  ...['af-south-1', 'ap-east-1', 'ap-northeast-1', 'ap-northeast-2', 'ap-south-1', 'ap-southeast-1'],
+  ...['ap-southeast-2', 'ca-central-1', 'eu-central-1', 'eu-north-1', 'eu-south-1', 'eu-west-1'],
+  ...[
+    'eu-west-2',
+    'eu-west-3',
+    'me-south-1',
+    'sa-east-1',
+    'us-east-1',
+    'us-east-2',
+    'us-west-1',
+    'us-west-2',
+  ],
+]
+const HOME = testFolder('truffle-regions')
+const NOW = Date.UTC(2027, 0, 10)
+
+/** Runs a command on Regions that follow their scripts. */
+async function run(
+  scripts: readonly RegionScript[],
+  args: readonly string[],
+  isTerminal = false,
+): Promise<Answer> {
+  const [stdout, stderr] = [new Paper(), new Paper()]
+  if (isTerminal) stderr.isTTY = true
+  const environment = { CRUCIBLE_HOME: HOME, AWS_REGION: 'us-east-1', AWS_ENDPOINT_URL: 'http://127.0.0.1:1' }
+  const exitCode = await runTruffle([...args, '--fresh'], {
+    config: readCliConfig(environment, '/usr/local/bin/truffle'),
+    ...{ stdout, stderr, signals: new EventEmitter(), exit: () => {}, now: () => NOW },
+    openRegion: (region) =>
+      fakeRegion(
+        scripts.find(({ name }) => name === region)!,
+        REGIONS,
+        NOW,
+      ),
+  })
+  return { exitCode, stdout: stdout.text, stderr: stderr.text }
+}
+
+const scriptsWith = (own: (region: string) => Partial<RegionScript>): RegionScript[] =>
+  REGIONS.map((name) => ({ name, reservations: [fakeReservation(name)], ...own(name) }))
+
+describe('twenty Regions', () => {
+  it('are asked at once: none answers before all were asked', async () => {
+    let waiting: (() => void)[] = []
+    const before = (): Promise<void> =>
+      new Promise((resolve) => {
+        waiting.push(resolve)
+        if (waiting.length < REGIONS.length) return
+        waiting.forEach((go) => go())
+        waiting = []
+      })
+    const [stdout, stderr] = [new Paper(), new Paper()]
+    await runTruffle(['capacity', '--blocks', '--json', '--fresh', '--regions', REGIONS.join(',')], {
+      config: readCliConfig({ CRUCIBLE_HOME: HOME }, '/usr/local/bin/truffle'),
+      ...{ stdout, stderr, signals: new EventEmitter(), exit: () => {}, now: () => NOW },
+      openRegion: (region) => fakeRegion({ name: region, before }, REGIONS, NOW),
+    })
+    expect(JSON.parse(stdout.text)).toMatchObject({ results: [], unanswered: [] })
+  })
+
+  it('are named if they fail, are not enabled or do not answer in time, and the rest is kept', async () => {
+    const scripts = scriptsWith((region) => ({
+      ...(region === 'eu-west-1' && {
+        error: {
+          code: 'UnauthorizedOperation',
+          message: 'You are not authorized to perform: ec2:DescribeCapacityReservations',
+          httpStatus: 403,
+        },
+      }),
+      ...(region === 'af-south-1' && {
+        error: {
+          code: 'AuthFailure',
+          message: 'AWS was not able to validate the provided access credentials',
+          httpStatus: 401,
+        },
+      }),
+      ...(region === 'me-south-1' && { isSilent: true }),
+    }))
+    const { exitCode, stdout, stderr } = await run(scripts, ['capacity', '--json', '--timeout', '1'])
+    const { results, unanswered } = JSON.parse(stdout) as TruffleDocument
+    expect(exitCode).toBe(0)
+    expect(results.map(({ region }) => region).sort()).toEqual(
+      REGIONS.filter((region) => !['eu-west-1', 'af-south-1', 'me-south-1'].includes(region)),
+    )
+    expect(unanswered.map(({ region, code }) => [region, code])).toEqual([
+      ['af-south-1', 'RegionNotEnabled'],
+      ['eu-west-1', 'UnauthorizedOperation'],
+      ['me-south-1', 'Timeout'],
+    ])
+    expect(stderr).toContain('aws account enable-region --region-name af-south-1')
+    expect(stderr).toContain('me-south-1 did not answer within 1s')
+  })
+
+  it('make no "no capacity" of Regions that did not answer', async () => {
+    const denied = { code: 'UnauthorizedOperation', httpStatus: 403 }
+    const empty = (region: string, error: RegionScript['error']): Partial<RegionScript> => ({
+      reservations: [],
+      ...(region === 'eu-west-1' && error !== undefined && { error: { ...error, only: /reservations/ } }),
+    })
+    const codes = await Promise.all(
+      [undefined, denied, { code: 'RequestLimitExceeded', httpStatus: 503 }].map(
+        async (error) =>
+          (
+            await run(
+              scriptsWith((region) => empty(region, error)),
+              ['capacity'],
+            )
+          ).exitCode,
+      ),
+    )
+    expect(codes).toEqual([3, 4, 7])
+  })
+
+  it('show how many have answered, on a terminal and on stderr only', async () => {
+    const { stdout, stderr } = await run(
+      scriptsWith(() => ({})),
+      ['capacity', '--json'],
+      true,
+    )
+    expect(stderr).toContain('Asking 20 Regions: 7 have answered')
+    expect(JSON.parse(stdout)).toMatchObject({ schema: 'truffle/1' })
+  })
+})
+
+describe('throttling', () => {
+  let account: TruffleAccount
+  beforeAll(async () => {
+    account = await TruffleAccount.open()
+  })
+  afterAll(() => account.close())
+
+  it('costs time and no answer: refused requests are sent again', async () => {
+    account.cloud.addFault({
+      ...{ fault: 'error', code: 'RequestLimitExceeded', status: 503, times: 6 },
+      where: { service: 'ec2', action: 'DescribeInstanceTypes' },
+    })
+    const { results, unanswered } = await account.json('search', 'g6.xlarge')
+    expect([results.length, unanswered]).toEqual([3, []])
+    const calls = account.cloud.journal.calls({ action: 'DescribeInstanceTypes' })
+    expect(calls.filter(({ outcome }) => outcome === 'RequestLimitExceeded')).toHaveLength(6)
+  })
+
+  it('is avoided: every request of a Region, and every repetition, waits for the limiter', async () => {
+    const before = account.cloud.journal.calls({ service: 'ec2' }).length
+    account.cloud.addFault({
+      ...{ fault: 'error', code: 'RequestLimitExceeded', status: 503, times: 1 },
+      where: { service: 'ec2', action: 'DescribeSubnets' },
+    })
+    let waited = 0
+    const limiter: Limiter = {
+      run: (_rank, _signal, call) => {
+        waited += 1
+        return call()
+      },
+    }
+    const { signal } = new AbortController()
+    const { endpoint } = account.cloud
+    const api = createRegionApi({ region: 'us-east-1', endpoint, limiter, signal })
+    await api.capacity.subnetsOfAll(signal)
+    await api.market.types(['*'], signal)
+    expect(waited).toBe(account.cloud.journal.calls({ service: 'ec2' }).length - before)
+    expect(waited).toBeGreaterThanOrEqual(3)
+  })
+})
+
+const COMMANDS = [
+  ...[
+    'search g5.xlarge',
+    'search g5 --show-price --min-vcpus 4',
+    'search nonsense9',
+    'az p5.48xlarge --min-az-count 2',
+  ],
+  ...[
+    'spot g5.xlarge --show-savings --no-interruptions',
+    'spot g5 p5 --scores 4 --max-price 0.2 --no-interruptions',
+  ],
+  ...[
+    'capacity',
+    'capacity --odcr --gpu-only --available-only',
+    'capacity --blocks',
+    'capacity --odcr --min-capacity 9',
+  ],
+  ...['capacity --blocks --odcr --active-only', 'capacity --topology', 'quotas p5', 'quotas --request 900'],
+  ...[
+    'capacity --blocks --offerings --count 4 --days 7',
+    'validate p5.48xlarge --count 4 --days 7',
+    'validate q1.large',
+  ],
+  ...[
+    'list',
+    'list --accelerators',
+    'version',
+    'capacity --days 3',
+    'search',
+    'nonsense',
+    'advise --purpose training',
+  ],
+]
+
+const ERRORS = [
+  ...[
+    'UnauthorizedOperation',
+    'AuthFailure',
+    'RequestLimitExceeded',
+    'InternalError',
+    'InvalidParameterValue',
+  ],
+  ...['OptInRequired', 'ExpiredToken', 'NeverHeardOf'],
+]
+
+const scriptOf = (region: string): fc.Arbitrary<RegionScript> =>
+  fc.record(
+    {
+      name: fc.constant(region),
+      error: fc.record({
+        code: fc.constantFrom(...ERRORS),
+        httpStatus: fc.constantFrom(400, 403, 500, 503),
+        // Texts of others: quotes, control characters, line ends.
+        message: fc.oneof(fc.constant('said "no"\u001b[31m\r\n,;'), fc.string()),
+        only: fc.constantFrom(/./, /reservations|offerings/, /types/, /Price/, /subnets|quota/),
+      }),
+      before: fc.constantFrom(0, 1, 3).map((turns) => async () => {
+        for (let turn = 0; turn < turns; turn++) await new Promise(setImmediate)
+      }),
+      reservations: fc.constantFrom(
+        [],
+        [
+          fakeReservation(region),
+          fakeReservation(region, { id: `cr-2${region}`, state: 'assessing', tags: { 'a"b': '1,2\n' } }),
+        ],
+        [
+          fakeReservation(region, {
+            isBlock: true,
+            type: 'p5.48xlarge',
+            endsAtMs: NOW + 6e8,
+            startsAtMs: NOW - 1e6,
+          }),
+        ],
+        [fakeReservation(region, { state: 'payment-failed', total: 0, free: 0 })],
+      ),
+      offerings: fc.constantFrom([], [fakeOffering(region, NOW)]),
+      quota: fc.constantFrom(0, 768),
+    },
+    { requiredKeys: ['name'] },
+  )
+
+describe('in drawn states', () => {
+  it('JSON, YAML and CSV are valid, and each Region answers or is named', async () => {
+    const drawn = fc.tuple(
+      fc.tuple(...REGIONS.slice(0, 5).map(scriptOf)),
+      fc.constantFrom(...COMMANDS),
+      fc.constantFrom('json', 'yaml', 'csv'),
+    )
+    await fc.assert(
+      fc.asyncProperty(drawn, async ([scripts, command, format]) => {
+        const named = scripts.map(({ name }) => name).join(',')
+        const asked = [...command.split(' '), '--output', format, '--regions', named]
+        const { exitCode, stdout } = await run(scripts, asked)
+        expect([0, 2, 3, 4, 5, 7, 9, 1]).toContain(exitCode)
+        if (format === 'csv') return expectCsv(stdout)
+        const document = (format === 'json' ? JSON.parse(stdout) : parse(stdout)) as TruffleDocument
+        expect(document.schema).toBe('truffle/1')
+        if (document.error !== undefined) return expect(exitCode).toBeGreaterThan(0)
+        expect(Array.isArray(document.results)).toBe(true)
+        const lost = document.unanswered.map(({ region }) => region)
+        for (const row of document.results) if (row['region']) expect(lost).not.toContain(row['region'])
+      }),
+      { numRuns: chosen([1_000], [150])[0]! },
+    )
+  })
+})
+
+/** Every line has as many cells as the first one. */
+function expectCsv(text: string): void {
+  const rows: string[][] = [[]]
+  for (const [, quoted, bare, end] of text.matchAll(/(?:"((?:[^"]|"")*)"|([^",\r\n]*))(,|\r\n|$)/g)) {
+    rows.at(-1)!.push(quoted ?? bare!)
+    if (end === '\r\n') rows.push([])
+  }
+  const widths = rows.slice(0, -1).map(({ length }) => length)
+  expect(widths.length).toBeGreaterThan(0)
+  expect(new Set(widths).size).toBe(1)
+}

@@ -1,0 +1,70 @@
+/** The executable as a process of its own: what it prints, and how soon. Without the AWS CLI, its speed is not compared. */
+import { execFile } from 'node:child_process'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals'
+import { awsClients } from '../../support/aws-clients'
+import { build } from '../process'
+import { TruffleAccount } from './account'
+
+jest.setTimeout(240_000)
+
+const MAIN = join(__dirname, '..', '..', '..', 'dist', 'cli', 'truffle', 'main.js')
+const ASKED = ['capacity', '--blocks', '--regions', 'us-east-1', '--json', '--fresh']
+const run = promisify(execFile)
+const { aws } = awsClients()
+let account: TruffleAccount
+
+beforeAll(async () => {
+  build()
+  account = await TruffleAccount.open({
+    reservations: [
+      { kind: 'capacity-block', type: 'p5.48xlarge', zone: 'us-east-1a', count: 2, ends: '48h' },
+    ],
+  })
+}, 180_000)
+afterAll(() => account.close())
+
+const environment = (): NodeJS.ProcessEnv => ({
+  ...account.environment,
+  PATH: process.env['PATH'],
+  HOME: account.home,
+})
+
+/** Milliseconds of the quickest of three runs: the others had to wait for something else. */
+async function quickest(program: string, args: readonly string[]): Promise<number> {
+  const times: number[] = []
+  for (let turn = 0; turn < 3; turn++) {
+    const startedAtMs = performance.now()
+    await run(program, args, { env: environment() })
+    times.push(performance.now() - startedAtMs)
+  }
+  return Math.min(...times)
+}
+
+describe('truffle as a process', () => {
+  it('answers on stdout, and keeps notes on stderr', async () => {
+    const { stdout, stderr } = await run(process.execPath, [MAIN, ...ASKED], { env: environment() })
+    expect(JSON.parse(stdout)).toMatchObject({
+      schema: 'truffle/1',
+      results: [{ instance_type: 'p5.48xlarge' }],
+    })
+    expect(stderr).toMatch(/^Machines in a block begin to be ended/)
+  })
+
+  it('ends with the exit code of the answer', async () => {
+    const empty = run(process.execPath, [MAIN, 'capacity', '-r', 'us-east-1'], { env: environment() })
+    await expect(empty).rejects.toMatchObject({
+      code: 3,
+      stdout: 'No on-demand capacity reservation fits.\n',
+    })
+  })
+  ;(aws === undefined ? it.skip : it)(
+    'takes less than twice the time of the AWS CLI for the same question',
+    async () => {
+      const theirs = await quickest(aws!, ['ec2', 'describe-capacity-reservations', '--region', 'us-east-1'])
+      const ours = await quickest(process.execPath, [MAIN, ...ASKED])
+      expect(ours / theirs).toBeLessThan(2)
+    },
+  )
+})
