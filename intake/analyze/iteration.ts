@@ -97,13 +97,15 @@ export function roundsOf(
   return uses || counts ? values : undefined
 }
 
-/** Whether a loop's body adds to a list, always reaches its end, and trains nothing. */
+/** Whether a loop's body adds to a list or applies new layers, always reaches its end, and trains nothing. */
 export const buildsList = (body: SyntaxNode, scope: Scope): boolean => {
   const nodes = [...nodesOf(body)]
   return (
     nodes.some(
       (node) =>
         (node.type === 'augmented_assignment' && childAt(node, 'right')?.type === 'list') ||
+        // `Dense(64)(x)`
+        (node.type === 'call' && childAt(node, 'function')?.type === 'call') ||
         (node.type === 'attribute' && BUILDING.has(childAt(node, 'attribute')?.text ?? '')),
     ) &&
     !nodes.some(({ type }) => LEAVING.has(type)) &&

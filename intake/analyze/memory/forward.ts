@@ -53,6 +53,9 @@ class Forward {
   readonly #counted = new Set<unknown>()
   /** How often the operation runs that makes a tensor. */
   readonly #repeatsOf = new Map<unknown, number>()
+  /** Computed of some rows of a tensor, such as those for one expert of several: at most as much as of all. */
+  readonly #partial = new Set<unknown>()
+  #isPartial = false
   /** The shape of the newest tensor: that of an input that is not known otherwise. */
   #current: Shape
   #repeats = 1
@@ -80,6 +83,7 @@ class Forward {
 
   /** A product keeps each factor for the gradient of the other. */
   #addProduct(event: CallEvent): void {
+    this.#isPartial = false
     const [left, right] = event.positional
     const shapes = [this.#shapeOf(left), this.#shapeOf(right)]
     const output = productShape(event.method, shapes)
@@ -127,6 +131,10 @@ class Forward {
     const known =
       this.#shapeOf(operation.input) ?? (operation.kind === 'Embedding' ? this.#looked(operation) : undefined)
     const shape = this.#fitting(operation, known ?? this.#current) ?? known
+    const { input } = operation
+    this.#isPartial =
+      (input?.kind === 'unknown' && input.partOf !== undefined) || this.#partial.has(keyOf(input))
+    if (this.#isPartial) this.#partial.add(event)
     const result = resultOf(operation, shape ?? this.#current, this.pass)
     if (result === undefined) {
       this.kept.isComplete = false
@@ -155,9 +163,12 @@ class Forward {
   }
 
   /** Of an input that cannot have the channels that a convolution gets, such as one that was reshaped in an unknown way, the newest tensor that has. */
-  #fitting({ kind, made }: Operation, shape: Shape): Shape | undefined {
+  #fitting({ kind, made, input }: Operation, shape: Shape): Shape | undefined {
     const channels = CONVOLUTION.test(kind) ? numberGiven(made, 'in_channels', { at: 0 }) : undefined
     if (channels === undefined || shape[1] === channels) return undefined
+    // Tensors that are joined are equally large, even if the channels of one are not known.
+    if (input?.kind === 'made' && input.call.name === 'torch.cat')
+      return [shape[0] ?? 1, channels, ...shape.slice(2)]
     return [...this.#shapes.values()].findLast((each) => each.length === shape.length && each[1] === channels)
   }
 
@@ -165,7 +176,7 @@ class Forward {
     if (value === undefined) return undefined
     const known = this.#shapes.get(keyOf(value))
     if (known !== undefined) return known
-    if (value.kind === 'unknown') return this.#shapeOf(value.like)
+    if (value.kind === 'unknown') return this.#shapeOf(value.like ?? value.partOf)
     if (value.kind === 'either')
       return value.values.map((each) => this.#shapeOf(each)).find((shape) => shape !== undefined)
     return undefined
@@ -190,6 +201,10 @@ class Forward {
     if (this.#counted.has(key)) return
     this.#counted.add(key)
     // A repeated part begins with the result of the part before it, which may be kept as such.
+    if (this.#isPartial) {
+      this.kept.possible += elements * this.#repeats
+      return
+    }
     const isFromOutside = this.#repeats > (this.#repeatsOf.get(key) ?? 1)
     const times = isFromOutside ? 1 : this.#repeats
     this.kept[size] += elements * times
