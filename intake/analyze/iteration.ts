@@ -44,7 +44,7 @@ export function itemsOf(iterated: Value): readonly Value[] | undefined {
   const counted =
     iterated.kind === 'made' && iterated.call.name === 'enumerate' ? iterated.call.positional[0] : undefined
   if (counted !== undefined && isContainer(counted))
-    return itemsOf(counted)?.map((item) => list([unknown(), item]))
+    return itemsOf(counted)?.map((item, at) => list([constant(at), item]))
   const items = iterated.kind === 'list' ? iterated.items : (entriesOf(iterated) ?? pairsOf(iterated))
   if (items === undefined || items.length === 0 || items.length > ITEMS_MAX) return undefined
   return items.every(isObject) ? items : undefined
@@ -62,9 +62,10 @@ const isObject = (value: Value): boolean =>
 function pairsOf(iterated: Value): Value[] | undefined {
   if (iterated.kind !== 'made' || iterated.call.name !== 'zip') return undefined
   const all = iterated.call.positional
-  const lists = all.map((each) =>
-    each.kind === 'list' && each.items.every(isObject) ? each.items : undefined,
-  )
+  const lists = all.map((each) => {
+    if (isContainer(each)) return itemsOf(each)
+    return each.kind === 'list' && each.items.every(isObject) ? each.items : undefined
+  })
   const length = Math.max(...lists.map((items) => items?.length ?? 0))
   return Array.from({ length }, (_, at) =>
     list(all.map((each, index) => lists[index]?.[at] ?? unknown(each))),
@@ -96,13 +97,15 @@ export function roundsOf(
   return uses || counts ? values : undefined
 }
 
-/** Whether a loop's body adds to a list, always reaches its end, and trains nothing. */
+/** Whether a loop's body adds to a list or applies new layers, always reaches its end, and trains nothing. */
 export const buildsList = (body: SyntaxNode, scope: Scope): boolean => {
   const nodes = [...nodesOf(body)]
   return (
     nodes.some(
       (node) =>
         (node.type === 'augmented_assignment' && childAt(node, 'right')?.type === 'list') ||
+        // `Dense(64)(x)`
+        (node.type === 'call' && childAt(node, 'function')?.type === 'call') ||
         (node.type === 'attribute' && BUILDING.has(childAt(node, 'attribute')?.text ?? '')),
     ) &&
     !nodes.some(({ type }) => LEAVING.has(type)) &&
@@ -129,6 +132,7 @@ function constantsIn(value: Value): readonly Value[] | undefined {
     const length = Math.min(Math.max(0, Math.ceil((end - start) / step)), LAYERS_MAX + 1)
     return Array.from({ length }, (_, at) => constant(start + at * step))
   }
+  if (name === 'reversed') return constantsIn(positional[0] ?? unknown())?.toReversed()
   // As many keys as are asked for, one for each layer.
   if (name === 'jax.random.split') return keysIn(value, positional[1])
   if (name !== 'enumerate' && name !== 'zip') return undefined

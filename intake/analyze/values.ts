@@ -44,6 +44,8 @@ export type Value = Taint &
         each?: Value
         /** Of arithmetic: an operand, which the result has the shape of. */
         like?: Value
+        /** Of `x[rows]`: what has these and other rows. */
+        partOf?: Value
       }
     | { kind: 'constant'; value: Constant }
     | { kind: 'list'; items: readonly Value[] }

@@ -6,7 +6,8 @@ import { endOf } from '../rounds'
 import { numberOf, type CallEvent, type Value } from '../values'
 import type { Tensors } from './arithmetic'
 import { insideOf } from './blocks'
-import { layerName, parametersOf, product } from './layers'
+import { FUNCTIONS, KEEPS, SIDE_RESULTS } from './derivatives'
+import { layerName, numberGiven, parametersOf, product } from './layers'
 import { repeatsOf } from './networks'
 import { resultOf, type Operation, type Shape } from './shapes'
 
@@ -52,6 +53,9 @@ class Forward {
   readonly #counted = new Set<unknown>()
   /** How often the operation runs that makes a tensor. */
   readonly #repeatsOf = new Map<unknown, number>()
+  /** Computed of some rows of a tensor, such as those for one expert of several: at most as much as of all. */
+  readonly #partial = new Set<unknown>()
+  #isPartial = false
   /** The shape of the newest tensor: that of an input that is not known otherwise. */
   #current: Shape
   #repeats = 1
@@ -79,6 +83,7 @@ class Forward {
 
   /** A product keeps each factor for the gradient of the other. */
   #addProduct(event: CallEvent): void {
+    this.#isPartial = false
     const [left, right] = event.positional
     const shapes = [this.#shapeOf(left), this.#shapeOf(right)]
     const output = productShape(event.method, shapes)
@@ -123,9 +128,13 @@ class Forward {
   }
 
   #addOperation(event: CallEvent, operation: Operation): void {
-    // What is looked up is never the result of another layer.
-    const shape =
-      this.#shapeOf(operation.input) ?? (operation.kind === 'Embedding' ? this.pass.shape : undefined)
+    const known =
+      this.#shapeOf(operation.input) ?? (operation.kind === 'Embedding' ? this.#looked(operation) : undefined)
+    const shape = this.#fitting(operation, known ?? this.#current) ?? known
+    const { input } = operation
+    this.#isPartial =
+      (input?.kind === 'unknown' && input.partOf !== undefined) || this.#partial.has(keyOf(input))
+    if (this.#isPartial) this.#partial.add(event)
     const result = resultOf(operation, shape ?? this.#current, this.pass)
     if (result === undefined) {
       this.kept.isComplete = false
@@ -145,11 +154,29 @@ class Forward {
     this.kept.largest = Math.max(this.kept.largest, product(result.output))
   }
 
+  /** What is looked up is never the result of another layer: words, one label for a picture, or the nearest codes of a tensor as wide as they are. */
+  #looked({ made }: Operation): Shape {
+    const { shape } = this.pass
+    if (shape.length <= 2) return shape
+    const isCode = this.#current.at(-1) === numberGiven(made, 'embedding_dim', { at: 1 })
+    return isCode ? this.#current.slice(0, -1) : shape.slice(0, 1)
+  }
+
+  /** Of an input that cannot have the channels that a convolution gets, such as one that was reshaped in an unknown way, the newest tensor that has. */
+  #fitting({ kind, made, input }: Operation, shape: Shape): Shape | undefined {
+    const channels = CONVOLUTION.test(kind) ? numberGiven(made, 'in_channels', { at: 0 }) : undefined
+    if (channels === undefined || shape[1] === channels) return undefined
+    // Tensors that are joined are equally large, even if the channels of one are not known.
+    if (input?.kind === 'made' && input.call.name === 'torch.cat')
+      return [shape[0] ?? 1, channels, ...shape.slice(2)]
+    return [...this.#shapes.values()].findLast((each) => each.length === shape.length && each[1] === channels)
+  }
+
   #shapeOf(value: Value | undefined): Shape | undefined {
     if (value === undefined) return undefined
     const known = this.#shapes.get(keyOf(value))
     if (known !== undefined) return known
-    if (value.kind === 'unknown') return this.#shapeOf(value.like)
+    if (value.kind === 'unknown') return this.#shapeOf(value.like ?? value.partOf)
     if (value.kind === 'either')
       return value.values.map((each) => this.#shapeOf(each)).find((shape) => shape !== undefined)
     return undefined
@@ -174,6 +201,10 @@ class Forward {
     if (this.#counted.has(key)) return
     this.#counted.add(key)
     // A repeated part begins with the result of the part before it, which may be kept as such.
+    if (this.#isPartial) {
+      this.kept.possible += elements * this.#repeats
+      return
+    }
     const isFromOutside = this.#repeats > (this.#repeatsOf.get(key) ?? 1)
     const times = isFromOutside ? 1 : this.#repeats
     this.kept[size] += elements * times
@@ -189,6 +220,8 @@ class Forward {
       for (const size of ['plain', 'full', 'masks'] as const) this.kept[size] += inside[size] * this.#repeats
   }
 }
+
+const CONVOLUTION = /^Conv(?:Transpose)?[123]d$/
 
 const PRODUCTS = new Set(['mul', 'matmul', 'bmm'])
 
@@ -214,81 +247,6 @@ const withReceiver = (event: CallEvent): CallEvent => ({
   ...event,
   positional: [event.receiver!, ...event.positional],
 })
-
-/** Operations whose result is not what the next layer gets. */
-const SIDE_RESULTS = new Set(['CrossEntropyLoss', 'MSELoss', 'Softmax', 'split', 'chunk'])
-
-const FUNCTIONS: Readonly<Record<string, string>> = {
-  relu: 'ReLU',
-  relu_: 'ReLU',
-  leaky_relu: 'GELU',
-  gelu: 'GELU',
-  silu: 'GELU',
-  hardswish: 'GELU',
-  mish: 'GELU',
-  elu: 'GELU',
-  tanh: 'Tanh',
-  sigmoid: 'Tanh',
-  softmax: 'Softmax',
-  log_softmax: 'CrossEntropyLoss',
-  cross_entropy: 'CrossEntropyLoss',
-  mse_loss: 'MSELoss',
-  dropout: 'Dropout',
-  max_pool2d: 'max_pool2d',
-  avg_pool2d: 'avg_pool2d',
-  adaptive_avg_pool2d: 'adaptive_avg_pool2d',
-  interpolate: 'interpolate',
-  flatten: 'flatten',
-  transpose: 'transpose',
-  permute: 'permute',
-  split: 'split',
-  chunk: 'chunk',
-  view: 'view',
-  reshape: 'view',
-  mean: 'mean',
-  cat: 'cat',
-}
-
-const KEEPS: Readonly<Record<string, 'input' | 'output' | 'loss' | 'mask' | 'places' | 'indices' | 'block'>> =
-  {
-    ...Object.fromEntries(
-      [
-        ...['Linear', 'Conv1d', 'Conv2d', 'Conv3d', 'ConvTranspose1d', 'ConvTranspose2d', 'ConvTranspose3d'],
-        ...[
-          'BatchNorm1d',
-          'BatchNorm2d',
-          'BatchNorm3d',
-          'LayerNorm',
-          'GroupNorm',
-          'RMSNorm',
-          'InstanceNorm2d',
-        ],
-        ...['GELU', 'SiLU', 'ELU', 'LeakyReLU', 'Mish', 'Hardswish', 'AvgPool2d', 'avg_pool2d', 'MSELoss'],
-      ].map((name) => [name, 'input' as const]),
-    ),
-    ReLU: 'output',
-    ReLU6: 'output',
-    Tanh: 'output',
-    Sigmoid: 'output',
-    Softmax: 'output',
-    LogSoftmax: 'loss',
-    CrossEntropyLoss: 'loss',
-    Dropout: 'mask',
-    Dropout2d: 'mask',
-    MaxPool1d: 'places',
-    MaxPool2d: 'places',
-    max_pool2d: 'places',
-    Embedding: 'indices',
-    LSTM: 'block',
-    GRU: 'block',
-    RNN: 'block',
-    MultiheadAttention: 'block',
-    TransformerEncoderLayer: 'block',
-    TransformerEncoder: 'block',
-    TransformerDecoderLayer: 'block',
-    TransformerDecoder: 'block',
-    Transformer: 'block',
-  }
 
 /** Each weight of a layer multiplies once for each place and sample of its result; an embedding only looks its weights up. */
 function multiplicationsOf({ kind, made }: Operation, output: Shape): number {

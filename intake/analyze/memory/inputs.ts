@@ -30,6 +30,8 @@ const LENGTHS = [
     'context_length',
   ],
   ...[
+    'context',
+    'length',
     'max_length',
     'model_max_length',
     'max_source_length',
@@ -125,7 +127,8 @@ export function batchShape(facts: Facts, layers: readonly CallEvent[], batch: nu
   const first = layers.find((layer) => FIRST_LAYERS.has(layerName(layer) ?? ''))
   if (first === undefined) return undefined
   const kind = layerName(first)!
-  const embeds = layers.some((layer) => layerName(layer) === 'Embedding')
+  // A codebook behind an encoder of pictures gets no words.
+  const embeds = kind !== 'Conv2d' && layers.some((layer) => layerName(layer) === 'Embedding')
   if (embeds) {
     const length = lengthOf(facts)
     if (length !== undefined) return [batch, length]

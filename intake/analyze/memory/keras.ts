@@ -10,6 +10,8 @@ import type { Shape } from './shapes'
 interface Layer {
   parameters: number
   output: Shape
+  /** Elements of what it computes on the way. */
+  inside?: number
 }
 
 const PREFIX = 'keras.layers.'
@@ -31,7 +33,7 @@ export function kerasModel(facts: Facts): BuiltModel | undefined {
   return { parameters, kept: keptResults(build), first }
 }
 
-const isLayer = ({ name }: CallEvent): boolean => name.startsWith(PREFIX) && !name.includes('(')
+const isLayer = ({ name }: CallEvent): boolean => /^keras\.layers\.(?!Layer$)[A-Z]\w*$/.test(name)
 
 const isSequential = ({ name }: CallEvent): boolean => /^keras\.(?:models\.)?Sequential$/.test(name)
 
@@ -45,6 +47,9 @@ class Build {
   /** Of each `Sequential`, the shape so far. */
   readonly #ends = new Map<CallEvent, Shape | undefined>()
 
+  /** Of each `Sequential`, the layers whose input is not known yet. */
+  readonly #waiting = new Map<CallEvent, CallEvent[]>()
+
   constructor(private readonly facts: Facts) {}
 
   add(event: CallEvent): void {
@@ -55,20 +60,50 @@ class Build {
       const [layers] = positional
       this.#ends.set(event, undefined)
       for (const layer of layers?.kind === 'list' ? layers.items : []) this.#append(event, layer)
-    } else if (receiver?.kind !== 'made') return
+    } else if (JOINS[event.name] !== undefined) this.#join(event)
+    else if (receiver?.kind !== 'made') return
     else if (method === 'add' && isSequential(receiver.call)) this.#append(receiver.call, positional[0])
+    else if (isSequential(receiver.call) && event.name.endsWith('()()'))
+      this.#runWaiting(receiver.call, event)
     else if (isLayer(receiver.call)) {
       const given = positional[0]?.kind === 'list' ? positional[0].items : positional.slice(0, 1)
-      const shapes = given.map((value) => (value.kind === 'made' ? this.#shapes.get(value.call) : undefined))
+      const shapes = given.map((value) => this.#shapeOf(value))
       const output = this.#apply(receiver.call, shapes, event)
       if (output !== undefined) this.#shapes.set(event, output)
     }
+  }
+
+  /** A stack without a shape of its own gets that of what it is called with. */
+  #runWaiting(sequential: CallEvent, event: CallEvent): void {
+    let shape = this.#shapeOf(event.positional[0])
+    for (const layer of this.#waiting.get(sequential) ?? []) shape = this.#apply(layer, [shape], event)
+    if (shape !== undefined) this.#shapes.set(event, shape)
+  }
+
+  #shapeOf(value: Value | undefined): Shape | undefined {
+    if (value?.kind === 'made') return this.#shapes.get(value.call)
+    return value?.kind === 'unknown' && value.like !== undefined ? this.#shapeOf(value.like) : undefined
+  }
+
+  /** `keras.layers.add([x, y])` */
+  #join(event: CallEvent): void {
+    const [given] = event.positional
+    const shapes = (given?.kind === 'list' ? given.items : []).map((value) => this.#shapeOf(value))
+    const [first = [NaN]] = shapes
+    const width = shapes.reduce((sum, shape) => sum + (shape?.at(-1) ?? NaN), 0)
+    const output = JOINS[event.name] === 'beside' ? [...first.slice(0, -1), width] : first
+    this.#shapes.set(event, output)
+    this.results += product(output)
   }
 
   #append(sequential: CallEvent, value: Value | undefined): void {
     if (value?.kind !== 'made') return
     const layer = value.call
     const shape = this.#shapes.get(layer) ?? givenShape(layer) ?? this.#ends.get(sequential)
+    if (shape === undefined && layer.method !== 'Input' && layer.method !== 'Embedding') {
+      this.#waiting.set(sequential, [...(this.#waiting.get(sequential) ?? []), layer])
+      return
+    }
     this.#ends.set(sequential, layer.method === 'Input' ? shape : this.#apply(layer, [shape], layer))
   }
 
@@ -82,7 +117,7 @@ class Build {
     const repeats = repeatsOf(at.loops, this.facts.loops)
     const isShared = this.parameters.has(layer)
     if (!isShared) this.parameters.set(layer, isSteady ? built.parameters * repeats : NaN)
-    this.results += product(built.output) * repeats
+    this.results += (product(built.output) + (built.inside ?? 0)) * repeats
     this.largest = Math.max(this.largest, product(built.output))
     return built.output
   }
@@ -118,6 +153,10 @@ function layerOf(layer: CallEvent, input: Shape, inputs: readonly (Shape | undef
     case 'Conv3D':
     case 'Conv2DTranspose':
       return convolution(layer, input, bias)
+    case 'SeparableConv2D':
+      return separable(layer, input, bias)
+    case 'MultiHeadAttention':
+      return attention(layer, input, bias)
     case 'LSTM':
     case 'GRU':
     case 'SimpleRNN': {
@@ -162,6 +201,13 @@ function layerOf(layer: CallEvent, input: Shape, inputs: readonly (Shape | undef
   }
 }
 
+/** Functions that join the results of layers. */
+const JOINS: Readonly<Record<string, 'sum' | 'beside'>> = {
+  [`${PREFIX}add`]: 'sum',
+  [`${PREFIX}multiply`]: 'sum',
+  [`${PREFIX}concatenate`]: 'beside',
+}
+
 /** Layers without parameters that keep the shape of their first input. */
 const KEEPING = new Set([
   ...['Activation', 'ReLU', 'LeakyReLU', 'ELU', 'Softmax', 'Dropout', 'SpatialDropout1D', 'SpatialDropout2D'],
@@ -183,6 +229,29 @@ function convolution(layer: CallEvent, input: Shape, bias: number): Layer | unde
     ? spread(layer, input.slice(0, -1), kernel)
     : slid(layer, input.slice(0, -1), windows)
   return { parameters: (product(kernel) * width + bias) * filters, output: [...places, filters] }
+}
+
+/** Queries, keys and values, two sets of scores, and the result. */
+function attention(layer: CallEvent, input: Shape, bias: number): Layer | undefined {
+  const heads = numberGiven(layer, 'num_heads', { at: 0 }) ?? NaN
+  const inner = heads * (numberGiven(layer, 'key_dim', { at: 1 }) ?? NaN)
+  if (layer.named.has('value_dim') || layer.named.has('output_shape')) return undefined
+  const [width, positions] = [input.at(-1)!, product(input.slice(0, -1))]
+  return {
+    parameters: 3 * (width + bias) * inner + (inner + bias) * width,
+    output: input,
+    inside: 4 * positions * inner + 2 * heads * positions ** 2,
+  }
+}
+
+/** One filter for each channel, and then one place at a time; what the first one results in is kept too. */
+function separable(layer: CallEvent, input: Shape, bias: number): Layer | undefined {
+  const whole = convolution(layer, input, bias)
+  const kernel = sizesGiven(layer, 'kernel_size', { at: 1, count: input.length - 1 })
+  if (whole === undefined || kernel === undefined || layer.named.has('depth_multiplier')) return undefined
+  const [width, filters] = [input.at(-1)!, whole.output.at(-1)!]
+  const parameters = product(kernel) * width + (width + bias) * filters
+  return { ...whole, parameters, inside: product(whole.output.slice(0, -1)) * width }
 }
 
 interface Windows {

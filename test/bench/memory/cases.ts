@@ -43,9 +43,13 @@ export interface Case {
   set: CaseSet
   /** Whether it was counted on a CPU, without what a GPU needs besides. */
   isMeasured: boolean
-  /** The card that the authors name, in GB. */
+  /** The card that the authors name, in GB, or the smallest that holds a measured model `scale` times as large. */
   cardGb: number | undefined
+  /** Measured models are so small that any card holds them. */
+  scale: number
 }
+
+const MEASURED_SCALE = 100
 
 /** Sizes of cards that are common, in GB as on their labels. */
 const CARDS = [8, 12, 16, 24, 32, 40, 48, 80]
@@ -155,7 +159,8 @@ function measuredCases(kind: (typeof MEASURED_FOLDERS)[number]): Case[] {
     return {
       ...{ name: `measured: ${name}`, folder: join(__dirname, kind), command: `python ${name}` },
       set: SET_OF[kind],
-      ...{ truth: { aboveGiB: gib, atMostGiB: gib }, isMeasured: true, cardGb: undefined },
+      ...{ truth: { aboveGiB: gib, atMostGiB: gib }, isMeasured: true },
+      ...{ cardGb: cardFor(gib * MEASURED_SCALE), scale: MEASURED_SCALE },
     }
   })
 }
@@ -164,7 +169,7 @@ export function cases(): Case[] {
   const stated = STATEMENTS.map((each): Case => ({
     ...each,
     folder: join(__dirname, 'statements'),
-    ...{ isMeasured: false, set: '' },
+    ...{ isMeasured: false, set: '', scale: 1 },
   }))
   return [...MEASURED_FOLDERS.flatMap(measuredCases), ...stated]
 }
@@ -208,20 +213,20 @@ export const ratioOf = ({ lowGiB, highGiB }: Judged): number => highGiB / lowGiB
 /** The card chosen is the smallest that holds the upper end. */
 export function scoreOf(judged: readonly Judged[]): Score {
   const ratios = judged.map(ratioOf).sort((a, b) => a - b)
-  const carded = judged.filter(({ cardGb }) => cardGb !== undefined)
+  const carded = judged.filter(({ cardGb, highGiB }) => cardGb !== undefined && Number.isFinite(highGiB))
   return {
     held: judged.filter(({ holds }) => holds).length / judged.length,
     narrow: ratios.filter((ratio) => ratio <= RATIO_MAX).length / ratios.length,
     ratio: ratios[Math.floor(ratios.length / 2)]!,
-    tooSmall: carded.filter(({ highGiB, cardGb }) => cardFor(highGiB) < cardGb!).length,
+    tooSmall: carded.filter(({ highGiB, cardGb, scale }) => cardFor(highGiB * scale) < cardGb!).length,
     tooLarge: carded.filter(isTooLarge).length,
     chosen: carded.length,
   }
 }
 
 /** Whether the card chosen, the smallest that holds the upper end, is larger than the one that the authors name. */
-export const isTooLarge = ({ highGiB, cardGb }: Judged): boolean =>
-  cardGb !== undefined && cardFor(highGiB) > cardGb
+export const isTooLarge = ({ highGiB, cardGb, scale }: Judged): boolean =>
+  cardGb !== undefined && cardFor(highGiB * scale) > cardGb
 
 /** Why the card is larger than the authors', by the smallest change that would choose theirs. */
 export function whyTooLarge({ lowGiB, highGiB, cardGb, truth, finding }: Judged): string {

@@ -3,6 +3,8 @@ import { parser } from '../../analyze/corpus'
 import { CASE_SETS, cases, COMPONENTS, judge, measured, scoreOf, type Judged } from './cases'
 
 const GIB = 2 ** 30
+/** Nothing uses the result of one of its layers, whose gradients and state are therefore missing. */
+const UNUSED_LAYER = 'wavenet.py'
 
 describe('estimates of memory', () => {
   let judged: Judged[]
@@ -13,8 +15,7 @@ describe('estimates of memory', () => {
   })
 
   it('hold the truth in nine of ten cases, and the upper end is at most 2.5 times the lower', () => {
-    // The rules were not changed yet because of the second set.
-    for (const name of CASE_SETS.filter((set) => set !== 'second')) {
+    for (const name of CASE_SETS) {
       const { held, narrow } = scoreOf(judged.filter(({ set }) => set === name))
       expect({ name, held: held >= 0.9, narrow: narrow >= 0.9 }).toEqual({ name, held: true, narrow: true })
     }
@@ -27,8 +28,8 @@ describe('estimates of memory', () => {
   })
 
   it('give the weights, gradients and optimizer state of measured models to the thousandth', () => {
-    const small = judged.filter(({ isMeasured, set }) => isMeasured && set !== 'second')
-    expect(small.length).toBeGreaterThanOrEqual(22)
+    const small = judged.filter(({ isMeasured, name }) => isMeasured && !name.endsWith(UNUSED_LAYER))
+    expect(small.length).toBeGreaterThanOrEqual(39)
     for (const { command, finding } of small) {
       const bytes = measured.bytes[command.slice('python '.length)]!
       for (const component of COMPONENTS.filter((each) => each !== 'activations')) {
@@ -44,7 +45,7 @@ describe('estimates of memory', () => {
   })
 
   it('choose no card that is too small for what an author states, and at most four that are too large', () => {
-    const { tooSmall, tooLarge } = scoreOf(judged)
+    const { tooSmall, tooLarge } = scoreOf(judged.filter(({ isMeasured }) => !isMeasured))
     expect(tooSmall).toBe(0)
     expect(tooLarge).toBeLessThanOrEqual(4)
   })
