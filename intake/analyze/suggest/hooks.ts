@@ -6,7 +6,7 @@ import { alternatives, type Value } from '../values'
 import { assignedGlobals, CHANGING, isGradient, isLearningRate } from './carried'
 import { flowOf, freeNames, identifiersIn } from './flow'
 import { roleOfObject } from './objects'
-import { originsOf } from './origins'
+import { isModule, originsOf } from './origins'
 import { isRandom } from './random'
 import { refuse } from './refusal'
 import { changedParts, functionsOf, rootName, type ProjectFunction } from './region'
@@ -22,6 +22,7 @@ export function checkHooks(facts: Facts, library: string): void {
     for (const call of callsIn(hook.node)) checkCall(program, call)
   }
   checkGenerators(facts, hooksOf(facts))
+  checkMetrics(hooksOf(facts), attributes)
 }
 
 interface Program {
@@ -101,7 +102,7 @@ function checkPart(program: Program, part: SyntaxNode): void {
   const { path } = hook.source
   if (part.text.endsWith('.requires_grad') || part.text.endsWith('.trainable'))
     refuse(path, part, `changes what is trained (${part.text}), which no checkpoint holds`)
-  if (isLearningRate(part) || isGradient(part)) return
+  if (isLearningRate(part) || isGradient(part) || STOPS.has(part.text)) return
   const root = rootName(part)
   if (root === 'self' && hook.owner !== undefined) {
     const name = attributeOf(part)
@@ -113,6 +114,9 @@ function checkPart(program: Program, part: SyntaxNode): void {
   const origins = object === undefined ? [] : originsOf(hook.node, object)
   for (const origin of origins) checkOrigin(program, { call: part, origin, method: '' })
 }
+
+/** What ends a training, which the suggested changes save. */
+const STOPS = new Set(['self.model.stop_training', 'self.trainer.should_stop', 'trainer.should_stop'])
 
 /** `self.memory.append(x)`, `losses.append(x)`, `self.average.mul_(0.9)` */
 function checkCall(program: Program, call: SyntaxNode): void {
@@ -183,6 +187,23 @@ const isLogged = (owner: SyntaxNode, name: string): boolean =>
       ),
   )
 
+/** A metric that nothing resets adds up all epochs. */
+function checkMetrics(hooks: readonly ProjectFunction[], attributes: Program['attributes']): void {
+  for (const hook of hooks)
+    for (const [name, values] of attributes.get(hook.owner ?? hook.node) ?? []) {
+      const [value] = values
+      if (value?.kind !== 'made' || !isMetric(value) || isLogged(hook.owner!, name) || isAnew(hook, name))
+        continue
+      const isUsed = [...nodesOf(hook.node)].some(({ text }) => text === `self.${name}`)
+      if (isUsed)
+        refuse(
+          value.call.file.path,
+          value.call.node,
+          `adds up the values of all epochs, as nothing resets self.${name}, and no checkpoint holds them`,
+        )
+    }
+}
+
 /** The `x` of `self.x[0].y`. */
 function attributeOf(node: SyntaxNode): string | undefined {
   const inner = childAt(node, 'object') ?? childAt(node, 'value') ?? childAt(node, 'function')
@@ -236,16 +257,6 @@ function isLocal({ node, owner }: ProjectFunction, name: string): boolean {
   const { flow, locals } = flowOf(node)
   return locals.has(name) && (owner !== undefined || node.type === 'lambda' || flow.assigned.has(name))
 }
-
-/** A module, whose functions may be called like methods: `np.add(a, b)`. */
-const isModule = ({ root }: SourceFile, name: string): boolean =>
-  [...nodesOf(root)].some(
-    ({ type, children }) =>
-      (type === 'import_statement' || type === 'import_from_statement') &&
-      children.some(
-        (each) => each.field === 'name' && (childAt(each, 'alias') ?? each.children[0] ?? each).text === name,
-      ),
-  )
 
 /** Generators of random numbers that hooks draw from. */
 function checkGenerators({ run, events }: Facts, hooks: readonly ProjectFunction[]): void {

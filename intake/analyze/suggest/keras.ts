@@ -2,7 +2,7 @@
 import type { Facts } from '../facts'
 import { externalBase } from '../members'
 import type { SourceFile } from '../syntax'
-import { alternatives, constantOf, constructionOf, numberOf, type CallEvent, type Value } from '../values'
+import { constantOf, constructionOf, numberOf, type CallEvent, type Value } from '../values'
 import {
   addCallbacks,
   callbackCall,
@@ -15,6 +15,7 @@ import {
   statementOf,
   topStatement,
 } from './calls'
+import { checkArrays } from './arrays'
 import { checkHooks } from './hooks'
 import { checkpointClass } from './keras-class'
 import { checkSeeds } from './random'
@@ -25,7 +26,7 @@ import type { Writing } from './writing'
 export function writeKeras({ facts }: { facts: Facts }, writingOf: (source: SourceFile) => Writing): string {
   const [{ event: fit }] = facts.training as [Facts['training'][number]]
   checkFit(fit)
-  checkData(fit)
+  checkArrays(facts, fit)
   checkModel(facts, fit)
   checkProgram(facts, fit)
   const writing = writingOf(fit.file)
@@ -85,60 +86,6 @@ const KEEPING: Readonly<Record<string, string>> = {
   BackupAndRestore: 'resumes already, without the state of random numbers',
   SwapEMAWeights: 'swaps the weights, so that a save in between holds the wrong ones',
 }
-
-/** Functions whose results are arrays, or that read them. */
-const ARRAYS = [
-  ...[
-    'numpy.',
-    'pandas.',
-    'sklearn.',
-    'scipy.',
-    'h5py.',
-    'jax.numpy.',
-    'keras.datasets.',
-    'keras.utils.to_categorical',
-  ],
-  ...[
-    'keras.preprocessing.sequence.pad_sequences',
-    'keras.utils.pad_sequences',
-    'tensorflow.keras.datasets.',
-    'cv2.',
-  ],
-]
-
-/** Arrays are shuffled anew in each epoch; generators and pipelines have a place of their own. */
-function checkData(fit: CallEvent): void {
-  const data = fit.positional[0] ?? fit.named.get('x')
-  const all =
-    data === undefined
-      ? []
-      : alternatives(data).flatMap((each) => (each.kind === 'list' ? each.items : [each]))
-  if (all.length === 0 || !all.every(isArray))
-    refuseCall(
-      fit,
-      'is given data that is not surely an array; the place in a generator or pipeline cannot be saved',
-    )
-}
-
-function isArray(value: Value): boolean {
-  const calls = value.kind === 'made' ? [value.call] : value.origins.map(({ call }) => call)
-  const isOfArrays = ({ name }: CallEvent): boolean => ARRAYS.some((prefix) => name.startsWith(prefix))
-  return (
-    calls.length > 0 &&
-    calls.some(isOfArrays) &&
-    !calls.some(({ name }) => PIPELINES.some((part) => name.includes(part)))
-  )
-}
-
-const PIPELINES = [
-  'tensorflow.data',
-  'tensorflow_datasets',
-  'torch.',
-  'Sequence',
-  'PyDataset',
-  '_from_directory',
-  'grain.',
-]
 
 function checkModel({ events, run }: Facts, fit: CallEvent): void {
   const model = fit.receiver

@@ -1,5 +1,5 @@
 /** Where an object of a function comes from, as far as its names tell. */
-import { childAt, nodesOf, parts, type SyntaxNode } from '../syntax'
+import { childAt, nodesOf, parts, type SourceFile, type SyntaxNode } from '../syntax'
 import { identifiersIn } from './flow'
 
 /** Longer chains of names tell nothing new. */
@@ -46,7 +46,7 @@ const PASSING = new Set([
 ])
 
 /** What a function gives a name. */
-function valuesOf(owner: SyntaxNode, name: string): SyntaxNode[] {
+export function valuesOf(owner: SyntaxNode, name: string): SyntaxNode[] {
   return [...nodesOf(owner)].flatMap((node) => {
     const left = childAt(node, 'left')
     const isBound =
@@ -59,3 +59,13 @@ function valuesOf(owner: SyntaxNode, name: string): SyntaxNode[] {
     return isBound && right !== undefined ? [right] : []
   })
 }
+
+/** A module, whose functions may be called like methods: `np.add(a, b)`. */
+export const isModule = ({ root }: SourceFile, name: string): boolean =>
+  [...nodesOf(root)].some(
+    ({ type, children }) =>
+      (type === 'import_statement' || type === 'import_from_statement') &&
+      children.some(
+        (each) => each.field === 'name' && (childAt(each, 'alias') ?? each.children[0] ?? each).text === name,
+      ),
+  )
