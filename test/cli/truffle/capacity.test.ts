@@ -192,7 +192,7 @@ describe('truffle capacity --blocks --offerings', () => {
     [
       'offerings of on-demand reservations',
       ['capacity', '--odcr', '--offerings'],
-      /--offerings requires --blocks/,
+      /do not go with --odcr/,
     ],
     [
       'days of what is owned',
