@@ -1,6 +1,7 @@
 import { setMaxListeners } from 'node:events'
 import { defined } from '../../../core/defined'
 import { formatDuration } from '../../../core/time'
+import { limitedTo } from '../../calls'
 import { BackendError } from '../../errors'
 import type { Limiter } from '../../limiter'
 import { createLimiter } from '../../limiter'
@@ -47,8 +48,7 @@ export class Inquiry {
   private regionsKnown: Promise<RegionsToAsk> | undefined
 
   constructor(private readonly options: InquiryOptions) {
-    const limit = AbortSignal.timeout(options.limitMs)
-    this.signal = AbortSignal.any([options.signal, limit])
+    this.signal = limitedTo(options.limitMs, options.signal)
     // Every request of every Region listens to it.
     setMaxListeners(0, this.signal)
     this.clock = options.clock
