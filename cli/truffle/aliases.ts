@@ -47,6 +47,7 @@ export function withoutTruffleAliases(args: readonly string[]): string[] {
   const after = args.slice(at + 1)
   if (word === 'help' && after[0] !== undefined && Object.hasOwn(ALIASES, after[0]))
     return ['help', ALIASES[after[0]]![0]!]
+  if (after.at(-1) === 'help' && after.length === 1) return ['help', own[0]!]
   const given =
     own[0] === 'capacity' || word !== own[0] ? [...before, ...after].map(ofBlocks) : [...before, ...after]
   return [...own, ...given]

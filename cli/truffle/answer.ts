@@ -98,7 +98,10 @@ export function writeError(
 
 /** Backends word their failures as parts of sentences. */
 function sentence(text: string): string {
-  return `${text.charAt(0).toUpperCase()}${text.slice(1)}${/[.!?]$/.test(text) ? '' : '.'}`
+  // A name such as `us-east-1` keeps its spelling.
+  const isWord = /^[a-z]+(?:\s|$)/.test(text)
+  const begun = isWord ? `${text.charAt(0).toUpperCase()}${text.slice(1)}` : text
+  return /[.!?]$/.test(begun) ? begun : `${begun}.`
 }
 
 /** RFC 4180, with a line of names even without rows. */

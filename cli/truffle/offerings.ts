@@ -7,6 +7,7 @@ import {
   sellable,
 } from '../../backends/ec2/capacity'
 import { CrucibleError } from '../../client/errors'
+import { refuseUnknownTypes } from './commands/search'
 import type { CapacityOptions } from './owned'
 import {
   OFFERING_COLUMNS,
@@ -29,6 +30,8 @@ export async function showOfferings(session: Session, options: CapacityOptions):
     ...{ count, days, startsAfterMs: startAfter, startsBeforeMs: startBefore, endsBeforeMs: endBy },
     zones: az,
   })
+  if (asked.answers.every(({ value }) => value.types.length === 0))
+    await refuseUnknownTypes(inquiry, (options.instanceTypes ?? []).map(parsePattern))
   const fee = ({ upfrontFee }: { upfrontFee: string }): number => Number(upfrontFee)
   const offerings = asked.answers
     .flatMap(({ region, value }) => value.offerings.map((offering) => ({ region, value: offering })))

@@ -13,11 +13,11 @@ export interface SharedOptions {
   profile?: string
   color: boolean
   emoji: boolean
-  timeout: number
+  timeout?: number
   fresh?: true
 }
 
-const TIMEOUT_MS = 60 * SECOND_MS
+export const TIMEOUT_MS = 60 * SECOND_MS
 
 /** `a,b` and several flags alike. */
 export function listArgument(text: string, before: string[] = []): string[] {
@@ -101,10 +101,23 @@ export function hoursArgument(text: string): number {
   throw new InvalidArgumentError(`Write hours up to ${most}, the 90 days that AWS keeps.`)
 }
 
+/** In any case: `JSON` is `json`. */
+function formatArgument(formats: readonly Format[]): (text: string) => Format {
+  return (text) => {
+    const found = formats.find((format) => format === text.trim().toLowerCase())
+    if (found !== undefined) return found
+    throw new InvalidArgumentError(`Allowed choices are ${formats.join(', ')}.`)
+  }
+}
+
 export function addShared(command: Command, { hasTerraform = false } = {}): Command {
   const formats = FORMATS.filter((format) => format !== 'terraform' || hasTerraform)
   return command
-    .addOption(new Option('-o, --output <format>', 'format of the answer').choices(formats))
+    .addOption(
+      new Option('-o, --output <format>', 'format of the answer')
+        .choices(formats)
+        .argParser(formatArgument(formats)),
+    )
     .option('--json', 'the same as --output json')
     .option(
       '-r, --regions <list>',
@@ -113,12 +126,7 @@ export function addShared(command: Command, { hasTerraform = false } = {}): Comm
     )
     .addOption(new Option('--region <list>').argParser(listArgument).hideHelp())
     .option('--profile <name>', 'profile of the AWS configuration')
-    .option(
-      '--timeout <time>',
-      'give up on Regions that take longer (default: 60s)',
-      timeoutArgument,
-      TIMEOUT_MS,
-    )
+    .option('--timeout <time>', 'give up on Regions that take longer (default: 60s)', timeoutArgument)
     .option('--fresh', 'ask again, instead of using answers of the last seconds')
     .option('--no-color', 'no colours')
     .option('--no-emoji', 'no emoji')

@@ -11,6 +11,7 @@ import {
   type ReservationKind,
 } from '../../backends/ec2/capacity'
 import type { Output } from '../output'
+import { refuseUnknownTypes } from './commands/search'
 import type { Row } from './answer'
 import type { SharedOptions } from './options'
 import {
@@ -65,6 +66,7 @@ export async function showOwned(session: Session, options: CapacityOptions): Pro
   for (const kind of kinds) found.push(await ownedOf(inquiry, options, kind))
   const all = found.flatMap(({ owned }) => owned)
   const { unanswered } = found[0]!.asked
+  if (all.length === 0) await refuseUnknownTypes(inquiry, (options.instanceTypes ?? []).map(parsePattern))
   const rows = found.flatMap(({ kind, owned }) => owned.map(kind === 'on-demand' ? odcrRow : blockRow))
   session.answer({
     command: 'capacity',

@@ -1,4 +1,4 @@
-import { toCrucibleError } from '../../client/errors'
+import { CrucibleError, toCrucibleError } from '../../client/errors'
 import { endingOf } from '../endings'
 import { version } from '../package'
 import { FORMATS, writeError, type Format } from './answer'
@@ -45,11 +45,27 @@ function report(
   outside: TruffleOutside,
   { error, args }: { error: unknown; args: readonly string[] },
 ): void {
-  const ending = endingOf(error, { program: 'truffle', args, pointerFor: pointerForTruffle })
+  const ending =
+    strayWords(error, args) ?? endingOf(error, { program: 'truffle', args, pointerFor: pointerForTruffle })
   if (ending === undefined) return
   const isInterrupted = session.cli.interruption().aborted
   if (!isInterrupted) session.cli.exitCode = toCrucibleError(ending).exitCode
   writeError(ending, { format: session.format, out: session.out, stdout: outside.stdout })
+}
+
+/** More words than a command takes are mostly a list without commas. */
+function strayWords(error: unknown, args: readonly string[]): CrucibleError | undefined {
+  if ((error as { code?: unknown }).code !== 'commander.excessArguments') return undefined
+  const [command = ''] = args
+  const words = args.slice(1).filter((arg) => !arg.startsWith('-'))
+  return new CrucibleError('usage', `truffle ${command} cannot place all of these: ${words.join(' ')}.`, {
+    hint:
+      command === 'validate'
+        ? 'Name each: truffle validate --instance-type p5.48xlarge --count 32 --days 7'
+        : 'Separate several values of an option with commas: --regions us-east-1,us-west-2. See `truffle ' +
+          command +
+          ' --help`.',
+  })
 }
 
 /** The format that a command line asks for, before it is parsed, so that an error of parsing has it too. */

@@ -8,7 +8,7 @@ import { EXIT_CODES, type ErrorKind } from '../../client/errors'
 import { Cli, type Outside } from '../cli'
 import type { Output } from '../output'
 import { writeAnswer, type Answer, type Format, type UnansweredRow } from './answer'
-import { regionsOf, type SharedOptions } from './options'
+import { regionsOf, TIMEOUT_MS, type SharedOptions } from './options'
 
 /** What a command of truffle works with. */
 export class Session {
@@ -60,8 +60,8 @@ export class Session {
     })
     kept.tidy()
     return new Inquiry({
-      ...{ regions, kept, limitMs: options.timeout, signal: this.cli.interruption() },
-      homeRegion: homeRegion ?? (regions === 'all' ? 'us-east-1' : regions[0]!),
+      ...{ regions, kept, limitMs: options.timeout ?? TIMEOUT_MS, signal: this.cli.interruption() },
+      homeRegion: homeRegion ?? defaultHome(regions),
       hasSessionInEnvironment: (environment.AWS_SESSION_TOKEN ?? '') !== '' && options.profile === undefined,
       clock: () => this.now(),
       onProgress: (settled, of) => this.progress(settled, of),
@@ -86,6 +86,12 @@ export class Session {
     writeAnswer(answer, { format: this.format, out: this.out, stdout: this.outside.stdout })
     if (answer.ending !== undefined) this.cli.exitCode = exitCodeOf(answer)
   }
+}
+
+/** The partitions of China and of the US government know nothing of the others. */
+function defaultHome(regions: readonly string[] | 'all'): string {
+  const apart = regions === 'all' ? undefined : regions.find((region) => /^(?:cn|us-gov)-/.test(region))
+  return apart ?? 'us-east-1'
 }
 
 /** The outside of a process; tests may answer for AWS. */

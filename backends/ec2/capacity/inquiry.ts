@@ -1,6 +1,7 @@
 import { setMaxListeners } from 'node:events'
 import { defined } from '../../../core/defined'
 import { formatDuration } from '../../../core/time'
+import { limitedTo } from '../../calls'
 import { BackendError } from '../../errors'
 import type { Limiter } from '../../limiter'
 import { createLimiter } from '../../limiter'
@@ -47,8 +48,7 @@ export class Inquiry {
   private regionsKnown: Promise<RegionsToAsk> | undefined
 
   constructor(private readonly options: InquiryOptions) {
-    const limit = AbortSignal.timeout(options.limitMs)
-    this.signal = AbortSignal.any([options.signal, limit])
+    this.signal = limitedTo(options.limitMs, options.signal)
     // Every request of every Region listens to it.
     setMaxListeners(0, this.signal)
     this.clock = options.clock
@@ -86,10 +86,13 @@ export class Inquiry {
    */
   async each<T>(ask: (api: RegionApi, region: string) => Promise<T>): Promise<Asked<T>> {
     const { regions } = await this.regions()
-    const asked = await this.askAll(regions, ask)
+    const found = await this.askAll(regions, ask)
     if (this.options.signal.aborted) throw interrupted()
+    const asked = { ...found, unanswered: await this.explained(found.unanswered) }
     if (asked.answers.length > 0) return asked
-    throw this.errorOf(await this.worst(asked.unanswered))
+    const [first] = asked.unanswered
+    if (first === undefined) throw invalid('there is no Region to ask', 'Name Regions with --regions.')
+    throw this.errorOf(first)
   }
 
   /** The Regions to ask. */
@@ -128,17 +131,20 @@ export class Inquiry {
     })
   }
 
-  /** Of Regions that all refused: whether that is the keys, or the Regions. */
-  private async worst(unanswered: readonly Unanswered[]): Promise<Unanswered> {
-    const [first] = unanswered
-    if (first === undefined) throw invalid('there is no Region to ask', 'Name Regions with --regions.')
-    if (first.failure.class !== 'auth' || unanswered.some(({ region }) => region === this.homeRegion))
-      return first
+  /** Of named Regions without an answer: whether they exist, and whether the account has enabled them. */
+  private async explained(unanswered: readonly Unanswered[]): Promise<Unanswered[]> {
+    const { regions, signal } = this.options
+    const isDoubtful = unanswered.some(({ region }) => region !== this.homeRegion)
+    if (regions === 'all' || !isDoubtful || signal.aborted || this.signal.aborted) return [...unanswered]
     const known = await this.at(this.homeRegion)
       .capacity.regions(this.signal)
       .catch(() => undefined)
-    const isClosed = known?.some(({ name, isEnabled }) => name === first.region && !isEnabled) === true
-    return isClosed ? closedRegion(first.region) : first
+    if (known === undefined) return [...unanswered]
+    return unanswered.map((one) => {
+      const state = known.find(({ name }) => name === one.region)
+      if (state === undefined) return unknownRegion(one.region, namesOf(known))
+      return state.isEnabled ? one : closedRegion(one.region)
+    })
   }
 
   private errorOf({ failure, isClosed }: Unanswered): BackendError {
@@ -169,6 +175,19 @@ export interface RegionsToAsk {
   /** Not enabled for the account; only known if all Regions were meant. */
   closed: string[]
   notes: string[]
+}
+
+const NAMED_MAX = 4
+
+function unknownRegion(region: string, known: readonly string[]): Unanswered {
+  const similar = known.filter((name) => name.slice(0, 2) === region.slice(0, 2)).slice(0, NAMED_MAX)
+  return {
+    ...{ region, isClosed: true },
+    failure: {
+      ...{ class: 'invalid', code: 'NoSuchRegion', message: `there is no Region ${region} for this account` },
+      hint: `Write one such as ${(similar.length > 0 ? similar : known.slice(0, NAMED_MAX)).join(', ')}.`,
+    },
+  }
 }
 
 const namesOf = (regions: { name: string }[]): string[] => regions.map(({ name }) => name).sort()

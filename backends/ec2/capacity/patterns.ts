@@ -17,12 +17,19 @@ const NAME = /^[a-z0-9*?.-]+$/
 /** `p5`, `g6e`, `u7i-12tb`: a family without a size. */
 const FAMILY = /^[a-z]+\d+[a-z0-9]*(?:-[a-z0-9]+)*$/
 
+const PLACE = /^[a-z]{2}(?:-gov)?-(?:north|south|east|west|central)[a-z]*-\d[a-z]?$/
+
 /** Reads a type (`p5.48xlarge`), a family (`p5`), a glob (`g6*.xlarge`), a regular expression (`^p[45]`) or an accelerator (`H100`). */
 export function parsePattern(given: string): TypePattern {
   const text = given.trim()
   const name = text.toLowerCase()
   if (text === '')
     throw invalid('the name of a machine type is empty', 'Write one such as p5.48xlarge or "g6.*".')
+  if (PLACE.test(name))
+    throw invalid(
+      `${name} is ${/\d$/.test(name) ? 'a Region' : 'a zone'}, not a machine type`,
+      'Name the type first, and the place with --regions or --az.',
+    )
   const accelerator = findAccelerator(text)?.name
   if (accelerator !== undefined && !/^(?:trn|inf)\d$/.test(name))
     return {

@@ -1,3 +1,4 @@
+import { hasCode } from '../errors'
 import { isOpen, requestInWords } from '../market/quotas'
 import { quotaOf, QUOTAS, type QuotaCodes } from '../market/shapes'
 import type { CountedMachine } from '../sdk/api-capacity'
@@ -63,7 +64,7 @@ export async function findQuotas(
         families.flatMap((codes) =>
           (['on-demand', 'spot'] as const).map(async (market) => ({
             ...{ codes, market },
-            limit: await account.quota(codes[market], signal),
+            limit: await account.quota(codes[market], signal).catch(nothingIfUnknown),
           })),
         ),
       ),
@@ -79,6 +80,11 @@ export async function findQuotas(
     })
     return { quotas, notes }
   })
+}
+
+/** Not every Region has every quota. */
+function nothingIfUnknown(error: unknown): undefined {
+  if (!hasCode(error, 'NoSuchResourceException', 'NoSuchQuota')) throw error
 }
 
 /** Machines in a Capacity Block count against no quota. */

@@ -1,4 +1,4 @@
-import { Option, type Command } from 'commander'
+import { Argument, Option, type Command } from 'commander'
 import {
   adviseFor,
   PURPOSES,
@@ -40,6 +40,7 @@ export function define(command: Command, session: Session): void {
     new Option(`${flags} <yes|no>`, text).choices(['yes', 'no'])
   addShared(
     command
+      .addArgument(new Argument('[purpose]', 'what it is for, instead of --purpose').choices(PURPOSES))
       .addOption(new Option('--purpose <purpose>', 'what it is for').choices(PURPOSES))
       .option('--instance-type <type>', 'instance type (default: p5.48xlarge; for inference inf2.xlarge)')
       .addOption(new Option('--instance-types <type>').hideHelp())
@@ -63,7 +64,9 @@ export function define(command: Command, session: Session): void {
         ['truffle advise --purpose inference --machines 20 --scaling yes', 'a service'],
       ),
     )
-    .action((options: Options) => advise(session, options))
+    .action((purpose: Purpose | undefined, options: Options) =>
+      advise(session, purpose === undefined ? options : { ...options, purpose }),
+    )
 }
 
 async function advise(session: Session, options: Options): Promise<void> {

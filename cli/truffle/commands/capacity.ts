@@ -69,13 +69,13 @@ export function define(command: Command, session: Session): void {
 /** Options that only a search for offerings has. */
 const OF_OFFERINGS = ['count', 'days', 'durationHours', 'startAfter', 'startBefore', 'endBy'] as const
 /** Options that only own reservations have. */
-const OF_OWNED = ['availableOnly', 'activeOnly', 'minCapacity', 'all', 'odcr'] as const
+const OF_OWNED = ['availableOnly', 'activeOnly', 'minCapacity', 'all', 'topology'] as const
 
 async function capacity(session: Session, options: CapacityOptions): Promise<void> {
   if (options.offerings === true) {
-    if (options.blocks !== true)
-      throw new CrucibleError('usage', '--offerings requires --blocks.', {
-        hint: 'On-demand reservations are created, not bought: `truffle validate` prints the command.',
+    if (options.odcr === true)
+      throw new CrucibleError('usage', '--offerings are Capacity Blocks, and do not go with --odcr.', {
+        hint: 'On-demand reservations are created, not bought: `aws ec2 create-capacity-reservation`.',
       })
     refuse(options, OF_OWNED, 'goes with own reservations, not with --offerings')
     return showOfferings(session, options)

@@ -2,6 +2,7 @@ import type { Command } from 'commander'
 import {
   acceleratorsOf,
   compareTypes,
+  parsePattern,
   pricesOfTypes,
   searchTypes,
   type FoundType,
@@ -10,8 +11,9 @@ import { ACCELERATORS } from '../../../core/accelerators'
 import { SPEED_REFERENCE, speedOf } from '../../../core/speed'
 import { examples } from '../../examples'
 import type { Output } from '../../output'
-import { addShared, regionsOf, type SharedOptions } from '../options'
+import { addShared, listArgument, regionsOf, type SharedOptions } from '../options'
 import { gib, shapeRow, usdPerHour } from '../rows'
+import { nothingFound } from './search'
 import { unansweredRows, type Session } from '../session'
 
 interface Options extends SharedOptions {
@@ -39,6 +41,7 @@ export function define(command: Command, session: Session): void {
   )
   addShared(
     command
+      .argument('[pattern...]', 'only these types or families')
       .option('--accelerators', 'only the accelerators; needs no credentials')
       .option('--types', 'every type, not only the largest of each family'),
   )
@@ -49,8 +52,14 @@ export function define(command: Command, session: Session): void {
         ['truffle list --accelerators', 'memory and relative speed of accelerators'],
       ),
     )
-    .action((options: Options) =>
-      options.accelerators === true ? listAccelerators(session) : listFamilies(session, options),
+    .action((patterns: string[], options: Options) =>
+      options.accelerators === true
+        ? listAccelerators(session)
+        : listFamilies(
+            session,
+            patterns.filter((text) => !/^gpus?$|^families$/i.test(text)),
+            options,
+          ),
     )
 }
 
@@ -103,14 +112,16 @@ function listAccelerators(session: Session): void {
 
 const times = (factor: unknown): string => (typeof factor === 'number' ? `${factor}x` : '-')
 
-async function listFamilies(session: Session, options: Options): Promise<void> {
+async function listFamilies(session: Session, given: string[], options: Options): Promise<void> {
+  const patterns = given.flatMap((text) => listArgument(text)).map(parsePattern)
   const inquiry = session.inquiry({ ...options, ...oneRegion(session, options) })
   const { answers, unanswered } = await searchTypes(
     inquiry,
-    { patterns: [], isAcceleratedOnly: true },
+    { patterns, isAcceleratedOnly: patterns.length === 0 },
     { hasZones: false },
   )
   const all = answers.flatMap(({ value }) => value)
+  if (all.length === 0 && unanswered.length === 0) throw await nothingFound(inquiry, patterns, all)
   const found = (options.types === true ? all : largestOfEach(all)).sort((a, b) =>
     compareTypes(a.type.name, b.type.name),
   )

@@ -1,5 +1,13 @@
 import type { Command } from 'commander'
-import { findQuotas, increaseCommand, quotaFamilies, type VcpuQuota } from '../../../backends/ec2/capacity'
+import {
+  findQuotas,
+  increaseCommand,
+  parsePattern,
+  quotaFamilies,
+  searchTypes,
+  type Inquiry,
+  type VcpuQuota,
+} from '../../../backends/ec2/capacity'
 import { CrucibleError } from '../../../client/errors'
 import { countArgument } from '../../arguments'
 import { examples } from '../../examples'
@@ -53,7 +61,9 @@ async function quotas(session: Session, given: string[], options: Options): Prom
   const types = [...given.flatMap((text) => listArgument(text)), ...(options.instanceTypes ?? [])].map(
     (type) => type.toLowerCase(),
   )
-  const { codes, unknown } = quotaFamilies(types.map((type) => (/\d/.test(type) ? type : `${type}1`)))
+  const inquiry = session.inquiry(options)
+  const named = types.includes('all') ? [] : await namesOf(inquiry, types)
+  const { codes, unknown } = quotaFamilies(named.map((type) => (/\d/.test(type) ? type : `${type}1`)))
   if (unknown.length > 0)
     throw new CrucibleError(
       'usage',
@@ -63,7 +73,6 @@ async function quotas(session: Session, given: string[], options: Options): Prom
       },
     )
   const families = options.gpuOnly === true ? codes.filter(({ words }) => ACCELERATED.includes(words)) : codes
-  const inquiry = session.inquiry(options)
   const { answers, unanswered } = await findQuotas(inquiry, families)
   const found = answers.flatMap(({ value }) => value.quotas).sort((a, b) => a.region.localeCompare(b.region))
   const commands = commandsFor(found, options.request)
@@ -100,6 +109,19 @@ async function quotas(session: Session, given: string[], options: Options): Prom
         out.line(`\nTo ask for more:\n${commands.map((one) => `   ${one}`).join('\n')}`)
     },
   })
+}
+
+/** An accelerator stands for the types that have it. */
+async function namesOf(inquiry: Inquiry, given: readonly string[]): Promise<string[]> {
+  const all = await Promise.all(
+    given.map(async (text) => {
+      const pattern = parsePattern(text)
+      if (!pattern.isAccelerator) return [text]
+      const { answers } = await searchTypes(inquiry, { patterns: [pattern] }, { hasZones: false })
+      return answers.flatMap(({ value }) => value.map(({ type }) => type.name))
+    }),
+  )
+  return [...new Set(all.flat())]
 }
 
 const cell = (vcpus: number | undefined): string => (vcpus === undefined ? '-' : String(vcpus))

@@ -100,8 +100,9 @@ export async function nothingFound(
   const where = regions.length === 1 ? regions[0]! : `any of ${regions.length} Regions`
   const NAMED_MAX = 6
   return new CrucibleError('not-found', `No instance type matches ${what} in ${where}.`, {
-    hint:
-      similar.length === 0
+    hint: /^gpus?$/i.test(what)
+      ? 'For all types with accelerators: `truffle list`.'
+      : similar.length === 0
         ? 'Write a type such as p5.48xlarge, a family such as g6, or a glob in quotes, such as "g6.*".'
         : `Similar ones: ${similar.sort().slice(0, NAMED_MAX).join(', ')}.`,
   })
@@ -134,4 +135,13 @@ function show(
       optional: ['Network'],
     },
   )
+}
+
+/** Throws if no Region has any of the types that somebody named: an empty answer would hide the slip of the pen. */
+export async function refuseUnknownTypes(inquiry: Inquiry, patterns: readonly TypePattern[]): Promise<void> {
+  if (patterns.length === 0) return
+  const asked = await searchTypes(inquiry, { patterns }, { hasZones: false }).catch(() => undefined)
+  // Without permission to ask, or with Regions missing, nothing is certain.
+  if (asked === undefined || asked.unanswered.length > 0) return
+  if (asked.answers.every(({ value }) => value.length === 0)) throw await nothingFound(inquiry, patterns, [])
 }

@@ -1,8 +1,11 @@
 import { Option, type Command } from 'commander'
 import {
+  compareTypes,
   findRunFacts,
   parsePattern,
+  searchTypes,
   validateRun,
+  type Inquiry,
   type RunOption,
   type RunWish,
   type Validation,
@@ -92,6 +95,7 @@ function typesOf(type: string | undefined, options: Options & { instanceType?: s
 async function validate(session: Session, types: readonly string[], options: Options): Promise<void> {
   const wish = wishOf(types, options, session.now())
   const inquiry = session.inquiry(options)
+  await refuseSeveral(inquiry, wish.type)
   const { answers, unanswered } = await findRunFacts(inquiry, wish)
   const facts = answers.map(({ value }) => value.facts)
   const validation = validateRun(wish, facts, inquiry.clock())
@@ -123,6 +127,19 @@ async function validate(session: Session, types: readonly string[], options: Opt
     notes: [...answers.flatMap(({ value }) => value.notes), ...(await inquiry.notes())],
     show: (out) => show(session, out, { wish, validation, next }),
     ...(ending !== undefined && { ending }),
+  })
+}
+
+/** A family or an accelerator can mean several types, and a run needs one. */
+async function refuseSeveral(inquiry: Inquiry, type: string): Promise<void> {
+  if (type.includes('.')) return
+  const { answers } = await searchTypes(inquiry, { patterns: [parsePattern(type)] }, { hasZones: false })
+  const names = [...new Set(answers.flatMap(({ value }) => value.map((one) => one.type.name)))].sort(
+    compareTypes,
+  )
+  if (names.length === 0) return
+  throw new CrucibleError('usage', `${type} can be several instance types.`, {
+    hint: `Name one with --instance-type: ${names.join(', ')}.`,
   })
 }
 

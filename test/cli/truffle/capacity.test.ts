@@ -189,11 +189,7 @@ describe('truffle capacity --blocks --offerings', () => {
       [...asked, '--start-after', '2030-01-02', '--end-by', '2030-01-01'],
       /is later than/,
     ],
-    [
-      'offerings of on-demand reservations',
-      ['capacity', '--odcr', '--offerings'],
-      /--offerings requires --blocks/,
-    ],
+    ['offerings of on-demand reservations', ['capacity', '--odcr', '--offerings'], /do not go with --odcr/],
     [
       'days of what is owned',
       ['capacity', '--blocks', '--days', '7'],
