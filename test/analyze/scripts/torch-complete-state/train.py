@@ -32,7 +32,7 @@ def main():
     epoch = 0
     os.makedirs(os.path.dirname(args.state), exist_ok=True)
     if os.path.exists(args.state):
-        state = torch.load(args.state)
+        state = torch.load(args.state, weights_only=False)
         model.load_state_dict(state["model"])
         optimizer.load_state_dict(state["optimizer"])
         scheduler.load_state_dict(state["scheduler"])
