@@ -14,7 +14,7 @@ const ROOT = join(__dirname, '..')
 /** A page longer than this is split or cut. */
 const WORDS_MAX = 1_500
 /** All pages for users together: more than this is not read. */
-const WORDS_MAX_OF_ALL = 22_800
+const WORDS_MAX_OF_ALL = 22_000
 
 const PAGES = [
   ...pagesIn('.'),
