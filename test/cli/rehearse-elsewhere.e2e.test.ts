@@ -192,15 +192,19 @@ describe('a rehearsal on EC2 of the small cloud', () => {
     240_000,
   )
 
-  itInAll('ends its job and its machine at Ctrl-C', async () => {
-    const rehearsal = started('stopped', ...LIMITS)
-    const id = await trainingJob('stopped-rehearsal-undisturbed')
-    expect(await livingMachines([id])).toHaveLength(1)
-    rehearsal.child.kill('SIGINT')
-    expect((await rehearsal.ended).exitCode).toBe(130)
-    expect(await client.get(id)).toMatchObject({ state: 'cancelled' })
-    expect(await livingMachines([id])).toEqual([])
-  }, 120_000)
+  itInAll(
+    'ends its job and its machine at Ctrl-C',
+    async () => {
+      const rehearsal = started('stopped', ...LIMITS)
+      const id = await trainingJob('stopped-rehearsal-undisturbed')
+      expect(await livingMachines([id])).toHaveLength(1)
+      rehearsal.child.kill('SIGINT')
+      expect((await rehearsal.ended).exitCode).toBe(130)
+      expect(await client.get(id)).toMatchObject({ state: 'cancelled' })
+      expect(await livingMachines([id])).toEqual([])
+    },
+    120_000,
+  )
 
   itInAll(
     'is ended by the deadline of its job when its command is killed',
