@@ -21,6 +21,7 @@ describe('what was thrown, as an exit code', () => {
       unconfirmed: 6,
       unavailable: 7,
       'not-survived': 8,
+      conditional: 9,
       interrupted: 130,
     })
   })

@@ -9,6 +9,7 @@ describe('defined', () => {
       '[["b",1],["zero",0],["none",null],["no",false],["empty",""]]',
     )
     expect(Object.keys(defined({ a: undefined }))).toEqual([])
+    expect(JSON.stringify(defined({ ['__proto__']: 0 }))).toBe('{"__proto__":0}')
   })
 
   it('has the JSON of its argument', () => {
