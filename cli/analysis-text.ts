@@ -113,8 +113,8 @@ function savesInWords({ saveKind, saveEvery }: Findings): string {
 
 function resumeInWords({ canResume: { value, how, missing } }: Findings): string {
   if (value === null) return NOTHING
-  if (value === 'no') return RESUMES.no
-  const lacking = value === 'partial' && missing.length > 0 ? `: ${missing.join(', ')}` : ''
+  const lacking = value !== 'yes' && missing.length > 0 ? `: ${missing.join(', ')}` : ''
+  if (value === 'no') return `${RESUMES.no}${lacking}`
   const option = how?.option === null || how === null ? '' : `, with ${how.option}`
   return `${RESUMES[value]}${lacking}${option}`
 }

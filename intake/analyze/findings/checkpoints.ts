@@ -6,6 +6,7 @@ import type { Part } from './contents'
 import { findDirectory, isGivenByCrucible, namesPlace, optionWords, pathText } from './places'
 import type { Load } from './load'
 import { loadsOf, restoresStep } from './loads'
+import { refusedByTorch } from './refused-loads'
 import type { Save } from './save'
 import { savesOf } from './saves'
 
@@ -104,6 +105,9 @@ function findResume(facts: Facts, saves: readonly Save[], confidence: number): R
     return {
       canResume: found('no', { confidence: LIKELY, evidence, missing: ['the model is not restored'] }),
     }
+  const refused = refusedByTorch(loads, usable)
+  if (refused !== undefined)
+    return { canResume: found('no', { confidence: LIKELY, evidence, missing: [refused] }) }
   const load = decidingLoad(loads)
   const known = { confidence: Math.min(confidence, CERTAIN), evidence, how: howToResume(load, usable) }
   const missing = lacking.map((part) => `${WORDS[part] ?? part} not restored`)

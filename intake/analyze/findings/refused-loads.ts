@@ -1,0 +1,32 @@
+/** Checkpoints that `torch.load` refuses since PyTorch 2.6, because they hold more than tensors and plain data. */
+import { argument } from '../facts'
+import { alternatives, constantOf, type CallEvent, type Value } from '../values'
+import type { Load } from './load'
+import type { Save } from './save'
+
+/**
+ * An array or number of NumPy, such as its random state, which is loaded with `weights_only=False` only: the default until PyTorch 2.5.
+ * Source: https://docs.pytorch.org/docs/stable/notes/serialization.html
+ */
+const isOfNumpy = (value: Value): boolean => value.kind === 'made' && value.call.name.startsWith('numpy.')
+
+/** Says why a present PyTorch cannot load what is saved; undefined if nothing is known to be in the way. */
+export function refusedByTorch(loads: readonly Load[], saves: readonly Save[]): string | undefined {
+  const calls = loads.flatMap(({ event }) => [...event.positional, ...event.named.values()].flatMap(loadsIn))
+  if (!calls.some(isOnlyWeights)) return undefined
+  const saved = saves.filter(({ event }) => event.name === 'torch.save')
+  const values = saved.flatMap(({ event }) => entriesOf(argument(event, 'obj', 0)))
+  return values.some(isOfNumpy)
+    ? 'torch.load refuses values of NumPy since PyTorch 2.6, unless it is called with weights_only=False'
+    : undefined
+}
+
+const loadsIn = ({ origins }: Value): CallEvent[] =>
+  origins.map(({ call }) => call).filter(({ name }) => name === 'torch.load')
+
+const isOnlyWeights = ({ named }: CallEvent): boolean => constantOf(named.get('weights_only')) !== false
+
+const entriesOf = (value: Value | undefined): Value[] =>
+  (value === undefined ? [] : alternatives(value)).flatMap((each) =>
+    each.kind === 'dict' ? [...each.entries.values()] : [],
+  )
