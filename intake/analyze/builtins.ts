@@ -129,7 +129,7 @@ function extreme({ name, positional }: CallEvent): Value | undefined {
 export function attributesOf(value: Value | undefined): Value | undefined {
   if (value === undefined) return undefined
   if (value.kind === 'instance' || value.kind === 'made') return { ...dict(value.attributes) }
-  return value.kind === 'dict' ? value : undefined
+  return value.kind === 'dict' ? { ...dict(value.entries) } : undefined
 }
 
 function setattr({ positional: [object, key, value] }: CallEvent): Value {

@@ -49,8 +49,8 @@ export type Value = Taint &
       }
     | { kind: 'constant'; value: Constant }
     | { kind: 'list'; items: readonly Value[] }
-    /** `makes` gives the entry of a key that is not there, in a `defaultdict`. */
-    | { kind: 'dict'; entries: Map<string, Value>; makes?: () => Value }
+    /** `makes` gives the entry of a key that is not there, in a `defaultdict`; `isNamespace`: an object of argparse with these attributes. */
+    | { kind: 'dict'; entries: Map<string, Value>; makes?: () => Value; isNamespace?: true }
     /** A module, class or function outside the project; with a receiver, a method of it. */
     | { kind: 'extern'; name: string; receiver: Value | undefined }
     /** The result of calling one. */

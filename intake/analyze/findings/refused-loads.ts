@@ -5,10 +5,16 @@ import type { Load } from './load'
 import type { Save } from './save'
 
 /**
- * An array or number of NumPy, such as its random state, which is loaded with `weights_only=False` only: the default until PyTorch 2.5.
- * Source: https://docs.pytorch.org/docs/stable/notes/serialization.html
+ * Values that are loaded with `weights_only=False` only, the default until PyTorch 2.5: NumPy's arrays, numbers and random state, and the
+ * object with the options of argparse. Source: https://docs.pytorch.org/docs/stable/notes/serialization.html
  */
-const isOfNumpy = (value: Value): boolean => value.kind === 'made' && value.call.name.startsWith('numpy.')
+const REFUSED: { what: string; isOne: (value: Value) => boolean }[] = [
+  {
+    what: 'values of NumPy',
+    isOne: (value) => value.kind === 'made' && value.call.name.startsWith('numpy.'),
+  },
+  { what: 'an argparse.Namespace', isOne: (value) => value.kind === 'dict' && value.isNamespace === true },
+]
 
 /** Says why a present PyTorch cannot load what is saved; undefined if nothing is known to be in the way. */
 export function refusedByTorch(loads: readonly Load[], saves: readonly Save[]): string | undefined {
@@ -16,9 +22,11 @@ export function refusedByTorch(loads: readonly Load[], saves: readonly Save[]): 
   if (!calls.some(isOnlyWeights)) return undefined
   const saved = saves.filter(({ event }) => event.name === 'torch.save')
   const values = saved.flatMap(({ event }) => entriesOf(argument(event, 'obj', 0)))
-  return values.some(isOfNumpy)
-    ? 'torch.load refuses values of NumPy since PyTorch 2.6, unless it is called with weights_only=False'
-    : undefined
+  const refused = REFUSED.find(({ isOne }) => values.some(isOne))
+  return (
+    refused &&
+    `torch.load refuses ${refused.what} since PyTorch 2.6, unless it is called with weights_only=False`
+  )
 }
 
 const loadsIn = ({ origins }: Value): CallEvent[] =>

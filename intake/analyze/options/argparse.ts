@@ -71,7 +71,8 @@ function setDefaults(run: Interpreter, { named }: CallEvent): Value {
 
 function namespace(run: Interpreter): Value {
   placePositional(run)
-  return { ...dict(new Map(run.options.map((option) => [option.key, valueOfOption(option)]))) }
+  const options = dict(new Map(run.options.map((option) => [option.key, valueOfOption(option)])))
+  return { ...options, isNamespace: true } as Value
 }
 
 /** Words that belong to no option fill the positional arguments in order. */
