@@ -269,3 +269,14 @@ LightningCLI(Model, Data)
     expect(analyze(await parser(), { files, command }).findings.batchSize.value).toBe(size)
   })
 })
+
+describe('a class of code that is not in the project', () => {
+  it.each([
+    ['from mylib import Checkpointer\nsaver = Checkpointer("out")\n', 0.6],
+    ['from torch.distributed.algorithms._checkpoint.checkpoint_wrapper import CheckpointImpl\n', 0.95],
+  ])('may save what no call in it saves: %j', async (head, confidence) => {
+    const files = project({ 'train.py': `${head}EPOCHS = 2\ndata = None\n${LOOP}` })
+    const { findings } = analyze(await parser(), { files, command: 'python train.py' })
+    expect(findings.canResume).toMatchObject({ value: 'no', confidence })
+  })
+})

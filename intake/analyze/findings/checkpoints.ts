@@ -44,10 +44,15 @@ function kindOf(saves: readonly Save[]): 'periodic' | 'flag' | 'final_only' | 'n
 }
 
 function confidenceOf(facts: Facts, saves: readonly Save[]): number {
-  if (facts.run.isCut) return POSSIBLE
+  if (facts.run.isCut || (saves.length === 0 && savesElsewhere(facts))) return POSSIBLE
   const isPlain = saves.every(({ parts }) => parts.size > 0)
   const isOpen = facts.training.some(({ engine }) => engine === 'estimator') && saves.length === 0
   return isPlain && !isOpen ? CERTAIN : LIKELY
+}
+
+/** A class of code that is not in the project may save and restore. PyTorch's own classes of that name recompute activations. */
+function savesElsewhere({ events }: Facts): boolean {
+  return events.some(({ name }) => /\.\w*Checkpoint/.test(name) && !name.startsWith('torch.'))
 }
 
 function howOf(saves: readonly Save[]): How | null {
