@@ -10,6 +10,7 @@ import {
   constantOf,
   dict,
   list,
+  namespace,
   numberOf,
   taintOf,
   textOf,
@@ -40,10 +41,11 @@ export function builtinResult(run: Interpreter, event: CallEvent, frame: Frame):
     case 'len':
       return first?.kind === 'list' ? constant(first.items.length, first) : undefined
     case 'dict':
+      return dict(entriesGiven(event))
     case 'argparse.Namespace':
     case 'types.SimpleNamespace':
     case 'SimpleNamespace':
-      return { ...dict(new Map([...(first?.kind === 'dict' ? first.entries : []), ...event.named])) }
+      return namespace(entriesGiven(event))
     case 'collections.defaultdict':
       return first?.kind === 'extern' && first.name === 'list'
         ? { ...dict(new Map()), kind: 'dict', entries: new Map(), makes: () => list([]) }
@@ -124,6 +126,10 @@ function extreme({ name, positional }: CallEvent): Value | undefined {
     return unknown(taintOf(...positional))
   return constant(Math[name === 'max' ? 'max' : 'min'](...(numbers as number[])), taintOf(...positional))
 }
+
+/** `dict(other, key=value)` */
+const entriesGiven = ({ positional: [first], named }: CallEvent): Map<string, Value> =>
+  new Map([...(first?.kind === 'dict' ? first.entries : []), ...named])
 
 /** The attributes of an object as a dictionary. */
 export function attributesOf(value: Value | undefined): Value | undefined {

@@ -49,7 +49,7 @@ export type Value = Taint &
       }
     | { kind: 'constant'; value: Constant }
     | { kind: 'list'; items: readonly Value[] }
-    /** `makes` gives the entry of a key that is not there, in a `defaultdict`; `isNamespace`: an object of argparse with these attributes. */
+    /** `makes` gives the entry of a key that is not there, in a `defaultdict`; `isNamespace`: it is an object with these attributes. */
     | { kind: 'dict'; entries: Map<string, Value>; makes?: () => Value; isNamespace?: true }
     /** A module, class or function outside the project; with a receiver, a method of it. */
     | { kind: 'extern'; name: string; receiver: Value | undefined }
@@ -167,6 +167,12 @@ export const extern = (name: string, receiver?: Value): Value => ({
 export const list = (items: readonly Value[]): Value => ({ ...taintOf(...items), kind: 'list', items })
 
 export const dict = (entries: Map<string, Value>): Value => ({ ...NOTHING, kind: 'dict', entries })
+
+/** `argparse.Namespace`, `types.SimpleNamespace` */
+export const namespace = (attributes: Map<string, Value>): Value => ({
+  ...NOTHING,
+  ...{ kind: 'dict', entries: attributes, isNamespace: true },
+})
 
 /** More origins than this say nothing new. */
 const ORIGINS_MAX = 24

@@ -280,3 +280,43 @@ describe('a class of code that is not in the project', () => {
     expect(findings.canResume).toMatchObject({ value: 'no', confidence })
   })
 })
+
+describe('a checkpoint of PyTorch', () => {
+  const resuming = (entry: string, more = ''): string => `
+import argparse, types, numpy as np, torch
+class Settings:
+    pass
+args = argparse.ArgumentParser().parse_args()
+net = torch.nn.Linear(2, 2)
+opt = torch.optim.SGD(net.parameters(), lr=0.1)
+first = 0
+state = torch.load("last.pt"${more})
+net.load_state_dict(state["net"])
+opt.load_state_dict(state["opt"])
+first = state["epoch"] + 1
+for epoch in range(first, 9):
+    for x in torch.utils.data.DataLoader(data, batch_size=4):
+        net(x).sum().backward()
+        opt.step()
+    torch.save({"net": net.state_dict(), "opt": opt.state_dict(), "epoch": epoch, "more": ${entry}}, "last.pt")
+`
+
+  it.each([
+    ['np.random.get_state()', '', 'no'],
+    ['np.mean([1.0])', '', 'no'],
+    ['args', '', 'no'],
+    ['types.SimpleNamespace(a=1)', '', 'no'],
+    ['Settings()', '', 'no'],
+    ['np.random.get_state()', ', weights_only=True', 'no'],
+    ['np.random.get_state()', ', weights_only=False', 'yes'],
+    ['vars(args)', '', 'yes'],
+    ['torch.get_rng_state()', '', 'yes'],
+  ])('with %s is loaded by a call%s: %s', async (entry, more, value) => {
+    const files = project({ 'train.py': resuming(entry, more) })
+    const { canResume } = analyze(await parser(), { files, command: 'python train.py' }).findings
+    expect(canResume).toMatchObject({
+      value,
+      missing: value === 'yes' ? [] : [expect.stringMatching(/^torch\.load refuses .* since PyTorch 2\.6/)],
+    })
+  })
+})

@@ -6,6 +6,9 @@ const ROOT = join(__dirname, '..', '..')
 const CACHE = join(ROOT, 'node_modules', '.cache', 'crucible')
 const KEPT_MS = 24 * 3_600_000
 
+/** What programs write for themselves, at any moment. */
+const IGNORED = /^__pycache__$|\.cache$/
+
 export interface CachedBuild {
   /** Of the kept file, with its extension. */
   name: `${string}.${string}`
@@ -34,7 +37,7 @@ function digestOf(paths: readonly string[]): string {
   const visit = (path: string): void => {
     const whole = join(ROOT, path)
     if (!statSync(whole).isDirectory()) hash.update(`${path}\0`).update(readFileSync(whole)).update('\0')
-    else for (const name of readdirSync(whole).sort()) if (name !== '__pycache__') visit(`${path}/${name}`)
+    else for (const name of readdirSync(whole).sort()) if (!IGNORED.test(name)) visit(`${path}/${name}`)
   }
   for (const path of paths) visit(path)
   return hash.digest('hex').slice(0, 16)

@@ -1,6 +1,6 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { createServer, type AddressInfo } from 'node:net'
+import { freePort } from '../../cli/dev/temporal/ports'
 import { until } from './until'
 
 /** moto: an AWS made by others, as a second opinion on the wire. It launches nothing and knows no faults. */
@@ -27,13 +27,4 @@ export async function startMoto(python: string): Promise<Moto> {
       await once(server, 'exit')
     },
   }
-}
-
-async function freePort(): Promise<number> {
-  const probe = createServer().listen(0, '127.0.0.1')
-  await once(probe, 'listening')
-  const { port } = probe.address() as AddressInfo
-  probe.close()
-  await once(probe, 'close')
-  return port
 }

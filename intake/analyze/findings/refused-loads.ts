@@ -4,16 +4,16 @@ import { alternatives, constantOf, type CallEvent, type Value } from '../values'
 import type { Load } from './load'
 import type { Save } from './save'
 
-/**
- * Values that are loaded with `weights_only=False` only, the default until PyTorch 2.5: NumPy's arrays, numbers and random state, and the
- * object with the options of argparse. Source: https://docs.pytorch.org/docs/stable/notes/serialization.html
- */
+/** What is loaded with `weights_only=False` only, the default until PyTorch 2.5. Source: https://docs.pytorch.org/docs/stable/notes/serialization.html */
 const REFUSED: { what: string; isOne: (value: Value) => boolean }[] = [
   {
     what: 'values of NumPy',
     isOne: (value) => value.kind === 'made' && value.call.name.startsWith('numpy.'),
   },
-  { what: 'an argparse.Namespace', isOne: (value) => value.kind === 'dict' && value.isNamespace === true },
+  {
+    what: 'objects such as an argparse.Namespace',
+    isOne: (value) => value.kind === 'instance' || (value.kind === 'dict' && value.isNamespace === true),
+  },
 ]
 
 /** Says why a present PyTorch cannot load what is saved; undefined if nothing is known to be in the way. */

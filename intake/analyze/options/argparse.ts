@@ -1,6 +1,6 @@
 /** `argparse`, and parsers of the same interface. */
 import type { Interpreter } from '../interpreter'
-import { constant, constantOf, dict, list, textOf, unknown, type CallEvent, type Value } from '../values'
+import { constant, constantOf, list, namespace, textOf, unknown, type CallEvent, type Value } from '../values'
 import { addOption, readWord, valueOfOption } from './option'
 
 export function argparseResult(run: Interpreter, event: CallEvent): Value | undefined {
@@ -10,9 +10,9 @@ export function argparseResult(run: Interpreter, event: CallEvent): Value | unde
     case 'set_defaults':
       return setDefaults(run, event)
     case 'parse_args':
-      return isForeign(event) ? undefined : namespace(run)
+      return isForeign(event) ? undefined : parsedOptions(run)
     case 'parse_known_args':
-      return list([namespace(run), unknown()])
+      return list([parsedOptions(run), unknown()])
     default:
       return undefined
   }
@@ -69,10 +69,9 @@ function setDefaults(run: Interpreter, { named }: CallEvent): Value {
   return constant(null)
 }
 
-function namespace(run: Interpreter): Value {
+function parsedOptions(run: Interpreter): Value {
   placePositional(run)
-  const options = dict(new Map(run.options.map((option) => [option.key, valueOfOption(option)])))
-  return { ...options, isNamespace: true } as Value
+  return namespace(new Map(run.options.map((option) => [option.key, valueOfOption(option)])))
 }
 
 /** Words that belong to no option fill the positional arguments in order. */
