@@ -4,13 +4,11 @@ Each script runs up to its first optimizer step. Parameters, gradients and optim
 autograd saves for the backward pass, each once, without those of the parameters.
 """
 
-import datetime
 import gc
-import json
-import os
 import platform
-import subprocess
 import sys
+
+import alone
 
 
 def measured(script):
@@ -74,35 +72,14 @@ def measured(script):
     return figures
 
 
-def main():
-    if sys.argv[1:2] == ["--one"]:
-        print(json.dumps(measured(sys.argv[2])))
-        return
+def versions():
     try:
         import torch
         import torchvision
     except ImportError as error:
         sys.exit(f"PyTorch and torchvision are needed to measure: {error}. On Debian: apt-get install python3-torch python3-torchvision")
-    cases = {}
-    for script in sys.argv[1:]:
-        out = subprocess.run([sys.executable, __file__, "--one", script], check=True, stdout=subprocess.PIPE, text=True).stdout
-        cases[os.path.basename(script)] = json.loads(out)
-    print(
-        json.dumps(
-            {
-                "measuredAt": datetime.date.today().isoformat(),
-                "versions": {
-                    "python": platform.python_version(),
-                    "torch": torch.__version__,
-                    "torchvision": torchvision.__version__,
-                },
-                "machine": f"{platform.machine()}, CPU",
-                "bytes": cases,
-            },
-            indent=2,
-        )
-    )
+    return {"python": platform.python_version(), "torch": torch.__version__, "torchvision": torchvision.__version__}
 
 
 if __name__ == "__main__":
-    main()
+    alone.report(measured, versions)

@@ -4,13 +4,12 @@ Each script runs until its first gradient is taken. Parameters, gradients and op
 memory that XLA allocates for a compiled step on the CPU.
 """
 
-import datetime
-import json
 import os
 import platform
 import runpy
-import subprocess
 import sys
+
+import alone
 
 os.environ.setdefault("KERAS_BACKEND", "jax")
 
@@ -108,10 +107,7 @@ def keras_state():
     return sum(int(numpy.prod(each.shape)) * numpy.dtype(each.dtype).itemsize for one in made for each in one.variables)
 
 
-def main():
-    if sys.argv[1:2] == ["--one"]:
-        print(json.dumps(measured(sys.argv[2])))
-        return
+def versions():
     try:
         import flax
         import jax
@@ -119,23 +115,8 @@ def main():
         import optax
     except ImportError as error:
         sys.exit(f"JAX, Flax, Optax and Keras are needed to measure: {error}. Run pip install jax flax optax keras")
-    cases = {}
-    for script in sys.argv[1:]:
-        out = subprocess.run([sys.executable, __file__, "--one", script], check=True, stdout=subprocess.PIPE, text=True).stdout
-        cases[os.path.basename(script)] = json.loads(out.splitlines()[-1])
-    versions = {each.__name__: each.__version__ for each in (jax, flax, optax, keras)}
-    print(
-        json.dumps(
-            {
-                "measuredAt": datetime.date.today().isoformat(),
-                "versions": {"python with jax": platform.python_version(), **versions},
-                "machine": f"{platform.machine()}, CPU",
-                "bytes": cases,
-            },
-            indent=2,
-        )
-    )
+    return {"python with jax": platform.python_version(), **{each.__name__: each.__version__ for each in (jax, flax, optax, keras)}}
 
 
 if __name__ == "__main__":
-    main()
+    alone.report(measured, versions)
