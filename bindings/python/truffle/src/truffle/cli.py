@@ -46,7 +46,7 @@ class Program:
     Args:
         name: ``truffle`` or ``crucible``.
         executable: The command to run, as one string with its arguments quoted for a shell. By default the first that exists of:
-            the variable ``CRUCIBLE_CLI`` (the path of ``crucible``; ``truffle`` is looked for beside it), the program on ``PATH``,
+            the variable ``CRUCIBLE_CLI`` (the path of ``crucible``; ``truffle`` is looked for next to it), the program on ``PATH``,
             and ``npx crucible-ml``.
         env: Variables in addition to those of this process.
         cwd: Folder in which the command runs.
@@ -151,7 +151,7 @@ class Program:
         return {**os.environ, **self.env}
 
     def _named(self, words: List[str], environment: Mapping[str, str]) -> List[str]:
-        """The program beside the one that ``CRUCIBLE_CLI`` names."""
+        """The program next to the one that ``CRUCIBLE_CLI`` names."""
         if not words or self.name == "crucible":
             return words
         folder, base = os.path.split(words[-1])
@@ -162,7 +162,7 @@ class Program:
             if path != words[-1] and (os.path.exists(path) or (not folder and shutil.which(path, path=environment.get("PATH")))):
                 return [*words[:-1], path]
         raise errors.ExecutableNotFound(
-            "CRUCIBLE_CLI is %s, and there is no `%s` beside it." % (shlex.join(words), self.name),
+            "CRUCIBLE_CLI is %s, and there is no `%s` next to it." % (shlex.join(words), self.name),
             hint="Set it to the path of `crucible` in an installation of %s, or pass executable=... ." % NPM_PACKAGE,
         )
 
