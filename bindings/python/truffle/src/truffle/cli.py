@@ -36,6 +36,20 @@ ERRORS: Mapping[str, Type[errors.CrucibleError]] = {
     "interrupted": errors.InterruptedError,
 }
 
+#: Exit codes of the command line, and their kinds.
+EXIT_CODES: Mapping[int, str] = {
+    1: "failed",
+    2: "usage",
+    3: "capacity",
+    4: "permission",
+    5: "not-found",
+    6: "unconfirmed",
+    7: "unavailable",
+    8: "not-survived",
+    9: "conditional",
+    130: "interrupted",
+}
+
 Document = Dict[str, Any]
 
 
@@ -83,6 +97,14 @@ class Program:
         Raises a subclass of `errors.CrucibleError` for an error of the command, and `errors.SchemaMismatch` for a document of
         another version.
         """
+        return self.ask(*args, input=input)[0]
+
+    async def run_async(self, *args: str) -> Document:
+        """`run` for `asyncio`. Ending the task ends the command."""
+        return (await self.ask_async(*args))[0]
+
+    def ask(self, *args: str, input: Optional[str] = None) -> Tuple[Document, int]:
+        """`run`, with the exit code: an answer may be a "no"."""
         words = [*self.command(), *args, "--json"]
         try:
             done = subprocess.run(
@@ -98,16 +120,17 @@ class Program:
             )
         except OSError as error:
             raise _unstartable(words, error) from error
-        return self._read(args, done.stdout, done.stderr, done.returncode)
+        return self._read(args, done.stdout, done.stderr, done.returncode), done.returncode
 
-    async def run_async(self, *args: str) -> Document:
-        """`run` for `asyncio`. Ending the task ends the command."""
+    async def ask_async(self, *args: str) -> Tuple[Document, int]:
+        """`ask` for `asyncio`. Ending the task ends the command."""
         running = await self._start(args)
         try:
             stdout, stderr = await running.communicate()
         finally:
             await _end(running)
-        return self._read(args, _text(stdout), _text(stderr), running.returncode or 0)
+        code = running.returncode or 0
+        return self._read(args, _text(stdout), _text(stderr), code), code
 
     def lines(self, *args: str) -> Iterator[Document]:
         """Runs a command that prints one document per line, and yields each when it appears. Closing the iterator ends the command."""
