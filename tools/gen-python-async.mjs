@@ -1,4 +1,5 @@
 // Writes the asynchronous form of the Python package `truffle` from its synchronous one: node tools/gen-python-async.mjs
+// With --check it only compares.
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -20,7 +21,10 @@ const NAMES = [
 export function asyncOf(module, text) {
   let own = text
     .replace(/^"""[^]*?"""$/m, `"""Generated from ${module} by tools/gen-python-async.mjs; change that."""`)
-    .replace(/^(class \w+.*:\n {4}""").*?"""/ms, '$1The same for `asyncio`: each method returns a coroutine."""')
+    .replace(
+      /^(class \w+.*:\n {4}""").*?"""/ms,
+      '$1The same for `asyncio`: each method returns a coroutine."""',
+    )
     .replace(/^ {8}""".*?"""$/gms, '        """See the method of `Truffle` with this name."""')
     .replace(/^ {4}def (?!_)/gm, '    async def ')
     .replaceAll('return self._ask(', 'return await self._ask(')
@@ -36,5 +40,12 @@ export function generated() {
   }))
 }
 
-if (process.argv[1] === fileURLToPath(import.meta.url))
-  for (const { path, text } of generated()) writeFileSync(path, text)
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  for (const { path, text } of generated()) {
+    if (!process.argv.includes('--check')) writeFileSync(path, text)
+    else if (readFileSync(path, 'utf8') !== text) {
+      console.error(`${path} is out of date: node tools/gen-python-async.mjs`)
+      process.exitCode = 1
+    }
+  }
+}

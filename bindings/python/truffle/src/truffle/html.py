@@ -11,10 +11,12 @@ ROWS_MAX = 100
 
 def table(rows: Sequence[Mapping[str, Any]], notes: Sequence[str] = (), title: str = "") -> str:
     """An HTML table of the columns that have a value in some row, with a title and notes."""
-    names = [name for name in (rows[0] if rows else ()) if any(_shown(row[name]) for row in rows)]
+    # Reservations of both kinds in one list have different columns.
+    all_names = dict.fromkeys(name for row in rows for name in row)
+    names = [name for name in all_names if any(_shown(row.get(name)) for row in rows)]
     head = "".join("<th>%s</th>" % html.escape(name.replace("_", " ")) for name in names)
     body = "".join(
-        "<tr>%s</tr>" % "".join("<td>%s</td>" % html.escape(_shown(row[name])) for name in names)
+        "<tr>%s</tr>" % "".join("<td>%s</td>" % html.escape(_shown(row.get(name))) for name in names)
         for row in rows[:ROWS_MAX]
     )
     parts = ["<p><b>%s</b></p>" % html.escape(title)] if title else []

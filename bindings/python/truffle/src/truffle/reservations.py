@@ -67,7 +67,7 @@ class CapacityReservation(_Dated):
     tenancy: str
     platform: str
     ebs_optimized: bool
-    #: ``open``: matching machines use it by themselves; ``targeted``: they must name it.
+    #: ``open``: matching machines use it automatically; ``targeted``: they must name it.
     instance_match_criteria: Optional[str]
     owner_id: Optional[str]
     start_date: Optional[str]

@@ -40,7 +40,7 @@ class RunOption:
     available_capacity: int
     #: When it can begin, ISO 8601 in UTC.
     start_date: Optional[str]
-    #: Until when the machines stay; None without end.
+    #: The machines stay until then; None without end.
     usable_until: Optional[str]
     #: US dollars for the run; None if unknown, 0 if it is paid for.
     expected_cost: Optional[float]
