@@ -20,6 +20,10 @@ const PACKAGES = [
 const OLDEST_MINOR = 9
 const NEWEST_MINOR = 14
 const sources = PACKAGES.map(({ folder }) => join(ROOT, 'bindings/python', folder, 'src'))
+/** Their calls are what type checkers of users see. */
+const EXAMPLES = PACKAGES.map(({ folder }) => join(ROOT, 'bindings/python', folder, 'examples')).filter(
+  existsSync,
+)
 const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { version: string }
 
 const bin = pythonClients('python-packages')
@@ -170,7 +174,7 @@ tools('the Python packages, built', () => {
       python,
       [
         ...['-m', 'mypy', '--strict', `--python-version=3.${minor}`],
-        ...['--config-file=', `--cache-dir=${join(bin!, '..', 'mypy-cache')}`, ...sources],
+        ...['--config-file=', `--cache-dir=${join(bin!, '..', 'mypy-cache')}`, ...sources, ...EXAMPLES],
       ],
       { encoding: 'utf8' },
     )
