@@ -220,14 +220,14 @@ class Program:
         except ValueError as error:
             raise errors.SchemaMismatch(
                 "`%s` printed no JSON: %s" % (_shown(self.name, args), (text.strip() + " " + stderr.strip())[:500]),
-                hint=_UPGRADE,
+                hint=UPGRADE,
             ) from error
         schema = document.get("schema") if isinstance(document, dict) else None
         if schema != SCHEMAS[self.name]:
             raise errors.SchemaMismatch(
                 "`%s` prints documents of %s, and this package reads %s."
                 % (shlex.join(self.command()), schema or "an older version", SCHEMAS[self.name]),
-                hint=_UPGRADE,
+                hint=UPGRADE,
             )
         assert isinstance(document, dict)
         if isinstance(document.get("error"), dict):
@@ -263,7 +263,8 @@ def arguments(options: Mapping[str, Any]) -> Tuple[str, ...]:
     return tuple(words)
 
 
-_UPGRADE = "Install the same version of both: `pip install --upgrade truffle-aws crucible-ml` and `npm install --global %s`." % NPM_PACKAGE
+#: What to do about documents of another version.
+UPGRADE = "Install the same version of both: `pip install --upgrade truffle-aws crucible-ml` and `npm install --global %s`." % NPM_PACKAGE
 
 #: The longest line of a document, in bytes.
 _LINE_BYTES_MAX = 64 * 1024 * 1024
