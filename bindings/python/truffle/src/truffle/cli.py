@@ -5,16 +5,18 @@ Both packages of Python use this module; the tables for people are never parsed.
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import shlex
 import shutil
 import subprocess
 from dataclasses import dataclass, field
-from typing import Any, AsyncIterator, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Type
+from typing import TYPE_CHECKING, Any, AsyncIterator, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Type
 
 from . import errors
+
+if TYPE_CHECKING:
+    import asyncio
 
 #: Forms of the JSON documents that this version understands, by program.
 SCHEMAS: Mapping[str, str] = {"truffle": "truffle/1", "crucible": "crucible/1"}
@@ -161,7 +163,7 @@ class Program:
 
     async def lines_async(self, *args: str) -> AsyncIterator[Document]:
         """`lines` for `asyncio`."""
-        running = await self._start(args, stderr=asyncio.subprocess.DEVNULL)
+        running = await self._start(args, stderr=subprocess.DEVNULL)
         assert running.stdout is not None
         try:
             async for line in running.stdout:
@@ -189,17 +191,18 @@ class Program:
             hint="Set it to the path of `crucible` in an installation of %s, or pass executable=... ." % NPM_PACKAGE,
         )
 
-    async def _start(
-        self, args: Sequence[str], stderr: int = asyncio.subprocess.PIPE
-    ) -> "asyncio.subprocess.Process":
+    async def _start(self, args: Sequence[str], stderr: int = subprocess.PIPE) -> "asyncio.subprocess.Process":
+        # Takes as long to import as the rest of the package, and most programs do not need it.
+        import asyncio
+
         words = [*self.command(), *args, "--json"]
         try:
             return await asyncio.create_subprocess_exec(
                 *words,
                 env=self._environment(),
                 cwd=self.cwd,
-                stdin=asyncio.subprocess.DEVNULL,
-                stdout=asyncio.subprocess.PIPE,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
                 stderr=stderr,
                 limit=_LINE_BYTES_MAX,
             )
