@@ -11,10 +11,13 @@ import os
 import shlex
 import shutil
 import subprocess
+import tempfile
+import threading
 from dataclasses import dataclass, field
-from typing import Any, AsyncIterator, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Type
+from typing import IO, Any, AsyncIterator, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Type, Union
 
 from . import errors
+from .stream import Documents
 
 #: Forms of the JSON documents that this version understands, by program.
 SCHEMAS: Mapping[str, str] = {"truffle": "truffle/1", "crucible": "crucible/1"}
@@ -109,43 +112,71 @@ class Program:
             await _end(running)
         return self._read(args, _text(stdout), _text(stderr), running.returncode or 0)
 
-    def lines(self, *args: str) -> Iterator[Document]:
-        """Runs a command that prints one document per line, and yields each when it appears. Closing the iterator ends the command."""
+    def lines(self, *args: str, timeout_s: Optional[float] = None) -> Iterator[Document]:
+        """Runs a command that prints documents one after the other, and yields each when it is complete.
+
+        Closing the iterator ends the command. Raises as `run`, also when the command ends with an exit code of failure after its
+        last document, and `TimeoutError` if it still runs after `timeout_s` seconds.
+        """
         words = [*self.command(), *args, "--json"]
-        try:
-            running = subprocess.Popen(
-                words,
-                env=self._environment(),
-                cwd=self.cwd,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-                encoding="utf-8",
-                errors="replace",
-            )
-        except OSError as error:
-            raise _unstartable(words, error) from error
-        assert running.stdout is not None
-        try:
-            for line in running.stdout:
-                if line.strip():
-                    yield self._document(args, line, "")
-        finally:
-            if running.poll() is None:
+        is_late = threading.Event()
+        with tempfile.TemporaryFile() as notes:
+            try:
+                running = subprocess.Popen(
+                    words,
+                    env=self._environment(),
+                    cwd=self.cwd,
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.PIPE,
+                    stderr=notes,
+                    encoding="utf-8",
+                    errors="replace",
+                )
+            except OSError as error:
+                raise _unstartable(words, error) from error
+            assert running.stdout is not None
+
+            def stop() -> None:
+                is_late.set()
                 running.terminate()
-            running.wait()
-            running.stdout.close()
+
+            timer = threading.Timer(timeout_s or 0, stop)
+            timer.daemon = True
+            if timeout_s is not None:
+                timer.start()
+            documents = Documents(lambda text, stderr: self._document(args, text, stderr))
+            try:
+                for line in running.stdout:
+                    yield from documents.of(line)
+                code = running.wait()
+            finally:
+                timer.cancel()
+                if running.poll() is None:
+                    running.terminate()
+                running.wait()
+                running.stdout.close()
+            if is_late.is_set():
+                raise TimeoutError("`%s` still runs after %g s." % (_shown(self.name, args), timeout_s or 0))
+            documents.end(_noted(notes))
+            if code != 0:
+                raise _unexplained(self.name, args, code, _noted(notes))
 
     async def lines_async(self, *args: str) -> AsyncIterator[Document]:
         """`lines` for `asyncio`."""
-        running = await self._start(args, stderr=asyncio.subprocess.DEVNULL)
-        assert running.stdout is not None
-        try:
-            async for line in running.stdout:
-                if line.strip():
-                    yield self._document(args, _text(line), "")
-        finally:
-            await _end(running)
+        with tempfile.TemporaryFile() as notes:
+            running = await self._start(args, stderr=notes)
+            assert running.stdout is not None
+            documents = Documents(lambda text, stderr: self._document(args, text, stderr))
+            try:
+                async for line in running.stdout:
+                    for document in documents.of(_text(line)):
+                        yield document
+                code = await running.wait()
+            finally:
+                await _end(running)
+            documents.end(_noted(notes))
+            if code != 0:
+                raise _unexplained(self.name, args, code, _noted(notes))
 
     def _environment(self) -> Dict[str, str]:
         return {**os.environ, **self.env}
@@ -167,7 +198,7 @@ class Program:
         )
 
     async def _start(
-        self, args: Sequence[str], stderr: int = asyncio.subprocess.PIPE
+        self, args: Sequence[str], stderr: Union[int, IO[bytes]] = asyncio.subprocess.PIPE
     ) -> "asyncio.subprocess.Process":
         words = [*self.command(), *args, "--json"]
         try:
@@ -185,10 +216,7 @@ class Program:
 
     def _read(self, args: Sequence[str], stdout: str, stderr: str, code: int) -> Document:
         if not stdout.strip():
-            raise errors.CommandFailed(
-                "`%s` ended with exit code %d and without an answer%s"
-                % (_shown(self.name, args), code, ": " + stderr.strip() if stderr.strip() else "."),
-            )
+            raise _unexplained(self.name, args, code, stderr)
         return self._document(args, stdout, stderr)
 
     def _document(self, args: Sequence[str], text: str, stderr: str) -> Document:
@@ -251,6 +279,17 @@ def _unstartable(words: Sequence[str], error: OSError) -> errors.ExecutableNotFo
         "`%s` cannot be started: %s." % (words[0], error.strerror or error),
         hint="Check executable= and CRUCIBLE_CLI.",
     )
+
+
+def _unexplained(name: str, args: Sequence[str], code: int, stderr: str) -> errors.CommandFailed:
+    ending = "was ended by signal %d" % -code if code < 0 else "ended with exit code %d" % code
+    notes = ": " + stderr.strip()[-2000:] if stderr.strip() else "."
+    return errors.CommandFailed("`%s` %s and without an answer%s" % (_shown(name, args), ending, notes))
+
+
+def _noted(notes: IO[bytes]) -> str:
+    notes.seek(0)
+    return _text(notes.read())
 
 
 async def _end(running: "asyncio.subprocess.Process") -> None:
