@@ -14,7 +14,7 @@ import subprocess
 import tempfile
 import threading
 from dataclasses import dataclass, field
-from typing import IO, Any, AsyncIterator, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Type, Union
+from typing import IO, Any, AsyncGenerator, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Type, Union
 
 from . import errors
 from .stream import Documents
@@ -86,7 +86,7 @@ class Program:
         Raises a subclass of `errors.CrucibleError` for an error of the command, and `errors.SchemaMismatch` for a document of
         another version.
         """
-        words = [*self.command(), *args, "--json"]
+        words = [*self.command(), *args[:1], "--json", *args[1:]]
         try:
             done = subprocess.run(
                 words,
@@ -118,7 +118,7 @@ class Program:
         Closing the iterator ends the command. Raises as `run`, also when the command ends with an exit code of failure after its
         last document, and `TimeoutError` if it still runs after `timeout_s` seconds.
         """
-        words = [*self.command(), *args, "--json"]
+        words = [*self.command(), *args[:1], "--json", *args[1:]]
         is_late = threading.Event()
         with tempfile.TemporaryFile() as notes:
             try:
@@ -161,7 +161,7 @@ class Program:
             if code != 0:
                 raise _unexplained(self.name, args, code, _noted(notes))
 
-    async def lines_async(self, *args: str) -> AsyncIterator[Document]:
+    async def lines_async(self, *args: str) -> AsyncGenerator[Document, None]:
         """`lines` for `asyncio`."""
         with tempfile.TemporaryFile() as notes:
             running = await self._start(args, stderr=notes)
@@ -200,7 +200,7 @@ class Program:
     async def _start(
         self, args: Sequence[str], stderr: Union[int, IO[bytes]] = asyncio.subprocess.PIPE
     ) -> "asyncio.subprocess.Process":
-        words = [*self.command(), *args, "--json"]
+        words = [*self.command(), *args[:1], "--json", *args[1:]]
         try:
             return await asyncio.create_subprocess_exec(
                 *words,
