@@ -11,13 +11,10 @@ import os
 import shlex
 import shutil
 import subprocess
-import tempfile
-import threading
 from dataclasses import dataclass, field
-from typing import IO, Any, AsyncGenerator, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Type, Union
+from typing import Any, AsyncGenerator, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Type
 
-from . import errors
-from .stream import Documents
+from . import errors, stream
 
 #: Forms of the JSON documents that this version understands, by program.
 SCHEMAS: Mapping[str, str] = {"truffle": "truffle/1", "crucible": "crucible/1"}
@@ -86,7 +83,7 @@ class Program:
         Raises a subclass of `errors.CrucibleError` for an error of the command, and `errors.SchemaMismatch` for a document of
         another version.
         """
-        words = [*self.command(), *args[:1], "--json", *args[1:]]
+        words = self._words(args)
         try:
             done = subprocess.run(
                 words,
@@ -100,7 +97,7 @@ class Program:
                 errors="replace",
             )
         except OSError as error:
-            raise _unstartable(words, error) from error
+            raise stream.unstartable(words, error) from error
         return self._read(args, done.stdout, done.stderr, done.returncode)
 
     async def run_async(self, *args: str) -> Document:
@@ -109,7 +106,7 @@ class Program:
         try:
             stdout, stderr = await running.communicate()
         finally:
-            await _end(running)
+            await stream.end(running)
         return self._read(args, _text(stdout), _text(stderr), running.returncode or 0)
 
     def lines(self, *args: str, timeout_s: Optional[float] = None) -> Iterator[Document]:
@@ -118,65 +115,24 @@ class Program:
         Closing the iterator ends the command. Raises as `run`, also when the command ends with an exit code of failure after its
         last document, and `TimeoutError` if it still runs after `timeout_s` seconds.
         """
-        words = [*self.command(), *args[:1], "--json", *args[1:]]
-        is_late = threading.Event()
-        with tempfile.TemporaryFile() as notes:
-            try:
-                running = subprocess.Popen(
-                    words,
-                    env=self._environment(),
-                    cwd=self.cwd,
-                    stdin=subprocess.DEVNULL,
-                    stdout=subprocess.PIPE,
-                    stderr=notes,
-                    encoding="utf-8",
-                    errors="replace",
-                )
-            except OSError as error:
-                raise _unstartable(words, error) from error
-            assert running.stdout is not None
+        return stream.lines(self._streamed(args), timeout_s)
 
-            def stop() -> None:
-                is_late.set()
-                running.terminate()
+    def lines_async(self, *args: str) -> AsyncGenerator[Document, None]:
+        """`lines` for `asyncio`, which has time limits of its own."""
+        return stream.lines_async(self._streamed(args))
 
-            timer = threading.Timer(timeout_s or 0, stop)
-            timer.daemon = True
-            if timeout_s is not None:
-                timer.start()
-            documents = Documents(lambda text, stderr: self._document(args, text, stderr))
-            try:
-                for line in running.stdout:
-                    yield from documents.of(line)
-                code = running.wait()
-            finally:
-                timer.cancel()
-                if running.poll() is None:
-                    running.terminate()
-                running.wait()
-                running.stdout.close()
-            if is_late.is_set():
-                raise TimeoutError("`%s` still runs after %g s." % (_shown(self.name, args), timeout_s or 0))
-            documents.end(_noted(notes))
-            if code != 0:
-                raise _unexplained(self.name, args, code, _noted(notes))
+    def _streamed(self, args: Sequence[str]) -> stream.Command:
+        return stream.Command(
+            words=self._words(args),
+            env=self._environment(),
+            cwd=self.cwd,
+            shown=_shown(self.name, args),
+            read=lambda text, stderr: self._document(args, text, stderr),
+        )
 
-    async def lines_async(self, *args: str) -> AsyncGenerator[Document, None]:
-        """`lines` for `asyncio`."""
-        with tempfile.TemporaryFile() as notes:
-            running = await self._start(args, stderr=notes)
-            assert running.stdout is not None
-            documents = Documents(lambda text, stderr: self._document(args, text, stderr))
-            try:
-                async for line in running.stdout:
-                    for document in documents.of(_text(line)):
-                        yield document
-                code = await running.wait()
-            finally:
-                await _end(running)
-            documents.end(_noted(notes))
-            if code != 0:
-                raise _unexplained(self.name, args, code, _noted(notes))
+    def _words(self, args: Sequence[str]) -> List[str]:
+        # Arguments after -- are those of a script.
+        return [*self.command(), *args[:1], "--json", *args[1:]]
 
     def _environment(self) -> Dict[str, str]:
         return {**os.environ, **self.env}
@@ -197,10 +153,8 @@ class Program:
             hint="Set it to the path of `crucible` in an installation of %s, or pass executable=... ." % NPM_PACKAGE,
         )
 
-    async def _start(
-        self, args: Sequence[str], stderr: Union[int, IO[bytes]] = asyncio.subprocess.PIPE
-    ) -> "asyncio.subprocess.Process":
-        words = [*self.command(), *args[:1], "--json", *args[1:]]
+    async def _start(self, args: Sequence[str]) -> "asyncio.subprocess.Process":
+        words = self._words(args)
         try:
             return await asyncio.create_subprocess_exec(
                 *words,
@@ -208,15 +162,14 @@ class Program:
                 cwd=self.cwd,
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=asyncio.subprocess.PIPE,
-                stderr=stderr,
-                limit=_LINE_BYTES_MAX,
+                stderr=asyncio.subprocess.PIPE,
             )
         except OSError as error:
-            raise _unstartable(words, error) from error
+            raise stream.unstartable(words, error) from error
 
     def _read(self, args: Sequence[str], stdout: str, stderr: str, code: int) -> Document:
         if not stdout.strip():
-            raise _unexplained(self.name, args, code, stderr)
+            raise stream.unexplained(_shown(self.name, args), code, stderr)
         return self._document(args, stdout, stderr)
 
     def _document(self, args: Sequence[str], text: str, stderr: str) -> Document:
@@ -269,36 +222,6 @@ def arguments(options: Mapping[str, Any]) -> Tuple[str, ...]:
 
 
 _UPGRADE = "Install the same version of both: `pip install --upgrade truffle-aws crucible-ml` and `npm install --global %s`." % NPM_PACKAGE
-
-#: The longest line of a document, in bytes.
-_LINE_BYTES_MAX = 64 * 1024 * 1024
-
-
-def _unstartable(words: Sequence[str], error: OSError) -> errors.ExecutableNotFound:
-    return errors.ExecutableNotFound(
-        "`%s` cannot be started: %s." % (words[0], error.strerror or error),
-        hint="Check executable= and CRUCIBLE_CLI.",
-    )
-
-
-def _unexplained(name: str, args: Sequence[str], code: int, stderr: str) -> errors.CommandFailed:
-    ending = "was ended by signal %d" % -code if code < 0 else "ended with exit code %d" % code
-    notes = ": " + stderr.strip()[-2000:] if stderr.strip() else "."
-    return errors.CommandFailed("`%s` %s and without an answer%s" % (_shown(name, args), ending, notes))
-
-
-def _noted(notes: IO[bytes]) -> str:
-    notes.seek(0)
-    return _text(notes.read())
-
-
-async def _end(running: "asyncio.subprocess.Process") -> None:
-    if running.returncode is None:
-        try:
-            running.terminate()
-        except ProcessLookupError:
-            pass
-        await running.wait()
 
 
 def _text(data: bytes) -> str:
