@@ -21,6 +21,9 @@ _COLOURS = {
     "recovering": "#9a6700",
     "stopping": "#9a6700",
 }
+#: Recommendations that the table shows: more than a person compares.
+ROWS_MAX = 10
+
 _OTHER_COLOUR = "#0969da"
 
 
@@ -73,8 +76,11 @@ def plan(plan: Plan) -> str:
             text("; ".join(one.reasons)),
             text("; ".join(one.risks)),
         )
-        for one in plan
+        for one in plan[:ROWS_MAX]
     ]
+    left = len(plan) - len(rows)
+    if left > 0:
+        below = "<p>And %d more.</p>" % left + below
     return "<div>%s%s</div>" % (table(head, rows), below)
 
 

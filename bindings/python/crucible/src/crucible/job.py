@@ -101,7 +101,7 @@ class Job(HasProgram, Generic[T]):
         """Waits until the job is over and returns its end, whatever that is. Raises `TimeoutError` after ``timeout_s`` seconds."""
         if self.last is not None and self.last.is_over and self.last.attempts:
             return self.last
-        return self._seen((yield Follow(("show", self.id, "--watch"), lambda document: None, timeout_s)))
+        return (yield from self._wait(timeout_s))
 
     @operation
     def result(self, timeout_s: Optional[float] = None, trust_pickle: bool = False) -> Steps[T]:
@@ -237,18 +237,24 @@ class Job(HasProgram, Generic[T]):
         return self._seen((yield Follow(("show", self.id, "--watch"), on_document, timeout_s)))
 
     def _wait(self, timeout_s: Optional[float]) -> Steps[Status]:
-        return self._seen((yield Follow(("show", self.id, "--watch"), lambda document: None, timeout_s)))
+        return self._seen((yield Follow(("show", self.id, "--watch"), self._note, timeout_s)))
 
     def _failure(self, status: Status) -> Steps[JobFailed]:
         """The error for a job that ended without success, with the end of its log."""
         lines = (yield Run(("logs", self.id, "--tail=%d" % LOG_LINES)))["lines"]
         text = "\n".join(line["m"] for line in lines)
-        then = status.continuation
+        then, hint = status.continuation, None
+        if then is not None:
+            fresh = ", fresh=True" if then.step is None else ""
+            hint = "Continue it with platform.submit(from_job=%r%s), or `%s`." % (self.id, fresh, then.command)
         return JobFailed(
             "%s %s (%s): %s" % (self.id, status.state, status.reason, status.message),
-            hint=None if then is None else "Continue it with platform.submit(from_job=%r), or `%s`." % (self.id, then.command),
+            hint=hint,
             details={"status": status, "log": text},
         )
+
+    def _note(self, document: Document) -> None:
+        self._seen(document)
 
     def _seen(self, document: Mapping[str, Any]) -> Status:
         return self._remember(status_of(document))

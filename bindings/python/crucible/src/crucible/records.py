@@ -105,7 +105,7 @@ class Checkpoint:
     id: str
     step: int
     attempt: int
-    is_step_known: bool = False
+    is_step_known: Optional[bool] = None
     state: Optional[str] = None
     evidence: Optional[str] = None
     epoch: Optional[float] = None
@@ -172,6 +172,9 @@ class WhatIf:
     now: Mapping[str, Any]
     changes: Tuple[Any, ...] = ()
     document: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
+
+    def __str__(self) -> str:
+        return "%s -> %s" % (self.was["text"], self.now["text"])
 
 
 def why_of(document: Mapping[str, Any]) -> Why:
