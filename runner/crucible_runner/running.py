@@ -259,7 +259,7 @@ class Running:
     def _is_tracker_refused(self, end: End) -> bool:
         if end.status == 0 or end.was_asked_to_stop or self._attempt.progress.first_step_at_ms is not None:
             return False
-        return self._attempt.tracking.refuses(end.error_lines)
+        return self._attempt.tracking.refuses()
 
     def _mark(self, name: str) -> str:
         return os.path.join(self._attempt.paths.control, name)

@@ -36,8 +36,9 @@ class Tracking:
         self._lock = threading.Lock()
         self._wandb = WandbRuns(())
         self._mlflow: List[TrackedRun] = []
-        self._given: List[str] = []
+        self._given: List[bytes] = []
         """Ids that the present command has in its environment, to continue them."""
+        self._is_blamed = False
         self._is_first = attempt == 1
         self._is_refused = False
         self._is_over = threading.Event()
@@ -69,9 +70,10 @@ class Tracking:
             if not self._is_refused:
                 added.update(self._wandb.environment(own))
                 added.update(self._continued(own) if is_certain else {})
-        self._given = [added[name] for name in ("WANDB_RUN_ID", "MLFLOW_RUN_ID") if name in added]
-        for run_id in self._given:
+        given = [added[name] for name in ("WANDB_RUN_ID", "MLFLOW_RUN_ID") if name in added]
+        for run_id in given:
             self._remark("the command continues the tracked run %s" % run_id)
+        self._given, self._is_blamed = [run_id.encode("utf-8") for run_id in given], False
         if server is not None and "MLFLOW_RUN_ID" not in added:
             self._watch(server, self._is_over)
         return added
@@ -80,19 +82,20 @@ class Tracking:
         self._is_over.set()
 
     def see(self, lines: Iterable[bytes]) -> None:
-        """Looks for runs in the command's output."""
+        """Looks for runs in the command's output, and for errors about the one that it continues."""
+        lines = list(lines)
+        for run_id in self._given if not self._is_blamed else ():
+            about = [line for line in lines if run_id in line]
+            self._is_blamed = any(b"rror" in line or b"xception" in line for line in about) or self._is_blamed
         with self._lock:
             is_new = self._wandb.see(lines)
         if is_new:
             self.on_new()
 
-    def refuses(self, error_lines: Iterable[str]) -> bool:
-        """Whether a failed command says that it could not continue its run. If so, it may run again, and then starts a new run."""
-        is_said = any(
-            run_id in line and ("rror" in line or "xception" in line) for line in error_lines for run_id in self._given
-        )
-        self._is_refused = self._is_refused or is_said
-        return is_said
+    def refuses(self) -> bool:
+        """Whether a failed command has said that it cannot continue its run. If so, it may run again, and then starts a new run."""
+        self._is_refused = self._is_refused or self._is_blamed
+        return self._is_blamed
 
     def facts(self) -> dict:
         """Returns the fields of beats and results: all runs of the job, as far as they are known; nothing without any."""
@@ -104,8 +107,7 @@ class Tracking:
     def _continued(self, own: Mapping[str, str]) -> Dict[str, str]:
         if len(self._mlflow) != 1 or own.get("MLFLOW_RUN_ID"):
             return {}
-        # Parameters cannot be changed. Transformers logs all of its own again, with some that name the machine or the time.
-        return {"MLFLOW_RUN_ID": self._mlflow[0].run_id, "MLFLOW_MAX_LOG_PARAMS": own.get("MLFLOW_MAX_LOG_PARAMS") or "0"}
+        return {"MLFLOW_RUN_ID": self._mlflow[0].run_id}
 
     def _server(self, own: Mapping[str, str], work: str) -> Optional[Server]:
         try:
