@@ -36,10 +36,11 @@ export class Cli {
   constructor(
     private readonly outside: Outside,
     isJson: boolean,
+    schema?: string,
   ) {
     const { stdout, stderr, config } = outside
     this.environment = config.environment
-    this.out = new Output({ stdout, stderr, isJson, isColourWanted: config.isColourWanted })
+    this.out = new Output({ stdout, stderr, isJson, isColourWanted: config.isColourWanted, schema })
   }
 
   /** How the user calls us. */

@@ -17,6 +17,8 @@ export interface OutputOptions {
   /** Documents for programs instead of text for people. */
   isJson: boolean
   isColourWanted: boolean
+  /** Form of the documents. */
+  schema?: string | undefined
 }
 
 export interface TableOptions {
@@ -29,6 +31,9 @@ export interface TableOptions {
   /** Columns to leave out, in this order, if the table is still wider than the screen. A note names them. */
   optional?: readonly string[]
 }
+
+/** Names the form of the documents of --json. Its number changes when a field changes its meaning or goes. */
+export const SCHEMA = 'crucible/1'
 
 /** Width of a file or a pipe. */
 const WIDTH_ELSEWHERE = 100
@@ -45,9 +50,11 @@ export class Output {
   /** Colours for stderr. */
   readonly paintNote: Colors
   readonly #stdout: Sink
+  readonly #schema: string
 
-  constructor({ stdout, stderr, isJson, isColourWanted }: OutputOptions) {
+  constructor({ stdout, stderr, isJson, isColourWanted, schema = SCHEMA }: OutputOptions) {
     this.#stdout = stdout
+    this.#schema = schema
     this.stderr = stderr
     this.isJson = isJson
     this.paint = createColors(isColourWanted && stdout.isTTY === true && !isJson)
@@ -60,13 +67,19 @@ export class Output {
   }
 
   /** The answer as a document; without --json, nothing. */
-  json(document: unknown): void {
-    if (this.isJson) this.#stdout.write(`${plainJson(JSON.stringify(document, null, 2))}\n`)
+  json(document: object): void {
+    if (this.isJson)
+      this.#stdout.write(`${plainJson(JSON.stringify({ schema: SCHEMA, ...document }, null, 2))}\n`)
   }
 
   /** One document per line; without --json, nothing. */
-  jsonLine(document: unknown): void {
-    if (this.isJson) this.#stdout.write(`${plainJson(JSON.stringify(document))}\n`)
+  jsonLine(document: object): void {
+    this.#document(document)
+  }
+
+  #document(document: object, indent?: number): void {
+    const text = JSON.stringify({ schema: this.#schema, ...document }, null, indent)
+    if (this.isJson) this.#stdout.write(`${plainJson(text)}\n`)
   }
 
   /** A line of the answer; with --json, nothing. */

@@ -7,7 +7,7 @@ import { homeOf } from '../../storage/home'
 import { EXIT_CODES, type ErrorKind } from '../../client/errors'
 import { Cli, type Outside } from '../cli'
 import type { Output } from '../output'
-import { writeAnswer, type Answer, type Format, type UnansweredRow } from './answer'
+import { SCHEMA, writeAnswer, type Answer, type Format, type UnansweredRow } from './answer'
 import { regionsOf, TIMEOUT_MS, type SharedOptions } from './options'
 
 /** What a command of truffle works with. */
@@ -24,7 +24,7 @@ export class Session {
     format: Format,
   ) {
     this.format = format
-    this.cli = new Cli(outside, format !== 'table')
+    this.cli = new Cli(outside, format !== 'table', SCHEMA)
   }
 
   get out(): Output {

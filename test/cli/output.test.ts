@@ -21,7 +21,7 @@ describe('the output', () => {
     json.out.line('hello')
     json.out.table(['A'], [['1']])
     json.out.note('beside')
-    expect(JSON.parse(json.stdout.text)).toEqual({ a: 1 })
+    expect(JSON.parse(json.stdout.text)).toEqual({ schema: 'crucible/1', a: 1 })
     expect(json.stderr.text).toBe('beside\n')
   })
 
@@ -55,7 +55,7 @@ describe('the output', () => {
     json.out.json({ text })
     // eslint-disable-next-line no-control-regex -- these are what must not be there
     expect(json.stdout.text).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u202e]/)
-    expect(JSON.parse(json.stdout.text)).toEqual({ text })
+    expect(JSON.parse(json.stdout.text)).toEqual({ schema: 'crucible/1', text })
     const raw = made()
     raw.out.raw(text)
     expect(raw.stdout.text).toBe(`${text}\n`)

@@ -38,6 +38,7 @@ describe('crucible rehearse', () => {
       const told = JSON.parse(stdout) as { checks: { outcome: string }[] } & Record<string, unknown>
       expect(told.checks.filter(({ outcome }) => outcome !== 'good')).toEqual([])
       expect(told).toEqual({
+        schema: 'crucible/1',
         ...{ name: 'trial', survives: true, summary: expect.any(String), changes: [] },
         checks: expect.arrayContaining([
           { name: 'Resumes', outcome: 'good', text: expect.any(String) },

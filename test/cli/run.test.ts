@@ -78,6 +78,7 @@ describe.each(NAMES)('crucible %s', (name) => {
     expect(bad).toMatchObject({ exitCode: 2, stderr: '' })
     expect(JSON.parse(bad.stdout)).toMatchObject({ error: { kind: 'usage' } })
     expect(JSON.parse((await world.run(name, '--help', '--json')).stdout)).toEqual({
+      schema: 'crucible/1',
       help: expect.any(String),
     })
   })
@@ -138,7 +139,10 @@ describe('crucible', () => {
     [[], { help: expect.any(String) }],
     [['nosuch'], { error: expect.objectContaining({ kind: 'usage' }) }],
   ])('%j is JSON when asked', async (args, document) => {
-    expect(JSON.parse((await world.run(...args, '--json')).stdout)).toEqual(document)
+    expect(JSON.parse((await world.run(...args, '--json')).stdout)).toEqual({
+      schema: 'crucible/1',
+      ...document,
+    })
   })
 
   it.each([

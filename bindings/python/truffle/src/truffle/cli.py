@@ -1,0 +1,270 @@
+"""Runs Crucible's command lines, ``truffle`` and ``crucible``, and reads their JSON documents.
+
+Both packages of Python use this module; the tables for people are never parsed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import shlex
+import shutil
+import subprocess
+from dataclasses import dataclass, field
+from typing import Any, AsyncIterator, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Type
+
+from . import errors
+
+#: Forms of the JSON documents that this version understands, by program.
+SCHEMAS: Mapping[str, str] = {"truffle": "truffle/1", "crucible": "crucible/1"}
+
+#: The package of npm that has both programs.
+NPM_PACKAGE = "crucible-ml"
+
+#: Kinds of errors in the documents, and the classes that are raised for them. Each kind has one exit code of the command line.
+ERRORS: Mapping[str, Type[errors.CrucibleError]] = {
+    "failed": errors.CommandFailed,
+    "usage": errors.UsageError,
+    "capacity": errors.CapacityError,
+    "permission": errors.PermissionError,
+    "not-found": errors.NotFoundError,
+    "unconfirmed": errors.UnconfirmedError,
+    "unavailable": errors.UnavailableError,
+    "not-survived": errors.NotSurvivedError,
+    "conditional": errors.ConditionalError,
+    "interrupted": errors.InterruptedError,
+}
+
+Document = Dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Program:
+    """A command line of Crucible.
+
+    Args:
+        name: ``truffle`` or ``crucible``.
+        executable: The command to run, as one string with its arguments quoted for a shell. By default the first that exists of:
+            the variable ``CRUCIBLE_CLI`` (the path of ``crucible``; ``truffle`` is looked for beside it), the program on ``PATH``,
+            and ``npx crucible-ml``.
+        env: Variables in addition to those of this process.
+        cwd: Folder in which the command runs.
+    """
+
+    name: str
+    executable: Optional[str] = None
+    env: Mapping[str, str] = field(default_factory=dict)
+    cwd: Optional[str] = None
+
+    def command(self) -> List[str]:
+        """The words that start the program. Raises `errors.ExecutableNotFound` if nothing can start it."""
+        if self.executable is not None:
+            return shlex.split(self.executable)
+        environment = self._environment()
+        named = environment.get("CRUCIBLE_CLI", "").strip()
+        if named:
+            return self._named(shlex.split(named), environment)
+        found = shutil.which(self.name, path=environment.get("PATH"))
+        if found is not None:
+            return [found]
+        npx = shutil.which("npx", path=environment.get("PATH"))
+        if npx is not None:
+            return [npx, "--yes", "--package", NPM_PACKAGE, self.name]
+        raise errors.ExecutableNotFound(
+            "There is no program `%s` on PATH, and no npx to get it." % self.name,
+            hint="Install Node 20.19 or newer and run `npm install --global %s`, or set CRUCIBLE_CLI to the path of `crucible`."
+            % NPM_PACKAGE,
+        )
+
+    def run(self, *args: str, input: Optional[str] = None) -> Document:
+        """Runs a command and returns its JSON document.
+
+        Raises a subclass of `errors.CrucibleError` for an error of the command, and `errors.SchemaMismatch` for a document of
+        another version.
+        """
+        words = [*self.command(), *args, "--json"]
+        try:
+            done = subprocess.run(
+                words,
+                env=self._environment(),
+                cwd=self.cwd,
+                input=input,
+                stdin=subprocess.DEVNULL if input is None else None,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                encoding="utf-8",
+                errors="replace",
+            )
+        except OSError as error:
+            raise _unstartable(words, error) from error
+        return self._read(args, done.stdout, done.stderr, done.returncode)
+
+    async def run_async(self, *args: str) -> Document:
+        """`run` for `asyncio`. Ending the task ends the command."""
+        running = await self._start(args)
+        try:
+            stdout, stderr = await running.communicate()
+        finally:
+            await _end(running)
+        return self._read(args, _text(stdout), _text(stderr), running.returncode or 0)
+
+    def lines(self, *args: str) -> Iterator[Document]:
+        """Runs a command that prints one document per line, and yields each when it appears. Closing the iterator ends the command."""
+        words = [*self.command(), *args, "--json"]
+        try:
+            running = subprocess.Popen(
+                words,
+                env=self._environment(),
+                cwd=self.cwd,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                encoding="utf-8",
+                errors="replace",
+            )
+        except OSError as error:
+            raise _unstartable(words, error) from error
+        assert running.stdout is not None
+        try:
+            for line in running.stdout:
+                if line.strip():
+                    yield self._document(args, line, "")
+        finally:
+            if running.poll() is None:
+                running.terminate()
+            running.wait()
+            running.stdout.close()
+
+    async def lines_async(self, *args: str) -> AsyncIterator[Document]:
+        """`lines` for `asyncio`."""
+        running = await self._start(args, stderr=asyncio.subprocess.DEVNULL)
+        assert running.stdout is not None
+        try:
+            async for line in running.stdout:
+                if line.strip():
+                    yield self._document(args, _text(line), "")
+        finally:
+            await _end(running)
+
+    def _environment(self) -> Dict[str, str]:
+        return {**os.environ, **self.env}
+
+    def _named(self, words: List[str], environment: Mapping[str, str]) -> List[str]:
+        """The program beside the one that ``CRUCIBLE_CLI`` names."""
+        if not words or self.name == "crucible":
+            return words
+        folder, base = os.path.split(words[-1])
+        beside = os.path.join(folder, base.replace("crucible", self.name))
+        # dist/cli/main.js and dist/cli/truffle/main.js of a build.
+        built = os.path.join(folder, self.name, base)
+        for path in (beside, built):
+            if path != words[-1] and (os.path.exists(path) or (not folder and shutil.which(path, path=environment.get("PATH")))):
+                return [*words[:-1], path]
+        raise errors.ExecutableNotFound(
+            "CRUCIBLE_CLI is %s, and there is no `%s` beside it." % (shlex.join(words), self.name),
+            hint="Set it to the path of `crucible` in an installation of %s, or pass executable=... ." % NPM_PACKAGE,
+        )
+
+    async def _start(
+        self, args: Sequence[str], stderr: int = asyncio.subprocess.PIPE
+    ) -> "asyncio.subprocess.Process":
+        words = [*self.command(), *args, "--json"]
+        try:
+            return await asyncio.create_subprocess_exec(
+                *words,
+                env=self._environment(),
+                cwd=self.cwd,
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=stderr,
+                limit=_LINE_BYTES_MAX,
+            )
+        except OSError as error:
+            raise _unstartable(words, error) from error
+
+    def _read(self, args: Sequence[str], stdout: str, stderr: str, code: int) -> Document:
+        if not stdout.strip():
+            raise errors.CommandFailed(
+                "`%s` ended with exit code %d and without an answer%s"
+                % (_shown(self.name, args), code, ": " + stderr.strip() if stderr.strip() else "."),
+            )
+        return self._document(args, stdout, stderr)
+
+    def _document(self, args: Sequence[str], text: str, stderr: str) -> Document:
+        try:
+            document = json.loads(text)
+        except ValueError as error:
+            raise errors.SchemaMismatch(
+                "`%s` printed no JSON: %s" % (_shown(self.name, args), (text.strip() + " " + stderr.strip())[:500]),
+                hint=_UPGRADE,
+            ) from error
+        schema = document.get("schema") if isinstance(document, dict) else None
+        if schema != SCHEMAS[self.name]:
+            raise errors.SchemaMismatch(
+                "`%s` prints documents of %s, and this package reads %s."
+                % (shlex.join(self.command()), schema or "an older version", SCHEMAS[self.name]),
+                hint=_UPGRADE,
+            )
+        assert isinstance(document, dict)
+        if isinstance(document.get("error"), dict):
+            raise error_of(document)
+        return document
+
+
+def error_of(document: Mapping[str, Any]) -> errors.CrucibleError:
+    """The exception for a document of an error."""
+    told = dict(document["error"])
+    kind, message, hint = (told.pop(name, None) for name in ("kind", "message", "hint"))
+    return ERRORS.get(str(kind), errors.CommandFailed)(
+        str(message), hint=hint if hint is None else str(hint), details=told
+    )
+
+
+def arguments(options: Mapping[str, Any]) -> Tuple[str, ...]:
+    """Words for the command line: ``{"min_vcpus": 4, "gpu_only": True}`` becomes ``--min-vcpus 4 --gpu-only``.
+
+    None, False and empty lists are left out; the values of a list are joined by commas.
+    """
+    words: List[str] = []
+    for name, value in options.items():
+        if value is None or value is False or value == [] or value == ():
+            continue
+        flag = "--" + name.replace("_", "-")
+        if value is True:
+            words.append(flag)
+        elif isinstance(value, (list, tuple, set, frozenset)):
+            words.append("%s=%s" % (flag, ",".join(str(one) for one in value)))
+        else:
+            words.append("%s=%s" % (flag, value))
+    return tuple(words)
+
+
+_UPGRADE = "Install the same version of both: `pip install --upgrade truffle-aws crucible-ml` and `npm install --global %s`." % NPM_PACKAGE
+
+#: The longest line of a document, in bytes.
+_LINE_BYTES_MAX = 64 * 1024 * 1024
+
+
+def _unstartable(words: Sequence[str], error: OSError) -> errors.ExecutableNotFound:
+    return errors.ExecutableNotFound(
+        "`%s` cannot be started: %s." % (words[0], error.strerror or error),
+        hint="Check executable= and CRUCIBLE_CLI.",
+    )
+
+
+async def _end(running: "asyncio.subprocess.Process") -> None:
+    if running.returncode is None:
+        try:
+            running.terminate()
+        except ProcessLookupError:
+            pass
+        await running.wait()
+
+
+def _text(data: bytes) -> str:
+    return data.decode("utf-8", "replace")
+
+
+def _shown(name: str, args: Sequence[str]) -> str:
+    return shlex.join([name, *args])
