@@ -10,7 +10,7 @@ import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FunctionType
-from typing import TYPE_CHECKING, Any, Callable, Generic, List, Mapping, Optional, TypeVar
+from typing import TYPE_CHECKING, Any, Callable, Dict, Generic, List, Mapping, Optional, TypeVar
 
 from truffle.cli import Program
 
@@ -85,7 +85,7 @@ class Function(HasProgram, Generic[P, T]):
         inspect.signature(self.function).bind(*args, **kwargs)
         key = random_secrets.token_hex(KEY_BYTES)
         given = self.settings.secrets
-        names = {given: None} if isinstance(given, str) else dict(given) if isinstance(given, Mapping) else dict.fromkeys(given)
+        names: Dict[str, Optional[str]] = {given: None} if isinstance(given, str) else dict(given) if isinstance(given, Mapping) else dict.fromkeys(given)
         values = {name: value for name, value in names.items() if value is not None}
         with tempfile.TemporaryDirectory(prefix="crucible-") as path:
             folder = Path(path)
