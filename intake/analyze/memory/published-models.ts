@@ -10,7 +10,7 @@ export interface Transformer {
   vocabulary: number
   /** Whether the feed-forward part has a gate: three matrices in place of two. */
   isGated?: boolean
-  /** Whether GELU is written in several operations, each of which keeps a tensor. */
+  /** Whether GELU consists of several operations, and each keeps a tensor. */
   composesGelu?: boolean
   /** Positions that an input always has, such as the patches of a picture. */
   length?: number
