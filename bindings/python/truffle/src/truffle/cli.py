@@ -5,16 +5,18 @@ Both packages of Python use this module; the tables for people are never parsed.
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import shlex
 import shutil
 import subprocess
 from dataclasses import dataclass, field
-from typing import Any, AsyncGenerator, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Type
+from typing import TYPE_CHECKING, Any, AsyncGenerator, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Type
 
 from . import errors, stream
+
+if TYPE_CHECKING:
+    import asyncio
 
 #: Forms of the JSON documents that this version understands, by program.
 SCHEMAS: Mapping[str, str] = {"truffle": "truffle/1", "crucible": "crucible/1"}
@@ -177,15 +179,18 @@ class Program:
         )
 
     async def _start(self, args: Sequence[str]) -> "asyncio.subprocess.Process":
+        # Takes as long to import as the rest of the package, and most programs do not need it.
+        import asyncio
+
         words = self._words(args)
         try:
             return await asyncio.create_subprocess_exec(
                 *words,
                 env=self._environment(),
                 cwd=self.cwd,
-                stdin=asyncio.subprocess.DEVNULL,
-                stdout=asyncio.subprocess.PIPE,
-                stderr=asyncio.subprocess.PIPE,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
             )
         except OSError as error:
             raise stream.unstartable(words, error) from error
@@ -201,14 +206,14 @@ class Program:
         except ValueError as error:
             raise errors.SchemaMismatch(
                 "`%s` printed no JSON: %s" % (_shown(self.name, args), (text.strip() + " " + stderr.strip())[:500]),
-                hint=_UPGRADE,
+                hint=UPGRADE,
             ) from error
         schema = document.get("schema") if isinstance(document, dict) else None
         if schema != SCHEMAS[self.name]:
             raise errors.SchemaMismatch(
                 "`%s` prints documents of %s, and this package reads %s."
                 % (shlex.join(self.command()), schema or "an older version", SCHEMAS[self.name]),
-                hint=_UPGRADE,
+                hint=UPGRADE,
             )
         assert isinstance(document, dict)
         if isinstance(document.get("error"), dict):
@@ -244,7 +249,8 @@ def arguments(options: Mapping[str, Any]) -> Tuple[str, ...]:
     return tuple(words)
 
 
-_UPGRADE = "Install the same version of both: `pip install --upgrade truffle-aws crucible-ml` and `npm install --global %s`." % NPM_PACKAGE
+#: What to do about documents of another version.
+UPGRADE = "Install the same version of both: `pip install --upgrade truffle-aws crucible-ml` and `npm install --global %s`." % NPM_PACKAGE
 
 
 def _text(data: bytes) -> str:

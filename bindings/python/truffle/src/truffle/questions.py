@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Callable, Dict, Generic, List, Mapping, Optional, Tuple, Type, TypeVar
 
 from . import checks, errors
-from .cli import ERRORS, EXIT_CODES, Document, arguments
+from .cli import ERRORS, EXIT_CODES, UPGRADE, Document, arguments
 from .reservations import CapacityBlock, CapacityBlockOffering, CapacityReservation, ReservationPlace, ReservationType
 from .results import Offerings, Quotas, Results, Unanswered, frozen, read
 from .rows import Quota
@@ -38,7 +38,10 @@ class Question(Generic[T]):
                 hint=next((one.hint for one in lost if one.hint), None) or "Name Regions that answer with regions=.",
                 details={"unanswered": lost},
             )
-        return self.read(document)
+        try:
+            return self.read(document)
+        except (KeyError, TypeError, ValueError) as error:
+            raise errors.SchemaMismatch("The answer of the command line cannot be read: %r." % error, hint=UPGRADE) from error
 
 
 def rows_of(document: Document, row_type: Type[T]) -> List[T]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Dict, Iterable, List, Mapping, Optional, Tuple, Type, TypeVar
 
 from . import errors
+from .cli import UPGRADE
 from .html import table
 
 T = TypeVar("T")
@@ -18,10 +19,7 @@ def read(row_type: Type[T], row: Mapping[str, Any]) -> T:
     fields = [field.name for field in dataclasses.fields(row_type)]  # type: ignore[arg-type]
     missing = [name for name in fields if name not in row]
     if missing:
-        raise errors.SchemaMismatch(
-            "The answer of the command line has no %s." % ", ".join(missing),
-            hint="Install the same version of both: `pip install --upgrade truffle-aws` and `npm install --global crucible-ml`.",
-        )
+        raise errors.SchemaMismatch("The answer of the command line has no %s." % ", ".join(missing), hint=UPGRADE)
     return row_type(**{name: frozen(row[name]) for name in fields})
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import signal
@@ -10,9 +9,12 @@ import subprocess
 import tempfile
 import threading
 from dataclasses import dataclass
-from typing import IO, Any, AsyncGenerator, Callable, Dict, Iterator, Mapping, Optional, Sequence
+from typing import IO, TYPE_CHECKING, Any, AsyncGenerator, Callable, Dict, Iterator, Mapping, Optional, Sequence
 
 from . import errors
+
+if TYPE_CHECKING:
+    import asyncio
 
 #: The longest line of a document, in bytes.
 _LINE_BYTES_MAX = 64 * 1024 * 1024
@@ -109,6 +111,9 @@ def lines(command: Command, timeout_s: Optional[float]) -> Iterator[Dict[str, An
 
 async def lines_async(command: Command) -> AsyncGenerator[Dict[str, Any], None]:
     """`lines` for `asyncio`."""
+    # Takes long to import, and most programs do not need it.
+    import asyncio
+
     with tempfile.TemporaryFile() as notes:
         try:
             running = await asyncio.create_subprocess_exec(
