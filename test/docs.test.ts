@@ -22,6 +22,8 @@ const PAGES = [
   ...pagesIn('packages/small-cloud'),
   ...pagesIn('examples/char-lm'),
   ...pagesIn('examples/nanogpt'),
+  ...pagesIn('bindings/python/truffle'),
+  ...pagesIn('bindings/python/crucible'),
 ]
 const FOLDERS = readdirSync(ROOT, { withFileTypes: true })
   .filter((entry) => entry.isDirectory() && !entry.name.startsWith('.') && entry.name !== 'node_modules')

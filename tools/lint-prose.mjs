@@ -23,11 +23,13 @@ const PAGES = [
   'packages/small-cloud/WORLDS.md',
   'examples/char-lm/README.md',
   'examples/nanogpt/README.md',
+  'bindings/python/truffle/README.md',
+  'bindings/python/crucible/README.md',
 ]
 /** Files and folders of sources whose help texts, messages, test names and comments are checked. */
 const SOURCES = [
   ...['core', 'intake', 'planner', 'storage', 'workflows', 'activities', 'backends', 'workers', 'client'],
-  ...['rehearse', 'cli', 'runner', 'tools', 'examples'],
+  ...['rehearse', 'cli', 'runner', 'tools', 'examples', 'bindings'],
   ...['packages/small-cloud/build.mjs', 'packages/small-cloud/src', 'packages/small-cloud/test'],
   'test',
 ]

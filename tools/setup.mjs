@@ -12,6 +12,7 @@ import { fileURLToPath } from 'node:url'
 import { getAwsClients } from './aws-clients.mjs'
 import { getLambdaClients } from './lambda-clients.mjs'
 import { getModalClients } from './modal-clients.mjs'
+import { getPythonPackages } from './python-packages.mjs'
 import { build, isBuilt } from './build.mjs'
 import { getTerraformProvider } from './terraform-provider.mjs'
 
@@ -203,6 +204,8 @@ async function getServers() {
   if (modal !== undefined) say(`Modal's client: ${modal}`)
   const lambda = await getLambdaClients(options.home, say)
   if (lambda !== undefined) say(`Lambda's client: ${lambda}`)
+  const python = await getPythonPackages(options.home, say)
+  if (python !== undefined) say(`Tools of the Python packages: ${python}`)
   const { buildFromModule } = require('../dist/cli/dev/programs/build.js')
   const provider = await getTerraformProvider({
     home: options.home,

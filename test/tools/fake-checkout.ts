@@ -48,6 +48,7 @@ const SOURCES: Record<string, string> = {
   'tools/aws-clients.mjs': `export const getAwsClients = async () => '/bin/aws-clients'`,
   'tools/lambda-clients.mjs': `export const getLambdaClients = async () => '/bin/lambda-clients'`,
   'tools/modal-clients.mjs': `export const getModalClients = async () => '/bin/modal-clients'`,
+  'tools/python-packages.mjs': `export const getPythonPackages = async () => '/bin/python-packages'`,
   'cli/main.ts': `console.log(JSON.stringify({ arguments: process.argv.slice(2), startedAs: process.argv[1] }))`,
   'tools/terraform-provider.mjs': `export const getTerraformProvider = async () => '/bin/provider'`,
   'cli/dev/programs/build.ts': 'exports.buildFromModule = async () => {}',

@@ -179,6 +179,7 @@ describe('setup', () => {
     expect(stderr).toContain('AWS clients: /bin/aws-clients')
     expect(stderr).toContain("Modal's client: /bin/modal-clients")
     expect(stderr).toContain("Lambda's client: /bin/lambda-clients")
+    expect(stderr).toContain('Tools of the Python packages: /bin/python-packages')
     expect(stderr).toContain("Terraform's provider of AWS: /bin/provider")
   })
 })

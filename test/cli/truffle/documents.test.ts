@@ -1,6 +1,7 @@
 /**
- * Every command line of the three documents that describe `truffle` to people, one by one, as it is written there. Where AWS is otherwise
- * than a document says, the answer has to say so.
+ * Every command line of the documents that describe `truffle` to people, one by one, as it is written there. Where AWS is otherwise than a
+ * document says, the answer has to say so. The third document has none; test/bindings/documents.test.ts runs the Python of all three. The
+ * lines that install (`curl`, `chmod`, `pip install truffle-aws`) are test/tools/package.e2e.test.ts and test/bindings/packages.test.ts.
  */
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals'
 import { TruffleAccount } from './account'

@@ -36,6 +36,20 @@ ERRORS: Mapping[str, Type[errors.CrucibleError]] = {
     "interrupted": errors.InterruptedError,
 }
 
+#: Exit codes of the command line, and their kinds.
+EXIT_CODES: Mapping[int, str] = {
+    1: "failed",
+    2: "usage",
+    3: "capacity",
+    4: "permission",
+    5: "not-found",
+    6: "unconfirmed",
+    7: "unavailable",
+    8: "not-survived",
+    9: "conditional",
+    130: "interrupted",
+}
+
 Document = Dict[str, Any]
 
 
@@ -46,7 +60,7 @@ class Program:
     Args:
         name: ``truffle`` or ``crucible``.
         executable: The command to run, as one string with its arguments quoted for a shell. By default the first that exists of:
-            the variable ``CRUCIBLE_CLI`` (the path of ``crucible``; ``truffle`` is looked for beside it), the program on ``PATH``,
+            the variable ``CRUCIBLE_CLI`` (the path of ``crucible``; ``truffle`` is looked for next to it), the program on ``PATH``,
             and ``npx crucible-ml``.
         env: Variables in addition to those of this process.
         cwd: Folder in which the command runs.
@@ -83,6 +97,14 @@ class Program:
         Raises a subclass of `errors.CrucibleError` for an error of the command, and `errors.SchemaMismatch` for a document of
         another version.
         """
+        return self.ask(*args, input=input)[0]
+
+    async def run_async(self, *args: str) -> Document:
+        """`run` for `asyncio`. Ending the task ends the command."""
+        return (await self.ask_async(*args))[0]
+
+    def ask(self, *args: str, input: Optional[str] = None) -> Tuple[Document, int]:
+        """`run`, with the exit code: an answer may be a "no"."""
         words = self._words(args)
         try:
             done = subprocess.run(
@@ -98,16 +120,17 @@ class Program:
             )
         except OSError as error:
             raise stream.unstartable(words, error) from error
-        return self._read(args, done.stdout, done.stderr, done.returncode)
+        return self._read(args, done.stdout, done.stderr, done.returncode), done.returncode
 
-    async def run_async(self, *args: str) -> Document:
-        """`run` for `asyncio`. Ending the task ends the command."""
+    async def ask_async(self, *args: str) -> Tuple[Document, int]:
+        """`ask` for `asyncio`. Ending the task ends the command."""
         running = await self._start(args)
         try:
             stdout, stderr = await running.communicate()
         finally:
             await stream.end(running)
-        return self._read(args, _text(stdout), _text(stderr), running.returncode or 0)
+        code = running.returncode or 0
+        return self._read(args, _text(stdout), _text(stderr), code), code
 
     def lines(self, *args: str, timeout_s: Optional[float] = None) -> Iterator[Document]:
         """Runs a command that prints documents one after the other, and yields each when it is complete.
@@ -138,7 +161,7 @@ class Program:
         return {**os.environ, **self.env}
 
     def _named(self, words: List[str], environment: Mapping[str, str]) -> List[str]:
-        """The program beside the one that ``CRUCIBLE_CLI`` names."""
+        """The program next to the one that ``CRUCIBLE_CLI`` names."""
         if not words or self.name == "crucible":
             return words
         folder, base = os.path.split(words[-1])
@@ -149,7 +172,7 @@ class Program:
             if path != words[-1] and (os.path.exists(path) or (not folder and shutil.which(path, path=environment.get("PATH")))):
                 return [*words[:-1], path]
         raise errors.ExecutableNotFound(
-            "CRUCIBLE_CLI is %s, and there is no `%s` beside it." % (shlex.join(words), self.name),
+            "CRUCIBLE_CLI is %s, and there is no `%s` next to it." % (shlex.join(words), self.name),
             hint="Set it to the path of `crucible` in an installation of %s, or pass executable=... ." % NPM_PACKAGE,
         )
 

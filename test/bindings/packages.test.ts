@@ -1,0 +1,183 @@
+/** The Python packages as users get them: built, installed without a network, typed, and imported by every Python that is found. */
+import { execFileSync, spawnSync } from 'node:child_process'
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { homedir, tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals'
+import { pythonClients } from '../support/python-clients'
+
+jest.setTimeout(120_000)
+
+const ROOT = join(__dirname, '../..')
+/** Folder, distribution and module of each package. */
+const PACKAGES = [
+  { folder: 'truffle', distribution: 'truffle-aws', file: 'truffle_aws', module: 'truffle', needs: [] },
+  {
+    ...{ folder: 'crucible', distribution: 'crucible-ml', file: 'crucible_ml', module: 'crucible' },
+    needs: ['truffle-aws'],
+  },
+]
+const OLDEST_MINOR = 9
+const NEWEST_MINOR = 14
+const sources = PACKAGES.map(({ folder }) => join(ROOT, 'bindings/python', folder, 'src'))
+/** Their calls are what type checkers of users see. */
+const EXAMPLES = PACKAGES.map(({ folder }) => join(ROOT, 'bindings/python', folder, 'examples')).filter(
+  existsSync,
+)
+const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { version: string }
+
+const bin = pythonClients('python-packages')
+
+/** Prints what an installed Python knows of the packages; run without anything but the standard library and them. */
+const INSPECT = `
+import importlib, importlib.metadata, json, pkgutil, sys
+from importlib import resources
+found = {}
+for name, module in (("truffle-aws", "truffle"), ("crucible-ml", "crucible")):
+    package = importlib.import_module(module)
+    modules = [one.name for one in pkgutil.walk_packages(package.__path__, module + ".")]
+    for one in modules: importlib.import_module(one)
+    try: meta = importlib.metadata.metadata(name)
+    except importlib.metadata.PackageNotFoundError: meta = {}
+    found[module] = {
+        "version": meta.get("Version"), "python": meta.get("Requires-Python"),
+        "requires": [one.split("==")[0] for one in (importlib.metadata.requires(name) or [] if meta else [])],
+        "typed": (resources.files(module) / "py.typed").is_file(), "modules": sorted(modules),
+    }
+print(json.dumps(found))
+`
+
+interface Inspected {
+  version: string | null
+  python: string | null
+  requires: string[]
+  typed: boolean
+  modules: string[]
+}
+
+function inspect(python: string, path?: string): Record<string, Inspected> {
+  const stdout = execFileSync(python, [...(path === undefined ? ['-I'] : ['-s']), '-B', '-c', INSPECT], {
+    encoding: 'utf8',
+    ...(path !== undefined && { env: { ...process.env, PYTHONPATH: path } }),
+  })
+  return JSON.parse(stdout) as Record<string, Inspected>
+}
+
+/** Interpreters of the supported versions, oldest first, one of each version. */
+function interpreters(): { minor: number; path: string }[] {
+  const pyenv = join(process.env['PYENV_ROOT'] ?? join(homedir(), '.pyenv'), 'versions')
+  const folders = existsSync(pyenv) ? readdirSync(pyenv).sort() : []
+  const minors = Array.from({ length: NEWEST_MINOR - OLDEST_MINOR + 1 }, (_, index) => OLDEST_MINOR + index)
+  return minors.flatMap((minor) => {
+    const candidates = [
+      ...folders
+        .filter((name) => name.startsWith(`3.${minor}.`))
+        .map((name) => join(pyenv, name, 'bin/python3')),
+      ...[`python3.${minor}`, 'python3'],
+    ]
+    const ask = 'import sys; print("%d.%d" % sys.version_info[:2])'
+    const path = candidates.find(
+      (one) => spawnSync(one, ['-c', ask], { encoding: 'utf8' }).stdout?.trim() === `3.${minor}`,
+    )
+    return path === undefined ? [] : [{ minor, path }]
+  })
+}
+
+describe('the Python packages', () => {
+  it('keep source files within 300 lines', () => {
+    const files = sources.flatMap((source) =>
+      readdirSync(source, { recursive: true, encoding: 'utf8' })
+        .filter((name) => name.endsWith('.py'))
+        .map((name) => join(source, name)),
+    )
+    expect(files.length).toBeGreaterThan(3)
+    expect(files.filter((path) => readFileSync(path, 'utf8').split('\n').length > 301)).toEqual([])
+  })
+
+  it.each(PACKAGES)('$distribution has the version of package.json', ({ folder, needs }) => {
+    const text = readFileSync(join(ROOT, 'bindings/python', folder, 'pyproject.toml'), 'utf8')
+    expect(/^version = "(.*)"$/m.exec(text)?.[1]).toBe(version)
+    for (const other of needs) expect(text).toContain(`dependencies = ["${other}==${version}"]`)
+  })
+})
+
+const tools = bin === undefined ? describe.skip : describe
+tools('the Python packages, built', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'python-packages-'))
+  const python = join(bin ?? '', 'python3')
+  const site = (): string => {
+    const library = join(folder, 'clean/lib')
+    return join(library, readdirSync(library)[0]!, 'site-packages')
+  }
+
+  beforeAll(() => {
+    for (const one of PACKAGES)
+      execFileSync(
+        python,
+        [
+          ...['-m', 'build', '--no-isolation', '--outdir', join(folder, 'wheels')],
+          join(ROOT, 'bindings/python', one.folder),
+        ],
+        { stdio: 'pipe' },
+      )
+    execFileSync(python, ['-m', 'venv', '--without-pip', join(folder, 'clean')])
+    const pip = [
+      '-m',
+      'pip',
+      '--python',
+      join(folder, 'clean/bin/python3'),
+      'install',
+      '--no-index',
+      '--quiet',
+    ]
+    execFileSync(python, [...pip, '--find-links', join(folder, 'wheels'), 'crucible-ml'])
+  })
+  afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+  it('are a wheel and a source archive each', () => {
+    expect(readdirSync(join(folder, 'wheels')).sort()).toEqual(
+      PACKAGES.flatMap(({ file }) => [
+        `${file}-${version}-py3-none-any.whl`,
+        `${file}-${version}.tar.gz`,
+      ]).sort(),
+    )
+  })
+
+  it('need the standard library only, are typed, and carry their version', () => {
+    const found = inspect(join(folder, 'clean/bin/python3'))
+    for (const { module, needs } of PACKAGES)
+      expect(found[module]).toMatchObject({ version, python: '>=3.9', requires: needs, typed: true })
+    const installed = readdirSync(site()).filter((name) => name.endsWith('.dist-info'))
+    expect(installed.sort()).toEqual(PACKAGES.map(({ file }) => `${file}-${version}.dist-info`).sort())
+  })
+
+  it('are imported, module by module, by every Python that is found', () => {
+    const all = interpreters()
+    expect(all).not.toEqual([])
+    for (const { minor, path } of all) {
+      const found = inspect(path, site())
+      expect([minor, Object.keys(found)]).toEqual([minor, ['truffle', 'crucible']])
+    }
+  })
+
+  it('use nothing newer than Python 3.9', () => {
+    const { stdout, status } = spawnSync(
+      join(bin!, 'vermin'),
+      ['--target=3.9-', '--violations', '--no-tips', '--eval-annotations', ...sources],
+      { encoding: 'utf8' },
+    )
+    expect({ status, stdout: status === 0 ? '' : stdout }).toEqual({ status: 0, stdout: '' })
+  })
+
+  it.each([OLDEST_MINOR, NEWEST_MINOR])('pass mypy in its strictest form for Python 3.%i', (minor) => {
+    const { stdout, status } = spawnSync(
+      python,
+      [
+        ...['-m', 'mypy', '--strict', `--python-version=3.${minor}`],
+        ...['--config-file=', `--cache-dir=${join(bin!, '..', 'mypy-cache')}`, ...sources, ...EXAMPLES],
+      ],
+      { encoding: 'utf8' },
+    )
+    expect({ status, stdout: status === 0 ? '' : stdout }).toEqual({ status: 0, stdout: '' })
+  })
+})
