@@ -6,6 +6,7 @@ import contextlib
 import io
 import os
 import re
+import runpy
 import sys
 import unittest
 from pathlib import Path
@@ -251,7 +252,7 @@ class TestPages(unittest.TestCase):
         source = snippets("bindings/python/crucible/README.md")[1]
         Path("readme_function.py").write_text(source)
         with contextlib.redirect_stdout(io.StringIO()) as printed:
-            import readme_function  # noqa: F401
+            runpy.run_path("readme_function.py", run_name="__main__")
         self.assertRegex(printed.getvalue(), r"^\{'loss': 0.348\d+\}\nstep 1/10")
 
     def test_the_readme_uses_asyncio(self):

@@ -33,8 +33,10 @@ def text(value: Any) -> str:
 
 
 def usd(value: Optional[float]) -> str:
-    """Dollars with cents."""
-    return "–" if value is None else "$%.2f" % value
+    """Dollars with cents; amounts below a cent with more digits."""
+    if value is None:
+        return "–"
+    return "$%.2f" % value if value == 0 or value >= 0.01 else "$%.4f" % value
 
 
 def hours(value: float) -> str:

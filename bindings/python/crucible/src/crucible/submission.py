@@ -8,6 +8,7 @@ import re
 import shlex
 import shutil
 import tempfile
+import warnings
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,11 +17,15 @@ from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 from truffle.errors import UsageError
 
 from .calls import options
+from .errors import CrucibleWarning
 from .requirements import JOB_FILE, Requirements, flags, job_file
 
 PathLike = Union[str, "os.PathLike[str]"]
 Files = Union[Mapping[str, PathLike], Sequence[PathLike]]
 Secrets = Union[str, Sequence[str], Mapping[str, str]]
+
+#: Frames between the line that calls an operation and what the operation calls.
+STACK_OF_OPERATION = 5
 
 #: The program of ``code=``, on the machine.
 PROGRAM = "main.py"
@@ -128,6 +133,16 @@ class Submission:
         if self.workdir is False:
             return False
         return os.path.abspath(default if self.workdir is None or self.workdir is True else os.fspath(self.workdir))
+
+
+def warned(document: Mapping[str, Any]) -> Tuple[str, ...]:
+    """The warnings of a submission; each is also a `CrucibleWarning`."""
+    texts = list(document["warnings"])
+    if not document.get("isServed", True):
+        texts.append("No worker is running, so the job waits. Start one with `crucible dev` or `crucible worker`.")
+    for text in texts:
+        warnings.warn(text, CrucibleWarning, stacklevel=STACK_OF_OPERATION)
+    return tuple(texts)
 
 
 def copy_files(files: Files, work: Path) -> None:

@@ -6,6 +6,7 @@ import ast
 import functools
 import inspect
 import secrets as random_secrets
+import sys
 import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,7 +20,7 @@ from ..errors import PackingError
 from ..job import Job
 from ..requirements import Requirements
 from ..status import Status
-from ..submission import Files, Secrets, Submission, copy_files
+from ..submission import Files, Secrets, Submission, copy_files, warned
 from . import packing
 from .crucible_function import KEY
 from .results import read_result
@@ -82,6 +83,12 @@ class Function(HasProgram, Generic[P, T]):
     @operation
     def submit(self, /, *args: P.args, **kwargs: P.kwargs) -> Steps[Job[T]]:
         """Submits a job that calls the function. Raises `PackingError` for what cannot be sent, and as `MLPlatform.submit`."""
+        if packing.RUNNER in sys.modules:
+            raise PackingError(
+                "%s is called on the machine of a job, where it would submit another job." % self.function.__name__,
+                hint="Call %s.local(...) there. If its module calls it while it is imported, do that under `if __name__ == \"__main__\":`."
+                % self.function.__name__,
+            )
         inspect.signature(self.function).bind(*args, **kwargs)
         key = random_secrets.token_hex(KEY_BYTES)
         given = self.settings.secrets
@@ -106,7 +113,7 @@ class Function(HasProgram, Generic[P, T]):
             value: T = yield from read_result(job, status, key=key)
             return value
 
-        return Job(self._program, document["id"], warnings=tuple(document["warnings"]), outcome=outcome)
+        return Job(self._program, document["id"], warnings=warned(document), outcome=outcome)
 
     def __repr__(self) -> str:
         return "<Function %s, which runs as a job>" % self.function.__qualname__
