@@ -56,7 +56,7 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def plan(plan: Plan) -> str:
-    """The table of recommendations, or why there are none."""
+    """The table of recommendations, or why it is empty."""
     remarks = [one.sentence for one in plan.relaxations] + list(plan.warnings)
     if not len(plan):
         remarks = ["%s: %s" % (one.code, one.reason) for one in plan.rejections] + remarks

@@ -208,7 +208,7 @@ class MLPlatform(HasProgram):
 
     @operation
     def find(self, job: str) -> Steps[Job[Any]]:
-        """The job with this id, unique beginning of an id, or name. Raises `NotFoundError` if there is none."""
+        """The job with this id, unique beginning of an id, or name. Raises `NotFoundError` for another one."""
         status = status_of((yield Run(("show", job))))
         return Job(self._program, status.id, name=status.name, last=status)
 

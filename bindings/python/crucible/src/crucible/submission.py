@@ -56,7 +56,7 @@ class Submission:
         """Arguments of the command line, and variables with the values of secrets. A folder that they name exists until the end:
         the command has sent its files by then."""
         self._check()
-        names, values = _secrets(self.secrets)
+        names, values = secrets_of(self.secrets)
         more = {"no_analyze": not self.analyze, "id": self.id, "from": self.from_job, "fresh": self.fresh}
         env = ["%s=%s" % (name, _env(value)) for name, value in self.env.items()]
         if self.job_file is None and self._program() is None:
@@ -169,7 +169,7 @@ def _env(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _secrets(secrets: Secrets) -> Tuple[List[str], Dict[str, str]]:
+def secrets_of(secrets: Secrets) -> Tuple[List[str], Dict[str, str]]:
     """Their names, and the values of those that are given here instead of in the environment."""
     if isinstance(secrets, str):
         return [secrets], {}
@@ -181,7 +181,7 @@ _NAMES = {".".join(path): name for name, path in JOB_FILE.items()}
 
 
 def _in_words_of_python(error: UsageError, path: str) -> UsageError:
-    """The error about a job file that nobody wrote, with the names of the arguments instead of its lines."""
+    """The error about the job file that this module wrote, with the names of the arguments instead of its lines."""
     problems: List[Any] = list(error.details.get("problems") or ())
     texts = []
     for problem in problems:

@@ -20,7 +20,7 @@ from ..errors import PackingError
 from ..job import Job
 from ..requirements import Requirements
 from ..status import Status
-from ..submission import Files, Secrets, Submission, copy_files, warned
+from ..submission import Files, Secrets, Submission, copy_files, secrets_of, warned
 from . import packing
 from .crucible_function import KEY
 from .results import read_result
@@ -54,7 +54,7 @@ class Function(HasProgram, Generic[P, T]):
     ``train.local(3e-4)`` runs here. ``train(3e-4).result()`` waits for the return value.
 
     Sent are its source, that of the functions and classes of the same script or notebook that it uses, the values of other variables
-    that it uses, its arguments, and the modules of one's own project that are imported. Installed packages are not sent: the machine
+    that it uses, its arguments, and the modules of the same project that it imports. Installed packages are not sent: the machine
     has them, its image, or ``setup="pip install ..."``. A function of an imported module is imported there, with its whole module.
 
     On the machine it runs in a folder of its own as any job: it saves to ``CRUCIBLE_CHECKPOINT_DIR``, finds its checkpoint in
@@ -91,9 +91,7 @@ class Function(HasProgram, Generic[P, T]):
             )
         inspect.signature(self.function).bind(*args, **kwargs)
         key = random_secrets.token_hex(KEY_BYTES)
-        given = self.settings.secrets
-        names = {given: None} if isinstance(given, str) else dict(given) if isinstance(given, Mapping) else dict.fromkeys(given)
-        values = {name: value for name, value in names.items() if value is not None}
+        names, values = secrets_of(self.settings.secrets)
         with tempfile.TemporaryDirectory(prefix="crucible-") as path:
             folder = Path(path)
             copy_files(self.settings.files, folder)
