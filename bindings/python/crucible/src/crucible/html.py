@@ -21,6 +21,9 @@ _COLOURS = {
     "recovering": "#9a6700",
     "stopping": "#9a6700",
 }
+#: What is said of a status that comes from the record.
+NOT_LIVE = "The workflow is not responding; this is the last recorded state."
+
 #: Recommendations that the table shows: more than a person compares.
 ROWS_MAX = 10
 
@@ -115,6 +118,8 @@ def card(status: Status) -> str:
     newest = status.checkpoints.newest
     if newest is not None:
         facts.append(("checkpoint", "step %d, %d kept" % (newest.step, status.checkpoints.count)))
+    if not status.is_live:
+        facts.append(("note", NOT_LIVE))
     facts += [(name, value) for name, value in (("trouble", status.trouble), ("warning", status.warning)) if value]
     if status.continuation is not None:
         facts.append(("continue", status.continuation.command))

@@ -125,7 +125,7 @@ class Plan(Sequence[Recommendation]):
         return len(self.recommendations)
 
     def __repr__(self) -> str:
-        return "<Plan of %d places%s>" % (len(self), ", the best %s" % self[0].backend if len(self) else "")
+        return "<Plan of %d place%s%s>" % (len(self), "" if len(self) == 1 else "s", ", the best %s" % self[0].backend if len(self) else "")
 
     def __str__(self) -> str:
         rows = [

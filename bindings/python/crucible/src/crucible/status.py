@@ -226,7 +226,8 @@ class Status:
 
     def __str__(self) -> str:
         where = "" if self.backend is None else " on %s" % self.backend
-        return "%s %s%s, %g %%, %s: %s" % (self.id, self.state, where, self.progress, html.usd(self.cost), self.message or self.reason)
+        message = (self.message or self.reason) if self.is_live else html.NOT_LIVE
+        return "%s %s%s, %g %%, %s: %s" % (self.id, self.state, where, self.progress, html.usd(self.cost), message)
 
 
 def place_of(document: Mapping[str, Any]) -> str:
