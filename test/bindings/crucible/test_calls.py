@@ -5,7 +5,7 @@ import json
 import os
 import unittest
 
-from crucible import CommandFailed, ExecutableNotFound, MLPlatform, NotFoundError, SchemaMismatch, UnavailableError
+from crucible import CommandFailed, ExecutableNotFound, MLPlatform, NotFoundError, SchemaMismatch, UnavailableError, UsageError
 from test_status import shown
 from unit_support import InFolder
 
@@ -107,6 +107,10 @@ class TestForms(InFolder):
     def test_no_executable_is_named(self):
         with self.assertRaisesRegex(ExecutableNotFound, "cannot be started: No such file"):
             MLPlatform("/nowhere/crucible").jobs()
+        with self.assertRaisesRegex(ExecutableNotFound, "Is Node 20.19 or newer installed"):
+            self.platform("exec /nowhere/node main.js").jobs()
+        with self.assertRaisesRegex(UsageError, "executable= node 'x cannot be read: no closing quotation"):
+            MLPlatform("node 'x").jobs()
 
     def test_errors_keep_their_class_in_both_forms(self):
         error = line(error={"kind": "not-found", "message": "There is no job x.", "hint": None})

@@ -1,6 +1,7 @@
 """Views for notebooks: whatever a job is called or prints stays text."""
 
 import unittest
+from dataclasses import replace
 
 from crucible import html
 from crucible.plans import plan_of
@@ -57,6 +58,7 @@ class TestHtml(unittest.TestCase):
         for view in views:
             self.assertNotIn("<script", view)
             self.assertIn("&lt;script&gt;", view)
+        self.assertIn("not responding", html.card(replace(status, is_live=False)))
         for text in ("step 3 of 10", "loss 2.5", "30 %", "$1.23", "local:spot → local:on-demand", "step 5, 1 kept"):
             self.assertIn(text, views[0])
 

@@ -82,6 +82,13 @@ class TestPacking(InNotebook):
         self.assertEqual(2, self.result(cell["one"], 1))
         self.assertEqual(204, self.result(cell["two"], 1))
 
+    def test_what_a_notebook_puts_over_a_builtin_stays_here(self):
+        cell = self.cell(
+            "import functools\n@functools.wraps(open)\ndef _open(*args): raise ValueError('not in notebooks')\n"
+            "open = _open\ndef train():\n    with open('function_main.py') as file: return len(file.readlines()) > 1\n"
+        )
+        self.assertTrue(self.result(cell["train"]))
+
     def test_jobs_that_call_each_other_run_as_functions_there(self):
         cell = self.cell(
             "@platform.job\ndef prepare(x): return x + 1\n@platform.job()\ndef train(x): return prepare.local(x) * 10\n",
@@ -113,6 +120,15 @@ class TestPacking(InNotebook):
         )
         cell = self.cell("import own_train\n")
         self.assertEqual(6, self.result(cell["own_train"].train, 3))
+
+    def test_a_module_that_submits_while_it_is_imported_does_so_only_here(self):
+        (self.project / "own_eager.py").write_text(
+            "from crucible import MLPlatform\n@MLPlatform('/nowhere').job()\ndef train(): return 1\n"
+            "if 'crucible_function' in __import__('sys').modules: train()\n"
+        )
+        cell = self.cell("import own_eager\n")
+        _, printed = self.run_packed(self.pack(cell["own_eager"].train))
+        self.assertIn("train is called on the machine of a job, where it would submit another job. Call train.local(...) there.", printed)
 
     def test_what_only_exists_here_is_refused_with_its_name(self):
         cell = self.cell(

@@ -114,7 +114,7 @@ class operation(Generic[S, P, T]):
 
 
 class Stream(Generic[T]):
-    """Values that arrive while something goes on. Use it with ``for`` or ``async for``; leaving the loop ends the command.
+    """Values that arrive one after the other. Use it with ``for`` or ``async for``; leaving the loop ends the command.
 
     Each loop starts anew.
     """

@@ -25,6 +25,7 @@ __all__ = [
     "CommandFailed",
     "ConditionalError",
     "CrucibleError",
+    "CrucibleWarning",
     "ExecutableNotFound",
     "InterruptedError",
     "JobFailed",
@@ -61,6 +62,10 @@ class JobFailed(CrucibleError):
         self.exception_type: Optional[str] = self.details.get("exception_type")
         self.traceback: Optional[str] = self.details.get("traceback")
         self.log: str = self.details.get("log", "")
+
+
+class CrucibleWarning(UserWarning):
+    """Something about a job that may become a problem, such as work that an interruption would lose."""
 
 
 class PackingError(CrucibleError, TypeError):

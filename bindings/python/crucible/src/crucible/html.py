@@ -21,6 +21,9 @@ _COLOURS = {
     "recovering": "#9a6700",
     "stopping": "#9a6700",
 }
+#: What is said of a status that comes from the record.
+NOT_LIVE = "The workflow is not responding; this is the last recorded state."
+
 #: Recommendations that the table shows: more than a person compares.
 ROWS_MAX = 10
 
@@ -33,8 +36,10 @@ def text(value: Any) -> str:
 
 
 def usd(value: Optional[float]) -> str:
-    """Dollars with cents."""
-    return "–" if value is None else "$%.2f" % value
+    """Dollars with cents; amounts below a cent with more digits."""
+    if value is None:
+        return "–"
+    return "$%.2f" % value if value == 0 or value >= 0.01 else "$%.4f" % value
 
 
 def hours(value: float) -> str:
@@ -54,7 +59,7 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def plan(plan: Plan) -> str:
-    """The table of recommendations, or why there are none."""
+    """The table of recommendations, or why it is empty."""
     remarks = [one.sentence for one in plan.relaxations] + list(plan.warnings)
     if not len(plan):
         remarks = ["%s: %s" % (one.code, one.reason) for one in plan.rejections] + remarks
@@ -113,6 +118,8 @@ def card(status: Status) -> str:
     newest = status.checkpoints.newest
     if newest is not None:
         facts.append(("checkpoint", "step %d, %d kept" % (newest.step, status.checkpoints.count)))
+    if not status.is_live:
+        facts.append(("note", NOT_LIVE))
     facts += [(name, value) for name, value in (("trouble", status.trouble), ("warning", status.warning)) if value]
     if status.continuation is not None:
         facts.append(("continue", status.continuation.command))

@@ -224,7 +224,7 @@ class Job(HasProgram, Generic[T]):
         return read_all(Event, (yield Run(("events", self.id)))["events"])
 
     @operation
-    def show(self, timeout_s: Optional[float] = None) -> Steps[Status]:
+    def show(self, timeout_s: Optional[float] = None) -> Steps[None]:
         """Shows the job until it is over, in a notebook as a card that changes in place, elsewhere as a line for each change.
         Interrupting the kernel, or Ctrl-C, leaves the job running."""
         card = live.Card()
@@ -234,7 +234,7 @@ class Job(HasProgram, Generic[T]):
             for status in changes.of(document):
                 card.update(self._remember(status))
 
-        return self._seen((yield Follow(("show", self.id, "--watch"), on_document, timeout_s)))
+        yield Follow(("show", self.id, "--watch"), on_document, timeout_s)
 
     def _wait(self, timeout_s: Optional[float]) -> Steps[Status]:
         return self._seen((yield Follow(("show", self.id, "--watch"), self._note, timeout_s)))
@@ -267,7 +267,7 @@ class Job(HasProgram, Generic[T]):
     def __repr__(self) -> str:
         if self.last is None:
             return "<Job %s>" % self.id
-        return "<Job %s %s, %g %%, $%.2f>" % (self.id, self.last.state, self.last.progress, self.last.cost)
+        return "<Job %s %s, %g %%, %s>" % (self.id, self.last.state, self.last.progress, html.usd(self.last.cost))
 
     def _repr_html_(self) -> str:
         return html.card(self.status())

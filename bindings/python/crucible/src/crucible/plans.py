@@ -92,7 +92,7 @@ class Relaxation:
     sentence: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Plan(Sequence[Recommendation]):
     """Ranked recommendations, the best first, and why other offers are left out. Empty if there is no place now.
 
@@ -123,6 +123,9 @@ class Plan(Sequence[Recommendation]):
 
     def __len__(self) -> int:
         return len(self.recommendations)
+
+    def __repr__(self) -> str:
+        return "<Plan of %d place%s%s>" % (len(self), "" if len(self) == 1 else "s", ", the best %s" % self[0].backend if len(self) else "")
 
     def __str__(self) -> str:
         rows = [

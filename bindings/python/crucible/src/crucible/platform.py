@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Callable, Dict, Mapping, Optional, Sequence, Tuple, TypeVar, Union, overload
 
@@ -19,7 +20,7 @@ from .plans import Plan, plan_of
 from .records import Budget, Health, Listed
 from .requirements import Requirements, requirements_of
 from .status import Status, status_of
-from .submission import Files, PathLike, Secrets, Submission
+from .submission import Files, PathLike, Secrets, Submission, warned
 
 T = TypeVar("T")
 
@@ -117,7 +118,7 @@ class MLPlatform(HasProgram):
         )
         with what.words() as (words, values):
             document = yield Run(("submit", *words), values)
-        return Job(self._program, document["id"], warnings=tuple(document["warnings"]))
+        return Job(self._program, document["id"], warnings=warned(document))
 
     @operation
     def recommend(
@@ -147,7 +148,9 @@ class MLPlatform(HasProgram):
         )
         with what.words() as (words, values):
             document = yield Run(("plan", *words), values)
-        return plan_of(document)
+        plan = plan_of(document)
+        # Warnings are about a program, and here is none.
+        return replace(plan, warnings=()) if nothing else plan
 
     #: The same as `recommend`.
     plan = recommend
@@ -205,7 +208,7 @@ class MLPlatform(HasProgram):
 
     @operation
     def find(self, job: str) -> Steps[Job[Any]]:
-        """The job with this id, unique beginning of an id, or name. Raises `NotFoundError` if there is none."""
+        """The job with this id, unique beginning of an id, or name. Raises `NotFoundError` for another one."""
         status = status_of((yield Run(("show", job))))
         return Job(self._program, status.id, name=status.name, last=status)
 

@@ -205,7 +205,7 @@ def backend_name(name: str) -> str:
 
 
 def requirements_of(given: Optional[Requirements], more: Mapping[str, Any]) -> Requirements:
-    """Requirements with fields by name, which win. Raises `UsageError` for a name that there is not."""
+    """Requirements with fields by name, which win. Raises `UsageError` for an unknown name."""
     names = {one.name for one in dataclasses.fields(Requirements)}
     for name in more:
         if name not in names:
@@ -245,7 +245,7 @@ def flags(fields: Mapping[str, Any]) -> Dict[str, Any]:
 
 
 def unknown(kind: str, name: str, known: Iterable[str]) -> UsageError:
-    """The error for a name that there is not: it names the nearest one."""
+    """The error for an unknown name: it names the nearest one."""
     near = difflib.get_close_matches(name, list(known), n=1, cutoff=0.5)
     hint = "Did you mean %s?" % near[0] if near else "Known: %s." % ", ".join(sorted(known))
     return UsageError("There is no %s %r." % (kind, name), hint=hint)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from typing import Any, Iterator, Mapping, Optional, Tuple
 
+from . import html
 from .documents import read
 
 #: One dollar in micro-dollars, the whole unit in which Crucible counts.
@@ -151,7 +152,7 @@ class Note:
     text: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Status:
     """A job at one moment.
 
@@ -217,9 +218,16 @@ class Status:
     def deadline_at(self) -> Optional[datetime]:
         return instant(self.deadline_at_ms)
 
+    def __repr__(self) -> str:
+        return "<Status of %s>" % self
+
+    def _repr_html_(self) -> str:
+        return html.card(self)
+
     def __str__(self) -> str:
         where = "" if self.backend is None else " on %s" % self.backend
-        return "%s %s%s, %g %%, $%.2f: %s" % (self.id, self.state, where, self.progress, self.cost, self.message or self.reason)
+        message = (self.message or self.reason) if self.is_live else html.NOT_LIVE
+        return "%s %s%s, %g %%, %s: %s" % (self.id, self.state, where, self.progress, html.usd(self.cost), message)
 
 
 def place_of(document: Mapping[str, Any]) -> str:

@@ -8,6 +8,7 @@ import re
 import shlex
 import shutil
 import tempfile
+import warnings
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,11 +17,15 @@ from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 from truffle.errors import UsageError
 
 from .calls import options
+from .errors import CrucibleWarning
 from .requirements import JOB_FILE, Requirements, flags, job_file
 
 PathLike = Union[str, "os.PathLike[str]"]
 Files = Union[Mapping[str, PathLike], Sequence[PathLike]]
 Secrets = Union[str, Sequence[str], Mapping[str, str]]
+
+#: Frames between the line that calls an operation and what the operation calls.
+STACK_OF_OPERATION = 5
 
 #: The program of ``code=``, on the machine.
 PROGRAM = "main.py"
@@ -51,7 +56,7 @@ class Submission:
         """Arguments of the command line, and variables with the values of secrets. A folder that they name exists until the end:
         the command has sent its files by then."""
         self._check()
-        names, values = _secrets(self.secrets)
+        names, values = secrets_of(self.secrets)
         more = {"no_analyze": not self.analyze, "id": self.id, "from": self.from_job, "fresh": self.fresh}
         env = ["%s=%s" % (name, _env(value)) for name, value in self.env.items()]
         if self.job_file is None and self._program() is None:
@@ -130,6 +135,16 @@ class Submission:
         return os.path.abspath(default if self.workdir is None or self.workdir is True else os.fspath(self.workdir))
 
 
+def warned(document: Mapping[str, Any]) -> Tuple[str, ...]:
+    """The warnings of a submission; each is also a `CrucibleWarning`."""
+    texts = list(document["warnings"])
+    if not document.get("isServed", True):
+        texts.append("No worker is running, so the job waits. Start one with `crucible dev` or `crucible worker`.")
+    for text in texts:
+        warnings.warn(text, CrucibleWarning, stacklevel=STACK_OF_OPERATION)
+    return tuple(texts)
+
+
 def copy_files(files: Files, work: Path) -> None:
     """Copies files and folders below a folder, under their own names or those of the mapping."""
     pairs = files.items() if isinstance(files, Mapping) else [(Path(one).name, one) for one in files]
@@ -154,7 +169,7 @@ def _env(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _secrets(secrets: Secrets) -> Tuple[List[str], Dict[str, str]]:
+def secrets_of(secrets: Secrets) -> Tuple[List[str], Dict[str, str]]:
     """Their names, and the values of those that are given here instead of in the environment."""
     if isinstance(secrets, str):
         return [secrets], {}
@@ -166,7 +181,7 @@ _NAMES = {".".join(path): name for name, path in JOB_FILE.items()}
 
 
 def _in_words_of_python(error: UsageError, path: str) -> UsageError:
-    """The error about a job file that nobody wrote, with the names of the arguments instead of its lines."""
+    """The error about the job file that this module wrote, with the names of the arguments instead of its lines."""
     problems: List[Any] = list(error.details.get("problems") or ())
     texts = []
     for problem in problems:

@@ -76,11 +76,11 @@ class Program:
     def command(self) -> List[str]:
         """The words that start the program. Raises `errors.ExecutableNotFound` if nothing can start it."""
         if self.executable is not None:
-            return shlex.split(self.executable)
+            return _split("executable=", self.executable)
         environment = self._environment()
         named = environment.get("CRUCIBLE_CLI", "").strip()
         if named:
-            return self._named(shlex.split(named), environment)
+            return self._named(_split("CRUCIBLE_CLI", named), environment)
         found = shutil.which(self.name, path=environment.get("PATH"))
         if found is not None:
             return [found]
@@ -251,6 +251,15 @@ def arguments(options: Mapping[str, Any]) -> Tuple[str, ...]:
 
 #: What to do about documents of another version.
 UPGRADE = "Install the same version of both: `pip install --upgrade truffle-aws crucible-ml` and `npm install --global %s`." % NPM_PACKAGE
+
+
+def _split(source: str, text: str) -> List[str]:
+    try:
+        return shlex.split(text)
+    except ValueError as error:
+        raise errors.UsageError(
+            "%s %s cannot be read: %s." % (source, text, str(error).lower()), hint="Quote its words as for a shell."
+        ) from error
 
 
 def _text(data: bytes) -> str:

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 #: The longest line of a document, in bytes.
 _LINE_BYTES_MAX = 64 * 1024 * 1024
 
+#: Exit codes of shells for a program that is not there, or may not run.
+_NOT_STARTED = (126, 127)
+
 #: Bytes of what a command wrote to stderr that an error shows.
 _NOTES_MAX = 2000
 
@@ -148,8 +151,13 @@ def _finish(command: Command, documents: Documents, code: int, notes: IO[bytes])
         raise unexplained(command.shown, code, stderr)
 
 
-def unexplained(shown: str, code: int, stderr: str) -> errors.CommandFailed:
+def unexplained(shown: str, code: int, stderr: str) -> errors.CrucibleError:
     """The error for a command that failed without a document."""
+    if code in _NOT_STARTED:
+        return errors.ExecutableNotFound(
+            "`%s` could not be started: %s." % (shown, stderr.strip()[-_NOTES_MAX:].rstrip(".") or "exit code %d" % code),
+            hint="Is Node 20.19 or newer installed, and on PATH?",
+        )
     ending = "was ended by signal %d" % -code if code < 0 else "ended with exit code %d" % code
     notes = ": " + stderr.strip()[-_NOTES_MAX:] if stderr.strip() else "."
     return errors.CommandFailed("`%s` %s and without an answer%s" % (shown, ending, notes))

@@ -6,11 +6,12 @@ import ast
 import functools
 import inspect
 import secrets as random_secrets
+import sys
 import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FunctionType
-from typing import TYPE_CHECKING, Any, Callable, Dict, Generic, List, Mapping, Optional, TypeVar
+from typing import TYPE_CHECKING, Any, Callable, Generic, List, Mapping, Optional, TypeVar
 
 from truffle.cli import Program
 
@@ -19,7 +20,7 @@ from ..errors import PackingError
 from ..job import Job
 from ..requirements import Requirements
 from ..status import Status
-from ..submission import Files, Secrets, Submission, copy_files
+from ..submission import Files, Secrets, Submission, copy_files, secrets_of, warned
 from . import packing
 from .crucible_function import KEY
 from .results import read_result
@@ -53,7 +54,7 @@ class Function(HasProgram, Generic[P, T]):
     ``train.local(3e-4)`` runs here. ``train(3e-4).result()`` waits for the return value.
 
     Sent are its source, that of the functions and classes of the same script or notebook that it uses, the values of other variables
-    that it uses, its arguments, and the modules of one's own project that are imported. Installed packages are not sent: the machine
+    that it uses, its arguments, and the modules of the same project that it imports. Installed packages are not sent: the machine
     has them, its image, or ``setup="pip install ..."``. A function of an imported module is imported there, with its whole module.
 
     On the machine it runs in a folder of its own as any job: it saves to ``CRUCIBLE_CHECKPOINT_DIR``, finds its checkpoint in
@@ -82,11 +83,15 @@ class Function(HasProgram, Generic[P, T]):
     @operation
     def submit(self, /, *args: P.args, **kwargs: P.kwargs) -> Steps[Job[T]]:
         """Submits a job that calls the function. Raises `PackingError` for what cannot be sent, and as `MLPlatform.submit`."""
+        if packing.RUNNER in sys.modules:
+            raise PackingError(
+                "%s is called on the machine of a job, where it would submit another job." % self.function.__name__,
+                hint="Call %s.local(...) there. If its module calls it while it is imported, do that under `if __name__ == \"__main__\":`."
+                % self.function.__name__,
+            )
         inspect.signature(self.function).bind(*args, **kwargs)
         key = random_secrets.token_hex(KEY_BYTES)
-        given = self.settings.secrets
-        names: Dict[str, Optional[str]] = {given: None} if isinstance(given, str) else dict(given) if isinstance(given, Mapping) else dict.fromkeys(given)
-        values = {name: value for name, value in names.items() if value is not None}
+        names, values = secrets_of(self.settings.secrets)
         with tempfile.TemporaryDirectory(prefix="crucible-") as path:
             folder = Path(path)
             copy_files(self.settings.files, folder)
@@ -106,7 +111,7 @@ class Function(HasProgram, Generic[P, T]):
             value: T = yield from read_result(job, status, key=key)
             return value
 
-        return Job(self._program, document["id"], warnings=tuple(document["warnings"]), outcome=outcome)
+        return Job(self._program, document["id"], warnings=warned(document), outcome=outcome)
 
     def __repr__(self) -> str:
         return "<Function %s, which runs as a job>" % self.function.__qualname__

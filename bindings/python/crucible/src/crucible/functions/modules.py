@@ -1,4 +1,4 @@
-"""Modules of one's own project: they are sent with a function, unlike those that are installed."""
+"""Modules of the user's project: they are sent with a function, unlike installed ones."""
 
 from __future__ import annotations
 

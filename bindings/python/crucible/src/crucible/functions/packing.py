@@ -6,6 +6,7 @@ import __future__
 import ast
 import builtins
 import importlib
+import inspect
 import io
 import pickle
 import shutil
@@ -163,6 +164,8 @@ class _Program:
         if isinstance(what, FunctionType):
             self._future = self._future or bool(what.__code__.co_flags & __future__.annotations.compiler_flag)
         for used in sorted(global_names(source)):
+            if used in namespace and inspect.unwrap(namespace[used]) is getattr(builtins, used, None):
+                continue  # Notebooks replace some: their `open` says that it is not for files of the notebook itself.
             if used in namespace and namespace[used] is not what:
                 value = namespace[used]
                 self._need(used, value)

@@ -17,7 +17,7 @@ Definition = Union[ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef]
 
 
 def source_of(what: Union[FunctionType, type]) -> str:
-    """The text that defines a function or a class, from the beginning of its lines. Raises `PackingError` if there is none."""
+    """The text that defines a function or a class, from the beginning of its lines. Raises `PackingError` if it has no source."""
     name = what.__qualname__
     if name.endswith("<lambda>"):
         raise PackingError("A lambda cannot be sent.", hint="Write it as a function with `def`.")
