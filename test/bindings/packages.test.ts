@@ -4,6 +4,7 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node
 import { homedir, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals'
+import { build as buildProgram } from '../cli/process'
 import { pythonClients } from '../support/python-clients'
 
 jest.setTimeout(120_000)
@@ -124,6 +125,7 @@ tools('the Python packages, built', () => {
   }
 
   beforeAll(() => {
+    buildProgram()
     for (const one of PACKAGES)
       execFileSync(
         python,
@@ -164,6 +166,19 @@ tools('the Python packages, built', () => {
     expect(found['crucible']!.needing).toEqual(FOR_LIBRARIES)
     const installed = readdirSync(site()).filter((name) => name.endsWith('.dist-info'))
     expect(installed.sort()).toEqual(PACKAGES.map(({ file }) => `${file}-${version}.dist-info`).sort())
+  })
+
+  it('find the command line and ask it', () => {
+    const environment = {
+      ...process.env,
+      CRUCIBLE_CLI: `${process.execPath} ${join(ROOT, 'dist/cli/main.js')}`,
+    }
+    const program =
+      'from truffle import Truffle; print(Truffle().version(), Truffle().list(accelerators=True)[0])'
+    const stdout = execFileSync(join(folder, 'clean/bin/python3'), ['-I', '-B', '-c', program], {
+      ...{ encoding: 'utf8', env: environment },
+    })
+    expect(stdout).toMatch(new RegExp(`^${version} Accelerator\\(accelerator='`))
   })
 
   it('are imported, module by module, by every Python that is found', () => {
