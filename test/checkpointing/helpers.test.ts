@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import { testFolder } from '../support/folders'
 import { packRunner } from '../support/runner-program'
-import { itInAll } from '../support/selection'
+import { describeInAll } from '../support/selection'
 import { CASES, obstacleOf, prove } from './cases'
 
 jest.setTimeout(300_000)
@@ -34,7 +34,7 @@ describe('the helpers for training programs', () => {
 })
 
 // `npm run checkpointing` proves all of them.
-describe('a program with a helper', () => {
+describeInAll('a program with a helper', () => {
   const one = CASES.find(({ name }) => name === 'pytorch')!
   const pythons = [process.env['CRUCIBLE_TUTORIALS_PYTHON'], 'python3', '/usr/bin/python3'].filter(
     (python) => python !== undefined,
@@ -44,7 +44,7 @@ describe('a program with a helper', () => {
   beforeAll(() => packRunner(runner))
 
   const title = 'ends with the same weights after a kill, and after a notice: PyTorch'
-  const itIfInstalled = python === undefined ? it.skip : itInAll
+  const itIfInstalled = python === undefined ? it.skip : it
   itIfInstalled(
     python === undefined ? `${title} (skipped: ${obstacleOf(one, pythons[0]!)})` : title,
     async () => {
