@@ -1,11 +1,12 @@
 /** The Python packages as users get them: built, installed without a network, typed, and imported by every Python that is found. */
 import { execFileSync, spawnSync } from 'node:child_process'
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { homedir, tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { delimiter, join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals'
 import { build as buildProgram } from '../cli/process'
 import { pythonClients } from '../support/python-clients'
+import { GUIDE, TYPES } from './document-snippets'
 
 jest.setTimeout(120_000)
 
@@ -201,15 +202,54 @@ tools('the Python packages, built', () => {
     expect({ status, stdout: status === 0 ? '' : stdout }).toEqual({ status: 0, stdout: '' })
   })
 
-  it.each([OLDEST_MINOR, NEWEST_MINOR])('pass mypy in its strictest form for Python 3.%i', (minor) => {
-    const { stdout, status } = spawnSync(
+  /** What mypy says of files; an empty text if nothing. */
+  function mypy(files: readonly string[], ...options: string[]): string {
+    const { stdout } = spawnSync(
       python,
       [
-        ...['-m', 'mypy', '--strict', `--python-version=3.${minor}`],
-        ...['--config-file=', `--cache-dir=${join(bin!, '..', 'mypy-cache')}`, ...sources, ...EXAMPLES],
+        ...['-m', 'mypy', '--config-file=', '--no-error-summary', ...options],
+        ...[`--cache-dir=${join(bin!, '..', 'mypy-cache')}`, ...files],
       ],
-      { encoding: 'utf8' },
+      { encoding: 'utf8', env: { ...process.env, MYPYPATH: sources.join(delimiter) } },
     )
-    expect({ status, stdout: status === 0 ? '' : stdout }).toEqual({ status: 0, stdout: '' })
+    return stdout
+  }
+
+  it.each([OLDEST_MINOR, NEWEST_MINOR])('pass mypy in its strictest form for Python 3.%i', (minor) => {
+    expect(mypy([...sources, ...EXAMPLES], '--strict', `--python-version=3.${minor}`)).toBe('')
+  })
+
+  it('tell type checkers which rows each form of capacity() has, and that the documents are right', () => {
+    const head = 'from truffle import ReservationType, Truffle\ntf = Truffle()\n'
+    const forms = [
+      ['tf.capacity()', 'Results[truffle.reservations.CapacityReservation]'],
+      [
+        'tf.capacity(["p5.48xlarge"], reservation_type=ReservationType.CAPACITY_BLOCKS)',
+        'Results[truffle.reservations.CapacityBlock]',
+      ],
+      ['tf.capacity(offerings=True, count=3)', 'Offerings[truffle.reservations.CapacityBlockOffering]'],
+      ['tf.capacity(topology=True)', 'Results[truffle.reservations.ReservationPlace]'],
+    ] as const
+    const documents = Object.entries({ ...GUIDE, ...TYPES }).filter(([name]) => name !== 'fullApi')
+    const invented = 'def start_training() -> None: ...\ndef create_capacity_block() -> None: ...\n'
+    const files = [
+      [
+        'forms.py',
+        head + forms.map(([call]) => `reveal_type(${call})\n`).join('') + 'tf.capacity(count=3)\n',
+      ],
+      ...documents.map(([name, code]) => [`${name}.py`, head + invented + code]),
+    ].map(([name, text]) => {
+      writeFileSync(join(folder, name!), text!)
+      return join(folder, name!)
+    })
+    const told = mypy(files, '--check-untyped-defs', '--hide-error-context')
+    const lines = told
+      .split('\n')
+      .filter((line) => !/overload variant|: note: {5}/i.test(line) || /error/.test(line))
+    expect(lines).toEqual([
+      ...forms.map(([, type]) => expect.stringContaining(`Revealed type is "truffle.results.${type}"`)),
+      expect.stringMatching(/forms\.py:7: error: No overload variant/),
+      '',
+    ])
   })
 })
