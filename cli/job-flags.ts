@@ -209,9 +209,12 @@ function put(
     place.env = { ...(place.env as object | undefined), ...Object.fromEntries(values as [string, string][]) }
   } else if (last === 'inputs') {
     place.inputs = [...keptInputs(place.inputs, values as object[]), ...(values as object[])]
+  } else if (repeated === 'adds') {
+    // What the file names already, a flag may name again.
+    const before = (place[last] as unknown[] | undefined) ?? []
+    place[last] = [...before, ...(values as unknown[]).filter((value) => !before.includes(value))]
   } else {
-    place[last] =
-      repeated === 'adds' ? [...((place[last] as unknown[]) ?? []), ...(values as unknown[])] : values
+    place[last] = values
   }
 }
 

@@ -25,23 +25,31 @@ export interface ArtifactView {
   olderAttempts: number[]
 }
 
+/** Which artifacts of a job. @public */
+export interface ArtifactFilter {
+  /** Only the artifacts of this attempt. */
+  attempt?: number
+  /** Only these paths, and what is in these folders. */
+  only?: readonly string[]
+}
+
 /**
  * The artifacts of a job so far, sorted by path: of each file the newest attempt's, or only those of one attempt. Throws
- * `not-found` for an attempt without artifacts.
+ * `not-found` for an attempt without artifacts, and for a path without any.
  */
 export async function listArtifacts(
   context: Context,
   jobId: string,
-  attempt?: number,
+  filter: ArtifactFilter = {},
 ): Promise<ArtifactView[]> {
-  return (await findArtifacts(context, jobId, attempt)).map(({ key: _key, ...view }) => view)
+  return (await findArtifacts(context, jobId, filter)).map(({ key: _key, ...view }) => view)
 }
 
 /** With the location of each one. */
 async function findArtifacts(
   context: Context,
   jobId: string,
-  attempt?: number,
+  { attempt, only = [] }: ArtifactFilter,
 ): Promise<(ArtifactView & { key: string })[]> {
   const entries = await readRecords(context.store, jobId)
   if (submissionOf(entries) === undefined) throw noSuchJob(context, jobId)
@@ -49,12 +57,30 @@ async function findArtifacts(
   const wanted = attempt === undefined ? all : all.filter((version) => version.attempt === attempt)
   if (attempt !== undefined && wanted.length === 0) throw noneOf(jobId, attempt, all)
   const digests = digestsOf(entries)
-  return newestArtifacts(wanted).map(({ path, sizeBytes, attempt: by, key }) => ({
+  return named(newestArtifacts(wanted), { jobId, only }).map(({ path, sizeBytes, attempt: by, key }) => ({
     ...{ path, sizeBytes, sha256: digests.get(keyOf(by, path)) ?? null, attempt: by, key },
     olderAttempts: wanted.flatMap((other) =>
       other.path === path && other.attempt !== by ? [other.attempt] : [],
     ),
   }))
+}
+
+/** Those with one of these paths or in one of these folders; without paths, all. Each path must have some. */
+function named(
+  artifacts: StoredArtifact[],
+  { jobId, only }: { jobId: string; only: readonly string[] },
+): StoredArtifact[] {
+  const isAt = (path: string, place: string): boolean =>
+    path === place || path.startsWith(`${place.replace(/\/$/, '')}/`)
+  const missing = only.find((place) => !artifacts.some(({ path }) => isAt(path, place)))
+  if (missing !== undefined) {
+    throw new CrucibleError('not-found', `${jobId} has no artifact ${missing}.`, {
+      hint: 'Without --only, the command lists them all.',
+    })
+  }
+  return only.length === 0
+    ? artifacts
+    : artifacts.filter(({ path }) => only.some((place) => isAt(path, place)))
 }
 
 function noneOf(jobId: string, attempt: number, all: StoredArtifact[]): CrucibleError {
@@ -83,9 +109,7 @@ function keyOf(attempt: number, path: string): string {
 }
 
 /** @public */
-export interface DownloadOptions {
-  /** Only the artifacts of this attempt. */
-  attempt?: number
+export interface DownloadOptions extends ArtifactFilter {
   /** Replaces other files with an artifact's name. */
   isForced?: boolean
 }
@@ -98,10 +122,10 @@ export interface DownloadOptions {
 export async function downloadArtifacts(
   context: Context,
   jobId: string,
-  { toFolder, isForced = false, attempt }: DownloadOptions & { toFolder: string },
+  { toFolder, isForced = false, ...filter }: DownloadOptions & { toFolder: string },
 ): Promise<ArtifactView[]> {
   await checkTarget(toFolder)
-  const artifacts = await findArtifacts(context, jobId, attempt)
+  const artifacts = await findArtifacts(context, jobId, filter)
   const copies = artifacts.map((artifact) => copyOf(artifact, toFolder))
   if (!isForced) await refuseToReplace(copies)
   const failures = await eachOf(copies, async (copy): Promise<FailedCopy[]> => {

@@ -98,7 +98,7 @@ export class Crucible {
 
   /** The artifacts of a job, or of one of its attempts. */
   artifacts(jobId: string, attempt?: number): Promise<ArtifactView[]> {
-    return ours(() => listArtifacts(this.#context, jobId, attempt))
+    return ours(() => listArtifacts(this.#context, jobId, attempt === undefined ? {} : { attempt }))
   }
 
   /** Downloads the artifacts of a job into a folder and verifies them. Replaces no other file unless forced. */

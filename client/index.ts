@@ -22,7 +22,7 @@ export {
   type JobOrProblems,
   type Problem,
 } from './job-file'
-export type { ArtifactView, DownloadOptions } from './artifacts'
+export type { ArtifactFilter, ArtifactView, DownloadOptions } from './artifacts'
 export type { CheckpointVerdict, CheckpointView } from './checkpoints'
 export type { CheckpointDownload, DownloadedCheckpoint } from './download-checkpoint'
 export type { JobEvent } from './events'

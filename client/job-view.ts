@@ -1,6 +1,6 @@
 /** The view of a job that the command line, its JSON and the dashboard show. */
 import type { Metering } from '../core/meter'
-import type { UploadProgress } from '../core/beat-parts'
+import type { TrackedRun, UploadProgress } from '../core/beat-parts'
 import type { Checkpoint, CheckpointState, RunnerWarning } from '../core/checkpoint'
 import type { Continuation } from '../core/continuation'
 import type { Phase, RunnerPhase } from '../core/documents'
@@ -52,6 +52,8 @@ export interface JobView extends JobSummary {
   attempts: AttemptView[]
   /** Oldest first; of the same attempts. */
   recoveries: RecoveryView[]
+  /** The job's runs at experiment trackers, such as MLflow and Weights & Biases. */
+  trackers: TrackedRun[]
   /** The plan's reasons for its present place. */
   placementReasons: string[]
   /** The job's page in Temporal's Web UI. */
@@ -135,6 +137,8 @@ export interface AttemptView extends PlacementView {
   checkpointState: CheckpointState | null
   /** The runner's current or last warning. */
   warning: RunnerWarning | null
+  /** The job's runs at experiment trackers, as far as this attempt's runner knew them. */
+  trackers: TrackedRun[]
   progress: ProgressView | null
   /** Steps done that were in no checkpoint when it ended. */
   stepsLost: number | null

@@ -59,6 +59,8 @@ export function joinView(facts: JobFacts): JobView {
     checkpoints: newestOf(checkpoints, attempts),
     attempts,
     recoveries,
+    // Each attempt knows the runs of those before it, once its runner has begun.
+    trackers: attempts.findLast(({ trackers }) => trackers.length > 0)?.trackers ?? [],
     placementReasons: status.placementReasons,
     uiUrl: uiUrl ?? null,
   }
@@ -188,6 +190,7 @@ function attemptView(
     checkpoint: beat?.checkpoint ?? base.checkpoint,
     checkpointState: beat?.checkpointState ?? null,
     warning: beat?.warning ?? null,
+    trackers: beat?.trackers ?? [],
     progress: progressView(beat?.progress ?? undefined),
   }
 }
@@ -230,6 +233,7 @@ function settledView(attempt: AttemptRecord): AttemptView {
     checkpoint: attempt.checkpoint ?? null,
     checkpointState: attempt.checkpointState ?? null,
     warning: attempt.warning ?? null,
+    trackers: attempt.trackers ?? [],
     progress: progressView(attempt.progress),
     // The steps since the last checkpoint are not lost if the work is done.
     stepsLost: state === 'succeeded' ? 0 : (attempt.stepsLost ?? null),

@@ -1,6 +1,6 @@
 /** The activities by name. Workflows call them through these interfaces; `activities/` implements them. */
 import type { Checkpoint, CheckpointSource, CheckpointState, RunnerWarning } from './checkpoint'
-import type { Artifact, Limits, Phase, Progress, RunnerTimes } from './documents'
+import type { Artifact, Limits, Phase, Progress, RunnerTimes, TrackerNews } from './documents'
 import type {
   Drain,
   DrainInput,
@@ -236,7 +236,7 @@ export interface AttemptTimes extends Pick<RunnerTimes, 'firstStep'> {
 }
 
 /** What is certain about an attempt whose machine is terminated or has fenced itself off. */
-export interface Settlement {
+export interface Settlement extends TrackerNews {
   end: AttemptEnd
   handle: MachineHandle | null
   /** When billing began, if the machine may have been queued before; missing then for one that was never billed. */

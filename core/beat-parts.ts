@@ -12,6 +12,21 @@ export interface UploadProgress {
   bytesRead?: number
 }
 
+/** A run of an experiment tracker, such as MLflow or Weights & Biases. @public */
+export interface TrackedRun {
+  /** `mlflow`, `wandb`, or one of a later version, in lower-case words with dashes. */
+  kind: string
+  runId: string
+  /** Its page; missing unless that is certain. */
+  url?: string
+}
+
+/** What beats and results report about experiment trackers. */
+export interface TrackerNews {
+  /** All runs of the job that are known, oldest first for each tracker; missing without any. */
+  trackers?: TrackedRun[]
+}
+
 export interface GpuUse {
   index: number
   name: string

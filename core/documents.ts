@@ -6,7 +6,7 @@ import type { Checkpoint, CheckpointNews, SaveSignal } from './checkpoint'
 import type { AttemptBudget } from './budget'
 import { DRAIN_REASONS } from './drain'
 import type { Metered } from './meter'
-import type { GpuUse, UploadProgress } from './beat-parts'
+import type { GpuUse, TrackerNews, UploadProgress } from './beat-parts'
 import type { Sealed } from './grants'
 import type { MicroUsd } from './money'
 import type { Progress } from './progress'
@@ -19,6 +19,7 @@ export {
   type EndedMachine,
   type HandOverDocument,
 } from './machine-documents'
+export type { TrackerNews } from './beat-parts'
 export type { Progress } from './progress'
 
 /** When the runner must have stopped in any case. Written by the control plane; the highest `seq` counts. */
@@ -169,7 +170,7 @@ export interface RunnerTimes {
 }
 
 /** `beat.json`: the runner is alive. Overwritten every `beatMs`. */
-export interface Beat extends RunnerTimes, CheckpointNews {
+export interface Beat extends RunnerTimes, CheckpointNews, TrackerNews {
   attemptId: string
   /** Counts up from 1 with every beat. */
   seq: number
@@ -232,7 +233,7 @@ export interface Artifact {
 }
 
 /** `result.json`: how the attempt ended, put once by the runner as its last act. */
-export interface RunnerResult extends RunnerTimes, CheckpointNews {
+export interface RunnerResult extends RunnerTimes, CheckpointNews, TrackerNews {
   version: 1
   attemptId: string
   /** `succeeded`: exit code 0 without a stop request. `stopped`: asked to stop before it was done. `failed`: everything else. */

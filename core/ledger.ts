@@ -1,3 +1,4 @@
+import type { TrackedRun } from './beat-parts'
 import type { Checkpoint, CheckpointState, RunnerWarning } from './checkpoint'
 import type { Phase, Progress } from './documents'
 import type { DrainReason } from './drain'
@@ -50,6 +51,8 @@ export interface AttemptRecord {
   checkpointState?: CheckpointState
   /** Its runner's last warning. */
   warning?: RunnerWarning
+  /** The job's runs at experiment trackers, as its runner last knew them. */
+  trackers?: TrackedRun[]
   progress?: Progress
   /** Steps done but not in any checkpoint when the attempt ended; null when steps are not known. */
   stepsLost?: number | null

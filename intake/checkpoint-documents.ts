@@ -10,7 +10,7 @@ import {
   type Manifest,
   type Restores,
 } from '../core/checkpoint'
-import { fromOne, innerPath, sha256, whole } from './document-fields'
+import { fromOne, innerPath, lowerCaseWords, sha256, whole } from './document-fields'
 
 export const checkpoint: z.ZodType<Checkpoint> = z
   .object({ id: z.string(), step: whole, attempt: whole, isStepKnown: z.boolean().exactOptional() })
@@ -24,7 +24,7 @@ export const checkpointNews = {
   checkpointState: z.enum(CHECKPOINT_STATES).exactOptional(),
   warning: z
     .object({
-      kind: z.string().regex(/^[a-z]+(-[a-z]+)*$/, 'must be lower-case words with dashes'),
+      kind: lowerCaseWords,
       text: z.string(),
       sinceMs: whole,
     })

@@ -18,7 +18,7 @@ import {
 } from '../core/documents'
 import type { Sealed } from '../core/grants'
 import { checkpoint, checkpointNews, manifest, restores } from './checkpoint-documents'
-import { fromOne, innerPath, sha256, whole } from './document-fields'
+import { fromOne, innerPath, lowerCaseWords, sha256, whole } from './document-fields'
 import { formatPath } from './problem'
 
 /** A text that is not the expected document; the message names each invalid field. */
@@ -153,6 +153,22 @@ const saving = z.object({
   bytesRead: whole.exactOptional(),
 })
 
+const trackerNews = {
+  trackers: z
+    .array(
+      z.object({
+        kind: lowerCaseWords,
+        // eslint-disable-next-line no-control-regex -- a terminal must not get them
+        runId: z.string().regex(/^[^\s\x00-\x1f\x7f-\x9f]{1,128}$/, 'must be 1 to 128 printable characters'),
+        url: z
+          .string()
+          .regex(/^https?:\/\/[!-~]{1,2000}$/, 'must be an address')
+          .exactOptional(),
+      }),
+    )
+    .exactOptional(),
+}
+
 const beat: z.ZodType<Beat> = z.object({
   attemptId: z.string(),
   seq: fromOne,
@@ -171,6 +187,7 @@ const beat: z.ZodType<Beat> = z.object({
   phases: phases.exactOptional(),
   ...times,
   ...checkpointNews,
+  ...trackerNews,
 })
 
 const result: z.ZodType<RunnerResult> = z.object({
@@ -190,6 +207,7 @@ const result: z.ZodType<RunnerResult> = z.object({
   finishedAtMs: whole,
   ...times,
   ...checkpointNews,
+  ...trackerNews,
 })
 
 const line = { n: fromOne, t: whole, m: z.string() }

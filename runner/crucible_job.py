@@ -19,16 +19,17 @@ import os
 import signal
 import threading
 import time
+from typing import Any, Dict, Optional
 
 _PROGRESS_SECONDS = 0.1
 
-_written_at = None
-_pending = None
+_written_at: Optional[float] = None
+_pending: Optional[Dict[str, Any]] = None
 _is_listening = False
-_saves_seen = None
+_saves_seen: Optional[int] = None
 
 
-def progress(step, total=None, loss=None):
+def progress(step: int, total: Optional[int] = None, loss: Optional[float] = None) -> None:
     """Reports the training progress: steps done, total steps and the newest loss. It is cheap enough to call at every step."""
     global _pending, _written_at
     if _control() is None:
@@ -45,7 +46,7 @@ def progress(step, total=None, loss=None):
         _write_progress()
 
 
-def should_stop():
+def should_stop() -> bool:
     """Returns True when the machine will soon be taken away: save a checkpoint and exit.
 
     SIGTERM arrives at the same time. From the first call on, SIGTERM no longer ends a program that uses this function, because the
@@ -63,7 +64,7 @@ def should_stop():
     return control is not None and os.path.exists(os.path.join(control, "stop.json"))
 
 
-def should_save():
+def should_save() -> bool:
     """Returns True once per request to save an extra checkpoint, because the machine may be interrupted soon. The training continues.
 
     Each process of a training gets the signal independently and at a different step: ask in one process and broadcast the answer to the
@@ -82,7 +83,7 @@ def should_save():
     return is_new
 
 
-def checkpoint_saved(path, step):
+def checkpoint_saved(path: str, step: int) -> None:
     """Declares that `path`, a file or a folder in `checkpoint_dir()`, is a complete checkpoint after `step` steps.
 
     After the first call only declared checkpoints count. Raises ValueError when the path is outside `checkpoint_dir()`.
@@ -95,36 +96,36 @@ def checkpoint_saved(path, step):
     if full != base and not full.startswith(base + os.sep):
         raise ValueError("the checkpoint %s is not in %s, the folder that is kept" % (path, base))
     declared = {"path": os.path.relpath(full, base).replace(os.sep, "/"), "step": int(step)}
-    _write(os.path.join(control, "saved", "%d.json" % declared["step"]), declared)
+    _write(os.path.join(control, "saved", "%d.json" % step), declared)
 
 
-def resume_path():
+def resume_path() -> Optional[str]:
     """Path of the checkpoint to resume from, or None for a fresh start."""
     return os.environ.get("CRUCIBLE_RESUME_FROM")
 
 
-def checkpoint_dir():
+def checkpoint_dir() -> str:
     """Returns the folder for checkpoints and creates it if needed. Outside Crucible it is ./checkpoints."""
     return _folder("CRUCIBLE_CHECKPOINT_DIR", "checkpoints")
 
 
-def output_dir():
+def output_dir() -> str:
     """Returns the folder for results and creates it if needed. Crucible keeps everything in it. Outside Crucible it is ./output."""
     return _folder("CRUCIBLE_OUTPUT_DIR", "output")
 
 
-def _folder(variable, default):
+def _folder(variable: str, default: str) -> str:
     path = os.environ.get(variable) or os.path.join(".", default)
     os.makedirs(path, exist_ok=True)
     return path
 
 
-def _control():
+def _control() -> Optional[str]:
     return os.environ.get("CRUCIBLE_CONTROL_DIR")
 
 
 @atexit.register
-def _write_progress():
+def _write_progress() -> None:
     global _pending
     if _pending is not None:
         pending, _pending = _pending, None
@@ -134,7 +135,7 @@ def _write_progress():
             pass  # reporting progress must never fail a training
 
 
-def _write(path, document):
+def _write(path: str, document: Dict[str, Any]) -> None:
     part = "%s.%d.part" % (path, os.getpid())
     with open(part, "w") as file:
         json.dump(document, file)

@@ -116,7 +116,7 @@ async function conclude(deps: Deps, input: SettleInput, facts: Facts): Promise<S
     ...(input.order.runner.queueMs !== undefined && defined({ billedFromAtMs: first?.fromAtMs })),
     ...defined({ endedAtMs: first?.toAtMs, restoredFrom }),
     ...newsOf(result?.result ?? beat),
-    ...defined({ checkpoint, progress }),
+    ...defined({ checkpoint, progress, trackers: (result?.result ?? beat)?.trackers }),
     stepsLost: stepsLost({
       isDone: end.kind === 'succeeded',
       ...{ progress, restoredFrom, checkpoint },

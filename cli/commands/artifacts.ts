@@ -15,6 +15,7 @@ const ATTEMPT_MAX = 1_000_000
 interface Options {
   download?: string
   attempt?: number
+  only?: string[]
   force?: boolean
 }
 
@@ -25,6 +26,11 @@ export function define(command: Command, cli: Cli): void {
     )
     .argument('<job>', 'id, beginning of an id, or name')
     .option('--attempt <number>', 'only the artifacts of this attempt', countArgument(ATTEMPT_MAX))
+    .option(
+      '--only <path>',
+      'only this path, or what is in this folder; may be repeated',
+      (path: string, before: string[] = []) => [...before, path],
+    )
     .option('--download <folder>', 'download everything there; existing files with other content are kept')
     .option('--force', 'replace existing files')
     .addHelpText(
@@ -32,6 +38,7 @@ export function define(command: Command, cli: Cli): void {
       examples(
         ['crucible artifacts char-lm', 'list them'],
         ['crucible artifacts job-3f --download results', 'download them to results/'],
+        ['crucible artifacts job-3f --only figures --download .', 'only one folder of them'],
         ['crucible artifacts job-3f --attempt 2', 'those of the second attempt'],
       ),
     )
@@ -46,7 +53,11 @@ function shortened(attempts: number[]): string {
 
 const NAMED_MAX = 3
 
-async function artifacts(cli: Cli, meant: string, { download, force, attempt }: Options): Promise<void> {
+async function artifacts(
+  cli: Cli,
+  meant: string,
+  { download, force, attempt, only }: Options,
+): Promise<void> {
   const { out } = cli
   if (force === true && download === undefined) {
     throw new CrucibleError('usage', '--force requires --download.')
@@ -55,12 +66,13 @@ async function artifacts(cli: Cli, meant: string, { download, force, attempt }: 
   const context = cli.context()
   const id = await findJob(context, meant)
   const target = download === undefined ? undefined : resolve(download)
+  const filter = defined({ attempt, only })
   const found =
     target === undefined
-      ? await listArtifacts(context, id, attempt)
+      ? await listArtifacts(context, id, filter)
       : await downloadArtifacts(context, id, {
           ...{ toFolder: target, isForced: force === true },
-          ...defined({ attempt }),
+          ...filter,
         })
   out.json({ id, artifacts: found, ...defined({ folder: target }) })
   if (found.length === 0) return out.line(`${id} has no artifacts yet.`)

@@ -168,6 +168,7 @@ function facts(
     ['saving', saving === null ? undefined : savingInWords(saving)],
     ['checkpoint', checkpointInWords(view.checkpoints)],
     ['restored', restoredInWords(view.attempts.at(-1))],
+    ...view.trackers.map((run): [string, string] => ['tracked', trackedInWords(run)]),
     ['warning', view.warning === null ? undefined : paint.yellow(view.warning.text)],
     [
       'warning',
@@ -201,6 +202,12 @@ function checkpointInWords({ newest, state, count }: JobView['checkpoints']): st
   if (newest === null) return undefined
   const proof = state === null ? '' : `, ${checkpointState(state)}`
   return `${stepInWords(newest)}${proof}, ${count} kept`
+}
+
+const TRACKERS: Readonly<Record<string, string>> = { mlflow: 'MLflow', wandb: 'W&B' }
+
+function trackedInWords({ kind, runId, url }: JobView['trackers'][number]): string {
+  return `${TRACKERS[kind] ?? kind} run ${runId}${url === undefined ? '' : `, ${url}`}`
 }
 
 function restoredInWords(last: AttemptView | undefined): string | undefined {

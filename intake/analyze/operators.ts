@@ -1,5 +1,5 @@
 /** Arithmetic and comparison of values. */
-import { constant, constantOf, list, numberOf, taintOf, textOf, unknown, type Value } from './values'
+import { constant, constantOf, either, list, numberOf, taintOf, textOf, unknown, type Value } from './values'
 
 export function calculate(operator: string, left: Value, right: Value): Value {
   const taint = taintOf(left, right)
@@ -11,6 +11,9 @@ export function calculate(operator: string, left: Value, right: Value): Value {
     const result = arithmetic(operator, a, b)
     return result === undefined ? unknown(taint) : constant(result, taint)
   }
+  // `start + 1`, where `start` is 0 or comes from a checkpoint.
+  if ((operator === '+' || operator === '-') && left.kind === 'either' && b !== undefined)
+    return left.values.map((each) => calculate(operator, each, right)).reduce(either)
   if (operator === '+' && left.kind === 'list' && right.kind === 'list')
     return list([...left.items, ...right.items])
   const texts = [textOf(left) ?? knownText(left), textOf(right) ?? knownText(right)]

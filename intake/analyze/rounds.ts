@@ -1,7 +1,7 @@
 /** How often loops run. */
 import { argument } from './facts'
 import type { Loop } from './flow'
-import { numberOf, type CallEvent, type Value } from './values'
+import { alternatives, numberOf, type CallEvent, type Value } from './values'
 
 /** How often a loop runs, if nothing stops it earlier. */
 export function endOf(loop: Loop): number | undefined {
@@ -13,7 +13,9 @@ export function endOf(loop: Loop): number | undefined {
   const range = rangeOf(loop.iterated)
   if (range === undefined) return undefined
   const [first, second] = range.positional
-  const start = second === undefined ? 0 : (numberOf(first) ?? 0)
+  // Of a run that does not resume, which begins lowest.
+  const starts = second === undefined ? [] : alternatives(first!).flatMap((each) => numberOf(each) ?? [])
+  const start = starts.length === 0 ? 0 : Math.min(...starts)
   const end = numberOf(second ?? first)
   // `range(1, n + 1)` has n rounds.
   return end === undefined ? undefined : end - (start === 1 ? 1 : 0)

@@ -1,12 +1,11 @@
 """One attempt on this machine: the state that all its stages share."""
 
 import inspect
+import itertools
 import os
 import signal
-import sys
-import threading
 import time
-from typing import Callable, List, Optional, Tuple
+from typing import Callable, Optional, Tuple
 
 import crucible_job
 
@@ -40,9 +39,12 @@ from .progress import Progress
 from .seals import unseal_grant
 from .store.base import Store
 from .store.opening import open_store
-from .store.retry import GaveUp, Patience, Trouble, persist
+from .store.retry import Patience, Trouble, persist
+from .tracking import Tracking
 from .walls import NO_WALLS, Walls
 
+# Attempts without a machine have no beat.
+_BEATS_READ_MAX = 20
 _ANSWERS = {
     "save": "saving a checkpoint, and going on",
     "move": "going to another machine",
@@ -66,6 +68,7 @@ class Attempt:
         self.book = LogBook(self.paths.logs, clock)
         self.phases = Phases(clock)
         self.progress = Progress(self.paths.progress, clock)
+        self.tracking = Tracking(options.job, options.attempt, clock, self.remark)
         self.gpus = Gpus()
         self.is_signalled = False
         self.stop: Optional[Stop] = None
@@ -215,8 +218,8 @@ class Attempt:
         return restored.checkpoint.document(restored.is_step_known) if restored is not None else None
 
     def checkpoint_facts(self) -> dict:
-        """Returns the checkpoint fields of beats and results."""
-        facts: dict = {"checkpoint": self.newest_checkpoint(), "restoredFrom": self._restored_checkpoint()}
+        """Returns the fields of beats and results about checkpoints and trackers."""
+        facts: dict = {**self.tracking.facts(), "checkpoint": self.newest_checkpoint(), "restoredFrom": self._restored_checkpoint()}
         if self.restored is not None:
             facts["restoredBecause"] = self.restored.why
         state = self.checkpoints.newest_state if self.checkpoints is not None else None
@@ -243,6 +246,10 @@ class Attempt:
         beat = persist(lambda: self.store.get(self.keys.beat), self.is_hopeless, trouble)
         if beat is not None:
             self.beats.go_on_after(beat)
+        earlier = range(self.options.attempt - 1, max(0, self.options.attempt - 1 - _BEATS_READ_MAX), -1)
+        get = lambda each: persist(lambda: self.store.get(self.keys.beat_of(each)), self.is_hopeless, trouble)  # noqa: E731
+        self.tracking.recall(itertools.chain([beat], map(get, earlier)))
+        self.tracking.on_new = self.beats.send_soon
 
     def _watch_notice(self) -> None:
         notice = self.order["notice"]
@@ -328,22 +335,3 @@ def install_helper(paths: Paths) -> None:
     """Installs `crucible_job.py`, which is packed in the runner, in a folder from which the workload can import it."""
     source = inspect.getsource(crucible_job)
     write_whole(os.path.join(paths.helper, "crucible_job.py"), source.encode("utf-8"))
-
-
-def bounded(action: Callable[[], object], is_over: Callable[[], bool]) -> None:
-    """Runs the action in its own thread and waits only until `is_over`: a store may hang instead of failing."""
-    errors: List[BaseException] = []
-
-    def run() -> None:
-        try:
-            action()
-        except GaveUp as error:
-            errors.append(error)
-
-    thread = threading.Thread(target=run, name="bounded", daemon=True)
-    thread.start()
-    thread.join(0.05)
-    while thread.is_alive() and not is_over():
-        thread.join(0.05)
-    for error in errors:
-        print(error, file=sys.stderr)

@@ -194,11 +194,11 @@ _PHASES = list_of(record({"name": literal(*PHASES), "startedAtMs": whole(), "dur
 _TIMES = {"firstStepAtMs": _whole_or_null, "firstStep": _whole_or_null, "noNoticeAtMs": _whole_or_null}
 
 _state = literal(*CHECKPOINT_STATES)
-_kind_of_warning = pattern(r"[a-z]+(-[a-z]+)*", "lower-case words with dashes")
+_kind = pattern(r"[a-z]+(-[a-z]+)*", "lower-case words with dashes")
 _CHECKPOINT_NEWS = {
     "restoredBecause": text,
     "checkpointState": _state,
-    "warning": or_null(record({"kind": _kind_of_warning, "text": text, "sinceMs": whole()})),
+    "warning": or_null(record({"kind": _kind, "text": text, "sinceMs": whole()})),
 }
 
 _SAVING = record(
@@ -211,6 +211,14 @@ _SAVING = record(
     },
     optional={"bytesRead": whole()},
 )
+
+# Of an experiment tracker, which makes them.
+RUN_ID = r"[^\s\x00-\x1f\x7f-\x9f]{1,128}"
+_TRACKED = record(
+    {"kind": _kind, "runId": pattern(RUN_ID, "1 to 128 printable characters without spaces")},
+    optional={"url": pattern(r"https?://[!-~]{1,2000}", "an address")},
+)
+_TRACKERS = {"trackers": list_of(_TRACKED)}
 
 BEAT = record(
     {
@@ -227,7 +235,7 @@ BEAT = record(
         "clockMs": whole(),
         "uptimeMs": whole(),
     },
-    optional=dict(_TIMES, **_CHECKPOINT_NEWS, phases=_PHASES, rebalanceAtMs=whole(), saving=_SAVING),
+    optional=dict(_TIMES, **_CHECKPOINT_NEWS, **_TRACKERS, phases=_PHASES, rebalanceAtMs=whole(), saving=_SAVING),
 )
 
 RESULT = record(
@@ -247,7 +255,7 @@ RESULT = record(
         "logLines": whole(),
         "finishedAtMs": whole(),
     },
-    optional=dict(_TIMES, **_CHECKPOINT_NEWS),
+    optional=dict(_TIMES, **_CHECKPOINT_NEWS, **_TRACKERS),
 )
 
 _RESTORE = record(

@@ -94,6 +94,10 @@ class Keys:
     def log_chunk(self, first: int, last: int) -> str:
         return self.logs + range_name(first, last)
 
+    def beat_of(self, attempt: int) -> str:
+        """Returns the key of `beat.json` of any attempt of the job."""
+        return "%sattempts/%d/beat.json" % (self.job, attempt)
+
     def restores_of(self, attempt: int) -> str:
         """Returns the key of `restores.json` of any attempt of the job."""
         return "%sattempts/%d/restores.json" % (self.job, attempt)

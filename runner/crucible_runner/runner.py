@@ -7,7 +7,7 @@ import traceback
 from typing import Optional
 
 from .artifacts import GIB_MAX, Keeper, find_artifacts, half_of
-from .attempt import Attempt, bounded, install_helper
+from .attempt import Attempt, install_helper
 from .clock import Clock, in_words
 from .control.claim import ClaimedElsewhere
 from .documents import ORDER, dump, parse
@@ -24,6 +24,7 @@ from .resuming import Resuming
 from .running import Running
 from .seals import read_key, unseal
 from .shapes import DocumentError
+from .store.bounded import bounded
 from .store.retry import GaveUp, persist
 from .store.transfer import IsOver
 
@@ -142,7 +143,10 @@ class Life:
         running.set_up()
         self._check()
         ending = running.run(found)
-        while resuming.steps_back(ending, running.lasted_ms):
+        while running.is_tracker_refused or resuming.steps_back(ending, running.lasted_ms):
+            if running.is_tracker_refused:
+                attempt.remark("the command cannot continue the run of its tracker: running it again with a new run")
+                attempt.checkpoints.give_up()
             found = resuming.restore()
             if not resuming.may_run(found):
                 break

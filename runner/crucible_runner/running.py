@@ -19,6 +19,7 @@ from .process.user import give, hint_of, why_unreachable
 from .process.verdict import End, failure_words, judge
 from .process.workload import Machine, Sink, Workload
 from .store.retry import Pauses
+from .tracking import Place
 
 _SCAN_SECONDS = 0.1
 # A process that survives SIGKILL hangs in the kernel; the attempt ends without it.
@@ -45,6 +46,8 @@ class Running:
         """Whether the command had completed its save; set when `run` returns."""
         self.is_command_running = False
         """True for `run`, false for `setup`."""
+        self.is_tracker_refused = False
+        """Whether the command failed because it could not continue the run of an experiment tracker."""
         self.lasted_ms = 0
         """The duration of the command's last run."""
 
@@ -84,7 +87,9 @@ class Running:
 
     def run(self, found: Found) -> Ending:
         """Runs the command to its end."""
-        attempt = self._attempt
+        attempt, facts = self._attempt, self._facts
+        place = Place(attempt.paths.work, attempt.walls().holds)
+        facts.tracking = attempt.tracking.begin(dict(attempt.order["env"], **facts.secrets), place)
         began_ms = attempt.clock.mono_ms()
         if self._docker is None:
             attempt.enter("running")
@@ -92,12 +97,14 @@ class Running:
         else:
             workload = self._start_container(self._docker, found)
         end = self._tend(workload)
+        attempt.tracking.end()
         self.lasted_ms = attempt.clock.mono_ms() - began_ms
         attempt.overdue.end()
         if self._docker is not None and os.path.exists(self._mark("setup-failed")):
             raise Failed("disk-full" if end.is_disk_full else "setup", failure_words("setup", end))
         self.is_in_good_order = end.is_in_good_order and not self._is_end_doubtful(end)
         drain = attempt.stop.poll()
+        self.is_tracker_refused = self._is_tracker_refused(end)
         return judge(end, drain.reason if drain is not None else None, attempt.progress.is_done())
 
     def _start(self, command: List[str], found: Optional[Found] = None) -> Workload:
@@ -123,7 +130,7 @@ class Running:
         machine = Machine(attempt.options.attempt_id, attempt.post.guard, attempt.post.lock, attempt.post.group)
         if self._docker is None:
             machine = machine._replace(user=attempt.options.user)
-        return Workload(machine, Sink(attempt.book, attempt.progress), self._docker)
+        return Workload(machine, Sink(attempt.book, attempt.progress, attempt.tracking.see), self._docker)
 
     def _launch(
         self, workload: Workload, command: List[str], environment: Dict[str, str], found: Optional[Found]
@@ -248,6 +255,11 @@ class Running:
             if progress.first_step_at_ms is not None:
                 self._attempt.restores.end("went-on")
                 self._attempt.beats.send_soon()
+
+    def _is_tracker_refused(self, end: End) -> bool:
+        if end.status == 0 or end.was_asked_to_stop or self._attempt.progress.first_step_at_ms is not None:
+            return False
+        return self._attempt.tracking.refuses()
 
     def _mark(self, name: str) -> str:
         return os.path.join(self._attempt.paths.control, name)

@@ -320,3 +320,30 @@ for epoch in range(first, 9):
     })
   })
 })
+
+describe('a loop that may begin after a checkpoint', () => {
+  it.each([
+    ['range(start, 400)', 400],
+    ['range(start + 1, 401)', 400],
+    ['range(start + 1, 400)', 399],
+    ['tqdm(range(start - 1, 400))', 400],
+  ])('has the rounds of a run from the start: %s', async (rounds, steps) => {
+    const text = `
+import os, torch
+from tqdm import tqdm
+net = torch.nn.Linear(2, 2)
+opt = torch.optim.SGD(net.parameters(), lr=0.1)
+start = 0
+if os.path.exists("last.pt"):
+    start = torch.load("last.pt")["step"]
+for step in ${rounds}:
+    net(torch.randn(4, 2)).sum().backward()
+    opt.step()
+`
+    const { findings } = analyze(await parser(), {
+      files: project({ 'train.py': text }),
+      command: 'python train.py',
+    })
+    expect(findings.steps.value).toBe(steps)
+  })
+})

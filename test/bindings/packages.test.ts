@@ -38,13 +38,16 @@ found = {}
 for name, module in (("truffle-aws", "truffle"), ("crucible-ml", "crucible")):
     package = importlib.import_module(module)
     modules = [one.name for one in pkgutil.walk_packages(package.__path__, module + ".")]
-    for one in modules: importlib.import_module(one)
+    needing = {}
+    for one in modules:
+        try: importlib.import_module(one)
+        except ModuleNotFoundError as error: needing[one] = error.name
     try: meta = importlib.metadata.metadata(name)
     except importlib.metadata.PackageNotFoundError: meta = {}
     found[module] = {
         "version": meta.get("Version"), "python": meta.get("Requires-Python"),
         "requires": [one.split("==")[0] for one in (importlib.metadata.requires(name) or [] if meta else [])],
-        "typed": (resources.files(module) / "py.typed").is_file(), "modules": sorted(modules),
+        "typed": (resources.files(module) / "py.typed").is_file(), "modules": sorted(modules), "needing": needing,
     }
 print(json.dumps(found))
 `
@@ -55,6 +58,16 @@ interface Inspected {
   requires: string[]
   typed: boolean
   modules: string[]
+  /** Modules that cannot be imported without a library, which they name. */
+  needing: Record<string, string>
+}
+
+/** The helpers of a library are modules of their own. */
+const FOR_LIBRARIES = {
+  'crucible.checkpoint.huggingface': 'transformers',
+  'crucible.checkpoint.keras': 'keras',
+  'crucible.checkpoint.lightning': 'pytorch_lightning',
+  'crucible.checkpoint.pytorch': 'torch',
 }
 
 function inspect(python: string, path?: string): Record<string, Inspected> {
@@ -150,6 +163,8 @@ tools('the Python packages, built', () => {
     const found = inspect(join(folder, 'clean/bin/python3'))
     for (const { module, needs } of PACKAGES)
       expect(found[module]).toMatchObject({ version, python: '>=3.9', requires: needs, typed: true })
+    expect(found['truffle']!.needing).toEqual({})
+    expect(found['crucible']!.needing).toEqual(FOR_LIBRARIES)
     const installed = readdirSync(site()).filter((name) => name.endsWith('.dist-info'))
     expect(installed.sort()).toEqual(PACKAGES.map(({ file }) => `${file}-${version}.dist-info`).sort())
   })
@@ -172,7 +187,9 @@ tools('the Python packages, built', () => {
     expect(all).not.toEqual([])
     for (const { minor, path } of all) {
       const found = inspect(path, site())
-      expect([minor, Object.keys(found)]).toEqual([minor, ['truffle', 'crucible']])
+      const { truffle, crucible } = found
+      const needing = [truffle!.needing, Object.keys(crucible!.needing)]
+      expect([minor, ...needing]).toEqual([minor, {}, Object.keys(FOR_LIBRARIES)])
     }
   })
 

@@ -149,7 +149,19 @@ describe('a job file', () => {
       'run: x\nbudget: 5\nenv: {A: "1", B: "2"}\nsecrets: [ONE]\nbackends: [local]\ninputs: {a: "https://h/a", b: "https://h/b"}\n',
     )
     const { spec } = await read(
-      ...[path, '--budget', '7', '--env', 'B=3', '--secret', 'TWO', '--backend', 'local:spot'],
+      ...[
+        path,
+        '--budget',
+        '7',
+        '--env',
+        'B=3',
+        '--secret',
+        'TWO',
+        '--secret',
+        'ONE',
+        '--backend',
+        'local:spot',
+      ],
       ...['--input', 'b=https://h/c'],
     )
     expect(spec).toMatchObject({

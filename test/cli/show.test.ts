@@ -30,6 +30,7 @@ function attempt(fields: Partial<AttemptView>): AttemptView {
       checkpoint: null,
       checkpointState: null,
       warning: null,
+      trackers: [],
       saving: null,
       progress: null,
       stepsLost: null,
@@ -51,6 +52,7 @@ function shown(fields: Partial<JobView>): string[] {
     ...{ id: JOB, name: 'train', owner: 'somebody', workflowId: `job/${JOB}`, state: 'running' },
     ...{ reason: 'training', message: 'Training.', submittedAtMs: NOW - 5 * MINUTE_MS, endedAtMs: null },
     warning: null,
+    trackers: [],
     ...{ progress: null, deadlineAtMs: null, placement: null, attemptsTotal: 1, isLive: true, uiUrl: null },
     isRehearsal: false,
     trouble: null,
@@ -157,6 +159,17 @@ describe('a job for people', () => {
     expect(lines.at(-2)).toMatch(/ \| 40 \| - \| -$/)
     const proven = shown({ checkpoints: { newest: CHECKPOINT, state: 'complete', count: 1 } })
     expect(proven).toContain('checkpoint | step 40, complete, 1 kept')
+  })
+
+  it('names the runs of its trackers, with their pages where those are certain', () => {
+    const trackers = [
+      { kind: 'mlflow', runId: 'abc', url: 'https://mlflow.example.org/#/experiments/1/runs/abc' },
+      { kind: 'wandb', runId: 'def' },
+    ]
+    expect(shown({ trackers }).filter((line) => line.startsWith('tracked'))).toEqual([
+      'tracked | MLflow run abc, https://mlflow.example.org/#/experiments/1/runs/abc',
+      'tracked | W&B run def',
+    ])
   })
 
   it('says why it is where it is, the image that had to be replaced included', () => {

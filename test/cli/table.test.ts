@@ -136,7 +136,7 @@ describe('a table on a screen of 80 columns', () => {
       checkpoints: { newest: null, state: null, count: 0 },
       ...{ continuation: null, warning: null, trouble: null, waiting: null, queuedSinceMs: null },
       ...{ attempts: [attempt, attempt], recoveries: [recovery], placementReasons: [] },
-      ...{ continuation: null, warning: null },
+      ...{ continuation: null, warning: null, trackers: [] },
     }
     render(out, view, NOW)
     expect(widest(lines())).toBeLessThanOrEqual(WIDTH)

@@ -174,13 +174,24 @@ describe('artifacts of several attempts', () => {
   })
 
   it('are reached by the number of the attempt', async () => {
-    const paths = (await listArtifacts(world.context, JOB, 1)).map(({ path }) => path)
+    const paths = (await listArtifacts(world.context, JOB, { attempt: 1 })).map(({ path }) => path)
     expect(paths).toEqual(['log.txt', 'only-1', 'x/y'])
     await downloadArtifacts(world.context, JOB, { toFolder, attempt: 1 })
     expect(await readFile(join(toFolder, 'log.txt'), 'utf8')).toBe('first')
     expect(await readFile(join(toFolder, 'x', 'y'), 'utf8')).toBe('deep')
-    await expect(listArtifacts(world.context, JOB, 3)).rejects.toMatchObject({
+    await expect(listArtifacts(world.context, JOB, { attempt: 3 })).rejects.toMatchObject({
       ...{ kind: 'not-found', hint: 'Attempts with artifacts: 10, 2, 1.' },
+    })
+  })
+
+  it('are chosen by path or folder, and a path without any is an error', async () => {
+    const paths = (await listArtifacts(world.context, JOB, { only: ['a/', 'x'] })).map(({ path }) => path)
+    expect(paths).toEqual(['a/deep.txt', 'x'])
+    await downloadArtifacts(world.context, JOB, { toFolder, only: ['log.txt'] })
+    expect(await readdir(toFolder)).toEqual(['log.txt'])
+    // A file whose name begins like it is another one.
+    await expect(listArtifacts(world.context, JOB, { only: ['log'] })).rejects.toMatchObject({
+      ...{ kind: 'not-found', message: expect.stringContaining('has no artifact log.') },
     })
   })
 })

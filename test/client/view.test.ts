@@ -97,6 +97,23 @@ describe('a job joined from workflow, record and beat', () => {
     })
   })
 
+  it('has the runs at trackers of the newest attempt that knows any', () => {
+    const [first] = statusOf().attempts
+    const trackers = [{ kind: 'wandb', runId: 'abc', url: 'https://wandb.ai/lab/x/runs/abc' }]
+    const status = statusOf({
+      attempts: [
+        { ...first!, endedAtMs: NOW, trackers },
+        { ...first!, number: 2 },
+      ],
+    })
+    const seen = (beat: Beat | undefined) =>
+      joinView(facts({ status, newest: { attempt: 2, beat, machine: machineOf(2) } }))
+    expect(seen(undefined)).toMatchObject({ trackers, attempts: [{ trackers }, { trackers: [] }] })
+    const both = [...trackers, { kind: 'wandb', runId: 'def' }]
+    expect(seen(beatOf(2, { trackers: both }))).toMatchObject({ trackers: both })
+    expect(joinView(facts({})).trackers).toEqual([])
+  })
+
   it('estimates by the forecast of the plan where steps tell nothing, and not once it has proved too low', () => {
     const [attempt] = statusOf().attempts
     const expected = { costMicroUsd: 10_800_000, durationMs: 3 * HOUR_MS, forecast: NO_FORECAST }
@@ -267,6 +284,7 @@ describe('a job joined from workflow, record and beat', () => {
       checkpoints: { newest: null, state: null, count: 0 },
       warning: null,
       attempts: [],
+      trackers: [],
       recoveries: [],
       placementReasons: [],
       uiUrl: null,

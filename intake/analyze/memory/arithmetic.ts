@@ -215,8 +215,10 @@ export interface TransformerUse {
 /**
  * Tensors of a stack of transformer blocks: for each position 8 times the width (two normalizations, the input, queries, keys and values of
  * attention, its result, the input of the feed-forward part) and the inner width twice, or four times with a gate; for attention that keeps its
- * scores, one for each head and pair of positions; at the end the logits. Korthikanti et al. 2022, section 4.1, without dropout: 16 times the
- * width where the inner width is four times that.
+ * scores, one for each head and pair of positions; at the end the logits, and often once more, because a variable still holds them. Korthikanti et
+ * al. 2022, section 4.1, without dropout: 16 times the width where the inner width is four times that. GELU that is written in several operations
+ * (`NewGELUActivation` of Transformers) keeps three more tensors of the inner width, two of them in fp32 with autocast, which computes `pow` in
+ * fp32 and may keep a copy of its input.
  */
 export function transformerTensors(shape: Transformer, use: TransformerUse): Tensors {
   const { layers, width, heads, inner, vocabulary } = shape
@@ -225,12 +227,13 @@ export function transformerTensors(shape: Transformer, use: TransformerUse): Ten
   const scores = use.keepsScores ? use.batch * heads * use.length ** 2 : 0
   const logits = positions * vocabulary
   const blocks = use.recomputes ? 1 : layers
+  const steps = shape.composesGelu === true ? blocks * positions * inner : 0
   return {
-    plain: blocks * block + (use.recomputes ? layers * positions * width : 0),
-    full: blocks * scores + logits,
+    plain: blocks * block + steps + (use.recomputes ? layers * positions * width : 0),
+    full: blocks * scores + 2 * steps + logits,
     masks: 0,
     indices: positions,
-    possible: 0,
+    possible: logits + steps,
     largest: Math.max(logits, scores, positions * inner),
   }
 }

@@ -23,7 +23,10 @@ const OF_GPT2: Keys = {
 
 /** Configurations of transformers, with the values of their documentation for what is left out. */
 const CONFIGURATIONS: Readonly<Record<string, { keys: Keys; usual: Transformer }>> = {
-  GPT2Config: { keys: OF_GPT2, usual: { layers: 12, width: 768, heads: 12, inner: 0, vocabulary: 50257 } },
+  GPT2Config: {
+    keys: OF_GPT2,
+    usual: { layers: 12, width: 768, heads: 12, inner: 0, vocabulary: 50257, composesGelu: true },
+  },
   BertConfig: { keys: USUAL, usual: { layers: 12, width: 768, heads: 12, inner: 3072, vocabulary: 30522 } },
   RobertaConfig: {
     keys: USUAL,

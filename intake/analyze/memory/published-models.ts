@@ -10,6 +10,8 @@ export interface Transformer {
   vocabulary: number
   /** Whether the feed-forward part has a gate: three matrices in place of two. */
   isGated?: boolean
+  /** Whether GELU consists of several operations, and each keeps a tensor. */
+  composesGelu?: boolean
   /** Positions that an input always has, such as the patches of a picture. */
   length?: number
 }
@@ -175,13 +177,17 @@ const CONVOLUTIONAL: readonly [
   ['inception_v3', 27161264, 94.3, 2048, 5.71, 299],
 ]
 
+/** Models with the activation `gelu_new` in their `config.json`. */
+const COMPOSES_GELU = /^(?:gpt2|distilgpt2|gpt-neo-|gpt-j-|phi-|flan-t5-)/
+
 const MILLION = 1e6
 
 function transformerOf(
   [name, millions, layers, width, heads, inner, vocabulary]: Row,
   more: Partial<Transformer> = {},
 ): [string, PublishedModel] {
-  const transformer = { layers, width, heads, inner, vocabulary, ...more }
+  const composesGelu = COMPOSES_GELU.test(name)
+  const transformer = { layers, width, heads, inner, vocabulary, composesGelu, ...more }
   return [name, { parameters: Math.round(millions * MILLION), transformer }]
 }
 

@@ -30,6 +30,8 @@ class Facts:
         """The commands run as the job's own user."""
         self.image_password = ""
         """The password for the image's registry, if the order names a login."""
+        self.tracking: Dict[str, str] = {}
+        """Variables that let the program continue the runs of its experiment trackers."""
         self.resume_from = ""
         """Absolute path of the restored checkpoint; empty without one."""
 
@@ -56,6 +58,7 @@ def _own_variables(facts: Facts) -> Dict[str, str]:
     result = {"PYTHONUNBUFFERED": "1"}
     result.update(order["env"])
     result.update(facts.secrets)
+    result.update(facts.tracking)
     result.update(
         {
             "CRUCIBLE_JOB_ID": order["jobId"],

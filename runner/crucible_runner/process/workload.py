@@ -8,7 +8,7 @@ import sys
 import threading
 import traceback
 from collections import deque
-from typing import Deque, List, Mapping, NamedTuple, Optional
+from typing import Callable, Deque, List, Mapping, NamedTuple, Optional
 
 from .. import PROGRAM
 from ..logs.book import LogBook
@@ -40,6 +40,8 @@ class Sink(NamedTuple):
 
     book: LogBook
     progress: Progress
+    see: Callable[[List[bytes]], None]
+    """Gets all lines, too."""
 
 
 class Workload:
@@ -157,7 +159,7 @@ class Workload:
         self.ended.set()
 
     def _read(self, name: str, stream) -> None:
-        book, progress = self._sink
+        book, progress, see = self._sink
         splitter = LineSplitter(lambda: book.redactor)
         descriptor = stream.fileno()
         poll = select.poll()
@@ -172,6 +174,7 @@ class Workload:
                 lines = splitter.feed(data, book.now_ms()) if data else splitter.end()
                 book.add(name, lines)
                 progress.see(splitter.writings)
+                see(lines)
                 if name == "err":
                     self.error_lines.extend(
                         line.decode("utf-8", "replace") for line in lines[-_ERROR_LINES_KEPT:]

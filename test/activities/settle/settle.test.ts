@@ -4,7 +4,7 @@ import type { Backend, LogPage } from '../../../backends/backend'
 import { BackendError } from '../../../backends/errors'
 import type { SettleInput, Settlement } from '../../../core/activities'
 import type { Manifest } from '../../../core/checkpoint'
-import type { Diagnosis } from '../../../core/documents'
+import type { Beat, Diagnosis } from '../../../core/documents'
 import { microUsd } from '../../../core/money'
 import { spendOver } from '../../../core/meter'
 import { CLOCK_SLACK_MS, MINUTE_MS } from '../../../core/time'
@@ -216,7 +216,7 @@ describe('how an attempt ended', () => {
     expect(await settle(input)).toMatchObject({ checkpoint: second, restoredFrom: first, stepsLost: 7 })
   })
 
-  it('counts no steps from a running number, and keeps what the runner said of its checkpoints', async () => {
+  it('counts no steps from a running number, and keeps what the runner said of its checkpoints and trackers', async () => {
     const input = inputOf()
     const { jobId } = input.order
     const saving = { store: place.store, jobId, attempt: 1, nowMs: 1 }
@@ -224,11 +224,12 @@ describe('how an attempt ended', () => {
     const key = manifestKey(jobId, saved, 1)
     const manifest = JSON.parse((await place.store.get(key))!.toString()) as Manifest
     await place.store.put(key, JSON.stringify({ ...manifest, isStepKnown: false }))
-    const news = {
+    const news: Partial<Beat> = {
       restoredBecause: 'newest complete checkpoint',
       checkpointState: 'quiet',
       warning: { kind: 'no-checkpoint', text: 'Nothing was saved.', sinceMs: 5 },
-    } as const
+      trackers: [{ kind: 'wandb', runId: 'abc' }],
+    }
     await place.beat(input.order, { progress: { step: 27, stepsTotal: 100, loss: null, atMs: 1 }, ...news })
     expect(await settle(input)).toMatchObject({
       ...{ checkpoint: { ...saved, isStepKnown: false }, stepsLost: null, ...news },

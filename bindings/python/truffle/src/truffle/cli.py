@@ -11,9 +11,9 @@ import shlex
 import shutil
 import subprocess
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, AsyncIterator, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Type
+from typing import TYPE_CHECKING, Any, AsyncGenerator, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Type
 
-from . import errors
+from . import errors, stream
 
 if TYPE_CHECKING:
     import asyncio
@@ -76,11 +76,11 @@ class Program:
     def command(self) -> List[str]:
         """The words that start the program. Raises `errors.ExecutableNotFound` if nothing can start it."""
         if self.executable is not None:
-            return shlex.split(self.executable)
+            return _split("executable=", self.executable)
         environment = self._environment()
         named = environment.get("CRUCIBLE_CLI", "").strip()
         if named:
-            return self._named(shlex.split(named), environment)
+            return self._named(_split("CRUCIBLE_CLI", named), environment)
         found = shutil.which(self.name, path=environment.get("PATH"))
         if found is not None:
             return [found]
@@ -107,7 +107,7 @@ class Program:
 
     def ask(self, *args: str, input: Optional[str] = None) -> Tuple[Document, int]:
         """`run`, with the exit code: an answer may be a "no"."""
-        words = [*self.command(), *args, "--json"]
+        words = self._words(args)
         try:
             done = subprocess.run(
                 words,
@@ -121,7 +121,7 @@ class Program:
                 errors="replace",
             )
         except OSError as error:
-            raise _unstartable(words, error) from error
+            raise stream.unstartable(words, error) from error
         return self._read(args, done.stdout, done.stderr, done.returncode), done.returncode
 
     async def ask_async(self, *args: str) -> Tuple[Document, int]:
@@ -130,47 +130,34 @@ class Program:
         try:
             stdout, stderr = await running.communicate()
         finally:
-            await _end(running)
+            await stream.end(running)
         code = running.returncode or 0
         return self._read(args, _text(stdout), _text(stderr), code), code
 
-    def lines(self, *args: str) -> Iterator[Document]:
-        """Runs a command that prints one document per line, and yields each when it appears. Closing the iterator ends the command."""
-        words = [*self.command(), *args, "--json"]
-        try:
-            running = subprocess.Popen(
-                words,
-                env=self._environment(),
-                cwd=self.cwd,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-                encoding="utf-8",
-                errors="replace",
-            )
-        except OSError as error:
-            raise _unstartable(words, error) from error
-        assert running.stdout is not None
-        try:
-            for line in running.stdout:
-                if line.strip():
-                    yield self._document(args, line, "")
-        finally:
-            if running.poll() is None:
-                running.terminate()
-            running.wait()
-            running.stdout.close()
+    def lines(self, *args: str, timeout_s: Optional[float] = None) -> Iterator[Document]:
+        """Runs a command that prints documents one after the other, and yields each when it is complete.
 
-    async def lines_async(self, *args: str) -> AsyncIterator[Document]:
-        """`lines` for `asyncio`."""
-        running = await self._start(args, stderr=subprocess.DEVNULL)
-        assert running.stdout is not None
-        try:
-            async for line in running.stdout:
-                if line.strip():
-                    yield self._document(args, _text(line), "")
-        finally:
-            await _end(running)
+        Closing the iterator ends the command. Raises as `run`, also when the command ends with an exit code of failure after its
+        last document, and `TimeoutError` if it still runs after `timeout_s` seconds.
+        """
+        return stream.lines(self._streamed(args), timeout_s)
+
+    def lines_async(self, *args: str) -> AsyncGenerator[Document, None]:
+        """`lines` for `asyncio`, which has time limits of its own."""
+        return stream.lines_async(self._streamed(args))
+
+    def _streamed(self, args: Sequence[str]) -> stream.Command:
+        return stream.Command(
+            words=self._words(args),
+            env=self._environment(),
+            cwd=self.cwd,
+            shown=_shown(self.name, args),
+            read=lambda text, stderr: self._document(args, text, stderr),
+        )
+
+    def _words(self, args: Sequence[str]) -> List[str]:
+        # Arguments after -- are those of a script.
+        return [*self.command(), *args[:1], "--json", *args[1:]]
 
     def _environment(self) -> Dict[str, str]:
         return {**os.environ, **self.env}
@@ -191,11 +178,11 @@ class Program:
             hint="Set it to the path of `crucible` in an installation of %s, or pass executable=... ." % NPM_PACKAGE,
         )
 
-    async def _start(self, args: Sequence[str], stderr: int = subprocess.PIPE) -> "asyncio.subprocess.Process":
+    async def _start(self, args: Sequence[str]) -> "asyncio.subprocess.Process":
         # Takes as long to import as the rest of the package, and most programs do not need it.
         import asyncio
 
-        words = [*self.command(), *args, "--json"]
+        words = self._words(args)
         try:
             return await asyncio.create_subprocess_exec(
                 *words,
@@ -203,18 +190,14 @@ class Program:
                 cwd=self.cwd,
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
-                stderr=stderr,
-                limit=_LINE_BYTES_MAX,
+                stderr=subprocess.PIPE,
             )
         except OSError as error:
-            raise _unstartable(words, error) from error
+            raise stream.unstartable(words, error) from error
 
     def _read(self, args: Sequence[str], stdout: str, stderr: str, code: int) -> Document:
         if not stdout.strip():
-            raise errors.CommandFailed(
-                "`%s` ended with exit code %d and without an answer%s"
-                % (_shown(self.name, args), code, ": " + stderr.strip() if stderr.strip() else "."),
-            )
+            raise stream.unexplained(_shown(self.name, args), code, stderr)
         return self._document(args, stdout, stderr)
 
     def _document(self, args: Sequence[str], text: str, stderr: str) -> Document:
@@ -269,24 +252,14 @@ def arguments(options: Mapping[str, Any]) -> Tuple[str, ...]:
 #: What to do about documents of another version.
 UPGRADE = "Install the same version of both: `pip install --upgrade truffle-aws crucible-ml` and `npm install --global %s`." % NPM_PACKAGE
 
-#: The longest line of a document, in bytes.
-_LINE_BYTES_MAX = 64 * 1024 * 1024
 
-
-def _unstartable(words: Sequence[str], error: OSError) -> errors.ExecutableNotFound:
-    return errors.ExecutableNotFound(
-        "`%s` cannot be started: %s." % (words[0], error.strerror or error),
-        hint="Check executable= and CRUCIBLE_CLI.",
-    )
-
-
-async def _end(running: "asyncio.subprocess.Process") -> None:
-    if running.returncode is None:
-        try:
-            running.terminate()
-        except ProcessLookupError:
-            pass
-        await running.wait()
+def _split(source: str, text: str) -> List[str]:
+    try:
+        return shlex.split(text)
+    except ValueError as error:
+        raise errors.UsageError(
+            "%s %s cannot be read: %s." % (source, text, str(error).lower()), hint="Quote its words as for a shell."
+        ) from error
 
 
 def _text(data: bytes) -> str:

@@ -1,0 +1,1 @@
+../../../../../../runner/crucible_job.py

@@ -1,0 +1,109 @@
+"""Runs a function that was sent: on the machine of a job, with nothing but Python.
+
+Two commands use it. ``python3 crucible_function.py`` checks that this Python can read the program. The program itself,
+``function_main.py``, gets its values with `value` and calls `run`.
+"""
+
+import hashlib
+import hmac
+import json
+import os
+import pickle
+import sys
+import traceback
+from types import TracebackType
+from typing import Any, Callable, Dict, NoReturn, Optional, Tuple
+
+MAIN = "function_main.py"
+RESULT = "crucible-function-result"
+KEY = "FUNCTION_RESULT_KEY"
+# Every Python 3 that Crucible supports reads it.
+PROTOCOL = 4
+
+
+def value(name: str) -> Any:
+    """A value that the function uses or gets."""
+    with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "function_values", name + ".pkl"), "rb") as file:
+        return pickle.load(file)
+
+
+def run(function: Callable[..., Any]) -> None:
+    """Calls the function and keeps its value, or its exception, among the artifacts."""
+    # Programs that the function starts must not be able to sign another result.
+    key = os.environ.pop(KEY, "")
+    function = getattr(function, "local", function)
+    try:
+        args, kwargs = _arguments()
+        result = function(*args, **kwargs)
+        if hasattr(result, "__await__"):
+            import asyncio
+
+            result = asyncio.run(_awaited(result))
+    except Exception as error:
+        _fail(key, error)
+    try:
+        data = pickle.dumps(result, PROTOCOL)
+    except Exception as error:
+        kind = type(result).__name__
+        text = "it returned a %s, which cannot be sent back: %s: %s" % (kind, type(error).__name__, error)
+        _keep(key, {"failure": "result", "message": text}, b"")
+        sys.exit("crucible: " + text)
+    _keep(key, {"failure": None}, data)
+
+
+async def _awaited(result: Any) -> Any:
+    return await result
+
+
+def _arguments() -> Tuple[Tuple[Any, ...], Dict[str, Any]]:
+    try:
+        found: Tuple[Tuple[Any, ...], Dict[str, Any]] = value("arguments")
+        return found
+    except Exception as error:
+        raise RuntimeError(
+            "the arguments cannot be read by Python %s: %s: %s. Is what they are made of installed here? See setup="
+            % (_version(), type(error).__name__, error)
+        ) from error
+
+
+def _fail(key: str, error: Exception) -> NoReturn:
+    text = "".join(traceback.format_exception(type(error), error, _own(error.__traceback__)))
+    told: Dict[str, Any] = {"failure": "exception", "type": type(error).__name__, "message": str(error), "traceback": text}
+    _keep(key, told, b"")
+    sys.stderr.write(text)
+    sys.exit(1)
+
+
+def _own(frames: Optional[TracebackType]) -> Optional[TracebackType]:
+    """The traceback without the frame of this file."""
+    return frames.tb_next if frames is not None and frames.tb_next is not None else frames
+
+
+def _keep(key: str, told: Dict[str, Any], data: bytes) -> None:
+    """Writes one line of JSON and the pickle. Both are signed, with a key that only the job's machine and its sender have."""
+    head = json.dumps(dict(told, python=_version(), attempt=os.environ.get("CRUCIBLE_ATTEMPT"))).encode()
+    signature = hmac.new(key.encode(), head + b"\n" + data, hashlib.sha256).hexdigest().encode()
+    path = os.path.join(os.environ["CRUCIBLE_OUTPUT_DIR"], RESULT)
+    with open(path + ".part", "wb") as file:
+        file.write(signature + b"\n" + head + b"\n" + data)
+    os.replace(path + ".part", path)
+
+
+def _version() -> str:
+    return "%d.%d.%d" % sys.version_info[:3]
+
+
+def check() -> None:
+    """Keeps a failure if this Python cannot read the program."""
+    with open(MAIN, encoding="utf-8") as file:
+        source = file.read()
+    try:
+        compile(source, MAIN, "exec")
+    except SyntaxError as error:
+        text = "Python %s of the machine cannot read the function: %s" % (_version(), error)
+        _keep(os.environ.get(KEY, ""), {"failure": "python", "message": text}, b"")
+        sys.exit("crucible: " + text)
+
+
+if __name__ == "__main__":
+    check()

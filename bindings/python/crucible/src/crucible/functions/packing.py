@@ -1,0 +1,199 @@
+"""Packs a function with what it needs into a folder: a program of its source, its values, and own modules."""
+
+from __future__ import annotations
+
+import __future__
+import ast
+import builtins
+import importlib
+import inspect
+import io
+import pickle
+import shutil
+import sys
+from pathlib import Path
+from types import FunctionType, ModuleType
+from typing import Any, Callable, Dict, List, Mapping, Set, Tuple, Union
+
+from ..errors import PackingError
+from .modules import BYTES_MAX, imported, own_modules
+from .sources import global_names, namespace_of, source_of, submodules, without_decorators
+
+HERE = Path(__file__).parent
+RUNNER = "crucible_function"
+MAIN = "function_main.py"
+VALUES = "function_values"
+
+#: The command of a packed function.
+COMMAND = "python3 %s.py && exec python3 %s" % (RUNNER, MAIN)
+
+#: Python 3.8 and newer read it.
+PROTOCOL = 4
+
+IsOurs = Callable[[ast.expr, Mapping[str, Any]], bool]
+
+
+def pack(function: FunctionType, arguments: Tuple[Tuple[Any, ...], Dict[str, Any]], folder: Path, is_ours: IsOurs) -> None:
+    """Writes the program of a function and its arguments into a folder.
+
+    Raises `PackingError` for what cannot be sent, with its name and the reason.
+
+    Args:
+        is_ours: Whether an expression, with what its names mean, is the decorator that makes a function a job.
+    """
+    program = _Program(is_ours)
+    name = program.add_function(function)
+    program.add_value("arguments", arguments, "The arguments of %s" % function.__name__)
+    text = program.text(name)
+    (folder / VALUES).mkdir()
+    for one, data in program.values.items():
+        (folder / VALUES / ("%s.pkl" % one)).write_bytes(data)
+    for target, path in own_modules([*program.modules, *imported(text)]).items():
+        copy = folder / target
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(str(path), str(copy))
+    (folder / MAIN).write_text(text, encoding="utf-8")
+    shutil.copyfile(str(HERE / ("%s.py" % RUNNER)), str(folder / ("%s.py" % RUNNER)))
+
+
+class _Pickler(pickle.Pickler):
+    """Tells which functions and classes it refers to by name."""
+
+    def __init__(self, file: Any, on_reference: Callable[[Union[type, FunctionType]], None]) -> None:
+        super().__init__(file, PROTOCOL)
+        self._on_reference = on_reference
+
+    def reducer_override(self, what: Any) -> Any:
+        if isinstance(what, (type, FunctionType)):
+            self._on_reference(what)
+        return NotImplemented
+
+
+class _Program:
+    """The source of a program, built from what a function uses. Each thing comes after those that it needs."""
+
+    def __init__(self, is_ours: IsOurs) -> None:
+        self._is_ours = is_ours
+        self._future = False
+        self._statements: List[str] = []
+        self._named: Dict[str, Any] = {}
+        self._bytes = 0
+        self.values: Dict[str, bytes] = {}
+        self.modules: Set[str] = set()
+
+    def text(self, name: str) -> str:
+        """The program, which calls the function of this name."""
+        head = ["from __future__ import annotations"] if self._future else []
+        call = "if __name__ == '__main__':\n    %s.run(%s)" % (RUNNER, name)
+        return "\n\n".join([*head, "import %s" % RUNNER, *self._statements, call]) + "\n"
+
+    def add_function(self, function: FunctionType) -> str:
+        """Adds the function to call, and returns its name in the program."""
+        if _is_packed(function):
+            self._define(function.__name__, function)
+            return function.__name__
+        self.modules.add(function.__module__)
+        self._statements.append("from %s import %s" % (function.__module__, function.__name__))
+        return function.__name__
+
+    def add_value(self, name: str, value: Any, what: str) -> None:
+        """Adds a value as a pickle, and the classes and functions of this program that it refers to."""
+        references: List[Union[type, FunctionType]] = []
+        file = io.BytesIO()
+        try:
+            _Pickler(file, references.append).dump(value)
+        except Exception as error:
+            raise PackingError(
+                "%s cannot be sent: %s: %s." % (what, type(error).__name__, str(error).rstrip(".")),
+                hint="Create it in the function instead.",
+            ) from error
+        for one in references:
+            outer = one.__qualname__.split(".")[0]
+            if one.__module__ == "__main__":
+                self._need(outer, vars(sys.modules["__main__"]).get(outer, one))
+            else:
+                self.modules.add(one.__module__)
+        self._bytes += len(file.getbuffer())
+        if self._bytes > BYTES_MAX:
+            raise PackingError(
+                "%s and the other values of the function are larger than %d MiB." % (what, BYTES_MAX >> 20),
+                hint="Load large data in the function: from inputs=, files= or a bucket.",
+            )
+        self.values[name] = file.getvalue()
+
+    def _need(self, name: str, value: Any) -> None:
+        """Adds what a name means."""
+        inner = _raw(value)
+        if name in self._named:
+            if self._named[name] is not inner:
+                raise PackingError("Two different things that the function uses are called %s." % name, hint="Rename one.")
+            return
+        self._named[name] = inner
+        if inner is not value:
+            if _is_packed(inner):
+                self._define(name, inner)
+            else:
+                self._import(name, inner)
+            self._statements.append("%s.local = %s" % (name, name))
+        elif isinstance(value, ModuleType):
+            self.modules.add(value.__name__)
+            self._statements.append("import %s%s" % (value.__name__, "" if value.__name__ == name else " as %s" % name))
+        elif isinstance(value, (type, FunctionType)) and _is_packed(value):
+            self._define(name, value)
+        elif _is_importable(value):
+            self._import(name, value)
+        elif type(value).__module__.split(".")[0] == "crucible" and not hasattr(type(value), "__dataclass_fields__"):
+            raise PackingError(
+                "%s, which the function uses, is a %s and exists here only." % (name, type(value).__name__),
+                hint="Give the function what it needs of it as an argument.",
+            )
+        else:
+            key = "global-%s" % name
+            self.add_value(key, value, "%s, which the function uses," % name)
+            self._statements.append("%s = %s.value(%r)" % (name, RUNNER, key))
+
+    def _import(self, name: str, value: Any) -> None:
+        self.modules.add(value.__module__)
+        alias = "" if value.__qualname__ == name else " as %s" % name
+        self._statements.append("from %s import %s%s" % (value.__module__, value.__qualname__, alias))
+
+    def _define(self, name: str, what: Union[FunctionType, type]) -> None:
+        self._named[name] = what
+        namespace = namespace_of(what)
+        source = without_decorators(source_of(what), lambda one: self._is_ours(one, namespace))
+        if isinstance(what, FunctionType):
+            self._future = self._future or bool(what.__code__.co_flags & __future__.annotations.compiler_flag)
+        for used in sorted(global_names(source)):
+            if used in namespace and inspect.unwrap(namespace[used]) is getattr(builtins, used, None):
+                continue  # Notebooks replace some: their `open` says that it is not for files of the notebook itself.
+            if used in namespace and namespace[used] is not what:
+                value = namespace[used]
+                self._need(used, value)
+                if isinstance(value, ModuleType):
+                    self._statements += ["import %s" % one for one in submodules(source, used, value.__name__)]
+            elif used not in namespace and not hasattr(builtins, used):
+                raise PackingError("%s uses %s, which is not defined." % (what.__name__, used), hint="Define it first.")
+        self._statements.append(source.rstrip())
+        if what.__name__ != name:
+            self._statements.append("%s = %s" % (name, what.__name__))
+
+
+def _raw(value: Any) -> Any:
+    """The function of a job; other things as they are."""
+    inner = getattr(value, "function", None)
+    return inner if isinstance(inner, FunctionType) and type(value).__module__.startswith("crucible.") else value
+
+
+def _is_packed(what: Union[FunctionType, type]) -> bool:
+    """Whether its source is part of the program: a module that is run, and functions in functions, cannot be imported."""
+    return what.__module__ == "__main__" or "<locals>" in what.__qualname__
+
+
+def _is_importable(value: Any) -> bool:
+    module, name = getattr(value, "__module__", None), getattr(value, "__qualname__", None)
+    if not isinstance(module, str) or not isinstance(name, str) or "." in name or module == "__main__":
+        return False
+    try:
+        return getattr(importlib.import_module(module), name, None) is value
+    except ImportError:
+        return False

@@ -1,0 +1,106 @@
+"""The return value of a function job, or its exception."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import pickle
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Dict, Optional, Tuple
+
+from ..calls import Run, Steps
+from ..errors import JobFailed, ResultError
+from ..status import Status
+from .crucible_function import RESULT
+
+if TYPE_CHECKING:
+    from ..job import Job
+
+
+def has_result(job: Job[Any]) -> Steps[bool]:
+    """Whether the job is that of a function."""
+    found = (yield Run(("artifacts", job.id)))["artifacts"]
+    return any(one["path"] == RESULT for one in found)
+
+
+def read_result(job: Job[Any], status: Status, *, key: Optional[str], is_trusted: bool = False) -> Steps[Any]:
+    """The return value. Raises `JobFailed` with what is known of a failure, and `ResultError` if the value cannot be read here.
+
+    Args:
+        key: The key that the job got to sign its result; None if another session submitted it.
+        is_trusted: Read the pickle without a key.
+    """
+    found = [one for one in (yield Run(("artifacts", job.id)))["artifacts"] if one["path"] == RESULT]
+    # An earlier attempt's failure says nothing about a later one.
+    if not found or (status.state != "succeeded" and found[0]["attempt"] != status.attempt):
+        ended = yield from job._failure(status)
+        if status.state == "succeeded":
+            raise ResultError("%s succeeded and kept no return value." % job.id, hint="Was its function replaced by os.exec?")
+        raise ended
+    with tempfile.TemporaryDirectory(prefix="crucible-") as folder:
+        yield Run(("artifacts", job.id, "--only", RESULT, "--download", folder))
+        signature, head, data, told = _parts(job, Path(folder, RESULT).read_bytes())
+    failure = yield from _failure(job, status, told)
+    if failure is not None:
+        raise failure
+    if status.state != "succeeded":
+        raise (yield from job._failure(status))
+    if key is None and not is_trusted:
+        raise ResultError(
+            "%s was submitted by another session, which has the key to check that its return value is genuine." % job.id,
+            hint="If you trust everyone who can write to the object store, read it with result(trust_pickle=True).",
+        )
+    if key is not None and not hmac.compare_digest(_signed(key, head, data), signature):
+        raise _foreign(job)
+    return _unpickled(job, data, told)
+
+
+def _parts(job: Job[Any], content: bytes) -> Tuple[bytes, bytes, bytes, Dict[str, Any]]:
+    """Signature, head, pickle, and what the head says."""
+    try:
+        signature, head, data = content.split(b"\n", 2)
+        told = json.loads(head)
+        told["python"], told["failure"]
+    except (ValueError, TypeError, KeyError):
+        raise _foreign(job) from None
+    return signature, head, data, told
+
+
+def _foreign(job: Job[Any]) -> ResultError:
+    return ResultError(
+        "The return value of %s is not signed by the job: somebody else may have written it." % job.id,
+        hint="It is not read. Check who can write to the object store.",
+    )
+
+
+def _signed(key: str, head: bytes, data: bytes) -> bytes:
+    return hmac.new(key.encode(), head + b"\n" + data, hashlib.sha256).hexdigest().encode()
+
+
+def _failure(job: Job[Any], status: Status, told: Dict[str, Any]) -> Steps[Optional[JobFailed]]:
+    kind = told["failure"]
+    if kind is None:
+        return None
+    log = "\n".join(line["m"] for line in (yield Run(("logs", job.id, "--tail=20")))["lines"])
+    details = {"status": status, "exception_type": told.get("type"), "traceback": told.get("traceback"), "log": log}
+    if kind == "exception":
+        text = "%s failed with %s: %s" % (job.id, told["type"], told["message"])
+        return JobFailed("%s\n\nOn the machine, with Python %s:\n%s" % (text, told["python"], told["traceback"]), None, details)
+    hint = "Use an image or a machine with Python %d.%d." % sys.version_info[:2] if kind == "python" else "Return plain data, or save it to CRUCIBLE_OUTPUT_DIR."
+    return JobFailed("%s failed: %s." % (job.id, str(told["message"]).rstrip(".")), hint, details)
+
+
+def _unpickled(job: Job[Any], data: bytes, told: Dict[str, Any]) -> Any:
+    try:
+        return pickle.loads(data)
+    except Exception as error:
+        here = "%d.%d.%d" % sys.version_info[:3]
+        hint = "Install here what the function used there."
+        if here.split(".")[:2] != told["python"].split(".")[:2]:
+            hint = "The job ran Python %s, and this is Python %s: use the same version of both, and of what it returns." % (told["python"], here)
+        raise ResultError(
+            "The return value of %s cannot be read here: %s: %s." % (job.id, type(error).__name__, str(error).rstrip(".")), hint=hint
+        ) from error

@@ -1,0 +1,130 @@
+"""The source of functions and classes, also of those in notebook cells, and the names that it uses."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import linecache
+import symtable
+import sys
+import textwrap
+from types import FunctionType
+from typing import Any, Callable, Dict, Iterator, List, Mapping, Set, Union
+
+from ..errors import PackingError
+
+Definition = Union[ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef]
+
+
+def source_of(what: Union[FunctionType, type]) -> str:
+    """The text that defines a function or a class, from the beginning of its lines. Raises `PackingError` if it has no source."""
+    name = what.__qualname__
+    if name.endswith("<lambda>"):
+        raise PackingError("A lambda cannot be sent.", hint="Write it as a function with `def`.")
+    try:
+        text = textwrap.dedent(inspect.getsource(what))
+        if isinstance(_parsed(text), (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            return text
+    except (OSError, TypeError, SyntaxError):
+        pass
+    if isinstance(what, type):
+        # Classes do not know the cell that they are from.
+        for text in _cells():
+            found = _class_in(text, what.__name__)
+            if found is not None:
+                return found
+    raise PackingError(
+        "The source of %s cannot be found." % name,
+        hint="Define it in a file or a notebook cell; the prompt of Python keeps no source.",
+    )
+
+
+def without_decorators(source: str, is_ours: Callable[[ast.expr], bool]) -> str:
+    """The source without the decorator that makes the function a job, and those above it, which decorate the job."""
+    node = _parsed(source)
+    ours = [at for at, one in enumerate(node.decorator_list) if is_ours(one)]
+    if not ours:
+        return source
+    kept = node.decorator_list[ours[-1] + 1 :]
+    # In Python 3.8 and newer, the line of a definition is that of `def`.
+    first = kept[0].lineno if kept else node.lineno
+    return "".join(source.splitlines(keepends=True)[first - 1 :])
+
+
+def global_names(source: str) -> Set[str]:
+    """Names that the source uses and does not define: of its body, decorators, defaults, annotations and bases."""
+    names: Set[str] = set()
+    waiting = [symtable.symtable(source, "<source>", "exec")]
+    top = waiting[0]
+    while waiting:
+        scope = waiting.pop()
+        for symbol in scope.get_symbols():
+            if scope is top:
+                if symbol.is_referenced() and not symbol.is_assigned():
+                    names.add(symbol.get_name())
+            elif symbol.is_global() and (symbol.is_referenced() or symbol.is_declared_global()):
+                names.add(symbol.get_name())
+        waiting += scope.get_children()
+    return names - {_parsed(source).name}
+
+
+def namespace_of(what: Union[FunctionType, type]) -> Mapping[str, Any]:
+    """What names mean in a function or class: the variables around it, then those of its module."""
+    if isinstance(what, type):
+        found: Dict[str, Any] = {}
+        for one in vars(what).values():
+            one = getattr(one, "__func__", one)
+            if isinstance(one, FunctionType):
+                found.update(_around(one))
+        return {**vars(sys.modules[what.__module__]), **found}
+    return {**what.__globals__, **_around(what)}
+
+
+def submodules(source: str, name: str, module: str) -> Iterator[str]:
+    """Modules below a module that the source names by their path, such as ``concurrent.futures``."""
+    for node in ast.walk(ast.parse(source)):
+        path: List[str] = []
+        while isinstance(node, ast.Attribute):
+            path.insert(0, node.attr)
+            node = node.value
+        if isinstance(node, ast.Name) and node.id == name:
+            for length in range(1, len(path) + 1):
+                full = ".".join([module, *path[:length]])
+                if full in sys.modules:
+                    yield full
+
+
+def _around(function: FunctionType) -> Dict[str, Any]:
+    found = {}
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or ()):
+        try:
+            found[name] = cell.cell_contents
+        except ValueError:  # not assigned yet
+            pass
+    found.pop("__class__", None)
+    return found
+
+
+def _parsed(source: str) -> Definition:
+    node: Any = ast.parse(source).body[0]
+    found: Definition = node
+    return found
+
+
+def _cells() -> Iterator[str]:
+    """The cells of this notebook, the newest first, with what is not Python replaced by it."""
+    for name, entry in reversed(list(linecache.cache.items())):
+        if ("ipykernel" in name or "ipython-input" in name) and len(entry) == 4:
+            yield "".join(entry[2])
+
+
+def _class_in(text: str, name: str) -> Union[str, None]:
+    try:
+        found = [node for node in ast.parse(text).body if isinstance(node, ast.ClassDef) and node.name == name]
+    except SyntaxError:
+        return None
+    if not found:
+        return None
+    node = found[-1]
+    first = min([node.lineno, *(one.lineno for one in node.decorator_list)])
+    return "".join(text.splitlines(keepends=True)[first - 1 : node.end_lineno])

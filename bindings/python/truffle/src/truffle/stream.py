@@ -1,0 +1,182 @@
+"""Commands that print several documents, read while they arrive."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import tempfile
+import threading
+from dataclasses import dataclass
+from typing import IO, TYPE_CHECKING, Any, AsyncGenerator, Callable, Dict, Iterator, Mapping, Optional, Sequence
+
+from . import errors
+
+if TYPE_CHECKING:
+    import asyncio
+
+#: The longest line of a document, in bytes.
+_LINE_BYTES_MAX = 64 * 1024 * 1024
+
+#: Exit codes of shells for a program that is not there, or may not run.
+_NOT_STARTED = (126, 127)
+
+#: Bytes of what a command wrote to stderr that an error shows.
+_NOTES_MAX = 2000
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command to run.
+
+    Args:
+        words: The program and its arguments.
+        shown: The same for people.
+        read: Checks the text of one document, with what the command wrote to stderr, and returns it.
+    """
+
+    words: Sequence[str]
+    env: Mapping[str, str]
+    cwd: Optional[str]
+    shown: str
+    read: Callable[[str, str], Dict[str, Any]]
+
+
+class Documents:
+    """Splits text into JSON documents. A document may have several lines, and a line several documents."""
+
+    def __init__(self, read: Callable[[str, str], Dict[str, Any]]) -> None:
+        self._read = read
+        self._text = ""
+
+    def of(self, text: str) -> Iterator[Dict[str, Any]]:
+        """The documents that this text completes."""
+        self._text = (self._text + text).lstrip()
+        while self._text:
+            try:
+                _, length = json.JSONDecoder().raw_decode(self._text)
+            except ValueError:
+                if not self._text.startswith("{"):
+                    self._read(self._text, "")
+                return
+            complete, self._text = self._text[:length], self._text[length:].lstrip()
+            yield self._read(complete, "")
+
+    def end(self, stderr: str) -> None:
+        """Raises if the last document is incomplete."""
+        if self._text:
+            self._read(self._text, stderr)
+
+
+def lines(command: Command, timeout_s: Optional[float]) -> Iterator[Dict[str, Any]]:
+    """Yields each document when it is complete; see `Program.lines`."""
+    is_late = threading.Event()
+    with tempfile.TemporaryFile() as notes:
+        try:
+            running = subprocess.Popen(
+                command.words,
+                env=command.env,
+                cwd=command.cwd,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=notes,
+                encoding="utf-8",
+                errors="replace",
+            )
+        except OSError as error:
+            raise unstartable(command.words, error) from error
+        assert running.stdout is not None
+
+        def stop() -> None:
+            is_late.set()
+            running.terminate()
+
+        timer = threading.Timer(timeout_s or 0, stop)
+        timer.daemon = True
+        if timeout_s is not None:
+            timer.start()
+        documents = Documents(command.read)
+        try:
+            for line in running.stdout:
+                yield from documents.of(line)
+            code = running.wait()
+        finally:
+            timer.cancel()
+            if running.poll() is None:
+                running.terminate()
+            running.wait()
+            running.stdout.close()
+        if is_late.is_set():
+            raise TimeoutError("`%s` still runs after %g s." % (command.shown, timeout_s or 0))
+        _finish(command, documents, code, notes)
+
+
+async def lines_async(command: Command) -> AsyncGenerator[Dict[str, Any], None]:
+    """`lines` for `asyncio`."""
+    # Takes long to import, and most programs do not need it.
+    import asyncio
+
+    with tempfile.TemporaryFile() as notes:
+        try:
+            running = await asyncio.create_subprocess_exec(
+                *command.words,
+                env=command.env,
+                cwd=command.cwd,
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=notes,
+                limit=_LINE_BYTES_MAX,
+            )
+        except OSError as error:
+            raise unstartable(command.words, error) from error
+        assert running.stdout is not None
+        documents = Documents(command.read)
+        try:
+            async for line in running.stdout:
+                for document in documents.of(line.decode("utf-8", "replace")):
+                    yield document
+            code = await running.wait()
+        finally:
+            await end(running)
+        _finish(command, documents, code, notes)
+
+
+def _finish(command: Command, documents: Documents, code: int, notes: IO[bytes]) -> None:
+    """Raises for what is left incomplete, and for an exit code of failure that no document explained."""
+    notes.seek(0)
+    stderr = notes.read().decode("utf-8", "replace")
+    documents.end(stderr)
+    if code != 0:
+        raise unexplained(command.shown, code, stderr)
+
+
+def unexplained(shown: str, code: int, stderr: str) -> errors.CrucibleError:
+    """The error for a command that failed without a document."""
+    if code in _NOT_STARTED:
+        return errors.ExecutableNotFound(
+            "`%s` could not be started: %s." % (shown, stderr.strip()[-_NOTES_MAX:].rstrip(".") or "exit code %d" % code),
+            hint="Is Node 20.19 or newer installed, and on PATH?",
+        )
+    ending = "was ended by signal %d" % -code if code < 0 else "ended with exit code %d" % code
+    notes = ": " + stderr.strip()[-_NOTES_MAX:] if stderr.strip() else "."
+    return errors.CommandFailed("`%s` %s and without an answer%s" % (shown, ending, notes))
+
+
+def unstartable(words: Sequence[str], error: OSError) -> errors.ExecutableNotFound:
+    """The error for a program that the system does not start."""
+    return errors.ExecutableNotFound(
+        "`%s` cannot be started: %s." % (words[0], error.strerror or error),
+        hint="Check executable= and CRUCIBLE_CLI.",
+    )
+
+
+async def end(running: "asyncio.subprocess.Process") -> None:
+    """Ends a command that still runs."""
+    if running.returncode is None:
+        try:
+            # Not running.terminate(): that may reap a command that has just ended, which asyncio then misses and complains about.
+            os.kill(running.pid, signal.SIGTERM)
+        except ProcessLookupError:
+            pass
+        await running.wait()

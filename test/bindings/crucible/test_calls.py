@@ -1,0 +1,125 @@
+"""Both forms of every operation, and what a command line may answer."""
+
+import asyncio
+import json
+import os
+import unittest
+
+from crucible import CommandFailed, ExecutableNotFound, MLPlatform, NotFoundError, SchemaMismatch, UnavailableError, UsageError
+from test_status import shown
+from unit_support import InFolder
+
+
+def line(**document):
+    return json.dumps({"schema": "crucible/1", **document})
+
+
+class TestForms(InFolder):
+    def platform(self, script, **options):
+        return MLPlatform(self.program(script), **options)
+
+    def job(self, *documents, then=""):
+        """A job whose `show` prints these documents one after the other."""
+        paths = []
+        for number, document in enumerate(documents):
+            path = self.folder / ("%d.json" % number)
+            path.write_text(line(**document) + "\n")
+            paths.append(str(path))
+        return self.platform('case "$*" in *--watch*) cat %s; %s ;; *) cat %s ;; esac' % (" ".join(paths), then, paths[0])).job("job-1")
+
+    def test_waiting_and_asyncio_say_the_same(self):
+        job = self.job(shown("spot"))
+        self.assertEqual(job.status(), asyncio.run(job.status.aio()))
+
+    def test_a_job_is_monitored_with_for_and_with_async_for(self):
+        job = self.job(shown("spot"), shown("spot", "on-demand"), shown("spot", "on-demand", state="succeeded"))
+
+        async def monitor():
+            return [status async for status in job.monitor()]
+
+        waited = list(job.monitor())
+        self.assertEqual([None, "local:spot", None], [one.previous_backend for one in waited])
+        self.assertEqual(waited, asyncio.run(monitor()))
+        self.assertEqual("succeeded", job.last.state)
+
+    def test_leaving_the_loop_ends_the_command(self):
+        job = self.job(shown("spot"), then="echo $$ > %s/pid; exec sleep 600" % self.folder)
+
+        async def first():
+            monitor = job.monitor().__aiter__()
+            await monitor.__anext__()
+            await monitor.aclose()
+
+        def running():
+            pid = int((self.folder / "pid").read_text())
+            try:
+                os.kill(pid, 0)
+                return True
+            except ProcessLookupError:
+                return False
+
+        for status in job.monitor():
+            while not (self.folder / "pid").exists():
+                pass
+            break
+        del status
+        self.assertFalse(running())
+        asyncio.run(first())
+        self.assertFalse(running())
+
+    def test_waiting_has_a_time_limit_in_both_forms(self):
+        job = self.job(shown("spot"), then="exec sleep 600")
+        with self.assertRaisesRegex(TimeoutError, "still runs after 0.2 s"):
+            job.wait(timeout_s=0.2)
+        job.last = None
+        with self.assertRaisesRegex(TimeoutError, "still runs after 0.2 s"):
+            asyncio.run(job.wait.aio(timeout_s=0.2))
+        self.assertEqual("running", job.last.state)
+
+    def test_an_error_of_several_lines_in_a_stream_is_raised(self):
+        error = json.dumps({"schema": "crucible/1", "error": {"kind": "unavailable", "message": "Gone.", "hint": "Wait."}}, indent=2)
+        (self.folder / "error.json").write_text(error)
+        job = self.job(shown("spot"), then="cat %s/error.json; exit 7" % self.folder)
+        with self.assertRaisesRegex(UnavailableError, "Gone. Wait."):
+            list(job.monitor())
+        with self.assertRaisesRegex(UnavailableError, "Gone. Wait."):
+            asyncio.run(job.wait.aio())
+
+    def test_a_stream_that_breaks_off_is_an_error(self):
+        job = self.job(shown("spot"), then="echo '{\"schema\":'; echo killed >&2; exit 137")
+        with self.assertRaisesRegex(SchemaMismatch, "killed"):
+            list(job.monitor())
+        job = self.job(shown("spot"), then="echo no memory >&2; exit 137")
+        with self.assertRaisesRegex(CommandFailed, "ended with exit code 137 and without an answer: no memory"):
+            list(job.monitor())
+        with self.assertRaisesRegex(CommandFailed, "no memory"):
+            asyncio.run(job.wait.aio())
+
+    def test_another_version_is_one_clear_error(self):
+        with self.assertRaisesRegex(SchemaMismatch, "prints documents of crucible/2, and this package reads crucible/1"):
+            self.platform("echo '{\"schema\":\"crucible/2\"}'").jobs()
+
+    def test_settings_reach_the_command_line(self):
+        script = 'printf \'{"schema":"crucible/1","month":"%s","total":{"spentMicroUsd":1},"owners":[]}\' "$CRUCIBLE_HOME $TEMPORAL_ADDRESS $X"'
+        platform = self.platform(script, home="/h", address="a:1", env={"X": "y"})
+        self.assertEqual("/h a:1 y", platform.budget().month)
+
+    def test_no_executable_is_named(self):
+        with self.assertRaisesRegex(ExecutableNotFound, "cannot be started: No such file"):
+            MLPlatform("/nowhere/crucible").jobs()
+        with self.assertRaisesRegex(ExecutableNotFound, "Is Node 20.19 or newer installed"):
+            self.platform("exec /nowhere/node main.js").jobs()
+        with self.assertRaisesRegex(UsageError, "executable= node 'x cannot be read: no closing quotation"):
+            MLPlatform("node 'x").jobs()
+
+    def test_errors_keep_their_class_in_both_forms(self):
+        error = line(error={"kind": "not-found", "message": "There is no job x.", "hint": None})
+        platform = self.platform("echo '%s'; exit 5" % error)
+        with self.assertRaises(NotFoundError):
+            platform.job("x")
+        with self.assertRaises(LookupError):
+            asyncio.run(platform.find.aio("x"))
+
+
+if __name__ == "__main__":
+    unittest.main()

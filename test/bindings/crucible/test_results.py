@@ -1,0 +1,114 @@
+"""The return value of a function: only what the job has signed is read."""
+
+import json
+import shutil
+from pathlib import Path
+
+from crucible import Job, JobFailed, ResultError
+from crucible.functions import _is_decorator, packing
+from crucible.functions.results import read_result
+from crucible.status import status_of
+from test_status import shown
+from truffle.cli import Program
+from unit_support import InNotebook
+
+
+class TestResults(InNotebook):
+    def file_of(self, source, *args, key="k"):
+        """The result file of the function `train` of a cell."""
+        cell = self.cell(source)
+        folder = self.folder / "packed"
+        folder.mkdir()
+        packing.pack(cell["train"], (args, {}), folder, _is_decorator)
+        content, self.printed = self.run_packed(folder, key=key)
+        return content
+
+    def read(self, content, *, key="k", state="succeeded", attempt=1, **options):
+        """Reads a result file as from the store."""
+        artifact = {"path": "crucible-function-result", "sizeBytes": 1, "sha256": None, "attempt": 1, "olderAttempts": []}
+        status = status_of(shown(*["spot"] * attempt, state=state))
+        steps = read_result(Job(Program("crucible", "/nowhere"), "job-1"), status, key=key, **options)
+        try:
+            call = next(steps)
+            while True:
+                if call.words[0] == "logs":
+                    answer = {"lines": [{"m": "last words"}]}
+                else:
+                    answer = {"artifacts": [] if content is None else [artifact]}
+                    if "--download" in call.words:
+                        Path(call.words[-1], artifact["path"]).write_bytes(content)
+                call = steps.send(answer)
+        except StopIteration as end:
+            return end.value
+
+    def test_a_value_comes_back(self):
+        self.assertEqual({"a": [1]}, self.read(self.file_of("def train(x): return {'a': [x]}\n", 1)))
+
+    def test_a_value_that_another_has_signed_or_changed_is_not_read(self):
+        content = self.file_of("def train(): return 1\n", key="other")
+        with self.assertRaisesRegex(ResultError, "is not signed by the job"):
+            self.read(content)
+        with self.assertRaisesRegex(ResultError, "is not signed by the job"):
+            self.read(content[:-2] + b"x.", key="other")
+        self.assertEqual(1, self.read(content, key="other"))
+
+    def test_whatever_else_is_in_the_file_is_not_read(self):
+        _, head, data = self.file_of("def train(): return 1\n").split(b"\n", 2)
+        for content in (b"", b"abc", b"a\nb\nc", b"a\n[]\nc", b"a\n{}\nc", b"\xff" * 64 + b"\n" + head + b"\n" + data):
+            with self.subTest(content), self.assertRaisesRegex(ResultError, "is not signed by the job"):
+                self.read(content)
+
+    def test_a_value_of_another_session_is_read_only_if_trusted(self):
+        content = self.file_of("def train(): return 1\n")
+        with self.assertRaisesRegex(ResultError, "submitted by another session"):
+            self.read(content, key=None)
+        self.assertEqual(1, self.read(content, key=None, is_trusted=True))
+
+    def test_the_key_is_not_in_the_environment_of_the_function(self):
+        content = self.file_of("import os\ndef train(): return os.environ.get('FUNCTION_RESULT_KEY')\n")
+        self.assertIsNone(self.read(content))
+
+    def test_an_exception_is_raised_with_its_traceback(self):
+        content = self.file_of("def deep(x): return 1 / x\ndef train(x): return deep(x)\n", 0)
+        with self.assertRaises(JobFailed) as caught:
+            self.read(content, state="failed")
+        error = caught.exception
+        self.assertEqual("ZeroDivisionError", error.exception_type)
+        self.assertRegex(str(error), r"job-1 failed with ZeroDivisionError: division by zero\n\nOn the machine, with Python 3")
+        self.assertRegex(error.traceback, r"in train\n(.*\n)+.*in deep\n")
+        self.assertNotIn("crucible_function.py", error.traceback)
+        self.assertEqual(("last words", "failed"), (error.log, error.status.state))
+
+    def test_a_value_that_cannot_be_sent_back_is_named(self):
+        content = self.file_of("def train(): return (x for x in [])\n")
+        with self.assertRaisesRegex(JobFailed, "it returned a generator, which cannot be sent back.*Return plain data"):
+            self.read(content, state="failed")
+
+    def test_the_failure_of_an_earlier_attempt_is_not_that_of_the_job(self):
+        content = self.file_of("def train(): raise ValueError\n")
+        with self.assertRaisesRegex(JobFailed, r"job-1 failed \(training\)"):
+            self.read(content, state="failed", attempt=2)
+
+    def test_a_job_that_was_cancelled_has_no_value(self):
+        with self.assertRaisesRegex(JobFailed, "job-1 cancelled"):
+            self.read(None, state="cancelled")
+        with self.assertRaisesRegex(ResultError, "kept no return value"):
+            self.read(None)
+
+    def test_another_version_of_python_is_named(self):
+        content = self.file_of("def train(): return 1\n")
+        signature, head, _ = content.split(b"\n", 2)
+        other = json.dumps({**json.loads(head), "python": "3.1.4"}).encode()
+        with self.assertRaisesRegex(ResultError, "The job ran Python 3.1.4, and this is Python 3"):
+            self.read(b"\n".join([signature, other, b"\x80\x04c no.such\nThing\n."]), key=None, is_trusted=True)
+
+    def test_a_machine_whose_python_cannot_read_the_function_says_so(self):
+        folder = self.folder / "packed"
+        folder.mkdir()
+        source = Path(packing.HERE, "crucible_function.py")
+        shutil.copyfile(str(source), str(folder / source.name))
+        (folder / packing.MAIN).write_text("def train() = 1\n")
+        content, printed = self.run_packed(folder, packing.COMMAND)
+        with self.assertRaisesRegex(JobFailed, "Python 3.* of the machine cannot read the function"):
+            self.read(content, state="failed")
+        self.assertIn("cannot read the function", printed)
