@@ -68,8 +68,7 @@ export class Output {
 
   /** The answer as a document; without --json, nothing. */
   json(document: object): void {
-    if (this.isJson)
-      this.#stdout.write(`${plainJson(JSON.stringify({ schema: SCHEMA, ...document }, null, 2))}\n`)
+    this.#document(document, 2)
   }
 
   /** One document per line; without --json, nothing. */

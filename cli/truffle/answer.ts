@@ -75,6 +75,17 @@ export function writeAnswer(
   }
 }
 
+/** Writes a text that is a whole answer, such as a help, as the field `name`. */
+export function writeText(
+  { name, text }: { name: string; text: string },
+  { format, out, stdout }: { format: Format; out: Output; stdout: Sink },
+): void {
+  if (format === 'json') out.json({ [name]: text })
+  else if (format === 'yaml') stdout.write(stringify({ schema: SCHEMA, [name]: plain(text) }))
+  else if (format === 'csv') stdout.write(csv([name], [{ [name]: text }]))
+  else stdout.write(`${plain(text)}\n`)
+}
+
 /** Writes an error where and how the answer would have been: programs always get a whole document. */
 export function writeError(
   given: CrucibleError,

@@ -23,20 +23,17 @@ export async function runTruffle(given: readonly string[], outside: TruffleOutsi
 }
 
 async function dispatch(session: Session, args: readonly string[]): Promise<void> {
-  const [first, second] = args.filter((arg) => arg !== '--json')
-  if (first === '--version' || first === '-V') {
-    session.out.json({ version: version() })
-    return session.out.line(version())
-  }
+  const [first, second] = withoutFormat(args)
+  if (first === '--version' || first === '-V') return session.text('version', version())
   const isHelp =
     first === undefined ||
     ((first === 'help' || first === '--help' || first === '-h') && second === undefined)
-  if (isHelp) return session.out.help(truffleHelp())
+  if (isHelp) return session.text('help', truffleHelp())
   const help: string[] = []
   try {
     await makeTruffle(session, (text) => void help.push(text)).parseAsync([...args], { from: 'user' })
   } finally {
-    if (help.length > 0) session.out.help(help.join('').trimEnd())
+    if (help.length > 0) session.text('help', help.join('').trimEnd())
   }
 }
 
@@ -66,6 +63,14 @@ function strayWords(error: unknown, args: readonly string[]): CrucibleError | un
           command +
           ' --help`.',
   })
+}
+
+function withoutFormat(args: readonly string[]): string[] {
+  const isFormat = (arg: string | undefined): boolean => arg === '--output' || arg === '-o'
+  return args.filter(
+    (arg, index) =>
+      arg !== '--json' && !isFormat(arg) && !isFormat(args[index - 1]) && !/^(?:--output=|-o.)/.test(arg),
+  )
 }
 
 /** The format that a command line asks for, before it is parsed, so that an error of parsing has it too. */

@@ -7,7 +7,7 @@ import { homeOf } from '../../storage/home'
 import { EXIT_CODES, type ErrorKind } from '../../client/errors'
 import { Cli, type Outside } from '../cli'
 import type { Output } from '../output'
-import { SCHEMA, writeAnswer, type Answer, type Format, type UnansweredRow } from './answer'
+import { SCHEMA, writeAnswer, writeText, type Answer, type Format, type UnansweredRow } from './answer'
 import { regionsOf, TIMEOUT_MS, type SharedOptions } from './options'
 
 /** What a command of truffle works with. */
@@ -80,6 +80,11 @@ export class Session {
   title(emoji: string, text: string): string {
     const hasEmoji = this.showsEmoji && this.out.isTerminal
     return this.out.paint.bold(hasEmoji ? `${emoji} ${text}` : text)
+  }
+
+  /** A text that is a whole answer, such as a help. */
+  text(name: string, text: string): void {
+    writeText({ name, text }, { format: this.format, out: this.out, stdout: this.outside.stdout })
   }
 
   answer(answer: Answer): void {

@@ -1,6 +1,6 @@
 // The docs site: `npm run docs`. Pages are Markdown in docs/ and at the root of the repository; a link that leads nowhere fails the build.
 import { existsSync, readFileSync, readdirSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 const ROOT = join(dirname(fileURLToPath(import.meta.url)), '..', '..')
@@ -30,7 +30,7 @@ export default {
     (link) => {
       const path = join(ROOT, link.replace(/^(?:\.{1,2}\/)+/, '').replace(/(?:\/index)?$/, ''))
       const isOutside = !path.startsWith(join(ROOT, 'docs'))
-      const isPackage = path.startsWith(join(ROOT, 'packages')) && existsSync(`${path}.md`)
+      const isPackage = /^(?:bindings|packages)\//.test(relative(ROOT, path)) && existsSync(`${path}.md`)
       return isOutside && (isPackage || (existsSync(path) && !path.endsWith('.md')))
     },
   ],

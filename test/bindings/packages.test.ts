@@ -1,10 +1,12 @@
 /** The Python packages as users get them: built, installed without a network, typed, and imported by every Python that is found. */
 import { execFileSync, spawnSync } from 'node:child_process'
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { homedir, tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { delimiter, join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals'
+import { build as buildProgram } from '../cli/process'
 import { pythonClients } from '../support/python-clients'
+import { GUIDE, TYPES } from './document-snippets'
 
 jest.setTimeout(120_000)
 
@@ -36,13 +38,16 @@ found = {}
 for name, module in (("truffle-aws", "truffle"), ("crucible-ml", "crucible")):
     package = importlib.import_module(module)
     modules = [one.name for one in pkgutil.walk_packages(package.__path__, module + ".")]
-    for one in modules: importlib.import_module(one)
+    needing = {}
+    for one in modules:
+        try: importlib.import_module(one)
+        except ModuleNotFoundError as error: needing[one] = error.name
     try: meta = importlib.metadata.metadata(name)
     except importlib.metadata.PackageNotFoundError: meta = {}
     found[module] = {
         "version": meta.get("Version"), "python": meta.get("Requires-Python"),
         "requires": [one.split("==")[0] for one in (importlib.metadata.requires(name) or [] if meta else [])],
-        "typed": (resources.files(module) / "py.typed").is_file(), "modules": sorted(modules),
+        "typed": (resources.files(module) / "py.typed").is_file(), "modules": sorted(modules), "needing": needing,
     }
 print(json.dumps(found))
 `
@@ -53,6 +58,16 @@ interface Inspected {
   requires: string[]
   typed: boolean
   modules: string[]
+  /** Modules that cannot be imported without a library, which they name. */
+  needing: Record<string, string>
+}
+
+/** The helpers of a library are modules of their own. */
+const FOR_LIBRARIES = {
+  'crucible.checkpoint.huggingface': 'transformers',
+  'crucible.checkpoint.keras': 'keras',
+  'crucible.checkpoint.lightning': 'pytorch_lightning',
+  'crucible.checkpoint.pytorch': 'torch',
 }
 
 function inspect(python: string, path?: string): Record<string, Inspected> {
@@ -111,6 +126,7 @@ tools('the Python packages, built', () => {
   }
 
   beforeAll(() => {
+    buildProgram()
     for (const one of PACKAGES)
       execFileSync(
         python,
@@ -147,8 +163,23 @@ tools('the Python packages, built', () => {
     const found = inspect(join(folder, 'clean/bin/python3'))
     for (const { module, needs } of PACKAGES)
       expect(found[module]).toMatchObject({ version, python: '>=3.9', requires: needs, typed: true })
+    expect(found['truffle']!.needing).toEqual({})
+    expect(found['crucible']!.needing).toEqual(FOR_LIBRARIES)
     const installed = readdirSync(site()).filter((name) => name.endsWith('.dist-info'))
     expect(installed.sort()).toEqual(PACKAGES.map(({ file }) => `${file}-${version}.dist-info`).sort())
+  })
+
+  it('find the command line and ask it', () => {
+    const environment = {
+      ...process.env,
+      CRUCIBLE_CLI: `${process.execPath} ${join(ROOT, 'dist/cli/main.js')}`,
+    }
+    const program =
+      'from truffle import Truffle; print(Truffle().version(), Truffle().list(accelerators=True)[0])'
+    const stdout = execFileSync(join(folder, 'clean/bin/python3'), ['-I', '-B', '-c', program], {
+      ...{ encoding: 'utf8', env: environment },
+    })
+    expect(stdout).toMatch(new RegExp(`^${version} Accelerator\\(accelerator='`))
   })
 
   it('are imported, module by module, by every Python that is found', () => {
@@ -156,7 +187,9 @@ tools('the Python packages, built', () => {
     expect(all).not.toEqual([])
     for (const { minor, path } of all) {
       const found = inspect(path, site())
-      expect([minor, Object.keys(found)]).toEqual([minor, ['truffle', 'crucible']])
+      const { truffle, crucible } = found
+      const needing = [truffle!.needing, Object.keys(crucible!.needing)]
+      expect([minor, ...needing]).toEqual([minor, {}, Object.keys(FOR_LIBRARIES)])
     }
   })
 
@@ -169,15 +202,54 @@ tools('the Python packages, built', () => {
     expect({ status, stdout: status === 0 ? '' : stdout }).toEqual({ status: 0, stdout: '' })
   })
 
-  it.each([OLDEST_MINOR, NEWEST_MINOR])('pass mypy in its strictest form for Python 3.%i', (minor) => {
-    const { stdout, status } = spawnSync(
+  /** What mypy says of files; an empty text if nothing. */
+  function mypy(files: readonly string[], ...options: string[]): string {
+    const { stdout } = spawnSync(
       python,
       [
-        ...['-m', 'mypy', '--strict', `--python-version=3.${minor}`],
-        ...['--config-file=', `--cache-dir=${join(bin!, '..', 'mypy-cache')}`, ...sources, ...EXAMPLES],
+        ...['-m', 'mypy', '--config-file=', '--no-error-summary', ...options],
+        ...[`--cache-dir=${join(bin!, '..', 'mypy-cache')}`, ...files],
       ],
-      { encoding: 'utf8' },
+      { encoding: 'utf8', env: { ...process.env, MYPYPATH: sources.join(delimiter) } },
     )
-    expect({ status, stdout: status === 0 ? '' : stdout }).toEqual({ status: 0, stdout: '' })
+    return stdout
+  }
+
+  it.each([OLDEST_MINOR, NEWEST_MINOR])('pass mypy in its strictest form for Python 3.%i', (minor) => {
+    expect(mypy([...sources, ...EXAMPLES], '--strict', `--python-version=3.${minor}`)).toBe('')
+  })
+
+  it('tell type checkers which rows each form of capacity() has, and that the documents are right', () => {
+    const head = 'from truffle import ReservationType, Truffle\ntf = Truffle()\n'
+    const forms = [
+      ['tf.capacity()', 'Results[truffle.reservations.CapacityReservation]'],
+      [
+        'tf.capacity(["p5.48xlarge"], reservation_type=ReservationType.CAPACITY_BLOCKS)',
+        'Results[truffle.reservations.CapacityBlock]',
+      ],
+      ['tf.capacity(offerings=True, count=3)', 'Offerings[truffle.reservations.CapacityBlockOffering]'],
+      ['tf.capacity(topology=True)', 'Results[truffle.reservations.ReservationPlace]'],
+    ] as const
+    const documents = Object.entries({ ...GUIDE, ...TYPES }).filter(([name]) => name !== 'fullApi')
+    const invented = 'def start_training() -> None: ...\ndef create_capacity_block() -> None: ...\n'
+    const files = [
+      [
+        'forms.py',
+        head + forms.map(([call]) => `reveal_type(${call})\n`).join('') + 'tf.capacity(count=3)\n',
+      ],
+      ...documents.map(([name, code]) => [`${name}.py`, head + invented + code]),
+    ].map(([name, text]) => {
+      writeFileSync(join(folder, name!), text!)
+      return join(folder, name!)
+    })
+    const told = mypy(files, '--check-untyped-defs', '--hide-error-context')
+    const lines = told
+      .split('\n')
+      .filter((line) => !/overload variant|: note: {5}/i.test(line) || /error/.test(line))
+    expect(lines).toEqual([
+      ...forms.map(([, type]) => expect.stringContaining(`Revealed type is "truffle.results.${type}"`)),
+      expect.stringMatching(/forms\.py:7: error: No overload variant/),
+      '',
+    ])
   })
 })

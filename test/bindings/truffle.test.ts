@@ -119,13 +119,18 @@ tf = Truffle()`
 
 describe('the options of the command line', () => {
   it('are arguments in Python', async () => {
-    const [ran] = await bridge.snippets([
+    const [ran, choices] = await bridge.snippets([
       {
         name: 'signatures',
         code: 'import inspect\nfrom truffle import AsyncTruffle, Truffle',
         after:
           '[{name: list(inspect.signature(getattr(one, name)).parameters) for name in dir(one) if name[0] != "_" or name == "__init__"}' +
           ' for one in (Truffle, AsyncTruffle)]',
+      },
+      {
+        name: 'choices',
+        code: 'import typing\nfrom truffle.options import Purpose, Sorting',
+        after: '{"purpose": typing.get_args(Purpose), "sort": typing.get_args(Sorting)}',
       },
     ])
     const [python, asynchronous] = ran!.result as Record<string, string[]>[]
@@ -152,6 +157,12 @@ describe('the options of the command line', () => {
         .sort(),
     )
     expect(commands).toHaveLength(TRUFFLE_COMMANDS.length)
+    const limited = commands
+      .flatMap(({ options }) => [...options])
+      .filter((option) => option.argChoices?.[0] !== 'yes' && option.name() !== 'output')
+      .filter((option) => option.argChoices !== undefined)
+      .map((option) => [option.name(), option.argChoices])
+    expect(Object.fromEntries(limited)).toEqual(choices!.result)
     for (const command of commands.filter((one) => one.name() !== 'completion')) {
       const names = command.options
         .filter(({ hidden }) => !hidden)

@@ -1,7 +1,7 @@
 /** Programs with the helpers of `crucible.checkpoint`, under the real runner and the real libraries. */
 import { spawnSync } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
-import { delimiter, dirname, join } from 'node:path'
+import { join } from 'node:path'
 import type { RunnerResult } from '../../core/documents'
 import { machineProcesses, World, type Machine } from '../runner/world'
 import { until } from '../support/until'
@@ -34,23 +34,23 @@ const EXACT = { saved: 8, ends: [STEPS, STEPS], isEqual: [true, true] } as const
 
 export const CASES: readonly Case[] = [
   {
-    ...{ name: 'pytorch', check: 'import torch, numpy', command: 'python pytorch_loop.py' },
+    ...{ name: 'pytorch', check: 'import torch, numpy', command: '"$PYTHON" pytorch_loop.py' },
     ...{ final: 'final.pt', ...EXACT },
   },
   {
     ...{ name: 'pytorch-ranks', check: 'import torch, numpy', final: 'final.pt', ...EXACT },
-    command: 'python -m torch.distributed.run --standalone --nproc-per-node 2 pytorch_ranks.py',
+    command: '"$PYTHON" -m torch.distributed.run --standalone --nproc-per-node 2 pytorch_ranks.py',
   },
   {
-    ...{ name: 'lightning', check: 'import torch, lightning', command: 'python lightning_fit.py' },
+    ...{ name: 'lightning', check: 'import torch, lightning', command: '"$PYTHON" lightning_fit.py' },
     ...{ final: 'final.pt', ...EXACT, isEqual: [false, false] },
   },
   {
     ...{ name: 'huggingface', check: 'import torch, transformers, accelerate' },
-    ...{ command: 'python huggingface_trainer.py', final: 'final.pt', ...EXACT },
+    ...{ command: '"$PYTHON" huggingface_trainer.py', final: 'final.pt', ...EXACT },
   },
   {
-    ...{ name: 'keras', check: 'import keras, numpy', command: 'python keras_fit.py', final: 'final.npz' },
+    ...{ name: 'keras', check: 'import keras, numpy', command: '"$PYTHON" keras_fit.py', final: 'final.npz' },
     // The interrupted epoch is repeated with the weights that it had reached.
     ...{ saved: 6, ends: [STEPS, HOLD + 12], isEqual: [true, false] },
   },
@@ -158,7 +158,7 @@ class Life {
       bundle: await this.#world.bundle(Object.fromEntries(files) as Record<string, string>),
       run: this.one.command,
       env: {
-        PATH: `${dirname(this.place.python)}${delimiter}${process.env['PATH']}`,
+        PYTHON: this.place.python,
         ...{ PYTHONPATH: PACKAGE, PYTHONDONTWRITEBYTECODE: '1', PYTHONHASHSEED: '0' },
         ...{ OMP_NUM_THREADS: '1', HF_HUB_OFFLINE: '1', KERAS_BACKEND: 'jax', JAX_PLATFORMS: 'cpu' },
         ...env,

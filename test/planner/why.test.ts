@@ -314,6 +314,18 @@ describe('each switch point', () => {
     expect(found).toEqual(expect.arrayContaining(keys))
   })
 
+  it('stays at the budget of the job, where one step less changes the first place', () => {
+    const fastest = (budgetMicroUsd: number): RecordedQuestion =>
+      recorded({ spec: { optimize: 'time' }, input: { budgetMicroUsd } })
+    const budgetPoint = (question: RecordedQuestion) =>
+      explainPlan(question).switchPoints.find(({ whatIf }) => whatIf.startsWith('budget='))!
+    const enough = budgetPoint(fastest(microUsd(90))).staysAt
+    const own = microUsd(Number(enough.slice('budget='.length)) + 0.005)
+    expect(budgetPoint(fastest(own)).staysAt).toBe(
+      formatWhatIf({ key: 'budget', adjustment: { by: 'set', value: own } }),
+    )
+  })
+
   it('names the price that the second one would need', () => {
     const { switchPoints } = explainPlan(recorded())
     expect(switchPoints[0]!.text).toMatch(

@@ -1,7 +1,7 @@
 /** Programs that log to a tracker, run by the real runner under the real libraries: killed, and continued on another machine. */
 import { spawnSync } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
-import { delimiter, dirname, join } from 'node:path'
+import { join } from 'node:path'
 import type { Beat, RunnerResult } from '../../core/documents'
 import { machineProcesses, World, type Machine } from '../runner/world'
 import { until } from '../support/until'
@@ -82,9 +82,9 @@ export async function prove(one: Case, { python, runner, server }: Place): Promi
   try {
     const order = {
       bundle: await world.bundle(filesOf(PROGRAMS)),
-      run: `python ${one.command}`,
+      run: `"$PYTHON" ${one.command}`,
       env: {
-        ...{ PATH: `${dirname(python)}${delimiter}${process.env['PATH']}`, WANDB_MODE: 'offline' },
+        ...{ PYTHON: python, WANDB_MODE: 'offline' },
         ...{ OMP_NUM_THREADS: '1', HF_HUB_OFFLINE: '1', GIT_PYTHON_REFRESH: 'quiet' },
         ...(server === undefined ? {} : { MLFLOW_TRACKING_URI: server.url }),
       },

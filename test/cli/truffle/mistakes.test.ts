@@ -89,3 +89,23 @@ describe('a near miss is understood:', () => {
     expect([stdout, stderr]).toEqual([expect.stringMatching(words), expect.not.stringContaining('error:')])
   })
 })
+
+describe('help and version have the format that was asked for:', () => {
+  it.each<[string, RegExp]>([
+    ['--help', /^Finds capacity of EC2[^]*Usage: truffle COMMAND/],
+    ['capacity --help', /^Usage: truffle capacity/],
+    ['capacity --help --json', /^\{\n {2}"schema": "truffle\/1",\n {2}"help": "Usage: truffle capacity[^"]/],
+    ['help spot --output yaml', /^schema: truffle\/1\nhelp: [^]*Usage: truffle spot/],
+    ['--help --output csv', /^help\r\n"Finds capacity of EC2/],
+    ['spot --help -o csv', /^help\r\n"Usage: truffle spot/],
+    ['capacity --help --output terraform', /^Usage: truffle capacity/],
+    ['--version', /^\d+\.\d+\.\d+\S*\n$/],
+    ['--version --output csv', /^version\r\n\d+\.\d+\.\d+\S*\r\n$/],
+    ['--version --json', /^\{\n {2}"schema": "truffle\/1",\n {2}"version": "\d/],
+  ])('truffle %s', async (line, pattern) => {
+    expect(await account.run(...line.split(' '))).toEqual({
+      ...{ exitCode: 0, stderr: '' },
+      stdout: expect.stringMatching(pattern),
+    })
+  })
+})

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Iterable, Literal, Optional, Union, overl
 
 from .checks import Names, When
 from .async_finding import AsyncFinding
+from .options import Purpose, Sorting
 from .questions import capacity_question, question, read_advice, read_validation, read_version
 from .reservations import CapacityBlock, CapacityBlockOffering, CapacityReservation, ReservationPlace, ReservationType
 from .results import Offerings, Results
@@ -15,8 +16,6 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from .options import OfferingOptions, OwnedOptions
-
-Purpose = Literal["training", "retraining", "inference", "development", "experiments"]
 
 
 class AsyncTruffle(AsyncFinding):
@@ -103,7 +102,7 @@ class AsyncTruffle(AsyncFinding):
         start_after: Optional[When] = None,
         start_before: Optional[When] = None,
         end_by: Optional[When] = None,
-        sort: Optional[Literal["start", "price"]] = None,
+        sort: Optional[Sorting] = None,
     ) -> Results[Any]:
         """See the method of `Truffle` with this name."""
         options = {

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Iterable, Literal, Optional, Union, overl
 
 from .checks import Names, When
 from .finding import Finding
+from .options import Purpose, Sorting
 from .questions import capacity_question, question, read_advice, read_validation, read_version
 from .reservations import CapacityBlock, CapacityBlockOffering, CapacityReservation, ReservationPlace, ReservationType
 from .results import Offerings, Results
@@ -18,8 +19,6 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from .options import OfferingOptions, OwnedOptions
-
-Purpose = Literal["training", "retraining", "inference", "development", "experiments"]
 
 
 class Truffle(Finding):
@@ -114,7 +113,7 @@ class Truffle(Finding):
         start_after: Optional[When] = None,
         start_before: Optional[When] = None,
         end_by: Optional[When] = None,
-        sort: Optional[Literal["start", "price"]] = None,
+        sort: Optional[Sorting] = None,
     ) -> Results[Any]:
         """Lists what the account has reserved, or with ``offerings=True`` the Capacity Blocks that can be bought.
 

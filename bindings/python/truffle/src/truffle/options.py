@@ -6,6 +6,9 @@ from typing import Literal, Optional, TypedDict
 
 from .checks import Names, When
 
+Purpose = Literal["training", "retraining", "inference", "development", "experiments"]
+Sorting = Literal["start", "price"]
+
 
 class OwnedOptions(TypedDict, total=False):
     """About own reservations."""
@@ -28,4 +31,4 @@ class OfferingOptions(TypedDict, total=False):
     start_after: Optional[When]
     start_before: Optional[When]
     end_by: Optional[When]
-    sort: Optional[Literal["start", "price"]]
+    sort: Optional[Sorting]

@@ -5,19 +5,17 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass
-from typing import Any, Callable, Dict, Generic, List, Mapping, Optional, Tuple, Type, TypeVar
+from typing import Any, Callable, Dict, Generic, List, Mapping, Optional, Tuple, Type, TypeVar, get_args
 
 from . import checks, errors
 from .cli import ERRORS, EXIT_CODES, UPGRADE, Document, arguments
+from .options import Purpose, Sorting
 from .reservations import CapacityBlock, CapacityBlockOffering, CapacityReservation, ReservationPlace, ReservationType
 from .results import Offerings, Quotas, Results, Unanswered, frozen, read
 from .rows import Quota
 from .validation import Advice, Answer, RunOption, RunQuota, Validation, Wanted
 
 T = TypeVar("T")
-
-#: Purposes that `Truffle.advise` knows.
-PURPOSES = ("training", "retraining", "inference", "development", "experiments")
 
 
 @dataclass(frozen=True)
@@ -80,8 +78,8 @@ _CHECKS: Mapping[str, Callable[[Any, str], Any]] = {
     **dict.fromkeys(("start", "start_after", "start_before", "end_by"), checks.when),
     **dict.fromkeys(("scheduled", "interruptible", "scaling", "guaranteed"), checks.yes_or_no),
     "min_memory": checks.gib,
-    "sort": lambda value, what: checks.choice(value, what, ("start", "price")),
-    "purpose": lambda value, what: checks.choice(value, what, PURPOSES),
+    "sort": lambda value, what: checks.choice(value, what, get_args(Sorting)),
+    "purpose": lambda value, what: checks.choice(value, what, get_args(Purpose)),
 }
 
 

@@ -48,8 +48,7 @@ def read_result(job: Job[Any], status: Status, kept: Optional[Kept], *, key: Opt
         if status.state == "succeeded":
             raise ResultError("%s succeeded and kept no return value." % job.id, hint="Was its function replaced by os.exec?")
         raise ended
-    signature, head, data = _parts(kept[1])
-    told: Dict[str, Any] = json.loads(head)
+    signature, head, data, told = _parts(job, kept[1])
     failure = yield from _failure(job, status, told)
     if failure is not None:
         raise failure
@@ -60,21 +59,31 @@ def read_result(job: Job[Any], status: Status, kept: Optional[Kept], *, key: Opt
             "%s was submitted by another session, which has the key to check that its return value is genuine." % job.id,
             hint="If you trust everyone who can write to the object store, read it with result(trust_pickle=True).",
         )
-    if key is not None and not hmac.compare_digest(_signed(key, head, data), signature.decode("ascii", "replace")):
-        raise ResultError(
-            "The return value of %s is not signed by the job: somebody else may have written it." % job.id,
-            hint="It is not read. Check who can write to the object store.",
-        )
+    if key is not None and not hmac.compare_digest(_signed(key, head, data), signature):
+        raise _foreign(job)
     return _unpickled(job, data, told)
 
 
-def _parts(content: bytes) -> Tuple[bytes, bytes, bytes]:
-    signature, head, data = content.split(b"\n", 2)
-    return signature, head, data
+def _parts(job: Job[Any], content: bytes) -> Tuple[bytes, bytes, bytes, Dict[str, Any]]:
+    """Signature, head, pickle, and what the head says."""
+    try:
+        signature, head, data = content.split(b"\n", 2)
+        told = json.loads(head)
+        told["python"], told["failure"]
+    except (ValueError, TypeError, KeyError):
+        raise _foreign(job) from None
+    return signature, head, data, told
 
 
-def _signed(key: str, head: bytes, data: bytes) -> str:
-    return hmac.new(key.encode(), head + b"\n" + data, hashlib.sha256).hexdigest()
+def _foreign(job: Job[Any]) -> ResultError:
+    return ResultError(
+        "The return value of %s is not signed by the job: somebody else may have written it." % job.id,
+        hint="It is not read. Check who can write to the object store.",
+    )
+
+
+def _signed(key: str, head: bytes, data: bytes) -> bytes:
+    return hmac.new(key.encode(), head + b"\n" + data, hashlib.sha256).hexdigest().encode()
 
 
 def _failure(job: Job[Any], status: Status, told: Dict[str, Any]) -> Steps[Optional[JobFailed]]:
