@@ -9,6 +9,7 @@ import { freshNamespace } from '../support/namespace'
 import { patient } from '../support/patience'
 import { pythonClients } from '../support/python-clients'
 import { testVersitygw } from '../support/s3'
+import { chosen } from '../support/selection'
 import { connectTo, testServer } from '../support/temporal'
 import { exec } from './exec'
 
@@ -23,14 +24,17 @@ const NOTEBOOK = join(ROOT, 'examples/notebook/crucible.ipynb')
 const SOURCES = ['truffle', 'crucible'].map((name) => join(ROOT, 'bindings/python', name, 'src'))
 const LIMIT_MS = 300_000
 
-const cases = [
-  ...readFileSync(join(LIVE, 'test_live.py'), 'utf8').matchAll(/^class (\w+)|^ {4}def (test_\w+)/gm),
-]
+/** The example of the source document is in the first. */
+const FILES = chosen(['test_live', 'test_pages'], ['test_live'])
 
-/** `TestJobs.test_...` in the order of the file. */
-const names = cases.flatMap(([, , test], index) => {
-  const above = cases.slice(0, index).findLast(([, kind]) => kind !== undefined)
-  return test === undefined ? [] : [`${above![1]}.${test}`]
+/** `test_live.TestJobs.test_...` in the order of the files. */
+const names = FILES.flatMap((file) => {
+  const text = readFileSync(join(LIVE, `${file}.py`), 'utf8')
+  const found = [...text.matchAll(/^class (\w+)|^ {4}def (test_\w+)/gm)]
+  return found.flatMap(([, , test], index) => {
+    const above = found.slice(0, index).findLast(([, kind]) => kind !== undefined)
+    return test === undefined ? [] : [`${file}.${above![1]}.${test}`]
+  })
 })
 
 let crucible: CommandLine
@@ -69,11 +73,11 @@ describe('the Python package crucible, with a deployment', () => {
 
   beforeAll(async () => {
     const python = process.env['CRUCIBLE_TEST_PYTHON'] ?? 'python3'
-    const args = ['-B', '-W', 'ignore', join(ROOT, 'test/runner/python/run.py'), LIVE]
+    const args = ['-B', '-W', 'ignore', join(ROOT, 'test/runner/python/run.py'), LIVE, ...FILES]
     const stdout = await exec(python, args, { cwd: crucible.cwd, env: environment })
     for (const line of stdout.split('\n').filter(Boolean)) {
       const { name, failure } = JSON.parse(line) as Outcome
-      outcomes.set(name.replace('test_live.', ''), failure)
+      outcomes.set(name, failure)
     }
   }, patient(LIMIT_MS))
 

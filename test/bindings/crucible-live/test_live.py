@@ -1,41 +1,11 @@
 """The Python package against a deployment: workers, Temporal, a small cloud. Jobs are submitted at once and looked at one by one."""
 
-import ast
 import asyncio
-import contextlib
-import io
-import os
-import re
-import runpy
-import sys
 import unittest
 from pathlib import Path
 
 from crucible import JobFailed, MLPlatform, NotFoundError, Requirements, UsageError
-
-ROOT = Path(__file__).resolve().parents[3]
-
-#: Saves every ten steps and continues from there. With GATE, it waits at step 20 of its first two attempts until that file exists.
-TRAIN = """
-import json, os, signal, sys, time
-folder, resume = os.environ["CRUCIBLE_CHECKPOINT_DIR"], os.environ.get("CRUCIBLE_RESUME_FROM")
-step, attempt = json.load(open(resume)) if resume else 0, os.environ["CRUCIBLE_ATTEMPT"]
-def save():
-    path = os.path.join(folder, "step-%04d.json" % step)
-    with open(path + ".tmp", "w") as file: json.dump(step, file)
-    os.replace(path + ".tmp", path)
-def stop(*_):
-    save()
-    sys.exit(143)
-signal.signal(signal.SIGTERM, stop)
-print("token of %d letters for %s" % (len(os.environ.get("TOKEN", "")), sys.argv[1:]), flush=True)
-while step < 40:
-    step += 1
-    print("step %d/40 loss %.2f" % (step, 4 / step), flush=True)
-    if step % 10 == 0: save()
-    while step == 20 and "GATE" in os.environ and not os.path.exists(os.environ["GATE"]): time.sleep(0.02)
-with open(os.path.join(os.environ["CRUCIBLE_OUTPUT_DIR"], "result.txt"), "w") as file: file.write("counted to %d" % step)
-"""
+from live_support import TRAIN, run, write_scripts
 
 #: The example of the source document, as it is written there.
 DOCUMENT = '''
@@ -78,23 +48,6 @@ LOCAL = Requirements(backends=["local"], interruptible=True)
 platform = MLPlatform()
 
 
-def snippets(page):
-    """The Python of a page of Markdown."""
-    return re.findall(r"^```python\n(.*?)^```", (ROOT / page).read_text(), re.M | re.S)
-
-
-def run(source):
-    """Runs source text as a cell of a notebook does, with await at the top. Returns what it printed."""
-    printed = io.StringIO()
-    names = {"__name__": "__main__"}
-    code = compile(source, "<snippet>", "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
-    with contextlib.redirect_stdout(printed):
-        waiting = eval(code, names)
-        if waiting is not None:
-            asyncio.run(waiting)
-    return printed.getvalue()
-
-
 @platform.job(backends="local:on-demand", secrets={"TOKEN": "abcdefgh"}, env={"RATE": 3})
 def train(numbers, by=2):
     import os
@@ -109,10 +62,7 @@ def fails(value):
     raise ValueError("no %s" % value)
 
 
-def setUpModule():
-    sys.path.insert(0, str(Path.cwd()))
-    for name in ("train.py", "nanogpt_train.py"):
-        Path(name).write_text(TRAIN)
+setUpModule = write_scripts
 
 
 class TestJobs(unittest.TestCase):
@@ -238,33 +188,10 @@ class TestPlatform(unittest.TestCase):
         self.assertEqual(0, platform.budget().total.promised_micro_usd)
 
 
-class TestPages(unittest.TestCase):
+class TestDocument(unittest.TestCase):
     def test_the_example_of_the_source_document_runs_as_it_is_written(self):
         printed = run(DOCUMENT)
         self.assertIn("Backend: ec2:spot\nProgress: 100.0%\nCost so far: $0.00\n", printed)
-
-    def test_the_readme_submits_a_script(self):
-        printed = run(snippets("bindings/python/crucible/README.md")[0])
-        self.assertRegex(printed, r"^ec2:spot g\S+ \$\d")
-        self.assertTrue(printed.endswith("succeeded\n"), printed)
-
-    def test_the_readme_submits_a_function(self):
-        source = snippets("bindings/python/crucible/README.md")[1]
-        Path("readme_function.py").write_text(source)
-        with contextlib.redirect_stdout(io.StringIO()) as printed:
-            runpy.run_path("readme_function.py", run_name="__main__")
-        self.assertRegex(printed.getvalue(), r"^\{'loss': 0.348\d+\}\nstep 1/10")
-
-    def test_the_guide_submits_a_script_and_a_function(self):
-        script, function = snippets("docs/guides/python.md")
-        self.assertRegex(run(script), r"^1\. ec2:spot [^$]+\$(.*\n)+job.* succeeded on ec2:spot, 100 %")
-        Path("guide_function.py").write_text(function)
-        with contextlib.redirect_stdout(io.StringIO()) as printed:
-            runpy.run_path("guide_function.py", run_name="__main__")
-        self.assertEqual("144\n", printed.getvalue())
-
-    def test_the_readme_uses_asyncio(self):
-        self.assertIn("path='result.txt'", run(snippets("bindings/python/crucible/README.md")[2]))
 
 
 if __name__ == "__main__":

@@ -115,10 +115,11 @@ class Job(HasProgram, Generic[T]):
         if self._outcome is not None:
             value = yield from self._outcome(self, status)
             return value
-        from .functions.results import has_result, read_result
+        from .functions.results import fetch_result, read_result
 
-        if (yield from has_result(self)):
-            outcome: T = yield from read_result(self, status, key=None, is_trusted=trust_pickle)
+        kept = yield from fetch_result(self)
+        if kept is not None:
+            outcome: T = yield from read_result(self, status, kept, key=None, is_trusted=trust_pickle)
             return outcome
         if status.state != "succeeded":
             raise (yield from self._failure(status))

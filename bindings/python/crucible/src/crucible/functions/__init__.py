@@ -23,7 +23,7 @@ from ..status import Status
 from ..submission import Files, Secrets, Submission, copy_files, secrets_of, warned
 from . import packing
 from .crucible_function import KEY
-from .results import read_result
+from .results import fetch_result, read_result
 
 T = TypeVar("T")
 
@@ -108,7 +108,7 @@ class Function(HasProgram, Generic[P, T]):
                 document = yield Run(("submit", *words), {**values, KEY: key})
 
         def outcome(job: Job[T], status: Status) -> Steps[T]:
-            value: T = yield from read_result(job, status, key=key)
+            value: T = yield from read_result(job, status, (yield from fetch_result(job)), key=key)
             return value
 
         return Job(self._program, document["id"], warnings=warned(document), outcome=outcome)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Dict, Optional, Tuple
 
 from ..calls import Run, Steps
-from ..errors import JobFailed, ResultError
+from ..errors import JobFailed, NotFoundError, ResultError
 from ..status import Status
 from .crucible_function import RESULT
 
@@ -20,29 +20,35 @@ if TYPE_CHECKING:
     from ..job import Job
 
 
-def has_result(job: Job[Any]) -> Steps[bool]:
-    """Whether the job is that of a function."""
-    found = (yield Run(("artifacts", job.id)))["artifacts"]
-    return any(one["path"] == RESULT for one in found)
+#: The attempt that kept a result, and the file.
+Kept = Tuple[int, bytes]
 
 
-def read_result(job: Job[Any], status: Status, *, key: Optional[str], is_trusted: bool = False) -> Steps[Any]:
+def fetch_result(job: Job[Any]) -> Steps[Optional[Kept]]:
+    """The result file of a job; None if it has none, as the jobs that run no function."""
+    with tempfile.TemporaryDirectory(prefix="crucible-") as folder:
+        try:
+            document = yield Run(("artifacts", job.id, "--only", RESULT, "--download", folder))
+        except NotFoundError:
+            return None
+        return int(document["artifacts"][0]["attempt"]), Path(folder, RESULT).read_bytes()
+
+
+def read_result(job: Job[Any], status: Status, kept: Optional[Kept], *, key: Optional[str], is_trusted: bool = False) -> Steps[Any]:
     """The return value. Raises `JobFailed` with what is known of a failure, and `ResultError` if the value cannot be read here.
 
     Args:
+        kept: What `fetch_result` has found.
         key: The key that the job got to sign its result; None if another session submitted it.
         is_trusted: Read the pickle without a key.
     """
-    found = [one for one in (yield Run(("artifacts", job.id)))["artifacts"] if one["path"] == RESULT]
     # An earlier attempt's failure says nothing about a later one.
-    if not found or (status.state != "succeeded" and found[0]["attempt"] != status.attempt):
+    if kept is None or (status.state != "succeeded" and kept[0] != status.attempt):
         ended = yield from job._failure(status)
         if status.state == "succeeded":
             raise ResultError("%s succeeded and kept no return value." % job.id, hint="Was its function replaced by os.exec?")
         raise ended
-    with tempfile.TemporaryDirectory(prefix="crucible-") as folder:
-        yield Run(("artifacts", job.id, "--only", RESULT, "--download", folder))
-        signature, head, data, told = _parts(job, Path(folder, RESULT).read_bytes())
+    signature, head, data, told = _parts(job, kept[1])
     failure = yield from _failure(job, status, told)
     if failure is not None:
         raise failure
