@@ -1,5 +1,5 @@
 /** What the Python package `truffle` raises, and when. */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals'
@@ -67,7 +67,7 @@ async function run(code: string, after = 'None'): Promise<Ran> {
 
 describe('a wrong argument', () => {
   const WRONG: readonly [string, RegExp][] = [
-    ['tf.search([])', /^pattern= is empty\./],
+    ['tf.search([])', /^pattern= is empty\. Pass '\*' for all\.$/],
     ['tf.search("--json")', /^pattern='--json' is not names that do not begin with/],
     ['tf.search("g6", regions=[])', /^regions= is empty\. To ask about all, leave it out/],
     ['tf.search("g6", regions=[1])', /^regions=\[1\] is not a name or a list of names/],
@@ -211,6 +211,38 @@ describe('the executable', () => {
     const { error } = await ask(path())
     expect(error?.type).toBe(type)
     expect(error!.message).toMatch(message)
+  })
+
+  it('is the one next to CRUCIBLE_CLI, the one on PATH, or that of npx, in this order', async () => {
+    for (const name of ['crucible', 'truffle', 'npx']) executable(name, 'exit 0')
+    const built = join(__dirname, '../../dist/cli')
+    const places: readonly [string, string, unknown][] = [
+      [join(folder, 'crucible'), '/nonexistent', [join(folder, 'truffle')]],
+      [`node ${built}/main.js`, folder, ['node', `${built}/truffle/main.js`]],
+      ['', folder, [join(folder, 'truffle')]],
+      [
+        '',
+        join(folder, 'only-npx'),
+        [join(folder, 'only-npx/npx'), '--yes', '--package', 'crucible-ml', 'truffle'],
+      ],
+      [
+        '',
+        '/nonexistent',
+        expect.stringMatching(/no program `truffle` on PATH.*npm install --global crucible-ml/),
+      ],
+      ['/nonexistent/crucible', folder, expect.stringMatching(/no `truffle` next to it.*executable=/)],
+    ]
+    mkdirSync(join(folder, 'only-npx'))
+    symlinkSync(join(folder, 'npx'), join(folder, 'only-npx/npx'))
+    const code = `
+from truffle.cli import Program
+def command(named, path):
+    try: return Program("truffle", env={"CRUCIBLE_CLI": named, "PATH": path}).command()
+    except ExecutableNotFound as error: return str(error)
+`
+    const asked = JSON.stringify(places.map(([named, path]) => [named, path]))
+    const { error, result } = await run(code, `[command(named, path) for named, path in ${asked}]`)
+    expect({ error, result }).toEqual({ error: null, result: places.map(([, , command]) => command) })
   })
 
   it('ends when the task that waits for it is cancelled', async () => {

@@ -50,12 +50,20 @@ export const CASES: readonly Case[] = [
     ...{ command: 'trainer.py mlflow', tracker: 'mlflow', runs: [1, 1], metric: 'loss' },
   },
   {
+    ...{ name: 'mlflow-lightning', check: 'import mlflow, torch, lightning' },
+    ...{ command: 'lightning_logger.py mlflow', tracker: 'mlflow', runs: [1, 1] },
+  },
+  {
     ...{ name: 'wandb-loop', check: 'import wandb', command: 'wandb_loop.py', tracker: 'wandb' },
     ...{ runs: [1, 1] },
   },
   {
     ...{ name: 'wandb-folds', check: 'import wandb', command: 'wandb_folds.py', tracker: 'wandb' },
     ...{ runs: [3, 6] },
+  },
+  {
+    ...{ name: 'wandb-lightning', check: 'import wandb, torch, lightning' },
+    ...{ command: 'lightning_logger.py wandb', tracker: 'wandb', runs: [1, 1] },
   },
   {
     ...{ name: 'wandb-trainer', check: 'import wandb, torch, transformers, accelerate' },

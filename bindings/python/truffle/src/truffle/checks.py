@@ -27,7 +27,7 @@ def names(value: Optional[Names], what: str) -> Optional[Tuple[str, ...]]:
     trimmed = tuple(one.strip() for one in given if one.strip())
     # A computed list that is empty by mistake must not ask about everything.
     if not trimmed:
-        raise errors.UsageError("%s= is empty." % what, hint="To ask about all, leave it out%s." % (" or pass '*'" if what == "pattern" else ""))
+        raise errors.UsageError("%s= is empty." % what, hint="Pass '*' for all." if what == "pattern" else "To ask about all, leave it out.")
     if any(one.startswith("-") for one in trimmed):
         raise _wrong(what, value, "names that do not begin with `-`")
     return trimmed
