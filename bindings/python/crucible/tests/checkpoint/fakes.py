@@ -11,7 +11,8 @@ import unittest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SOURCE = os.path.abspath(os.path.join(HERE, "..", "..", "src"))
-sys.path.insert(0, SOURCE)
+# The package `crucible` itself, of which the helpers are a part, needs `truffle`.
+sys.path[:0] = [SOURCE, os.path.abspath(os.path.join(HERE, *[".."] * 3, "truffle", "src"))]
 sys.dont_write_bytecode = True
 
 
