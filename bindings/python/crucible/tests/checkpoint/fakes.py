@@ -1,6 +1,7 @@
 """A folder in the place of a job's directories, and modules in the place of the libraries."""
 
 import importlib
+import importlib.machinery
 import json
 import os
 import shutil
