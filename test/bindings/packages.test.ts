@@ -252,4 +252,46 @@ tools('the Python packages, built', () => {
       '',
     ])
   })
+
+  it('tell type checkers what jobs and functions return, in both forms', () => {
+    const right = `
+import asyncio
+from typing import Dict
+from crucible import Job, MLPlatform, Requirements, Status
+
+platform = MLPlatform()
+
+@platform.job(gpu_memory="24GB")
+def train(rate: float, steps: int = 3) -> Dict[str, float]:
+    return {"loss": rate * steps}
+
+@platform.job
+def count(n: int) -> int:
+    return n
+
+loss: float = train(0.1, steps=2).result()["loss"]
+here: int = count.local(3)
+plain: Job[Status] = platform.submit(script="train.py", requirements=Requirements(gpus=1))
+
+async def main() -> None:
+    status: Status = await plain.wait.aio(timeout_s=3)
+    number: int = await (await count.submit.aio(3)).result.aio()
+    async for one in plain.monitor():
+        print(one.backend_changed, status, number)
+    for other in plain.monitor():
+        print(other.progress)
+`
+    const wrong = [
+      'train("a")',
+      'count.submit("b")',
+      'platform.submit(cod="x")',
+      'plain.wait(timeout=3)',
+      'Requirements(gpu_mem=3)',
+    ]
+    const path = join(folder, 'user.py')
+    writeFileSync(path, `${right}\n${wrong.join('\n')}\n`)
+    const first = right.split('\n').length + 1
+    const errors = mypy([path], '--strict').matchAll(/user\.py:(\d+): error/g)
+    expect([...errors].map(([, line]) => Number(line))).toEqual(wrong.map((_, index) => first + index))
+  })
 })
