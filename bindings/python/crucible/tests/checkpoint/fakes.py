@@ -12,7 +12,7 @@ import unittest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SOURCE = os.path.abspath(os.path.join(HERE, "..", "..", "src"))
-# The package `crucible` itself, of which the helpers are a part, needs `truffle`.
+# The helpers are a part of the package `crucible`, which needs `truffle`.
 sys.path[:0] = [SOURCE, os.path.abspath(os.path.join(HERE, *[".."] * 3, "truffle", "src"))]
 sys.dont_write_bytecode = True
 
