@@ -1,6 +1,7 @@
 """A folder in the place of a job's directories, and modules in the place of the libraries."""
 
 import importlib
+import importlib.machinery
 import json
 import os
 import shutil
@@ -11,7 +12,8 @@ import unittest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SOURCE = os.path.abspath(os.path.join(HERE, "..", "..", "src"))
-sys.path.insert(0, SOURCE)
+# The helpers are a part of the package `crucible`, which needs `truffle`.
+sys.path[:0] = [SOURCE, os.path.abspath(os.path.join(HERE, *[".."] * 3, "truffle", "src"))]
 sys.dont_write_bytecode = True
 
 
