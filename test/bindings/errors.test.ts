@@ -202,6 +202,12 @@ describe('the executable', () => {
       /ended with exit code 1 and without an answer: it broke/,
     ],
     [
+      'that npm does not have',
+      () => executable('unpublished', 'echo "npm error code E404" >&2; exit 1'),
+      'ExecutableNotFound',
+      /`truffle` is not on PATH, and npx could not get it: npm error code E404.*CRUCIBLE_CLI/,
+    ],
+    [
       'without a field',
       () => executable('older', `echo '{"schema":"truffle/1","results":[{}],"unanswered":[],"notes":[]}'`),
       'SchemaMismatch',
