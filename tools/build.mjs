@@ -17,6 +17,8 @@ import { CACHE, filesOf, hashOf, ROOT } from './content.mjs'
 const STATE = join(CACHE, 'build.json')
 const BUILD_INFO = join(CACHE, 'tsbuildinfo')
 const RUNNER = 'dist/runner/crucible-runner.pyz'
+/** Packed in the runner. */
+const HELPERS = 'bindings/python/crucible/src/crucible/checkpoint'
 /** Programs that backends send to machines, as text. */
 const MACHINE_PROGRAMS = [
   'bootstrap.py',
@@ -69,7 +71,7 @@ function steps() {
     },
     {
       name: 'runner',
-      inputs: filesOf('runner', 'tools/runner-zip.mjs'),
+      inputs: filesOf('runner', HELPERS, 'tools/runner-zip.mjs'),
       outputs: [RUNNER, ...MACHINE_PROGRAMS.map((name) => `dist/runner/${name}`)],
       run: () => {
         runNode([join(ROOT, 'tools', 'runner-zip.mjs')], 'The runner could not be packed')

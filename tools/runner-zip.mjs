@@ -18,6 +18,11 @@ const MODIFIED = new Date(1980, 0, 1)
 const MADE_ON_UNIX = 3
 const MODE = 0o100644
 
+/** The helpers for training programs, which the runner puts next to `crucible_job.py`: that file stands for their own copy of it. */
+const HELPERS = join(ROOT, 'bindings/python/crucible/src/crucible/checkpoint')
+const HELPERS_IN_ZIP = 'helpers/crucible/checkpoint'
+const COPY_OF_JOB = '_crucible_job.py'
+
 /** They start runners and are not part of them. */
 const STARTERS = ['bootstrap.py', 'launching.py']
 
@@ -31,11 +36,14 @@ function sources(folder = '') {
 
 /** Returns the runner as one file, ready to be written as `*.pyz`. */
 export function zipRunner() {
+  const helpers = readdirSync(HELPERS).filter((name) => name.endsWith('.py') && name !== COPY_OF_JOB)
+  const places = [
+    ...sources().map((path) => [path, join(SOURCES, path)]),
+    ...helpers.map((name) => [`${HELPERS_IN_ZIP}/${name}`, join(HELPERS, name)]),
+  ]
   const files = {}
-  for (const path of sources().sort()) {
-    const text = readFileSync(join(SOURCES, path), 'utf8').replaceAll('\r\n', '\n')
-    files[path] = Buffer.from(text)
-  }
+  for (const [path, source] of places.sort(([one], [other]) => (one < other ? -1 : 1)))
+    files[path] = Buffer.from(readFileSync(source, 'utf8').replaceAll('\r\n', '\n'))
   const zip = zipSync(files, { level: 9, mtime: MODIFIED, os: MADE_ON_UNIX, attrs: MODE << 16 })
   return Buffer.concat([Buffer.from(SHEBANG), zip])
 }

@@ -5,10 +5,12 @@ import itertools
 import os
 import signal
 import time
+import zipfile
 from typing import Callable, Optional, Tuple
 
 import crucible_job
 
+from . import PROGRAM
 from .artifacts import Keeper
 from .checkpoint.history import RestoreBook
 from .checkpoint.scanner import Scanner, Rules
@@ -43,6 +45,7 @@ from .store.retry import Patience, Trouble, persist
 from .tracking import Tracking
 from .walls import NO_WALLS, Walls
 
+_HELPERS = "helpers/"
 # Attempts without a machine have no beat.
 _BEATS_READ_MAX = 20
 _ANSWERS = {
@@ -332,6 +335,15 @@ class Attempt:
 
 
 def install_helper(paths: Paths) -> None:
-    """Installs `crucible_job.py`, which is packed in the runner, in a folder from which the workload can import it."""
+    """Installs `crucible_job.py` and `crucible.checkpoint`, which are packed in the runner, where the workload can import them."""
     source = inspect.getsource(crucible_job)
     write_whole(os.path.join(paths.helper, "crucible_job.py"), source.encode("utf-8"))
+    if not zipfile.is_zipfile(PROGRAM):
+        return  # a checkout, which has the package in another folder
+    with zipfile.ZipFile(PROGRAM) as program:
+        for name in program.namelist():
+            if name.startswith(_HELPERS) and name.endswith(".py"):
+                # `crucible` has no `__init__.py` here: an installed package of that name comes first, wherever it is.
+                path = os.path.join(paths.helper, *name[len(_HELPERS) :].split("/"))
+                os.makedirs(os.path.dirname(path), exist_ok=True)
+                write_whole(path, program.read(name))

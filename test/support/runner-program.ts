@@ -5,7 +5,12 @@ import { COMPILE_RUNNER } from '../../backends/local/compile-runner'
 import { cachedBuild } from './cached-build'
 
 /** Another Python ignores the modules that this one compiled, and is slower. */
-const SOURCES = ['runner', 'tools/runner-zip.mjs', 'backends/local/compile-runner.ts']
+const SOURCES = [
+  'runner',
+  'bindings/python/crucible/src/crucible/checkpoint',
+  'tools/runner-zip.mjs',
+  'backends/local/compile-runner.ts',
+]
 const ZIP = join(__dirname, '..', '..', 'tools', 'runner-zip.mjs')
 
 /** Packs the runner with compiled modules, as the local backend starts it: tests start it hundreds of times. */
