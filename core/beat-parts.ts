@@ -21,6 +21,13 @@ export interface TrackedRun {
   url?: string
 }
 
+const TRACKER_NAMES: Readonly<Record<string, string>> = { mlflow: 'MLflow', wandb: 'W&B' }
+
+/** As people call it. */
+export function trackerName(kind: string): string {
+  return TRACKER_NAMES[kind] ?? kind
+}
+
 /** What beats and results report about experiment trackers. */
 export interface TrackerNews {
   /** All runs of the job that are known, oldest first for each tracker; missing without any. */

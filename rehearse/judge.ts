@@ -4,6 +4,7 @@ import { compareLives, isLossContinued } from './compare'
 import { median } from './moments'
 import { failureOnRestore, resumesOf, type Resume } from './resumes'
 import { lastOf, type CheckpointSeen, type Seen } from './seen'
+import { compareRuns } from './trackers'
 import { countOf, formatBytes, namesOf } from './words'
 
 /** `unknown`: no evidence either way. */
@@ -54,6 +55,7 @@ export function judge(seen: Seen): Report {
         stepCheck(resumes),
         lossCheck(seen, resumes),
         sameCheck(seen, resumes),
+        ...trackerChecks(seen),
         lostCheck(resumes, checkpoint),
       ]
   const bad = checks.filter(({ outcome }) => outcome === 'bad')
@@ -214,6 +216,12 @@ function sameCheck(seen: Seen, resumes: readonly Resume[]): Check {
   const { kind, text } = compareLives(seen, resumes)
   const outcome: Outcome = kind === 'same' ? 'good' : kind === 'differs' ? 'warning' : 'unknown'
   return { name, outcome, text }
+}
+
+function trackerChecks({ undisturbed, interrupted }: Seen): Check[] {
+  const runs = compareRuns(undisturbed, interrupted)
+  if (runs === undefined) return []
+  return [{ name: 'Tracker runs', outcome: runs.isSame ? 'good' : 'warning', text: runs.text }]
 }
 
 /** Losing more than this many rounds of training and saving in one interruption is worth a warning. */

@@ -1,4 +1,5 @@
 /** Observations of a program in a rehearsal, as plain data: the input of its judgement. */
+import type { TrackedRun } from '../core/beat-parts'
 import type { Checkpoint, CheckpointState, Evidence, RestoreOutcome } from '../core/checkpoint'
 import type { Sight } from './host'
 import type { ResultReason, RunnerResult } from '../core/documents'
@@ -72,6 +73,8 @@ export interface AttemptSeen {
   end: EndSeen | null
   /** The runner's last warning. */
   warning: string | null
+  /** The job's runs at experiment trackers, as its runner knew them; missing without any. */
+  trackers?: TrackedRun[]
 }
 
 /** One job from its start to its last attempt. */

@@ -83,6 +83,7 @@ export class AttemptWatch {
       if (outcome === 'succeeded')
         this.outputs = Object.fromEntries(result.artifacts.map(({ path, sha256 }) => [path, sha256]))
       this.seen.warning = result.warning?.text ?? this.seen.warning
+      if (result.trackers !== undefined) this.seen.trackers = result.trackers
     }
     this.outside = this.savedOutside()
     this.seen.restores = await this.readRestores()
@@ -110,7 +111,8 @@ export class AttemptWatch {
 
   private take(beat: Beat): void {
     this.beat = beat
-    const { progress, warning } = beat
+    const { progress, warning, trackers } = beat
+    if (trackers !== undefined) this.seen.trackers = trackers
     if (warning !== undefined) this.seen.warning = warning?.text ?? null
     if (progress === null) return
     const { step, loss } = progress

@@ -127,10 +127,11 @@ def _control() -> Optional[str]:
 @atexit.register
 def _write_progress() -> None:
     global _pending
-    if _pending is not None:
+    control = _control()
+    if _pending is not None and control is not None:
         pending, _pending = _pending, None
         try:
-            _write(os.path.join(_control() or ".", "progress.json"), pending)
+            _write(os.path.join(control, "progress.json"), pending)
         except OSError:
             pass  # reporting progress must never fail a training
 

@@ -3,6 +3,7 @@ import { findJob } from '../../client/find-job'
 import type { AttemptView, JobView, RecoveryView, TroubleView } from '../../client/job-view'
 import { readView } from '../../client/read-view'
 import { watchJob } from '../../client/watch'
+import { trackerName } from '../../core/beat-parts'
 import { isFinal } from '../../core/job'
 import { formatUsd } from '../../core/money'
 import { formatDuration, formatInstant } from '../../core/time'
@@ -204,10 +205,8 @@ function checkpointInWords({ newest, state, count }: JobView['checkpoints']): st
   return `${stepInWords(newest)}${proof}, ${count} kept`
 }
 
-const TRACKERS: Readonly<Record<string, string>> = { mlflow: 'MLflow', wandb: 'W&B' }
-
 function trackedInWords({ kind, runId, url }: JobView['trackers'][number]): string {
-  return `${TRACKERS[kind] ?? kind} run ${runId}${url === undefined ? '' : `, ${url}`}`
+  return `${trackerName(kind)} run ${runId}${url === undefined ? '' : `, ${url}`}`
 }
 
 function restoredInWords(last: AttemptView | undefined): string | undefined {

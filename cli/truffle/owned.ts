@@ -5,6 +5,7 @@ import {
   parsePattern,
   reservationsTerraform,
   type Asked,
+  type FoundType,
   type Inquiry,
   type Owned,
   type OwnedAnswer,
@@ -66,7 +67,8 @@ export async function showOwned(session: Session, options: CapacityOptions): Pro
   for (const kind of kinds) found.push(await ownedOf(inquiry, options, kind))
   const all = found.flatMap(({ owned }) => owned)
   const { unanswered } = found[0]!.asked
-  if (all.length === 0) await refuseUnknownTypes(inquiry, (options.instanceTypes ?? []).map(parsePattern))
+  const named =
+    all.length > 0 ? [] : await refuseUnknownTypes(inquiry, (options.instanceTypes ?? []).map(parsePattern))
   const rows = found.flatMap(({ kind, owned }) => owned.map(kind === 'on-demand' ? odcrRow : blockRow))
   session.answer({
     command: 'capacity',
@@ -77,7 +79,11 @@ export async function showOwned(session: Session, options: CapacityOptions): Pro
       summary: summaryRow(found),
     },
     unanswered: unansweredRows(unanswered),
-    notes: [...found.flatMap((one) => notesOf(one, options)), ...(await inquiry.notes())],
+    notes: [
+      ...found.flatMap((one) => notesOf(one, options)),
+      ...(options.blocks === true ? neverSold(named) : []),
+      ...(await inquiry.notes()),
+    ],
     show: (out) => found.forEach((one) => show(session, out, one)),
     terraform: () => terraformOf(found, options),
     ...(all.length === 0 && { ending: endingOfNothing({ unanswered }) }),
@@ -138,6 +144,13 @@ function notesOf({ kind, owned, asked }: Found, { minCapacity }: CapacityOptions
             'Machines in a block begin to be ended 30 minutes before its end; a scheduled block cannot be used before its start.',
           ]
   return [...all, ...together, ...meaning]
+}
+
+/** Says that AWS sells no Capacity Blocks of these types, so that no user waits for one. */
+function neverSold(named: readonly FoundType[]): string[] {
+  const types = [...new Set(named.map(({ type }) => type.name))].sort()
+  if (types.length === 0 || named.some(({ type }) => type.usageClasses.includes('capacity-block'))) return []
+  return [`AWS sells no Capacity Blocks of ${types.join(', ')}; an on-demand reservation can hold them.`]
 }
 
 function show(session: Session, out: Output, { kind, owned }: Found): void {

@@ -1,13 +1,13 @@
 /** Programs with the helpers of `crucible.checkpoint`, under the real runner and the real libraries. */
 import { spawnSync } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { delimiter, join } from 'node:path'
 import type { RunnerResult } from '../../core/documents'
 import { machineProcesses, World, type Machine } from '../runner/world'
 import { until } from '../support/until'
 
 const PROGRAMS = join(__dirname, 'programs')
-const PACKAGE = join(__dirname, '../../bindings/python/crucible/src')
+const PACKAGES = ['crucible', 'truffle'].map((name) => join(__dirname, '../../bindings/python', name, 'src'))
 const COMPARE = join(__dirname, '../analyze/resumes/compare.py')
 /** For the imports of the libraries, which may take long the first time. */
 const START_LIMIT_MS = 180_000
@@ -159,7 +159,7 @@ class Life {
       run: this.one.command,
       env: {
         PYTHON: this.place.python,
-        ...{ PYTHONPATH: PACKAGE, PYTHONDONTWRITEBYTECODE: '1', PYTHONHASHSEED: '0' },
+        ...{ PYTHONPATH: PACKAGES.join(delimiter), PYTHONDONTWRITEBYTECODE: '1', PYTHONHASHSEED: '0' },
         ...{ OMP_NUM_THREADS: '1', HF_HUB_OFFLINE: '1', KERAS_BACKEND: 'jax', JAX_PLATFORMS: 'cpu' },
         ...env,
       },

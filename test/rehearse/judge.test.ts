@@ -99,6 +99,22 @@ describe('the judgement of a rehearsal', () => {
     expect(report.resumes).toMatchObject([{ kind: 'right', restoredStep: 20, firstStep: 21, lostSteps: 5 }])
   })
 
+  it('warns of more runs at a tracker than an undisturbed training has', () => {
+    const run = (runId: string) => ({ kind: 'mlflow', runId })
+    const textOf = (trackers: { kind: string; runId: string }[], before = [run('x')]) => {
+      const [alone] = UNDISTURBED.attempts
+      const undisturbed = { ...UNDISTURBED, attempts: [{ ...alone!, trackers: before }] }
+      const { checks } = judged([FIRST, { ...SECOND, trackers }], { undisturbed })
+      const { outcome, text } = checks.find(({ name }) => name === 'Tracker runs') ?? {}
+      return [outcome, text]
+    }
+    expect(textOf([run('a')])).toEqual(['good', '1 MLflow run'])
+    expect(textOf([run('a'), run('b')])).toEqual(['warning', '2 MLflow runs instead of 1'])
+    expect(textOf([run('a'), run('b')], [run('x'), run('y')])).toEqual(['good', '2 MLflow runs'])
+    expect(textOf([run('a'), { kind: 'wandb', runId: 'c' }])).toEqual(['good', '1 MLflow run, 1 W&B run'])
+    expect(textOf([])).toEqual([undefined, undefined])
+  })
+
   it('fails a program that begins at the beginning in spite of its checkpoint', () => {
     const report = judged([FIRST, { ...SECOND, steps: steps(1, 30) }])
     expect(report.survives).toBe(false)

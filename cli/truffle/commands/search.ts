@@ -137,11 +137,19 @@ function show(
   )
 }
 
-/** Throws if no Region has any of the types that somebody named: an empty answer would hide the slip of the pen. */
-export async function refuseUnknownTypes(inquiry: Inquiry, patterns: readonly TypePattern[]): Promise<void> {
-  if (patterns.length === 0) return
+/**
+ * Throws if no Region has any of the types that somebody named: an empty answer would hide the slip of the pen. Returns the types; none if
+ * that is uncertain.
+ */
+export async function refuseUnknownTypes(
+  inquiry: Inquiry,
+  patterns: readonly TypePattern[],
+): Promise<readonly FoundType[]> {
+  if (patterns.length === 0) return []
   const asked = await searchTypes(inquiry, { patterns }, { hasZones: false }).catch(() => undefined)
   // Without permission to ask, or with Regions missing, nothing is certain.
-  if (asked === undefined || asked.unanswered.length > 0) return
-  if (asked.answers.every(({ value }) => value.length === 0)) throw await nothingFound(inquiry, patterns, [])
+  if (asked === undefined || asked.unanswered.length > 0) return []
+  const found = asked.answers.flatMap(({ value }) => value)
+  if (found.length === 0) throw await nothingFound(inquiry, patterns, [])
+  return found
 }

@@ -69,7 +69,8 @@ def server_of(own: Mapping[str, str], work: str) -> Optional[Server]:
         host = parts.hostname or ""
         port = "" if parts.port is None else ":%d" % parts.port
     except ValueError as error:
-        raise NoAnswer("MLFLOW_TRACKING_URI is no address: %s" % error) from error
+        # The reason may quote a part of the address, such as a password.
+        raise NoAnswer("MLFLOW_TRACKING_URI is no address") from error
     shown = "[%s]" % host if ":" in host else host
     address = urlunsplit((parts.scheme, shown + port, parts.path.rstrip("/"), "", ""))
     headers = {"User-Agent": USER_AGENT, "Content-Type": "application/json"}
@@ -169,10 +170,13 @@ def _ask(server: Server, path: str, wanted: Dict[str, Any]) -> Any:
             answer = response.read(_ANSWER_BYTES_MAX + 1)
         if len(answer) > _ANSWER_BYTES_MAX:
             raise NoAnswer("its answer is too long")
-        return json.loads(answer.decode("utf-8"))
+        return json.loads(answer.decode("utf-8", "replace"))
     except urllib.error.HTTPError as error:
         error.close()
         raise NoAnswer("it answers %d to a search" % error.code) from error
-    except (OSError, ValueError, http.client.HTTPException) as error:
+    except (OSError, http.client.HTTPException) as error:
         reason = getattr(error, "reason", None) or error
         raise NoAnswer("it does not answer: %s" % reason) from error
+    except ValueError as error:
+        # The reason may quote the login.
+        raise NoAnswer("its answer is no JSON, or the login has characters that a request cannot have") from error

@@ -68,6 +68,7 @@ const GUIDE: readonly Line[] = [
     line: 'truffle capacity --blocks --instance-types inf2.xlarge',
     exitCode: 3,
     finds: /No Capacity Block of this account fits/,
+    corrects: /AWS sells no Capacity Blocks of inf2\.xlarge; an on-demand reservation can hold them/,
   },
   {
     line: 'truffle capacity --blocks --gpu-only',

@@ -108,6 +108,18 @@ class ServerTest(FolderTest):
                 server_of(dict(more, MLFLOW_TRACKING_URI=uri), self.folder)
         self.assertIsNone(server_of({}, self.folder))
 
+    def test_never_quotes_a_login(self):
+        server = MlflowServer(self)
+        for own in (
+            {"MLFLOW_TRACKING_URI": "http://bob:s3cret"},
+            {"MLFLOW_TRACKING_URI": "http://bob:s3cret\u2100@host"},
+            {"MLFLOW_TRACKING_URI": server.url, "MLFLOW_TRACKING_TOKEN": "s3cret\nx"},
+            {"MLFLOW_TRACKING_URI": server.url, "MLFLOW_TRACKING_TOKEN": "s3cret\u2100"},
+        ):
+            with self.assertRaises(NoAnswer) as refused:
+                runs_of(server_of(own, self.folder), JOB)
+            self.assertNotIn("s3cret", str(refused.exception))
+
     def test_says_what_a_server_answers_and_follows_it_nowhere(self):
         server = MlflowServer(self)
         at = server_of({"MLFLOW_TRACKING_URI": server.url}, self.folder)

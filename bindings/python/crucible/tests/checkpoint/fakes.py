@@ -1,6 +1,7 @@
 """A folder in the place of a job's directories, and modules in the place of the libraries."""
 
 import importlib
+import importlib.machinery
 import json
 import os
 import shutil
@@ -11,7 +12,8 @@ import unittest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SOURCE = os.path.abspath(os.path.join(HERE, "..", "..", "src"))
-sys.path.insert(0, SOURCE)
+# The helpers are a part of the package `crucible`, which needs `truffle`.
+sys.path[:0] = [SOURCE, os.path.abspath(os.path.join(HERE, *[".."] * 3, "truffle", "src"))]
 sys.dont_write_bytecode = True
 
 
@@ -57,6 +59,9 @@ class JobTest(unittest.TestCase):
         self.forget()
 
     def forget(self):
+        job = getattr(sys.modules.get("crucible.checkpoint._job"), "_job", None)
+        if hasattr(job, "_pending"):
+            job._pending = None  # it would be written at the end, wherever that is
         for name in list(sys.modules):
             if name not in self.before or name.startswith(("crucible.checkpoint", "crucible_job")):
                 del sys.modules[name]

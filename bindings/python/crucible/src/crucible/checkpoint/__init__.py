@@ -1,6 +1,6 @@
 """Saving and resuming for training programs that run as Crucible jobs; outside Crucible they do no harm.
 
-One module for each library, each of which imports only its own:
+One module for each library, which imports no other:
 
 - `crucible.checkpoint.pytorch.Checkpoint` for loops in PyTorch,
 - `crucible.checkpoint.lightning.CrucibleCheckpoint` for Lightning,
