@@ -134,6 +134,10 @@ class TestJobs(unittest.TestCase):
         self.assertEqual({"sum": 12, "rate": "3", "token": 8}, self.result.result(timeout_s=120))
         self.assertIn("numbers.txt", [one.path for one in self.result.artifacts()])
 
+    def test_a_function_is_run_again_from_its_job(self):
+        again = platform.submit(from_job=self.result.id, fresh=True, secrets={"TOKEN": "abc"})
+        self.assertEqual({"sum": 12, "rate": "3", "token": 3}, again.result(timeout_s=120))
+
     def test_a_function_that_fails_raises_with_its_traceback(self):
         with self.assertRaises(JobFailed) as caught:
             asyncio.run(self.failure.result.aio(timeout_s=120))

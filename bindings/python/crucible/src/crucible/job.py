@@ -55,7 +55,8 @@ class Job(HasProgram, Generic[T]):
         last: Optional[Status] = None,
         warnings: Tuple[str, ...] = (),
         inferred: Tuple[Mapping[str, Any], ...] = (),
-        outcome: Optional[Callable[[Job[T], Status], Steps[T]]] = None,
+        is_function: bool = False,
+        key: Optional[str] = None,
     ) -> None:
         self._program = program
         self.id = id
@@ -63,7 +64,9 @@ class Job(HasProgram, Generic[T]):
         self.last = last
         self.warnings = warnings
         self.inferred = inferred
-        self._outcome = outcome
+        self._is_function = is_function
+        # Signs the result of a function.
+        self._key = key
 
     @property
     def name(self) -> str:
@@ -115,15 +118,12 @@ class Job(HasProgram, Generic[T]):
         it. ``trust_pickle=True`` reads that of another session: do that only if you trust everyone who can write to the object store.
         """
         status = yield from self._wait(timeout_s)
-        if self._outcome is not None:
-            value = yield from self._outcome(self, status)
-            return value
         from .functions.results import fetch_result, read_result
 
         kept = yield from fetch_result(self)
-        if kept is not None:
-            outcome: T = yield from read_result(self, status, kept, key=None, is_trusted=trust_pickle)
-            return outcome
+        if self._is_function or kept is not None:
+            value: T = yield from read_result(self, status, kept, key=self._key, is_trusted=trust_pickle)
+            return value
         if status.state != "succeeded":
             raise (yield from self._failure(status))
         return cast(T, status)

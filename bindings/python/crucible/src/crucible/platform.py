@@ -15,6 +15,8 @@ from .analysis import Analysis, Rehearsal, analysis_of
 from .calls import HasProgram, Run, Steps, operation, options
 from .documents import read
 from .functions import Function, Settings
+from .functions.crucible_function import KEY
+from .functions.results import new_key
 from .job import Job
 from .plans import Plan, plan_of
 from .records import Budget, Health, Listed
@@ -116,9 +118,11 @@ class MLPlatform(HasProgram):
             **_given(args=args, name=name, env=env or {}, secrets=secrets, files=files, workdir=workdir, analyze=analyze),
             requirements=(requirements or Requirements()).with_preferences(preferences),
         )
+        # The earlier job may be that of a function, which signs its result.
+        key = None if from_job is None else new_key()
         with what.words() as (words, values):
-            document = yield Run(("submit", *words), values)
-        return Job(self._program, document["id"], warnings=warned(document), inferred=tuple(document["inferred"]))
+            document = yield Run(("submit", *words), values if key is None else {**values, KEY: key})
+        return Job(self._program, document["id"], warnings=warned(document), inferred=tuple(document["inferred"]), key=key)
 
     @operation
     def recommend(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import functools
 import inspect
-import secrets as random_secrets
 import sys
 import tempfile
 from dataclasses import dataclass, field
@@ -19,11 +18,10 @@ from ..calls import HasProgram, Run, Steps, operation
 from ..errors import PackingError
 from ..job import Job
 from ..requirements import Requirements
-from ..status import Status
 from ..submission import Files, Secrets, Submission, copy_files, secrets_of, warned
 from . import packing
 from .crucible_function import KEY
-from .results import fetch_result, read_result
+from .results import new_key
 
 T = TypeVar("T")
 
@@ -33,9 +31,6 @@ if TYPE_CHECKING:
     P = ParamSpec("P")
 else:
     P = TypeVar("P")
-
-#: Bytes of the key that signs the result.
-KEY_BYTES = 32
 
 
 @dataclass(frozen=True)
@@ -90,7 +85,7 @@ class Function(HasProgram, Generic[P, T]):
                 % self.function.__name__,
             )
         inspect.signature(self.function).bind(*args, **kwargs)
-        key = random_secrets.token_hex(KEY_BYTES)
+        key = new_key()
         names, values = secrets_of(self.settings.secrets)
         with tempfile.TemporaryDirectory(prefix="crucible-") as path:
             folder = Path(path)
@@ -107,12 +102,8 @@ class Function(HasProgram, Generic[P, T]):
             with what.words() as (words, _):
                 document = yield Run(("submit", *words), {**values, KEY: key})
 
-        def outcome(job: Job[T], status: Status) -> Steps[T]:
-            value: T = yield from read_result(job, status, (yield from fetch_result(job)), key=key)
-            return value
-
         inferred = tuple(document["inferred"])
-        return Job(self._program, document["id"], warnings=warned(document), inferred=inferred, outcome=outcome)
+        return Job(self._program, document["id"], warnings=warned(document), inferred=inferred, is_function=True, key=key)
 
     def __repr__(self) -> str:
         return "<Function %s, which runs as a job>" % self.function.__qualname__

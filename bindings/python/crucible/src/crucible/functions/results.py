@@ -6,6 +6,7 @@ import hashlib
 import hmac
 import json
 import pickle
+import secrets
 import sys
 import tempfile
 from pathlib import Path
@@ -18,6 +19,15 @@ from .crucible_function import RESULT
 
 if TYPE_CHECKING:
     from ..job import Job
+
+
+#: Bytes of the key that signs a result.
+KEY_BYTES = 32
+
+
+def new_key() -> str:
+    """A key for one submission."""
+    return secrets.token_hex(KEY_BYTES)
 
 
 #: The attempt that kept a result, and the file.
