@@ -22,6 +22,7 @@ const PAGES = [
   ...pagesIn('packages/small-cloud'),
   ...pagesIn('examples/char-lm'),
   ...pagesIn('examples/nanogpt'),
+  ...pagesIn('bindings/python'),
   ...pagesIn('bindings/python/truffle'),
   ...pagesIn('bindings/python/crucible'),
 ]

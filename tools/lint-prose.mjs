@@ -23,6 +23,7 @@ const PAGES = [
   'packages/small-cloud/WORLDS.md',
   'examples/char-lm/README.md',
   'examples/nanogpt/README.md',
+  'bindings/python/README.md',
   'bindings/python/truffle/README.md',
   'bindings/python/crucible/README.md',
 ]

@@ -6,9 +6,12 @@ import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import type { Answer } from '../cli/outside'
+import { pythonClients } from '../support/python-clients'
 
 const ROOT = join(__dirname, '../..')
-const PYTHON = process.env['CRUCIBLE_LOCAL_PYTHON']?.trim() || 'python3'
+/** Machines of this host may have a Python that is older than what the packages need. */
+const bin = pythonClients('python-packages')
+const PYTHON = bin === undefined ? 'python3' : join(bin, 'python3')
 /** What `import truffle` and `import crucible` find. */
 export const PYTHONPATH = ['truffle', 'crucible']
   .map((name) => join(ROOT, 'bindings/python', name, 'src'))

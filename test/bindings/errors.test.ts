@@ -128,6 +128,20 @@ describe('Regions that do not answer', () => {
     expect(error!.message).toContain('Nothing was found, and these Regions did not answer: eu-west-1')
   })
 
+  it('make no "no" of a validation, and keep the ways that others have', async () => {
+    const lost = 'os.environ.update(LOST="InternalError", FOUND="yes")\n'
+    const some = await run(
+      `${lost}answer = tf.validate("g5.xlarge", count=4)`,
+      '[str(answer.answer), len(answer.unanswered)]',
+    )
+    expect(some).toMatchObject({ error: null, result: ['conditions', 1] })
+    const no = await run(`${lost}tf.validate("g5.xlarge", count=900)`)
+    expect(no.error).toMatchObject({
+      type: 'UnavailableError',
+      message: expect.stringContaining('eu-west-1'),
+    })
+  })
+
   it('are named by a list that has something, also in a notebook', async () => {
     const { error, result } = await run(
       'os.environ.update(LOST="UnauthorizedOperation", FOUND="yes")\nfound = tf.capacity()',
@@ -200,6 +214,12 @@ describe('the executable', () => {
       () => executable('silent', 'echo it broke >&2; exit 1'),
       'CommandFailed',
       /ended with exit code 1 and without an answer: it broke/,
+    ],
+    [
+      'that npm does not have',
+      () => executable('unpublished', 'echo "npm error code E404" >&2; exit 1'),
+      'ExecutableNotFound',
+      /`truffle` is not on PATH, and npx could not get it: npm error code E404.*CRUCIBLE_CLI/,
     ],
     [
       'without a field',

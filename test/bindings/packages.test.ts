@@ -169,6 +169,13 @@ tools('the Python packages, built', () => {
     expect(installed.sort()).toEqual(PACKAGES.map(({ file }) => `${file}-${version}.dist-info`).sort())
   })
 
+  it('carry the license', () => {
+    for (const { file } of PACKAGES) {
+      const carried = join(site(), `${file}-${version}.dist-info/licenses/LICENSE`)
+      expect(readFileSync(carried, 'utf8')).toBe(readFileSync(join(ROOT, 'LICENSE'), 'utf8'))
+    }
+  })
+
   it('find the command line and ask it', () => {
     const environment = {
       ...process.env,

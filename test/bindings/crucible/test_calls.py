@@ -5,7 +5,7 @@ import json
 import os
 import unittest
 
-from crucible import CommandFailed, ExecutableNotFound, MLPlatform, NotFoundError, SchemaMismatch, UnavailableError, UsageError
+from crucible import CommandFailed, CrucibleWarning, ExecutableNotFound, MLPlatform, NotFoundError, SchemaMismatch, UnavailableError, UsageError
 from test_status import shown
 from unit_support import InFolder
 
@@ -103,6 +103,22 @@ class TestForms(InFolder):
         script = 'printf \'{"schema":"crucible/1","month":"%s","total":{"spentMicroUsd":1},"owners":[]}\' "$CRUCIBLE_HOME $TEMPORAL_ADDRESS $X"'
         platform = self.platform(script, home="/h", address="a:1", env={"X": "y"})
         self.assertEqual("/h a:1 y", platform.budget().month)
+
+    def test_what_a_submission_says_reaches_the_job(self):
+        said = line(id="job-1", warnings=["No folder."], isServed=False, inferred=[{"setting": "interruptible"}])
+        platform = self.platform("cat <<'END'\n%s\nEND" % said)
+        with self.assertWarnsRegex(CrucibleWarning, "No folder.") as caught:
+            job = platform.submit("print(1)")
+        self.assertEqual(__file__, caught.filename)
+        self.assertRegex(job.warnings[1], "No worker is running")
+        self.assertEqual(({"setting": "interruptible"},), job.inferred)
+
+    def test_a_rehearsal_is_asked_for_and_read(self):
+        said = line(name="$*", survives=False, summary="It does not.", checks=[], changes=[{"text": "Save."}], tookMs=5)
+        platform = self.platform("cat <<END\n%s\nEND\nexit 8" % said)
+        rehearsal = platform.rehearse(code="print(1)", time_limit="20s", interruptions=1)
+        self.assertRegex(rehearsal.name, "^rehearse --json .*job.json --for=20s --interruptions=1$")
+        self.assertEqual((False, "It does not.\n- Save."), (rehearsal.survives, str(rehearsal)))
 
     def test_no_executable_is_named(self):
         with self.assertRaisesRegex(ExecutableNotFound, "cannot be started: No such file"):

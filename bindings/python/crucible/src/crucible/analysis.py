@@ -61,7 +61,13 @@ def _where(finding: AnalysisFinding) -> Optional[str]:
 
 @dataclass(frozen=True)
 class Rehearsal:
-    """Whether a program survives interruptions, what was checked, and what to change."""
+    """Whether a program survives interruptions.
+
+    Attributes:
+        summary: The verdict in a sentence.
+        checks: What was checked, each with ``name``, ``outcome`` and ``text``.
+        changes: What to change, each with ``text``, and ``yaml`` for the job file.
+    """
 
     name: str
     survives: bool
@@ -69,3 +75,6 @@ class Rehearsal:
     checks: Tuple[Any, ...] = ()
     changes: Tuple[Any, ...] = ()
     took_ms: int = 0
+
+    def __str__(self) -> str:
+        return "\n".join([self.summary, *("- %s" % one["text"] for one in self.changes)])

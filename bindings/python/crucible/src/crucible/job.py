@@ -43,6 +43,7 @@ class Job(HasProgram, Generic[T]):
         name: The name in lists.
         last: The newest `Status` that this object has seen; None before the first.
         warnings: What `MLPlatform.submit` warned of.
+        inferred: Settings that it has read from the program, each with its place.
     """
 
     def __init__(
@@ -53,6 +54,7 @@ class Job(HasProgram, Generic[T]):
         name: str = "",
         last: Optional[Status] = None,
         warnings: Tuple[str, ...] = (),
+        inferred: Tuple[Mapping[str, Any], ...] = (),
         outcome: Optional[Callable[[Job[T], Status], Steps[T]]] = None,
     ) -> None:
         self._program = program
@@ -60,6 +62,7 @@ class Job(HasProgram, Generic[T]):
         self._name = name
         self.last = last
         self.warnings = warnings
+        self.inferred = inferred
         self._outcome = outcome
 
     @property

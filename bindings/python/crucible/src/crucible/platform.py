@@ -118,7 +118,7 @@ class MLPlatform(HasProgram):
         )
         with what.words() as (words, values):
             document = yield Run(("submit", *words), values)
-        return Job(self._program, document["id"], warnings=warned(document))
+        return Job(self._program, document["id"], warnings=warned(document), inferred=tuple(document["inferred"]))
 
     @operation
     def recommend(

@@ -157,7 +157,8 @@ class Truffle(Finding):
     ) -> Validation:
         """Checks capacity before a training run: own blocks and reservations, blocks for sale, quota, subnets, network and cost.
 
-        A "no" is an answer and raises nothing; `Validation.require` raises for programs that cannot go on.
+        A "no" of all Regions is an answer and raises nothing; `Validation.require` raises for programs that cannot go on. If Regions are
+        missing, a "no" is uncertain: that raises `errors.PermissionError` or `errors.UnavailableError`.
 
         Args:
             instance_type: Such as ``"p5.48xlarge"``.

@@ -158,6 +158,11 @@ def unexplained(shown: str, code: int, stderr: str) -> errors.CrucibleError:
             "`%s` could not be started: %s." % (shown, stderr.strip()[-_NOTES_MAX:].rstrip(".") or "exit code %d" % code),
             hint="Is Node 20.19 or newer installed, and on PATH?",
         )
+    if stderr.lstrip().startswith("npm error"):
+        return errors.ExecutableNotFound(
+            "`%s` is not on PATH, and npx could not get it: %s" % (shown.split(" ")[0], stderr.strip()[:_NOTES_MAX]),
+            hint="Set CRUCIBLE_CLI to the path of `crucible`, such as the one in a clone.",
+        )
     ending = "was ended by signal %d" % -code if code < 0 else "ended with exit code %d" % code
     notes = ": " + stderr.strip()[-_NOTES_MAX:] if stderr.strip() else "."
     return errors.CommandFailed("`%s` %s and without an answer%s" % (shown, ending, notes))

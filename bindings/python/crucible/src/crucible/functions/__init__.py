@@ -111,7 +111,8 @@ class Function(HasProgram, Generic[P, T]):
             value: T = yield from read_result(job, status, (yield from fetch_result(job)), key=key)
             return value
 
-        return Job(self._program, document["id"], warnings=warned(document), outcome=outcome)
+        inferred = tuple(document["inferred"])
+        return Job(self._program, document["id"], warnings=warned(document), inferred=inferred, outcome=outcome)
 
     def __repr__(self) -> str:
         return "<Function %s, which runs as a job>" % self.function.__qualname__
