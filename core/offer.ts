@@ -177,6 +177,12 @@ export interface BackendChoice {
   capacityType?: CapacityType
 }
 
+/** Whether an offer can be covered by both. */
+export function overlap(one: BackendChoice, other: BackendChoice): boolean {
+  const [a, b] = [one.capacityType, other.capacityType]
+  return one.backend === other.backend && (a === undefined || b === undefined || a === b)
+}
+
 export function formatBackendChoice(choice: BackendChoice): string {
   return choice.capacityType === undefined ? choice.backend : `${choice.backend}:${choice.capacityType}`
 }

@@ -21,7 +21,7 @@ import {
 } from '../core/messages'
 import { interruptionInWords } from '../core/interruption'
 import { formatUsd } from '../core/money'
-import { formatBackendChoice } from '../core/offer'
+import { formatBackendChoice, overlap } from '../core/offer'
 import { formatDuration, formatInstant } from '../core/time'
 import { DEFAULT_TIMING, stoppingMs } from '../core/timing'
 import { carrying, failureFrom } from '../core/failure'
@@ -72,7 +72,7 @@ export function listen(run: JobRun): void {
       return { message: `Moving ${where}; the workload saves first.` }
     },
     {
-      validator: (_update: MigrateUpdate) => refuseMove(run),
+      validator: (update: MigrateUpdate) => refuseMove(run, update),
       description: 'Move the running job, with a checkpoint first.',
     },
   )
@@ -146,11 +146,17 @@ function refuseInterruption({ input, page }: JobRun, { attempt, noticeMs }: Inte
     refuse('The notice must be whole milliseconds, or null for none.')
 }
 
-function refuseMove(run: JobRun): void {
+function refuseMove(run: JobRun, { to }: MigrateUpdate): void {
   refuseWhenOver(run)
   if (run.drains.ending !== null) refuse('The job is being stopped and cannot be moved.')
   const { state } = run.page.status
   if (state !== 'running' && state !== 'provisioning') refuse(`Nothing to move: the job is ${state}.`)
+  const { backends } = run.isResolved ? run.resolved.spec : run.input.spec
+  if (to !== undefined && backends.length > 0 && !backends.some((choice) => overlap(choice, to)))
+    refuse(
+      `The job allows only ${backends.map(formatBackendChoice).join(', ')}: it cannot move to ${formatBackendChoice(to)}. ` +
+        'To run it there, continue it as a new job (crucible submit --from).',
+    )
 }
 
 function refuseExtension(run: JobRun, { deadlineAtMs, budgetMicroUsd }: ExtendUpdate): void {

@@ -130,6 +130,19 @@ describe('a move', () => {
     Object.assign(run.page.status, status)
     await expect(tell('migrate', {})).rejects.toThrow(words)
   })
+
+  it.each([
+    [{ backend: 'ec2' }, { backend: 'ec2', capacityType: 'spot' }, true],
+    [{ backend: 'ec2', capacityType: 'spot' }, { backend: 'ec2' }, true],
+    [{ backend: 'ec2', capacityType: 'spot' }, { backend: 'ec2', capacityType: 'on-demand' }, false],
+    [{ backend: 'ec2' }, { backend: 'modal' }, false],
+  ] as const)('of a job that allows only %j to %j: %s', async (allowed, to, isAccepted) => {
+    run.resolved = { ...run.resolved, spec: { ...SPEC, backends: [allowed] } }
+    const told = tell('migrate', { to })
+    await (isAccepted
+      ? expect(told).resolves.toMatchObject({ message: expect.stringMatching(/^Moving to/) })
+      : expect(told).rejects.toThrow(/^The job allows only \S+: it cannot move to/))
+  })
 })
 
 describe('an extension', () => {
