@@ -74,7 +74,7 @@ class Tracking:
         for run_id in given:
             self._remark("the command continues the tracked run %s" % run_id)
         self._given, self._is_blamed = [run_id.encode("utf-8") for run_id in given], False
-        if server is not None and "MLFLOW_RUN_ID" not in added:
+        if server is not None:
             self._watch(server, self._is_over)
         return added
 
@@ -138,8 +138,7 @@ class Tracking:
         return True
 
     def _watch(self, server: Server, is_over: threading.Event) -> None:
-        """Waits for a new run on the server, only to report it."""
-        known = {run.run_id for run in self._mlflow}
+        """Looks for new runs on the server, less and less often, only to report them."""
 
         def watch() -> None:
             pause = _FIRST_LOOK_SECONDS
@@ -149,11 +148,10 @@ class Tracking:
                     found = runs_of(server, self._job)
                 except NoAnswer:
                     continue  # the next attempt says so, if it matters then
-                if any(run.run_id not in known for run in found):
-                    with self._lock:
-                        self._mlflow = found
+                with self._lock:
+                    is_new, self._mlflow = found != self._mlflow, found
+                if is_new:
                     self.on_new()
-                    return
 
         threading.Thread(target=watch, name="tracking", daemon=True).start()
 

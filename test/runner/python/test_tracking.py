@@ -272,7 +272,7 @@ class TrackingTest(FolderTest):
         tracking.see([b"CommError: run lab/x/abc was previously created and deleted"])
         self.assertFalse(tracking.refuses())
 
-    def test_reports_a_run_that_appears_on_the_server(self):
+    def test_reports_each_run_that_appears_on_the_server(self):
         server = MlflowServer(self)
         tracking = self.tracking(1, None)
         # The pause before the first look is the only time in this test.
@@ -283,8 +283,11 @@ class TrackingTest(FolderTest):
         module._FIRST_LOOK_SECONDS = 0.01
         self.begin(tracking, MLFLOW_TRACKING_URI=server.url)
         server.runs.append(("0", "abc", tags()))
-        self.assertTrue(self.news.wait(patient(10)))
-        self.assertEqual(tracking.facts()["trackers"][0]["runId"], "abc")
+        for run_id in ("abc", "def"):
+            self.assertTrue(self.news.wait(patient(10)))
+            self.news.clear()
+            self.assertEqual(tracking.facts()["trackers"][-1]["runId"], run_id)
+            server.runs.append(("0", "def", tags()))
 
 
 if __name__ == "__main__":
