@@ -55,6 +55,7 @@ describe('a job that loses two machines while somebody follows it', () => {
     const logs = crucible.start(['logs', '-f', id, '--json'])
     await stage.untilShown(id, hasSaved(1))
     expect(await crucible.json('interrupt', 'moved', '--notice', '3s')).toEqual({
+      schema: 'crucible/1',
       id,
       attemptId: `${id}-1`,
       noticeMs: 3_000,
@@ -323,9 +324,9 @@ describe('each command', () => {
     const answers: object[] = []
     for (const args of cases) answers.push(await crucible.json(...args))
     expect(answers.map((answer, index) => [cases[index]![0], Object.keys(answer).sort()])).toEqual(
-      cases.map(([command]) => [command, [...keys.get(command)!].sort()]),
+      cases.map(([command]) => [command, ['schema', ...keys.get(command)!].sort()]),
     )
-    expect(Object.keys(stage.dev.document).sort()).toEqual([...keys.get('dev')!].sort())
+    expect(Object.keys(stage.dev.document).sort()).toEqual(['schema', ...keys.get('dev')!].sort())
   })
 
   it('ends with the code that docs/reference/cli.md tells', async () => {

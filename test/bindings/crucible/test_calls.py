@@ -4,6 +4,7 @@ import asyncio
 import json
 import os
 import unittest
+from unittest import mock
 
 from crucible import CommandFailed, CrucibleWarning, ExecutableNotFound, MLPlatform, NotFoundError, SchemaMismatch, UnavailableError, UsageError
 from test_status import shown
@@ -84,6 +85,16 @@ class TestForms(InFolder):
             list(job.monitor())
         with self.assertRaisesRegex(UnavailableError, "Gone. Wait."):
             asyncio.run(job.wait.aio())
+
+    def test_a_document_of_many_lines_is_parsed_a_few_times(self):
+        lines = [{"attempt": 1, "n": n, "t": 1, "s": "out", "m": "line %d" % n} for n in range(500)]
+        path = self.folder / "logs.json"
+        path.write_text(json.dumps({"schema": "crucible/1", "lines": lines}, indent=2) + "\n")
+        parse = json.JSONDecoder.raw_decode
+        with mock.patch.object(json.JSONDecoder, "raw_decode", autospec=True, side_effect=parse) as parsed:
+            logs = self.platform("case $1 in logs) cat %s ;; *) echo '%s' ;; esac" % (path, line(**shown("spot")))).job("job-1").logs()
+            self.assertEqual(500, len(list(logs)))
+        self.assertLess(parsed.call_count, 10)
 
     def test_a_stream_that_breaks_off_is_an_error(self):
         job = self.job(shown("spot"), then="echo '{\"schema\":'; echo killed >&2; exit 137")

@@ -9,7 +9,7 @@ import subprocess
 import tempfile
 import threading
 from dataclasses import dataclass
-from typing import IO, TYPE_CHECKING, Any, AsyncGenerator, Callable, Dict, Iterator, Mapping, Optional, Sequence
+from typing import IO, TYPE_CHECKING, Any, AsyncGenerator, Callable, Dict, Iterator, List, Mapping, Optional, Sequence
 
 from . import errors
 
@@ -48,25 +48,30 @@ class Documents:
 
     def __init__(self, read: Callable[[str, str], Dict[str, Any]]) -> None:
         self._read = read
-        self._text = ""
+        self._parts: List[str] = []
 
-    def of(self, text: str) -> Iterator[Dict[str, Any]]:
-        """The documents that this text completes."""
-        self._text = (self._text + text).lstrip()
-        while self._text:
+    def of(self, line: str) -> Iterator[Dict[str, Any]]:
+        """The documents that this line completes."""
+        self._parts.append(line)
+        if line[:1].isspace() and line.strip():
+            return  # inside an indented document, and parsing it at each line would take as long as its lines squared
+        text = "".join(self._parts).lstrip()
+        while text:
             try:
-                _, length = json.JSONDecoder().raw_decode(self._text)
+                _, length = json.JSONDecoder().raw_decode(text)
             except ValueError:
-                if not self._text.startswith("{"):
-                    self._read(self._text, "")
-                return
-            complete, self._text = self._text[:length], self._text[length:].lstrip()
+                if not text.startswith("{"):
+                    self._read(text, "")
+                break
+            complete, text = text[:length], text[length:].lstrip()
             yield self._read(complete, "")
+        self._parts = [text]
 
     def end(self, stderr: str) -> None:
         """Raises if the last document is incomplete."""
-        if self._text:
-            self._read(self._text, stderr)
+        text = "".join(self._parts).strip()
+        if text:
+            self._read(text, stderr)
 
 
 def lines(command: Command, timeout_s: Optional[float]) -> Iterator[Dict[str, Any]]:
