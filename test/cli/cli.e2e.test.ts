@@ -73,7 +73,7 @@ describe('a job that loses two machines while somebody follows it', () => {
       .split('\n')
       .map((line) => JSON.parse(line) as JobLogLine)
     const { lines } = await crucible.json<{ lines: JobLogLine[] }>('logs', id)
-    expect(followed).toEqual(lines)
+    expect(followed).toEqual(lines.map((line) => ({ schema: 'crucible/1', ...line })))
     expect(stdout.split('\n').filter((line) => line.startsWith('step'))).toEqual(
       lines.filter(({ m }) => m.startsWith('step')).map(({ m }) => m),
     )
