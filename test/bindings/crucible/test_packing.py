@@ -143,6 +143,48 @@ class TestPacking(InNotebook):
         cell = self.cell("def fine(x): return 1\n")
         self.refused("The arguments of fine cannot be sent: TypeError", cell["fine"], cell["lock"])
 
+    def script(self, source, **names):
+        """Runs a file as the program; returns its path and its names."""
+        path = self.folder / "script.py"
+        path.write_text(source)
+        vars(self.notebook).update(names, __file__=str(path))
+        exec(compile(source, str(path), "exec"), vars(self.notebook))
+        return path, vars(self.notebook)
+
+    def test_a_script_that_is_edited_while_it_runs_sends_what_runs(self):
+        source = "SIZE = 1\nclass Model:\n    size = 1\ndef helper(x=1): return x\n@platform.job\ndef train(): return [helper(), Model.size]\n"
+        path, names = self.script(source, platform=MLPlatform("/nowhere"))
+        path.write_text("def other(): return 0\n\n" + source.replace("1", "222").replace("helper()", "'new'"))
+        self.assertEqual([1, 1], self.result(names["train"]))
+
+    def test_a_script_that_was_edited_before_its_job_was_defined_is_refused(self):
+        source = "def inner(x): return [x, 'A']\nclass Model:\n    def size(self): return 1\ndef train(): return Model().size()\ndef two(): return inner(1)\n"
+        path, names = self.script(source)
+        path.write_text("# Lines move.\n\n" + source)
+        self.assertEqual([1, "A"], self.result(names["two"]))
+        path.write_text(source.replace("'A'", "'BBB'").replace("return 1\n", "return 1111\n"))
+        for name in ("two", "train"):
+            job = MLPlatform("/nowhere").job(names[name])
+            error = self.refused(r"(inner|Model), which the function uses, is not what is in its file now: .*script.py has changed", job)
+            self.assertEqual("Start the program again.", error.hint)
+
+    def test_a_module_that_is_edited_after_its_import_is_refused(self):
+        path = self.project / "own_edited.py"
+        source = "from crucible import MLPlatform\n@MLPlatform('/nowhere').job\ndef train(): return 1\n"
+        path.write_text(source)
+        cell = self.cell("import own_edited\n")
+        path.write_text("# Only a remark.\n" + source)
+        self.assertEqual(1, self.result(cell["own_edited"].train))
+        path.write_text(source.replace("return 1", "return 22"))
+        self.refused("own_edited.py has changed since it was loaded", cell["own_edited"].train)
+
+    def test_an_indented_function_with_a_string_of_many_lines_is_sent_as_it_is(self):
+        cell = self.cell(
+            "if True:\n    class Box:\n        text = \"\"\"\nzero\n\"\"\"\n    def train(x):\n        s = \"\"\"\nline\n        deep {x}\n\"\"\"\n"
+            "        f = f\"\"\"\n{x}\n    deep\"\"\"\n        # here\n# there\n        return [s, f, Box.text, (1,\n  2)]\n"
+        )
+        self.assertEqual(["\nline\n        deep {x}\n", "\n5\n    deep", "\nzero\n", (1, 2)], self.result(cell["train"], 5))
+
     def test_a_function_without_source_is_refused(self):
         names = {"__name__": "__main__"}
         exec("def train(): pass", names)

@@ -21,6 +21,7 @@ from ..requirements import Requirements
 from ..submission import Files, Secrets, Submission, copy_files, secrets_of, warned
 from . import packing
 from .crucible_function import KEY
+from .loaded import keep_text
 from .results import new_key
 
 T = TypeVar("T")
@@ -61,6 +62,7 @@ class Function(HasProgram, Generic[P, T]):
             raise PackingError(
                 "%r is no function with a source in Python." % (function,), hint="Decorate a function that is defined with `def`."
             )
+        keep_text(function)
         self._program = program
         self.function = function
         self.settings = settings

@@ -16,6 +16,7 @@ from types import FunctionType, ModuleType
 from typing import Any, Callable, Dict, List, Mapping, Set, Tuple, Union
 
 from ..errors import PackingError
+from .loaded import refuse_if_changed
 from .modules import BYTES_MAX, imported, own_modules
 from .sources import global_names, namespace_of, source_of, submodules, without_decorators
 
@@ -92,6 +93,7 @@ class _Program:
         if _is_packed(function):
             self._define(function.__name__, function)
             return function.__name__
+        refuse_if_changed(function)
         self.modules.add(function.__module__)
         self._statements.append("from %s import %s" % (function.__module__, function.__name__))
         return function.__name__

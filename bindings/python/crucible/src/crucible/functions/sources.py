@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import ast
-import inspect
-import linecache
 import symtable
 import sys
-import textwrap
 from types import FunctionType
 from typing import Any, Callable, Dict, Iterator, List, Mapping, Set, Union
 
 from ..errors import PackingError
-
-Definition = Union[ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef]
+from .loaded import Definition, text_of
 
 
 def source_of(what: Union[FunctionType, type]) -> str:
@@ -21,18 +17,9 @@ def source_of(what: Union[FunctionType, type]) -> str:
     name = what.__qualname__
     if name.endswith("<lambda>"):
         raise PackingError("A lambda cannot be sent.", hint="Write it as a function with `def`.")
-    try:
-        text = textwrap.dedent(inspect.getsource(what))
-        if isinstance(_parsed(text), (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-            return text
-    except (OSError, TypeError, SyntaxError):
-        pass
-    if isinstance(what, type):
-        # Classes do not know the cell that they are from.
-        for text in _cells():
-            found = _class_in(text, what.__name__)
-            if found is not None:
-                return found
+    text = text_of(what)
+    if text is not None:
+        return text
     raise PackingError(
         "The source of %s cannot be found." % name,
         hint="Define it in a file or a notebook cell; the prompt of Python keeps no source.",
@@ -109,22 +96,3 @@ def _parsed(source: str) -> Definition:
     node: Any = ast.parse(source).body[0]
     found: Definition = node
     return found
-
-
-def _cells() -> Iterator[str]:
-    """The cells of this notebook, the newest first, with what is not Python replaced by it."""
-    for name, entry in reversed(list(linecache.cache.items())):
-        if ("ipykernel" in name or "ipython-input" in name) and len(entry) == 4:
-            yield "".join(entry[2])
-
-
-def _class_in(text: str, name: str) -> Union[str, None]:
-    try:
-        found = [node for node in ast.parse(text).body if isinstance(node, ast.ClassDef) and node.name == name]
-    except SyntaxError:
-        return None
-    if not found:
-        return None
-    node = found[-1]
-    first = min([node.lineno, *(one.lineno for one in node.decorator_list)])
-    return "".join(text.splitlines(keepends=True)[first - 1 : node.end_lineno])
