@@ -96,6 +96,43 @@ class TestPacking(InNotebook):
         )
         self.assertEqual(20, self.result(cell["train"], 1))
 
+    def test_a_job_that_calls_itself_does_so_there(self):
+        source = "@platform.job\ndef fib(n): return n if n < 2 else fib.local(n - 1) + fib.local(n - 2)\n"
+        self.assertEqual(8, self.result(self.cell(source, platform=MLPlatform("/nowhere"))["fib"], 6))
+
+    def test_what_a_decorator_made_of_a_function_is_sent_with_its_decorator(self):
+        cell = self.cell(
+            "from functools import lru_cache\n@lru_cache()\ndef cached(x): return x if x < 1 else cached(x - 1)\n"
+            "def train(x): return [cached(x), cached.cache_info().misses]\ndef apply(function): return function(3)\n"
+        )
+        self.assertEqual([0, 4], self.result(cell["train"], 3))
+        self.assertEqual(0, self.result(cell["apply"], cell["cached"]))
+
+    def test_names_of_a_decorated_function_are_those_of_its_own_module(self):
+        (self.project / "own_decorators.py").write_text(
+            "import functools\ndef plain(f):\n    @functools.wraps(f)\n    def g(*a): return f(*a)\n    return g\n"
+        )
+        cell = self.cell("from own_decorators import plain\nSIZE = 7\n@plain\ndef size(): return SIZE\ndef train(): return size()\n")
+        self.assertEqual(7, self.result(cell["train"]))
+
+    def test_a_static_method_is_sent_and_another_is_refused(self):
+        text = "class A:\n    @staticmethod\n    @platform.job\n    def st(x): return x + 1\n    @platform.job\n    def meth(self, x): return x\n"
+        (self.project / "own_classes.py").write_text("from crucible import MLPlatform\nplatform = MLPlatform('/nowhere')\n" + text)
+        cell = self.cell("import own_classes\n" + text + "st = own_classes.A.st\ndef both(): return st.local(1)\n", platform=MLPlatform("/nowhere"))
+        self.assertEqual([3, 3, 2], [self.result(cell["A"].st, 2), self.result(cell["own_classes"].A.st, 2), self.result(cell["both"])])
+        for owner in (cell["A"], cell["own_classes"].A):
+            with self.assertRaisesRegex(PackingError, "A.meth is a method, which cannot be sent without its object"):
+                owner().meth(1)
+
+    def test_a_job_of_a_module_is_a_function_there(self):
+        (self.project / "own_job.py").write_text("from crucible import MLPlatform\n@MLPlatform('/nowhere').job\ndef train(x): return x\n")
+        cell = self.cell("from own_job import train\ndef both(): return train.local(3)\n")
+        self.assertEqual(3, self.result(cell["both"]))
+
+    def test_an_argument_may_be_called_self(self):
+        cell = self.cell("@platform.job\ndef train(self): return self\n", platform=MLPlatform("/nowhere"))
+        self.assertEqual(3, cell["train"].local(self=3))
+
     def test_a_function_in_a_function_takes_what_is_around_it(self):
         cell = self.cell("def make(n):\n    def add(x):\n        return x + n\n    return add\n")
         self.assertEqual(12, self.result(cell["make"](10), 2))

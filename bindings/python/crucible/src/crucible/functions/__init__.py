@@ -68,11 +68,11 @@ class Function(HasProgram, Generic[P, T]):
         self.settings = settings
         functools.update_wrapper(self, function)
 
-    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Job[T]:
+    def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> Job[T]:
         """The same as `submit`."""
         return self.submit(*args, **kwargs)
 
-    def local(self, *args: P.args, **kwargs: P.kwargs) -> T:
+    def local(self, /, *args: P.args, **kwargs: P.kwargs) -> T:
         """Calls the function here."""
         value: T = self.function(*args, **kwargs)
         return value
@@ -86,6 +86,7 @@ class Function(HasProgram, Generic[P, T]):
                 hint="Call %s.local(...) there. If its module calls it while it is imported, do that under `if __name__ == \"__main__\":`."
                 % self.function.__name__,
             )
+        packing.refuse_method(self.function)
         inspect.signature(self.function).bind(*args, **kwargs)
         key = new_key()
         names, values = secrets_of(self.settings.secrets)

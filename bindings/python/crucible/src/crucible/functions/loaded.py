@@ -9,7 +9,7 @@ import inspect
 import linecache
 import sys
 from types import CodeType, FunctionType
-from typing import Dict, Iterator, List, Optional, Tuple, Union
+from typing import Dict, Iterator, List, Optional, Set, Tuple, Union
 
 from ..errors import PackingError
 
@@ -23,13 +23,13 @@ _kept: Dict[str, str] = {}
 
 def keep_text(function: FunctionType) -> None:
     """Keeps the text of the function's file, for everything that it defines."""
-    code = _loaded(function).__code__
+    code = loaded(function).__code__
     _kept[code.co_filename] = _text_now(code.co_filename, function)
 
 
 def refuse_if_changed(function: FunctionType) -> None:
     """For a function whose file is sent as it is: raises `PackingError` if the file no longer says what was loaded from it."""
-    code = _loaded(function).__code__
+    code = loaded(function).__code__
     now = _text_now(code.co_filename, function)
     before = _kept.get(code.co_filename, now)
     try:
@@ -41,13 +41,13 @@ def refuse_if_changed(function: FunctionType) -> None:
 
 
 def text_of(what: Union[FunctionType, type]) -> Optional[str]:
-    """The lines that define a function or a class, without the indent that they have in common. None if there are none.
+    """The lines that define a function or a class, without the indent that they have in common. None if it has none.
 
     Raises `PackingError` if its file no longer says what was loaded from it.
     """
     if isinstance(what, type):
         return _text_of_class(what)
-    code = _loaded(what).__code__
+    code = loaded(what).__code__
     texts = [text for text in (_kept.get(code.co_filename), _text_now(code.co_filename, what)) if text]
     # Test runners and others change the code of modules while they import them, but never that of the program itself.
     is_sure = what.__module__ != "__main__" and len(texts) == 2 and texts[0] == texts[1]
@@ -83,7 +83,8 @@ def _changed(name: str, path: str) -> PackingError:
     )
 
 
-def _loaded(function: FunctionType) -> FunctionType:
+def loaded(function: FunctionType) -> FunctionType:
+    """What a definition made, below what its decorators made of it."""
     inner = inspect.unwrap(function)
     return inner if isinstance(inner, FunctionType) else function
 
@@ -149,7 +150,7 @@ def _methods(what: type) -> List[CodeType]:
     for name, one in vars(what).items():
         one = getattr(one, "__func__", one)
         if isinstance(one, FunctionType):
-            inner = _loaded(one)
+            inner = loaded(one)
             is_own = inner.__qualname__ == "%s.%s" % (what.__qualname__, name) and inner.__code__.co_name == name
             if is_own and (linecache.getlines(inner.__code__.co_filename) or inner.__code__.co_filename in _kept):
                 found.append(inner.__code__)
@@ -191,7 +192,7 @@ def _is_same_constant(one: object, other: object) -> bool:
 
 def _cut(text: str, node: Definition) -> str:
     """The lines of a definition, without its indent. The lines of strings keep theirs."""
-    inside = set()
+    inside: Set[int] = set()
     for one in ast.walk(node):
         if isinstance(one, ast.JoinedStr) or (isinstance(one, ast.Constant) and isinstance(one.value, (str, bytes))):
             inside.update(range(one.lineno + 1, (one.end_lineno or one.lineno) + 1))

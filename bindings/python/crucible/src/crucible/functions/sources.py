@@ -9,7 +9,7 @@ from types import FunctionType
 from typing import Any, Callable, Dict, Iterator, List, Mapping, Set, Union
 
 from ..errors import PackingError
-from .loaded import Definition, text_of
+from .loaded import Definition, loaded, text_of
 
 
 def source_of(what: Union[FunctionType, type]) -> str:
@@ -64,7 +64,8 @@ def namespace_of(what: Union[FunctionType, type]) -> Mapping[str, Any]:
             if isinstance(one, FunctionType):
                 found.update(_around(one))
         return {**vars(sys.modules[what.__module__]), **found}
-    return {**what.__globals__, **_around(what)}
+    inner = loaded(what)
+    return {**inner.__globals__, **_around(inner)}
 
 
 def submodules(source: str, name: str, module: str) -> Iterator[str]:
