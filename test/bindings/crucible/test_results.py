@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import tempfile
 from pathlib import Path
 
 from crucible import Job, JobFailed, ResultError
@@ -17,8 +18,7 @@ class TestResults(InNotebook):
     def file_of(self, source, *args, key="k"):
         """The result file of the function `train` of a cell."""
         cell = self.cell(source)
-        folder = self.folder / "packed"
-        folder.mkdir()
+        folder = Path(tempfile.mkdtemp(dir=str(self.folder)))
         packing.pack(cell["train"], (args, {}), folder, _is_decorator)
         content, self.printed = self.run_packed(folder, key=key)
         return content
@@ -74,6 +74,16 @@ class TestResults(InNotebook):
         self.assertNotIn("crucible_function.py", error.traceback)
         self.assertEqual(("last words", "failed"), (error.log, error.status.state))
 
+    def test_an_exception_that_cannot_say_what_it_is_is_kept_all_the_same(self):
+        odd = "class Odd(Exception):\n    def __str__(self): raise ValueError\n    __repr__ = __str__\n    @property\n    def __notes__(self): raise ValueError\n"
+        for source, words in ((odd + "def train(): raise Odd()\n", "failed with Odd: .its __str__ raised ValueError"),
+                              ("def train(): raise OSError('\\udcff')\n", r"failed with OSError: \\udcff"),
+                              (odd + "class Bad:\n    def __reduce__(self): raise Odd()\ndef train(): return Bad()\n", "returned a Bad.*Odd: .its __str__")):
+            with self.subTest(words), self.assertRaisesRegex(JobFailed, words) as caught:
+                self.read(self.file_of(source), state="failed")
+            if "returned" not in words:
+                self.assertIn("in train", caught.exception.traceback)
+
     def test_a_value_that_cannot_be_sent_back_is_named(self):
         content = self.file_of("def train(): return (x for x in [])\n")
         with self.assertRaisesRegex(JobFailed, "it returned a generator, which cannot be sent back.*Return plain data"):
@@ -87,8 +97,9 @@ class TestResults(InNotebook):
     def test_a_job_that_was_cancelled_has_no_value(self):
         with self.assertRaisesRegex(JobFailed, "job-1 cancelled"):
             self.read(None, state="cancelled")
-        with self.assertRaisesRegex(ResultError, "kept no return value"):
-            self.read(None)
+        content = self.file_of("import sys\ndef train(): sys.exit(0)\n")
+        with self.assertRaisesRegex(ResultError, r"kept no return value. Did its function end the program, with sys.exit\(0\)"):
+            self.read(content)
 
     def test_another_version_of_python_is_named(self):
         content = self.file_of("def train(): return 1\n")

@@ -56,7 +56,10 @@ def read_result(job: Job[Any], status: Status, kept: Optional[Kept], *, key: Opt
     if kept is None or (status.state != "succeeded" and kept[0] != status.attempt):
         ended = yield from job._failure(status)
         if status.state == "succeeded":
-            raise ResultError("%s succeeded and kept no return value." % job.id, hint="Was its function replaced by os.exec?")
+            raise ResultError(
+                "%s succeeded and kept no return value." % job.id,
+                hint="Did its function end the program, with sys.exit(0) or os._exit(0), or replace it with os.exec? A function ends with `return`.",
+            )
         raise ended
     signature, head, data, told = _parts(job, kept[1])
     failure = yield from _failure(job, status, told)
