@@ -65,6 +65,18 @@ class TestPacking(InNotebook):
         self.cell("rate = 2\n")
         self.assertEqual(2, self.result(cell["train"]))
 
+    def test_a_class_that_is_the_value_of_a_call_is_sent(self):
+        source = (
+            "import collections, enum, typing\nfields = ['x', 'y']\nPoint = collections.namedtuple(\n    'Point', fields\n)\n"
+            "class Row(typing.NamedTuple):\n    x: int\n    y: int = 5\n    def sum(self): return self.x + self.y\n"
+            "Pair = typing.NamedTuple('Pair', [('x', int)])\nColor = enum.Enum('Color', 'RED BLUE')\nOther = collections.namedtuple('Inner', 'z')\n"
+            "def train(point): return [point.x, Row(1).sum(), Pair(x=3).x, Color.BLUE.value, Other(9).z]\n"
+        )
+        cell = self.cell(source)
+        self.assertEqual([1, 6, 3, 2, 9], self.result(cell["train"], cell["Point"](1, 2)))
+        _, names = self.script(source)
+        self.assertEqual([1, 6, 3, 2, 9], self.result(names["train"], names["Point"](1, 2)))
+
     def test_the_newest_definition_of_a_class_is_sent(self):
         self.cell("class Model:\n    size = 1\n")
         cell = self.cell("class Model:\n    size = 2\ndef train(): return Model.size\n")

@@ -13,7 +13,7 @@ from typing import Dict, Iterator, List, Optional, Set, Tuple, Union
 
 from ..errors import PackingError
 
-Definition = Union[ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef]
+Definition = Union[ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Assign]
 
 _FUTURES = functools.reduce(lambda flags, name: flags | getattr(__future__, name).compiler_flag, __future__.all_feature_names, 0)
 
@@ -40,13 +40,15 @@ def refuse_if_changed(function: FunctionType) -> None:
         raise _changed(function.__qualname__, code.co_filename)
 
 
-def text_of(what: Union[FunctionType, type]) -> Optional[str]:
+def text_of(what: Union[FunctionType, type], name: str) -> Optional[str]:
     """The lines that define a function or a class, without the indent that they have in common. None if it has none.
+
+    A class may be the value of a call, as ``Point = namedtuple("Point", "x y")``, with the name that is given here.
 
     Raises `PackingError` if its file no longer says what was loaded from it.
     """
     if isinstance(what, type):
-        return _text_of_class(what)
+        return _text_of_class(what, name)
     code = loaded(what).__code__
     texts = [text for text in (_kept.get(code.co_filename), _text_now(code.co_filename, what)) if text]
     # Test runners and others change the code of modules while they import them, but never that of the program itself.
@@ -60,14 +62,14 @@ def text_of(what: Union[FunctionType, type]) -> Optional[str]:
     return None
 
 
-def _text_of_class(what: type) -> Optional[str]:
+def _text_of_class(what: type, name: str) -> Optional[str]:
     path = getattr(sys.modules.get(what.__module__), "__file__", None)
     files = {code.co_filename: None for code in _methods(what)}
     if path is not None:
         files[path] = None
     is_named = False
     for text in [*(_kept.get(one) or "".join(linecache.getlines(one)) for one in _fresh(files)), *_cells()]:
-        found, is_there = _class_in(text, what)
+        found, is_there = _class_in(text, what, name)
         if found is not None:
             return _cut(text, found)
         is_named = is_named or is_there
@@ -125,10 +127,10 @@ def _function_in(text: str, code: CodeType, *, is_sure: bool = False) -> Optiona
     if not lines:
         return None
     line = min(lines, key=lambda one: abs(one - code.co_firstlineno))
-    return next((node for node in _definitions(tree) if node.name == code.co_name and _first_line(node) == line), None)
+    return next((node for node in _definitions(tree) if name_of(node) == code.co_name and _first_line(node) == line), None)
 
 
-def _class_in(text: str, what: type) -> Tuple[Optional[Definition], bool]:
+def _class_in(text: str, what: type, name: str) -> Tuple[Optional[Definition], bool]:
     """The newest definition of a class with its methods, and whether there is any of its name."""
     methods = _methods(what)
     flags = methods[0].co_flags & _FUTURES if methods else 0
@@ -136,7 +138,8 @@ def _class_in(text: str, what: type) -> Tuple[Optional[Definition], bool]:
         tree, module = _compiled(text, flags)
     except (SyntaxError, ValueError):
         return None, False
-    nodes = [node for node in _definitions(tree) if isinstance(node, ast.ClassDef) and node.name == what.__name__]
+    nodes: List[Definition] = [one for one in _definitions(tree) if isinstance(one, ast.ClassDef) and one.name == what.__name__]
+    nodes = nodes or [one for one in tree.body if isinstance(one, ast.Assign) and isinstance(one.value, ast.Call) and name_of(one) == name]
     for node in reversed(nodes):
         body = [one for one in _codes(module) if node.lineno <= one.co_firstlineno <= (node.end_lineno or node.lineno)]
         if all(any(_is_same(one, method) for one in body) for method in methods):
@@ -152,6 +155,7 @@ def _methods(what: type) -> List[CodeType]:
         if isinstance(one, FunctionType):
             inner = loaded(one)
             is_own = inner.__qualname__ == "%s.%s" % (what.__qualname__, name) and inner.__code__.co_name == name
+            is_own = is_own and inner.__globals__ is vars(sys.modules[what.__module__])
             if is_own and (linecache.getlines(inner.__code__.co_filename) or inner.__code__.co_filename in _kept):
                 found.append(inner.__code__)
     return found
@@ -162,8 +166,20 @@ def _definitions(tree: ast.Module) -> List[Definition]:
     return sorted(found, key=lambda node: node.lineno)
 
 
+def name_of(node: Definition) -> Optional[str]:
+    """The name that a definition gives to what it defines."""
+    if not isinstance(node, ast.Assign):
+        return node.name
+    target = node.targets[-1]
+    return target.id if isinstance(target, ast.Name) else None
+
+
+def decorators_of(node: Definition) -> List[ast.expr]:
+    return [] if isinstance(node, ast.Assign) else node.decorator_list
+
+
 def _first_line(node: Definition) -> int:
-    return min([node.lineno, *(one.lineno for one in node.decorator_list)])
+    return min([node.lineno, *(one.lineno for one in decorators_of(node))])
 
 
 def _codes(code: CodeType) -> Iterator[CodeType]:

@@ -18,7 +18,7 @@ from typing import Any, Callable, Dict, List, Mapping, Set, Tuple, Union
 from ..errors import PackingError
 from .loaded import loaded, refuse_if_changed
 from .modules import BYTES_MAX, imported, own_modules
-from .sources import global_names, namespace_of, source_of, submodules, without_decorators
+from .sources import defined_name, global_names, namespace_of, source_of, submodules, without_decorators
 
 HERE = Path(__file__).parent
 RUNNER = "crucible_function"
@@ -183,7 +183,7 @@ class _Program:
 
     def _define(self, name: str, what: Union[FunctionType, type]) -> None:
         namespace = namespace_of(what)
-        source = without_decorators(source_of(what), lambda one: self._is_ours(one, namespace))
+        source = without_decorators(source_of(what, name), lambda one: self._is_ours(one, namespace))
         if isinstance(what, FunctionType):
             self._future = self._future or bool(what.__code__.co_flags & __future__.annotations.compiler_flag)
         for used in sorted(global_names(source)):
@@ -197,8 +197,9 @@ class _Program:
             elif used not in namespace and not hasattr(builtins, used):
                 raise PackingError("%s uses %s, which is not defined." % (what.__name__, used), hint="Define it first.")
         self._statements.append(source.rstrip())
-        if what.__name__ != name:
-            self._statements.append("%s = %s" % (name, what.__name__))
+        given = defined_name(source)
+        if given != name:
+            self._statements.append("%s = %s" % (name, given))
 
 
 def _raw(value: Any) -> Any:

@@ -9,19 +9,18 @@ from types import FunctionType
 from typing import Any, Callable, Dict, Iterator, List, Mapping, Set, Union
 
 from ..errors import PackingError
-from .loaded import Definition, loaded, text_of
+from .loaded import Definition, decorators_of, loaded, name_of, text_of
 
 
-def source_of(what: Union[FunctionType, type]) -> str:
+def source_of(what: Union[FunctionType, type], name: str) -> str:
     """The text that defines a function or a class, from the beginning of its lines. Raises `PackingError` if it has no source."""
-    name = what.__qualname__
-    if name.endswith("<lambda>"):
+    if what.__qualname__.endswith("<lambda>"):
         raise PackingError("A lambda cannot be sent.", hint="Write it as a function with `def`.")
-    text = text_of(what)
+    text = text_of(what, name)
     if text is not None:
         return text
     raise PackingError(
-        "The source of %s cannot be found." % name,
+        "The source of %s cannot be found." % what.__qualname__,
         hint="Define it in a file or a notebook cell; the prompt of Python keeps no source.",
     )
 
@@ -29,10 +28,11 @@ def source_of(what: Union[FunctionType, type]) -> str:
 def without_decorators(source: str, is_ours: Callable[[ast.expr], bool]) -> str:
     """The source without the decorator that makes the function a job, and those above it, which decorate the job."""
     node = _parsed(source)
-    ours = [at for at, one in enumerate(node.decorator_list) if is_ours(one)]
+    decorators = decorators_of(node)
+    ours = [at for at, one in enumerate(decorators) if is_ours(one)]
     if not ours:
         return source
-    kept = node.decorator_list[ours[-1] + 1 :]
+    kept = decorators[ours[-1] + 1 :]
     # In Python 3.8 and newer, the line of a definition is that of `def`.
     first = kept[0].lineno if kept else node.lineno
     return "".join(source.splitlines(keepends=True)[first - 1 :])
@@ -52,7 +52,7 @@ def global_names(source: str) -> Set[str]:
             elif symbol.is_global() and (symbol.is_referenced() or symbol.is_declared_global()):
                 names.add(symbol.get_name())
         waiting += scope.get_children()
-    return names - {_parsed(source).name}
+    return names - {defined_name(source)}
 
 
 def namespace_of(what: Union[FunctionType, type]) -> Mapping[str, Any]:
@@ -91,6 +91,11 @@ def _around(function: FunctionType) -> Dict[str, Any]:
             pass
     found.pop("__class__", None)
     return found
+
+
+def defined_name(source: str) -> str:
+    """The name that a definition gives to what it defines."""
+    return name_of(_parsed(source)) or ""
 
 
 def _parsed(source: str) -> Definition:
