@@ -5,13 +5,13 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from crucible import Job, JobFailed, ResultError
+from crucible import CommandFailed, Job, JobFailed, ResultError
 from crucible.functions import _is_decorator, packing
-from crucible.functions.results import read_result
+from crucible.functions.results import RESULT, fetch_result, read_result
 from crucible.status import status_of
 from test_status import shown
 from truffle.cli import Program
-from unit_support import InNotebook
+from unit_support import ROOT, InNotebook
 
 
 class TestResults(InNotebook):
@@ -52,6 +52,32 @@ class TestResults(InNotebook):
         for content in (b"", b"abc", b"a\nb\nc", b"a\n[]\nc", b"a\n{}\nc", b"\xff" * 64 + b"\n" + head + b"\n" + data):
             with self.subTest(content), self.assertRaisesRegex(ResultError, "is not signed by the job"):
                 self.read(content)
+
+    def test_a_head_of_another_form_is_not_read(self):
+        _, _, data = self.file_of("def train(): return 1\n").split(b"\n", 2)
+        heads = (
+            {"failure": "exception", "python": "3"}, {"failure": [1], "python": "3"}, {"failure": {}, "python": "3"}, {"failure": None, "python": 3},
+            {"failure": "other", "python": "3"}, {"failure": "result", "python": "3", "message": 1},
+            {"failure": "exception", "python": "3", "type": ["a"], "message": "", "traceback": ""}, "failure", 3, None,
+        )
+        for head in [*(json.dumps(one).encode() for one in heads), b"[" * 100_000]:
+            for options in ({}, {"key": None, "is_trusted": True}):
+                with self.subTest(head[:60]), self.assertRaisesRegex(ResultError, "is not signed by the job"):
+                    self.read(b"s\n" + head + b"\n" + data, **options)
+
+    def test_a_file_that_was_overwritten_in_the_store_is_named(self):
+        def fetched(reason):
+            steps = fetch_result(Job(Program("crucible", "/nowhere"), "job-1"))
+            next(steps)
+            steps.throw(CommandFailed("1 of 1 files", details={"failed": [{"path": RESULT, "reason": reason}]}))
+
+        reason = "The artifact %s differs from what the job wrote." % RESULT
+        with self.assertRaisesRegex(ResultError, "stored return value of job-1 differs from what the job recorded"):
+            fetched(reason)
+        with self.assertRaisesRegex(CommandFailed, "1 of 1 files"):
+            fetched("The store does not answer.")
+        said = (ROOT / "client" / "artifacts.ts").read_text()
+        self.assertIn(reason.replace(RESULT, "${path}"), said)
 
     def test_a_value_of_another_session_is_read_only_if_trusted(self):
         content = self.file_of("def train(): return 1\n")
