@@ -65,6 +65,18 @@ class TestPacking(InNotebook):
         self.cell("rate = 2\n")
         self.assertEqual(2, self.result(cell["train"]))
 
+    def test_a_class_that_is_the_value_of_a_call_is_sent(self):
+        source = (
+            "import collections, enum, typing\nfields = ['x', 'y']\nPoint = collections.namedtuple(\n    'Point', fields\n)\n"
+            "class Row(typing.NamedTuple):\n    x: int\n    y: int = 5\n    def sum(self): return self.x + self.y\n"
+            "Pair = typing.NamedTuple('Pair', [('x', int)])\nColor = enum.Enum('Color', 'RED BLUE')\nOther = collections.namedtuple('Inner', 'z')\n"
+            "def train(point): return [point.x, Row(1).sum(), Pair(x=3).x, Color.BLUE.value, Other(9).z]\n"
+        )
+        cell = self.cell(source)
+        self.assertEqual([1, 6, 3, 2, 9], self.result(cell["train"], cell["Point"](1, 2)))
+        _, names = self.script(source)
+        self.assertEqual([1, 6, 3, 2, 9], self.result(names["train"], names["Point"](1, 2)))
+
     def test_the_newest_definition_of_a_class_is_sent(self):
         self.cell("class Model:\n    size = 1\n")
         cell = self.cell("class Model:\n    size = 2\ndef train(): return Model.size\n")
@@ -95,6 +107,43 @@ class TestPacking(InNotebook):
             platform=MLPlatform("/nowhere"),
         )
         self.assertEqual(20, self.result(cell["train"], 1))
+
+    def test_a_job_that_calls_itself_does_so_there(self):
+        source = "@platform.job\ndef fib(n): return n if n < 2 else fib.local(n - 1) + fib.local(n - 2)\n"
+        self.assertEqual(8, self.result(self.cell(source, platform=MLPlatform("/nowhere"))["fib"], 6))
+
+    def test_what_a_decorator_made_of_a_function_is_sent_with_its_decorator(self):
+        cell = self.cell(
+            "from functools import lru_cache\n@lru_cache()\ndef cached(x): return x if x < 1 else cached(x - 1)\n"
+            "def train(x): return [cached(x), cached.cache_info().misses]\ndef apply(function): return function(3)\n"
+        )
+        self.assertEqual([0, 4], self.result(cell["train"], 3))
+        self.assertEqual(0, self.result(cell["apply"], cell["cached"]))
+
+    def test_names_of_a_decorated_function_are_those_of_its_own_module(self):
+        (self.project / "own_decorators.py").write_text(
+            "import functools\ndef plain(f):\n    @functools.wraps(f)\n    def g(*a): return f(*a)\n    return g\n"
+        )
+        cell = self.cell("from own_decorators import plain\nSIZE = 7\n@plain\ndef size(): return SIZE\ndef train(): return size()\n")
+        self.assertEqual(7, self.result(cell["train"]))
+
+    def test_a_static_method_is_sent_and_another_is_refused(self):
+        text = "class A:\n    @staticmethod\n    @platform.job\n    def st(x): return x + 1\n    @platform.job\n    def meth(self, x): return x\n"
+        (self.project / "own_classes.py").write_text("from crucible import MLPlatform\nplatform = MLPlatform('/nowhere')\n" + text)
+        cell = self.cell("import own_classes\n" + text + "st = own_classes.A.st\ndef both(): return st.local(1)\n", platform=MLPlatform("/nowhere"))
+        self.assertEqual([3, 3, 2], [self.result(cell["A"].st, 2), self.result(cell["own_classes"].A.st, 2), self.result(cell["both"])])
+        for owner in (cell["A"], cell["own_classes"].A):
+            with self.assertRaisesRegex(PackingError, "A.meth is a method, which cannot be sent without its object"):
+                owner().meth(1)
+
+    def test_a_job_of_a_module_is_a_function_there(self):
+        (self.project / "own_job.py").write_text("from crucible import MLPlatform\n@MLPlatform('/nowhere').job\ndef train(x): return x\n")
+        cell = self.cell("from own_job import train\ndef both(): return train.local(3)\n")
+        self.assertEqual(3, self.result(cell["both"]))
+
+    def test_an_argument_may_be_called_self(self):
+        cell = self.cell("@platform.job\ndef train(self): return self\n", platform=MLPlatform("/nowhere"))
+        self.assertEqual(3, cell["train"].local(self=3))
 
     def test_a_function_in_a_function_takes_what_is_around_it(self):
         cell = self.cell("def make(n):\n    def add(x):\n        return x + n\n    return add\n")
@@ -142,6 +191,48 @@ class TestPacking(InNotebook):
         self.refused("A lambda cannot be sent", cell["calls"])
         cell = self.cell("def fine(x): return 1\n")
         self.refused("The arguments of fine cannot be sent: TypeError", cell["fine"], cell["lock"])
+
+    def script(self, source, **names):
+        """Runs a file as the program; returns its path and its names."""
+        path = self.folder / "script.py"
+        path.write_text(source)
+        vars(self.notebook).update(names, __file__=str(path))
+        exec(compile(source, str(path), "exec"), vars(self.notebook))
+        return path, vars(self.notebook)
+
+    def test_a_script_that_is_edited_while_it_runs_sends_what_runs(self):
+        source = "SIZE = 1\nclass Model:\n    size = 1\ndef helper(x=1): return x\n@platform.job\ndef train(): return [helper(), Model.size]\n"
+        path, names = self.script(source, platform=MLPlatform("/nowhere"))
+        path.write_text("def other(): return 0\n\n" + source.replace("1", "222").replace("helper()", "'new'"))
+        self.assertEqual([1, 1], self.result(names["train"]))
+
+    def test_a_script_that_was_edited_before_its_job_was_defined_is_refused(self):
+        source = "def inner(x): return [x, 'A']\nclass Model:\n    def size(self): return 1\ndef train(): return Model().size()\ndef two(): return inner(1)\n"
+        path, names = self.script(source)
+        path.write_text("# Lines move.\n\n" + source)
+        self.assertEqual([1, "A"], self.result(names["two"]))
+        path.write_text(source.replace("'A'", "'BBB'").replace("return 1\n", "return 1111\n"))
+        for name in ("two", "train"):
+            job = MLPlatform("/nowhere").job(names[name])
+            error = self.refused(r"(inner|Model), which the function uses, is not what is in its file now: .*script.py has changed", job)
+            self.assertEqual("Start the program again.", error.hint)
+
+    def test_a_module_that_is_edited_after_its_import_is_refused(self):
+        path = self.project / "own_edited.py"
+        source = "from crucible import MLPlatform\n@MLPlatform('/nowhere').job\ndef train(): return 1\n"
+        path.write_text(source)
+        cell = self.cell("import own_edited\n")
+        path.write_text("# Only a remark.\n" + source)
+        self.assertEqual(1, self.result(cell["own_edited"].train))
+        path.write_text(source.replace("return 1", "return 22"))
+        self.refused("own_edited.py has changed since it was loaded", cell["own_edited"].train)
+
+    def test_an_indented_function_with_a_string_of_many_lines_is_sent_as_it_is(self):
+        cell = self.cell(
+            "if True:\n    class Box:\n        text = \"\"\"\nzero\n\"\"\"\n    def train(x):\n        s = \"\"\"\nline\n        deep {x}\n\"\"\"\n"
+            "        f = f\"\"\"\n{x}\n    deep\"\"\"\n        # here\n# there\n        return [s, f, Box.text, (1,\n  2)]\n"
+        )
+        self.assertEqual(["\nline\n        deep {x}\n", "\n5\n    deep", "\nzero\n", (1, 2)], self.result(cell["train"], 5))
 
     def test_a_function_without_source_is_refused(self):
         names = {"__name__": "__main__"}

@@ -2,23 +2,23 @@
 
 import json
 import shutil
+import tempfile
 from pathlib import Path
 
-from crucible import Job, JobFailed, ResultError
+from crucible import CommandFailed, Job, JobFailed, ResultError
 from crucible.functions import _is_decorator, packing
-from crucible.functions.results import read_result
+from crucible.functions.results import RESULT, fetch_result, read_result
 from crucible.status import status_of
 from test_status import shown
 from truffle.cli import Program
-from unit_support import InNotebook
+from unit_support import ROOT, InNotebook
 
 
 class TestResults(InNotebook):
     def file_of(self, source, *args, key="k"):
         """The result file of the function `train` of a cell."""
         cell = self.cell(source)
-        folder = self.folder / "packed"
-        folder.mkdir()
+        folder = Path(tempfile.mkdtemp(dir=str(self.folder)))
         packing.pack(cell["train"], (args, {}), folder, _is_decorator)
         content, self.printed = self.run_packed(folder, key=key)
         return content
@@ -53,6 +53,32 @@ class TestResults(InNotebook):
             with self.subTest(content), self.assertRaisesRegex(ResultError, "is not signed by the job"):
                 self.read(content)
 
+    def test_a_head_of_another_form_is_not_read(self):
+        _, _, data = self.file_of("def train(): return 1\n").split(b"\n", 2)
+        heads = (
+            {"failure": "exception", "python": "3"}, {"failure": [1], "python": "3"}, {"failure": {}, "python": "3"}, {"failure": None, "python": 3},
+            {"failure": "other", "python": "3"}, {"failure": "result", "python": "3", "message": 1},
+            {"failure": "exception", "python": "3", "type": ["a"], "message": "", "traceback": ""}, "failure", 3, None,
+        )
+        for head in [*(json.dumps(one).encode() for one in heads), b"[" * 100_000]:
+            for options in ({}, {"key": None, "is_trusted": True}):
+                with self.subTest(head[:60]), self.assertRaisesRegex(ResultError, "is not signed by the job"):
+                    self.read(b"s\n" + head + b"\n" + data, **options)
+
+    def test_a_file_that_was_overwritten_in_the_store_is_named(self):
+        def fetched(reason):
+            steps = fetch_result(Job(Program("crucible", "/nowhere"), "job-1"))
+            next(steps)
+            steps.throw(CommandFailed("1 of 1 files", details={"failed": [{"path": RESULT, "reason": reason}]}))
+
+        reason = "The artifact %s differs from what the job wrote." % RESULT
+        with self.assertRaisesRegex(ResultError, "stored return value of job-1 differs from what the job recorded"):
+            fetched(reason)
+        with self.assertRaisesRegex(CommandFailed, "1 of 1 files"):
+            fetched("The store does not answer.")
+        said = (ROOT / "client" / "artifacts.ts").read_text()
+        self.assertIn(reason.replace(RESULT, "${path}"), said)
+
     def test_a_value_of_another_session_is_read_only_if_trusted(self):
         content = self.file_of("def train(): return 1\n")
         with self.assertRaisesRegex(ResultError, "submitted by another session"):
@@ -74,6 +100,16 @@ class TestResults(InNotebook):
         self.assertNotIn("crucible_function.py", error.traceback)
         self.assertEqual(("last words", "failed"), (error.log, error.status.state))
 
+    def test_an_exception_that_cannot_say_what_it_is_is_kept_all_the_same(self):
+        odd = "class Odd(Exception):\n    def __str__(self): raise ValueError\n    __repr__ = __str__\n    @property\n    def __notes__(self): raise ValueError\n"
+        for source, words in ((odd + "def train(): raise Odd()\n", "failed with Odd: .its __str__ raised ValueError"),
+                              ("def train(): raise OSError('\\udcff')\n", r"failed with OSError: \\udcff"),
+                              (odd + "class Bad:\n    def __reduce__(self): raise Odd()\ndef train(): return Bad()\n", "returned a Bad.*Odd: .its __str__")):
+            with self.subTest(words), self.assertRaisesRegex(JobFailed, words) as caught:
+                self.read(self.file_of(source), state="failed")
+            if "returned" not in words:
+                self.assertIn("in train", caught.exception.traceback)
+
     def test_a_value_that_cannot_be_sent_back_is_named(self):
         content = self.file_of("def train(): return (x for x in [])\n")
         with self.assertRaisesRegex(JobFailed, "it returned a generator, which cannot be sent back.*Return plain data"):
@@ -87,8 +123,9 @@ class TestResults(InNotebook):
     def test_a_job_that_was_cancelled_has_no_value(self):
         with self.assertRaisesRegex(JobFailed, "job-1 cancelled"):
             self.read(None, state="cancelled")
-        with self.assertRaisesRegex(ResultError, "kept no return value"):
-            self.read(None)
+        content = self.file_of("import sys\ndef train(): sys.exit(0)\n")
+        with self.assertRaisesRegex(ResultError, r"kept no return value. Did its function end the program, with sys.exit\(0\)"):
+            self.read(content)
 
     def test_another_version_of_python_is_named(self):
         content = self.file_of("def train(): return 1\n")

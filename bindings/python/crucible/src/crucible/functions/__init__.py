@@ -21,6 +21,7 @@ from ..requirements import Requirements
 from ..submission import Files, Secrets, Submission, copy_files, secrets_of, warned
 from . import packing
 from .crucible_function import KEY
+from .loaded import keep_text
 from .results import new_key
 
 T = TypeVar("T")
@@ -61,16 +62,17 @@ class Function(HasProgram, Generic[P, T]):
             raise PackingError(
                 "%r is no function with a source in Python." % (function,), hint="Decorate a function that is defined with `def`."
             )
+        keep_text(function)
         self._program = program
         self.function = function
         self.settings = settings
         functools.update_wrapper(self, function)
 
-    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Job[T]:
+    def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> Job[T]:
         """The same as `submit`."""
         return self.submit(*args, **kwargs)
 
-    def local(self, *args: P.args, **kwargs: P.kwargs) -> T:
+    def local(self, /, *args: P.args, **kwargs: P.kwargs) -> T:
         """Calls the function here."""
         value: T = self.function(*args, **kwargs)
         return value
@@ -84,6 +86,7 @@ class Function(HasProgram, Generic[P, T]):
                 hint="Call %s.local(...) there. If its module calls it while it is imported, do that under `if __name__ == \"__main__\":`."
                 % self.function.__name__,
             )
+        packing.refuse_method(self.function)
         inspect.signature(self.function).bind(*args, **kwargs)
         key = new_key()
         names, values = secrets_of(self.settings.secrets)

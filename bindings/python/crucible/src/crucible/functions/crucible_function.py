@@ -45,7 +45,7 @@ def run(function: Callable[..., Any]) -> None:
         data = pickle.dumps(result, PROTOCOL)
     except Exception as error:
         kind = type(result).__name__
-        text = "it returned a %s, which cannot be sent back: %s: %s" % (kind, type(error).__name__, error)
+        text = "it returned a %s, which cannot be sent back: %s: %s" % (kind, type(error).__name__, _message(error))
         _keep(key, {"failure": "result", "message": text}, b"")
         sys.exit("crucible: " + text)
     _keep(key, {"failure": None}, data)
@@ -62,16 +62,28 @@ def _arguments() -> Tuple[Tuple[Any, ...], Dict[str, Any]]:
     except Exception as error:
         raise RuntimeError(
             "the arguments cannot be read by Python %s: %s: %s. Is what they are made of installed here? See setup="
-            % (_version(), type(error).__name__, error)
+            % (_version(), type(error).__name__, _message(error))
         ) from error
 
 
 def _fail(key: str, error: Exception) -> NoReturn:
-    text = "".join(traceback.format_exception(type(error), error, _own(error.__traceback__)))
-    told: Dict[str, Any] = {"failure": "exception", "type": type(error).__name__, "message": str(error), "traceback": text}
+    try:
+        text = "".join(traceback.format_exception(type(error), error, _own(error.__traceback__)))
+    except Exception:
+        # Older versions of Python read more of the exception than its text, and stop if that fails.
+        text = "".join(traceback.format_tb(_own(error.__traceback__))) + "%s: %s\n" % (type(error).__name__, _message(error))
+    told: Dict[str, Any] = {"failure": "exception", "type": type(error).__name__, "message": _message(error), "traceback": text}
     _keep(key, told, b"")
     sys.stderr.write(text)
     sys.exit(1)
+
+
+def _message(error: Exception) -> str:
+    """Its text, as far as it has one that can be kept: it is made by code of the user."""
+    try:
+        return str(error).encode("utf-8", "backslashreplace").decode("utf-8")
+    except Exception as other:
+        return "(its __str__ raised %s)" % type(other).__name__
 
 
 def _own(frames: Optional[TracebackType]) -> Optional[TracebackType]:

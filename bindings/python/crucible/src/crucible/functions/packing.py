@@ -16,8 +16,9 @@ from types import FunctionType, ModuleType
 from typing import Any, Callable, Dict, List, Mapping, Set, Tuple, Union
 
 from ..errors import PackingError
+from .loaded import loaded, refuse_if_changed
 from .modules import BYTES_MAX, imported, own_modules
-from .sources import global_names, namespace_of, source_of, submodules, without_decorators
+from .sources import defined_name, global_names, namespace_of, source_of, submodules, without_decorators
 
 HERE = Path(__file__).parent
 RUNNER = "crucible_function"
@@ -56,6 +57,21 @@ def pack(function: FunctionType, arguments: Tuple[Tuple[Any, ...], Dict[str, Any
     shutil.copyfile(str(HERE / ("%s.py" % RUNNER)), str(folder / ("%s.py" % RUNNER)))
 
 
+def refuse_method(function: FunctionType) -> None:
+    """Raises `PackingError` for a function of a class that is no static method: it would need its object."""
+    *path, name = function.__qualname__.split(".")
+    if not path or path[-1] == "<locals>":
+        return
+    owner = function.__globals__.get(path[0])
+    for one in path[1:]:
+        owner = getattr(owner, one, None)
+    if not isinstance(getattr(owner, "__dict__", {}).get(name), staticmethod):
+        raise PackingError(
+            "%s is a method, which cannot be sent without its object." % function.__qualname__,
+            hint="Write it as a function outside of the class, and give that what it needs as arguments; or put @staticmethod above @platform.job.",
+        )
+
+
 class _Pickler(pickle.Pickler):
     """Tells which functions and classes it refers to by name."""
 
@@ -64,7 +80,7 @@ class _Pickler(pickle.Pickler):
         self._on_reference = on_reference
 
     def reducer_override(self, what: Any) -> Any:
-        if isinstance(what, (type, FunctionType)):
+        if _definition(what) is not None:
             self._on_reference(what)
         return NotImplemented
 
@@ -90,11 +106,14 @@ class _Program:
     def add_function(self, function: FunctionType) -> str:
         """Adds the function to call, and returns its name in the program."""
         if _is_packed(function):
+            self._named[function.__name__] = function
             self._define(function.__name__, function)
+            self._statements.append("{0}.local = {0}".format(function.__name__))
             return function.__name__
+        refuse_if_changed(function)
         self.modules.add(function.__module__)
-        self._statements.append("from %s import %s" % (function.__module__, function.__name__))
-        return function.__name__
+        self._statements.append("from %s import %s" % (function.__module__, function.__qualname__.split(".")[0]))
+        return function.__qualname__
 
     def add_value(self, name: str, value: Any, what: str) -> None:
         """Adds a value as a pickle, and the classes and functions of this program that it refers to."""
@@ -129,17 +148,18 @@ class _Program:
                 raise PackingError("Two different things that the function uses are called %s." % name, hint="Rename one.")
             return
         self._named[name] = inner
+        definition = _definition(value)
         if inner is not value:
             if _is_packed(inner):
                 self._define(name, inner)
+                self._statements.append("{0}.local = {0}".format(name))
             else:
                 self._import(name, inner)
-            self._statements.append("%s.local = %s" % (name, name))
         elif isinstance(value, ModuleType):
             self.modules.add(value.__name__)
             self._statements.append("import %s%s" % (value.__name__, "" if value.__name__ == name else " as %s" % name))
-        elif isinstance(value, (type, FunctionType)) and _is_packed(value):
-            self._define(name, value)
+        elif definition is not None and _is_packed(definition):
+            self._define(name, definition)
         elif _is_importable(value):
             self._import(name, value)
         elif type(value).__module__.split(".")[0] == "crucible" and not hasattr(type(value), "__dataclass_fields__"):
@@ -154,13 +174,16 @@ class _Program:
 
     def _import(self, name: str, value: Any) -> None:
         self.modules.add(value.__module__)
+        if "." in value.__qualname__:
+            place = "__import__('importlib').import_module(%r).%s" % (value.__module__, value.__qualname__)
+            self._statements.append("%s = %s" % (name, place))
+            return
         alias = "" if value.__qualname__ == name else " as %s" % name
         self._statements.append("from %s import %s%s" % (value.__module__, value.__qualname__, alias))
 
     def _define(self, name: str, what: Union[FunctionType, type]) -> None:
-        self._named[name] = what
         namespace = namespace_of(what)
-        source = without_decorators(source_of(what), lambda one: self._is_ours(one, namespace))
+        source = without_decorators(source_of(what, name), lambda one: self._is_ours(one, namespace))
         if isinstance(what, FunctionType):
             self._future = self._future or bool(what.__code__.co_flags & __future__.annotations.compiler_flag)
         for used in sorted(global_names(source)):
@@ -174,14 +197,23 @@ class _Program:
             elif used not in namespace and not hasattr(builtins, used):
                 raise PackingError("%s uses %s, which is not defined." % (what.__name__, used), hint="Define it first.")
         self._statements.append(source.rstrip())
-        if what.__name__ != name:
-            self._statements.append("%s = %s" % (name, what.__name__))
+        given = defined_name(source)
+        if given != name:
+            self._statements.append("%s = %s" % (name, given))
 
 
 def _raw(value: Any) -> Any:
     """The function of a job; other things as they are."""
     inner = getattr(value, "function", None)
     return inner if isinstance(inner, FunctionType) and type(value).__module__.startswith("crucible.") else value
+
+
+def _definition(value: Any) -> Union[FunctionType, type, None]:
+    """The function or class that a definition made; of what its decorators made of it, such as a cache, the function."""
+    if isinstance(value, (type, FunctionType)):
+        return value
+    inner = loaded(value) if callable(value) and hasattr(type(value), "__get__") and hasattr(value, "__wrapped__") else None
+    return inner if isinstance(inner, FunctionType) and inner.__qualname__ == getattr(value, "__qualname__", None) else None
 
 
 def _is_packed(what: Union[FunctionType, type]) -> bool:

@@ -13,13 +13,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Dict, Optional, Tuple
 
 from ..calls import Run, Steps
-from ..errors import JobFailed, NotFoundError, ResultError
+from ..errors import CommandFailed, JobFailed, NotFoundError, ResultError
 from ..status import Status
 from .crucible_function import RESULT
 
 if TYPE_CHECKING:
     from ..job import Job
 
+
+#: What the command line says of a file whose digest is another one.
+DIFFERS = "differs from what the job wrote"
+
+#: What a file says of a failure: the kind, and the fields that it has.
+_FIELDS = {None: (), "exception": ("type", "message", "traceback"), "result": ("message",), "python": ("message",)}
 
 #: Bytes of the key that signs a result.
 KEY_BYTES = 32
@@ -41,6 +47,15 @@ def fetch_result(job: Job[Any]) -> Steps[Optional[Kept]]:
             document = yield Run(("artifacts", job.id, "--only", RESULT, "--download", folder))
         except NotFoundError:
             return None
+        except CommandFailed as error:
+            failed = error.details.get("failed") or ()
+            if not any(DIFFERS in str(one.get("reason")) for one in failed):
+                raise
+            raise ResultError(
+                "The stored return value of %s differs from what the job recorded: somebody may have overwritten it, or the store is damaged."
+                % job.id,
+                hint="It is not read. Check who can write to the object store.",
+            ) from error
         return int(document["artifacts"][0]["attempt"]), Path(folder, RESULT).read_bytes()
 
 
@@ -56,7 +71,10 @@ def read_result(job: Job[Any], status: Status, kept: Optional[Kept], *, key: Opt
     if kept is None or (status.state != "succeeded" and kept[0] != status.attempt):
         ended = yield from job._failure(status)
         if status.state == "succeeded":
-            raise ResultError("%s succeeded and kept no return value." % job.id, hint="Was its function replaced by os.exec?")
+            raise ResultError(
+                "%s succeeded and kept no return value." % job.id,
+                hint="Did its function end the program, with sys.exit(0) or os._exit(0), or replace it with os.exec? A function ends with `return`.",
+            )
         raise ended
     signature, head, data, told = _parts(job, kept[1])
     failure = yield from _failure(job, status, told)
@@ -79,8 +97,10 @@ def _parts(job: Job[Any], content: bytes) -> Tuple[bytes, bytes, bytes, Dict[str
     try:
         signature, head, data = content.split(b"\n", 2)
         told = json.loads(head)
-        told["python"], told["failure"]
-    except (ValueError, TypeError, KeyError):
+        fields = ("python", *_FIELDS[told["failure"]])
+        if not all(isinstance(told[name], str) for name in fields):
+            raise TypeError
+    except (ValueError, TypeError, KeyError, RecursionError):
         raise _foreign(job) from None
     return signature, head, data, told
 

@@ -3,38 +3,24 @@
 from __future__ import annotations
 
 import ast
-import inspect
-import linecache
 import symtable
 import sys
-import textwrap
 from types import FunctionType
 from typing import Any, Callable, Dict, Iterator, List, Mapping, Set, Union
 
 from ..errors import PackingError
+from .loaded import Definition, decorators_of, loaded, name_of, text_of
 
-Definition = Union[ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef]
 
-
-def source_of(what: Union[FunctionType, type]) -> str:
+def source_of(what: Union[FunctionType, type], name: str) -> str:
     """The text that defines a function or a class, from the beginning of its lines. Raises `PackingError` if it has no source."""
-    name = what.__qualname__
-    if name.endswith("<lambda>"):
+    if what.__qualname__.endswith("<lambda>"):
         raise PackingError("A lambda cannot be sent.", hint="Write it as a function with `def`.")
-    try:
-        text = textwrap.dedent(inspect.getsource(what))
-        if isinstance(_parsed(text), (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-            return text
-    except (OSError, TypeError, SyntaxError):
-        pass
-    if isinstance(what, type):
-        # Classes do not know the cell that they are from.
-        for text in _cells():
-            found = _class_in(text, what.__name__)
-            if found is not None:
-                return found
+    text = text_of(what, name)
+    if text is not None:
+        return text
     raise PackingError(
-        "The source of %s cannot be found." % name,
+        "The source of %s cannot be found." % what.__qualname__,
         hint="Define it in a file or a notebook cell; the prompt of Python keeps no source.",
     )
 
@@ -42,10 +28,11 @@ def source_of(what: Union[FunctionType, type]) -> str:
 def without_decorators(source: str, is_ours: Callable[[ast.expr], bool]) -> str:
     """The source without the decorator that makes the function a job, and those above it, which decorate the job."""
     node = _parsed(source)
-    ours = [at for at, one in enumerate(node.decorator_list) if is_ours(one)]
+    decorators = decorators_of(node)
+    ours = [at for at, one in enumerate(decorators) if is_ours(one)]
     if not ours:
         return source
-    kept = node.decorator_list[ours[-1] + 1 :]
+    kept = decorators[ours[-1] + 1 :]
     # In Python 3.8 and newer, the line of a definition is that of `def`.
     first = kept[0].lineno if kept else node.lineno
     return "".join(source.splitlines(keepends=True)[first - 1 :])
@@ -65,7 +52,7 @@ def global_names(source: str) -> Set[str]:
             elif symbol.is_global() and (symbol.is_referenced() or symbol.is_declared_global()):
                 names.add(symbol.get_name())
         waiting += scope.get_children()
-    return names - {_parsed(source).name}
+    return names - {defined_name(source)}
 
 
 def namespace_of(what: Union[FunctionType, type]) -> Mapping[str, Any]:
@@ -77,7 +64,8 @@ def namespace_of(what: Union[FunctionType, type]) -> Mapping[str, Any]:
             if isinstance(one, FunctionType):
                 found.update(_around(one))
         return {**vars(sys.modules[what.__module__]), **found}
-    return {**what.__globals__, **_around(what)}
+    inner = loaded(what)
+    return {**inner.__globals__, **_around(inner)}
 
 
 def submodules(source: str, name: str, module: str) -> Iterator[str]:
@@ -105,26 +93,12 @@ def _around(function: FunctionType) -> Dict[str, Any]:
     return found
 
 
+def defined_name(source: str) -> str:
+    """The name that a definition gives to what it defines."""
+    return name_of(_parsed(source)) or ""
+
+
 def _parsed(source: str) -> Definition:
     node: Any = ast.parse(source).body[0]
     found: Definition = node
     return found
-
-
-def _cells() -> Iterator[str]:
-    """The cells of this notebook, the newest first, with what is not Python replaced by it."""
-    for name, entry in reversed(list(linecache.cache.items())):
-        if ("ipykernel" in name or "ipython-input" in name) and len(entry) == 4:
-            yield "".join(entry[2])
-
-
-def _class_in(text: str, name: str) -> Union[str, None]:
-    try:
-        found = [node for node in ast.parse(text).body if isinstance(node, ast.ClassDef) and node.name == name]
-    except SyntaxError:
-        return None
-    if not found:
-        return None
-    node = found[-1]
-    first = min([node.lineno, *(one.lineno for one in node.decorator_list)])
-    return "".join(text.splitlines(keepends=True)[first - 1 : node.end_lineno])
