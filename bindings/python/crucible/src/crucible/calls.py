@@ -29,6 +29,8 @@ from typing import (
 
 from truffle.cli import Document, Program
 
+from .checks import check_call
+
 T = TypeVar("T")
 S = TypeVar("S", bound="HasProgram")
 
@@ -86,10 +88,12 @@ class Bound(Generic[P, T]):
         functools.update_wrapper(self, define)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> T:
+        check_call(self._define, (self._owner, *args), kwargs)
         return _finish(self._owner._program, self._define(self._owner, *args, **kwargs))
 
     async def aio(self, *args: P.args, **kwargs: P.kwargs) -> T:
         """The same for asyncio. Cancelling the task ends the command."""
+        check_call(self._define, (self._owner, *args), kwargs)
         return await _finish_async(self._owner._program, self._define(self._owner, *args, **kwargs))
 
     def __repr__(self) -> str:
@@ -100,7 +104,7 @@ class operation(Generic[S, P, T]):
     """Decorates a generator of steps as a method in two forms: ``job.cancel()``, and ``await job.cancel.aio()``."""
 
     def __init__(self, define: Callable[Concatenate[S, P], Steps[T]]) -> None:
-        self._define = define
+        self.define = define
         self.__doc__ = define.__doc__
 
     @overload
@@ -110,7 +114,7 @@ class operation(Generic[S, P, T]):
     def __get__(self, instance: S, owner: Type[S]) -> Bound[P, T]: ...
 
     def __get__(self, instance: Optional[S], owner: Type[S]) -> Union[operation[S, P, T], Bound[P, T]]:
-        return self if instance is None else Bound(instance, self._define)
+        return self if instance is None else Bound(instance, self.define)
 
 
 class Stream(Generic[T]):

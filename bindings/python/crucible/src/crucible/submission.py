@@ -16,11 +16,12 @@ from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from truffle.errors import UsageError
 
+from . import checks
 from .calls import options
 from .errors import CrucibleWarning
 from .requirements import JOB_FILE, Requirements, flags, job_file
 
-PathLike = Union[str, "os.PathLike[str]"]
+PathLike = Union[str, os.PathLike[str]]
 Files = Union[Mapping[str, PathLike], Sequence[PathLike]]
 Secrets = Union[str, Sequence[str], Mapping[str, str]]
 
@@ -65,7 +66,7 @@ class Submission:
             return
         if self.job_file is not None:
             over = {**flags(self.requirements.fields()), "name": self.name, "env": env, "secret": names, **self._sent()}
-            yield (os.fspath(self.job_file), *options({**more, **over})), values
+            yield (checks.path(self.job_file), *options({**more, **over})), values
             return
         with tempfile.TemporaryDirectory(prefix="crucible-") as folder:
             document = {**self._document(Path(folder)), "env": {name: _env(value) for name, value in self.env.items()}}
@@ -76,7 +77,7 @@ class Submission:
             try:
                 yield (str(path), *options(more)), values
             except UsageError as error:
-                raise _in_words_of_python(error, str(path)) from error
+                raise _in_words_of_python(error, str(path)) from None
 
     def _program(self) -> Optional[str]:
         return next((name for name in ("code", "script", "run") if getattr(self, name) is not None), None)
@@ -162,7 +163,7 @@ def copy_files(files: Files, work: Path) -> None:
 
 
 def _python(script: str, args: Sequence[Any]) -> str:
-    return shlex.join(["python3", script, *(str(one) for one in args)])
+    return shlex.join(["python3", checks.path(script), *(str(one) for one in args)])
 
 
 def _env(value: Any) -> str:
