@@ -3,6 +3,9 @@
 import asyncio
 
 from crucible import MLPlatform, Requirements, UsageError
+from crucible.calls import Run
+from crucible.job import Job
+from crucible.submission import Submission
 from unit_support import InFolder
 
 #: Prints its words, one a line, instead of running anything.
@@ -52,6 +55,18 @@ class TestArguments(InFolder):
             self.platform.submit("x", secrets={"A": ["hunter2"]})
         self.assertNotIn("hunter2", str(raised.exception))
 
+    def test_no_repr_shows_the_value_of_a_secret(self):
+        def train():
+            pass
+
+        secrets = {"HF": "hunter2"}
+        function = self.platform.job(secrets=secrets)(train)
+        submission = Submission(run="true", secrets=secrets)
+        with submission.words() as (words, values):
+            shown = [function, function.settings, submission, Run(words, values), words]
+        self.assertEqual(secrets, values)
+        self.assertNotIn("hunter2", repr(shown))
+
     def test_other_methods_and_decorators_check_theirs(self):
         platform, job = self.platform, self.platform.find
         self.refused("state=3", platform.jobs, state=3)
@@ -89,8 +104,6 @@ class TestArguments(InFolder):
         self.assertIn("./--help", self.words.read_text().split("\n"))
 
     def found(self):
-        from crucible.job import Job
-
         return Job(self.platform._program, "job-1")
 
     def test_one_text_is_not_taken_as_its_characters(self):

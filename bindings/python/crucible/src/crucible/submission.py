@@ -46,7 +46,7 @@ class Submission:
     requirements: Requirements = field(default_factory=Requirements)
     name: Optional[str] = None
     env: Mapping[str, Any] = field(default_factory=dict)
-    secrets: Secrets = ()
+    secrets: Secrets = field(default=(), repr=False)
     files: Files = ()
     workdir: Union[PathLike, bool, None] = None
     analyze: bool = True

@@ -40,7 +40,7 @@ class Settings:
     requirements: Requirements = field(default_factory=Requirements)
     name: Optional[str] = None
     env: Mapping[str, Any] = field(default_factory=dict)
-    secrets: Secrets = ()
+    secrets: Secrets = field(default=(), repr=False)
     files: Files = ()
 
 
