@@ -19,6 +19,7 @@ from truffle.errors import UsageError
 from . import checks
 from .calls import options
 from .errors import CrucibleWarning
+from .own_paths import in_own_paths
 from .requirements import JOB_FILE, Requirements, flags, job_file
 
 PathLike = Union[str, os.PathLike[str]]
@@ -51,6 +52,8 @@ class Submission:
     workdir: Union[PathLike, bool, None] = None
     analyze: bool = True
     id: Optional[str] = None
+    #: Of a function, whose `workdir` is made to be sent: the files in it, besides its modules.
+    copied: Optional[Files] = None
 
     @contextmanager
     def words(self) -> Iterator[Tuple[Tuple[str, ...], Dict[str, str]]]:
@@ -77,7 +80,10 @@ class Submission:
             try:
                 yield (str(path), *options(more)), values
             except UsageError as error:
-                raise _in_words_of_python(error, str(path)) from None
+                told = _in_words_of_python(error, str(path))
+                if self.code is not None or self.copied is not None:
+                    told = in_own_paths(told, Path(folder, "work") if self.code is not None else Path(str(self.workdir)), self.copied or self.files)
+                raise told from None
 
     def _program(self) -> Optional[str]:
         return next((name for name in ("code", "script", "run") if getattr(self, name) is not None), None)

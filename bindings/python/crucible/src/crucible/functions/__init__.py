@@ -98,6 +98,7 @@ class Function(HasProgram, Generic[P, T]):
                 name=self.settings.name or self.function.__name__.strip("_").replace("_", "-").lower()[:40],
                 env=self.settings.env,
                 secrets=[*names, KEY],
+                copied=self.settings.files,
             )
             with what.words() as (words, _):
                 document = yield Run(("submit", *words), {**values, KEY: key})
