@@ -6,7 +6,7 @@ import os
 import unittest
 from unittest import mock
 
-from crucible import CommandFailed, CrucibleWarning, ExecutableNotFound, MLPlatform, NotFoundError, SchemaMismatch, UnavailableError, UsageError
+from crucible import CommandFailed, CrucibleWarning, ExecutableNotFound, Job, MLPlatform, NotFoundError, SchemaMismatch, UnavailableError, UsageError
 from test_status import shown
 from unit_support import InFolder
 
@@ -109,6 +109,23 @@ class TestForms(InFolder):
     def test_another_version_is_one_clear_error(self):
         with self.assertRaisesRegex(SchemaMismatch, "prints documents of crucible/2, and this package reads crucible/1"):
             self.platform("echo '{\"schema\":\"crucible/2\"}'").jobs()
+
+    def test_a_document_without_the_expected_fields_is_of_another_version(self):
+        platform = self.platform("echo '{\"schema\":\"crucible/1\"}'")
+        with self.assertRaisesRegex(SchemaMismatch, "`crucible list` .*KeyError: 'jobs'. Install the same version of both"):
+            platform.jobs()
+        for ask in (platform.recommend, lambda: platform.submit("x"), lambda: platform.job("job-1"), platform.orphans):
+            with self.assertRaises(SchemaMismatch):
+                ask()
+        with self.assertRaisesRegex(SchemaMismatch, "`crucible list`"):
+            asyncio.run(platform.jobs.aio())
+        with self.assertRaisesRegex(SchemaMismatch, "`crucible show`"):
+            job = Job(platform._program, "job-1")
+            job.wait()
+        with self.assertRaisesRegex(SchemaMismatch, "`crucible show`"):
+            list(job.monitor())
+        with self.assertRaisesRegex(SchemaMismatch, "`crucible list`"):
+            self.platform("echo '{\"schema\":\"crucible/1\",\"jobs\":3}'").jobs()
 
     def test_settings_reach_the_command_line(self):
         script = 'printf \'{"schema":"crucible/1","month":"%s","total":{"spentMicroUsd":1},"owners":[]}\' "$CRUCIBLE_HOME $TEMPORAL_ADDRESS $X"'

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import functools
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import (
     TYPE_CHECKING,
@@ -27,7 +28,10 @@ from typing import (
     overload,
 )
 
-from truffle.cli import Document, Program
+from truffle.cli import UPGRADE, Document, Program
+from truffle.errors import CrucibleError, SchemaMismatch
+
+from .checks import check_call
 
 T = TypeVar("T")
 S = TypeVar("S", bound="HasProgram")
@@ -56,7 +60,7 @@ class Run:
     """
 
     words: Tuple[str, ...]
-    env: Mapping[str, str] = field(default_factory=dict)
+    env: Mapping[str, str] = field(default_factory=dict, repr=False)
 
 
 @dataclass(frozen=True)
@@ -86,10 +90,12 @@ class Bound(Generic[P, T]):
         functools.update_wrapper(self, define)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> T:
+        check_call(self._define, (self._owner, *args), kwargs)
         return _finish(self._owner._program, self._define(self._owner, *args, **kwargs))
 
     async def aio(self, *args: P.args, **kwargs: P.kwargs) -> T:
         """The same for asyncio. Cancelling the task ends the command."""
+        check_call(self._define, (self._owner, *args), kwargs)
         return await _finish_async(self._owner._program, self._define(self._owner, *args, **kwargs))
 
     def __repr__(self) -> str:
@@ -100,7 +106,7 @@ class operation(Generic[S, P, T]):
     """Decorates a generator of steps as a method in two forms: ``job.cancel()``, and ``await job.cancel.aio()``."""
 
     def __init__(self, define: Callable[Concatenate[S, P], Steps[T]]) -> None:
-        self._define = define
+        self.define = define
         self.__doc__ = define.__doc__
 
     @overload
@@ -110,7 +116,7 @@ class operation(Generic[S, P, T]):
     def __get__(self, instance: S, owner: Type[S]) -> Bound[P, T]: ...
 
     def __get__(self, instance: Optional[S], owner: Type[S]) -> Union[operation[S, P, T], Bound[P, T]]:
-        return self if instance is None else Bound(instance, self._define)
+        return self if instance is None else Bound(instance, self.define)
 
 
 class Stream(Generic[T]):
@@ -129,17 +135,32 @@ class Stream(Generic[T]):
     def __iter__(self) -> Iterator[T]:
         read = self._reader()
         for document in self._program.lines(*self._words):
-            yield from read(document)
+            with understood(self._words):
+                yield from read(document)
 
     async def __aiter__(self) -> AsyncIterator[T]:
         read = self._reader()
         documents = self._program.lines_async(*self._words)
         try:
             async for document in documents:
-                for value in read(document):
-                    yield value
+                with understood(self._words):
+                    for value in read(document):
+                        yield value
         finally:
             await documents.aclose()
+
+
+@contextmanager
+def understood(words: Tuple[str, ...]) -> Iterator[None]:
+    """What reads a document of a command: one without the expected fields is of another version, whatever it calls itself."""
+    try:
+        yield
+    except CrucibleError:
+        raise
+    except (KeyError, IndexError, TypeError, AttributeError) as error:
+        raise SchemaMismatch(
+            "`crucible %s` printed a document that this package cannot read: %s: %s." % (words[0], type(error).__name__, error), hint=UPGRADE
+        ) from error
 
 
 def _with(program: Program, env: Mapping[str, str]) -> Program:
@@ -152,7 +173,8 @@ def _finish(program: Program, steps: Steps[T]) -> T:
             return _with(program, call.env).run(*call.words)
         last: Document = {}
         for document in program.lines(*call.words, timeout_s=call.timeout_s):
-            call.on_document(document)
+            with understood(call.words):
+                call.on_document(document)
             last = document
         return last
 
@@ -164,7 +186,8 @@ def _finish(program: Program, steps: Steps[T]) -> T:
             except BaseException as error:
                 call = steps.throw(error)
             else:
-                call = steps.send(document)
+                with understood(call.words):
+                    call = steps.send(document)
     except StopIteration as end:
         value: T = end.value
         return value
@@ -176,7 +199,8 @@ async def _finish_async(program: Program, steps: Steps[T]) -> T:
         documents = program.lines_async(*call.words)
         try:
             async for document in documents:
-                call.on_document(document)
+                with understood(call.words):
+                    call.on_document(document)
                 last = document
         finally:
             await documents.aclose()
@@ -198,7 +222,8 @@ async def _finish_async(program: Program, steps: Steps[T]) -> T:
             except BaseException as error:
                 call = steps.throw(error)
             else:
-                call = steps.send(document)
+                with understood(call.words):
+                    call = steps.send(document)
     except StopIteration as end:
         value: T = end.value
         return value

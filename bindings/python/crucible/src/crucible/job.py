@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import Any, Callable, Generic, Mapping, Optional, Tuple, TypeVar, Union, cast
+from typing import Any, Callable, Generic, Mapping, Optional, Sequence, Tuple, TypeVar, Union, cast
 
 from truffle.cli import Document, Program
 
-from . import html, live
+from . import checks, html, live
 from .calls import Follow, HasProgram, Run, Steps, Stream, operation, options
 from .documents import read, read_all
 from .errors import JobFailed
@@ -105,9 +105,10 @@ class Job(HasProgram, Generic[T]):
     @operation
     def wait(self, timeout_s: Optional[float] = None) -> Steps[Status]:
         """Waits until the job is over and returns its end, whatever that is. Raises `TimeoutError` after ``timeout_s`` seconds."""
+        limit = checks.time_limit(timeout_s)
         if self.last is not None and self.last.is_over and self.last.attempts:
             return self.last
-        return (yield from self._wait(timeout_s))
+        return (yield from self._wait(limit))
 
     @operation
     def result(self, timeout_s: Optional[float] = None, trust_pickle: bool = False) -> Steps[T]:
@@ -117,7 +118,7 @@ class Job(HasProgram, Generic[T]):
         pickle, which can run any program when it is read. It is read only if this session submitted the job and the job has signed
         it. ``trust_pickle=True`` reads that of another session: do that only if you trust everyone who can write to the object store.
         """
-        status = yield from self._wait(timeout_s)
+        status = yield from self._wait(checks.time_limit(timeout_s))
         from .functions.results import fetch_result, read_result
 
         kept = yield from fetch_result(self)
@@ -128,6 +129,7 @@ class Job(HasProgram, Generic[T]):
             raise (yield from self._failure(status))
         return cast(T, status)
 
+    @checks.checked
     def logs(self, follow: bool = False, attempt: Optional[int] = None, tail: Optional[int] = None) -> Logs:
         """The log across all attempts, each line once and in order: ``for line in job.logs()``, or ``print(job.logs())``.
 
@@ -174,7 +176,7 @@ class Job(HasProgram, Generic[T]):
         self,
         download: Optional[PathLike] = None,
         attempt: Optional[int] = None,
-        only: Optional[Tuple[str, ...]] = None,
+        only: Optional[Sequence[str]] = None,
         force: bool = False,
     ) -> Steps[Tuple[Artifact, ...]]:
         """The files that the job has kept.
@@ -200,7 +202,7 @@ class Job(HasProgram, Generic[T]):
     @operation
     def verify_checkpoints(self, checkpoint: Optional[str] = None) -> Steps[Tuple[Checkpoint, ...]]:
         """Reads every file of one checkpoint, or of all, and compares its digest: see ``is_good`` of each."""
-        words = ("checkpoints", self.id, "verify", *([] if checkpoint is None else [checkpoint]))
+        words = ("checkpoints", self.id, "verify", *([] if checkpoint is None else [checks.job(checkpoint, "checkpoint")]))
         return tuple(checkpoint_of(one) for one in (yield Run(words))["checkpoints"])
 
     @operation
@@ -231,6 +233,7 @@ class Job(HasProgram, Generic[T]):
     def show(self, timeout_s: Optional[float] = None) -> Steps[None]:
         """Shows the job until it is over, in a notebook as a card that changes in place, elsewhere as a line for each change.
         Interrupting the kernel, or Ctrl-C, leaves the job running."""
+        limit = checks.time_limit(timeout_s)
         card = live.Card()
         changes = Changes()
 
@@ -238,7 +241,7 @@ class Job(HasProgram, Generic[T]):
             for status in changes.of(document):
                 card.update(self._remember(status))
 
-        yield Follow(("show", self.id, "--watch"), on_document, timeout_s)
+        yield Follow(("show", self.id, "--watch"), on_document, limit)
 
     def _wait(self, timeout_s: Optional[float]) -> Steps[Status]:
         return self._seen((yield Follow(("show", self.id, "--watch"), self._note, timeout_s)))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Callable, Dict, Mapping, Optional, Sequen
 from truffle.cli import Program
 from truffle.errors import UsageError
 
-from . import html
+from . import checks, html
 from .analysis import Analysis, Rehearsal, analysis_of
 from .calls import HasProgram, Run, Steps, operation, options
 from .documents import read
@@ -47,6 +47,7 @@ class MLPlatform(HasProgram):
         env: More variables for the command line.
     """
 
+    @checks.checked
     def __init__(
         self,
         executable: Optional[str] = None,
@@ -58,6 +59,7 @@ class MLPlatform(HasProgram):
         owner: Optional[str] = None,
         env: Optional[Mapping[str, str]] = None,
     ) -> None:
+        checks.command(executable)
         named = {
             "CRUCIBLE_HOME": None if home is None else str(Path(home).expanduser().absolute()),
             "TEMPORAL_ADDRESS": address,
@@ -114,9 +116,9 @@ class MLPlatform(HasProgram):
         Raises `UsageError` for wrong arguments, `UnavailableError` without a server, and other classes of `crucible.errors`.
         """
         what = Submission(
-            **_given(code=code, script=script, run=run, job_file=job_file, from_job=from_job, fresh=fresh, id=id),
-            **_given(args=args, name=name, env=env or {}, secrets=secrets, files=files, workdir=workdir, analyze=analyze),
-            requirements=(requirements or Requirements()).with_preferences(preferences),
+            code=code, script=script, run=run, job_file=job_file, from_job=from_job, fresh=fresh, id=id,
+            args=args, name=name, env=env or {}, secrets=secrets, files=files, workdir=workdir, analyze=analyze,
+            requirements=requirements_of(requirements).with_preferences(preferences),
         )
         # The earlier job may be that of a function, which signs its result.
         key = None if from_job is None else new_key()
@@ -146,9 +148,9 @@ class MLPlatform(HasProgram):
         Starts nothing. The arguments are those of `submit`; without a program, the requirements alone are planned."""
         nothing = code is None and script is None and run is None and job_file is None and from_job is None
         what = Submission(
-            **_given(code=code, script=script, run="true" if nothing else run, job_file=job_file, from_job=from_job),
-            **_given(args=args, env=env or {}, secrets=secrets, files=files, workdir=False if nothing else workdir, analyze=analyze),
-            requirements=(requirements or Requirements()).with_preferences(preferences),
+            code=code, script=script, run="true" if nothing else run, job_file=job_file, from_job=from_job,
+            args=args, env=env or {}, secrets=secrets, files=files, workdir=False if nothing else workdir, analyze=analyze,
+            requirements=requirements_of(requirements).with_preferences(preferences),
         )
         with what.words() as (words, values):
             document = yield Run(("plan", *words), values)
@@ -173,7 +175,7 @@ class MLPlatform(HasProgram):
     ) -> Steps[Rehearsal]:
         """Runs a program here for a few minutes, interrupts it at the worst moments, and says whether it resumes. Needs no server."""
         what = Submission(
-            **_given(code=code, script=script, job_file=job_file, args=args), requirements=requirements or Requirements()
+            code=code, script=script, job_file=job_file, args=args, requirements=requirements_of(requirements)
         )
         with what.words() as (words, values):
             more = options({"for": time_limit, "interruptions": interruptions})
@@ -186,7 +188,7 @@ class MLPlatform(HasProgram):
             raise UsageError("analyze() reads one program.", hint="Give a path, or code=.")
         after = ("--", *(str(one) for one in args)) if args else ()
         if target is not None:
-            return analysis_of((yield Run(("analyze", str(target), *after))))
+            return analysis_of((yield Run(("analyze", checks.path(target), *after))))
         with tempfile.TemporaryDirectory(prefix="crucible-") as folder:
             path = Path(folder, "main.py")
             path.write_text(code or "", encoding="utf-8")
@@ -213,7 +215,7 @@ class MLPlatform(HasProgram):
     @operation
     def find(self, job: str) -> Steps[Job[Any]]:
         """The job with this id, unique beginning of an id, or name. Raises `NotFoundError` for another one."""
-        status = status_of((yield Run(("show", job))))
+        status = status_of((yield Run(("show", checks.job(job)))))
         return Job(self._program, status.id, name=status.name, last=status)
 
     @overload
@@ -244,6 +246,9 @@ class MLPlatform(HasProgram):
         """
         if what and isinstance(what[0], str):
             return self.find(*what, **settings)
+        if what and not callable(what[0]):
+            raise checks.no_job(what[0])
+        checks.check_named(MLPlatform.submit.define, settings)
         own = {name: settings.pop(name) for name in list(settings) if name in ("name", "env", "secrets", "files")}
         preferences = settings.pop("preferences", None)
         requirements = requirements_of(settings.pop("requirements", None), settings).with_preferences(preferences)
@@ -291,9 +296,3 @@ class Decorator:
 
     def __call__(self, function: Callable[P, T]) -> Function[P, T]:
         return Function(self._program, function, self._settings)
-
-
-def _given(**values: Any) -> Dict[str, Any]:
-    return values
-
-

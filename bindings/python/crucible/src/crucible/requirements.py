@@ -11,6 +11,8 @@ from typing import Any, Dict, Iterable, Mapping, Optional, Sequence, Tuple, Unio
 
 from truffle.errors import UsageError
 
+from . import checks
+
 Amount = Union[str, int]
 Duration = Union[str, timedelta]
 Texts = Union[str, Sequence[str]]
@@ -108,6 +110,13 @@ class Requirements:
     inputs: Optional[Union[Mapping[str, str], Sequence[Union[str, Mapping[str, str]]]]] = None
     outputs: Optional[Texts] = None
 
+    def __post_init__(self) -> None:
+        hints = checks.hints_of(Requirements)
+        for name in hints:
+            value = getattr(self, name)
+            if value is not None:
+                checks.check(name, value, hints[name])
+
     def with_preferences(self, preferences: Optional[Mapping[str, Any]]) -> Requirements:
         """These requirements with preferences: ``optimize_for``, ``allowed_backends``, ``allowed_regions``,
         ``max_price_usd_per_hour``. A preference that is None says nothing. Raises `UsageError` for an unknown one, and for one that
@@ -119,6 +128,7 @@ class Requirements:
                 raise unknown("preference", name, PREFERENCES)
             if value is None:
                 continue
+            checks.check(name, value, checks.hints_of(Requirements)[target])
             present = getattr(self, target)
             if present is not None and present != value:
                 raise UsageError(
@@ -204,7 +214,7 @@ def backend_name(name: str) -> str:
     return "%s:%s" % (backend, _CAPACITY[kind]) if kind in _CAPACITY else name
 
 
-def requirements_of(given: Optional[Requirements], more: Mapping[str, Any]) -> Requirements:
+def requirements_of(given: Optional[Requirements], more: Mapping[str, Any] = {}) -> Requirements:
     """Requirements with fields by name, which win. Raises `UsageError` for an unknown name."""
     names = {one.name for one in dataclasses.fields(Requirements)}
     for name in more:

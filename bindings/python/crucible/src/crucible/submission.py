@@ -16,11 +16,13 @@ from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from truffle.errors import UsageError
 
+from . import checks
 from .calls import options
 from .errors import CrucibleWarning
+from .own_paths import in_own_paths
 from .requirements import JOB_FILE, Requirements, flags, job_file
 
-PathLike = Union[str, "os.PathLike[str]"]
+PathLike = Union[str, os.PathLike[str]]
 Files = Union[Mapping[str, PathLike], Sequence[PathLike]]
 Secrets = Union[str, Sequence[str], Mapping[str, str]]
 
@@ -45,11 +47,13 @@ class Submission:
     requirements: Requirements = field(default_factory=Requirements)
     name: Optional[str] = None
     env: Mapping[str, Any] = field(default_factory=dict)
-    secrets: Secrets = ()
+    secrets: Secrets = field(default=(), repr=False)
     files: Files = ()
     workdir: Union[PathLike, bool, None] = None
     analyze: bool = True
     id: Optional[str] = None
+    #: Of a function, whose `workdir` is made to be sent: the files in it, besides its modules.
+    copied: Optional[Files] = None
 
     @contextmanager
     def words(self) -> Iterator[Tuple[Tuple[str, ...], Dict[str, str]]]:
@@ -65,7 +69,7 @@ class Submission:
             return
         if self.job_file is not None:
             over = {**flags(self.requirements.fields()), "name": self.name, "env": env, "secret": names, **self._sent()}
-            yield (os.fspath(self.job_file), *options({**more, **over})), values
+            yield (checks.path(self.job_file), *options({**more, **over})), values
             return
         with tempfile.TemporaryDirectory(prefix="crucible-") as folder:
             document = {**self._document(Path(folder)), "env": {name: _env(value) for name, value in self.env.items()}}
@@ -76,7 +80,10 @@ class Submission:
             try:
                 yield (str(path), *options(more)), values
             except UsageError as error:
-                raise _in_words_of_python(error, str(path)) from error
+                told = _in_words_of_python(error, str(path))
+                if self.code is not None or self.copied is not None:
+                    told = in_own_paths(told, Path(folder, "work") if self.code is not None else Path(str(self.workdir)), self.copied or self.files)
+                raise told from None
 
     def _program(self) -> Optional[str]:
         return next((name for name in ("code", "script", "run") if getattr(self, name) is not None), None)
@@ -162,7 +169,7 @@ def copy_files(files: Files, work: Path) -> None:
 
 
 def _python(script: str, args: Sequence[Any]) -> str:
-    return shlex.join(["python3", script, *(str(one) for one in args)])
+    return shlex.join(["python3", checks.path(script), *(str(one) for one in args)])
 
 
 def _env(value: Any) -> str:

@@ -41,7 +41,7 @@ class Settings:
     requirements: Requirements = field(default_factory=Requirements)
     name: Optional[str] = None
     env: Mapping[str, Any] = field(default_factory=dict)
-    secrets: Secrets = ()
+    secrets: Secrets = field(default=(), repr=False)
     files: Files = ()
 
 
@@ -101,6 +101,7 @@ class Function(HasProgram, Generic[P, T]):
                 name=self.settings.name or self.function.__name__.strip("_").replace("_", "-").lower()[:40],
                 env=self.settings.env,
                 secrets=[*names, KEY],
+                copied=self.settings.files,
             )
             with what.words() as (words, _):
                 document = yield Run(("submit", *words), {**values, KEY: key})
