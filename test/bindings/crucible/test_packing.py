@@ -5,8 +5,9 @@ import pickle
 import sys
 from unittest import mock
 
-from crucible import MLPlatform, PackingError
+from crucible import Job, MLPlatform, PackingError, Requirements
 from crucible.functions import _is_decorator, modules, packing
+from truffle import Truffle
 from unit_support import InNotebook
 
 
@@ -199,6 +200,30 @@ class TestPacking(InNotebook):
         vars(self.notebook).update(names, __file__=str(path))
         exec(compile(source, str(path), "exec"), vars(self.notebook))
         return path, vars(self.notebook)
+
+    def test_what_only_exists_here_is_refused_as_an_argument_and_in_containers(self):
+        class Own(MLPlatform):
+            pass
+
+        platform = MLPlatform("/nowhere", env={"AWS_SECRET_ACCESS_KEY": "hunter2"})
+        source = "class Box: pass\nbox = Box()\nbox.inner = [platform]\n@platform.job(secrets={'A': 'hunter2'})\ndef train(x): return x\ndef uses(): return box\n"
+        cell = self.cell(source, platform=platform)
+        sent = {
+            "MLPlatform": [platform, {"a": [platform]}, cell["box"]],
+            "Own": [Own(env={})],
+            "Job": [Job(platform._program, "job-1")],
+            "Function": [(cell["train"],)],
+            "Settings": [cell["train"].settings],
+            "Program": [platform._program],
+            "Truffle|Program": [Truffle("/nowhere")],
+            "Bound": [platform.submit],
+        }
+        for kind, values in sent.items():
+            for value in values:
+                with self.subTest(kind):
+                    self.refused("The arguments of train cannot be sent: there is a (%s), which exists here only" % kind, cell["train"], value)
+        self.refused("box, which the function uses, cannot be sent: there is a MLPlatform", cell["uses"])
+        self.assertEqual(Requirements(gpus=2), self.result(cell["train"], Requirements(gpus=2)))
 
     def test_a_script_that_is_edited_while_it_runs_sends_what_runs(self):
         source = "SIZE = 1\nclass Model:\n    size = 1\ndef helper(x=1): return x\n@platform.job\ndef train(): return [helper(), Model.size]\n"
