@@ -57,7 +57,8 @@ def text_of(what: Union[FunctionType, type], name: str) -> Optional[str]:
         found = _function_in(text, code, is_sure=is_sure)
         if found is not None:
             return _cut(text, found)
-    if texts:
+    # Texts that are no files, such as that of `python -c`, share a name.
+    if texts and not code.co_filename.startswith("<"):
         raise _changed(what.__qualname__, code.co_filename)
     return None
 
