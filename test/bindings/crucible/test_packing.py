@@ -121,6 +121,14 @@ class TestPacking(InNotebook):
         self.assertEqual([0, 4], self.result(cell["train"], 3))
         self.assertEqual(0, self.result(cell["apply"], cell["cached"]))
 
+    def test_a_decorator_that_does_not_tell_what_it_wraps_is_applied_once(self):
+        cell = self.cell(
+            "def more(f):\n    def g(*a): return f(*a) + 1\n    return g\ndef same(f): return f\n"
+            "@more\n@same\ndef one(x): return x\n@same\ndef two(x): return one(x)\ndef train(x): return [one(x), two(x)]\n"
+        )
+        self.assertEqual([2, 2], cell["train"](1))
+        self.assertEqual([2, 2], self.result(cell["train"], 1))
+
     def test_names_of_a_decorated_function_are_those_of_its_own_module(self):
         (self.project / "own_decorators.py").write_text(
             "import functools\ndef plain(f):\n    @functools.wraps(f)\n    def g(*a): return f(*a)\n    return g\n"

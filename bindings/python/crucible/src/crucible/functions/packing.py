@@ -193,7 +193,8 @@ class _Program:
 
     def _define(self, name: str, what: Union[FunctionType, type]) -> None:
         namespace = namespace_of(what)
-        source = without_decorators(source_of(what, name), lambda one: self._is_ours(one, namespace))
+        is_bare = _is_below_decorators(what)
+        source = without_decorators(source_of(what, name), lambda one: is_bare or self._is_ours(one, namespace))
         if isinstance(what, FunctionType):
             self._future = self._future or bool(what.__code__.co_flags & __future__.annotations.compiler_flag)
         for used in sorted(global_names(source)):
@@ -224,6 +225,12 @@ def _definition(value: Any) -> Union[FunctionType, type, None]:
         return value
     inner = loaded(value) if callable(value) and hasattr(type(value), "__get__") and hasattr(value, "__wrapped__") else None
     return inner if isinstance(inner, FunctionType) and inner.__qualname__ == getattr(value, "__qualname__", None) else None
+
+
+def _is_below_decorators(what: Union[FunctionType, type]) -> bool:
+    """Whether it is what a decorator got, and its name means what the decorator made of it."""
+    made = _raw(vars(sys.modules["__main__"]).get(what.__qualname__))
+    return isinstance(what, FunctionType) and made not in (None, what) and _definition(made) not in (None, loaded(what))
 
 
 def _is_packed(what: Union[FunctionType, type]) -> bool:
