@@ -78,6 +78,15 @@ class TestPacking(InNotebook):
         _, names = self.script(source)
         self.assertEqual([1, 6, 3, 2, 9], self.result(names["train"], names["Point"](1, 2)))
 
+    def test_type_variables_are_sent(self):
+        cell = self.cell(
+            "from typing import Generic, NewType, TypeVar\nT = TypeVar('T')\nName = NewType('Name', str)\n"
+            "class Box(Generic[T]):\n    def __init__(self, x: T): self.x = x\nTextBox = Box[str]\ndef train(x: T): return Name(TextBox(x).x)\n"
+            "def bound(t): return t.__name__\n"
+        )
+        self.assertEqual("a", self.result(cell["train"], "a"))
+        self.assertEqual("T", self.result(cell["bound"], cell["T"]))
+
     def test_the_newest_definition_of_a_class_is_sent(self):
         self.cell("class Model:\n    size = 1\n")
         cell = self.cell("class Model:\n    size = 2\ndef train(): return Model.size\n")

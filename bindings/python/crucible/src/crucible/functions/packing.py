@@ -36,6 +36,9 @@ PROTOCOL = 4
 
 _GIVE = "Give the function what it needs of it as an argument."
 
+#: Of `typing`, what a pickle refers to by name, as to a class.
+_PICKLED_BY_NAME = ("NewType", "ParamSpec", "TypeVar", "TypeVarTuple")
+
 IsOurs = Callable[[ast.expr, Mapping[str, Any]], bool]
 
 
@@ -138,7 +141,7 @@ class _Program:
                 hint="Create it in the function instead.",
             ) from error
         for one in references:
-            outer = one.__qualname__.split(".")[0]
+            outer = _path_of(one).split(".")[0]
             if one.__module__ == "__main__":
                 self._need(outer, vars(sys.modules["__main__"]).get(outer, one))
             else:
@@ -223,19 +226,27 @@ def _definition(value: Any) -> Union[FunctionType, type, None]:
     """The function or class that a definition made; of what its decorators made of it, such as a cache, the function."""
     if isinstance(value, (type, FunctionType)):
         return value
+    if type(value).__module__ == "typing" and type(value).__name__ in _PICKLED_BY_NAME:
+        made: type = value
+        return made
     inner = loaded(value) if callable(value) and hasattr(type(value), "__get__") and hasattr(value, "__wrapped__") else None
     return inner if isinstance(inner, FunctionType) and inner.__qualname__ == getattr(value, "__qualname__", None) else None
 
 
 def _is_below_decorators(what: Union[FunctionType, type]) -> bool:
     """Whether it is what a decorator got, and its name means what the decorator made of it."""
-    made = _raw(vars(sys.modules["__main__"]).get(what.__qualname__))
+    made = _raw(vars(sys.modules["__main__"]).get(_path_of(what)))
     return isinstance(what, FunctionType) and made not in (None, what) and _definition(made) not in (None, loaded(what))
 
 
 def _is_packed(what: Union[FunctionType, type]) -> bool:
     """Whether its source is part of the program: a module that is run, and functions in functions, cannot be imported."""
-    return what.__module__ == "__main__" or "<locals>" in what.__qualname__
+    return what.__module__ == "__main__" or "<locals>" in _path_of(what)
+
+
+def _path_of(what: Union[FunctionType, type]) -> str:
+    path: str = getattr(what, "__qualname__", what.__name__)  # Type variables have no other name.
+    return path
 
 
 def _is_here_only(value: Any) -> bool:
