@@ -5,8 +5,9 @@ import pickle
 import sys
 from unittest import mock
 
-from crucible import MLPlatform, PackingError
+from crucible import Job, MLPlatform, PackingError, Requirements
 from crucible.functions import _is_decorator, modules, packing
+from truffle import Truffle
 from unit_support import InNotebook
 
 
@@ -77,6 +78,15 @@ class TestPacking(InNotebook):
         _, names = self.script(source)
         self.assertEqual([1, 6, 3, 2, 9], self.result(names["train"], names["Point"](1, 2)))
 
+    def test_type_variables_are_sent(self):
+        cell = self.cell(
+            "from typing import Generic, NewType, TypeVar\nT = TypeVar('T')\nName = NewType('Name', str)\n"
+            "class Box(Generic[T]):\n    def __init__(self, x: T): self.x = x\nTextBox = Box[str]\ndef train(x: T): return Name(TextBox(x).x)\n"
+            "def bound(t): return t.__name__\n"
+        )
+        self.assertEqual("a", self.result(cell["train"], "a"))
+        self.assertEqual("T", self.result(cell["bound"], cell["T"]))
+
     def test_the_newest_definition_of_a_class_is_sent(self):
         self.cell("class Model:\n    size = 1\n")
         cell = self.cell("class Model:\n    size = 2\ndef train(): return Model.size\n")
@@ -119,6 +129,14 @@ class TestPacking(InNotebook):
         )
         self.assertEqual([0, 4], self.result(cell["train"], 3))
         self.assertEqual(0, self.result(cell["apply"], cell["cached"]))
+
+    def test_a_decorator_that_does_not_tell_what_it_wraps_is_applied_once(self):
+        cell = self.cell(
+            "def more(f):\n    def g(*a): return f(*a) + 1\n    return g\ndef same(f): return f\n"
+            "@more\n@same\ndef one(x): return x\n@same\ndef two(x): return one(x)\ndef train(x): return [one(x), two(x)]\n"
+        )
+        self.assertEqual([2, 2], cell["train"](1))
+        self.assertEqual([2, 2], self.result(cell["train"], 1))
 
     def test_names_of_a_decorated_function_are_those_of_its_own_module(self):
         (self.project / "own_decorators.py").write_text(
@@ -199,6 +217,30 @@ class TestPacking(InNotebook):
         vars(self.notebook).update(names, __file__=str(path))
         exec(compile(source, str(path), "exec"), vars(self.notebook))
         return path, vars(self.notebook)
+
+    def test_what_only_exists_here_is_refused_as_an_argument_and_in_containers(self):
+        class Own(MLPlatform):
+            pass
+
+        platform = MLPlatform("/nowhere", env={"AWS_SECRET_ACCESS_KEY": "hunter2"})
+        source = "class Box: pass\nbox = Box()\nbox.inner = [platform]\n@platform.job(secrets={'A': 'hunter2'})\ndef train(x): return x\ndef uses(): return box\n"
+        cell = self.cell(source, platform=platform)
+        sent = {
+            "MLPlatform": [platform, {"a": [platform]}, cell["box"]],
+            "Own": [Own(env={})],
+            "Job": [Job(platform._program, "job-1")],
+            "Function": [(cell["train"],)],
+            "Settings": [cell["train"].settings],
+            "Program": [platform._program],
+            "Truffle|Program": [Truffle("/nowhere")],
+            "Bound": [platform.submit],
+        }
+        for kind, values in sent.items():
+            for value in values:
+                with self.subTest(kind):
+                    self.refused("The arguments of train cannot be sent: there is a (%s), which exists here only" % kind, cell["train"], value)
+        self.refused("box, which the function uses, cannot be sent: there is a MLPlatform", cell["uses"])
+        self.assertEqual(Requirements(gpus=2), self.result(cell["train"], Requirements(gpus=2)))
 
     def test_a_script_that_is_edited_while_it_runs_sends_what_runs(self):
         source = "SIZE = 1\nclass Model:\n    size = 1\ndef helper(x=1): return x\n@platform.job\ndef train(): return [helper(), Model.size]\n"

@@ -47,7 +47,7 @@ def text_of(what: Union[FunctionType, type], name: str) -> Optional[str]:
 
     Raises `PackingError` if its file no longer says what was loaded from it.
     """
-    if isinstance(what, type):
+    if not isinstance(what, FunctionType):
         return _text_of_class(what, name)
     code = loaded(what).__code__
     texts = [text for text in (_kept.get(code.co_filename), _text_now(code.co_filename, what)) if text]
@@ -57,7 +57,8 @@ def text_of(what: Union[FunctionType, type], name: str) -> Optional[str]:
         found = _function_in(text, code, is_sure=is_sure)
         if found is not None:
             return _cut(text, found)
-    if texts:
+    # Texts that are no files, such as that of `python -c`, share a name.
+    if texts and not code.co_filename.startswith("<"):
         raise _changed(what.__qualname__, code.co_filename)
     return None
 
@@ -74,7 +75,7 @@ def _text_of_class(what: type, name: str) -> Optional[str]:
             return _cut(text, found)
         is_named = is_named or is_there
     if is_named:
-        raise _changed(what.__qualname__, path or "cell")
+        raise _changed(what.__name__, path or "cell")
     return None
 
 
@@ -150,7 +151,7 @@ def _class_in(text: str, what: type, name: str) -> Tuple[Optional[Definition], b
 def _methods(what: type) -> List[CodeType]:
     """The code of the methods that the class body defines; others make some, which have no source."""
     found = []
-    for name, one in vars(what).items():
+    for name, one in getattr(what, "__dict__", {}).items():
         one = getattr(one, "__func__", one)
         if isinstance(one, FunctionType):
             inner = loaded(one)

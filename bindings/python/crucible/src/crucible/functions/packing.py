@@ -15,6 +15,9 @@ from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any, Callable, Dict, List, Mapping, Set, Tuple, Union
 
+from truffle.cli import Program
+
+from ..calls import HasProgram
 from ..errors import PackingError
 from .loaded import loaded, refuse_if_changed
 from .modules import BYTES_MAX, imported, own_modules
@@ -30,6 +33,11 @@ COMMAND = "python3 %s.py && exec python3 %s" % (RUNNER, MAIN)
 
 #: Python 3.8 and newer read it.
 PROTOCOL = 4
+
+_GIVE = "Give the function what it needs of it as an argument."
+
+#: Of `typing`, what a pickle refers to by name, as to a class.
+_PICKLED_BY_NAME = ("NewType", "ParamSpec", "TypeVar", "TypeVarTuple")
 
 IsOurs = Callable[[ast.expr, Mapping[str, Any]], bool]
 
@@ -73,13 +81,17 @@ def refuse_method(function: FunctionType) -> None:
 
 
 class _Pickler(pickle.Pickler):
-    """Tells which functions and classes it refers to by name."""
+    """Tells which functions and classes it refers to by name. Raises `PackingError` for what exists here only, however deep it is."""
 
-    def __init__(self, file: Any, on_reference: Callable[[Union[type, FunctionType]], None]) -> None:
+    def __init__(self, file: Any, what: str, on_reference: Callable[[Union[type, FunctionType]], None]) -> None:
         super().__init__(file, PROTOCOL)
+        self._what = what
         self._on_reference = on_reference
 
     def reducer_override(self, what: Any) -> Any:
+        if _is_here_only(what):
+            kind = type(what).__name__
+            raise PackingError("%s cannot be sent: there is a %s, which exists here only." % (self._what, kind), hint=_GIVE)
         if _definition(what) is not None:
             self._on_reference(what)
         return NotImplemented
@@ -120,14 +132,16 @@ class _Program:
         references: List[Union[type, FunctionType]] = []
         file = io.BytesIO()
         try:
-            _Pickler(file, references.append).dump(value)
+            _Pickler(file, what, references.append).dump(value)
+        except PackingError:
+            raise
         except Exception as error:
             raise PackingError(
                 "%s cannot be sent: %s: %s." % (what, type(error).__name__, str(error).rstrip(".")),
                 hint="Create it in the function instead.",
             ) from error
         for one in references:
-            outer = one.__qualname__.split(".")[0]
+            outer = _path_of(one).split(".")[0]
             if one.__module__ == "__main__":
                 self._need(outer, vars(sys.modules["__main__"]).get(outer, one))
             else:
@@ -162,10 +176,9 @@ class _Program:
             self._define(name, definition)
         elif _is_importable(value):
             self._import(name, value)
-        elif type(value).__module__.split(".")[0] == "crucible" and not hasattr(type(value), "__dataclass_fields__"):
+        elif _is_here_only(value):
             raise PackingError(
-                "%s, which the function uses, is a %s and exists here only." % (name, type(value).__name__),
-                hint="Give the function what it needs of it as an argument.",
+                "%s, which the function uses, is a %s and exists here only." % (name, type(value).__name__), hint=_GIVE
             )
         else:
             key = "global-%s" % name
@@ -183,7 +196,8 @@ class _Program:
 
     def _define(self, name: str, what: Union[FunctionType, type]) -> None:
         namespace = namespace_of(what)
-        source = without_decorators(source_of(what, name), lambda one: self._is_ours(one, namespace))
+        is_bare = _is_below_decorators(what)
+        source = without_decorators(source_of(what, name), lambda one: is_bare or self._is_ours(one, namespace))
         if isinstance(what, FunctionType):
             self._future = self._future or bool(what.__code__.co_flags & __future__.annotations.compiler_flag)
         for used in sorted(global_names(source)):
@@ -212,13 +226,37 @@ def _definition(value: Any) -> Union[FunctionType, type, None]:
     """The function or class that a definition made; of what its decorators made of it, such as a cache, the function."""
     if isinstance(value, (type, FunctionType)):
         return value
+    if type(value).__module__ == "typing" and type(value).__name__ in _PICKLED_BY_NAME:
+        made: type = value
+        return made
     inner = loaded(value) if callable(value) and hasattr(type(value), "__get__") and hasattr(value, "__wrapped__") else None
     return inner if isinstance(inner, FunctionType) and inner.__qualname__ == getattr(value, "__qualname__", None) else None
 
 
+def _is_below_decorators(what: Union[FunctionType, type]) -> bool:
+    """Whether it is what a decorator got, and its name means what the decorator made of it."""
+    made = _raw(vars(sys.modules["__main__"]).get(_path_of(what)))
+    return isinstance(what, FunctionType) and made not in (None, what) and _definition(made) not in (None, loaded(what))
+
+
 def _is_packed(what: Union[FunctionType, type]) -> bool:
     """Whether its source is part of the program: a module that is run, and functions in functions, cannot be imported."""
-    return what.__module__ == "__main__" or "<locals>" in what.__qualname__
+    return what.__module__ == "__main__" or "<locals>" in _path_of(what)
+
+
+def _path_of(what: Union[FunctionType, type]) -> str:
+    path: str = getattr(what, "__qualname__", what.__name__)  # Type variables have no other name.
+    return path
+
+
+def _is_here_only(value: Any) -> bool:
+    """Whether it is a part of this session, with its environment and keys. Answers of the command line are plain data."""
+    if isinstance(value, (HasProgram, Program)):
+        return True
+    kind = type(value)
+    if kind.__module__.split(".")[0] != "crucible" or kind.__module__.startswith("crucible.checkpoint") or isinstance(value, BaseException):
+        return False
+    return not {"env", "secrets"}.isdisjoint(getattr(kind, "__dataclass_fields__", ("env",)))
 
 
 def _is_importable(value: Any) -> bool:

@@ -14,13 +14,13 @@ from .loaded import Definition, decorators_of, loaded, name_of, text_of
 
 def source_of(what: Union[FunctionType, type], name: str) -> str:
     """The text that defines a function or a class, from the beginning of its lines. Raises `PackingError` if it has no source."""
-    if what.__qualname__.endswith("<lambda>"):
+    if what.__name__.endswith("<lambda>"):
         raise PackingError("A lambda cannot be sent.", hint="Write it as a function with `def`.")
     text = text_of(what, name)
     if text is not None:
         return text
     raise PackingError(
-        "The source of %s cannot be found." % what.__qualname__,
+        "The source of %s cannot be found." % what.__name__,
         hint="Define it in a file or a notebook cell; the prompt of Python keeps no source.",
     )
 
@@ -57,9 +57,9 @@ def global_names(source: str) -> Set[str]:
 
 def namespace_of(what: Union[FunctionType, type]) -> Mapping[str, Any]:
     """What names mean in a function or class: the variables around it, then those of its module."""
-    if isinstance(what, type):
+    if not isinstance(what, FunctionType):
         found: Dict[str, Any] = {}
-        for one in vars(what).values():
+        for one in getattr(what, "__dict__", {}).values():
             one = getattr(one, "__func__", one)
             if isinstance(one, FunctionType):
                 found.update(_around(one))
