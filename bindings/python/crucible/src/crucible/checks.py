@@ -159,7 +159,7 @@ def words(hint: Any, are_many: bool = False) -> str:
     if origin in (Sequence, tuple):
         text = _WORDS[Sequence][are_many]
         return text if inner[0] is Any else "%s of %s" % (text, words(inner[0], True))
-    name = getattr(hint, "__name__", str(hint))
+    name = str(getattr(hint, "__name__", hint))
     one, many = _WORDS.get(origin or hint, ("a %s" % name, name))
     return many if are_many else one
 
