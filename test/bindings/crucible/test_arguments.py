@@ -46,6 +46,16 @@ class TestArguments(InFolder):
             with self.subTest(given=given):
                 self.refused("%s=.*is not a (text|path)" % next(iter(given)), submit, **given)
 
+    def test_what_is_wanted_is_said_in_words(self):
+        wanted = "is not a mapping of texts to texts or a list of texts or mappings of texts to texts."
+        self.refused(wanted, Requirements, inputs=3)
+        self.refused("is not a mapping of texts to texts or paths or a list of texts or paths.", self.platform.submit, "x", files=3)
+
+    def test_too_many_or_unknown_arguments_are_said_as_python_says_them(self):
+        for pattern, args, given in ((r"submit\(\) takes", ("x", "y"), {}), (r"submit\(\) got an unexpected .*'foo'", ("x",), {"foo": 1})):
+            with self.assertRaisesRegex(TypeError, pattern):
+                self.platform.submit(*args, **given)
+
     def test_asyncio_checks_them_too(self):
         with self.assertRaisesRegex(UsageError, "args=3"):
             asyncio.run(self.platform.submit.aio("x", args=3))

@@ -1,9 +1,12 @@
 """What a job requires, as a job file has it."""
 
 import json
+import numbers
 import re
+import types
 import unittest
 from datetime import datetime, timedelta, timezone
+from fractions import Fraction
 
 from crucible import Requirements, UsageError
 from crucible.requirements import FLAGS, JOB_FILE, flags, job_file, requirements_of
@@ -19,6 +22,16 @@ def paths(schema, above=()):
             yield from paths(field, (*above, name))
         else:
             yield (*above, name)
+
+
+class Whole:
+    """A whole number that is no int, as those of NumPy."""
+
+    def __int__(self):
+        return 3
+
+
+numbers.Integral.register(Whole)
 
 
 class TestRequirements(unittest.TestCase):
@@ -57,6 +70,15 @@ class TestRequirements(unittest.TestCase):
     def test_numbers_have_no_exponent(self):
         self.assertEqual("$0.00001", self.written(max_cost_usd=0.00001)["budget"])
         self.assertEqual("0.5h", self.written(duration_hours_estimated=0.5)["duration"])
+
+    def test_numbers_and_collections_of_other_libraries_are_written(self):
+        written = self.written(
+            **{"gpus": Whole(), "max_price": Fraction(1, 2), "gpu_memory_gb": Fraction(33, 2), "max_cost_usd": Whole()},
+            **{"backends": {"local": 1}.keys(), "inputs": [types.MappingProxyType({"path": "a", "source": "file:///a"})]},
+        )
+        self.assertEqual({"gpus": 3, "gpu_memory": "16.5GB"}, json.loads(json.dumps(written["resources"])))
+        self.assertEqual(("0.5", "$3", ["local"]), (written["max_price"], written["budget"], written["backends"]))
+        self.assertEqual([{"path": "a", "source": "file:///a"}], json.loads(json.dumps(written["inputs"])))
 
     def test_times_and_durations_of_python_are_written(self):
         at = datetime(2027, 1, 31, 19, tzinfo=timezone(timedelta(hours=1)))

@@ -26,16 +26,17 @@ C = TypeVar("C", bound=Callable[..., Any])
 PRIVATE = ("secrets", "env")
 _SHOWN_CHARACTERS = 80
 
-_WORDS: Dict[Any, str] = {
-    str: "a text",
-    bool: "True or False",
-    int: "a whole number",
-    float: "a number",
-    timedelta: "a timedelta",
-    datetime: "a datetime",
-    os.PathLike: "a path",
-    Mapping: "a mapping such as {'name': 'value'}",
-    Sequence: "a list",
+#: Types in words, one and several of them.
+_WORDS: Dict[Any, Tuple[str, str]] = {
+    str: ("a text", "texts"),
+    bool: ("True or False", "True or False"),
+    int: ("a whole number", "whole numbers"),
+    float: ("a number", "numbers"),
+    timedelta: ("a timedelta", "timedeltas"),
+    datetime: ("a datetime", "datetimes"),
+    os.PathLike: ("a path", "paths"),
+    Mapping: ("a mapping", "mappings"),
+    Sequence: ("a list", "lists"),
 }
 
 
@@ -51,8 +52,11 @@ def checked(define: C) -> C:
 
 
 def check_call(define: Callable[..., Any], args: Tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
-    """Raises `UsageError` for the first argument that has not the type of its annotation; TypeError as the call itself would."""
-    bound = inspect.signature(define).bind(*args, **kwargs)
+    """Raises `UsageError` for the first argument that has not the type of its annotation."""
+    try:
+        bound = inspect.signature(define).bind(*args, **kwargs)
+    except TypeError:
+        return  # the call itself names the function
     hints = hints_of(define)
     kinds = inspect.signature(define).parameters
     for name, value in bound.arguments.items():
@@ -144,22 +148,20 @@ def wrong(name: str, value: Any, hint: Any) -> UsageError:
     return UsageError("%s is not %s." % (what, words(hint)), hint=_example(name, value, hint))
 
 
-def words(hint: Any) -> str:
+def words(hint: Any, are_many: bool = False) -> str:
     """A type in words: ``Optional[Sequence[str]]`` is "a list of texts"."""
     origin, inner = typing.get_origin(hint), typing.get_args(hint)
     if origin is typing.Union:
-        each = [words(one) for one in inner if one is not type(None)]
-        return " or ".join(dict.fromkeys(each))
-    if origin is Mapping and inner:
-        return "a mapping of texts" + ("" if inner[1] is Any else " to %ss" % _plain(inner[1]))
-    if origin in (Sequence, tuple) and inner:
-        return "a list" if inner[0] is Any else "a list of %ss" % _plain(inner[0])
-    return _WORDS.get(origin or hint, "a %s" % getattr(hint, "__name__", hint))
-
-
-def _plain(hint: Any) -> str:
-    text = words(hint).split(" or ")
-    return "s or ".join(one[2:] if one.startswith("a ") else one for one in text)
+        return " or ".join(dict.fromkeys(words(one, are_many) for one in inner if one is not type(None)))
+    if origin is Mapping:
+        text = _WORDS[Mapping][are_many] + " of texts"
+        return text if inner[1] is Any else "%s to %s" % (text, words(inner[1], True))
+    if origin in (Sequence, tuple):
+        text = _WORDS[Sequence][are_many]
+        return text if inner[0] is Any else "%s of %s" % (text, words(inner[0], True))
+    name = str(getattr(hint, "__name__", hint))
+    one, many = _WORDS.get(origin or hint, ("a %s" % name, name))
+    return many if are_many else one
 
 
 def _example(name: str, value: Any, hint: Any) -> Optional[str]:

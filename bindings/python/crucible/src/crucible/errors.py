@@ -20,6 +20,8 @@ from truffle.errors import (
     UsageError,
 )
 
+from .plain import plain
+
 __all__ = [
     "CapacityError",
     "CommandFailed",
@@ -57,7 +59,7 @@ class JobFailed(CrucibleError):
         hint: Optional[str] = None,
         details: Optional[Mapping[str, Any]] = None,
     ) -> None:
-        super().__init__(message, hint, details)
+        super().__init__(plain(message), hint, details)
         self.status = self.details.get("status")
         self.exception_type: Optional[str] = self.details.get("exception_type")
         self.traceback: Optional[str] = self.details.get("traceback")

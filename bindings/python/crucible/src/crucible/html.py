@@ -5,6 +5,8 @@ from __future__ import annotations
 import html
 from typing import TYPE_CHECKING, Any, Iterable, Optional, Sequence
 
+from .plain import plain
+
 if TYPE_CHECKING:
     from .plans import Plan
     from .records import LogLine
@@ -32,7 +34,7 @@ _OTHER_COLOUR = "#0969da"
 
 def text(value: Any) -> str:
     """Text as HTML; a dash for None."""
-    return "–" if value is None or value == "" else html.escape(str(value))
+    return "–" if value is None or value == "" else html.escape(plain(str(value)))
 
 
 def usd(value: Optional[float]) -> str:
@@ -164,6 +166,6 @@ def jobs(statuses: Sequence[Status]) -> str:
 
 
 def log(lines: Sequence[LogLine]) -> str:
-    """Log lines as they are."""
-    body = "\n".join(html.escape(line.text) for line in lines)
+    """Log lines."""
+    body = "\n".join(html.escape(str(line)) for line in lines)
     return "<pre style='max-height:30em;overflow:auto'>%s</pre>" % body

@@ -11,6 +11,7 @@ from truffle.cli import Document
 from . import html
 from .calls import Stream
 from .documents import read
+from .plain import plain
 from .status import instant
 
 T = TypeVar("T")
@@ -18,7 +19,8 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class LogLine:
-    """A line of a job's log. `stream` is ``out``, ``err``, ``runner`` or ``gap`` for lost lines."""
+    """A line of a job's log. `stream` is ``out``, ``err``, ``runner`` or ``gap`` for lost lines. `text` is as the
+    program wrote it; ``str()`` of the line has no control codes."""
 
     attempt: int
     number: int
@@ -31,7 +33,7 @@ class LogLine:
         return instant(self.at_ms)
 
     def __str__(self) -> str:
-        return self.text
+        return plain(self.text)
 
 
 def log_line(document: Mapping[str, Any]) -> LogLine:
@@ -40,14 +42,14 @@ def log_line(document: Mapping[str, Any]) -> LogLine:
 
 
 class Logs(Stream[LogLine]):
-    """The log of a job. Use it with ``for`` or ``async for``; ``str(job.logs())`` is its text."""
+    """The log of a job. Use it with ``for`` or ``async for``; ``str(job.logs())`` is its text, without control codes."""
 
     def lines(self) -> List[LogLine]:
         """All lines. With ``follow=True`` this waits until the job is over."""
         return list(self)
 
     def __str__(self) -> str:
-        return "\n".join(line.text for line in self)
+        return "\n".join(str(line) for line in self)
 
     def _repr_html_(self) -> str:
         return html.log(self.lines())
@@ -159,7 +161,7 @@ class Why:
 
     def __str__(self) -> str:
         lines = ["%d. %s" % (one.number, " ".join([one.text, *(reason + "." for reason in one.reasons)])) for one in self.decisions]
-        return "\n".join([*lines, *([self.ended] if self.ended else [])])
+        return plain("\n".join([*lines, *([self.ended] if self.ended else [])]))
 
 
 @dataclass(frozen=True)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import numbers
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from decimal import Decimal
-from typing import Any, Dict, Iterable, Mapping, Optional, Sequence, Tuple, Union
+from typing import AbstractSet as Set, Any, Dict, Iterable, Mapping, Optional, Sequence, Tuple, Union
 
 from truffle.errors import UsageError
 
@@ -263,9 +264,9 @@ def unknown(kind: str, name: str, known: Iterable[str]) -> UsageError:
 
 def number(value: Union[int, float]) -> str:
     """A number without an exponent: 1e-05 as 0.00001."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
         raise UsageError("%r is not a number." % (value,), hint="Give a number, such as 16.")
-    text = format(Decimal(repr(value)), "f")
+    text = format(Decimal(int(value) if isinstance(value, numbers.Integral) else repr(float(value))), "f")
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
@@ -279,9 +280,11 @@ def amount(value: Any) -> Any:
                 "The deadline %s has no time zone." % value.isoformat(), hint="Write datetime(..., tzinfo=timezone.utc)."
             )
         return value.astimezone(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
-    if isinstance(value, float):
-        return number(value)
-    return list(value) if isinstance(value, (tuple, set, frozenset)) else value
+    if isinstance(value, numbers.Real) and not isinstance(value, bool):
+        return int(value) if isinstance(value, numbers.Integral) else number(float(value))
+    if isinstance(value, Mapping):
+        return {name: amount(one) for name, one in value.items()}
+    return [amount(one) for one in value] if isinstance(value, (Sequence, Set)) and not isinstance(value, str) else value
 
 
 def _input_flags(inputs: Any) -> Any:

@@ -8,6 +8,7 @@ from typing import Any, Iterator, Mapping, Optional, Tuple
 
 from . import html
 from .documents import read
+from .plain import plain
 
 #: One dollar in micro-dollars, the whole unit in which Crucible counts.
 MICRO = 1_000_000
@@ -227,7 +228,7 @@ class Status:
     def __str__(self) -> str:
         where = "" if self.backend is None else " on %s" % self.backend
         message = (self.message or self.reason) if self.is_live else html.NOT_LIVE
-        return "%s %s%s, %g %%, %s: %s" % (self.id, self.state, where, self.progress, html.usd(self.cost), message)
+        return plain("%s %s%s, %g %%, %s: %s" % (self.id, self.state, where, self.progress, html.usd(self.cost), message))
 
 
 def place_of(document: Mapping[str, Any]) -> str:

@@ -19,13 +19,15 @@ from typing import TYPE_CHECKING, Any, Optional
 from . import _distributed, _job
 from ._core import Decision, Schedule, stop, to_resume_from
 from ._job import checkpoint_dir
+from ._library import library
 
 if TYPE_CHECKING:
 
     class _TrainerCallback: ...
 
 else:
-    from transformers import TrainerCallback as _TrainerCallback
+    with library("transformers", "transformers"):
+        from transformers import TrainerCallback as _TrainerCallback
 
 _NAME = re.compile(r"checkpoint-(\d+)")
 

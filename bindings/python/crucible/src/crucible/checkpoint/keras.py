@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Dict, List, Optional
 
 from . import _job
 from ._core import Decision, Folder, Schedule, stop
+from ._library import library
 from ._random import random_states, set_random_states
 
 if TYPE_CHECKING:
@@ -27,7 +28,8 @@ if TYPE_CHECKING:
         params: Dict[str, Any]
 
 else:
-    from keras.callbacks import Callback as _Callback
+    with library("keras", "keras"):
+        from keras.callbacks import Callback as _Callback
 
 _WEIGHTS = "model.weights.h5"
 _STATE = "state.json"

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Dict, Optional
 
 from . import _job
 from ._core import Decision, Folder, Schedule, stop
+from ._library import library
 from ._random import random_states, set_random_states
 
 if TYPE_CHECKING:
@@ -26,7 +27,8 @@ if TYPE_CHECKING:
 elif importlib.util.find_spec("lightning") is not None:
     from lightning.pytorch.callbacks import Callback as _Callback
 else:
-    from pytorch_lightning.callbacks import Callback as _Callback
+    with library("pytorch_lightning", "lightning` or `pip install pytorch-lightning"):
+        from pytorch_lightning.callbacks import Callback as _Callback
 
 
 class CrucibleCheckpoint(_Callback):

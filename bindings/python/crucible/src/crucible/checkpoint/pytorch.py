@@ -19,12 +19,14 @@ from typing import TYPE_CHECKING, Any, Dict, Iterable, Iterator, Mapping, Option
 
 from . import _distributed, _job
 from ._core import Decision, Folder, Schedule, stop
+from ._library import library
 from ._random import random_states, set_random_states
 
 if TYPE_CHECKING:
     torch: Any
 else:
-    import torch
+    with library("torch", "torch"):
+        import torch
 
 _FORMAT = 1
 
