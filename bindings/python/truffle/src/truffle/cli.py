@@ -70,7 +70,7 @@ class Program:
 
     name: str
     executable: Optional[str] = None
-    env: Mapping[str, str] = field(default_factory=dict)
+    env: Mapping[str, str] = field(default_factory=dict, repr=False)
     cwd: Optional[str] = None
 
     def command(self) -> List[str]:
