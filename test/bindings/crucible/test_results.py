@@ -47,6 +47,11 @@ class TestResults(InNotebook):
             self.read(content[:-2] + b"x.", key="other")
         self.assertEqual(1, self.read(content, key="other"))
 
+    def test_a_failure_that_another_has_written_is_not_believed(self):
+        content = self.file_of("def train(): raise ValueError('no')\n", key="other")
+        with self.assertRaisesRegex(ResultError, "is not signed by the job"):
+            self.read(content, state="failed")
+
     def test_whatever_else_is_in_the_file_is_not_read(self):
         _, head, data = self.file_of("def train(): return 1\n").split(b"\n", 2)
         for content in (b"", b"abc", b"a\nb\nc", b"a\n[]\nc", b"a\n{}\nc", b"\xff" * 64 + b"\n" + head + b"\n" + data):

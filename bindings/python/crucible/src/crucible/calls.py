@@ -89,11 +89,11 @@ class Bound(Generic[P, T]):
         self._define = define
         functools.update_wrapper(self, define)
 
-    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> T:
+    def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> T:
         check_call(self._define, (self._owner, *args), kwargs)
         return _finish(self._owner._program, self._define(self._owner, *args, **kwargs))
 
-    async def aio(self, *args: P.args, **kwargs: P.kwargs) -> T:
+    async def aio(self, /, *args: P.args, **kwargs: P.kwargs) -> T:
         """The same for asyncio. Cancelling the task ends the command."""
         check_call(self._define, (self._owner, *args), kwargs)
         return await _finish_async(self._owner._program, self._define(self._owner, *args, **kwargs))

@@ -77,6 +77,8 @@ def read_result(job: Job[Any], status: Status, kept: Optional[Kept], *, key: Opt
             )
         raise ended
     signature, head, data, told = _parts(job, kept[1])
+    if key is not None and not hmac.compare_digest(_signed(key, head, data), signature):
+        raise _foreign(job)
     failure = yield from _failure(job, status, told)
     if failure is not None:
         raise failure
@@ -87,8 +89,6 @@ def read_result(job: Job[Any], status: Status, kept: Optional[Kept], *, key: Opt
             "%s was submitted by another session, which has the key to check that its return value is genuine." % job.id,
             hint="If you trust everyone who can write to the object store, read it with result(trust_pickle=True).",
         )
-    if key is not None and not hmac.compare_digest(_signed(key, head, data), signature):
-        raise _foreign(job)
     return _unpickled(job, data, told)
 
 
