@@ -58,7 +58,8 @@ describe('an account that allows only so many launches per minute', () => {
         const times = deployment.world.callsOf('launch').map(({ atMs }) => atMs)
         expect(times).toHaveLength(20)
         expect(deployment.world.machines).toHaveLength(20)
-        expect(mostWithin(times, (10 / perMinute) * MINUTE_MS)).toBeLessThanOrEqual(10)
+        // The server dispatches one each interval. A first call that begins late is nearer to the others, so one interval is left out.
+        expect(mostWithin(times, (9 / perMinute) * MINUTE_MS)).toBeLessThanOrEqual(10)
       } finally {
         await second.close()
         await deployment.close()
