@@ -1,10 +1,11 @@
-/** The executable as a process of its own: what it prints, and how soon. Without the AWS CLI, its speed is not compared. */
+/** The executable as a process of its own, and from Python: what it prints, and how soon. Without AWS's clients, its speed is not compared. */
 import { execFile } from 'node:child_process'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals'
 import { awsClients } from '../../support/aws-clients'
 import { build } from '../process'
+import { PYTHONPATH } from '../../bindings/bridge'
 import { TruffleAccount } from './account'
 
 jest.setTimeout(240_000)
@@ -12,7 +13,7 @@ jest.setTimeout(240_000)
 const MAIN = join(__dirname, '..', '..', '..', 'dist', 'cli', 'truffle', 'main.js')
 const ASKED = ['capacity', '--blocks', '--regions', 'us-east-1', '--json', '--fresh']
 const run = promisify(execFile)
-const { aws } = awsClients()
+const { aws, python } = awsClients()
 let account: TruffleAccount
 
 beforeAll(async () => {
@@ -29,7 +30,19 @@ const environment = (): NodeJS.ProcessEnv => ({
   ...account.environment,
   PATH: process.env['PATH'],
   HOME: account.home,
+  PYTHONPATH,
 })
+
+const OURS = `
+from truffle import ReservationType, Truffle
+tf = Truffle(executable=${JSON.stringify(`${process.execPath} ${MAIN}`)}, regions="us-east-1", fresh=True)
+assert len(tf.capacity(reservation_type=ReservationType.CAPACITY_BLOCKS)) == 1
+`
+const THEIRS = `
+import boto3
+found = boto3.client("ec2", region_name="us-east-1").describe_capacity_reservations()
+assert len(found["CapacityReservations"]) == 1
+`
 
 /** Milliseconds of the quickest of three runs: the others had to wait for something else. */
 async function quickest(program: string, args: readonly string[]): Promise<number> {
@@ -65,6 +78,13 @@ describe('truffle as a process', () => {
       const theirs = await quickest(aws!, ['ec2', 'describe-capacity-reservations', '--region', 'us-east-1'])
       const ours = await quickest(process.execPath, [MAIN, ...ASKED])
       expect(ours / theirs).toBeLessThan(2)
+    },
+  )
+  ;(python === undefined ? it.skip : it)(
+    'answers a program of Python in less than twice the time that boto3 takes',
+    async () => {
+      const ours = await quickest(python!, ['-c', OURS])
+      expect(ours / (await quickest(python!, ['-c', THEIRS]))).toBeLessThan(2)
     },
   )
 })

@@ -155,7 +155,7 @@ class MLPlatform(HasProgram):
         with what.words() as (words, values):
             document = yield Run(("plan", *words), values)
         plan = plan_of(document)
-        # Warnings are about a program, and here is none.
+        # Warnings are about a program, and none was given.
         return replace(plan, warnings=()) if nothing else plan
 
     #: The same as `recommend`.

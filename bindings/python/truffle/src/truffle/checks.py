@@ -63,7 +63,11 @@ def number(value: Optional[float], what: str) -> Optional[float]:
 
 
 def gib(value: Union[int, float, str, None], what: str) -> Union[int, float, str, None]:
-    return value.strip() if isinstance(value, str) and value.strip() else number(value, what)  # type: ignore[arg-type]
+    if not isinstance(value, str):
+        return number(value, what)
+    if value.strip():
+        return value.strip()
+    raise _wrong(what, value, "a number above 0")
 
 
 def flag(value: bool, what: str) -> bool:

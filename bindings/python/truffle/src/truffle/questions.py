@@ -11,7 +11,7 @@ from . import checks, errors
 from .cli import ERRORS, EXIT_CODES, UPGRADE, Document, arguments
 from .options import Purpose, Sorting
 from .reservations import CapacityBlock, CapacityBlockOffering, CapacityReservation, ReservationPlace, ReservationType
-from .results import Offerings, Quotas, Results, Unanswered, frozen, read
+from .results import Offerings, Quotas, Results, Row, Unanswered, frozen, read
 from .rows import Quota
 from .validation import Advice, Answer, RunOption, RunQuota, Validation, Wanted
 
@@ -42,7 +42,7 @@ class Question(Generic[T]):
             raise errors.SchemaMismatch("The answer of the command line cannot be read: %r." % error, hint=UPGRADE) from error
 
 
-def rows_of(document: Document, row_type: Type[T]) -> List[T]:
+def rows_of(document: Document, row_type: Type[Row]) -> List[Row]:
     return [read(row_type, _complete(row)) for row in document["results"]]
 
 
@@ -51,7 +51,7 @@ def _complete(row: Mapping[str, Any]) -> Mapping[str, Any]:
     return {**row, "duration_hours": math.nan} if row.get("duration_hours", 0) is None else row
 
 
-def results_of(row_type: Type[T]) -> Callable[[Document], Results[T]]:
+def results_of(row_type: Type[Row]) -> Callable[[Document], Results[Row]]:
     return lambda document: Results(rows_of(document, row_type), *_common(document))
 
 

@@ -4,19 +4,27 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
-from typing import Any, Dict, Iterable, List, Mapping, Optional, Tuple, Type, TypeVar
+from typing import Any, ClassVar, Dict, Iterable, List, Mapping, Optional, Protocol, Tuple, Type, TypeVar
 
 from . import errors
 from .cli import UPGRADE
 from .html import table
 
-T = TypeVar("T")
-Row = TypeVar("Row")
+
+
+class Dataclass(Protocol):
+    """What every dataclass has."""
+
+    __dataclass_fields__: ClassVar[Dict[str, Any]]
+
+
+T = TypeVar("T", bound=Dataclass)
+Row = TypeVar("Row", bound=Dataclass)
 
 
 def read(row_type: Type[T], row: Mapping[str, Any]) -> T:
     """A row of a document as its dataclass. Fields that only a newer command line knows are left out."""
-    fields = [field.name for field in dataclasses.fields(row_type)]  # type: ignore[arg-type]
+    fields = [field.name for field in dataclasses.fields(row_type)]
     missing = [name for name in fields if name not in row]
     if missing:
         raise errors.SchemaMismatch("The answer of the command line has no %s." % ", ".join(missing), hint=UPGRADE)
@@ -88,7 +96,7 @@ class Results(List[Row]):
 
     def to_dicts(self) -> List[Dict[str, Any]]:
         """The rows as dictionaries. `pandas.DataFrame` also takes the list itself."""
-        return [dataclasses.asdict(row) for row in self]  # type: ignore[call-overload]
+        return [dataclasses.asdict(row) for row in self]
 
     def _repr_html_(self) -> str:
         lost = tuple("No answer from %s: %s" % (one.region, one.message) for one in self.unanswered)
