@@ -7,6 +7,16 @@ import type { PriceStep } from '../core/meter'
 import type { Observation } from '../core/observation'
 import type { BackendName, Offer, Pins } from '../core/offer'
 import type { Order } from '../core/plan'
+import type {
+  CapacityQuote,
+  CapacityWish,
+  OwnedReservation,
+  ReleaseTerms,
+  ReservationChange,
+  ReservationOrder,
+  ReservationRef,
+  ReserveOutcome,
+} from '../core/reservation'
 import type { ResourceRequest } from '../core/resources'
 import type { Asker } from '../core/waiting'
 
@@ -128,7 +138,54 @@ export interface Backend {
    * that play the provider themselves.
    */
   interrupt?(handle: MachineHandle, options: { noticeMs: number | null }, ctx: CallContext): Promise<void>
+
+  /** Missing if the provider sells no reservations, or the configuration excludes them. */
+  reserving?: ReservingBackend
 }
+
+/**
+ * The part of a backend that buys capacity in advance and holds it. The general rules of `Backend` apply. What is bought here is used by
+ * `offers` and `launch` as capacity type `reserved`.
+ */
+export interface ReservingBackend {
+  /**
+   * The id of the account that pays. Purchases of one account and Region are made one after another: their workflow is named after both.
+   */
+  account(ctx: CallContext): Promise<string>
+
+  /**
+   * What can be bought now for a wish, in no order; empty if nothing can. Each quote satisfies the whole wish. Never throws because
+   * one part of the provider fails while another answers (`ctx.unseen`); throws `invalid` for a wish that the provider never sells, with
+   * what it sells.
+   */
+  reservable(wish: CapacityWish, ctx: LookContext): Promise<CapacityQuote[]>
+
+  /**
+   * Every reservation that the account can see: bought here, elsewhere, or shared by another account, in all phases that the provider
+   * still reports. Complete for each part that answered. A reservation that was just bought may be missing for up to `STALE_MS`.
+   */
+  reservations(ctx: LookContext): Promise<OwnedReservation[]>
+
+  /**
+   * Buys a quote. The request is sent to the provider once, by one call of this verb: never repeated below, and never by the SDK. It carries
+   * the tags of the order, so that `reservations` shows which intent it was bought for; an extension has no tags of its own, and shows
+   * in the end of its reservation and in `extension`. If the quote's price or terms have changed, it is `refused` before anything is sent. An
+   * `hourly` order is idempotent by intent and send.
+   */
+  reserve(order: ReservationOrder, ctx: CallContext): Promise<ReserveOutcome>
+
+  /** Changes an `hourly` reservation, and returns it afterwards (for a split, the new one). Throws `invalid` for a `prepaid` one. */
+  change(ref: ReservationRef, change: ReservationChange, ctx: CallContext): Promise<OwnedReservation>
+
+  /** What `release` costs. Throws `invalid` for a reservation that cannot be given back. */
+  releaseTerms(ref: ReservationRef, ctx: CallContext): Promise<ReleaseTerms>
+
+  /** Gives an `hourly` reservation back on these terms; machines in it keep running, at the price on demand. Absent is success. */
+  release(ref: ReservationRef, terms: ReleaseTerms, ctx: CallContext): Promise<void>
+}
+
+/** A provider's lists show a purchase at the latest this long after its answer. */
+export const STALE_MS = 15 * 60_000
 
 /** Time range to price. `toAtMs` is set once the machine has ended; a running machine is priced repeatedly. */
 export interface PricedTime {

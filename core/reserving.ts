@@ -1,0 +1,176 @@
+/** Buying and holding capacity: what goes in and out of the `reserveCapacity` workflow. */
+import type { Failure } from './failure'
+import type { MicroUsd } from './money'
+import type { CapacityQuote, CapacityWish, OwnedReservation, ReservationOrder } from './reservation'
+
+/** What may be bought without a person, and for how long it is searched. Every limit that is set must hold. @experimental */
+export interface PurchaseRule {
+  /** The whole upfront payment. */
+  upfrontMaxMicroUsd?: MicroUsd
+  /** Per machine and hour: of the upfront payment divided by the time it buys, or the hourly price of one machine. */
+  machineHourMaxMicroUsd?: MicroUsd
+  /** Quotes up to this whole price are bought without asking a person; every other one waits for approval. 0 or missing: all. */
+  unaskedMaxMicroUsd?: MicroUsd
+  /** The search ends then; missing: when no start in the wish's time is possible any more. */
+  searchUntilAtMs?: number
+  /** `hourly` only, and required there: it is released before it costs more than this, used or not. */
+  spendMaxMicroUsd?: MicroUsd
+  /** `hourly` only: released once none of its places was used for this long; missing: never, but a warning is shown. */
+  idleMaxMs?: number
+}
+
+/** Input of the `reserveCapacity` workflow. */
+export interface ReservationInput {
+  /** `res-...`; the intent under which everything is bought. */
+  reservationId: string
+  wish: CapacityWish
+  rule: PurchaseRule
+  owner: string
+  deployment: string
+  submittedAtMs: number
+  /** For people: `training of ranker, 2027 Q1`. */
+  purpose?: string
+  /** Receives `RESERVATION_SIGNAL` at every change of state. */
+  notifyWorkflowId?: string
+  /** State of the run before, after a continue-as-new. */
+  carry?: ReservationCarry
+}
+
+export interface ReservationCarry {
+  status: ReservationStatus
+  sends: number
+  recordSeq: number
+}
+
+/**
+ * `undecided`: a purchase was sent, and it cannot be determined whether it was made; a person decides. `unavailable`: nothing was found in
+ * time. `ended`: over, by its end or by a release. Final states: `ended`, `rejected`, `unavailable`, `failed`.
+ */
+export const RESERVATION_STATES = [
+  ...(['searching', 'awaiting-approval', 'buying', 'undecided'] as const),
+  ...(['unpaid', 'scheduled', 'active', 'releasing'] as const),
+  ...(['ended', 'rejected', 'unavailable', 'failed'] as const),
+] as const
+/** @experimental */
+export type ReservationState = (typeof RESERVATION_STATES)[number]
+
+export function isReservationFinal(state: ReservationState): boolean {
+  return ['ended', 'rejected', 'unavailable', 'failed'].includes(state)
+}
+
+/** A quote with the figures by which it was judged. @experimental */
+export interface JudgedQuote {
+  quote: CapacityQuote
+  /** Of the whole upfront payment, per machine and hour of usable time; or the hourly price of a machine. */
+  machineHourMicro: MicroUsd
+  /** Why the rule refuses it; missing if it may be bought. */
+  refusal?: string
+}
+
+/** A purchase whose outcome a person must decide. @experimental */
+export interface UndecidedPurchase {
+  order: ReservationOrder
+  sentAtMs: number
+  /** What was tried to determine the outcome, in sentences. */
+  account: string[]
+  /** Reservations that may be it. */
+  candidates: OwnedReservation[]
+}
+
+/** Answer of the status query. @experimental */
+export interface ReservationStatus {
+  id: string
+  runId?: string
+  owner: string
+  purpose?: string
+  wish: CapacityWish
+  rule: PurchaseRule
+  state: ReservationState
+  /** One sentence for a person. */
+  message: string
+  trouble?: string
+  submittedAtMs: number
+  /** The quote that is to be approved, being bought, or bought. */
+  quote?: JudgedQuote
+  /** Others that were found at the same time, the best first. */
+  alternatives: JudgedQuote[]
+  /** Who approved or rejected it, and when. */
+  decision?: { kind: 'approved' | 'rejected'; by: string; atMs: number; reason?: string }
+  undecided?: UndecidedPurchase
+  /** What is held, as last seen. */
+  reservation?: OwnedReservation
+  /** It was owned already: nothing was bought. */
+  isAdopted?: true
+  /** Paid upfront, and for hourly capacity so far. */
+  spentMicroUsd: MicroUsd
+  /** Of the hourly part, what was paid for unused places. */
+  idleMicroUsd: MicroUsd
+  /** Since when no place of it is used; missing while one is. */
+  idleSinceMs?: number
+  /** When it looks for capacity, or at its reservation, again. */
+  nextLookAtMs?: number
+  endedAtMs?: number
+}
+
+/** Result of the `reserveCapacity` workflow. */
+export type ReservationResult = Pick<
+  ReservationStatus,
+  'id' | 'state' | 'message' | 'reservation' | 'spentMicroUsd' | 'idleMicroUsd'
+>
+
+/** Signal to the workflow that waits for the capacity. */
+export interface ReservationNotice extends Pick<
+  ReservationStatus,
+  'id' | 'state' | 'message' | 'quote' | 'reservation' | 'spentMicroUsd'
+> {
+  failure?: Failure
+}
+
+/** Update: buy the quote that is shown. It is refused if another quote is shown by then. @experimental */
+export interface ApproveUpdate {
+  by: string
+  /** `quoteKey` of the quote that the person saw. */
+  quote: string
+}
+
+/** Update: do not buy it, and stop searching. @experimental */
+export interface RejectUpdate {
+  by: string
+  reason?: string
+}
+
+/** Update: a person has found out what became of an undecided purchase. @experimental */
+export type DecidePurchaseUpdate = { by: string } & (
+  | { kind: 'bought'; reservationId: string }
+  /** It certainly was not: the search goes on, and something may be bought. */
+  | { kind: 'not-bought' }
+)
+
+/** Update: prolong it, at most at this price. Answered when it is bought or refused. @experimental */
+export interface ExtendReservationUpdate {
+  by: string
+  durationMs: number
+  upfrontMaxMicroUsd: MicroUsd
+}
+
+/** Update: give it back. @experimental */
+export interface ReleaseUpdate {
+  by: string
+  /** The charge that the person accepts. */
+  chargeMaxMicroUsd: MicroUsd
+}
+
+/** What a quote is, apart from the provider's name for it, which may change from one look to the next. */
+export function quoteKey(quote: CapacityQuote): string {
+  const { type, count, zone, startsAtMs, endsAtMs, upfrontMicro, perHourMicro, currency } = quote
+  return [type, count, zone, startsAtMs, endsAtMs ?? '', upfrontMicro, perHourMicro, currency].join('/')
+}
+
+export const RESERVATION_QUERY = 'reservation'
+export const APPROVE_UPDATE = 'approve'
+export const REJECT_UPDATE = 'reject'
+export const DECIDE_PURCHASE_UPDATE = 'decidePurchase'
+export const EXTEND_RESERVATION_UPDATE = 'extendReservation'
+export const RELEASE_UPDATE = 'release'
+/** Signal to the workflow of `notifyWorkflowId`: a `ReservationNotice`. */
+export const RESERVATION_SIGNAL = 'reservation'
