@@ -150,7 +150,7 @@ export interface ReservationRef {
 export interface ReleaseTerms {
   /** What is still charged after the release; 0 if nothing. */
   chargeMicroUsd: MicroUsd
-  /** Until when it is charged. */
+  /** The end of that charge. */
   chargedUntilMs?: number
   /** Names the terms for `release`; missing if they need no name. */
   quoteId?: string
