@@ -4,6 +4,7 @@ import { Worker } from '@temporalio/worker'
 import { createCopyingActivities } from '../../activities/copying'
 import { createDecidingActivities } from '../../activities/plan/deciding'
 import { createPlanningActivities } from '../../activities/plan/planning'
+import { createReservationDocuments } from '../../activities/reserving/documents'
 import { createDrainingActivities } from '../../activities/draining'
 import { createStoreActivities } from '../../activities/garbage/store'
 import { Treasury } from '../../activities/treasury'
@@ -82,6 +83,8 @@ export interface WorldWishes extends Partial<Omit<WorldOptions, 'clock' | 'store
   looksOnce?: boolean
   /** The send of a worker that died may be in progress for this long. */
   sendLimitMs?: number
+  /** The same for a purchase. */
+  purchaseLimitMs?: number
   /** Backends of the deployment without workers, in addition to the scripted one. */
   unserved?: string[]
 }
@@ -105,6 +108,7 @@ export interface Ground {
   deployment?: string
   looksOnce?: boolean | undefined
   sendLimitMs?: number | undefined
+  purchaseLimitMs?: number | undefined
 }
 
 /** The jobs of a namespace, by their owner. */
@@ -243,6 +247,7 @@ export class ControlPlane extends Workforce {
         ...createCopyingActivities({ store, now }),
         ...createDecidingActivities({ store, now, treasury }),
         ...(admitBudget && { admitBudget }),
+        ...createReservationDocuments({ store, now, treasury }),
         ...createDrainingActivities({ client, store, now }),
         ...createStoreActivities({ store, now, owners, treasury }),
       },
@@ -263,9 +268,9 @@ export class ControlPlane extends Workforce {
 
   private backendDeps(): BackendWorkerDeps {
     const { authentication, client, namespace } = this
-    const { store, backend, deployment, sendLimitMs } = this.ground
+    const { store, backend, deployment, sendLimitMs, purchaseLimitMs } = this.ground
     return {
-      ...defined({ deployment, sendLimitMs }),
+      ...defined({ deployment, sendLimitMs, purchaseLimitMs }),
       connection: this.at.nativeConnection,
       ...{ namespace, client, store, authentication },
       backend: backend(),
@@ -298,6 +303,7 @@ export class Deployment extends ControlPlane {
       admitBudget: wishes.admitBudget,
       looksOnce: wishes.looksOnce,
       sendLimitMs: wishes.sendLimitMs,
+      purchaseLimitMs: wishes.purchaseLimitMs,
     })
   }
 
