@@ -21,7 +21,7 @@ import { faultSchema } from './world/fault-schema'
 import type { Provider } from './provider'
 import type { Faults } from './world/faults'
 import { misnomersOfReservation } from './world/names'
-import { reservationPlan } from './world/schema'
+import { reservationPlan } from './world/capacity-schema'
 
 export interface ControlParts {
   ec2: Ec2
@@ -54,6 +54,8 @@ export interface ReservationSummary {
   state: string
   type: string
   zone: string
+  tags: Record<string, string>
+  createdAtMs: number
   total: number
   free: number
   startsAtMs: number
@@ -235,9 +237,10 @@ function summaryOf(ec2: Ec2, instance: Instance): InstanceSummary {
 }
 
 function reservationSummaryOf(ec2: Ec2, reservation: CapacityReservation): ReservationSummary {
-  const { id, kind, type, zone, startsAtMs, endsAtMs, notices } = reservation
+  const { id, kind, type, zone, tags, createdAtMs, startsAtMs, endsAtMs, notices } = reservation
   return {
-    ...{ id, kind, startsAtMs },
+    ...{ id, kind, createdAtMs, startsAtMs },
+    tags: Object.fromEntries(tags),
     state: reservationState(reservation),
     type: type.name,
     zone: zone.name,

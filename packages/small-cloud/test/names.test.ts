@@ -274,8 +274,13 @@ async function everything({ clients: { ec2 }, clock }: Awaited<ReturnType<typeof
     },
   })
   await send('DescribeCapacityBlocks')
-  await send('DescribeCapacityBlockOfferings', {
+  const { CapacityBlockOfferings } = (await send('DescribeCapacityBlockOfferings', {
     ...{ InstanceType: 'p5.48xlarge', InstanceCount: 2, CapacityDurationHours: 24 },
+  })) as sdk.DescribeCapacityBlockOfferingsResult
+  await send('PurchaseCapacityBlock', {
+    CapacityBlockOfferingId: CapacityBlockOfferings![0]!.CapacityBlockOfferingId,
+    InstancePlatform: 'Linux/UNIX',
+    TagSpecifications: [{ ResourceType: 'capacity-reservation', Tags: [{ Key: 'a', Value: 'b' }] }],
   })
   await send('DescribeCapacityReservationTopology')
   await send('GetSpotPlacementScores', { InstanceTypes: ['g5.xlarge'], TargetCapacity: 1 })

@@ -1,6 +1,7 @@
 /** The lifecycle of capacity reservations: paid, active, ended by time or by request. */
-import type { ReservationPlan } from '../world/schema'
+import type { OfferingPlan, ReservationPlan } from '../world/capacity-schema'
 import type { Ec2 } from './ec2'
+import { blockPayment, type Payment } from './payments'
 import { placesIn, reservationState, isBlock } from './reservation-model'
 import type { CapacityReservation, ReservationState } from './reservation-model'
 
@@ -14,6 +15,8 @@ export interface ReservationWish extends Pick<ReservationPlan, 'kind' | 'matchin
   startsAtMs: number
   endsAtMs?: number | undefined
   upfrontUsd: number
+  /** What a bought block is sold from. */
+  soldFrom?: OfferingPlan
   ownerId?: string | undefined
   clientToken?: string | undefined
   tags?: ReadonlyMap<string, string>
@@ -28,8 +31,7 @@ interface Step {
 export class ReservationLife {
   private readonly waits = new Map<CapacityReservation, () => void>()
   private readonly warned = new Set<CapacityReservation>()
-  private readonly unpayable = new Set<CapacityReservation>()
-  private readonly paidAtMs = new Map<CapacityReservation, number>()
+  private readonly payments = new Map<CapacityReservation, Payment>()
 
   constructor(private readonly ec2: Ec2) {}
 
@@ -53,6 +55,7 @@ export class ReservationLife {
       startsAtMs: wish.startsAtMs,
       ...(wish.endsAtMs === undefined ? {} : { endsAtMs: wish.endsAtMs }),
       upfrontUsd: wish.upfrontUsd,
+      ...(wish.soldFrom === undefined ? {} : { soldFrom: wish.soldFrom }),
       tags: new Map(wish.tags),
       history: [{ atMs: nowMs, state: this.firstState(wish) }],
       totals: [{ atMs: nowMs, count: wish.count }],
@@ -60,8 +63,10 @@ export class ReservationLife {
       notices: [],
       isEnding: false,
     }
-    this.paidAtMs.set(reservation, nowMs + ec2.drawMs('payment'))
-    if (wish.payment === 'fails') this.unpayable.add(reservation)
+    if (reservationState(reservation) === 'payment-pending') {
+      const { atMs, succeeds } = blockPayment(ec2, wish, wish.startsAtMs)
+      this.payments.set(reservation, { atMs, succeeds: succeeds && wish.payment === 'succeeds' })
+    }
     region.reservations.set(reservation.id, reservation)
     this.wait(reservation)
     return reservation
@@ -104,7 +109,7 @@ export class ReservationLife {
   private next(reservation: CapacityReservation): Step | undefined {
     switch (reservationState(reservation)) {
       case 'payment-pending':
-        return { atMs: this.paidAtMs.get(reservation)!, act: () => this.pay(reservation) }
+        return this.payment(reservation)
       case 'scheduled':
         return {
           atMs: reservation.startsAtMs,
@@ -142,8 +147,9 @@ export class ReservationLife {
     return end
   }
 
-  private pay(reservation: CapacityReservation): void {
-    this.change(reservation, this.unpayable.has(reservation) ? 'payment-failed' : 'scheduled')
+  private payment(reservation: CapacityReservation): Step {
+    const { atMs, succeeds } = this.payments.get(reservation)!
+    return { atMs, act: () => this.change(reservation, succeeds ? 'scheduled' : 'payment-failed') }
   }
 
   private takeBack(reservation: CapacityReservation): void {

@@ -1,5 +1,5 @@
 /** Reserved capacity: on demand, or bought in advance as a Capacity Block. */
-import type { ReservationPlan } from '../world/schema'
+import type { OfferingPlan, ReservationPlan } from '../world/capacity-schema'
 import type { MachineType } from '../world/types'
 import type { Zone } from '../world/world'
 import type { Instance, Tags } from './model'
@@ -34,6 +34,8 @@ export interface CapacityReservation {
   endsAtMs?: number
   /** The price paid for a block. */
   upfrontUsd: number
+  /** What a bought block was sold from; it holds stock of it. */
+  soldFrom?: OfferingPlan
   tags: Tags
   /** Oldest first; never empty. */
   history: { atMs: number; state: ReservationState }[]
@@ -48,6 +50,11 @@ export interface CapacityReservation {
 
 export function reservationState({ history }: CapacityReservation): ReservationState {
   return history.at(-1)!.state
+}
+
+/** Whether it holds capacity now or in future. */
+export function isLive(reservation: CapacityReservation): boolean {
+  return ['payment-pending', 'scheduled', 'active'].includes(reservationState(reservation))
 }
 
 export function placesIn({ totals }: CapacityReservation): number {

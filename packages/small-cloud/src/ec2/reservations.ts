@@ -1,18 +1,16 @@
-/** Creates, changes, cancels and describes capacity reservations and Capacity Blocks. */
+/** Creates, changes and cancels capacity reservations. */
 import { z } from 'zod'
-import { dryRun, filter, flag, instant, integer, list, paging, tagSpecification, text } from '../wire/query'
+import { dryRun, flag, instant, integer, list, tagSpecification, text } from '../wire/query'
 import { ApiError } from '../wire/errors'
 import { action, type Action, type Call } from '../wire/service'
 import { depthOf, noCapacity, quotaExceeded, quotaRoom } from './capacity'
 import type { Ec2 } from './ec2'
-import { chosen, page, select, type Readers } from './filters'
 import { tagsFor } from './launch-fields'
-import { checkTagList } from './launch-plan'
-import { blockWords, endDateType, reservationWords } from './reservation-words'
+import { checkReservationTags } from './reservation-tags'
+import { reservationWords } from './reservation-words'
 import { isBlock, placesIn, reservationState, takenIn, type CapacityReservation } from './reservation-model'
 import { findReservation } from './reserved-room'
 
-const filters = { Filter: list(filter).default([]) }
 const matching = z.enum(['open', 'targeted'])
 const endType = z.enum(['unlimited', 'limited'])
 const PLATFORMS = [
@@ -31,8 +29,6 @@ export function reservationActions(ec2: Ec2): Record<string, Action> {
     CreateCapacityReservation: createReservation(ec2),
     ModifyCapacityReservation: modifyReservation(ec2),
     CancelCapacityReservation: cancelReservation(ec2),
-    DescribeCapacityReservations: describeReservations(ec2),
-    DescribeCapacityBlocks: describeBlocks(ec2),
   }
 }
 
@@ -92,14 +88,7 @@ function make(ec2: Ec2, wish: CreateWish, call: Call): CapacityReservation {
 function checked(ec2: Ec2, wish: CreateWish, call: Call): string {
   const { world, market } = ec2.parts
   const { InstanceType: type, AvailabilityZone: name, AvailabilityZoneId: id } = wish
-  for (const { ResourceType, Tag } of wish.TagSpecifications ?? []) {
-    if (ResourceType !== 'capacity-reservation')
-      throw new ApiError(
-        'InvalidParameterValue',
-        `'${ResourceType}' is not a valid taggable resource type for this operation.`,
-      )
-    checkTagList(Tag)
-  }
+  checkReservationTags(wish.TagSpecifications)
   checkEnd(ec2, wish.EndDate, wish.EndDateType)
   if (name === undefined && id === undefined)
     throw new ApiError('MissingParameter', 'The request must contain AvailabilityZone or AvailabilityZoneId')
@@ -199,64 +188,4 @@ function changeable(ec2: Ec2, region: string, id: string): CapacityReservation {
       `The capacity reservation '${id}' is ${reservationState(reservation)}.`,
     )
   return reservation
-}
-
-function describeReservations(ec2: Ec2): Action {
-  return action({
-    input: z.strictObject({
-      ...dryRun,
-      ...paging,
-      ...filters,
-      CapacityReservationId: list(text).default([]),
-    }),
-    run({ CapacityReservationId: ids, Filter, ...wish }, { region: name }) {
-      const region = ec2.region(name)
-      const wanted =
-        ids.length === 0 ? [...region.reservations.values()] : ids.map((id) => findReservation(region, id))
-      const { items, nextToken } = page(select(wanted, Filter, readers()), wish, { least: 1, most: 1000 })
-      return { capacityReservationSet: items.map((each) => reservationWords(ec2, each)), nextToken }
-    },
-  })
-}
-
-function describeBlocks(ec2: Ec2): Action {
-  return action({
-    input: z.strictObject({ ...dryRun, ...paging, ...filters, CapacityBlockId: list(text).default([]) }),
-    run({ CapacityBlockId: ids, Filter, ...wish }, { region: name }) {
-      const blocks = [...ec2.region(name).reservations.values()].filter(isBlock)
-      const words = { code: 'InvalidCapacityBlockId.NotFound', what: 'Capacity Block ID' }
-      const found = select(chosen(blocks, ids, { by: ({ blockId = '' }) => blockId, ...words }), Filter, {
-        ...dates(),
-        'capacity-block-id': ({ blockId }) => blockId,
-        'availability-zone': ({ zone }) => zone.name,
-        state: reservationState,
-      })
-      const { items, nextToken } = page(found, wish, { least: 1, most: 1000 })
-      return { capacityBlockSet: items.map(blockWords), nextToken }
-    },
-  })
-}
-
-function readers(): Readers<CapacityReservation> {
-  return {
-    ...dates(),
-    'instance-type': ({ type }) => type.name,
-    'owner-id': ({ ownerId }) => ownerId,
-    'instance-platform': ({ platform }) => platform,
-    'availability-zone': ({ zone }) => zone.name,
-    tenancy: () => 'default',
-    state: reservationState,
-    'end-date-type': endDateType,
-    'instance-match-criteria': ({ matching: criteria }) => criteria,
-  }
-}
-
-function dates(): Readers<CapacityReservation> {
-  const iso = (atMs: number | undefined): string | undefined =>
-    atMs === undefined ? undefined : new Date(atMs).toISOString()
-  return {
-    'start-date': ({ startsAtMs }) => iso(startsAtMs),
-    'end-date': ({ endsAtMs }) => iso(endsAtMs),
-    'create-date': ({ createdAtMs }) => iso(createdAtMs),
-  }
 }

@@ -7,6 +7,8 @@ import { fleetActions } from './fleet'
 import { instanceActions } from './instances'
 import { networkActions } from './network'
 import { placementActions } from './placement'
+import { purchaseActions } from './purchases'
+import { reservationListActions } from './reservation-lists'
 import { reservationActions } from './reservations'
 import { runInstancesActions } from './run-instances'
 import { spotActions } from './spot'
@@ -32,7 +34,9 @@ export function ec2Service(ec2: Ec2): Service {
       ...stopStartActions(ec2),
       ...spotActions(ec2),
       ...reservationActions(ec2),
+      ...reservationListActions(ec2),
       ...offeringActions(ec2),
+      ...purchaseActions(ec2),
       ...placementActions(ec2),
       ...volumeActions(ec2),
       ...tagActions(ec2),
