@@ -104,6 +104,8 @@ export const NOT_HERE = {
 export const UNMET_WITHOUT_PURCHASES = {
   ...{ 'stale-list': NOT_HERE.purchases, 'offering-sold': NOT_HERE.purchases },
   ...{ 'payment-fails': NOT_HERE.purchases, 'payment-late': NOT_HERE.purchases },
+  ...{ 'reservation-pending': NOT_HERE.purchases, 'reservation-unsupported': NOT_HERE.purchases },
+  'reservation-late': NOT_HERE.purchases,
 } as const
 
 /** Kinds that jobs do not meet at providers whose machines are bought one by one and get no commands. */

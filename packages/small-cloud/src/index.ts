@@ -5,7 +5,8 @@ import { join } from 'node:path'
 import { assemble, type Assembly } from './assemble'
 import { WallClock, type Clock } from './clock'
 import type { AccountSummary } from './account'
-import type { InstanceSummary, ReservationSummary } from './control'
+import type { InstanceSummary } from './control'
+import type { ReservationSummary } from './ec2/reservation-control'
 import { TEST_CREDENTIALS } from './identity/identities'
 import type { Journal } from './journal'
 import type { Machine, MachineSpec } from './machines/machine'
@@ -66,6 +67,13 @@ export interface Cloud {
   reserve(reservation: ReservationText): ReservationSummary
   /** Extends a Capacity Block: to a duration from now, or to an instant. */
   extend(reservation: string, ends: number | string): void
+  /** Lets AWS end a Capacity Block earlier: at a duration from now, or at an instant. */
+  shorten(reservation: string, ends: number | string): void
+  /** Lets AWS take a reservation back at once; the instances of a Capacity Block end with it. */
+  withdraw(
+    reservation: string,
+    how?: { state?: 'cancelled' | 'failed' | 'unavailable'; refundUsd?: number },
+  ): void
   /** Returns the account's resources except machines: roles, profiles, networks, templates. */
   account(): AccountSummary
   /** Points a public parameter to another image, which is created if it does not exist. */
@@ -148,9 +156,11 @@ async function run(parts: Assembly, { port = 0, storePort = 0, startFront }: Clo
     addFault: (rule) => faults.add(faultSchema.parse(rule)),
     faults: () => faults.told(),
     instances: () => control.instances(),
-    reservations: () => control.reservations(),
-    reserve: (reservation) => control.reserve(reservation),
-    extend: (reservation, ends) => control.extend({ reservation, ends }),
+    reservations: () => control.reservations.list(),
+    reserve: (reservation) => control.reservations.add(reservation),
+    extend: (reservation, ends) => control.reservations.extend({ reservation, ends }),
+    shorten: (reservation, ends) => control.reservations.shorten({ reservation, ends }),
+    withdraw: (reservation, how = {}) => control.reservations.withdraw({ reservation, ...how }),
     account: () => control.account(),
     publishImage: (publication) => control.publish(publication),
     interrupt: (instance, { noticeMs, isSilent, rebalanceBeforeMs } = {}) =>

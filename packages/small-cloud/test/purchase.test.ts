@@ -1,68 +1,30 @@
 import {
   CancelCapacityReservationCommand,
-  DescribeCapacityBlockOfferingsCommand,
   DescribeCapacityBlocksCommand,
   DescribeCapacityReservationsCommand,
   ModifyCapacityReservationCommand,
   PurchaseCapacityBlockCommand,
-  type CapacityBlockOffering,
   type CapacityReservation,
   type EC2Client,
-  type PurchaseCapacityBlockCommandInput,
-  type PurchaseCapacityBlockResult,
 } from '@aws-sdk/client-ec2'
 import { afterEach, describe, expect, it } from '@jest/globals'
 import type { FaultText, WorldText } from '../src'
-import { clientsOf, refusal, stopClouds, testCloud, type TestCloud } from './support'
+import {
+  advanceTo,
+  buy,
+  cloudThatSells,
+  HOUR_MS,
+  laterOffering,
+  listed,
+  MINUTE_MS,
+  offeringsOf,
+  PLAN,
+  TYPE,
+  ZONE,
+} from './capacity'
+import { clientsOf, refusal, stopClouds, type TestCloud } from './support'
 
 afterEach(stopClouds)
-
-const MINUTE_MS = 60_000
-const HOUR_MS = 60 * MINUTE_MS
-const DAY_MS = 24 * HOUR_MS
-const TYPE = 'p5.48xlarge'
-const ZONE = 'us-east-1a'
-const PLAN = { type: TYPE, zone: ZONE, count: 8, usdPerInstanceHour: 30 } as const
-
-const cloudThatSells = (world: WorldText = {}): Promise<TestCloud> =>
-  testCloud({ durations: { payment: '10m' }, blockOfferings: [PLAN], ...world })
-
-async function offeringsOf({ clients }: TestCloud, InstanceCount = 2): Promise<CapacityBlockOffering[]> {
-  const { CapacityBlockOfferings } = await clients.ec2.send(
-    new DescribeCapacityBlockOfferingsCommand({
-      ...{ InstanceType: TYPE, InstanceCount, CapacityDurationHours: 48 },
-    }),
-  )
-  return CapacityBlockOfferings!
-}
-
-/** An offering that begins a day from now or later, so that its id does not depend on the minute. */
-async function laterOffering(test: TestCloud, count = 2): Promise<CapacityBlockOffering> {
-  const all = await offeringsOf(test, count)
-  return all.find(({ StartDate }) => StartDate!.getTime() - test.clock.nowMs() > DAY_MS)!
-}
-
-const TAGS = [{ ResourceType: 'capacity-reservation' as const, Tags: [{ Key: 'intent', Value: 'i-1' }] }]
-
-function buy(
-  ec2: EC2Client,
-  { CapacityBlockOfferingId }: CapacityBlockOffering,
-  more: Partial<PurchaseCapacityBlockCommandInput> = {},
-): Promise<PurchaseCapacityBlockResult> {
-  return ec2.send(
-    new PurchaseCapacityBlockCommand({
-      ...{ CapacityBlockOfferingId, InstancePlatform: 'Linux/UNIX', TagSpecifications: TAGS },
-      ...more,
-    }),
-  )
-}
-
-async function listed({ clients }: TestCloud, Filters: object[] = []): Promise<CapacityReservation[]> {
-  const { CapacityReservations } = await clients.ec2.send(
-    new DescribeCapacityReservationsCommand({ Filters }),
-  )
-  return CapacityReservations!
-}
 
 describe('the purchase of a Capacity Block', () => {
   it('answers with a reservation and its block, whose payment is pending and then made', async () => {
@@ -88,7 +50,7 @@ describe('the purchase of a Capacity Block', () => {
     await test.clock.advance(10 * MINUTE_MS)
     expect((await listed(test))[0]!.State).toBe('scheduled')
     expect(test.cloud.reservations()[0]!.bill.upfrontUsd).toBeCloseTo(Number(offering.UpfrontFee))
-    await test.clock.advance(offering.StartDate!.getTime() - test.clock.nowMs())
+    await advanceTo(test, offering.StartDate!)
     expect((await listed(test))[0]).toMatchObject({ State: 'active', AvailableInstanceCount: 2 })
   })
 
@@ -291,7 +253,7 @@ describe('the stock of Capacity Blocks', () => {
   it('has no offering whose start has passed', async () => {
     const test = await cloudThatSells()
     const offering = await laterOffering(test)
-    await test.clock.advance(offering.StartDate!.getTime() - test.clock.nowMs())
+    await advanceTo(test, offering.StartDate!)
     expect((await refusal(buy(test.clients.ec2, offering))).code).toBe(
       'InvalidCapacityBlockOfferingIdExpired',
     )

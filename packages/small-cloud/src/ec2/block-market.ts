@@ -107,9 +107,7 @@ export class BlockMarket {
 
   private ownBlocks(plan: OfferingPlan): Period[] {
     const region = this.ec2.region(plan.zone.slice(0, -1))
-    return [...region.reservations.values()]
-      .filter((each) => each.soldFrom === plan && isLive(each))
-      .map((each) => periodOf(each, plan))
+    return [...region.reservations.values()].filter(isLive).flatMap((each) => periodsOf(each, plan))
   }
 
   /** A purchase of a block that has begun is not possible any more. */
@@ -145,7 +143,16 @@ function countAt(periods: readonly Period[], atMs: number): number {
   return periods.filter((each) => covers(each, atMs)).reduce((sum, { count }) => sum + count, 0)
 }
 
-function periodOf(reservation: CapacityReservation, plan: OfferingPlan): Period {
-  const { startsAtMs, endsAtMs = Infinity } = reservation
-  return { plan, count: placesIn(reservation), startsAtMs, endsAtMs }
+/** Returns the periods for which a block of the account holds instances of a plan. An extension counts while it is being paid for. */
+function periodsOf(block: CapacityReservation, plan: OfferingPlan): Period[] {
+  const { startsAtMs, endsAtMs = Infinity, soldFrom, extensions } = block
+  const count = placesIn(block)
+  const extended = extensions.filter((each) => each.plan === plan && each.status !== 'payment-failed')
+  // What is paid for has moved the end of the block, which may be of another plan.
+  const pending = extended.filter((each) => soldFrom !== plan || each.status === 'payment-pending')
+  const own = soldFrom === plan ? [{ plan, count, startsAtMs, endsAtMs }] : []
+  return [
+    ...own,
+    ...pending.map((each) => ({ plan, count, startsAtMs: each.startsAtMs, endsAtMs: each.endsAtMs })),
+  ]
 }

@@ -32,13 +32,9 @@ export function offeringActions(ec2: Ec2): Record<string, Action> {
       input,
       run(wish, { region }) {
         checkWish(ec2, wish)
-        const count = wish.InstanceCount ?? 1
         const { blocks } = ec2
         const found = ec2.parts.world.blockOfferings
-          .filter(
-            ({ type, zone, count: most }) =>
-              type === wish.InstanceType && zone.startsWith(region) && count <= most,
-          )
+          .filter((plan) => plan.zone.startsWith(region) && fits(plan, wish))
           .flatMap((plan) => periodsOf(ec2, plan, wish))
           .filter((each) => blocks.hasRoom(each))
           .sort((a, b) => blocks.feeOf(a) - blocks.feeOf(b) || a.startsAtMs - b.startsAtMs)
@@ -51,12 +47,17 @@ export function offeringActions(ec2: Ec2): Record<string, Action> {
   }
 }
 
+function fits({ type, count: most, ultraserver }: OfferingPlan, wish: Wish): boolean {
+  if (ultraserver !== wish.UltraserverType) return false
+  return ultraserver !== undefined || (type === wish.InstanceType && (wish.InstanceCount ?? 1) <= most)
+}
+
 function checkWish(
   ec2: Ec2,
   { InstanceType: type, InstanceCount: count = 1, CapacityDurationHours: hours, ...wish }: Wish,
 ): void {
   checkHours(hours, 'CapacityDurationHours')
-  if (wish.UltraserverType !== undefined) return
+  if (wish.UltraserverType !== undefined) return checkUltraserver(wish)
   if (type === undefined) throw new ApiError('MissingParameter', 'The request must contain InstanceType')
   if (!ec2.parts.world.types.has(type))
     throw new ApiError('InvalidParameterValue', `Invalid value '${type}' for InstanceType.`)
@@ -64,10 +65,15 @@ function checkWish(
     throw new ApiError('InvalidParameterValue', `InstanceCount may be ${COUNT_MAX} at most.`)
 }
 
+function checkUltraserver({ UltraserverCount: count = 1 }: Pick<Wish, 'UltraserverCount'>): void {
+  if (count !== 1)
+    throw new ApiError('InvalidParameterValue', 'This small cloud sells UltraServers one by one: ask for 1.')
+}
+
 /** A block that begins soon, a little shorter or longer than asked, and one for each later day. */
 function periodsOf(ec2: Ec2, plan: OfferingPlan, wish: Wish): Period[] {
   const { nowMs } = ec2
-  const count = wish.InstanceCount ?? 1
+  const count = plan.ultraserver === undefined ? (wish.InstanceCount ?? 1) : plan.count
   const lengthMs = wish.CapacityDurationHours * HOUR_MS
   const firstMs = Math.max(instantOf(ec2, plan.starts, ec2.startMs), nowMs + LEAD_MS)
   const lastMs = plan.ends === undefined ? Infinity : instantOf(ec2, plan.ends, ec2.startMs)
@@ -101,5 +107,6 @@ function offeringWords({ id, plan, count, startsAtMs, endsAtMs, usd }: Offering)
     upfrontFee: usd.toFixed(6),
     currencyCode: 'USD',
     tenancy: 'default',
+    ...(plan.ultraserver === undefined ? {} : { ultraserverType: plan.ultraserver, ultraserverCount: 1 }),
   }
 }

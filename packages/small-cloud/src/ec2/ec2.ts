@@ -10,6 +10,8 @@ import type { Market } from '../world/market'
 import { drawMs, type World } from '../world/world'
 import type { DurationName } from '../world/durations'
 import { BlockMarket } from './block-market'
+import { CancellationQuotes } from './cancellation-quotes'
+import { ExtensionMarket } from './extension-market'
 import type { Instance, Region } from './model'
 import { makeRegion } from './region'
 import { ReservationLife } from './reservation-life'
@@ -50,6 +52,8 @@ export class Ec2 {
   readonly startMs: number
   readonly reservations: ReservationLife
   readonly blocks: BlockMarket
+  readonly extensions: ExtensionMarket
+  readonly quotes: CancellationQuotes
 
   constructor(readonly parts: Ec2Parts) {
     const { world, clock } = parts
@@ -61,6 +65,8 @@ export class Ec2 {
     this.tokens = new Tokens()
     this.reservations = new ReservationLife(this)
     this.blocks = new BlockMarket(this)
+    this.extensions = new ExtensionMarket(this)
+    this.quotes = new CancellationQuotes(this)
     for (const plan of world.reservations) addPlanned(this, plan)
   }
 

@@ -5,7 +5,7 @@
 import { z } from 'zod'
 import { dryRun, list, tagSpecification, text } from '../wire/query'
 import { action, type Action } from '../wire/service'
-import { goneOffering, type Offering } from './block-market'
+import { goneOffering, type Period } from './block-market'
 import type { Ec2 } from './ec2'
 import { tagsFor } from './launch-fields'
 import { blockWords, reservationWords } from './reservation-words'
@@ -35,11 +35,11 @@ export function purchaseActions(ec2: Ec2): Record<string, Action> {
       },
       run(wish, { region }) {
         const offering = ec2.blocks.forPurchase(wish.CapacityBlockOfferingId, region)
-        loseToAnother(ec2, offering)
+        if (loseToAnother(ec2, offering)) throw goneOffering(offering.id)
         const { plan, count, startsAtMs, endsAtMs, usd } = offering
         ec2.blocks.sold(offering)
         const block = ec2.reservations.add({
-          ...{ kind: 'capacity-block', matching: 'targeted', soldFrom: plan },
+          ...{ kind: 'capacity-block', matching: 'targeted', soldFrom: plan, ultraserver: plan.ultraserver },
           ...{ region, zone: plan.zone, type: plan.type, count, platform: wish.InstancePlatform },
           ...{ startsAtMs, endsAtMs, upfrontUsd: usd, payment: 'succeeds' },
           tags: tagsFor('capacity-reservation', wish),
@@ -51,12 +51,11 @@ export function purchaseActions(ec2: Ec2): Record<string, Action> {
 }
 
 /** Another customer may be faster between the search and the purchase. */
-function loseToAnother(ec2: Ec2, offering: Offering): void {
-  const { region, plan } = offering
+export function loseToAnother(ec2: Ec2, period: Period): boolean {
+  const { zone, type } = period.plan
   const struck = ec2.parts.faults.first('offering-sold', {
-    ...{ service: 'ec2', region, zone: plan.zone, type: plan.type, capacity: 'reserved' },
+    ...{ service: 'ec2', region: zone.slice(0, -1), zone, type, capacity: 'reserved' },
   })
-  if (struck === undefined) return
-  ec2.blocks.sellElsewhere(offering, struck.for)
-  throw goneOffering(offering.id)
+  if (struck !== undefined) ec2.blocks.sellElsewhere(period, struck.for)
+  return struck !== undefined
 }

@@ -73,6 +73,9 @@ const TAGGED: Readonly<Record<string, Find>> = {
   ),
   'ec2:ModifyCapacityReservation': ownReservation('CapacityReservationId'),
   'ec2:CancelCapacityReservation': ownReservation('CapacityReservationId'),
+  'ec2:CreateCapacityReservationCancellationQuote': ownReservation('CapacityReservationId'),
+  'ec2:CreateCapacityReservationBySplitting': ownReservation('SourceCapacityReservationId'),
+  'ec2:PurchaseCapacityBlockExtension': ownReservation('CapacityReservationId'),
   'ssm:SendCommand': named('instance', 'InstanceIds', ({ instances }) => instances),
 }
 

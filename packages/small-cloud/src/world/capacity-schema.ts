@@ -20,6 +20,8 @@ export const reservationPlan = z
     upfrontUsd: z.number().min(0).default(0),
     /** Whether the payment of a future block succeeds. */
     payment: z.enum(['succeeds', 'fails']).default('succeeds'),
+    /** A block of UltraServers: their type, such as `u-p6e-gb200x72`. */
+    ultraserver: z.string().optional(),
     /** The sharing account, if it is not this one. */
     owner: account.optional(),
   })
@@ -42,8 +44,10 @@ const overTime = (value: z.ZodNumber) =>
 export const offeringPlan = z.strictObject({
   type: z.string(),
   zone: zoneName,
-  /** The largest block. */
+  /** The largest block; of an UltraServer, the number of its instances. */
   count: z.int().min(1).max(64),
+  /** The type of UltraServer that is for sale, such as `u-p6e-gb200x72`, one by one. */
+  ultraserver: z.string().optional(),
   usdPerInstanceHour: overTime(z.number().positive()),
   /** The instances that blocks may hold at the same time, including those of the account; unlimited when missing. */
   stock: overTime(z.number().int().min(0)).optional(),
@@ -61,6 +65,9 @@ export const blockMarket = z.strictObject({
   /** `DescribeCapacityReservations` filters by tags; otherwise it refuses such filters. */
   filtersByTag: z.boolean().default(true),
 })
+
+/** AWS documents that the charge depends on how close the start is, but not how. */
+export const cancellationShare = z.number().min(0).max(1).default(0.5)
 
 export type ReservationText = z.input<typeof reservationPlan>
 export type ReservationPlan = z.output<typeof reservationPlan>

@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { lambdaWorld } from '../lambda/world'
 import { faultSchema } from './fault-schema'
-import { blockMarket, offeringPlan, reservationPlan } from './capacity-schema'
+import { blockMarket, cancellationShare, offeringPlan, reservationPlan } from './capacity-schema'
 import { DURATIONS, duration, range } from './durations'
 import { account, regionName, zoneName } from './name-schema'
 
@@ -161,6 +161,8 @@ export const worldSchema = z.strictObject({
   blockOfferings: z.array(offeringPlan).default([]),
   /** How the sale of Capacity Blocks behaves where AWS documents nothing. */
   blockMarket: blockMarket.prefault({}),
+  /** The share of its commitment that a future-dated reservation is charged when it is cancelled before its start. */
+  cancellationShare,
   /** What the Spot Instance Advisor publishes about types, in bands from 0 (below 5 %) to 4 (above 20 %). */
   interruptionBands: z.record(z.string(), z.int().min(0).max(4)).default({}),
   /** Service quotas by code, in vCPUs. */
