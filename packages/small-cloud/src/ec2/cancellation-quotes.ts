@@ -31,7 +31,6 @@ interface Quote {
   chargedHours: number
   chargedUntilMs: number
   tags: Tags
-  isUsed: boolean
 }
 
 const KIND = 'capacity-reservation-cancellation-quote'
@@ -53,7 +52,7 @@ export class CancellationQuotes {
         : durationMs * this.ec2.parts.world.cancellationShare
     const quote: Quote = {
       id: this.ec2.parts.ids.resource('crcq'),
-      ...{ reservation, createdAtMs: nowMs, count, tags, isUsed: false },
+      ...{ reservation, createdAtMs: nowMs, count, tags },
       was: { count: placesIn(reservation), state },
       chargedHours: Math.ceil(chargedMs / HOUR_MS),
       chargedUntilMs: nowMs + chargedMs,
@@ -66,8 +65,10 @@ export class CancellationQuotes {
     return [...this.quotes.values()].filter(({ reservation }) => reservation.region === region)
   }
 
-  stateOf({ createdAtMs, isUsed }: Quote): 'active' | 'expired' {
-    return isUsed || this.ec2.nowMs >= createdAtMs + VALID_MS ? 'expired' : 'active'
+  /** A quote is good for a day, and for the state in which the reservation was. */
+  stateOf({ createdAtMs, was, reservation }: Quote): 'active' | 'expired' {
+    const isValid = this.ec2.nowMs < createdAtMs + VALID_MS && reservationState(reservation) === was.state
+    return isValid ? 'active' : 'expired'
   }
 
   /** Returns the quote to cancel with. Throws when it is unknown, of another reservation, or expired. */
@@ -75,7 +76,7 @@ export class CancellationQuotes {
     const quote = this.quotes.get(id)
     if (quote?.reservation !== reservation)
       throw new ApiError('InvalidParameterValue', `There is no quote '${id}' for '${reservation.id}'.`)
-    if (this.stateOf(quote) !== 'active' || quote.was.state !== reservationState(reservation))
+    if (this.stateOf(quote) !== 'active')
       throw new ApiError('InvalidParameterValue', `The quote '${id}' has expired.`)
     return quote
   }
