@@ -1,6 +1,7 @@
 import {
   DescribeCapacityBlockExtensionHistoryCommand,
   DescribeCapacityBlockExtensionOfferingsCommand,
+  DescribeCapacityBlockOfferingsCommand,
   DescribeCapacityBlocksCommand,
   DescribeCapacityBlockStatusCommand,
   PurchaseCapacityBlockExtensionCommand,
@@ -329,7 +330,6 @@ describe('an UltraServer', () => {
     const { ec2 } = test.clients
     const found = await laterOffering(test)
     expect(found.UltraserverType).toBeUndefined()
-    const { DescribeCapacityBlockOfferingsCommand } = await import('@aws-sdk/client-ec2')
     const describe = (UltraserverCount: number) =>
       ec2.send(
         new DescribeCapacityBlockOfferingsCommand({

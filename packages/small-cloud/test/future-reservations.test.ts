@@ -15,7 +15,7 @@ import {
 import { afterEach, describe, expect, it } from '@jest/globals'
 import type { WorldText } from '../src'
 import { advanceTo, DAY_MS, HOUR_MS, listed, MINUTE_MS, TAGS, ZONE } from './capacity'
-import { IMAGE, refusal, stopClouds, testCloud, UP_MS, type TestCloud } from './support'
+import { clientsOf, IMAGE, refusal, stopClouds, testCloud, UP_MS, type TestCloud } from './support'
 
 afterEach(stopClouds)
 
@@ -173,7 +173,7 @@ describe('a future-dated reservation', () => {
     expect(await listed(test)).toEqual([])
   })
 
-  it('cannot be changed before its delivery, and hardly within its commitment', async () => {
+  it('cannot be changed before its delivery, and little within its commitment', async () => {
     const [test, made] = await cloudAhead('scheduled')
     expect(await code(modify(test, made, { InstanceCount: 3 }))).toBe('InvalidCapacityReservationState')
     await advanceTo(test, made.StartDate!)
@@ -271,7 +271,9 @@ describe('the cancellation of a future-dated reservation', () => {
   it('gets one quote for each client token', async () => {
     const [test, made] = await cloudAhead('scheduled')
     const ids = await Promise.all(
-      ['a', 'a', 'b'].map(async (token) => (await quoteFor(test, made, token)).CapacityReservationCancellationQuoteId),
+      ['a', 'a', 'b'].map(
+        async (token) => (await quoteFor(test, made, token)).CapacityReservationCancellationQuoteId,
+      ),
     )
     expect(new Set(ids).size).toBe(2)
     expect(ids[0]).toBe(ids[1])
@@ -321,8 +323,10 @@ describe('an on-demand reservation', () => {
     const policies = { own: { Statement: [statement] } }
     const user = { accessKeyId: 'user', secretAccessKey: 'user', policies }
     const test = await quietCloud({ users: { user } })
-    const { clientsOf } = await import('./support')
-    const as = { ...test, clients: clientsOf(test.cloud.endpoint, { accessKeyId: 'user', secretAccessKey: 'user' }) }
+    const as = {
+      ...test,
+      clients: clientsOf(test.cloud.endpoint, { accessKeyId: 'user', secretAccessKey: 'user' }),
+    }
     expect(await code(reserve(as))).toBe('UnauthorizedOperation')
     await reserve(as, { TagSpecifications: [] })
     expect(await listed(test)).toHaveLength(1)
@@ -352,7 +356,10 @@ describe('splitting an on-demand reservation', () => {
     const first = await split(test, source, { count: 2, token: 't' })
     expect(first).toMatchObject({
       InstanceCount: 2,
-      SourceCapacityReservation: { TotalInstanceCount: 3, CapacityReservationId: source.CapacityReservationId },
+      SourceCapacityReservation: {
+        TotalInstanceCount: 3,
+        CapacityReservationId: source.CapacityReservationId,
+      },
       DestinationCapacityReservation: {
         ...{ TotalInstanceCount: 2, AvailableInstanceCount: 2, State: 'active', InstanceType: TYPE },
         ...{ InstanceMatchCriteria: 'targeted', Tags: [{ Key: 'new', Value: 'yes' }] },

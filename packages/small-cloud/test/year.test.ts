@@ -32,7 +32,10 @@ describe('a year of a cloud without machines', () => {
       const [extension] = CapacityBlockExtensionOfferings!
       const { CapacityBlockExtensionOfferingId } = extension!
       await ec2.send(
-        new PurchaseCapacityBlockExtensionCommand({ CapacityReservationId, CapacityBlockExtensionOfferingId }),
+        new PurchaseCapacityBlockExtensionCommand({
+          CapacityReservationId,
+          CapacityBlockExtensionOfferingId,
+        }),
       )
       paidUsd += Number(soon[0]!.UpfrontFee) + Number(extension!.UpfrontFee)
       await test.clock.advance(weekEndMs - test.clock.nowMs())

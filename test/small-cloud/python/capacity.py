@@ -1,4 +1,4 @@
-"""Drives the sale of reserved capacity with boto3 and writes down what it was told."""
+"""Drives the sale of reserved capacity with boto3 and writes a report of the answers."""
 
 import datetime
 import json
