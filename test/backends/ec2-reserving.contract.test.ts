@@ -1,4 +1,4 @@
-import { EC2_RESERVING_TRAITS, Ec2ReservingHarness } from './ec2/reserving-harness'
+import { EC2_RESERVING_TRAITS, Ec2ReservingHarness } from './ec2/reserving/harness'
 import { describeReserving } from './reserving-contract'
 
 describeReserving(

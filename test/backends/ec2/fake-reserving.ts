@@ -129,7 +129,7 @@ export class FakeReserving {
     if (count > 64) throw answered('InvalidParameterValue')
     return this.blocks.filter((one) => {
       const hours = (one.endsAtMs - one.startsAtMs) / HOUR_MS
-      const isNear = Math.abs(hours - durationHours) < 24
+      const isNear = Math.abs(hours - durationHours) < 12
       const isThen = one.startsAtMs >= startsAfterMs && one.endsAtMs <= endsBeforeMs
       return one.type === type && one.count === count && isNear && isThen
     })

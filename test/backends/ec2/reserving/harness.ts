@@ -1,13 +1,13 @@
-import { createBackendAcross } from '../../../backends/ec2'
-import type { Ec2Config } from '../../../backends/ec2/config'
-import type { AwsError } from '../../../backends/ec2/sdk/api'
-import type { ReservingBackend } from '../../../backends/backend'
-import type { CapacityWish, ReservationKind } from '../../../core/reservation'
-import { DAY_MS, HOUR_MS } from '../../../core/time'
-import type { ReservingHarness, ReservingTraits, TruePurchase } from '../reserving-harness'
-import { FakeAws, answered } from './fake-api'
-import { reservations, SUBNETS } from './fake-market'
-import { CONFIG } from './harness'
+import { createBackendAcross } from '../../../../backends/ec2'
+import type { Ec2Config } from '../../../../backends/ec2/config'
+import type { AwsError } from '../../../../backends/ec2/sdk/api'
+import type { ReservingBackend } from '../../../../backends/backend'
+import type { CapacityWish, ReservationKind } from '../../../../core/reservation'
+import { DAY_MS, HOUR_MS } from '../../../../core/time'
+import type { ReservingHarness, ReservingTraits, TruePurchase } from '../../reserving-harness'
+import { FakeAws, answered } from '../fake-api'
+import { reservations, SUBNETS } from '../fake-market'
+import { CONFIG } from '../harness'
 
 export const EC2_RESERVING_TRAITS: ReservingTraits = {
   sellsExtensions: true,
