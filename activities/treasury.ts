@@ -14,6 +14,7 @@ import type { MicroUsd } from '../core/money'
 import { ORCHESTRATOR_QUEUE, treasuryWorkflowId, WORKFLOW_TYPES } from '../core/queues'
 import {
   emptyTreasury,
+  parseReservationBudgetId,
   type MonthlyLimits,
   type Promised,
   type PromiseAnswer,
@@ -22,6 +23,7 @@ import {
   type SettleRequest,
   type TreasuryState,
 } from '../core/treasury'
+import { Purchases } from '../storage/purchases'
 import { readRecords } from '../storage/record'
 import type { ObjectStore } from '../storage/store'
 import type { OwnerLookup } from './garbage/garbage'
@@ -109,8 +111,13 @@ export class Treasury {
     const { owners } = this.deps
     const ended: EndedPromise[] = []
     for (const [jobId, promised] of Object.entries(await this.promisedIn(month))) {
-      if ((await owners({ jobId })) === 'open') continue
-      const spent = await this.spentBy(jobId, promised.microUsd)
+      const purchase = parseReservationBudgetId(jobId)
+      const owner = purchase && { jobId: purchase.reservationId, isReservation: true as const }
+      if ((await owners(owner ?? { jobId })) === 'open') continue
+      const spent =
+        purchase === undefined
+          ? await this.spentBy(jobId, promised.microUsd)
+          : await this.spentByPurchase(purchase, promised.microUsd)
       if (spent !== undefined) ended.push({ jobId, ...promised, sinceMs: Date.parse(month), ...spent })
     }
     return ended
@@ -126,6 +133,18 @@ export class Treasury {
       if (error instanceof WorkflowNotFoundError) return {}
       throw error
     }
+  }
+
+  /** According to its marks: certainly nothing if it was never sent or had no effect, otherwise all of it. */
+  private async spentByPurchase(
+    { reservationId: intent, send }: { reservationId: string; send: number },
+    promisedMicroUsd: MicroUsd,
+  ): Promise<{ spentMicroUsd: MicroUsd }> {
+    const purchases = new Purchases(this.deps.store, Date.now)
+    const mark = await purchases.seal({ intent, send })
+    const effect = await purchases.effect({ intent, send })
+    const isFree = mark.kind === 'sealed' || effect?.kind === 'no-effect'
+    return { spentMicroUsd: isFree ? 0 : promisedMicroUsd }
   }
 
   /**

@@ -169,8 +169,11 @@ export interface ReservingBackend {
   /**
    * Buys a quote. The request is sent to the provider once, by one call of this verb: never repeated below, and never by the SDK. It carries
    * the tags of the order, so that `reservations` shows which intent it was bought for; an extension has no tags of its own, and shows
-   * in the end of its reservation and in `extension`. If the quote's price or terms have changed, it is `refused` before anything is sent. An
-   * `hourly` order is idempotent by intent and send.
+   * in the end of its reservation and in `extension`. An `hourly` order is idempotent by intent and send.
+   *
+   * `refused` guarantees that nothing was bought, and so does every error but an `unclassified` one. If the quote is gone, or its price or
+   * terms have changed, it is `refused` as `capacity` before anything is sent: another quote may do. Everything that the provider did not
+   * certainly refuse is `unconfirmed`, errors of the provider included.
    */
   reserve(order: ReservationOrder, ctx: CallContext): Promise<ReserveOutcome>
 

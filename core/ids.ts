@@ -13,6 +13,11 @@ export function makeDeploymentId(randomBelow: RandomBelow): string {
   return `dep-${digits(DEPLOYMENT_ID_LENGTH, randomBelow)}`
 }
 
+/** A new id of a reservation, such as `res-0r5k2m9x4c`. It is the intent under which capacity is bought. */
+export function makeReservationId(randomBelow: RandomBelow): string {
+  return `res-${digits(DEPLOYMENT_ID_LENGTH, randomBelow)}`
+}
+
 /** The longest id of a job (`JOB_ID_PATTERN`). */
 export const JOB_ID_LENGTH_MAX = 40
 /** 700 million ids for each name, short enough to read aloud. An id is checked before it is used. */

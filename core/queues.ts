@@ -23,6 +23,8 @@ export const WORKFLOW_TYPES = {
   attempt: 'attempt',
   garbageCollection: 'garbageCollection',
   treasury: 'treasury',
+  reserveCapacity: 'reserveCapacity',
+  buyCapacity: 'buyCapacity',
 } as const
 
 export const GARBAGE_COLLECTION_SCHEDULE_ID = 'crucible-garbage-collection'
@@ -34,6 +36,24 @@ export function jobWorkflowId(jobId: string): string {
 /** The money of one calendar month (UTC), such as `2026-11`. */
 export function treasuryWorkflowId(month: string): string {
   return `treasury/${month}`
+}
+
+/** A reservation from the wish to its end. */
+export function reservationWorkflowId(reservationId: string): string {
+  return `reservation/${reservationId}`
+}
+
+/** The only buyer of an account in a Region: two purchases never run at once. */
+export function buyerWorkflowId({
+  backend,
+  account,
+  region,
+}: {
+  backend: BackendName
+  account: string
+  region: string
+}): string {
+  return `buyer/${backend}/${account}/${region}`
 }
 
 export function attemptWorkflowId(jobId: string, attempt: number): string {

@@ -1,6 +1,8 @@
 /** Buying and holding capacity: what goes in and out of the `reserveCapacity` workflow. */
 import type { Failure } from './failure'
 import type { MicroUsd } from './money'
+import { DAY_MS } from './time'
+import type { HeldSoFar } from './reserving-activities'
 import type { CapacityQuote, CapacityWish, OwnedReservation, ReservationOrder } from './reservation'
 
 /** What may be bought without a person, and for how long it is searched. Every limit that is set must hold. @experimental */
@@ -32,6 +34,8 @@ export interface ReservationInput {
   purpose?: string
   /** Receives `RESERVATION_SIGNAL` at every change of state. */
   notifyWorkflowId?: string
+  /** Pauses between looks for a purchase with an unknown outcome; those of `workflows/buy-capacity.ts` if missing. */
+  lookPausesMs?: readonly number[]
   /** State of the run before, after a continue-as-new. */
   carry?: ReservationCarry
 }
@@ -40,6 +44,9 @@ export interface ReservationCarry {
   status: ReservationStatus
   sends: number
   recordSeq: number
+  held?: HeldSoFar
+  /** Money of a month that is promised to it. */
+  promise?: { jobId: string; month: string; microUsd: MicroUsd }
 }
 
 /**
@@ -160,7 +167,29 @@ export interface ReleaseUpdate {
   chargeMaxMicroUsd: MicroUsd
 }
 
-/** What a quote is, apart from the provider's name for it, which may change from one look to the next. */
+/**
+ * Whether a quote is what a person has approved: the same machines in the same place until the same end, at no higher price. The start of one
+ * that begins as soon as possible moves with every look, and so does the end of an hourly one.
+ */
+export function isAsApproved(quote: CapacityQuote, approved: CapacityQuote): boolean {
+  const isNear = (a = 0, b = 0): boolean => Math.abs(a - b) <= DAY_MS
+  return (
+    quote.kind === approved.kind &&
+    quote.type === approved.type &&
+    quote.count === approved.count &&
+    quote.zone === approved.zone &&
+    quote.currency === approved.currency &&
+    quote.upfrontMicro <= approved.upfrontMicro &&
+    quote.perHourMicro <= approved.perHourMicro &&
+    (quote.committedMs ?? 0) <= (approved.committedMs ?? 0) &&
+    isNear(quote.startsAtMs, approved.startsAtMs) &&
+    (quote.kind === 'hourly'
+      ? isNear(quote.endsAtMs, approved.endsAtMs)
+      : quote.endsAtMs === approved.endsAtMs)
+  )
+}
+
+/** Names a quote, apart from the provider's name for it: what a person says to have seen. */
 export function quoteKey(quote: CapacityQuote): string {
   const { type, count, zone, startsAtMs, endsAtMs, upfrontMicro, perHourMicro, currency } = quote
   return [type, count, zone, startsAtMs, endsAtMs ?? '', upfrontMicro, perHourMicro, currency].join('/')

@@ -31,6 +31,20 @@ export interface Promised {
   microUsd: MicroUsd
 }
 
+/**
+ * The name under which a purchase of reserved capacity reserves money, in place of a job's id, which has no slash. One name for each purchase:
+ * money of an ended one is not reserved again.
+ */
+export function reservationBudgetId(reservationId: string, send: number): string {
+  return `reservation/${reservationId}/${send}`
+}
+
+/** The reservation and the purchase of such a name; `undefined` for the id of a job. */
+export function parseReservationBudgetId(id: string): { reservationId: string; send: number } | undefined {
+  const match = /^reservation\/([^/]+)\/(\d+)$/.exec(id)
+  return match === null ? undefined : { reservationId: match[1]!, send: Number(match[2]) }
+}
+
 export interface TreasuryState {
   month: string
   /** As the last job sent them, for display. */

@@ -47,6 +47,20 @@ export const layout = {
   handOversOf: (jobId: string, attempt: number) => `hand-overs/${jobId}/${attempt}/`,
   handOver: (jobId: string, attempt: number, send: string) => `hand-overs/${jobId}/${attempt}/${send}.sealed`,
 
+  /** What became of each wish for reserved capacity (`storage/reservations.ts`). */
+  reservations: () => 'reservations/',
+  reservationRecords: (id: string) => `reservations/${id}/record/`,
+  reservationRecord: (id: string, seq: number) =>
+    `reservations/${id}/record/${String(seq).padStart(6, '0')}.json`,
+  /** Put before a purchase is sent, and once its effect is certain (`storage/purchases.ts`). */
+  purchase: (id: string, send: number) =>
+    `reservations/${id}/purchases/${String(send).padStart(6, '0')}.json`,
+  purchaseEffect: (id: string, send: number) =>
+    `reservations/${id}/purchases/${String(send).padStart(6, '0')}-effect.json`,
+  /** Which wish an owned reservation serves; put once, so that it serves one. */
+  reservationClaims: (backend: string) => `reservation-claims/${backend}/`,
+  reservationClaim: (backend: string, ownedId: string) => `reservation-claims/${backend}/${ownedId}.json`,
+
   jobs: () => 'jobs/',
   job: (jobId: string) => `jobs/${jobId}/`,
   records: (jobId: string) => `jobs/${jobId}/record/`,

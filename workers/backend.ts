@@ -2,12 +2,14 @@ import type { Client } from '@temporalio/client'
 import { Worker, type NativeConnection, type WorkerOptions } from '@temporalio/worker'
 import { createBackendActivities } from '../activities/backend'
 import { LaunchPace } from '../activities/launch-pace'
+import { createReservingActivities } from '../activities/reserving/activities'
 import { WatchLoop } from '../activities/watch/loop'
 import type { GrantSource } from '../activities/watch/grants'
 import { createWatchActivities } from '../activities/watch/activities'
 import type { Backend } from '../backends/backend'
 import type { BackendActivities, LaunchInput } from '../core/activities'
 import { defined } from '../core/defined'
+import type { ReservingActivities } from '../core/reserving-activities'
 import { backendQueue, launchQueue, watchQueue } from '../core/queues'
 import type { Logger } from 'pino'
 import type { ObjectStore } from '../storage/store'
@@ -31,6 +33,8 @@ export interface BackendWorkerDeps {
   authentication?: Authentication | undefined
   /** See `SendingDeps`. */
   sendLimitMs?: number
+  /** See `PurchaseDeps`. */
+  purchaseLimitMs?: number
   /** Called when the provider does not answer about running machines, which no job reports. */
   logger?: Pick<Logger, 'warn' | 'info'>
 }
@@ -57,7 +61,7 @@ export function createVerbsWorker(deps: BackendWorkerDeps): Promise<Worker> {
   return Worker.create({
     ...optionsOf(deps),
     taskQueue: backendQueue(deps.backend.name),
-    activities: activitiesOf(deps),
+    activities: { ...activitiesOf(deps), ...reservingActivitiesOf(deps) },
   })
 }
 
@@ -109,6 +113,16 @@ function activitiesOf(deps: BackendWorkerDeps, launchPace?: LaunchPace): Backend
     launchPace,
     ...defined({ sendLimitMs }),
   })
+}
+
+function reservingActivitiesOf({
+  client,
+  store,
+  backend,
+  purchaseLimitMs,
+}: BackendWorkerDeps): ReservingActivities {
+  const deps = { backend, store, now: Date.now, wake: wakeThrough(client) }
+  return createReservingActivities({ ...deps, ...defined({ purchaseLimitMs }) })
 }
 
 export function createWatchWorker({

@@ -8,8 +8,10 @@ import { createInputSizes } from '../activities/plan/input-sizes'
 import { createPlanningActivities } from '../activities/plan/planning'
 import { createDrainingActivities } from '../activities/draining'
 import { createStoreActivities } from '../activities/garbage/store'
+import { createReservationDocuments } from '../activities/reserving/documents'
 import { WaitingLine } from '../activities/plan/waiting-line'
 import type { OrchestratorActivities } from '../core/activities'
+import type { ReservationDocuments } from '../core/reserving-activities'
 import { ORCHESTRATOR_QUEUE } from '../core/queues'
 import { limitsAnybody } from '../core/treasury'
 import { INPUT_MEASURERS } from './input-measurers'
@@ -42,7 +44,7 @@ export async function createOrchestrator(deps: OrchestratorDeps): Promise<Worker
   const limits = config.monthly
   // Without limits, it starts no treasury, but settles reservations made by others.
   const treasury = new Treasury({ client, store, owners: ownersThrough(client), limits })
-  const activities: OrchestratorActivities = {
+  const activities: OrchestratorActivities & ReservationDocuments = {
     ...createPlanningActivities({
       store,
       backends: [...config.backends.keys()],
@@ -61,6 +63,7 @@ export async function createOrchestrator(deps: OrchestratorDeps): Promise<Worker
     }),
     ...createCopyingActivities({ store, now }),
     ...createDecidingActivities({ store, now, treasury }),
+    ...createReservationDocuments({ store, now, treasury }),
     ...createDrainingActivities({ client, store, now }),
     ...createStoreActivities({ store, now, owners: ownersThrough(client), treasury }),
   }

@@ -1,11 +1,11 @@
 import { WorkflowNotFoundError, type Client } from '@temporalio/client'
 import type { OwnerLookup } from '../activities/garbage/garbage'
-import { attemptWorkflowId, jobWorkflowId } from '../core/queues'
+import { attemptWorkflowId, jobWorkflowId, reservationWorkflowId } from '../core/queues'
 
 /** Looks up owners by workflow id: a list of open workflows may lag behind, a description never does. */
 export function ownersThrough(client: Client): OwnerLookup {
-  return async ({ jobId, attempt }) => {
-    const workflowId = attempt === undefined ? jobWorkflowId(jobId) : attemptWorkflowId(jobId, attempt)
+  return async (owner) => {
+    const workflowId = workflowIdOf(owner)
     try {
       const { status } = await client.workflow.getHandle(workflowId).describe()
       return status.name === 'RUNNING' || status.name === 'PAUSED' ? 'open' : 'closed'
@@ -14,4 +14,9 @@ export function ownersThrough(client: Client): OwnerLookup {
       throw error
     }
   }
+}
+
+function workflowIdOf({ jobId, attempt, isReservation }: Parameters<OwnerLookup>[0]): string {
+  if (isReservation === true) return reservationWorkflowId(jobId)
+  return attempt === undefined ? jobWorkflowId(jobId) : attemptWorkflowId(jobId, attempt)
 }

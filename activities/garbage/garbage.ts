@@ -17,6 +17,8 @@ import type { ObjectStore } from '../../storage/store'
 export type OwnerLookup = (workflowId: {
   jobId: string
   attempt?: number
+  /** `jobId` is the id of a reservation. */
+  isReservation?: true
 }) => Promise<'open' | 'closed' | 'absent'>
 
 /** Used in place of a backend's name for what is in the store: the grace period of a scan is tracked under it. */

@@ -23,26 +23,27 @@ export type Fault =
   /** A termination that is accepted, and nothing happens. */
   | { kind: 'ignored' }
 
-interface Scripted {
-  verb: Verb
-  fault: Fault
-  attemptId: string | undefined
+interface Scripted<V, F> {
+  verb: V
+  fault: F
+  /** The attempt or the intent that meets it. */
+  only: string | undefined
   times: number
 }
 
 /** The faults to come, each met by the next call that it is meant for. */
-export class FaultScript {
-  #scripted: Scripted[] = []
+export class FaultScript<V extends string = Verb, F = Fault> {
+  #scripted: Scripted<V, F>[] = []
 
-  /** The next `times` calls of a verb, of one attempt if it is named, meet this fault. */
-  add(verb: Verb, fault: Fault, options: { times?: number; attemptId?: string } = {}): void {
-    const { times = 1, attemptId } = options
-    this.#scripted.push({ verb, fault, times, attemptId })
+  /** The next `times` calls of a verb, of one attempt or intent if it is named, meet this fault. */
+  add(verb: V, fault: F, options: { times?: number; attemptId?: string; intent?: string } = {}): void {
+    const { times = 1, attemptId, intent } = options
+    this.#scripted.push({ verb, fault, times, only: attemptId ?? intent })
   }
 
-  take(verb: Verb, attemptIds: string[]): Fault | undefined {
+  take(verb: V, ids: string[]): F | undefined {
     const next = this.#scripted.find(
-      (one) => one.verb === verb && (one.attemptId === undefined || attemptIds.includes(one.attemptId)),
+      (one) => one.verb === verb && (one.only === undefined || ids.includes(one.only)),
     )
     if (next === undefined) return undefined
     if (--next.times === 0) this.#scripted = this.#scripted.filter((one) => one !== next)

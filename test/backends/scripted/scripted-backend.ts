@@ -6,6 +6,7 @@ import type { Observation } from '../../../core/observation'
 import { formatInstant, MINUTE_MS } from '../../../core/time'
 import { sleep } from './clock'
 import type { Fault, Verb } from './faults'
+import { createScriptedReserving } from './reserving/reserving'
 import type { ScriptedWorld } from './world'
 
 interface Call<T> {
@@ -98,6 +99,7 @@ export function createScriptedBackend(world: ScriptedWorld): Backend {
         ...{ verb: 'interrupt', attemptIds: [attemptId], ctx },
         effect: () => world.machine(id)?.interrupt(noticeMs),
       }),
+    ...(world.market !== undefined && { reserving: createScriptedReserving(world.market) }),
   }
 }
 

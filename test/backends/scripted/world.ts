@@ -13,6 +13,7 @@ import type { ObjectStore } from '../../../storage/store'
 import { STEADY, type Behaviour } from './behaviour'
 import type { Clock } from './clock'
 import { FaultScript, type Verb } from './faults'
+import type { ReservationMarket } from './reserving/market'
 import { ScriptedMachine } from './scripted-machine'
 
 /** What the provider sells, and how many it has. */
@@ -88,6 +89,8 @@ export interface WorldOptions extends Manners {
   bootMs?: number
   /** Machines start with their launch and with nothing but what they take from hand-overs; missing where they just know it. */
   handOvers?: HandOvers
+  /** Where capacity is bought in advance; worlds may share one. It has the clock of the world. */
+  market?: ReservationMarket
   /** How each machine's workload runs, whatever differs from `STEADY`. */
   behave?: (order: Order) => Partial<Behaviour>
 }
@@ -112,6 +115,7 @@ export class ScriptedWorld {
   readonly clock: Clock
   readonly name: string
   readonly capabilities: Capabilities
+  readonly market: ReservationMarket | undefined
   readonly calls: RecordedCall[] = []
   readonly faults = new FaultScript()
   /** Oldest first, ended ones too. */
@@ -137,6 +141,7 @@ export class ScriptedWorld {
   constructor(options: WorldOptions) {
     this.#o = options
     this.clock = options.clock
+    this.market = options.market
     this.#startedAtMs = options.clock.now()
     this.name = options.name ?? 'scripted'
     this.quota = options.quota ?? Infinity

@@ -1,0 +1,183 @@
+import type { Backend, LookContext, ReservingBackend } from '../../backends/backend'
+import { BackendError, failureOf } from '../../backends/errors'
+import { defined } from '../../core/defined'
+import { formatUsd } from '../../core/money'
+import type { ReleaseTerms } from '../../core/reservation'
+import type {
+  BuyCapacityTask,
+  CapacityVerdict,
+  FindPurchaseOutcome,
+  HoldInput,
+  HoldOutcome,
+  LookForCapacityInput,
+  ReleaseTask,
+  ReservationEntry,
+  ReservationTask,
+  ReservingActivities,
+} from '../../core/reserving-activities'
+import { judgeHold } from '../../planner/reserving/hold'
+import { judgeCapacity, quoteInWords } from '../../planner/reserving/judge'
+import { claimedReservations, claimReservation, putReservationEntry } from '../../storage/reservations'
+import type { ObjectStore } from '../../storage/store'
+import { allBeating } from '../heartbeat'
+import { wakeNext, type WakingDeps } from '../waking'
+import { decidePurchase, findPurchase, purchase, type PurchaseDeps } from './purchase'
+
+export interface ReservingDeps extends WakingDeps {
+  backend: Backend
+  store: ObjectStore
+  now: () => number
+  purchaseLimitMs?: number
+}
+
+/** The activities of reservations of one backend; every call is refused if it sells none. */
+export function createReservingActivities(deps: ReservingDeps): ReservingActivities {
+  return allBeating<ReservingActivities>({
+    lookForCapacity: (input, signal) => lookForCapacity(deps, input, signal),
+    buyCapacity: (input, signal) => buyCapacity(deps, input, signal),
+    findPurchase: (input, signal) => findOnRecord(deps, input, signal),
+    decidePurchase: async (input, signal) => {
+      const outcome = await decidePurchase(purchaseDeps(deps), input, signal)
+      const summary = `${input.by}: ${foundInWords(outcome)}`
+      await note(deps, input, { kind: 'decided', summary, data: { ownedId: input.ownedId, outcome } })
+      return outcome
+    },
+    holdReservation: (input, signal) => holdReservation(deps, input, signal),
+    releaseTerms: ({ ref }, signal) => reservingOf(deps).releaseTerms(ref, { signal }),
+    releaseReservation: (input, signal) => releaseReservation(deps, input, signal),
+  })
+}
+
+function reservingOf({ backend }: Pick<ReservingDeps, 'backend'>): ReservingBackend {
+  if (backend.reserving !== undefined) return backend.reserving
+  throw new BackendError({
+    class: 'invalid',
+    message: `${backend.name} sells no reservations, or its settings exclude them.`,
+  })
+}
+
+function purchaseDeps(deps: ReservingDeps): PurchaseDeps {
+  const { store, now, purchaseLimitMs } = deps
+  return { reserving: reservingOf(deps), store, now, ...defined({ purchaseLimitMs }) }
+}
+
+/** Entries say what was done; the step itself never fails because of them, except before a purchase. */
+async function note(
+  { store, now }: ReservingDeps,
+  { reservationId, recordSeq }: ReservationTask,
+  entry: Pick<ReservationEntry, 'kind' | 'summary' | 'data'>,
+): Promise<void> {
+  await putReservationEntry(store, reservationId, { seq: recordSeq, atMs: now(), ...entry })
+}
+
+async function lookForCapacity(
+  deps: ReservingDeps,
+  input: LookForCapacityInput,
+  signal: AbortSignal,
+): Promise<CapacityVerdict> {
+  const { backend, store, now } = deps
+  const reserving = reservingOf(deps)
+  const { wish, rule, reservationId, deployment, approved } = input
+  const unseen = new Map<string, string>()
+  const look: LookContext = {
+    signal,
+    ...defined({ within: wish.regions }),
+    unseen: (place, error) => void unseen.set(place, failureOf(error).message),
+  }
+  const [account, owned, quotes, claims] = await Promise.all([
+    reserving.account({ signal }),
+    reserving.reservations(look),
+    reserving.reservable(wish, look),
+    claimedReservations(store, backend.name),
+  ])
+  const facts = { wish, rule, reservationId, deployment, account, owned, quotes, claims }
+  const verdict = judgeCapacity({
+    ...facts,
+    unseen: [...unseen].map(([place, message]) => `${place}: ${message}`),
+    nowMs: now(),
+    approved,
+  })
+  await note(deps, input, {
+    kind: 'looked',
+    summary: verdict.message,
+    data: { ...facts, claims: Object.fromEntries(claims), approved, verdict },
+  })
+  if (verdict.kind !== 'adopt') return verdict
+  const { id } = verdict.reservation
+  const owner = await claimReservation(store, { backend: backend.name, ownedId: id, intent: reservationId })
+  if (owner === reservationId) return verdict
+  throw new BackendError({ class: 'transient', message: `${owner} has just taken ${id}: looking again.` })
+}
+
+async function buyCapacity(
+  deps: ReservingDeps,
+  input: BuyCapacityTask,
+  signal: AbortSignal,
+): ReturnType<ReservingActivities['buyCapacity']> {
+  const { order } = input
+  const { quote, send } = order
+  await note(deps, input, {
+    kind: 'sent',
+    summary: `Purchase ${send}: ${quoteInWords(quote)} for ${formatUsd(quote.upfrontMicro)} upfront`,
+    data: order,
+  })
+  return purchase(purchaseDeps(deps), order, signal)
+}
+
+async function findOnRecord(
+  deps: ReservingDeps,
+  input: BuyCapacityTask,
+  signal: AbortSignal,
+): Promise<FindPurchaseOutcome> {
+  const outcome = await findPurchase(purchaseDeps(deps), input.order, signal)
+  await note(deps, input, { kind: 'searched-for-purchase', summary: foundInWords(outcome), data: outcome })
+  return outcome
+}
+
+function foundInWords(outcome: FindPurchaseOutcome): string {
+  switch (outcome.kind) {
+    case 'found':
+      return `The purchase was made: ${outcome.reservation.id}.`
+    case 'no-effect':
+      return `Nothing was bought. ${outcome.failure.message}`
+    case 'absent':
+      return outcome.saw
+  }
+}
+
+async function holdReservation(
+  deps: ReservingDeps,
+  input: HoldInput,
+  signal: AbortSignal,
+): Promise<HoldOutcome> {
+  const { ref, held, rule, elapsedMs = 0 } = input
+  const all = await reservingOf(deps).reservations({ signal, within: [ref.region] })
+  const reservation = all.find(({ id }) => id === ref.id)
+  const outcome = judgeHold({ reservation, held, rule, elapsedMs, nowMs: deps.now() })
+  const isNews = outcome.held.state !== held.state || outcome.warning !== undefined || outcome.next !== 'hold'
+  if (isNews)
+    await note(deps, input, { kind: 'held', summary: outcome.warning ?? outcome.message, data: outcome })
+  // Its places are capacity that waiting jobs can use.
+  const isFree = reservation?.phase === 'active' && reservation.free > 0
+  if (isFree && (isNews || reservation.free > (held.reservation?.free ?? 0)))
+    await wakeNext(deps, deps.backend.name).catch(() => undefined)
+  return outcome
+}
+
+async function releaseReservation(
+  deps: ReservingDeps,
+  input: ReleaseTask,
+  signal: AbortSignal,
+): Promise<void> {
+  const { ref, chargeMaxMicroUsd, reason } = input
+  const reserving = reservingOf(deps)
+  const terms: ReleaseTerms = await reserving.releaseTerms(ref, { signal })
+  if (terms.chargeMicroUsd > chargeMaxMicroUsd)
+    throw new BackendError({
+      class: 'invalid',
+      message: `Giving back ${ref.id} still costs ${formatUsd(terms.chargeMicroUsd)}, and ${formatUsd(chargeMaxMicroUsd)} is accepted.`,
+      hint: 'Accept the charge (--charge-max), or keep the reservation.',
+    })
+  await reserving.release(ref, terms, { signal })
+  await note(deps, input, { kind: 'released', summary: `Gave back ${ref.id}: ${reason}`, data: terms })
+}

@@ -1,0 +1,29 @@
+import type { ReservationDocuments } from '../../core/reserving-activities'
+import { putReservationEntry } from '../../storage/reservations'
+import type { ObjectStore } from '../../storage/store'
+import { allBeating } from '../heartbeat'
+import type { Treasury } from '../treasury'
+
+/** The orchestrator's part in reservations: money and record. */
+export function createReservationDocuments({
+  store,
+  now,
+  treasury,
+}: {
+  store: ObjectStore
+  now: () => number
+  treasury?: Pick<Treasury, 'settle'> | undefined
+}): ReservationDocuments {
+  return allBeating<ReservationDocuments>({
+    settleBudget: async ({ month, ...request }) => treasury?.settle(month, request),
+    endReservation: async ({ reservationId, recordSeq, status }) => {
+      await putReservationEntry(store, reservationId, {
+        seq: recordSeq,
+        atMs: now(),
+        kind: 'over',
+        summary: status.message,
+        data: status,
+      })
+    },
+  })
+}

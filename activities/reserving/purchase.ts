@@ -1,0 +1,217 @@
+import type { ReservingBackend } from '../../backends/backend'
+import { BackendError, failureOf } from '../../backends/errors'
+import type { Failure, FailureClass } from '../../core/failure'
+import {
+  isHeld,
+  type OwnedReservation,
+  type ReservationOrder,
+  type ReserveOutcome,
+} from '../../core/reservation'
+import type { DecidePurchaseTask, FindPurchaseOutcome } from '../../core/reserving-activities'
+import { formatInstant, MINUTE_MS } from '../../core/time'
+import { Purchases, type PurchaseMark, type RecordedEffect } from '../../storage/purchases'
+import type { ObjectStore } from '../../storage/store'
+
+export interface PurchaseDeps {
+  reserving: ReservingBackend
+  store: ObjectStore
+  now: () => number
+  /** Limit on one send; `PURCHASE_LIMIT_MS` if missing. */
+  purchaseLimitMs?: number
+}
+
+/** No request of a purchase leaves a worker later than this after its mark. */
+export const PURCHASE_LIMIT_MS = 3 * MINUTE_MS
+
+/** Errors with these classes guarantee that nothing was bought (`Backend`). */
+const WITHOUT_EFFECT: readonly FailureClass[] = [
+  'throttled',
+  'transient',
+  'capacity',
+  'quota',
+  'expired',
+  'auth',
+  'invalid',
+]
+
+/**
+ * Sends a purchase so that it is made at most once, however often and wherever this is called, and whichever step a worker dies in: first
+ * what is owned already, then a mark that only one caller can put, then the request. A call that finds the mark never sends.
+ */
+export async function purchase(
+  deps: PurchaseDeps,
+  order: ReservationOrder,
+  signal: AbortSignal,
+): Promise<ReserveOutcome> {
+  const { reserving, store, now } = deps
+  const purchases = new Purchases(store, now)
+  const owned = await reserving.reservations({ signal, within: [order.quote.region] })
+  const before = ofOrder(owned, order)
+  if (before !== undefined) return { kind: 'reserved', reservation: before }
+  const mark = await purchases.mark(
+    order,
+    owned.map(({ id }) => id),
+  )
+  if (mark === undefined) return standing(await purchases.effect(order), owned)
+  const outcome = await sendWithin(deps, { order, sentAtMs: mark.atMs, signal })
+  await conclude(purchases, order, outcome)
+  return outcome
+}
+
+/** What is on record about an order that another call has sent. */
+function standing(effect: RecordedEffect | undefined, owned: OwnedReservation[]): ReserveOutcome {
+  if (effect?.kind === 'no-effect') return { kind: 'refused', failure: effect.failure }
+  const reservation = owned.find(({ id }) => effect?.kind === 'bought' && id === effect.reservationId)
+  if (reservation !== undefined) return { kind: 'reserved', reservation }
+  return {
+    kind: 'unconfirmed',
+    failure: {
+      class: 'unclassified',
+      message: 'This purchase was sent before, and its outcome is not known yet.',
+    },
+  }
+}
+
+async function sendWithin(
+  { reserving, now, purchaseLimitMs = PURCHASE_LIMIT_MS }: PurchaseDeps,
+  { order, sentAtMs, signal }: { order: ReservationOrder; sentAtMs: number; signal: AbortSignal },
+): Promise<ReserveOutcome> {
+  const limit = new AbortController()
+  const leftMs = sentAtMs + purchaseLimitMs - now()
+  const stop = (): void => limit.abort(new DOMException('The purchase took too long.', 'TimeoutError'))
+  if (leftMs <= 0) stop()
+  const timer = setTimeout(stop, Math.max(0, leftMs))
+  try {
+    return await reserving.reserve(order, { signal: AbortSignal.any([signal, limit.signal]) })
+  } catch (error) {
+    const failure = failureOf(error)
+    return WITHOUT_EFFECT.includes(failure.class)
+      ? { kind: 'refused', failure }
+      : { kind: 'unconfirmed', failure }
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+/** Without this document the purchase is looked for, which is slower and as safe. */
+async function conclude(
+  purchases: Purchases,
+  order: ReservationOrder,
+  outcome: ReserveOutcome,
+): Promise<void> {
+  if (outcome.kind === 'unconfirmed') return
+  const effect =
+    outcome.kind === 'reserved'
+      ? ({ kind: 'bought', reservationId: outcome.reservation.id } as const)
+      : ({ kind: 'no-effect', failure: outcome.failure } as const)
+  await purchases.conclude(order, effect).catch(() => undefined)
+}
+
+/** Looks for a purchase by its tags, its recorded effect, and the difference of what is owned. Seals one that was never sent. */
+export async function findPurchase(
+  { reserving, store, now }: PurchaseDeps,
+  order: ReservationOrder,
+  signal: AbortSignal,
+): Promise<FindPurchaseOutcome> {
+  const purchases = new Purchases(store, now)
+  const mark = await purchases.seal(order)
+  if (mark.kind === 'sealed') return { kind: 'no-effect', failure: NEVER_SENT }
+  const owned = await reserving.reservations({ signal, within: [order.quote.region] })
+  const found = ofOrder(owned, order)
+  if (found !== undefined) {
+    await purchases.conclude(order, { kind: 'bought', reservationId: found.id })
+    return { kind: 'found', reservation: found }
+  }
+  const effect = await purchases.effect(order)
+  if (effect?.kind === 'no-effect') return { kind: 'no-effect', failure: effect.failure }
+  const decided = owned.find(({ id }) => effect?.kind === 'bought' && id === effect.reservationId)
+  if (decided !== undefined) return { kind: 'found', reservation: decided }
+  return absent(mark, owned, now())
+}
+
+const NEVER_SENT: Failure = {
+  class: 'transient',
+  message: 'The purchase was not sent before its worker stopped.',
+}
+
+function absent(
+  { order, atMs, ownedBefore }: Extract<PurchaseMark, { kind: 'sent' }>,
+  owned: OwnedReservation[],
+  nowMs: number,
+): FindPurchaseOutcome {
+  const candidates = owned.filter((one) => !ownedBefore.includes(one.id) && isLike(one, order))
+  const news = owned.filter(({ id }) => !ownedBefore.includes(id)).length
+  const { id, region } = order.quote
+  const saw =
+    `${formatInstant(nowMs)}: of ${owned.length} reservations in ${region}, none has the tag of ${order.intent}; ` +
+    `${news} appeared since ${id === '' ? 'it' : id} was ordered, ${candidates.length} of them like the order and without tags.`
+  return { kind: 'absent', sentAtMs: atMs, saw, candidates }
+}
+
+/**
+ * The reservation that an order has bought, by its tags. An extension has no tags: it shows in a later end, or in the extension that its
+ * reservation reports.
+ */
+function ofOrder(owned: readonly OwnedReservation[], order: ReservationOrder): OwnedReservation | undefined {
+  const { intent, deployment, quote } = order
+  if (quote.extends === undefined)
+    return owned.find((one) => one.intent === intent && one.deployment === deployment && isHeld(one.phase))
+  return owned.find(
+    ({ id, endsAtMs = 0, extension }) =>
+      id === quote.extends &&
+      (endsAtMs >= quote.endsAtMs! ||
+        (extension !== undefined && extension.phase !== 'failed' && extension.endsAtMs >= quote.endsAtMs!)),
+  )
+}
+
+/** Whether an untagged reservation is what was ordered. */
+function isLike(one: OwnedReservation, { quote }: ReservationOrder): boolean {
+  return (
+    one.intent === undefined &&
+    one.deployment === undefined &&
+    one.kind === quote.kind &&
+    one.type === quote.type &&
+    one.zone === quote.zone &&
+    one.total === quote.count &&
+    one.endsAtMs === quote.endsAtMs &&
+    isHeld(one.phase)
+  )
+}
+
+/** A person's word, checked against what is owned. */
+export async function decidePurchase(
+  deps: PurchaseDeps,
+  { order, ownedId, by }: DecidePurchaseTask,
+  signal: AbortSignal,
+): Promise<FindPurchaseOutcome> {
+  const now = await findPurchase(deps, order, signal)
+  if (now.kind !== 'absent') return contradicted(now, ownedId)
+  const purchases = new Purchases(deps.store, deps.now)
+  if (ownedId === null) {
+    const failure: Failure = { class: 'transient', message: `${by} has determined that it was not bought.` }
+    await purchases.conclude(order, { kind: 'no-effect', failure, by })
+    return { kind: 'no-effect', failure }
+  }
+  const owned = await deps.reserving.reservations({ signal, within: [order.quote.region] })
+  const reservation = owned.find(({ id }) => id === ownedId)
+  if (reservation === undefined)
+    throw invalid(`The account has no reservation ${ownedId} in ${order.quote.region}.`)
+  if (reservation.intent !== undefined && reservation.intent !== order.intent)
+    throw invalid(`${ownedId} was bought for ${reservation.intent}.`)
+  await purchases.conclude(order, { kind: 'bought', reservationId: ownedId, by })
+  return { kind: 'found', reservation }
+}
+
+/** What is certain counts more than what a person says. */
+function contradicted(
+  now: Exclude<FindPurchaseOutcome, { kind: 'absent' }>,
+  ownedId: string | null,
+): FindPurchaseOutcome {
+  if (now.kind === 'found' && ownedId === null)
+    throw invalid(`It was bought: it is ${now.reservation.id}, which carries its tag.`)
+  return now
+}
+
+function invalid(message: string): BackendError {
+  return new BackendError({ class: 'invalid', message })
+}

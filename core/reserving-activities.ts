@@ -1,0 +1,143 @@
+/** The activities of reservations by name. `activities/reserving/` implements them, on `backendQueue(name)` unless said otherwise. */
+import type { Failure } from './failure'
+import type { MicroUsd } from './money'
+import type {
+  CapacityQuote,
+  CapacityWish,
+  OwnedReservation,
+  ReleaseTerms,
+  ReservationOrder,
+  ReservationRef,
+  ReserveOutcome,
+} from './reservation'
+import type { JudgedQuote, PurchaseRule, ReservationState, ReservationStatus } from './reserving'
+import type { SettleRequest } from './treasury'
+
+/** What all activities of one reservation receive. */
+export interface ReservationTask {
+  reservationId: string
+  deployment: string
+  owner: string
+  /** Place of its entry in the reservation's record. */
+  recordSeq: number
+}
+
+export interface LookForCapacityInput extends ReservationTask {
+  wish: CapacityWish
+  rule: PurchaseRule
+  /** The quote that a person has approved. */
+  approved?: CapacityQuote
+}
+
+/** What follows from one look at what is owned and what is for sale. */
+export type CapacityVerdict = {
+  /** The account that pays. */
+  account: string
+  /** One sentence for a person. */
+  message: string
+  /** What was found and not chosen, the best first. */
+  alternatives: JudgedQuote[]
+  /** Parts of the provider that did not answer, with the reason. */
+  unseen: string[]
+} & (
+  | { kind: 'adopt'; reservation: OwnedReservation }
+  /** `ask`: the rule allows it, and a person must approve it. */
+  | { kind: 'buy' | 'ask'; judged: JudgedQuote; lookInMs: number }
+  | { kind: 'wait'; lookInMs: number }
+  | { kind: 'give-up' }
+)
+
+export interface BuyCapacityTask extends ReservationTask {
+  order: ReservationOrder
+  rule: PurchaseRule
+}
+
+/** One look for a purchase with an unknown outcome. */
+export type FindPurchaseOutcome =
+  | { kind: 'found'; reservation: OwnedReservation }
+  /** Certain: it was never sent and never will be, or its refusal is on record. */
+  | { kind: 'no-effect'; failure: Failure }
+  /** Nothing shows it yet. `candidates` appeared since it was sent and carry no tags. */
+  | { kind: 'absent'; sentAtMs: number; saw: string; candidates: OwnedReservation[] }
+
+export interface DecidePurchaseTask extends ReservationTask {
+  order: ReservationOrder
+  by: string
+  /** Null: it was certainly not bought. */
+  ownedId: string | null
+}
+
+export interface HoldInput extends ReservationTask {
+  ref: ReservationRef
+  wish: CapacityWish
+  rule: PurchaseRule
+  held: HeldSoFar
+  /** Time since `held` was determined; missing for the first look. */
+  elapsedMs?: number
+}
+
+/** What is known about a held reservation from one look to the next. */
+export interface HeldSoFar {
+  state: ReservationState
+  reservation?: OwnedReservation
+  upfrontMicroUsd: MicroUsd
+  idleMicroUsd: MicroUsd
+  /** Consecutive time without a used place. */
+  idleMs: number
+  /** Consecutive looks that did not find it. */
+  misses: number
+}
+
+export interface HoldOutcome {
+  held: HeldSoFar
+  message: string
+  /** For people, about money that is wasted, or an end that comes early. */
+  warning?: string
+  /** `release`: the rule wants it returned now. `over`: nothing is held any more. */
+  next: 'hold' | 'release' | 'over'
+  lookInMs: number
+}
+
+export interface ReleaseTask extends ReservationTask {
+  ref: ReservationRef
+  reason: string
+  /** The charge that is accepted; more is a refusal. */
+  chargeMaxMicroUsd: MicroUsd
+}
+
+/** Activities of a backend's worker. */
+export interface ReservingActivities {
+  /** Reads what is owned and what is for sale, judges it by the rule, and records both. Buys nothing. */
+  lookForCapacity(input: LookForCapacityInput): Promise<CapacityVerdict>
+  /** Marks the purchase in the store, then sends it, once. A repeated call does not send. Never retried. */
+  buyCapacity(input: BuyCapacityTask): Promise<ReserveOutcome>
+  /** Determines what became of a purchase, and prevents one that was not sent. Sends nothing. */
+  findPurchase(input: BuyCapacityTask): Promise<FindPurchaseOutcome>
+  /** Records what a person found out about a purchase. Throws `invalid` if what is owned contradicts it. */
+  decidePurchase(input: DecidePurchaseTask): Promise<FindPurchaseOutcome>
+  /** Looks at what is held, and says what to do about it. */
+  holdReservation(input: HoldInput): Promise<HoldOutcome>
+  /** What `release` would charge. */
+  releaseTerms(input: ReleaseTask): Promise<ReleaseTerms>
+  releaseReservation(input: ReleaseTask): Promise<void>
+}
+
+/** Activities of the orchestrator's worker, on `ORCHESTRATOR_QUEUE`. */
+export interface ReservationDocuments {
+  /** Reports money of a month as spent; the rest of what was promised is free again. Idempotent. */
+  settleBudget(input: { month: string } & SettleRequest): Promise<void>
+  /** Completes the record. */
+  endReservation(input: ReservationTask & { status: ReservationStatus }): Promise<void>
+}
+
+/** `reservations/<id>/record/<seq>.json`. */
+export interface ReservationEntry {
+  seq: number
+  /** Wall clock of the process that put it. */
+  atMs: number
+  kind: 'requested' | 'looked' | 'sent' | 'searched-for-purchase' | 'decided' | 'held' | 'released' | 'over'
+  /** One sentence for a person. */
+  summary: string
+  /** Inputs and outcome. */
+  data: unknown
+}

@@ -1,0 +1,171 @@
+import { formatUsd, type MicroUsd } from '../../core/money'
+import { isHeld, type OwnedReservation } from '../../core/reservation'
+import type { PurchaseRule, ReservationState } from '../../core/reserving'
+import type { HeldSoFar, HoldOutcome } from '../../core/reserving-activities'
+import { DAY_MS, formatDuration, formatInstant, HOUR_MS, MINUTE_MS, SECOND_MS } from '../../core/time'
+
+/** One look at a reservation that is held. */
+export interface HoldFacts {
+  /** Missing if the provider does not report it (any more). */
+  reservation: OwnedReservation | undefined
+  held: HeldSoFar
+  rule: PurchaseRule
+  /** Since the last look; 0 for the first. */
+  elapsedMs: number
+  nowMs: number
+}
+
+/** Lists may miss a reservation for a while; after this many looks it is gone. */
+const MISSES_MAX = 4
+const MISSED_LOOK_MS = 10 * MINUTE_MS
+const UNPAID_LOOK_MS = 5 * MINUTE_MS
+/** Hourly capacity costs money while it is idle. */
+const ACTIVE_LOOK_MS: Readonly<Record<OwnedReservation['kind'], number>> = {
+  prepaid: HOUR_MS,
+  hourly: 10 * MINUTE_MS,
+}
+/** Unused for this long, it is worth a warning. */
+const IDLE_WARNING_MS = HOUR_MS
+
+/** What a reservation has cost so far, and whether to keep it. */
+export function judgeHold(facts: HoldFacts): HoldOutcome {
+  const { reservation, held, nowMs } = facts
+  if (reservation === undefined) return missing(facts)
+  const idleMicroUsd = held.idleMicroUsd + idleCost(facts)
+  const idleMs = isIdle(reservation) ? held.idleMs + facts.elapsedMs : 0
+  const state = stateOf(reservation)
+  const next: HeldSoFar = { ...held, state, reservation, idleMicroUsd, idleMs, misses: 0 }
+  const message = messageOf(reservation)
+  if (!isHeld(reservation.phase))
+    return { held: next, message, next: 'over', lookInMs: 0, ...warningAbout(facts) }
+  const why = whyRelease(facts, next)
+  if (why !== undefined) return { held: next, message: why, next: 'release', lookInMs: MINUTE_MS }
+  return {
+    ...{ held: next, message, next: 'hold', lookInMs: lookInMs(reservation, nowMs) },
+    ...(warningAbout(facts) ?? idleWarning(next)),
+  }
+}
+
+function missing({ held, nowMs }: HoldFacts): HoldOutcome {
+  const { reservation } = held
+  const misses = held.misses + 1
+  const hasEnded = reservation?.endsAtMs !== undefined && nowMs >= reservation.endsAtMs
+  if (hasEnded) {
+    const message = 'The reservation has ended.'
+    return { held: { ...held, misses, state: 'ended' }, message, next: 'over', lookInMs: 0 }
+  }
+  if (misses >= MISSES_MAX) {
+    const message = `The provider no longer reports ${reservation?.id ?? 'the reservation'}, although it should exist.`
+    return { held: { ...held, misses, state: 'failed' }, message, next: 'over', lookInMs: 0 }
+  }
+  const message = 'The provider does not list the reservation at the moment.'
+  return { held: { ...held, misses }, message, next: 'hold', lookInMs: MISSED_LOOK_MS }
+}
+
+const STATES: Readonly<Record<OwnedReservation['phase'], ReservationState>> = {
+  unpaid: 'unpaid',
+  assessing: 'scheduled',
+  scheduled: 'scheduled',
+  delayed: 'scheduled',
+  active: 'active',
+  ending: 'ended',
+  ended: 'ended',
+  failed: 'failed',
+}
+
+function stateOf({ phase }: OwnedReservation): ReservationState {
+  return STATES[phase]
+}
+
+function isIdle({ phase, free, total }: OwnedReservation): boolean {
+  return phase === 'active' && free >= total
+}
+
+/** The free places of the time since the last look, as they are now. A used place is part of its job's cost. */
+function idleCost({ reservation, held, elapsedMs }: HoldFacts): MicroUsd {
+  if (reservation?.kind !== 'hourly' || held.reservation?.phase !== 'active') return 0
+  const free = Math.max(reservation.free, held.reservation.free)
+  return Math.ceil((free * (reservation.idleMicroUsdPerHour ?? 0) * elapsedMs) / HOUR_MS)
+}
+
+function whyRelease({ rule, reservation }: HoldFacts, next: HeldSoFar): string | undefined {
+  if (reservation?.kind !== 'hourly' || reservation.phase !== 'active') return undefined
+  const { spendMaxMicroUsd, idleMaxMs } = rule
+  if (idleMaxMs !== undefined && next.idleMs >= idleMaxMs)
+    return `It was unused for ${formatDuration(next.idleMs)}: it is released.`
+  const perLook =
+    (reservation.free * (reservation.idleMicroUsdPerHour ?? 0) * ACTIVE_LOOK_MS.hourly) / HOUR_MS
+  const costs = next.upfrontMicroUsd + next.idleMicroUsd
+  if (spendMaxMicroUsd !== undefined && costs + perLook > spendMaxMicroUsd)
+    return `Its unused time has cost ${formatUsd(costs)} of at most ${formatUsd(spendMaxMicroUsd)}: it is released.`
+  return undefined
+}
+
+function messageOf(reservation: OwnedReservation): string {
+  const { id, phase, state, startsAtMs, endsAtMs, free, total } = reservation
+  switch (phase) {
+    case 'unpaid':
+      return `${id} is bought; the payment is not confirmed yet.`
+    case 'assessing':
+      return `The provider is checking whether it can hold ${id}.`
+    case 'scheduled':
+      return `${id} is held${startsAtMs === undefined ? '' : ` and begins ${formatInstant(startsAtMs)}`}.`
+    case 'delayed':
+      return `${id} should have begun${startsAtMs === undefined ? '' : ` ${formatInstant(startsAtMs)}`}; the provider is late.`
+    case 'active':
+      return `${id} is active: ${free} of ${total} places are free${endsAtMs === undefined ? '' : `; it ends ${formatInstant(endsAtMs)}`}.`
+    case 'ending':
+    case 'ended':
+      return `${id} has ended.`
+    case 'failed':
+      return `${id} failed: the provider reports ${state}.`
+  }
+}
+
+/** The provider has moved the end, or taken places away. */
+function warningAbout({
+  reservation,
+  held: { reservation: before },
+}: HoldFacts): { warning: string } | undefined {
+  if (reservation === undefined || before === undefined) return undefined
+  const { id, endsAtMs = Infinity, usableUntilMs, total } = reservation
+  const { endsAtMs: endedAtMs = Infinity } = before
+  if (endsAtMs < endedAtMs && reservation.kind === 'prepaid')
+    return {
+      warning: `The provider now ends ${id} at ${formatInstant(endsAtMs)} instead of ${formatInstant(endedAtMs)}${usableUntilMs === undefined ? '' : `: usable until ${formatInstant(usableUntilMs)}`}.`,
+    }
+  if (total < before.total && reservation.kind === 'prepaid')
+    return { warning: `${id} has ${total} places now instead of ${before.total}.` }
+  return undefined
+}
+
+function idleWarning({ idleMs, idleMicroUsd, reservation }: HeldSoFar): { warning: string } | undefined {
+  if (idleMs < IDLE_WARNING_MS || reservation === undefined) return undefined
+  const { total, idleMicroUsdPerHour = 0, kind } = reservation
+  const cost =
+    kind === 'hourly'
+      ? `It costs ${formatUsd(total * idleMicroUsdPerHour)} per hour, ${formatUsd(idleMicroUsd)} so far.`
+      : 'It is paid for.'
+  return { warning: `No machine has run in ${reservation.id} for ${formatDuration(idleMs)}. ${cost}` }
+}
+
+/** Exactly at the start and at the end, otherwise at intervals. */
+function lookInMs({ phase, kind, startsAtMs, endsAtMs }: OwnedReservation, nowMs: number): number {
+  const until = (atMs: number | undefined): number =>
+    atMs === undefined || atMs <= nowMs ? Infinity : atMs - nowMs
+  switch (phase) {
+    case 'unpaid':
+      return UNPAID_LOOK_MS
+    case 'assessing':
+      return HOUR_MS
+    case 'scheduled':
+    case 'delayed':
+      // Due, and not yet active: providers are seconds late.
+      return until(startsAtMs) === Infinity ? 5 * SECOND_MS : Math.min(DAY_MS, until(startsAtMs))
+    case 'active':
+    case 'ending':
+    case 'ended':
+    case 'failed':
+      return Math.max(SECOND_MS, Math.min(ACTIVE_LOOK_MS[kind], until(endsAtMs)))
+  }
+}

@@ -1,0 +1,77 @@
+import type { Failure } from '../core/failure'
+import type { ReservationOrder } from '../core/reservation'
+import { putDocumentIfAbsent, readDocument } from './json'
+import { layout } from './layout'
+import type { ObjectStore } from './store'
+
+/** `purchases/<send>.json`: put if absent before the request is sent, and never changed. A seal in its place prevents the send. */
+export type PurchaseMark =
+  | {
+      kind: 'sent'
+      order: ReservationOrder
+      /** By the clock of the sending worker. */
+      atMs: number
+      /** Every reservation that the account could see just before. */
+      ownedBefore: string[]
+    }
+  | { kind: 'sealed'; atMs: number }
+
+/** The certain effect of a purchase. */
+export type PurchaseEffect =
+  { kind: 'bought'; reservationId: string } | { kind: 'no-effect'; failure: Failure }
+
+/** `purchases/<send>-effect.json`: put once, as soon as the effect is certain. `by` names the person who decided it. */
+export type RecordedEffect = PurchaseEffect & { atMs: number; by?: string }
+
+/**
+ * The sends of one purchase: a provider may sell the same offering twice, so each is marked before it is sent, in the store. The mark outlives
+ * the workflow's history: a server that is restored from an older backup finds it and does not buy again
+ * (docs/decisions/0054-purchases-are-sent-once.md).
+ */
+export class Purchases {
+  constructor(
+    private readonly store: ObjectStore,
+    private readonly now: () => number,
+  ) {}
+
+  /** True for the only caller that may send this order. */
+  async mark(order: ReservationOrder, ownedBefore: string[]): Promise<{ atMs: number } | undefined> {
+    const mark: PurchaseMark = { kind: 'sent', order, atMs: this.now(), ownedBefore }
+    return (await this.put(order, mark)) ? { atMs: mark.atMs } : undefined
+  }
+
+  /** Prevents the send, or returns the mark of the one that was begun. */
+  async seal(order: Pick<ReservationOrder, 'intent' | 'send'>): Promise<PurchaseMark> {
+    const seal: PurchaseMark = { kind: 'sealed', atMs: this.now() }
+    return (await this.put(order, seal)) ? seal : (await this.read(order))!
+  }
+
+  async read({ intent, send }: Pick<ReservationOrder, 'intent' | 'send'>): Promise<PurchaseMark | undefined> {
+    return readDocument(this.store, layout.purchase(intent, send), (text) => JSON.parse(text) as PurchaseMark)
+  }
+
+  /** Returns the effect that holds: an earlier one if there is one. */
+  async conclude(
+    { intent, send }: Pick<ReservationOrder, 'intent' | 'send'>,
+    effect: PurchaseEffect & { by?: string },
+  ): Promise<RecordedEffect> {
+    const recorded: RecordedEffect = { ...effect, atMs: this.now() }
+    const isFirst = await putDocumentIfAbsent(this.store, layout.purchaseEffect(intent, send), recorded)
+    return isFirst ? recorded : (await this.effect({ intent, send }))!
+  }
+
+  async effect({
+    intent,
+    send,
+  }: Pick<ReservationOrder, 'intent' | 'send'>): Promise<RecordedEffect | undefined> {
+    const key = layout.purchaseEffect(intent, send)
+    return readDocument(this.store, key, (text) => JSON.parse(text) as RecordedEffect)
+  }
+
+  private put(
+    { intent, send }: Pick<ReservationOrder, 'intent' | 'send'>,
+    mark: PurchaseMark,
+  ): Promise<boolean> {
+    return putDocumentIfAbsent(this.store, layout.purchase(intent, send), mark)
+  }
+}

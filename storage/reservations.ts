@@ -1,0 +1,51 @@
+import type { ReservationEntry } from '../core/reserving-activities'
+import { putDocumentIfAbsent, readDocument } from './json'
+import { layout } from './layout'
+import { eachOf } from './parallel'
+import type { ObjectStore } from './store'
+
+/** Puts an entry on the record of a reservation, once. Returns the stored one, which a repeated activity may have put before. */
+export async function putReservationEntry(
+  store: ObjectStore,
+  id: string,
+  entry: ReservationEntry,
+): Promise<ReservationEntry> {
+  const key = layout.reservationRecord(id, entry.seq)
+  if (await putDocumentIfAbsent(store, key, entry)) return entry
+  return (await readDocument(store, key, parse)) ?? entry
+}
+
+/** The record of a reservation, in order. */
+export async function readReservationEntries(store: ObjectStore, id: string): Promise<ReservationEntry[]> {
+  const keys: string[] = []
+  for await (const { key } of store.list(layout.reservationRecords(id))) keys.push(key)
+  const entries = await eachOf(keys, (key) => readDocument(store, key, parse))
+  return entries.filter((entry) => entry !== undefined)
+}
+
+/** Claims an owned reservation for a wish. Returns the wish that has it. */
+export async function claimReservation(
+  store: ObjectStore,
+  { backend, ownedId, intent }: { backend: string; ownedId: string; intent: string },
+): Promise<string> {
+  const key = layout.reservationClaim(backend, ownedId)
+  if (await putDocumentIfAbsent(store, key, { intent })) return intent
+  const claim = await readDocument(store, key, (text) => JSON.parse(text) as { intent: string })
+  return claim?.intent ?? intent
+}
+
+/** The owned reservations that serve a wish, by the provider's id. */
+export async function claimedReservations(store: ObjectStore, backend: string): Promise<Map<string, string>> {
+  const folder = layout.reservationClaims(backend)
+  const keys: string[] = []
+  for await (const { key } of store.list(folder)) keys.push(key)
+  const claims = await eachOf(keys, async (key) => {
+    const claim = await readDocument(store, key, (text) => JSON.parse(text) as { intent: string })
+    return [key.slice(folder.length, -'.json'.length), claim?.intent ?? ''] as const
+  })
+  return new Map(claims)
+}
+
+function parse(text: string): ReservationEntry {
+  return JSON.parse(text) as ReservationEntry
+}

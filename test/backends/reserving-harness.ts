@@ -1,0 +1,64 @@
+import type { ReservingBackend } from '../../backends/backend'
+import type { CapacityWish, ReservationKind } from '../../core/reservation'
+
+/** A purchase that the provider really made, as its bill shows it. */
+export interface TruePurchase {
+  reservation: string
+  intent: string | undefined
+  deployment: string | undefined
+}
+
+/** What a provider of reservations does that the tests depend on. */
+export interface ReservingTraits {
+  /** It sells longer times for prepaid reservations. */
+  sellsExtensions: boolean
+  /** A start in the future is sold with a commitment. */
+  sellsCommitments: boolean
+  /** Tests can let time pass at the provider. */
+  drivesTime: boolean
+}
+
+export const RESERVING_LACKS: Record<keyof ReservingTraits, string> = {
+  sellsExtensions: 'it sells no extensions',
+  sellsCommitments: 'it sells no commitments',
+  drivesTime: 'its clock cannot be driven',
+}
+
+/** A provider that sells capacity in two parts (Regions), a backend over it, and ways to look and to meddle behind its back. */
+export interface ReservingHarness {
+  readonly reserving: ReservingBackend
+  readonly regions: readonly [string, string]
+  /** The same provider, as another process would have it. */
+  reopen(): ReservingBackend
+  nowMs(): number
+  /** A wish that can be bought in the first part, and for `hourly` in both. */
+  wish(kind: ReservationKind): CapacityWish
+  /** A start in the future that is sold with a commitment. Where `sellsCommitments`. */
+  committedWish(): CapacityWish
+  /** A wish that the provider never sells. */
+  neverSold(): CapacityWish
+  /** Other customers buy everything. */
+  sellOut(): void
+  /** Every price is higher from now on. */
+  raisePrices(): void
+  /** Requests for purchases that reached the provider; what only asks for permission does not count. */
+  sent(): number
+  purchases(): TruePurchase[]
+  /** The next purchase is made, and its answer is lost. */
+  loseNextAnswer(): void
+  /** The next purchase is answered by an error of the provider that does not say whether it was made; it was not. */
+  failNextPurchase(): void
+  /** The next purchase is refused: the account may not. */
+  refuseNextPurchase(): void
+  /** A part does not answer from now on. */
+  silence(region: string): void
+  /** Someone else buys a reservation without tags in this account. */
+  buyByHand(): string
+  /** The payment of a reservation, or of its last extension. */
+  pay(id: string, outcome: 'confirmed' | 'failed'): void
+  /** Lets time pass at the provider. Where `drivesTime`. */
+  pass(durationMs: number): Promise<void>
+  /** Machines use places of a reservation. */
+  use(id: string, places: number): void
+  dispose(): Promise<void>
+}

@@ -1,0 +1,125 @@
+import type { ReservingBackend } from '../../../../backends/backend'
+import type { CapacityWish, ReservationKind } from '../../../../core/reservation'
+import { DAY_MS, HOUR_MS } from '../../../../core/time'
+import type { ReservingHarness, ReservingTraits, TruePurchase } from '../../reserving-harness'
+import { DrivenClock } from '../clock'
+import { ReservationMarket } from './market'
+import { createScriptedReserving } from './reserving'
+
+export const SCRIPTED_RESERVING_TRAITS: ReservingTraits = {
+  sellsExtensions: true,
+  sellsCommitments: true,
+  drivesTime: true,
+}
+
+const START_MS = Date.UTC(2026, 10, 2)
+const TYPE = 'h100x8'
+
+/** A scripted market of two Regions for the contract of reservations, in driven time. */
+export class ScriptedReservingHarness implements ReservingHarness {
+  readonly regions = ['east', 'west'] as const
+  readonly clock = new DrivenClock(START_MS)
+  readonly market = new ReservationMarket({ clock: this.clock, payment: { kind: 'pending' } })
+  readonly reserving: ReservingBackend
+
+  constructor() {
+    const { market } = this
+    market.sell({
+      ...{ kind: 'prepaid', type: TYPE, region: 'east', zone: 'east-a', count: 2, stock: 10 },
+      ...{ startsAtMs: START_MS + DAY_MS, durationMs: 2 * DAY_MS, upfrontMicro: 4_000_000_001 },
+    })
+    for (const region of this.regions)
+      market.sell({
+        ...{ kind: 'hourly', type: TYPE, region, zone: `${region}-a`, stock: 20 },
+        ...{ perHourMicro: 98_320_000, committedMs: 14 * DAY_MS },
+      })
+    this.reserving = createScriptedReserving(market)
+  }
+
+  reopen(): ReservingBackend {
+    return createScriptedReserving(this.market)
+  }
+
+  nowMs(): number {
+    return this.clock.now()
+  }
+
+  wish(kind: ReservationKind): CapacityWish {
+    const wish = { backend: 'scripted', kind, types: [TYPE], count: kind === 'prepaid' ? 2 : 1 }
+    return kind === 'prepaid' ? { ...wish, durationMs: 2 * DAY_MS - HOUR_MS } : wish
+  }
+
+  committedWish(): CapacityWish {
+    return { ...this.wish('hourly'), earliestStartAtMs: START_MS + 60 * DAY_MS }
+  }
+
+  neverSold(): CapacityWish {
+    return { ...this.wish('prepaid'), types: ['none'] }
+  }
+
+  sellOut(): void {
+    for (const lot of this.market.lots) lot.stock = 0
+  }
+
+  raisePrices(): void {
+    for (const lot of this.market.lots)
+      if (lot.kind === 'hourly') lot.perHourMicro = (lot.perHourMicro as number) + 1
+      else lot.upfrontMicro = (lot.upfrontMicro as number) + 1
+  }
+
+  sent(): number {
+    return this.market.calls.filter(({ verb }) => verb === 'reserve').length
+  }
+
+  purchases(): TruePurchase[] {
+    return this.market.purchases.map(({ id, intent, deployment }) => ({
+      reservation: id,
+      intent,
+      deployment,
+    }))
+  }
+
+  loseNextAnswer(): void {
+    this.market.faults.add('reserve', { kind: 'loses-answer', hasEffect: true })
+  }
+
+  failNextPurchase(): void {
+    this.market.faults.add('reserve', { kind: 'loses-answer', hasEffect: false })
+  }
+
+  refuseNextPurchase(): void {
+    const failure = { class: 'auth', message: 'this role may not buy' } as const
+    this.market.faults.add('reserve', { kind: 'refuses', failure })
+  }
+
+  silence(region: string): void {
+    this.market.silent.add(region)
+  }
+
+  buyByHand(): string {
+    return this.market.hold({ kind: 'hourly', type: TYPE, region: 'west', zone: 'west-a', total: 1 })
+  }
+
+  pay(id: string, outcome: 'confirmed' | 'failed'): void {
+    this.market.settle(id, outcome)
+    const { endsAtMs } = this.market.reservation(id)!
+    const isSold = this.market.lots.some((lot) => lot.kind === 'extension' && lot.reservation === id)
+    if (!isSold && endsAtMs !== undefined)
+      this.market.sell({
+        kind: 'extension',
+        reservation: id,
+        durationMs: DAY_MS,
+        upfrontMicro: 2_000_000_000,
+      })
+  }
+
+  pass(durationMs: number): Promise<void> {
+    return this.clock.advance(durationMs)
+  }
+
+  use(id: string, places: number): void {
+    this.market.use(id, places)
+  }
+
+  async dispose(): Promise<void> {}
+}

@@ -1,0 +1,97 @@
+import { failureFrom } from '../core/failure'
+import { defined } from '../core/defined'
+import { forever } from './forever'
+import { extend } from './purchasing'
+import { reservingOn } from './reservation-activities'
+import type { ReservationRun } from './reservation-run'
+
+/** How a hold ends: `lost` before its time, so that the search begins again; `fresh` only to start a fresh history. */
+type HoldEnd = 'over' | 'lost' | 'fresh'
+
+/** Watches what is held, until nothing is. Money is settled as soon as the payment is certain. */
+export async function holdReservation(run: ReservationRun): Promise<HoldEnd> {
+  const { page, requests, input } = run
+  let lookedAtMs: number | undefined
+  for (;;) {
+    const held = run.held!
+    const ref = { id: held.reservation!.id, region: held.reservation!.region }
+    const acts = reservingOn(input.wish.backend, 'look at the reservation')
+    const { wish, rule } = input
+    const elapsed = lookedAtMs === undefined ? {} : { elapsedMs: Date.now() - lookedAtMs }
+    const task = { ...run.task(), ref, wish, rule, held, ...elapsed }
+    const outcome = await forever(() => acts.holdReservation(task), page)
+    lookedAtMs = Date.now()
+    run.held = outcome.held
+    page.trouble(
+      outcome.warning === undefined ? undefined : { class: 'unclassified', message: outcome.warning },
+    )
+    page.move(outcome.held.state, outcome.message, figuresOf(run))
+    if (outcome.next === 'over') return over(run, held.state)
+    if (wish.kind === 'prepaid' && outcome.held.state !== 'unpaid')
+      await run.settleMoney(outcome.held.upfrontMicroUsd)
+    if (outcome.next === 'release')
+      await release(run, { by: 'the rule', reason: outcome.message, chargeMaxMicroUsd: 0 })
+    else await run.pause(outcome.lookInMs, 'until the next look at the reservation')
+    if (requests.extension !== undefined) await extendOnRequest(run)
+    if (requests.release !== undefined) await releaseOnRequest(run)
+    requests.approved = requests.rejected = undefined
+    if (run.isLong) return 'fresh'
+  }
+}
+
+function figuresOf({ held }: ReservationRun): object {
+  const { reservation, upfrontMicroUsd, idleMicroUsd, idleMs } = held!
+  return {
+    ...defined({ reservation }),
+    ...{ spentMicroUsd: upfrontMicroUsd + idleMicroUsd, idleMicroUsd },
+    ...(idleMs === 0 ? {} : { idleSinceMs: Date.now() - idleMs }),
+  }
+}
+
+/** Capacity that was lost before it began is looked for again: its payment failed, or the provider took it back. */
+async function over(run: ReservationRun, before: string): Promise<HoldEnd> {
+  const { page, held } = run
+  const { state, idleMicroUsd, upfrontMicroUsd } = held!
+  const isLost = state === 'failed' && (before === 'unpaid' || before === 'scheduled')
+  await run.settleMoney(before === 'unpaid' ? 0 : upfrontMicroUsd + idleMicroUsd)
+  if (!isLost) return 'over'
+  page.update({ spentMicroUsd: before === 'unpaid' ? 0 : upfrontMicroUsd })
+  page.trouble({ class: 'expired', message: `${page.status.message} The search begins again.` })
+  return 'lost'
+}
+
+async function extendOnRequest(run: ReservationRun): Promise<void> {
+  const asked = run.requests.extension!
+  try {
+    const { isBought, message } = await extend(run, asked.update.durationMs, asked.update.upfrontMaxMicroUsd)
+    if (isBought) asked.done(message)
+    else asked.refuse(message)
+  } catch (error) {
+    asked.refuse(failureFrom(error).message)
+  } finally {
+    run.requests.extension = undefined
+  }
+}
+
+async function releaseOnRequest(run: ReservationRun): Promise<void> {
+  const asked = run.requests.release!
+  const { by, chargeMaxMicroUsd } = asked.update
+  try {
+    await release(run, { by, reason: `${by} asked for it`, chargeMaxMicroUsd })
+    asked.done('It is given back.')
+  } catch (error) {
+    asked.refuse(failureFrom(error).message)
+  } finally {
+    run.requests.release = undefined
+  }
+}
+
+async function release(
+  run: ReservationRun,
+  { reason, chargeMaxMicroUsd }: { by: string; reason: string; chargeMaxMicroUsd: number },
+): Promise<void> {
+  const { id, region } = run.held!.reservation!
+  const acts = reservingOn(run.input.wish.backend, 'give the reservation back')
+  run.page.move('releasing', reason)
+  await acts.releaseReservation({ ...run.task(), ref: { id, region }, reason, chargeMaxMicroUsd })
+}

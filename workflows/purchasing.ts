@@ -1,0 +1,150 @@
+import { WorkflowExecutionAlreadyStartedError } from '@temporalio/common'
+import { ChildWorkflowFailure, executeChild } from '@temporalio/workflow'
+import { defined } from '../core/defined'
+import { failureFrom, type Failure } from '../core/failure'
+import { buyerWorkflowId, WORKFLOW_TYPES } from '../core/queues'
+import type { CapacityQuote, OwnedReservation, ReservationOrder } from '../core/reservation'
+import type { UndecidedPurchase } from '../core/reserving'
+import { DAY_MS, SECOND_MS } from '../core/time'
+import { PURCHASE_ENTRIES, type BuyCapacityInput, type BuyCapacityResult } from './buy-capacity'
+import { looking, reservingOn } from './reservation-activities'
+import type { ReservationRun } from './reservation-run'
+
+/** Another purchase of the same account and Region is being made. */
+const BUYER_BUSY_MS = 20 * SECOND_MS
+
+/** By the only buyer of the account in this Region. */
+export async function send(
+  run: ReservationRun,
+  order: ReservationOrder,
+  account: string,
+): Promise<BuyCapacityResult> {
+  const { page, input } = run
+  const { backend, quote } = order
+  const workflowId = buyerWorkflowId({ backend, account, region: quote.region })
+  const args: BuyCapacityInput = { ...run.task(PURCHASE_ENTRIES), order, rule: input.rule }
+  for (;;) {
+    try {
+      return await executeChild<(input: BuyCapacityInput) => Promise<BuyCapacityResult>>(
+        WORKFLOW_TYPES.buyCapacity,
+        {
+          workflowId,
+          args: [{ ...args, ...defined({ lookPausesMs: input.lookPausesMs }) }],
+          // A purchase under way is seen through, whatever becomes of the wish.
+          parentClosePolicy: 'ABANDON',
+          staticSummary: `purchase ${order.send} for ${order.intent}`,
+        },
+      )
+    } catch (error) {
+      // Terminated or failed: the next one finds the mark, and does not send.
+      if (!(error instanceof WorkflowExecutionAlreadyStartedError || error instanceof ChildWorkflowFailure))
+        throw error
+      if (error instanceof ChildWorkflowFailure) page.trouble(failureFrom(error))
+    }
+    await page.retries.pause(BUYER_BUSY_MS, { summary: 'another purchase in this account is under way' })
+    page.trouble(undefined)
+  }
+}
+
+/** Waits for a person, and looks every day whether the purchase has shown after all. */
+export async function decision(
+  run: ReservationRun,
+  undecided: UndecidedPurchase,
+): Promise<BuyCapacityResult> {
+  const { page, requests, input } = run
+  const { order } = undecided
+  page.move(
+    'undecided',
+    'A purchase was sent, and it is unknown whether it was made. A person must decide.',
+    { undecided },
+  )
+  for (;;) {
+    await page.retries.pause(DAY_MS, {
+      summary: 'a person must decide',
+      isOver: () => requests.decision !== undefined,
+    })
+    const { decision: asked } = requests
+    const update = asked?.update
+    const ownedId = update?.kind === 'bought' ? update.reservationId : null
+    try {
+      const found =
+        update === undefined
+          ? await looking(order.backend).findPurchase({ ...run.task(), order, rule: input.rule })
+          : await reservingOn(order.backend, 'check what became of the purchase').decidePurchase({
+              ...run.task(),
+              order,
+              by: update.by,
+              ownedId,
+            })
+      if (found.kind === 'absent') {
+        undecided.account.push(found.saw)
+        undecided.candidates = found.candidates
+        page.update({ undecided })
+        continue
+      }
+      asked?.done(
+        found.kind === 'found'
+          ? `It is ${found.reservation.id}.`
+          : 'Nothing was bought; the search continues.',
+      )
+      return found.kind === 'found'
+        ? { kind: 'reserved', reservation: found.reservation }
+        : { kind: 'refused', failure: found.failure }
+    } catch (error) {
+      const failure: Failure = failureFrom(error)
+      if (asked === undefined) page.trouble(failure)
+      else asked.refuse(failure.message)
+    } finally {
+      requests.decision = undefined
+    }
+  }
+}
+
+/** Prolongs what is held, once. Returns a sentence; throws nothing but what Temporal throws. */
+export async function extend(
+  run: ReservationRun,
+  durationMs: number,
+  upfrontMaxMicroUsd: number,
+): Promise<{ isBought: boolean; message: string }> {
+  const { page, input, held } = run
+  const { id, region } = held!.reservation!
+  const wish = { ...input.wish, durationMs, extends: { id, region } }
+  const rule = { upfrontMaxMicroUsd, unaskedMaxMicroUsd: upfrontMaxMicroUsd }
+  const before = page.status.state
+  const verdict = await reservingOn(wish.backend, 'look for an extension').lookForCapacity({
+    ...run.task(),
+    wish,
+    rule,
+  })
+  if (verdict.kind !== 'buy') return { isBought: false, message: verdict.message }
+  const { quote }: { quote: CapacityQuote } = verdict.judged
+  run.sends += 1
+  const refusal = await run.promiseMoney(quote.upfrontMicro)
+  if (refusal !== undefined) return { isBought: false, message: refusal }
+  const { reservationId: intent, deployment, owner } = input
+  const order: ReservationOrder = { intent, send: run.sends, deployment, owner, backend: wish.backend, quote }
+  const result = await send(run, order, verdict.account)
+  const bought = result.kind === 'refused' ? undefined : await settledExtension(run, order, result)
+  page.move(before, page.status.message)
+  if (bought === undefined) {
+    await run.settleMoney(0)
+    return {
+      isBought: false,
+      message: result.kind === 'refused' ? result.failure.message : 'It was not bought.',
+    }
+  }
+  await run.settleMoney(quote.upfrontMicro)
+  run.held = { ...run.held!, upfrontMicroUsd: run.held!.upfrontMicroUsd + quote.upfrontMicro }
+  return { isBought: true, message: `${id} was prolonged for ${verdict.message}` }
+}
+
+async function settledExtension(
+  run: ReservationRun,
+  order: ReservationOrder,
+  result: Exclude<BuyCapacityResult, { kind: 'refused' }>,
+): Promise<OwnedReservation | undefined> {
+  if (result.kind === 'reserved') return result.reservation
+  const { sentAtMs, account, candidates } = result
+  const decided = await decision(run, { order, sentAtMs, account, candidates })
+  return decided.kind === 'reserved' ? decided.reservation : undefined
+}

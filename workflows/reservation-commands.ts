@@ -1,0 +1,157 @@
+import { ApplicationFailure, CancellationScope, defineUpdate, setHandler } from '@temporalio/workflow'
+import { carrying } from '../core/failure'
+import type { UpdateReceipt } from '../core/messages'
+import { formatUsd } from '../core/money'
+import type { CapacityQuote } from '../core/reservation'
+import {
+  APPROVE_UPDATE,
+  DECIDE_PURCHASE_UPDATE,
+  EXTEND_RESERVATION_UPDATE,
+  quoteKey,
+  REJECT_UPDATE,
+  RELEASE_UPDATE,
+  type ApproveUpdate,
+  type DecidePurchaseUpdate,
+  type ExtendReservationUpdate,
+  type RejectUpdate,
+  type ReleaseUpdate,
+} from '../core/reserving'
+import { formatDuration } from '../core/time'
+import type { ReservationPage } from './reservation-page'
+
+const approveUpdate = defineUpdate<UpdateReceipt, [ApproveUpdate]>(APPROVE_UPDATE)
+const rejectUpdate = defineUpdate<UpdateReceipt, [RejectUpdate]>(REJECT_UPDATE)
+const decideUpdate = defineUpdate<UpdateReceipt, [DecidePurchaseUpdate]>(DECIDE_PURCHASE_UPDATE)
+const extendUpdate = defineUpdate<UpdateReceipt, [ExtendReservationUpdate]>(EXTEND_RESERVATION_UPDATE)
+const releaseUpdate = defineUpdate<UpdateReceipt, [ReleaseUpdate]>(RELEASE_UPDATE)
+
+/** What people have asked for, until the workflow has done it. */
+export class ReservationRequests {
+  approved: CapacityQuote | undefined
+  rejected: RejectUpdate | undefined
+  decision: Request<DecidePurchaseUpdate> | undefined
+  extension: Request<ExtendReservationUpdate> | undefined
+  release: Request<ReleaseUpdate> | undefined
+
+  constructor(private readonly page: ReservationPage) {
+    CancellationScope.current().cancelRequested.catch(() => {
+      this.rejected ??= { by: 'somebody', reason: 'its workflow was cancelled' }
+    })
+    this.listen()
+  }
+
+  private listen(): void {
+    const { page } = this
+    setHandler(
+      approveUpdate,
+      ({ by }) => {
+        this.approved = page.status.quote!.quote
+        page.update({ decision: { kind: 'approved', by, atMs: Date.now() } })
+        return {
+          message: `Approved: ${formatUsd(page.status.quote!.quote.upfrontMicro)} upfront. It is bought now, if it is still for sale.`,
+        }
+      },
+      {
+        validator: (update: ApproveUpdate) => this.refuseApproval(update),
+        description: 'Buy the offer that is shown.',
+      },
+    )
+    setHandler(
+      rejectUpdate,
+      (update) => {
+        this.rejected = update
+        return { message: 'Rejected: nothing is bought, and the search ends.' }
+      },
+      {
+        validator: (_: RejectUpdate) => {
+          if (!['searching', 'awaiting-approval'].includes(page.status.state))
+            refuse(`Nothing waits for approval: the reservation is ${page.status.state}.`)
+        },
+        description: 'Do not buy, and stop searching.',
+      },
+    )
+    setHandler(decideUpdate, (update) => (this.decision = new Request(update)).answer, {
+      validator: (_: DecidePurchaseUpdate) => {
+        if (page.status.state !== 'undecided')
+          refuse(`Nothing is undecided: the reservation is ${page.status.state}.`)
+        if (this.decision !== undefined) refuse('Another decision is being checked.')
+      },
+      description: 'Say what became of a purchase with an unknown outcome.',
+    })
+    setHandler(extendUpdate, (update) => (this.extension = new Request(update)).answer, {
+      validator: (update: ExtendReservationUpdate) => this.refuseExtension(update),
+      description: 'Prolong it.',
+    })
+    setHandler(releaseUpdate, (update) => (this.release = new Request(update)).answer, {
+      validator: (_: ReleaseUpdate) => this.refuseRelease(),
+      description: 'Give it back.',
+    })
+  }
+
+  /** Everything that the workflow reacts to before the next look is due. */
+  get isAny(): boolean {
+    const { approved, rejected, decision, extension, release } = this
+    return [approved, rejected, decision, extension, release].some((one) => one !== undefined)
+  }
+
+  /** Answers everything that is still open. */
+  close(message: string): void {
+    for (const request of [this.decision, this.extension, this.release]) request?.refuse(message)
+    this.decision = this.extension = this.release = undefined
+  }
+
+  private refuseApproval({ quote }: ApproveUpdate): void {
+    const { state, quote: shown } = this.page.status
+    if (state !== 'awaiting-approval' || shown === undefined)
+      refuse(`Nothing waits for approval: the reservation is ${state}.`)
+    if (quoteKey(shown.quote) !== quote)
+      refuse('The offer has changed since you looked: look at it again (crucible reservations show).')
+  }
+
+  private refuseExtension({ durationMs, upfrontMaxMicroUsd }: ExtendReservationUpdate): void {
+    const { state, wish } = this.page.status
+    if (!['scheduled', 'active'].includes(state))
+      refuse(`Only held capacity can be extended: the reservation is ${state}.`)
+    if (wish.kind !== 'prepaid') refuse('Hourly capacity has no fixed time; it lasts until it is released.')
+    if (this.extension !== undefined) refuse('Another extension is being bought.')
+    if (!(durationMs > 0)) refuse(`${formatDuration(durationMs)} is no time to add.`)
+    if (!(upfrontMaxMicroUsd > 0)) refuse('Say how much the extension may cost.')
+  }
+
+  private refuseRelease(): void {
+    const { state, wish } = this.page.status
+    if (!['unpaid', 'scheduled', 'active'].includes(state))
+      refuse(`Nothing is held: the reservation is ${state}.`)
+    if (wish.kind !== 'hourly')
+      refuse('Prepaid capacity cannot be given back: it is paid for until its end. Let other jobs use it.')
+    if (this.release !== undefined) refuse('It is being given back.')
+  }
+}
+
+/** An update whose answer the workflow's main line gives. */
+export class Request<T> {
+  readonly answer: Promise<UpdateReceipt>
+  private settle!: { done: (receipt: UpdateReceipt) => void; refused: (error: unknown) => void }
+
+  constructor(readonly update: T) {
+    this.answer = new Promise((done, refused) => (this.settle = { done, refused }))
+    // The updater may be gone.
+    this.answer.catch(() => undefined)
+  }
+
+  done(message: string): void {
+    this.settle.done({ message })
+  }
+
+  refuse(message: string): void {
+    this.settle.refused(refusal(message))
+  }
+}
+
+function refusal(message: string): ApplicationFailure {
+  return ApplicationFailure.create({ ...carrying({ class: 'invalid', message }), nonRetryable: true })
+}
+
+function refuse(message: string): never {
+  throw refusal(message)
+}

@@ -1,0 +1,137 @@
+import { defineQuery, setCurrentDetails, setHandler, workflowInfo } from '@temporalio/workflow'
+import { defined } from '../core/defined'
+import type { Failure } from '../core/failure'
+import { nameInMarkdown } from '../core/markdown'
+import type { OwnedReservation } from '../core/reservation'
+import {
+  isReservationFinal,
+  RESERVATION_QUERY,
+  type JudgedQuote,
+  type ReservationInput,
+  type ReservationState,
+  type ReservationStatus,
+} from '../core/reserving'
+import { formatInstant } from '../core/time'
+import { setAttributes } from './attributes'
+import { Retries } from './forever'
+import { headline, money, sentence } from './markdown'
+
+const statusQuery = defineQuery<ReservationStatus>(RESERVATION_QUERY)
+
+/** The one state of a reservation: the query, the search attributes and the page in the Temporal UI show it. */
+export class ReservationPage {
+  readonly status: ReservationStatus
+  readonly retries = new Retries()
+  /** Called after each change of state. */
+  onMove: () => void = () => {}
+
+  constructor(input: ReservationInput) {
+    const { reservationId: id, owner, purpose, wish, rule, submittedAtMs } = input
+    this.status = input.carry?.status ?? {
+      ...{ id, owner, wish, rule, submittedAtMs, state: 'searching', message: 'Looking for capacity.' },
+      ...{ alternatives: [], spentMicroUsd: 0, idleMicroUsd: 0 },
+      ...defined({ purpose }),
+    }
+    this.status.runId = workflowInfo().runId
+    setHandler(statusQuery, () => this.status, { description: 'Where the reservation is, and why.' })
+    this.show()
+  }
+
+  get isOver(): boolean {
+    return isReservationFinal(this.status.state)
+  }
+
+  /** One event per change of state; the same state again only updates the words. */
+  move(state: ReservationState, message: string, more: Partial<ReservationStatus> = {}): void {
+    const { status } = this
+    const isNews = status.state !== state
+    Object.assign(status, more, { state, message })
+    delete status.nextLookAtMs
+    if (isNews) setAttributes({ state })
+    this.show()
+    if (isNews) this.onMove()
+  }
+
+  update(more: Partial<ReservationStatus>): void {
+    Object.assign(this.status, more)
+    this.show()
+  }
+
+  forget(...names: ('quote' | 'undecided' | 'decision' | 'idleSinceMs' | 'nextLookAtMs')[]): void {
+    for (const name of names) delete this.status[name]
+    this.show()
+  }
+
+  trouble(failure: Failure | undefined): void {
+    if (failure === undefined) delete this.status.trouble
+    else this.status.trouble = [failure.message, failure.hint].filter(Boolean).join(' ')
+    this.show()
+  }
+
+  private show(): void {
+    setCurrentDetails(detailsOf(this.status))
+  }
+}
+
+/** The page in the Temporal UI. */
+function detailsOf(status: ReservationStatus): string {
+  const { id, state, message, trouble, wish, quote, reservation, alternatives, decision, undecided } = status
+  return [
+    headline({ state, reason: '', text: message }),
+    ...(trouble === undefined ? [] : ['', `**Needs attention:** ${sentence(trouble)}`]),
+    '',
+    `- wanted: ${sentence(`${wish.count} × ${wish.types.join(' or ')}, ${wish.kind}`)}`,
+    ...(quote === undefined ? [] : [`- offer: ${lineOf(quote)}`]),
+    ...(reservation === undefined ? [] : [`- held: ${heldLine(reservation)}`]),
+    ...(decision === undefined
+      ? []
+      : [`- ${decision.kind} by ${nameInMarkdown(decision.by)}, ${formatInstant(decision.atMs)}`]),
+    `- spent: ${money(status.spentMicroUsd)}, of it for unused time ${money(status.idleMicroUsd)}`,
+    ...(status.nextLookAtMs === undefined ? [] : [`- next look: ${formatInstant(status.nextLookAtMs)}`]),
+    ...(state === 'awaiting-approval' ? approvalLines(id) : []),
+    ...(undecided === undefined ? [] : undecidedLines(id, undecided)),
+    ...(alternatives.length === 0
+      ? []
+      : ['', '**Other offers**', '', ...alternatives.map((each) => `1. ${lineOf(each)}`)]),
+    '',
+    `More: \`crucible reservations show ${id}\``,
+  ].join('\n')
+}
+
+function approvalLines(id: string): string[] {
+  return [
+    '',
+    '**Waits for approval.** Another customer may buy this offer first; then the search continues within the rule.',
+    '',
+    `Buy it: \`crucible reservations approve ${id}\`. Do not: \`crucible reservations reject ${id}\`.`,
+  ]
+}
+
+function undecidedLines(
+  id: string,
+  { account, candidates }: NonNullable<ReservationStatus['undecided']>,
+): string[] {
+  return [
+    '',
+    '**A person must decide.** The purchase was sent, and it is unknown whether it was made. Nothing else is bought meanwhile.',
+    '',
+    ...account.map((line) => `- ${sentence(line)}`),
+    ...candidates.map((each) => `- may be it: ${heldLine(each)}`),
+    '',
+    `Look at the account's reservations and bill, then: \`crucible reservations decide ${id} --bought RESERVATION\` or \`--not-bought\`.`,
+  ]
+}
+
+function lineOf({ quote, machineHourMicro, refusal }: JudgedQuote): string {
+  const { count, type, zone, startsAtMs, endsAtMs, upfrontMicro } = quote
+  const window = `${formatInstant(startsAtMs)} to ${endsAtMs === undefined ? 'its release' : formatInstant(endsAtMs)}`
+  const price = `${money(upfrontMicro)} upfront, ${money(machineHourMicro)} per machine and hour`
+  const why = refusal === undefined ? '' : ` (${sentence(refusal)})`
+  return `${count} × ${nameInMarkdown(`${type} in ${zone}`)}, ${window}: ${price}${why}`
+}
+
+function heldLine({ id, total, type, zone, state, startsAtMs, endsAtMs }: OwnedReservation): string {
+  const from = startsAtMs === undefined ? '' : `, from ${formatInstant(startsAtMs)}`
+  const to = endsAtMs === undefined ? '' : ` to ${formatInstant(endsAtMs)}`
+  return nameInMarkdown(`${id}: ${total} × ${type} in ${zone}, ${state}${from}${to}`)
+}

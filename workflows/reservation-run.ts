@@ -1,0 +1,127 @@
+import { getExternalWorkflowHandle, workflowInfo } from '@temporalio/workflow'
+import { defined } from '../core/defined'
+import { failureFrom } from '../core/failure'
+import type { MicroUsd } from '../core/money'
+import {
+  RESERVATION_SIGNAL,
+  type ReservationCarry,
+  type ReservationInput,
+  type ReservationNotice,
+} from '../core/reserving'
+import type { HeldSoFar, ReservationTask } from '../core/reserving-activities'
+import { monthOf, reservationBudgetId } from '../core/treasury'
+import { forever, kept } from './forever'
+import { ReservationPage } from './reservation-page'
+import { ReservationRequests } from './reservation-commands'
+import { reservationDocuments } from './reservation-activities'
+
+/** Record number 0 is the request. */
+const FIRST_FREE_SEQ = 1
+
+/** Everything that a reservation carries from one step to the next. */
+export class ReservationRun {
+  readonly page: ReservationPage
+  readonly requests: ReservationRequests
+  sends: number
+  held: HeldSoFar | undefined
+  private recordSeq: number
+  /** Money of a month that is promised to it. */
+  private promise: ReservationCarry['promise']
+  private telling = kept(Promise.resolve())
+
+  constructor(readonly input: ReservationInput) {
+    const { carry } = input
+    this.page = new ReservationPage(input)
+    this.requests = new ReservationRequests(this.page)
+    this.sends = carry?.sends ?? 0
+    this.recordSeq = carry?.recordSeq ?? FIRST_FREE_SEQ
+    this.held = carry?.held
+    this.promise = carry?.promise
+    this.page.onMove = () => this.tell()
+  }
+
+  /** What every activity receives, with the next number of the record, or the first of several. */
+  task(entries = 1): ReservationTask {
+    const { reservationId, deployment, owner } = this.input
+    const { recordSeq } = this
+    this.recordSeq += entries
+    return { reservationId, deployment, owner, recordSeq }
+  }
+
+  /** Waits for a request, a wish to retry now, or the next look. */
+  async pause(forMs: number, summary: string): Promise<void> {
+    const { page, requests } = this
+    if (requests.isAny) return
+    page.update({ nextLookAtMs: Date.now() + forMs })
+    await page.retries.pause(forMs, { summary, isOver: () => requests.isAny })
+    page.forget('nextLookAtMs')
+  }
+
+  /** Reserves money of the month in which it is spent. Returns why it cannot, if it cannot. */
+  async promiseMoney(microUsd: MicroUsd): Promise<string | undefined> {
+    const { owner } = this.input
+    const month = monthOf(Date.now())
+    const jobId = reservationBudgetId(this.input.reservationId, this.sends)
+    if (this.promise !== undefined && this.promise.month !== month) await this.settleMoney(0)
+    return forever(async () => {
+      try {
+        await reservationDocuments.promiseBudget({ jobId, owner, month, microUsd })
+        this.promise = { jobId, month, microUsd }
+        return undefined
+      } catch (error) {
+        const { class: failureClass, message, hint } = failureFrom(error)
+        if (failureClass !== 'quota') throw error
+        return [message, hint].filter(Boolean).join(' ')
+      }
+    }, this.page)
+  }
+
+  /** The rest of the promised money is free again. */
+  async settleMoney(spentMicroUsd: MicroUsd): Promise<void> {
+    const { promise } = this
+    if (promise === undefined) return
+    const { owner } = this.input
+    await forever(
+      () =>
+        reservationDocuments.settleBudget({
+          month: promise.month,
+          jobId: promise.jobId,
+          owner,
+          spentMicroUsd,
+        }),
+      this.page,
+    )
+    this.promise = undefined
+  }
+
+  get isLong(): boolean {
+    return workflowInfo().continueAsNewSuggested && !this.requests.isAny
+  }
+
+  carry(): ReservationCarry {
+    const { sends, recordSeq, held, promise } = this
+    return {
+      ...{ status: this.page.status, sends, recordSeq },
+      ...defined({ held, promise }),
+    }
+  }
+
+  /** Every notice has been sent. */
+  async told(): Promise<void> {
+    await this.telling
+  }
+
+  private tell(): void {
+    const { notifyWorkflowId } = this.input
+    if (notifyWorkflowId === undefined) return
+    const { id, state, message, quote, reservation, spentMicroUsd } = this.page.status
+    const notice: ReservationNotice = {
+      ...{ id, state, message, spentMicroUsd },
+      ...defined({ quote, reservation }),
+    }
+    const handle = getExternalWorkflowHandle(notifyWorkflowId)
+    // The workflow that waits for it may be over.
+    const signalled = kept(handle.signal(RESERVATION_SIGNAL, notice).catch(() => undefined))
+    this.telling = kept(this.telling.then(() => signalled))
+  }
+}

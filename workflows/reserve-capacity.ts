@@ -1,0 +1,178 @@
+import { allHandlersFinished, CancellationScope, condition, continueAsNew } from '@temporalio/workflow'
+import { defined } from '../core/defined'
+import type { OwnedReservation, ReservationOrder } from '../core/reservation'
+import type { ReservationInput, ReservationResult } from '../core/reserving'
+import type { CapacityVerdict } from '../core/reserving-activities'
+import { HOUR_MS, MINUTE_MS } from '../core/time'
+import type { BuyCapacityResult } from './buy-capacity'
+import { forever } from './forever'
+import { holdReservation } from './hold-reservation'
+import { decision, send } from './purchasing'
+import { reservationDocuments, reservingOn } from './reservation-activities'
+import { ReservationRun } from './reservation-run'
+
+/** An offer that waits for approval may be sold meanwhile. */
+const APPROVAL_LOOK_MS = HOUR_MS
+/** After a refused purchase, what is for sale has changed. */
+const REFUSED_LOOK_MS = MINUTE_MS
+
+/**
+ * Capacity from the wish to its end: look for it, have it approved, buy it once, hold it, and end it. It ends as `unavailable` or `rejected`
+ * if nothing was bought.
+ */
+export async function reserveCapacity(input: ReservationInput): Promise<ReservationResult> {
+  const run = new ReservationRun(input)
+  return CancellationScope.nonCancellable(async () => {
+    for (;;) {
+      if (run.held === undefined) {
+        const reservation = await acquire(run)
+        if (reservation === undefined) break
+        const { isAdopted, quote } = run.page.status
+        const upfrontMicroUsd =
+          isAdopted === true ? 0 : (quote?.quote.upfrontMicro ?? reservation.upfrontMicroUsd ?? 0)
+        run.held = {
+          ...{ state: run.page.status.state, reservation, upfrontMicroUsd },
+          ...{ idleMicroUsd: 0, idleMs: 0, misses: 0 },
+        }
+      }
+      const next = await holdReservation(run)
+      if (next === 'over') break
+      if (next === 'fresh') await continueFresh(run)
+      else run.held = undefined
+    }
+    return finish(run)
+  })
+}
+
+/** Looks until something is held; `undefined` once the search is over. */
+async function acquire(run: ReservationRun): Promise<OwnedReservation | undefined> {
+  const { page, requests } = run
+  for (;;) {
+    if (requests.rejected !== undefined) {
+      const { by, reason } = requests.rejected
+      const message = `Rejected by ${by}${reason === undefined ? '' : `: ${reason}`}. Nothing was bought.`
+      page.move('rejected', message, {
+        decision: { kind: 'rejected', by, atMs: Date.now(), ...defined({ reason }) },
+      })
+      return undefined
+    }
+    const verdict = await look(run)
+    page.update({ alternatives: verdict.alternatives })
+    switch (verdict.kind) {
+      case 'adopt': {
+        const isOwn = verdict.reservation.intent === run.input.reservationId
+        page.move('scheduled', verdict.message, {
+          reservation: verdict.reservation,
+          ...(isOwn ? {} : { isAdopted: true }),
+        })
+        return verdict.reservation
+      }
+      case 'give-up':
+        page.move('unavailable', verdict.message)
+        return undefined
+      case 'wait':
+        page.forget('quote')
+        page.move('searching', verdict.message)
+        await run.pause(verdict.lookInMs, 'until the next look for capacity')
+        break
+      case 'ask':
+        page.move('awaiting-approval', verdict.message, { quote: verdict.judged })
+        await run.pause(Math.min(verdict.lookInMs, APPROVAL_LOOK_MS), 'waiting for approval')
+        break
+      case 'buy': {
+        const bought = await buy(run, verdict)
+        if (bought !== undefined) return bought
+      }
+    }
+    await continueFresh(run)
+  }
+}
+
+/** What a person has approved counts for one look: if that offer is gone, another one needs another approval. */
+async function look(run: ReservationRun): Promise<CapacityVerdict> {
+  const { page, requests, input } = run
+  const { approved } = requests
+  const { wish, rule } = input
+  const task = { ...run.task(), wish, rule, ...defined({ approved }) }
+  const verdict = await forever(
+    () => reservingOn(wish.backend, 'look for capacity').lookForCapacity(task),
+    page,
+  )
+  requests.approved = undefined
+  return verdict
+}
+
+/** One purchase of what the look has found. `undefined`: nothing was bought, and the search continues. */
+async function buy(
+  run: ReservationRun,
+  verdict: Extract<CapacityVerdict, { kind: 'buy' | 'ask' }>,
+): Promise<OwnedReservation | undefined> {
+  const { page, input } = run
+  const { quote } = verdict.judged
+  run.sends += 1
+  const microUsd = quote.kind === 'hourly' ? (input.rule.spendMaxMicroUsd ?? 0) : quote.upfrontMicro
+  const refusal = await run.promiseMoney(microUsd)
+  if (refusal !== undefined) {
+    page.trouble({ class: 'quota', message: refusal })
+    page.move('searching', 'An offer was found, and no budget allows it.')
+    await run.pause(verdict.lookInMs, 'until the budget may allow it')
+    return undefined
+  }
+  page.trouble(undefined)
+  page.move('buying', verdict.message, { quote: verdict.judged })
+  const { reservationId: intent, deployment, owner, wish } = input
+  const order: ReservationOrder = { intent, send: run.sends, deployment, owner, backend: wish.backend, quote }
+  const result = await send(run, order, verdict.account)
+  return settled(run, order, result)
+}
+
+async function settled(
+  run: ReservationRun,
+  order: ReservationOrder,
+  result: BuyCapacityResult,
+): Promise<OwnedReservation | undefined> {
+  const { page } = run
+  switch (result.kind) {
+    case 'reserved':
+      page.forget('undecided')
+      page.move('unpaid', `Bought: ${result.reservation.id}.`, { reservation: result.reservation })
+      return result.reservation
+    case 'refused':
+      page.forget('undecided', 'quote', 'decision')
+      await run.settleMoney(0)
+      page.move('searching', `It was not bought: ${result.failure.message}`)
+      await run.pause(REFUSED_LOOK_MS, 'until the next look for capacity')
+      return undefined
+    case 'undecided': {
+      const { sentAtMs, account, candidates } = result
+      const decided = await decision(run, { order, sentAtMs, account, candidates })
+      return settled(run, order, decided)
+    }
+  }
+}
+
+/** A wish that waits for months starts fresh histories. */
+async function continueFresh(run: ReservationRun): Promise<void> {
+  if (!run.isLong) return
+  await condition(allHandlersFinished)
+  await run.told()
+  await continueAsNew<typeof reserveCapacity>({ ...run.input, carry: run.carry() })
+}
+
+async function finish(run: ReservationRun): Promise<ReservationResult> {
+  const { page } = run
+  page.update({ endedAtMs: Date.now() })
+  run.requests.close(`The reservation is over (${page.status.state}).`)
+  const { id, state, message, reservation, spentMicroUsd, idleMicroUsd } = page.status
+  await forever(() => reservationDocuments.endReservation({ ...run.task(), status: page.status }), page)
+  await run.told()
+  await condition(allHandlersFinished)
+  return {
+    id,
+    state,
+    message,
+    spentMicroUsd,
+    idleMicroUsd,
+    ...defined({ reservation }),
+  }
+}
