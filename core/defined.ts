@@ -12,3 +12,9 @@ export function picked<T extends object, Key extends keyof T>(from: T, keys: rea
   // Only optional ones can be absent.
   return kept as Pick<T, Key>
 }
+
+/** An object without some of its properties. */
+export function without<T extends object, K extends PropertyKey>(value: T, names: readonly K[]): Omit<T, K> {
+  const kept = Object.entries(value).filter(([name]) => !(names as readonly PropertyKey[]).includes(name))
+  return Object.fromEntries(kept) as Omit<T, K>
+}

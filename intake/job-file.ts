@@ -1,4 +1,3 @@
-import { stringify } from 'yaml'
 import type { z } from 'zod'
 import { defined } from '../core/defined'
 import type { ImageLogin } from '../core/documents'
@@ -8,8 +7,8 @@ import { nameFrom } from './fields'
 import { jobFile } from './job-schema'
 import { SYNONYMS } from './synonyms'
 import { relationFaults } from './job-spec'
-import { formatPath, type Fault, type Path, type Problem } from './problem'
-import { exampleAt } from './schema-walk'
+import type { Fault, Path, Problem } from './problem'
+import { problemsIn, wordsOf, writeField, PROBLEMS_MAX } from './problems'
 import { readYaml } from './yaml-text'
 
 /** A job as written in its file. @public */
@@ -18,9 +17,6 @@ export interface Job {
   /** The folder to pack, relative to the job file; null to send nothing along. */
   workdir: string | null
 }
-
-/** People fix a few problems at a time; more problems would hide the first. */
-const PROBLEMS_MAX = 20
 
 /** @public */
 export type JobOrProblems = { job: Job } | { problems: Problem[] }
@@ -38,13 +34,7 @@ export function parseJobFile(text: string, options: { fileName: string; nowMs: n
   if ('faults' in yaml) return { problems: yaml.faults.map((fault) => ({ file, path: '', ...fault })) }
   const read = readJob(yaml.value, { nowMs, defaultName: nameFrom(stem(file)) })
   if ('job' in read) return read
-  const problems = read.faults.map((fault) => ({
-    file,
-    ...yaml.placeOf(fault.path, fault.isAboutName ?? false),
-    ...wordsOf(fault, writeField),
-  }))
-  problems.sort((a, b) => a.line - b.line || a.column - b.column)
-  return { problems: problems.slice(0, PROBLEMS_MAX) }
+  return { problems: problemsIn(read.faults, { file, yaml, schema: jobFile }) }
 }
 
 /** Names of the fields that a job file writes; the others of its spec are defaults. */
@@ -79,7 +69,7 @@ export function parseJobObject(
         flag !== undefined && typeof example === 'string'
           ? `${flag} ${quoted(example)}`
           : writeField(path, example)
-      return { ...defined({ flag }), ...wordsOf(fault, write) }
+      return { ...defined({ flag }), ...wordsOf(fault, { schema: jobFile, write }) }
     }),
   }
 }
@@ -89,7 +79,8 @@ interface ReadOptions {
   defaultName: string
 }
 
-function readJob(value: unknown, options: ReadOptions): { job: Job } | { faults: Fault[] } {
+/** Reads the fields of a job file. Paths of faults are those of the fields. */
+export function readJob(value: unknown, options: ReadOptions): { job: Job } | { faults: Fault[] } {
   if (value === null || typeof value !== 'object' || Array.isArray(value)) {
     const message = value === null ? 'the file is empty' : 'the file is not a mapping of fields to values'
     return {
@@ -200,24 +191,6 @@ function jobOf(file: z.output<typeof jobFile>, { nowMs, defaultName }: ReadOptio
 
 function loginOf({ username, password }: { username: string; password: string }): ImageLogin {
   return { username, secret: password }
-}
-
-/** A fault in words; without a remedy, an example serves as one. */
-function wordsOf(
-  { path, message, remedy }: Fault,
-  write: (path: Path, example: unknown) => string,
-): Pick<Problem, 'path' | 'message' | 'remedy'> {
-  const words = { path: formatPath(path), message }
-  if (remedy !== undefined) return { ...words, remedy }
-  const found = exampleAt(jobFile, path)
-  return {
-    ...words,
-    remedy: found === undefined ? 'remove it' : `write, for example, ${write(found.path, found.example)}`,
-  }
-}
-
-function writeField(path: Path, example: unknown): string {
-  return `${String(path.at(-1))}: ${stringify(example, { collectionStyle: 'flow', lineWidth: 0 }).trim()}`
 }
 
 function quoted(text: string): string {

@@ -19,12 +19,8 @@ import {
   retryCount,
 } from './fields'
 import { DEFAULTS } from './job-spec'
+import { field, withExamples } from './schema-field'
 import * as as from './written'
-
-/** A field with its description and examples for editors; the examples are values as in the file. */
-function field<T extends z.ZodType>(schema: T, description: string, ...examples: unknown[]): T {
-  return schema.meta({ description, examples })
-}
 
 const resources = z.strictObject({
   gpus: field(
@@ -270,10 +266,6 @@ export function jobFileJsonSchema(): Record<string, unknown> {
   return z.toJSONSchema(jobFile, {
     io: 'input',
     target: 'draft-7',
-    // The library omits examples of fields that are converted to something else; our examples are values as written.
-    override: ({ zodSchema, jsonSchema }) => {
-      const examples = z.globalRegistry.get(zodSchema)?.examples
-      if (Array.isArray(examples)) jsonSchema.examples = examples
-    },
+    override: withExamples,
   })
 }

@@ -1,9 +1,11 @@
 /** Fields of the job file that are stored differently from how they are written: as texts with units, or in short form. */
 import { z } from 'zod'
 import { ACCELERATORS, findAccelerator } from '../core/accelerators'
+import { PERIODS, WEEKDAYS, type DayRule, type Period } from '../core/calendar'
 import { formatUsd, type MicroUsd } from '../core/money'
 import { CAPACITY_TYPES, type BackendChoice } from '../core/offer'
 import type { Range } from '../core/resources'
+import type { Tolerance } from '../core/retraining'
 import { SPEED_REFERENCE, speedOf } from '../core/speed'
 import { formatDuration, SECOND_MS } from '../core/time'
 import { backendName, envOf, envValue, innerPath, LIMITS, source } from './fields'
@@ -199,3 +201,69 @@ function lastName(from: string): string {
   const name = new URL(from).pathname.replace(/\/+$/, '').split('/').at(-1)!
   return name.replaceAll('%20', ' ')
 }
+
+const NTH = ['first', 'second', 'third', 'fourth', 'last'] as const
+
+/** `15`, `last`, `first monday`, `last friday` */
+export const dayRule: Written<DayRule> = amount(
+  'a day such as 1, last or first monday',
+  String.raw`^(?:\d{1,2}|last|(?:${NTH.join('|')}) [a-z]+)$`,
+  (written) => {
+    const [first = '', weekdayName] = written.trim().toLowerCase().split(/\s+/)
+    if (weekdayName === undefined && first === 'last') return { kind: 'date', day: 'last' }
+    if (weekdayName === undefined && /^\d+$/.test(first)) {
+      return { kind: 'date', day: bounded(written, Number(first), { least: 1, most: 31, format: String }) }
+    }
+    const nth = NTH.findIndex((word) => word === first)
+    const weekday = WEEKDAYS.find((name) => name === weekdayName)
+    if (nth >= 0 && weekday !== undefined) return { kind: 'weekday', weekday, nth: NUMBERS[nth]! }
+    const near = weekdayName === undefined ? undefined : nearest(weekdayName, WEEKDAYS)
+    throw new UnitError(
+      `${quote(written)} is not a day of the month`,
+      `write 1 to 31, last, or ${nth >= 0 ? first : 'first'} ${near ?? 'monday'}`,
+    )
+  },
+)
+const NUMBERS = [1, 2, 3, 4, 'last'] as const
+
+/** `06:00` */
+export const timeOfDay = text((written) => {
+  const match = /^(\d{1,2}):(\d\d)$/.exec(written.trim())
+  const [hour, minute] = [Number(match?.[1]), Number(match?.[2])]
+  if (match === null || hour > 23 || minute > 59)
+    throw new UnitError(
+      `${quote(written)} is not a time of the day`,
+      'write hours and minutes, such as "06:00"',
+    )
+  return { hour, minute }
+})
+
+/** The last whole period, or a number of days. */
+export const dataWindow = text((written): { period: Period } | { days: number } => {
+  const name = written.trim()
+  const period = PERIODS.find((known) => known === name)
+  if (period !== undefined) return { period }
+  const days = /^(\d{1,4})\s*d(?:ays?)?$/.exec(name)?.[1]
+  if (days !== undefined)
+    return { days: bounded(written, Number(days), { least: 1, most: 3_660, format: (one) => `${one}d` }) }
+  throw new UnitError(
+    `${quote(written)} is not a data window`,
+    `write ${PERIODS.join(', ')}, or days such as 90d`,
+  )
+})
+
+/** `2%` of the value in production, or `0.05` in units of the metric. */
+export const tolerance: Written<Tolerance> = amount(
+  'a share such as 2%, or an amount',
+  String.raw`^\s*\d+(?:\.\d+)?\s*%?\s*$`,
+  (written) => {
+    const match = /^(\d+(?:\.\d+)?(?:e-?\d+)?)\s*(%?)$/i.exec(written.trim())
+    if (match === null)
+      throw new UnitError(
+        `${quote(written)} is not a tolerance`,
+        'write a share such as 2%, or an amount such as 0.05',
+      )
+    const value = Number(match[1])
+    return match[2] === '%' ? { kind: 'relative', value: value / 100 } : { kind: 'absolute', value }
+  },
+)

@@ -42,7 +42,7 @@ const ALIASES_MAX = 100
 /**
  * Reads one YAML document.
  *
- * @param verbatim names of top-level fields whose values are texts as written: `1e-3` stays `1e-3`, `true` stays `true`
+ * @param verbatim paths of mappings, such as `job.env`, whose values are texts as written: `1e-3` stays `1e-3`, `true` stays `true`
  */
 export function readYaml(text: string, verbatim: readonly string[]): YamlText | { faults: YamlFault[] } {
   const unreadable = faultOfText(text)
@@ -68,7 +68,7 @@ export function readYaml(text: string, verbatim: readonly string[]): YamlText | 
   }
   const lost = faultOfLostKey(document, placeAt)
   if (lost !== undefined) return { faults: [lost] }
-  for (const name of verbatim) keepSource(document.get(name, true))
+  for (const name of verbatim) keepSource(nodeAt(document, name.split('.')))
   try {
     return {
       value: document.toJS({ maxAliasCount: ALIASES_MAX }) as unknown,
@@ -183,6 +183,14 @@ const REMEDIES: Readonly<Record<string, { message: string; remedy: string }>> = 
   TAB_AS_INDENT: { message: 'a tab indents this line', remedy: 'indent with spaces' },
   MULTIPLE_DOCS: { message: 'a second document begins after ---', remedy: 'write one file per job' },
   TAG_RESOLVE_FAILED: { message: 'tags (!...) are not supported', remedy: 'remove it' },
+}
+
+/** The node at a path of names; `undefined` if something else than a mapping is on the way. */
+function nodeAt(document: Document, path: readonly string[]): unknown {
+  return path.reduce<unknown>(
+    (node, name) => (isMap(node) ? node.get(name, true) : undefined),
+    document.contents,
+  )
 }
 
 /** Converts the scalars in a mapping to texts, as written in the file. */

@@ -1,5 +1,4 @@
 import { stringify } from 'yaml'
-import { jobFileJsonSchema } from './job-schema'
 
 /** The parts of a JSON Schema that the table shows. */
 interface FieldSchema {
@@ -9,14 +8,16 @@ interface FieldSchema {
   properties?: Record<string, FieldSchema>
 }
 
-/** The fields of the job file as a table in Markdown, for docs/reference/job-file.md. */
-export function jobFieldTable(): string {
-  const rows = rowsOf(jobFileJsonSchema(), '')
+/** The fields of a file, by its JSON Schema, as a table in Markdown. */
+export function fieldTable(schema: Record<string, unknown>): string {
+  const rows = rowsOf(schema, '')
   return ['| field | meaning | examples |', '|---|---|---|', ...rows].join('\n')
 }
 
 function rowsOf({ properties = {} }: FieldSchema, prefix: string): string[] {
-  return Object.entries(properties).flatMap(([name, field]) => {
+  // Fields without an example are those of another file.
+  const shown = Object.entries(properties).filter(([, { examples = [] }]) => examples.length > 0)
+  return shown.flatMap(([name, field]) => {
     // A group's default is that of its fields.
     const hasDefault = field.default !== undefined && field.properties === undefined
     const cells = [

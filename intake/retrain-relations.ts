@@ -1,0 +1,182 @@
+/** Conflicts between fields of a retraining file that are valid alone, and its capacity as steps. */
+import type { z } from 'zod'
+import { defined, without } from '../core/defined'
+import type { CapacityPlan, CapacityStep, RetrainSpec } from '../core/retraining'
+import { LEAD_MS_MAX } from '../core/retraining'
+import { BLACKOUT_DAYS_MAX } from '../core/calendar'
+import { DAY_MS, formatDuration } from '../core/time'
+import { RETRAIN_DEFAULTS, type capacity } from './capacity-schema'
+import type { Fault } from './problem'
+import type { retrainFile } from './retrain-schema'
+
+type Written = z.output<typeof retrainFile>
+type Capacity = z.output<typeof capacity>
+type Fields = Omit<Capacity, 'fallbacks' | 'fallback_before'> &
+  Pick<NonNullable<Capacity['fallbacks']>[number], 'backends' | 'deadline'>
+
+export function retrainFaults(file: Written, spec: RetrainSpec): Fault[] {
+  return [
+    ...timeFaults(file, spec),
+    ...blackoutFaults(file),
+    ...(file.capacity === undefined ? [] : capacityFaults(file.capacity)),
+    ...overrunFaults(file),
+    ...promotionFaults(file),
+  ]
+}
+
+function timeFaults(file: Written, { leadMs, checkMs, capacity }: RetrainSpec): Fault[] {
+  const faults: Fault[] = []
+  const lead = formatDuration(leadMs)
+  if (leadMs > LEAD_MS_MAX) {
+    const message = `is ${lead}, but capacity is sold at most ${formatDuration(LEAD_MS_MAX)} ahead`
+    faults.push({ path: ['lead'], message, remedy: `write at most ${formatDuration(LEAD_MS_MAX)}` })
+  }
+  const within = (name: string, path: string[], ms: number | undefined): void => {
+    if (ms === undefined || ms < leadMs || leadMs === 0) return
+    const message = `is ${formatDuration(ms)}, but a run begins only ${lead} before its window`
+    faults.push({ path, message, remedy: `write less, or a longer lead` })
+  }
+  within('check_before', ['check_before'], file.check_before === undefined ? undefined : checkMs)
+  within(
+    'fallback_before',
+    ['capacity', 'fallback_before'],
+    file.capacity?.fallback_before === undefined ? undefined : capacity?.fallbackMs,
+  )
+  return faults
+}
+
+function blackoutFaults({ blackouts = [] }: Written): Fault[] {
+  return blackouts.flatMap(({ from, to }, index) => {
+    const path = ['blackouts', index]
+    const days = (Date.parse(to) - Date.parse(from)) / DAY_MS + 1
+    if (days < 1)
+      return [{ path, message: `ends before it begins`, remedy: `write from: ${to}, to: ${from}` }]
+    if (days <= BLACKOUT_DAYS_MAX) return []
+    const message = `has ${days} days of at most ${BLACKOUT_DAYS_MAX}`
+    return [{ path, message, remedy: 'pause the schedule for that long' }]
+  })
+}
+
+function capacityFaults(written: Capacity): Fault[] {
+  const { fallbacks = [] } = written
+  return [
+    ...stepFaults(written, ['capacity']),
+    ...fallbacks.flatMap((change, index) => {
+      const path = ['capacity', 'fallbacks', index]
+      if (Object.keys(change).length === 0)
+        return [{ path, message: 'changes nothing', remedy: 'write what differs, such as start_within: 10d' }]
+      if (change.backends !== undefined) return mixedFaults(change, path)
+      if (change.deadline !== undefined) {
+        const message = 'belongs to backends, which reserve nothing'
+        return [{ path: [...path, 'deadline'], message, remedy: 'remove it, or add backends: [ec2:spot]' }]
+      }
+      return stepFaults({ ...withoutMoney(written, change), ...change }, path)
+    }),
+  ]
+}
+
+/** A fallback of another kind does not inherit limits that mean something else. */
+function withoutMoney(written: Capacity, { kind }: { kind?: string }): Fields {
+  const base = without(written, ['fallbacks', 'fallback_before'])
+  if (kind === undefined || kind === (base.kind ?? 'prepaid')) return base
+  return without(base, ['max_upfront', 'max_spend', 'release_idle'])
+}
+
+function mixedFaults(change: object, path: (string | number)[]): Fault[] {
+  return Object.keys(change)
+    .filter((name) => !['backends', 'deadline', 'regions'].includes(name))
+    .map((name) => ({
+      path: [...path, name],
+      isAboutName: true,
+      message: 'is about a reservation, but backends reserve nothing',
+      remedy: 'remove one of the two',
+    }))
+}
+
+function stepFaults(fields: Fields, path: (string | number)[]): Fault[] {
+  const missing = (name: string, why: string, remedy: string): Fault => ({
+    path,
+    message: `has no ${name}, ${why}`,
+    remedy,
+  })
+  const faults: Fault[] = []
+  if (fields.types === undefined)
+    faults.push(missing('types', 'so it is unknown what to reserve', 'add types: [p5.48xlarge]'))
+  if (fields.duration === undefined)
+    faults.push(missing('duration', 'so it is unknown how long', 'add duration: 4d'))
+  if (fields.kind === 'hourly' && fields.max_spend === undefined)
+    faults.push(
+      missing('max_spend', 'and hourly capacity costs money until it is released', 'add max_spend: $8000'),
+    )
+  if (fields.kind !== 'hourly' && fields.max_upfront === undefined)
+    faults.push(missing('max_upfront', 'and prepaid capacity cannot be returned', 'add max_upfront: $20000'))
+  const foreign =
+    fields.kind === 'hourly' ? (['max_upfront'] as const) : (['max_spend', 'release_idle'] as const)
+  for (const name of foreign) {
+    if (fields[name] === undefined) continue
+    const message = `does not apply to capacity that is ${fields.kind ?? 'prepaid'}`
+    faults.push({ path: [...path, name], isAboutName: true, message, remedy: 'remove it' })
+  }
+  return faults
+}
+
+function overrunFaults({ overrun, capacity }: Written): Fault[] {
+  if (overrun === undefined) return []
+  if (capacity === undefined) {
+    const message = 'is about the end of a reservation, but there is no capacity'
+    return [{ path: ['overrun'], isAboutName: true, message, remedy: 'remove it, or add capacity' }]
+  }
+  if (overrun.extend === undefined || overrun.max_upfront !== undefined) return []
+  const message = 'has no max_upfront, and an extension costs money'
+  return [{ path: ['overrun'], message, remedy: 'add max_upfront: $6000' }]
+}
+
+function promotionFaults({ promotion, evaluation, notify }: Written): Fault[] {
+  const faults: Fault[] = []
+  if (promotion !== undefined && evaluation === undefined && promotion.ask !== true) {
+    const message = 'would put every new model into production, without an evaluation and without a person'
+    faults.push({ path: ['promotion'], isAboutName: true, message, remedy: 'add evaluation, or ask: true' })
+  }
+  if (notify?.webhook !== undefined && notify.webhook_secret !== undefined) {
+    const message = 'is set together with webhook'
+    faults.push({
+      path: ['notify', 'webhook_secret'],
+      isAboutName: true,
+      message,
+      remedy: 'keep one of the two',
+    })
+  }
+  return faults
+}
+
+/** The capacity of a file as steps, in the order in which they are tried. */
+export function capacityOf(written: Capacity, leadMs: number): CapacityPlan {
+  const { fallbacks = [], fallback_before: before } = written
+  return {
+    steps: [
+      stepOf(withoutMoney(written, {})),
+      ...fallbacks.map((change) => stepOf({ ...withoutMoney(written, change), ...change })),
+    ],
+    fallbackMs: before ?? Math.min(RETRAIN_DEFAULTS.fallbackMs, leadMs / 2),
+  }
+}
+
+function stepOf(fields: Fields): CapacityStep {
+  const { regions, zones, backends } = fields
+  if (backends !== undefined) {
+    return { kind: 'unreserved', backends, ...defined({ regions, deadlineMs: fields.deadline }) }
+  }
+  return {
+    ...{ kind: fields.kind ?? 'prepaid', backend: fields.backend, types: fields.types ?? [] },
+    ...{ count: fields.count ?? 1, durationMs: fields.duration ?? 0 },
+    startWithinMs: fields.start_within ?? RETRAIN_DEFAULTS.startWithinMs,
+    ...defined({
+      ...{ regions, zones },
+      upfrontMaxMicroUsd: fields.max_upfront,
+      machineHourMaxMicroUsd: fields.max_price,
+      unaskedMaxMicroUsd: fields.ask_above,
+      spendMaxMicroUsd: fields.max_spend,
+      idleMaxMs: fields.release_idle,
+    }),
+  }
+}

@@ -1,0 +1,231 @@
+/** The schema of the retraining file, with the texts that editors and docs/reference/retraining-file.md show. */
+import { z } from 'zod'
+import { BLACKOUT_DAYS_MAX, isDate, PERIODS } from '../core/calendar'
+import { DIRECTIONS, OVERLAPS } from '../core/retraining'
+import { formatDuration } from '../core/time'
+import { isZone } from '../core/zones'
+import { backends, capacity, RETRAIN_DEFAULTS } from './capacity-schema'
+import { command, envName, jobName, LIMITS } from './fields'
+import * as as from './written'
+import { field, withExamples } from './schema-field'
+
+/** Parts of a job file that an evaluation, a promotion or a rehearsal may have different from the job's. */
+const jobChange = {
+  run: field(
+    command,
+    'The command. It starts from the checkpoint of the model, like a job that resumes.',
+    'python3 evaluate.py',
+  ),
+  ...Object.fromEntries(
+    [
+      'setup',
+      'image',
+      'inputs',
+      'resources',
+      'duration',
+      'backends',
+      'regions',
+      'env',
+      'outputs',
+      'budget',
+      'deadline',
+    ].map((name) => [
+      name,
+      field(z.unknown(), `As in a job file (default: that of \`job\`).`).exactOptional(),
+    ]),
+  ),
+}
+
+const evaluation = z.strictObject({
+  ...jobChange,
+  metric: field(
+    z.string().regex(/^[A-Za-z_][\w./-]{0,99}$/, 'is not the name of a metric'),
+    'The metric that decides: a key of the JSON object that the command prints last, or writes to `metrics.json` in `CRUCIBLE_OUTPUT_DIR`.',
+    'val_loss',
+  ),
+  better: field(z.enum(DIRECTIONS), 'Which values are better (default: `lower`).', 'higher').exactOptional(),
+  tolerance: field(
+    as.tolerance,
+    'How much worse than the model in production the new one may be: a share, or an amount (default: 0).',
+    '2%',
+    0.05,
+  ).exactOptional(),
+  limit: field(z.number(), 'The worst acceptable value, whatever is in production.', 2.5).exactOptional(),
+  production: field(
+    z.enum(['rerun', 'recorded']),
+    '`rerun` evaluates the model in production on the same data; `recorded` compares with its metric of then (default: `rerun`).',
+    'recorded',
+  ).exactOptional(),
+})
+
+const promotion = z.strictObject({
+  ...jobChange,
+  run: jobChange.run.exactOptional(),
+  model: field(
+    jobName,
+    'Name of the pointer to the model in production (default: the name of the schedule).',
+    'ranker',
+  ).exactOptional(),
+  ask: field(z.boolean(), 'Promote only after a person approves it (default: false).', true).exactOptional(),
+  ask_for: field(
+    as.span,
+    `How long to wait for it; then the old model stays (default: ${formatDuration(RETRAIN_DEFAULTS.askMs)}).`,
+    '3d',
+  ).exactOptional(),
+})
+
+const date = z
+  .string()
+  .refine(isDate, 'must be a date such as 2027-12-24')
+  .meta({ pattern: String.raw`^\d{4}-\d\d-\d\d$` })
+const blackout = z.union(
+  [date.transform((day) => ({ from: day, to: day })), z.strictObject({ from: date, to: date })],
+  'must be a date, or a mapping with from and to',
+)
+
+/** The fields of the retraining file, in a sensible order for explaining them. */
+export const retrainFile = z
+  .strictObject({
+    name: field(jobName, 'Name of the schedule (default: that of the file).', 'ranker').exactOptional(),
+    every: field(z.enum(PERIODS), 'How often.', 'month').default(RETRAIN_DEFAULTS.every),
+    months: field(
+      z.array(z.int().min(1).max(12)).min(1).max(12),
+      'The months, instead of the first one of each period.',
+      [2, 5, 8, 11],
+    ).exactOptional(),
+    day: field(
+      as.dayRule,
+      'Day of the month: 1 to 31 (in a shorter month its last day), `last`, or a weekday such as `first monday`.',
+      'first monday',
+      15,
+      'last',
+    ).default({ kind: 'date', day: RETRAIN_DEFAULTS.day }),
+    time: field(as.timeOfDay, "The window's opening on the clocks of `zone`.", '06:00').default({
+      hour: 6,
+      minute: 0,
+    }),
+    zone: field(
+      z.string().refine(isZone, 'must be a time zone such as Europe/Berlin'),
+      'Time zone of all dates.',
+      'Europe/Berlin',
+    ).default(RETRAIN_DEFAULTS.zone),
+    blackouts: field(
+      z.array(blackout).max(200),
+      `Days on which no window opens; each at most ${BLACKOUT_DAYS_MAX} days.`,
+      ['2027-12-24', { from: '2027-12-27', to: '2028-01-05' }],
+    ).exactOptional(),
+    on_blackout: field(
+      z.enum(['next-day', 'skip']),
+      'What becomes of a date in a blackout: the next allowed day, or nothing.',
+      'skip',
+    ).default(RETRAIN_DEFAULTS.onBlackout),
+    lead: field(
+      as.pace,
+      `How long before the window a run begins, at most 56d (default: ${formatDuration(RETRAIN_DEFAULTS.leadWithCapacityMs)} with \`capacity\`, otherwise ${formatDuration(RETRAIN_DEFAULTS.leadMs)}).`,
+      '42d',
+    ).exactOptional(),
+    overlap: field(
+      z.enum(OVERLAPS),
+      'If the run before is not over: begin after it, skip the new one, or run both.',
+      'skip',
+    ).default(RETRAIN_DEFAULTS.overlap),
+    data: field(
+      as.dataWindow,
+      'The data window: the last whole `month`, `quarter`, `half-year` or `year` before the date, or a number of days before it (default: as `every`).',
+      'quarter',
+      '90d',
+    ).exactOptional(),
+    job: field(
+      z.record(z.string(), z.unknown()),
+      'The training, with the fields of a job file. Texts may have templates such as `{{ window.start }}`.',
+      { run: 'python3 train.py --from {{ window.start }}', resources: { gpus: 8 } },
+    ),
+    capacity: field(
+      capacity,
+      'Capacity to reserve for each window (default: none; the job takes what it finds).',
+      {
+        backend: 'ec2',
+        types: ['p5.48xlarge'],
+        duration: '4d',
+        max_upfront: '$20000',
+      },
+    ).exactOptional(),
+    overrun: field(
+      z.strictObject({
+        extend: field(as.span, 'Prolong the reservation by this.', '1d').exactOptional(),
+        max_upfront: field(
+          as.budget,
+          'The most that this may cost; required with `extend`.',
+          '$6000',
+        ).exactOptional(),
+        backends: field(backends, 'Then, or without `extend`: continue here from the newest checkpoint.', [
+          'ec2:on-demand',
+        ]).exactOptional(),
+      }),
+      'If the reservation is too short for the training (default: it ends there, and its checkpoint stays).',
+      { backends: ['ec2:on-demand'] },
+    ).exactOptional(),
+    check_before: field(
+      as.span,
+      `The checks are made this long before the window opens (default: ${formatDuration(RETRAIN_DEFAULTS.checkMs)}).`,
+      '2d',
+    ).exactOptional(),
+    rehearsal: field(
+      z.strictObject(jobChange),
+      'A short version of the job, run with the checks; with the fields that differ from those of `job`.',
+      {
+        run: 'python3 train.py --steps 20',
+        backends: ['local'],
+      },
+    ).exactOptional(),
+    budget: field(
+      as.budget,
+      'The most that one run may cost: capacity, training, evaluation and promotion.',
+      '$25000',
+    ).exactOptional(),
+    evaluation: field(
+      evaluation,
+      'The gate before a promotion. It may also have the fields of a job file that differ from those of `job`, such as `resources`.',
+      {
+        run: 'python3 evaluate.py',
+        metric: 'val_loss',
+        tolerance: '1%',
+      },
+    ).exactOptional(),
+    promotion: field(
+      promotion,
+      'What makes the new model the one in production (default: nothing); also with fields of a job file.',
+      {
+        model: 'ranker',
+      },
+    ).exactOptional(),
+    notify: field(
+      z.strictObject({
+        webhook: field(
+          z
+            .string()
+            .max(LIMITS.sourceLength)
+            .regex(/^https?:\/\/\S+$/, 'must be an http or https URL'),
+          'URL that gets news of runs as JSON.',
+          'https://hooks.example.com/retraining',
+        ).exactOptional(),
+        webhook_secret: field(
+          envName,
+          'Environment variable with such a URL, read and encrypted when the schedule is created.',
+          'SLACK_WEBHOOK',
+        ).exactOptional(),
+      }),
+      'Where news go, besides the Temporal page and the record.',
+      { webhook_secret: 'SLACK_WEBHOOK' },
+    ).exactOptional(),
+  })
+  .meta({ title: 'Crucible retraining file' })
+
+/** The retraining file's JSON Schema, for editors. */
+export function retrainFileJsonSchema(): Record<string, unknown> {
+  return z.toJSONSchema(retrainFile, {
+    io: 'input',
+    target: 'draft-7',
+    override: withExamples,
+  })
+}
