@@ -41,14 +41,16 @@ export type CapacityVerdict = {
   alternatives: JudgedQuote[]
   /** Parts of the provider that did not answer, with the reason. */
   unseen: string[]
-} & (
-  | { kind: 'adopt'; reservation: OwnedReservation }
-  /** `ask`: the rule allows it, and a person must approve it. */
-  | { kind: 'buy' | 'ask'; judged: JudgedQuote; lookInMs: number }
-  | { kind: 'wait'; lookInMs: number }
-  /** `isInvalid`: it can never be had. */
-  | { kind: 'give-up'; isInvalid?: true }
-)
+} &
+  /** `send`: the purchase of this wish that made it; missing for what is owned otherwise. */
+  (
+    | { kind: 'adopt'; reservation: OwnedReservation; send?: number }
+    /** `ask`: the rule allows it, and a person must approve it. */
+    | { kind: 'buy' | 'ask'; judged: JudgedQuote; lookInMs: number }
+    | { kind: 'wait'; lookInMs: number }
+    /** `isInvalid`: it can never be had. */
+    | { kind: 'give-up'; isInvalid?: true }
+  )
 
 export interface BuyCapacityTask extends ReservationTask {
   order: ReservationOrder

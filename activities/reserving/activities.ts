@@ -18,6 +18,7 @@ import type {
 import { judgeHold } from '../../planner/reserving/hold'
 import { judgeCapacity, quoteInWords } from '../../planner/reserving/judge'
 import { claimedReservations, claimReservation, putReservationEntry } from '../../storage/reservations'
+import { Purchases } from '../../storage/purchases'
 import type { ObjectStore } from '../../storage/store'
 import { allBeating } from '../heartbeat'
 import { wakeNext, type WakingDeps } from '../waking'
@@ -110,8 +111,25 @@ async function lookForCapacity(
   if (verdict.kind !== 'adopt') return verdict
   const { id } = verdict.reservation
   const owner = await claimReservation(store, { backend: backend.name, ownedId: id, intent: reservationId })
-  if (owner === reservationId) return verdict
+  if (owner === reservationId) {
+    const isOwn = verdict.reservation.intent === reservationId
+    return isOwn ? { ...verdict, ...(await purchaseOf(deps, reservationId, id)) } : verdict
+  }
   throw new BackendError({ class: 'transient', message: `${owner} has just taken ${id}: looking again.` })
+}
+
+/** Which purchase made it: a history that was set back does not know. */
+async function purchaseOf(
+  { store, now }: ReservingDeps,
+  intent: string,
+  ownedId: string,
+): Promise<{ send: number }> {
+  const purchases = new Purchases(store, now)
+  for (let send = 1; ; send++) {
+    const [mark, effect] = [await purchases.read({ intent, send }), await purchases.effect({ intent, send })]
+    if (mark === undefined) return { send: Math.max(1, send - 1) }
+    if (effect?.kind === 'bought' && effect.reservationId === ownedId) return { send }
+  }
 }
 
 async function buyCapacity(

@@ -85,6 +85,8 @@ export interface WorldWishes extends Partial<Omit<WorldOptions, 'clock' | 'store
   sendLimitMs?: number
   /** The same for a purchase. */
   purchaseLimitMs?: number
+  /** How far the clock of the backend's workers is ahead. */
+  skewMs?: number
   /** Backends of the deployment without workers, in addition to the scripted one. */
   unserved?: string[]
 }
@@ -109,6 +111,7 @@ export interface Ground {
   looksOnce?: boolean | undefined
   sendLimitMs?: number | undefined
   purchaseLimitMs?: number | undefined
+  skewMs?: number | undefined
 }
 
 /** The jobs of a namespace, by their owner. */
@@ -268,9 +271,10 @@ export class ControlPlane extends Workforce {
 
   private backendDeps(): BackendWorkerDeps {
     const { authentication, client, namespace } = this
-    const { store, backend, deployment, sendLimitMs, purchaseLimitMs } = this.ground
+    const { store, backend, deployment, sendLimitMs, purchaseLimitMs, skewMs = 0 } = this.ground
     return {
       ...defined({ deployment, sendLimitMs, purchaseLimitMs }),
+      now: () => Date.now() + skewMs,
       connection: this.at.nativeConnection,
       ...{ namespace, client, store, authentication },
       backend: backend(),
@@ -304,6 +308,7 @@ export class Deployment extends ControlPlane {
       looksOnce: wishes.looksOnce,
       sendLimitMs: wishes.sendLimitMs,
       purchaseLimitMs: wishes.purchaseLimitMs,
+      skewMs: wishes.skewMs,
     })
   }
 
