@@ -21,11 +21,12 @@ import {
   laterOffering,
   listed,
   MINUTE_MS,
+  offeringsOf,
   PLAN,
   TYPE,
   ZONE,
 } from './capacity'
-import { IMAGE, refusal, stopClouds, testCloud, UP_MS, type TestCloud } from './support'
+import { clientsOf, IMAGE, refusal, stopClouds, testCloud, UP_MS, type TestCloud } from './support'
 
 afterEach(stopClouds)
 
@@ -269,6 +270,35 @@ async function launchInto(
   return Instances![0]!.InstanceId!
 }
 
+describe('the right to extend', () => {
+  it('may depend on the tags of the block', async () => {
+    const mayExtend = (intent: string) => ({
+      own: {
+        Statement: [
+          { Effect: 'Allow', Action: 'ec2:Describe*', Resource: '*' },
+          {
+            ...{ Effect: 'Allow', Action: 'ec2:PurchaseCapacityBlockExtension', Resource: '*' },
+            Condition: { StringEquals: { 'ec2:ResourceTag/intent': intent } },
+          },
+        ],
+      },
+    })
+    const user = (name: string, intent: string) => ({
+      ...{ accessKeyId: name, secretAccessKey: name, policies: mayExtend(intent) },
+    })
+    const [test, block] = await cloudWithBlock({
+      users: { own: user('own', 'i-1'), other: user('other', 'i-2') },
+    })
+    const [offering] = await extensionsOf(test, block)
+    const as = (name: string): TestCloud => ({
+      ...{ ...test, clients: clientsOf(test.cloud.endpoint, { accessKeyId: name, secretAccessKey: name }) },
+    })
+    expect(await code(extend(as('other'), block, offering!))).toBe('UnauthorizedOperation')
+    await extend(as('own'), block, offering!)
+    expect(await history(test)).toHaveLength(1)
+  })
+})
+
 describe('AWS', () => {
   it('can shorten a block: its instances end before the new end', async () => {
     const [test, block] = await cloudWithBlock()
@@ -326,10 +356,15 @@ describe('AWS', () => {
 describe('an UltraServer', () => {
   it('is sold by its own type, and loses its instances an hour before the end', async () => {
     const ultraserver = 'u-p6e-gb200x72'
-    const test = await cloudThatSells({ blockOfferings: [PLAN, { ...PLAN, count: 4, ultraserver }] })
+    const test = await cloudThatSells({
+      blockOfferings: [{ ...PLAN, count: 4, ultraserver, usdPerInstanceHour: 10 }, PLAN],
+    })
     const { ec2 } = test.clients
-    const found = await laterOffering(test)
-    expect(found.UltraserverType).toBeUndefined()
+    const ofInstances = await offeringsOf(test)
+    expect(ofInstances.map(({ UltraserverType }) => UltraserverType)).toEqual(
+      ofInstances.map(() => undefined),
+    )
+    expect(ofInstances.map(({ InstanceCount }) => InstanceCount)).toEqual(ofInstances.map(() => 2))
     const describe = (UltraserverCount: number) =>
       ec2.send(
         new DescribeCapacityBlockOfferingsCommand({

@@ -120,16 +120,19 @@ describe('the payment of a Capacity Block', () => {
   }
 
   it('can fail: the block costs nothing and its instances are for sale again', async () => {
-    const [test, { State }] = await later(
-      {
-        ...faultOf({ fault: 'payment-fails', where: { type: TYPE } }),
-        blockOfferings: [{ ...PLAN, stock: 2 }],
-      },
-      10 * MINUTE_MS,
-    )
-    expect(State).toBe('payment-failed')
+    const test = await cloudThatSells({
+      ...faultOf({ fault: 'payment-fails', where: { type: TYPE }, times: 1 }),
+      blockOfferings: [{ ...PLAN, stock: 2 }],
+    })
+    const offering = await laterOffering(test)
+    await buy(test.clients.ec2, offering)
+    expect(await laterOffering(test)).not.toEqual(offering)
+    await test.clock.advance(10 * MINUTE_MS)
+    expect((await listed(test))[0]!.State).toBe('payment-failed')
     expect(test.cloud.reservations()[0]!.bill.upfrontUsd).toBe(0)
-    expect(await offeringsOf(test)).not.toEqual([])
+    await buy(test.clients.ec2, offering)
+    await test.clock.advance(10 * MINUTE_MS)
+    expect((await listed(test)).map(({ State }) => State)).toEqual(['payment-failed', 'scheduled'])
   })
 
   it('can be late, and fails when it takes twelve hours', async () => {
