@@ -4,6 +4,7 @@ import {
   DescribeCapacityReservationsCommand,
   ModifyCapacityReservationCommand,
   PurchaseCapacityBlockCommand,
+  RunInstancesCommand,
   type CapacityReservation,
   type EC2Client,
 } from '@aws-sdk/client-ec2'
@@ -22,7 +23,7 @@ import {
   TYPE,
   ZONE,
 } from './capacity'
-import { clientsOf, refusal, stopClouds, type TestCloud } from './support'
+import { clientsOf, IMAGE, refusal, stopClouds, type TestCloud } from './support'
 
 afterEach(stopClouds)
 
@@ -260,6 +261,34 @@ describe('the stock of Capacity Blocks', () => {
     expect((await refusal(buy(test.clients.ec2, offering))).code).toBe(
       'InvalidCapacityBlockOfferingIdExpired',
     )
+  })
+})
+
+describe('a launch into a block that has not begun', () => {
+  it.each([
+    [{}, 'ReservationCapacityExceeded'],
+    [
+      { earlyLaunch: 'InvalidCapacityReservationState.PendingActivation' as const },
+      'InvalidCapacityReservationState.PendingActivation',
+    ],
+  ])('is refused as the world says (%j)', async (blockMarket, code) => {
+    const test = await cloudThatSells({ blockMarket })
+    const { CapacityReservation: block } = await buy(test.clients.ec2, await laterOffering(test))
+    const { CapacityReservationId } = block!
+    const launch = () =>
+      test.clients.ec2.send(
+        new RunInstancesCommand({
+          ...{ ImageId: IMAGE, InstanceType: TYPE, MinCount: 1, MaxCount: 1 },
+          Placement: { AvailabilityZone: ZONE },
+          InstanceMarketOptions: { MarketType: 'capacity-block' },
+          CapacityReservationSpecification: { CapacityReservationTarget: { CapacityReservationId } },
+        }),
+      )
+    expect((await refusal(launch())).code).toBe(code)
+    await test.clock.advance(10 * MINUTE_MS)
+    expect((await refusal(launch())).code).toBe(code)
+    await advanceTo(test, block!.EndDate!)
+    expect((await refusal(launch())).code).toBe('ReservationCapacityExceeded')
   })
 })
 
