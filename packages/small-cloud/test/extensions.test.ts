@@ -387,4 +387,21 @@ describe('an UltraServer', () => {
     expect(test.cloud.instances().map(({ state }) => state)).toEqual(['terminated'])
     expect((await listed(test))[0]!.LaunchStatus).toBe('unlaunchable')
   })
+
+  it('can be extended while its instances end, and has room again once that is paid for', async () => {
+    const ultraserver = 'u-p6e-gb200x72'
+    const test = await cloudThatSells({
+      blockOfferings: [{ ...PLAN, ultraserver }],
+      reservations: [{ ...PLAN_OF_WORLD, ultraserver, ends: '24h' }],
+    })
+    const [block] = await listed(test)
+    await advanceTo(test, new Date(block!.EndDate!.getTime() - HOUR_MS))
+    const [offering] = await extensionsOf(test, block!)
+    await extend(test, block!, offering!)
+    expect((await listed(test))[0]).toMatchObject({ AvailableInstanceCount: 0, LaunchStatus: 'unlaunchable' })
+    await test.clock.advance(10 * MINUTE_MS)
+    expect((await listed(test))[0]).toMatchObject({ AvailableInstanceCount: 2, LaunchStatus: 'launchable' })
+    await advanceTo(test, new Date(offering!.CapacityBlockExtensionEndDate!.getTime() - HOUR_MS))
+    expect((await listed(test))[0]!.LaunchStatus).toBe('unlaunchable')
+  })
 })
