@@ -321,6 +321,27 @@ describe('AWS', () => {
     expect((await listed(test))[0]!.State).toBe('expired')
   })
 
+  it('does both by the control endpoints, which refuse what is impossible', async () => {
+    const [test, block] = await cloudWithBlock()
+    const reservation = block.CapacityReservationId!
+    const post = async (door: string, body: object): Promise<[number, unknown]> => {
+      const answer = await fetch(`${test.cloud.endpoint}/_sim/${door}`, {
+        ...{ method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) },
+      })
+      return [answer.status, await answer.json()]
+    }
+    await advanceTo(test, block.StartDate!)
+    expect(await post('shorten', { reservation, ends: '3h' })).toEqual([200, {}])
+    expect(test.cloud.reservations()[0]!.endsAtMs).toBe(test.clock.nowMs() + 3 * HOUR_MS)
+    expect(await post('shorten', { reservation: 'cr-none', ends: '3h' })).toEqual([
+      400,
+      { error: 'Error: there is no Capacity Block cr-none' },
+    ])
+    expect((await post('withdraw', { reservation, state: 'active' }))[0]).toBe(400)
+    expect(await post('withdraw', { reservation, refundUsd: 1 })).toEqual([200, {}])
+    expect((await listed(test))[0]!.State).toBe('cancelled')
+  })
+
   it.each(['cancelled', 'failed', 'unavailable'] as const)(
     'can withdraw a block (%s) with its instances, and pay back some of its price',
     async (state) => {
