@@ -209,6 +209,64 @@ describe('the least privilege of workers', () => {
   )
 })
 
+describe('the role of the buyer', () => {
+  const BUYER = 'arn:aws:iam::111122223333:role/crucible-buyer'
+  const RESERVATION = 'arn:aws:ec2:us-east-1:111122223333:capacity-reservation/cr-1'
+  const HERE = { 'aws:RequestedRegion': 'us-east-1' }
+  const decided = async (
+    action: string,
+    resource: string,
+    context: Record<string, string>,
+  ): Promise<string> => {
+    const { iam } = clientsOf(cloud.endpoint)
+    const { EvaluationResults } = await iam.send(
+      new SimulatePrincipalPolicyCommand({
+        ...{ PolicySourceArn: BUYER, ActionNames: [action], ResourceArns: [resource] },
+        ContextEntries: Object.entries(context).map(([ContextKeyName, value]) => ({
+          ...{ ContextKeyName, ContextKeyType: 'string' as const, ContextKeyValues: [value] },
+        })),
+      }),
+    )
+    return EvaluationResults![0]!.EvalDecision!
+  }
+
+  type Ask = [resource: string, context: Record<string, string>]
+  it.each<[string, string, Ask, Ask]>([
+    [
+      'buys in its Regions only',
+      'ec2:PurchaseCapacityBlock',
+      ['*', HERE],
+      ['*', { 'aws:RequestedRegion': 'eu-west-1' }],
+    ],
+    [
+      'makes reservations with our tag only',
+      'ec2:CreateCapacityReservation',
+      [RESERVATION, { 'aws:RequestTag/crucible:deployment': 'team' }],
+      [RESERVATION, {}],
+    ],
+    ...['Modify', 'Cancel'].map((verb): [string, string, Ask, Ask] => [
+      `does ${verb} reservations of Crucible only`,
+      `ec2:${verb}CapacityReservation`,
+      [RESERVATION, { 'aws:ResourceTag/crucible:deployment': 'team' }],
+      [RESERVATION, {}],
+    ]),
+    [
+      'tags what it buys only',
+      'ec2:CreateTags',
+      [RESERVATION, { 'ec2:CreateAction': 'PurchaseCapacityBlock' }],
+      [RESERVATION, { 'ec2:CreateAction': 'RunInstances' }],
+    ],
+  ])('%s (%s)', async (_, action, allowed, denied) => {
+    expect(await decided(action, ...allowed)).toBe('allowed')
+    expect(await decided(action, ...denied)).toBe('implicitDeny')
+  })
+
+  it.each(['ec2:RunInstances', 'ec2:TerminateInstances', 'iam:PassRole', 's3:GetObject'])(
+    'has no %s at all',
+    async (action) => expect(await decided(action, '*', HERE)).toBe('implicitDeny'),
+  )
+})
+
 const everyEighthOf = <T>(all: readonly T[]): T[] => all.filter((_, index) => index % 8 === 0)
 
 describe('the role of workers', () => {

@@ -18,6 +18,7 @@ const CHOICES: Choices = {
   bucket: 'team-store',
   network: { zones: ['eu-west-1a', 'eu-west-1b'] },
   makesSpotRole: true,
+  letsWorkersBuy: false,
 }
 interface Way {
   network: Choices['network']
