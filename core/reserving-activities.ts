@@ -27,6 +27,8 @@ export interface LookForCapacityInput extends ReservationTask {
   rule: PurchaseRule
   /** The quote that a person has approved. */
   approved?: CapacityQuote
+  /** Then a wish that the provider never sells ends the search; later it may only be sold out. */
+  isFirst: boolean
 }
 
 /** What follows from one look at what is owned and what is for sale. */
@@ -44,7 +46,8 @@ export type CapacityVerdict = {
   /** `ask`: the rule allows it, and a person must approve it. */
   | { kind: 'buy' | 'ask'; judged: JudgedQuote; lookInMs: number }
   | { kind: 'wait'; lookInMs: number }
-  | { kind: 'give-up' }
+  /** `isInvalid`: it can never be had. */
+  | { kind: 'give-up'; isInvalid?: true }
 )
 
 export interface BuyCapacityTask extends ReservationTask {

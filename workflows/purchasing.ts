@@ -115,6 +115,7 @@ export async function extend(
     ...run.task(),
     wish,
     rule,
+    isFirst: true,
   })
   if (verdict.kind !== 'buy') return { isBought: false, message: verdict.message }
   const { quote }: { quote: CapacityQuote } = verdict.judged

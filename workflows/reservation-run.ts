@@ -48,6 +48,11 @@ export class ReservationRun {
     return { reservationId, deployment, owner, recordSeq }
   }
 
+  /** True before the first activity. */
+  isFirstLook(): boolean {
+    return this.recordSeq === FIRST_FREE_SEQ
+  }
+
   /** Waits for a request, a wish to retry now, or the next look. */
   async pause(forMs: number, summary: string): Promise<void> {
     const { page, requests } = this

@@ -68,7 +68,7 @@ async function acquire(run: ReservationRun): Promise<OwnedReservation | undefine
         return verdict.reservation
       }
       case 'give-up':
-        page.move('unavailable', verdict.message)
+        page.move(verdict.isInvalid === true ? 'failed' : 'unavailable', verdict.message)
         return undefined
       case 'wait':
         page.forget('quote')
@@ -93,7 +93,7 @@ async function look(run: ReservationRun): Promise<CapacityVerdict> {
   const { page, requests, input } = run
   const { approved } = requests
   const { wish, rule } = input
-  const task = { ...run.task(), wish, rule, ...defined({ approved }) }
+  const task = { isFirst: run.isFirstLook(), ...run.task(), wish, rule, ...defined({ approved }) }
   const verdict = await forever(
     () => reservingOn(wish.backend, 'look for capacity').lookForCapacity(task),
     page,

@@ -77,25 +77,30 @@ async function lookForCapacity(
 ): Promise<CapacityVerdict> {
   const { backend, store, now } = deps
   const reserving = reservingOf(deps)
-  const { wish, rule, reservationId, deployment, approved } = input
+  const { wish, rule, reservationId, deployment, approved, isFirst } = input
   const unseen = new Map<string, string>()
   const look: LookContext = {
     signal,
     ...defined({ within: wish.regions }),
     unseen: (place, error) => void unseen.set(place, failureOf(error).message),
   }
+  let unsold: string | undefined
   const [account, owned, quotes, claims] = await Promise.all([
     reserving.account({ signal }),
     reserving.reservations(look),
-    reserving.reservable(wish, look),
+    reserving.reservable(wish, look).catch((error: unknown) => {
+      const { class: failureClass, message, hint } = failureOf(error)
+      if (failureClass !== 'invalid') throw error
+      unsold = [message, hint].filter(Boolean).join('. ')
+      return []
+    }),
     claimedReservations(store, backend.name),
   ])
   const facts = { wish, rule, reservationId, deployment, account, owned, quotes, claims }
   const verdict = judgeCapacity({
     ...facts,
     unseen: [...unseen].map(([place, message]) => `${place}: ${message}`),
-    nowMs: now(),
-    approved,
+    ...{ nowMs: now(), approved, unsold, isFirst },
   })
   await note(deps, input, {
     kind: 'looked',

@@ -38,10 +38,14 @@ export interface Host {
   memory: Memory
   common: TemplateCommon
   histories: PriceHistories
+  /** The id of the account. */
+  account(signal: AbortSignal): Promise<string>
   /** Value of a quota by its code; the last known one, or nothing, if it cannot be read. */
   quota(code: string, signal: AbortSignal): Promise<number | undefined>
 }
 
+/** Credentials are those of one account, unless a person replaces them. */
+const IDENTITY_FRESH_MS = 10 * MINUTE_MS
 /** A person raises a quota rarely, and then wants to use it the same day. */
 const QUOTA_FRESH_MS = 10 * MINUTE_MS
 /** How long a plan waits for an optional figure. */
@@ -51,16 +55,21 @@ export function createHost(config: Ec2Config, deps: Ec2Deps, unpaced: Ec2Api): H
   const quotas = new Map<string, Cached<number>>()
   const clock = (): number => deps.clock()
   const api = paced(unpaced, createLimiter(clock))
+  const identity = cached({
+    ...{ freshForMs: IDENTITY_FRESH_MS, clock },
+    read: (signal: AbortSignal) => api.account.identity(signal),
+  })
   return {
     config,
     deps,
     api,
     market: createMarket({ config, api, clock }),
     places: createPlaces({ config, api, clock }),
-    reservations: createReservations({ config, api, clock }),
+    reservations: createReservations({ config, deployment: deps.deployment, api, clock }),
     memory: createMemory(clock),
     histories: new Map(),
     common: { deployment: deps.deployment ?? '', userData: readUserData() },
+    account: async (signal) => (await identity.get(signal)).value.account,
     quota: async (code, signal) => {
       const known =
         quotas.get(code) ??

@@ -14,6 +14,7 @@ import { BACKEND, CAPACITY_TYPES, offers } from './market/offers'
 import { prices } from './market/prices'
 import { createTransfers } from './market/transfer'
 import { acrossRegions } from './regions'
+import { createReserving } from './reserving'
 import type * as Sdk from './sdk/index'
 import { start } from './machine/start'
 import { createStoreRegion } from './store-region'
@@ -73,6 +74,7 @@ export function createBackendOver(api: Ec2Api, config: Ec2Config, deps: Ec2Deps)
     list: (deployment, ctx) => verb(ctx, () => list(host, deployment, ctx)),
     leftovers: (deployment, ctx) => verb(ctx, () => leftovers(host, deployment, ctx)),
     logs: (handle, _cursor, ctx) => verb(ctx, () => logs(host, handle, ctx)),
+    ...(config.reservations !== 'none' && { reserving: createReserving(host) }),
   }
 }
 

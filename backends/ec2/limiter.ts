@@ -14,7 +14,7 @@ export function createLimiter(clock: () => number): Limiter {
 
 /** The same calls, with mutating ones at the provider's rate. */
 export function paced(api: Ec2Api, limiter: Limiter): Ec2Api {
-  const { machines, commands, leftovers } = api
+  const { machines, commands, leftovers, reserving } = api
   return {
     ...api,
     machines: {
@@ -39,6 +39,19 @@ export function paced(api: Ec2Api, limiter: Limiter): Ec2Api {
         limiter.run('other', signal, () => leftovers.deleteTemplate(id, signal)),
       cancelSpotRequest: (id, signal) =>
         limiter.run('ending', signal, () => leftovers.cancelSpotRequest(id, signal)),
+    },
+    reserving: {
+      ...reserving,
+      buyBlock: (order, signal) => limiter.run('other', signal, () => reserving.buyBlock(order, signal)),
+      buyExtension: (order, signal) =>
+        limiter.run('other', signal, () => reserving.buyExtension(order, signal)),
+      create: (request, signal) => limiter.run('other', signal, () => reserving.create(request, signal)),
+      modify: (id, change, signal) =>
+        limiter.run('other', signal, () => reserving.modify(id, change, signal)),
+      split: (request, signal) => limiter.run('other', signal, () => reserving.split(request, signal)),
+      cancellationQuote: (request, signal) =>
+        limiter.run('other', signal, () => reserving.cancellationQuote(request, signal)),
+      cancel: (id, how, signal) => limiter.run('ending', signal, () => reserving.cancel(id, how, signal)),
     },
   }
 }

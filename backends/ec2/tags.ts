@@ -18,6 +18,13 @@ export const TAGS = {
   beside: 'crucible:beside',
   /** It got credentials for its own attempt; without the tag it uses the store with its role. */
   grant: 'crucible:grant',
+  /** Of a reservation: the intent that it was bought for, which purchase of the intent it is, and for whom. */
+  intent: 'crucible:intent',
+  intentSend: 'crucible:intent-send',
+  owner: 'crucible:owner',
+  /** The offering that was bought, and its fee: `1234.5 USD`. */
+  offering: 'crucible:offering',
+  fee: 'crucible:fee',
 } as const
 
 /** A tag's value has at most 256 characters. */

@@ -18,6 +18,9 @@ export interface CapacityFacts {
   /** The wish that each owned reservation serves already. */
   claims: ReadonlyMap<string, string>
   unseen: readonly string[]
+  /** Why the provider never sells what is wanted, in its words. */
+  unsold?: string | undefined
+  isFirst: boolean
   nowMs: number
   /** The quote that a person has approved. */
   approved?: CapacityQuote | undefined
@@ -42,6 +45,8 @@ export function judgeCapacity(facts: CapacityFacts): CapacityVerdict {
     const message = `${adopted.id} (${adopted.count} × ${adopted.reservation.type}) is owned already and fits: nothing is bought.`
     return { ...common, kind: 'adopt', message, reservation: adopted.reservation }
   }
+  if (facts.unsold !== undefined && facts.isFirst)
+    return { ...common, kind: 'give-up', isInvalid: true, message: sentence(facts.unsold) }
   const lookInMs = nextLookMs(facts)
   if (best !== undefined) {
     const mayBuy = isUnasked(facts, best)
@@ -61,7 +66,7 @@ export function judgeCapacity(facts: CapacityFacts): CapacityVerdict {
         }
   }
   const why = whyNothing(facts, refused)
-  return lookInMs === undefined || isSearchOver(facts)
+  return isSearchOver(facts)
     ? { ...common, kind: 'give-up', message: `The search is over: ${why}` }
     : {
         ...common,
@@ -240,12 +245,13 @@ function nextLookMs(facts: CapacityFacts): number {
   return Math.max(MINUTE_MS, Math.min(usual, leftMs))
 }
 
-function whyNothing({ wish, unseen }: CapacityFacts, refused: JudgedQuote[]): string {
+function whyNothing({ wish, unseen, unsold }: CapacityFacts, refused: JudgedQuote[]): string {
   const what = `${wish.count} × ${wish.types.join(' or ')}`
   const blind =
     unseen.length === 0
       ? ''
       : ` ${unseen.length === 1 ? 'One part' : `${unseen.length} parts`} of the provider did not answer (${unseen[0]}).`
+  if (unsold !== undefined) return sentence(unsold)
   const [nearest] = refused
   if (nearest === undefined) return `nothing is for sale for ${what}.${blind}`
   return `${refused.length} found for ${what}, and none may be bought; the nearest is ${quoteInWords(nearest.quote)}: ${nearest.refusal}.${blind}`
@@ -266,4 +272,8 @@ export function priceInWords({ quote, machineHourMicro }: JudgedQuote): string {
 
 function capital(text: string): string {
   return `${text.charAt(0).toUpperCase()}${text.slice(1)}`
+}
+
+function sentence(text: string): string {
+  return /[.!?]$/.test(text) ? capital(text) : `${capital(text)}.`
 }

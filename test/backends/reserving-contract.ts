@@ -380,22 +380,19 @@ export function describeReserving(
         expect(await seen(bought.id)).toMatchObject({ phase: 'active' })
       })
 
-      where('sellsCommitments')(
-        'charges the rest of a commitment, as its terms say beforehand',
-        async () => {
-          const wish = h.committedWish()
-          const quote = await quoted(wish)
-          expect(quote.committedMs).toBeGreaterThan(0)
-          expect(quote.startsAtMs).toBe(wish.earliestStartAtMs)
-          const bought = boughtOf(await reserving.reserve(orderOf(quote), patiently()))
-          expect(['assessing', 'scheduled']).toContain(bought.phase)
-          const terms = await reserving.releaseTerms(refOf(bought), patiently())
-          expect(terms.chargeMicroUsd).toBeGreaterThan(0)
-          expect(terms.quoteId).toBeDefined()
-          await reserving.release(refOf(bought), terms, patiently())
-          expect(await seen(bought.id)).toMatchObject({ phase: 'ending' })
-        },
-      )
+      where('sellsCommitments')('charges the rest of a commitment, as its terms say beforehand', async () => {
+        const wish = h.committedWish()
+        const quote = await quoted(wish)
+        expect(quote.committedMs).toBeGreaterThan(0)
+        expect(quote.startsAtMs).toBe(wish.earliestStartAtMs)
+        const bought = boughtOf(await reserving.reserve(orderOf(quote), patiently()))
+        expect(['assessing', 'scheduled']).toContain(bought.phase)
+        const terms = await reserving.releaseTerms(refOf(bought), patiently())
+        expect(terms.chargeMicroUsd).toBeGreaterThan(0)
+        expect(terms.quoteId).toBeDefined()
+        await reserving.release(refOf(bought), terms, patiently())
+        expect(await seen(bought.id)).toMatchObject({ phase: 'ending' })
+      })
 
       where('sellsCommitments')('is refused within a commitment without terms', async () => {
         const bought = await buy(h.committedWish())

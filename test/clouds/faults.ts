@@ -97,10 +97,20 @@ export const NOT_HERE = {
   conditions: 'jobs must not run on a store without conditional writes',
   fleets: 'it buys machines one by one',
   agents: 'its machines have no agent, and get no commands',
+  purchases: 'the jobs buy no reserved capacity',
+} as const
+
+/** Kinds that only buyers of reserved capacity meet. */
+export const UNMET_WITHOUT_PURCHASES = {
+  ...{ 'stale-list': NOT_HERE.purchases, 'offering-sold': NOT_HERE.purchases },
+  ...{ 'payment-fails': NOT_HERE.purchases, 'payment-late': NOT_HERE.purchases },
+  ...{ 'reservation-pending': NOT_HERE.purchases, 'reservation-unsupported': NOT_HERE.purchases },
+  'reservation-late': NOT_HERE.purchases,
 } as const
 
 /** Kinds that jobs do not meet at providers whose machines are bought one by one and get no commands. */
 export const UNMET_BEYOND_EC2 = {
+  ...UNMET_WITHOUT_PURCHASES,
   ...{ 'partial-fleet': NOT_HERE.fleets, 'fleet-silent': NOT_HERE.fleets, 'fleet-error': NOT_HERE.fleets },
   ...{ 'no-agent': NOT_HERE.agents, 'agent-lost': NOT_HERE.agents, 'command-doubled': NOT_HERE.agents },
   ...{ 'command-lost': NOT_HERE.agents, 'command-late': NOT_HERE.agents },

@@ -5,6 +5,7 @@ import { createCopyingActivities } from '../../activities/copying'
 import { createDecidingActivities } from '../../activities/plan/deciding'
 import { createPlanningActivities } from '../../activities/plan/planning'
 import { createRetrainingActivities } from '../../activities/retraining/activities'
+import { createReservationDocuments } from '../../activities/reserving/documents'
 import { createDrainingActivities } from '../../activities/draining'
 import { createStoreActivities } from '../../activities/garbage/store'
 import { Treasury } from '../../activities/treasury'
@@ -83,6 +84,8 @@ export interface WorldWishes extends Partial<Omit<WorldOptions, 'clock' | 'store
   looksOnce?: boolean
   /** The send of a worker that died may be in progress for this long. */
   sendLimitMs?: number
+  /** The same for a purchase. */
+  purchaseLimitMs?: number
   /** Backends of the deployment without workers, in addition to the scripted one. */
   unserved?: string[]
 }
@@ -108,6 +111,7 @@ export interface Ground {
   sendLimitMs?: number | undefined
   /** News that went to webhooks. */
   posted?: { url: string; body: string }[]
+  purchaseLimitMs?: number | undefined
 }
 
 /** The jobs of a namespace, by their owner. */
@@ -252,6 +256,7 @@ export class ControlPlane extends Workforce {
         ...createCopyingActivities({ store, now }),
         ...createDecidingActivities({ store, now, treasury }),
         ...(admitBudget && { admitBudget }),
+        ...createReservationDocuments({ store, now, treasury }),
         ...createDrainingActivities({ client, store, now }),
         ...createStoreActivities({ store, now, owners, treasury }),
       },
@@ -272,9 +277,9 @@ export class ControlPlane extends Workforce {
 
   private backendDeps(): BackendWorkerDeps {
     const { authentication, client, namespace } = this
-    const { store, backend, deployment, sendLimitMs } = this.ground
+    const { store, backend, deployment, sendLimitMs, purchaseLimitMs } = this.ground
     return {
-      ...defined({ deployment, sendLimitMs }),
+      ...defined({ deployment, sendLimitMs, purchaseLimitMs }),
       connection: this.at.nativeConnection,
       ...{ namespace, client, store, authentication },
       backend: backend(),
@@ -307,6 +312,7 @@ export class Deployment extends ControlPlane {
       admitBudget: wishes.admitBudget,
       looksOnce: wishes.looksOnce,
       sendLimitMs: wishes.sendLimitMs,
+      purchaseLimitMs: wishes.purchaseLimitMs,
     })
   }
 

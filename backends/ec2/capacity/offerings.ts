@@ -1,8 +1,7 @@
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../../core/time'
-import { ec2Error } from '../errors'
-import { invalid } from '../errors'
+import { ec2Error, invalid } from '../errors'
 import { cutOffOf } from '../market/reservations'
-import type { BlockOffering } from '../sdk/api-capacity'
+import type { BlockOffering, CapacityApi } from '../sdk/api-capacity'
 import {
   BLOCK_COUNT_MAX,
   BLOCK_DAYS_MAX,
@@ -62,30 +61,39 @@ export function sellable({ count, days }: Pick<OfferingsWish, 'count' | 'days'>)
 
 /** Asks every Region for blocks of one length. */
 export async function findOfferings(inquiry: Inquiry, wish: OfferingsWish): Promise<Asked<ForSale>> {
-  const { signal } = inquiry
+  return inquiry.each(async (api, region) => ({
+    region,
+    ...(await offeringsIn(api.capacity, wish, inquiry.signal)),
+  }))
+}
+
+/** Asks one Region for blocks of one length, the earliest first. */
+export async function offeringsIn(
+  api: Pick<CapacityApi, 'blockTypes' | 'offerings'>,
+  wish: OfferingsWish,
+  signal: AbortSignal,
+): Promise<Omit<ForSale, 'region'>> {
   const durationHours = hoursOfDays(sellable(wish).days)
-  return inquiry.each(async (api, region) => {
-    const types = await typesFor(api.capacity.blockTypes(signal), wish.patterns, signal)
-    const refused: ForSale['refused'] = []
-    const found = await Promise.all(
-      types.map(async (type) => {
-        const asked = { type, count: wish.count, durationHours, ...rangeOf(wish, durationHours) }
-        try {
-          return await api.capacity.offerings(asked, signal)
-        } catch (error) {
-          const { failure } = ec2Error(error)
-          if (signal.aborted || failure.class !== 'invalid') throw error
-          refused.push({ type, message: failure.message })
-          return []
-        }
-      }),
-    )
-    const offerings = found
-      .flat()
-      .filter((offering) => isWithin(offering, wish))
-      .sort((a, b) => a.startsAtMs - b.startsAtMs || Number(a.upfrontFee) - Number(b.upfrontFee))
-    return { region, offerings, types, refused }
-  })
+  const types = await typesFor(api.blockTypes(signal), wish.patterns, signal)
+  const refused: ForSale['refused'] = []
+  const found = await Promise.all(
+    types.map(async (type) => {
+      const asked = { type, count: wish.count, durationHours, ...rangeOf(wish, durationHours) }
+      try {
+        return await api.offerings(asked, signal)
+      } catch (error) {
+        const { failure } = ec2Error(error)
+        if (signal.aborted || failure.class !== 'invalid') throw error
+        refused.push({ type, message: failure.message })
+        return []
+      }
+    }),
+  )
+  const offerings = found
+    .flat()
+    .filter((offering) => isWithin(offering, wish))
+    .sort((a, b) => a.startsAtMs - b.startsAtMs || Number(a.upfrontFee) - Number(b.upfrontFee))
+  return { offerings, types, refused }
 }
 
 /** The types to ask for; without permission to list those that are sold as blocks, the named ones. */

@@ -1,9 +1,11 @@
 import { MINUTE_MS, SECOND_MS } from '../../../core/time'
+import { isHeld, type ReservationPhase } from '../../../core/reservation'
 import type { Problem } from '../../backend'
 import type { Ec2Api, Reservation } from '../sdk/api'
 import { cached } from '../../calls'
 import type { Ec2Config } from '../config'
 import type { Host } from '../host'
+import { TAGS } from '../tags'
 
 /** Reservations of this account that may be used. */
 export interface Reservations {
@@ -27,19 +29,36 @@ const CUT_OFF_MS = 30 * MINUTE_MS
 const ULTRA_SERVER_CUT_OFF_MS = 60 * MINUTE_MS
 
 /** Our image, and the tenancy without an extra charge. */
-const [PLATFORM, TENANCY] = ['Linux/UNIX', 'default']
-/** States of reservations that exist or are scheduled. */
-const LIVE = ['active', 'scheduled', 'payment-pending', 'pending', 'assessing', 'delayed']
+export const [PLATFORM, TENANCY] = ['Linux/UNIX', 'default']
+/** What each state of EC2 means (SDK, `CapacityReservationState` and `CapacityBlockResourceState`). */
+const PHASES: Readonly<Record<string, ReservationPhase>> = {
+  'payment-pending': 'unpaid',
+  'payment-failed': 'failed',
+  pending: 'assessing',
+  assessing: 'assessing',
+  scheduled: 'scheduled',
+  delayed: 'delayed',
+  active: 'active',
+  cancelling: 'ending',
+  cancelled: 'ended',
+  expired: 'ended',
+  unavailable: 'ended',
+  failed: 'failed',
+  unsupported: 'failed',
+}
+
+interface Usage {
+  config: Ec2Config
+  /** Whose purchases are used. */
+  deployment: string | undefined
+}
 
 export function createReservations({
   config,
+  deployment,
   api,
   clock,
-}: {
-  config: Ec2Config
-  api: Ec2Api
-  clock: () => number
-}): Reservations {
+}: Usage & { api: Ec2Api; clock: () => number }): Reservations {
   const read = (signal: AbortSignal): Promise<Reservation[]> => api.market.reservations(signal)
   const now = cached({ freshForMs: FRESH_MS, clock, read })
   const lately = cached({ freshForMs: CUT_OFFS_FRESH_MS, clock, read })
@@ -47,7 +66,7 @@ export function createReservations({
     usable: async (signal) => {
       if (config.reservations === 'none') return undefined
       const known = await now.soon(PATIENCE_MS, signal)
-      return known && { ...known, value: known.value.filter((one) => isUsable(one, config)) }
+      return known && { ...known, value: known.value.filter((one) => isUsable(one, { config, deployment })) }
     },
     cutOffs: async (signal) => {
       const known = (await lately.soon(PATIENCE_MS, signal))?.value ?? []
@@ -62,9 +81,12 @@ export function createReservations({
   }
 }
 
-function isUsable(reservation: Reservation, { reservations }: Ec2Config): boolean {
+/** A list of ids is about reservations of others: what this deployment has bought is always used. */
+function isUsable(reservation: Reservation, { config, deployment }: Usage): boolean {
+  const { reservations } = config
+  const isOwn = deployment !== undefined && reservation.tags?.[TAGS.deployment] === deployment
   return (
-    (reservations === 'all' || reservations.includes(reservation.id)) &&
+    (reservations === 'all' || reservations.includes(reservation.id) || isOwn) &&
     isLive(reservation) &&
     whyUnfit(reservation) === undefined
   )
@@ -83,8 +105,14 @@ export function whyUnfit({
   return undefined
 }
 
-export function isLive({ state }: Pick<Reservation, 'state'>): boolean {
-  return LIVE.includes(state)
+/** A state that this version does not know holds something that cannot be used. */
+export function phaseOf({ state }: Pick<Reservation, 'state'>): ReservationPhase {
+  return PHASES[state] ?? 'delayed'
+}
+
+/** Exists or is scheduled. */
+export function isLive(reservation: Pick<Reservation, 'state'>): boolean {
+  return isHeld(phaseOf(reservation))
 }
 
 /**

@@ -70,6 +70,8 @@ export interface Reservation {
   matching?: string
   isEbsOptimized?: boolean
   createdAtMs?: number
+  /** It was asked for ahead of its start, and is paid for until then at least. */
+  committedUntilMs?: number
   tags?: Record<string, string>
 }
 

@@ -1,6 +1,7 @@
 import type { CommandsApi } from './api-commands'
 import type { LeftoversApi } from './api-leftovers'
 import type { MarketApi } from './api-market'
+import type { ReservingApi } from './api-reserving'
 
 export type * from './api-market'
 
@@ -15,6 +16,7 @@ export interface Ec2Api {
   readonly machines: MachinesApi
   readonly commands: CommandsApi
   readonly leftovers: LeftoversApi
+  readonly reserving: ReservingApi
 }
 
 /** A failed call, before its meaning is classified. */

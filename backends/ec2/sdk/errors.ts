@@ -15,13 +15,23 @@ const UNSENT_NAMES = ['CredentialsProviderError', 'TokenProviderError']
 
 /** Makes one call of the SDK; an error becomes an `AwsError` that says how far the request got. */
 export async function call<T>(signal: AbortSignal, send: () => Promise<T>): Promise<T> {
-  if (signal.aborted) throw new AwsError('the caller stopped waiting', { code: 'Aborted', reach: 'unsent' })
-  try {
-    return await send().catch((error: unknown) => {
+  return callOnce(signal, () =>
+    send().catch((error: unknown) => {
       // Refused because of the signing time, which the SDK has corrected since: nothing has happened, and a retry succeeds.
       if ((error as Thrown).$metadata?.clockSkewCorrected !== true) throw error
       return send()
-    })
+    }),
+  )
+}
+
+/**
+ * The same for a call that must never be sent twice. The SDK marks every first error of a client with a wrong clock as corrected, also one
+ * after which the call may have had its effect: this one is not sent again.
+ */
+export async function callOnce<T>(signal: AbortSignal, send: () => Promise<T>): Promise<T> {
+  if (signal.aborted) throw new AwsError('the caller stopped waiting', { code: 'Aborted', reach: 'unsent' })
+  try {
+    return await send()
   } catch (error) {
     throw awsError(error)
   }

@@ -14,6 +14,7 @@ import { createLeftoversApi } from './leftovers'
 import { createMachinesApi } from './machines'
 import { createMarketApi } from './market'
 import { createNetworkApi } from './network'
+import { createReservingApi } from './reserving'
 import { pricingRegionOf } from './prices'
 
 /** How the clients reach AWS; credentials come from the SDK's default chain. */
@@ -67,6 +68,7 @@ export function createSdkApi({ region, endpoint, patience = PATIENCE }: SdkOptio
     machines: createMachinesApi(clients),
     commands: createCommandsApi(clients),
     leftovers: createLeftoversApi(clients),
+    reserving: createReservingApi({ reading: clients.reading.ec2, changing: clients.changing.ec2 }),
   }
 }
 

@@ -80,7 +80,7 @@ async function reservations(client: EC2Client, signal: AbortSignal): Promise<Res
   return found
 }
 
-function reservationOf(told: CapacityReservation): Reservation {
+export function reservationOf(told: CapacityReservation): Reservation {
   const { StartDate, EndDate } = told
   return {
     id: told.CapacityReservationId ?? '',
@@ -103,6 +103,7 @@ function reservationOf(told: CapacityReservation): Reservation {
       matching: told.InstanceMatchCriteria,
       isEbsOptimized: told.EbsOptimized,
       createdAtMs: told.CreateDate?.getTime(),
+      committedUntilMs: told.CommitmentInfo?.CommitmentEndDate?.getTime(),
     }),
     tags: Object.fromEntries((told.Tags ?? []).map(({ Key = '', Value = '' }) => [Key, Value])),
   }

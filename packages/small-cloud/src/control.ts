@@ -1,27 +1,18 @@
 /** The control API below `/_sim/`: what the operator of a cloud can query and change. */
 import { z } from 'zod'
 import { summaryOfAccount, type AccountSummary } from './account'
-import { billOf, reservationBillOf, type Bill, type ReservationBill } from './ec2/bill'
+import { billOf, type Bill } from './ec2/bill'
 import type { Ec2 } from './ec2/ec2'
 import type { Life } from './ec2/life'
 import { stateOf, type Instance } from './ec2/model'
 import { publish } from './ec2/region'
-import {
-  freeIn,
-  isBlock,
-  placesIn,
-  reservationState,
-  type CapacityReservation,
-} from './ec2/reservation-model'
-import { addPlanned, instantOf } from './ec2/reservation-plans'
+import { ReservationControl } from './ec2/reservation-control'
 import { complaintsOf, inWords } from './issues'
 import type { Journal } from './journal'
-import { duration, moment } from './world/durations'
+import { duration } from './world/durations'
 import { faultSchema } from './world/fault-schema'
 import type { Provider } from './provider'
 import type { Faults } from './world/faults'
-import { misnomersOfReservation } from './world/names'
-import { reservationPlan } from './world/schema'
 
 export interface ControlParts {
   ec2: Ec2
@@ -44,25 +35,6 @@ const publication = z.strictObject({
   name: z.string(),
   image: z.string().regex(/^ami-[0-9a-f]{8,17}$/, 'is not the id of an image, such as ami-0123456789abcdef0'),
 })
-
-/** Simulates that the owner of a Capacity Block buys an extension. */
-const extension = z.strictObject({ reservation: z.string(), ends: moment })
-
-export interface ReservationSummary {
-  id: string
-  kind: string
-  state: string
-  type: string
-  zone: string
-  total: number
-  free: number
-  startsAtMs: number
-  endsAtMs?: number
-  /** Notices sent to its owner. */
-  notices: string[]
-  /** The cost so far, without the instances in it. */
-  bill: ReservationBill
-}
 
 export interface InstanceSummary {
   /** `ec2`, or the name of another provider. */
@@ -142,32 +114,8 @@ export class Control {
     return { noticeMs }
   }
 
-  reservations(): ReservationSummary[] {
-    const { ec2 } = this.parts
-    return [...ec2.regions.values()].flatMap(({ reservations }) =>
-      [...reservations.values()].map((each) => reservationSummaryOf(ec2, each)),
-    )
-  }
-
-  reserve(wish: unknown): ReservationSummary {
-    const plan = reservationPlan.parse(wish, { error: inWords })
-    const { ec2 } = this.parts
-    const [wrong] = misnomersOfReservation(ec2.parts.world, plan)
-    if (wrong !== undefined) throw new Error(wrong)
-    return reservationSummaryOf(ec2, addPlanned(ec2, plan))
-  }
-
-  extend(wish: unknown): void {
-    const { reservation: id, ends } = extension.parse(wish, { error: inWords })
-    const { ec2 } = this.parts
-    const all = [...ec2.regions.values()].flatMap(({ reservations }) => [...reservations.values()])
-    const found = all.find((each) => each.id === id)
-    if (found === undefined || !isBlock(found)) throw new Error(`there is no Capacity Block ${id}`)
-    const endsAtMs = instantOf(ec2, ends)
-    if (endsAtMs <= (found.endsAtMs ?? 0)) throw new Error(`${id} ends later than that already`)
-    if (found.isEnding || !['active', 'scheduled'].includes(reservationState(found)))
-      throw new Error(`${id} can be extended no more`)
-    ec2.reservations.endAt(found, endsAtMs)
+  get reservations(): ReservationControl {
+    return new ReservationControl(this.parts.ec2)
   }
 
   publish(wish: unknown): void {
@@ -198,10 +146,18 @@ export class Control {
       this.publish(body)
       return {}
     },
-    'GET reservations': () => this.reservations(),
-    'POST reservations': (_, body) => this.reserve(body),
+    'GET reservations': () => this.reservations.list(),
+    'POST reservations': (_, body) => this.reservations.add(body),
     'POST extend': (_, body) => {
-      this.extend(body)
+      this.reservations.extend(body)
+      return {}
+    },
+    'POST shorten': (_, body) => {
+      this.reservations.shorten(body)
+      return {}
+    },
+    'POST withdraw': (_, body) => {
+      this.reservations.withdraw(body)
       return {}
     },
     'POST interrupt': (_, body) => this.interrupt(body),
@@ -231,21 +187,6 @@ function summaryOf(ec2: Ec2, instance: Instance): InstanceSummary {
     isImpaired: instance.isImpaired,
     ...(reason === undefined ? {} : { reason }),
     bill: billOf(ec2, instance),
-  }
-}
-
-function reservationSummaryOf(ec2: Ec2, reservation: CapacityReservation): ReservationSummary {
-  const { id, kind, type, zone, startsAtMs, endsAtMs, notices } = reservation
-  return {
-    ...{ id, kind, startsAtMs },
-    state: reservationState(reservation),
-    type: type.name,
-    zone: zone.name,
-    total: placesIn(reservation),
-    free: freeIn(reservation, ec2.nowMs),
-    ...(endsAtMs === undefined ? {} : { endsAtMs }),
-    notices: notices.map(({ what }) => what),
-    bill: reservationBillOf(ec2, reservation),
   }
 }
 

@@ -5,7 +5,8 @@ import { join } from 'node:path'
 import { assemble, type Assembly } from './assemble'
 import { WallClock, type Clock } from './clock'
 import type { AccountSummary } from './account'
-import type { InstanceSummary, ReservationSummary } from './control'
+import type { InstanceSummary } from './control'
+import type { ReservationSummary } from './ec2/reservation-control'
 import { TEST_CREDENTIALS } from './identity/identities'
 import type { Journal } from './journal'
 import type { Machine, MachineSpec } from './machines/machine'
@@ -13,11 +14,13 @@ import type { StartFront } from './store-front'
 import { WireServer } from './wire/server'
 import { faultSchema, type FaultRule, type FaultText } from './world/fault-schema'
 import { loadWorld, planWorld } from './world/load'
-import type { ReservationText, WorldText } from './world/schema'
+import type { ReservationText } from './world/capacity-schema'
+import type { WorldText } from './world/schema'
 import { makeWorld } from './world/world'
 
 export type { FaultText } from './world/fault-schema'
-export type { ReservationText, WorldText } from './world/schema'
+export type { ReservationText } from './world/capacity-schema'
+export type { WorldText } from './world/schema'
 export { WorldError } from './world/load'
 export { checkHost } from './machines/machine'
 export { DrivenClock, type Clock } from './clock'
@@ -64,6 +67,13 @@ export interface Cloud {
   reserve(reservation: ReservationText): ReservationSummary
   /** Extends a Capacity Block: to a duration from now, or to an instant. */
   extend(reservation: string, ends: number | string): void
+  /** Lets AWS end a Capacity Block earlier: at a duration from now, or at an instant. */
+  shorten(reservation: string, ends: number | string): void
+  /** Lets AWS take a reservation back at once; the instances of a Capacity Block end with it. */
+  withdraw(
+    reservation: string,
+    how?: { state?: 'cancelled' | 'failed' | 'unavailable'; refundUsd?: number },
+  ): void
   /** Returns the account's resources except machines: roles, profiles, networks, templates. */
   account(): AccountSummary
   /** Points a public parameter to another image, which is created if it does not exist. */
@@ -146,9 +156,11 @@ async function run(parts: Assembly, { port = 0, storePort = 0, startFront }: Clo
     addFault: (rule) => faults.add(faultSchema.parse(rule)),
     faults: () => faults.told(),
     instances: () => control.instances(),
-    reservations: () => control.reservations(),
-    reserve: (reservation) => control.reserve(reservation),
-    extend: (reservation, ends) => control.extend({ reservation, ends }),
+    reservations: () => control.reservations.list(),
+    reserve: (reservation) => control.reservations.add(reservation),
+    extend: (reservation, ends) => control.reservations.extend({ reservation, ends }),
+    shorten: (reservation, ends) => control.reservations.shorten({ reservation, ends }),
+    withdraw: (reservation, how = {}) => control.reservations.withdraw({ reservation, ...how }),
     account: () => control.account(),
     publishImage: (publication) => control.publish(publication),
     interrupt: (instance, { noticeMs, isSilent, rebalanceBeforeMs } = {}) =>

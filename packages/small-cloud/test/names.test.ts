@@ -274,13 +274,52 @@ async function everything({ clients: { ec2 }, clock }: Awaited<ReturnType<typeof
     },
   })
   await send('DescribeCapacityBlocks')
-  await send('DescribeCapacityBlockOfferings', {
+  const { CapacityBlockOfferings } = (await send('DescribeCapacityBlockOfferings', {
     ...{ InstanceType: 'p5.48xlarge', InstanceCount: 2, CapacityDurationHours: 24 },
+  })) as sdk.DescribeCapacityBlockOfferingsResult
+  await send('PurchaseCapacityBlock', {
+    CapacityBlockOfferingId: CapacityBlockOfferings![0]!.CapacityBlockOfferingId,
+    InstancePlatform: 'Linux/UNIX',
+    TagSpecifications: [{ ResourceType: 'capacity-reservation', Tags: [{ Key: 'a', Value: 'b' }] }],
   })
+  await send('DescribeCapacityBlockStatus')
+  const extended = { CapacityReservationId: ofBlock.CapacityReservationId }
+  const { CapacityBlockExtensionOfferings } = (await send('DescribeCapacityBlockExtensionOfferings', {
+    ...{ ...extended, CapacityBlockExtensionDurationHours: 24 },
+  })) as sdk.DescribeCapacityBlockExtensionOfferingsResult
+  const [{ CapacityBlockExtensionOfferingId }] = CapacityBlockExtensionOfferings as [
+    sdk.CapacityBlockExtensionOffering,
+  ]
+  await send('PurchaseCapacityBlockExtension', { ...extended, CapacityBlockExtensionOfferingId })
+  await send('DescribeCapacityBlockExtensionHistory')
   await send('DescribeCapacityReservationTopology')
   await send('GetSpotPlacementScores', { InstanceTypes: ['g5.xlarge'], TargetCapacity: 1 })
   await send('ModifyCapacityReservation', { CapacityReservationId, InstanceCount: 2 })
+  await send('CreateCapacityReservationBySplitting', {
+    ...{ SourceCapacityReservationId: CapacityReservationId, InstanceCount: 1 },
+    TagSpecifications: [{ ResourceType: 'capacity-reservation', Tags: [{ Key: 'a', Value: 'b' }] }],
+  })
   await send('CancelCapacityReservation', { CapacityReservationId })
+  const future = (await send('CreateCapacityReservation', {
+    ...{ InstanceType: 'g5.xlarge', InstancePlatform: 'Linux/UNIX', InstanceCount: 8 },
+    ...{ AvailabilityZone: 'us-east-1a', InstanceMatchCriteria: 'targeted' },
+    ...{ StartDate: new Date(clock.nowMs() + 10 * 86_400_000), CommitmentDuration: 14 * 86_400 },
+    DeliveryPreference: 'incremental',
+  })) as sdk.CreateCapacityReservationResult
+  await clock.advance(1_000)
+  const ofFuture = { CapacityReservationId: future.CapacityReservation!.CapacityReservationId }
+  const quoted = (await send('CreateCapacityReservationCancellationQuote', {
+    ...ofFuture,
+    TagSpecifications: [
+      { ResourceType: 'capacity-reservation-cancellation-quote', Tags: [{ Key: 'a', Value: 'b' }] },
+    ],
+  })) as sdk.CreateCapacityReservationCancellationQuoteResult
+  await send('DescribeCapacityReservationCancellationQuotes')
+  await send('CancelCapacityReservation', {
+    ...{ ...ofFuture, ApplyCancellationCharges: 'commitment-wind-down' },
+    QuoteId: quoted.CapacityReservationCancellationQuote!.CapacityReservationCancellationQuoteId,
+  })
+  await send('DescribeCapacityReservations')
   await clock.advance(UP_MS)
   for (const name of [
     'DescribeInstances',

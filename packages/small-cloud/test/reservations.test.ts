@@ -111,6 +111,7 @@ describe('a Capacity Block', () => {
     expect(test.cloud.reservations()[0]!.notices).toEqual([
       'Capacity Block Delivered',
       'Capacity Block Expiration Warning',
+      `EC2 Capacity Reservation Instance Interruption Warning: ${instance!.InstanceId}`,
     ])
     await test.clock.advance(9 * MINUTE_MS)
     expect((await look(test, instance!)).State?.Name).toBe('running')
@@ -213,7 +214,7 @@ describe('a Capacity Block', () => {
     expect(() => test.cloud.extend(id, '1h')).toThrow('ends later than that already')
     await test.clock.advance(24 * HOUR_MS)
     expect((await look(test, instance!)).State?.Name).toBe('terminated')
-    expect(() => test.cloud.extend(id, '99h')).toThrow('can be extended no more')
+    expect(() => test.cloud.extend(id, '99h')).toThrow('can be moved no more')
   })
 })
 

@@ -15,8 +15,12 @@ import type {
 } from '../../../backends/ec2/sdk/api'
 import type { SpotRequest } from '../../../backends/ec2/sdk/api-leftovers'
 import type { CommandRequest, InvocationResult } from '../../../backends/ec2/sdk/api-commands'
+import { answered } from './fake-error'
 import { FakeMachine } from './fake-machine'
+import { FakeReserving } from './fake-reserving'
 import { GROUPS, IMAGES, ON_DEMAND_USD, poolKey, SPOT_USD, SUBNETS, TYPES } from './fake-market'
+
+export { answered }
 
 type TemplateWish = Parameters<Ec2Api['leftovers']['templates']>[0]
 
@@ -93,7 +97,15 @@ export class FakeAws {
   readonly #fleets = new Map<string, FleetAnswer>()
   #count = 0
 
-  constructor(readonly now: () => number = Date.now) {}
+  /** What is bought in advance. */
+  readonly reserving: FakeReserving
+
+  constructor(
+    readonly now: () => number = Date.now,
+    region = 'us-east-1',
+  ) {
+    this.reserving = new FakeReserving(region, now, (id) => this.#takenOf(id))
+  }
 
   countOf(name: string): number {
     return this.calls.filter((call) => call.name === name).length
@@ -179,7 +191,9 @@ export class FakeAws {
         diskUsdPerGiBMonth: this.#verb('diskUsdPerGiBMonth', () => this.#have(this.diskUsdPerGiBMonth)),
         transferUsdPerGb: this.#verb('transferUsdPerGb', () => this.#have(this.transferUsdPerGb)),
         spotPrices: this.#verb('spotPrices', () => [...this.#have(this.spotPrices)]),
-        reservations: this.#verb('reservations', () => this.reservations.map((one) => this.#shownOf(one))),
+        reservations: this.#verb('reservations', () =>
+          [...this.reservations, ...this.reserving.listed()].map((one) => this.#shownOf(one)),
+        ),
         spotPriceHistory: this.#verb('spotPriceHistory', (pool: { type: string; zone: string }) =>
           this.spotHistory.filter(({ type, zone }) => type === pool.type && zone === pool.zone),
         ),
@@ -252,6 +266,7 @@ export class FakeAws {
           this.spotRequests.splice(at, 1)
         }),
       },
+      reserving: this.reserving.api((name, effect) => this.#verb(name, effect)),
       commands: {
         agent: this.#verb('agent', (id: string) => this.#agent(id)),
         send: this.#verb('send', (request: CommandRequest) => this.#send(request)),
@@ -340,10 +355,13 @@ export class FakeAws {
 
   /** As it is shown: with the places that its machines leave. */
   #shownOf(reservation: Reservation): Reservation {
-    const taken = [...this.machines.values()].filter(
-      (machine) => machine.reservation === reservation.id && machine.state !== 'terminated',
-    )
-    return { ...reservation, free: Math.max(0, reservation.free - taken.length) }
+    return { ...reservation, free: Math.max(0, reservation.free - this.#takenOf(reservation.id)) }
+  }
+
+  #takenOf(reservation: string): number {
+    return [...this.machines.values()].filter(
+      (machine) => machine.reservation === reservation && machine.state !== 'terminated',
+    ).length
   }
 
   #runReserved({ token, ...request }: ReservedRequest): Machine {
@@ -357,7 +375,7 @@ export class FakeAws {
       if (machine.state === 'terminated') throw answered('IdempotentInstanceTerminated')
       return machine.view()
     }
-    const reservation = this.reservations.find((one) => one.id === id)
+    const reservation = [...this.reservations, ...this.reserving.listed()].find((one) => one.id === id)
     if (reservation === undefined) throw answered('InvalidCapacityReservationId.NotFound')
     if (reservation.isBlock !== isBlock) throw answered('InvalidParameterValue')
     const { free, state, type } = this.#shownOf(reservation)
@@ -392,7 +410,3 @@ export class FakeAws {
 }
 
 const ARN = 'arn:aws:sts::123456789012:assumed-role/crucible/worker'
-
-export function answered(code: string, httpStatus = 400): AwsError {
-  return new AwsError(`it was ${code}`, { code, httpStatus, reach: 'answered' })
-}

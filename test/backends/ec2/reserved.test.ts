@@ -101,9 +101,15 @@ describe('offers of what is reserved', () => {
     ])
   })
 
-  it('are of those only that the settings name', async () => {
+  it('are of those only that the settings name, and of those that the deployment has bought', async () => {
     h = made({ reservations: [BLOCK] })
     expect((await reservedOffers()).map(({ reservationId }) => reservationId)).toEqual([BLOCK])
+    h = new Ec2Harness({ reservations: [BLOCK] }, { clock: () => nowMs, deployment: 'ours' }, 'block')
+    change(ON_DEMAND_RESERVATION, { tags: { 'crucible:deployment': 'ours' } })
+    expect(await reservedOffers()).toHaveLength(2)
+    change(ON_DEMAND_RESERVATION, { tags: { 'crucible:deployment': 'theirs' } })
+    nowMs += MINUTE_MS
+    expect(await reservedOffers()).toHaveLength(1)
     h = made({ reservations: 'none' })
     expect(await reservedOffers()).toEqual([])
     expect(h.backend.capabilities.capacityTypes).toEqual(['on-demand', 'spot'])

@@ -7,7 +7,15 @@ import type { Cloud, JournalEntry, WorldText } from '#small-cloud'
 import { BESIDE } from '../../backends/ec2/fake-market'
 import { CONFIG } from '../../backends/ec2/harness'
 import { patient } from '../../support/patience'
-import { faultsOfCalls, NOT_HERE, OF_MACHINES, RESTOCKED_MS, type Draws, type Where } from '../faults'
+import {
+  faultsOfCalls,
+  NOT_HERE,
+  OF_MACHINES,
+  RESTOCKED_MS,
+  UNMET_WITHOUT_PURCHASES,
+  type Draws,
+  type Where,
+} from '../faults'
 import { PATIENCE_MS, type BackendParts, type CloudProvider } from '../provider'
 
 export const ZONES = ['us-east-1a', 'us-east-1b']
@@ -124,6 +132,7 @@ const FAULTS: Draws = {
   }),
   ...{ 'registry-down': NOT_HERE.images, 'registry-slow': NOT_HERE.images },
   ...{ 'ignored-condition': NOT_HERE.conditions, 'request-dangles': 'only garbage collection finds it' },
+  ...UNMET_WITHOUT_PURCHASES,
   ...{ unhealthy: 'EC2 reports it in another way, which is `hang`', queued: 'EC2 queues no launch' },
 }
 

@@ -4,7 +4,12 @@ import { ADDRESS_USD_PER_HOUR, DISK_USD_PER_GIB_MONTH, HOURS_PER_MONTH } from '.
 import type { PriceChange } from '../world/market'
 import type { Ec2 } from './ec2'
 import type { Instance } from './model'
-import { isBlock, reservationState, type CapacityReservation } from './reservation-model'
+import {
+  isBlock,
+  reservationState,
+  type CapacityReservation,
+  type ReservationState,
+} from './reservation-model'
 
 export interface Bill {
   /** When it became `running`; an instance that never ran costs nothing. */
@@ -64,19 +69,15 @@ function pricesOf(
 
 /** The cost of a reservation without the instances in it. */
 export interface ReservationBill {
-  /** Paid for a block before it began. */
+  /** Paid for a block and its extensions, less what AWS has paid back. */
   upfrontUsd: number
   /** Cost so far of on-demand places in which nothing ran. */
   idleUsd: number
 }
 
 export function reservationBillOf(ec2: Ec2, reservation: CapacityReservation): ReservationBill {
-  const { region, zone, type, totals, stays, history, upfrontUsd } = reservation
-  if (isBlock(reservation))
-    return {
-      upfrontUsd: history.some(({ state }) => state === 'active' || state === 'scheduled') ? upfrontUsd : 0,
-      idleUsd: 0,
-    }
+  if (isBlock(reservation)) return { upfrontUsd: paidForBlock(reservation), idleUsd: 0 }
+  const { region, zone, type, totals, stays } = reservation
   const span = activeSpan(reservation, ec2.nowMs)
   const reservedMs = totals.reduce((sum, { atMs, count }, i) => {
     const untilMs = totals[i + 1]?.atMs ?? Infinity
@@ -96,10 +97,20 @@ export function reservationBillOf(ec2: Ec2, reservation: CapacityReservation): R
   return { upfrontUsd: 0, idleUsd: ((reservedMs - usedMs) / HOUR_MS) * ec2.parts.market.priceOf(pool) }
 }
 
+function paidForBlock({ history, upfrontUsd, extensions, refundedUsd }: CapacityReservation): number {
+  const isPaid = history.some(({ state }) => state === 'active' || state === 'scheduled')
+  const paid = extensions.filter(({ status }) => status === 'payment-succeeded')
+  return (isPaid ? upfrontUsd : 0) + paid.reduce((sum, { usd }) => sum + usd, 0) - refundedUsd
+}
+
+/** A cancelled future-dated reservation is charged while it is `cancelling`. */
+const CHARGED: readonly ReservationState[] = ['active', 'cancelling']
+
 function activeSpan(reservation: CapacityReservation, nowMs: number): { fromMs: number; untilMs: number } {
   const { history } = reservation
-  const fromMs = history.find(({ state }) => state === 'active')?.atMs ?? nowMs
-  return { fromMs, untilMs: reservationState(reservation) === 'active' ? nowMs : history.at(-1)!.atMs }
+  const fromMs = history.find(({ state }) => CHARGED.includes(state))?.atMs ?? nowMs
+  const isCharged = CHARGED.includes(reservationState(reservation))
+  return { fromMs, untilMs: isCharged ? nowMs : history.at(-1)!.atMs }
 }
 
 function overlapMs(a: { fromMs: number; untilMs: number }, b: { fromMs: number; untilMs: number }): number {

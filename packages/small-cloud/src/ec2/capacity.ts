@@ -56,7 +56,9 @@ function keptFrom(ec2: Ec2, { region, zone, type, capacity }: Pool): number {
 }
 
 function reservedOnDemand({ reservations }: Region): CapacityReservation[] {
-  return [...reservations.values()].filter((each) => !isBlock(each) && reservationState(each) === 'active')
+  return [...reservations.values()].filter(
+    (each) => !isBlock(each) && ['active', 'pending'].includes(reservationState(each)),
+  )
 }
 
 /**

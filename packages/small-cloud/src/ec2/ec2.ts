@@ -9,6 +9,9 @@ import type { Faults } from '../world/faults'
 import type { Market } from '../world/market'
 import { drawMs, type World } from '../world/world'
 import type { DurationName } from '../world/durations'
+import { BlockMarket } from './block-market'
+import { CancellationQuotes } from './cancellation-quotes'
+import { ExtensionMarket } from './extension-market'
 import type { Instance, Region } from './model'
 import { makeRegion } from './region'
 import { ReservationLife } from './reservation-life'
@@ -45,16 +48,25 @@ export class Ec2 {
   readonly regions: ReadonlyMap<string, Region>
   readonly tokens: Tokens
   readonly account: string
+  /** The start of the world. */
+  readonly startMs: number
   readonly reservations: ReservationLife
+  readonly blocks: BlockMarket
+  readonly extensions: ExtensionMarket
+  readonly quotes: CancellationQuotes
 
   constructor(readonly parts: Ec2Parts) {
     const { world, clock } = parts
     this.account = world.account
+    this.startMs = clock.nowMs()
     this.regions = new Map(
       [...world.regions].map(([name, plan]) => [name, makeRegion(world, plan, clock.nowMs())]),
     )
     this.tokens = new Tokens()
     this.reservations = new ReservationLife(this)
+    this.blocks = new BlockMarket(this)
+    this.extensions = new ExtensionMarket(this)
+    this.quotes = new CancellationQuotes(this)
     for (const plan of world.reservations) addPlanned(this, plan)
   }
 

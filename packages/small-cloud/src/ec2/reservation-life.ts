@@ -1,11 +1,16 @@
-/** The lifecycle of capacity reservations: paid, active, ended by time or by request. */
-import type { ReservationPlan } from '../world/schema'
+/** The lifecycle of capacity reservations: paid, active, ended by time, by request or by AWS. */
+import type { OfferingPlan, ReservationPlan } from '../world/capacity-schema'
 import type { Ec2 } from './ec2'
-import { placesIn, reservationState, isBlock } from './reservation-model'
-import type { CapacityReservation, ReservationState } from './reservation-model'
+import { blockPayment } from './payments'
+import { isBlock, placesIn, reservationState } from './reservation-model'
+import type { CapacityReservation, Commitment, ReservationState } from './reservation-model'
+import { eventOf, instanceWarning } from './reservation-events'
 
 /** A planned reservation, in instants of the clock. */
-export interface ReservationWish extends Pick<ReservationPlan, 'kind' | 'matching' | 'payment'> {
+export interface ReservationWish extends Pick<
+  ReservationPlan,
+  'kind' | 'matching' | 'payment' | 'ultraserver'
+> {
   region: string
   zone: string
   type: string
@@ -14,6 +19,12 @@ export interface ReservationWish extends Pick<ReservationPlan, 'kind' | 'matchin
   startsAtMs: number
   endsAtMs?: number | undefined
   upfrontUsd: number
+  /** What a bought block is sold from. */
+  soldFrom?: OfferingPlan
+  /** Makes it a future-dated reservation. */
+  commitment?: Commitment | undefined
+  /** It gets places of another reservation, which are there already. */
+  isMoved?: boolean
   ownerId?: string | undefined
   clientToken?: string | undefined
   tags?: ReadonlyMap<string, string>
@@ -25,11 +36,17 @@ interface Step {
   act: () => void
 }
 
+/** How its first state ends; decided when it is created. */
+interface Outcome {
+  atMs: number
+  state: ReservationState
+}
+
 export class ReservationLife {
   private readonly waits = new Map<CapacityReservation, () => void>()
   private readonly warned = new Set<CapacityReservation>()
-  private readonly unpayable = new Set<CapacityReservation>()
-  private readonly paidAtMs = new Map<CapacityReservation, number>()
+  private readonly outcomes = new Map<CapacityReservation, Outcome>()
+  private readonly deliveredAtMs = new Map<CapacityReservation, number>()
 
   constructor(private readonly ec2: Ec2) {}
 
@@ -38,6 +55,8 @@ export class ReservationLife {
     const { nowMs } = ec2
     const { world, ids } = ec2.parts
     const region = ec2.region(wish.region)
+    const { endsAtMs, soldFrom, commitment, ultraserver } = wish
+    const first = this.firstState(wish)
     const reservation: CapacityReservation = {
       id: ids.resource('cr'),
       kind: wish.kind,
@@ -51,26 +70,47 @@ export class ReservationLife {
       matching: wish.matching,
       createdAtMs: nowMs,
       startsAtMs: wish.startsAtMs,
-      ...(wish.endsAtMs === undefined ? {} : { endsAtMs: wish.endsAtMs }),
+      ...(endsAtMs === undefined ? {} : { endsAtMs }),
       upfrontUsd: wish.upfrontUsd,
+      refundedUsd: 0,
+      ...(soldFrom === undefined ? {} : { soldFrom }),
+      ...(ultraserver === undefined ? {} : { ultraserver }),
+      ...(commitment === undefined ? {} : { commitment }),
       tags: new Map(wish.tags),
-      history: [{ atMs: nowMs, state: this.firstState(wish) }],
+      history: [{ atMs: nowMs, state: first.state }],
       totals: [{ atMs: nowMs, count: wish.count }],
       stays: [],
+      extensions: [],
       notices: [],
       isEnding: false,
     }
-    this.paidAtMs.set(reservation, nowMs + ec2.drawMs('payment'))
-    if (wish.payment === 'fails') this.unpayable.add(reservation)
+    if (first.outcome !== undefined) this.outcomes.set(reservation, first.outcome)
     region.reservations.set(reservation.id, reservation)
     this.wait(reservation)
     return reservation
   }
 
   /** A block that has begun has already been paid for. */
-  private firstState({ kind, startsAtMs, payment }: ReservationWish): ReservationState {
-    if (startsAtMs <= this.ec2.nowMs && payment === 'succeeds') return 'active'
-    return isBlock({ kind }) ? 'payment-pending' : 'scheduled'
+  private firstState(wish: ReservationWish): { state: ReservationState; outcome?: Outcome } {
+    const { nowMs } = this.ec2
+    const hasBegun = wish.startsAtMs <= nowMs
+    if (isBlock(wish)) {
+      if (hasBegun && wish.payment === 'succeeds') return { state: 'active' }
+      const { atMs, succeeds } = blockPayment(this.ec2, wish, wish.startsAtMs)
+      const isPaid = succeeds && wish.payment === 'succeeds'
+      return { state: 'payment-pending', outcome: { atMs, state: isPaid ? 'scheduled' : 'payment-failed' } }
+    }
+    const { faults } = this.ec2.parts
+    if (wish.commitment !== undefined) {
+      const isRefused = faults.first('reservation-unsupported', occasionOf(wish)) !== undefined
+      const atMs = Math.min(nowMs + this.ec2.drawMs('assessment'), wish.startsAtMs)
+      return { state: 'assessing', outcome: { atMs, state: isRefused ? 'unsupported' : 'scheduled' } }
+    }
+    if (!hasBegun) return { state: 'scheduled' }
+    const pending = wish.isMoved === true ? undefined : faults.first('reservation-pending', occasionOf(wish))
+    if (pending === undefined) return { state: 'active' }
+    const state = pending.fails ? 'failed' : 'active'
+    return { state: 'pending', outcome: { atMs: nowMs + pending.for, state } }
   }
 
   /** Sets another end, or none. */
@@ -87,6 +127,22 @@ export class ReservationLife {
 
   cancel(reservation: CapacityReservation): void {
     this.end(reservation, 'cancelled')
+    this.wait(reservation)
+  }
+
+  /** Releases the capacity of a future-dated reservation, which is charged for some more time. */
+  windDown(reservation: CapacityReservation, chargedUntilMs: number): void {
+    reservation.chargedUntilMs = chargedUntilMs
+    if (reservation.commitment !== undefined) this.resize(reservation, reservation.commitment.count)
+    this.end(reservation, 'cancelling')
+    this.wait(reservation)
+  }
+
+  /** AWS withdraws the reservation; the instances of a block end with it. */
+  withdraw(reservation: CapacityReservation, state: 'cancelled' | 'failed' | 'unavailable'): void {
+    if (isBlock(reservation)) this.takeBack(reservation)
+    this.end(reservation, state)
+    this.wait(reservation)
   }
 
   private wait(reservation: CapacityReservation): void {
@@ -104,46 +160,65 @@ export class ReservationLife {
   private next(reservation: CapacityReservation): Step | undefined {
     switch (reservationState(reservation)) {
       case 'payment-pending':
-        return { atMs: this.paidAtMs.get(reservation)!, act: () => this.pay(reservation) }
+      case 'pending':
+      case 'assessing': {
+        const { atMs, state } = this.outcomes.get(reservation)!
+        return { atMs, act: () => this.change(reservation, state) }
+      }
       case 'scheduled':
+        return { atMs: reservation.startsAtMs, act: () => this.deliver(reservation) }
+      case 'delayed':
         return {
-          atMs: reservation.startsAtMs,
-          act: () => {
-            this.change(reservation, 'active')
-            if (isBlock(reservation)) this.tell(reservation, 'Capacity Block Delivered')
-          },
+          atMs: this.deliveredAtMs.get(reservation)!,
+          act: () => this.change(reservation, 'active'),
         }
       case 'active':
         return this.nextOfActive(reservation)
+      case 'cancelling':
+        return { atMs: reservation.chargedUntilMs!, act: () => this.change(reservation, 'cancelled') }
       case 'payment-failed':
+      case 'failed':
+      case 'unsupported':
       case 'expired':
       case 'cancelled':
+      case 'unavailable':
         return undefined
     }
   }
 
   private nextOfActive(reservation: CapacityReservation): Step | undefined {
-    const { endsAtMs } = reservation
+    const { endsAtMs, ultraserver } = reservation
     if (endsAtMs === undefined) return undefined
-    const end = { atMs: endsAtMs, act: () => this.end(reservation, 'expired') }
-    if (!isBlock(reservation)) return end
-    const earlier = (name: 'blockWarning' | 'blockTermination'): number => endsAtMs - this.ec2.drawMs(name)
-    if (!this.warned.has(reservation)) {
-      return {
-        atMs: earlier('blockWarning'),
-        act: () => {
-          this.warned.add(reservation)
-          this.tell(reservation, 'Capacity Block Expiration Warning')
-        },
-      }
-    }
+    const expire = (): void => this.end(reservation, 'expired')
+    if (!isBlock(reservation)) return { atMs: endsAtMs + this.ec2.drawMs('endDelay'), act: expire }
+    const termination = ultraserver === undefined ? 'blockTermination' : 'ultraserverTermination'
+    const steps: Step[] = [{ atMs: endsAtMs, act: expire }]
     if (!reservation.isEnding)
-      return { atMs: earlier('blockTermination'), act: () => this.takeBack(reservation) }
-    return end
+      steps.push({
+        atMs: endsAtMs - this.ec2.drawMs(termination),
+        act: () => this.takeBack(reservation),
+      })
+    if (!this.warned.has(reservation))
+      steps.push({ atMs: endsAtMs - this.ec2.drawMs('blockWarning'), act: () => this.warn(reservation) })
+    // The earliest; of two at the same instant the warning comes first.
+    return steps.reduce((first, each) => (each.atMs <= first.atMs ? each : first))
   }
 
-  private pay(reservation: CapacityReservation): void {
-    this.change(reservation, this.unpayable.has(reservation) ? 'payment-failed' : 'scheduled')
+  /** EC2 may deliver a future-dated reservation late. */
+  private deliver(reservation: CapacityReservation): void {
+    const { commitment, region, zone, type } = reservation
+    const occasion = occasionOf({ region, zone: zone.name, type: type.name })
+    const late = commitment && this.ec2.parts.faults.first('reservation-late', occasion)
+    if (late === undefined) return this.change(reservation, 'active')
+    this.deliveredAtMs.set(reservation, this.ec2.nowMs + late.by)
+    this.change(reservation, 'delayed')
+  }
+
+  private warn(reservation: CapacityReservation): void {
+    this.warned.add(reservation)
+    const { nowMs } = this.ec2
+    reservation.notices.push({ atMs: nowMs, what: 'Capacity Block Expiration Warning' })
+    reservation.notices.push(...instanceWarning(reservation, nowMs))
   }
 
   private takeBack(reservation: CapacityReservation): void {
@@ -152,7 +227,7 @@ export class ReservationLife {
   }
 
   /** Instances of an on-demand reservation keep running without it. */
-  private end(reservation: CapacityReservation, state: 'expired' | 'cancelled'): void {
+  private end(reservation: CapacityReservation, state: ReservationState): void {
     this.change(reservation, state)
     if (isBlock(reservation)) return
     for (const stay of reservation.stays) {
@@ -163,10 +238,13 @@ export class ReservationLife {
   }
 
   private change(reservation: CapacityReservation, state: ReservationState): void {
-    reservation.history.push({ atMs: this.ec2.nowMs, state })
+    const { nowMs } = this.ec2
+    reservation.history.push({ atMs: nowMs, state })
+    const what = eventOf(reservation, state)
+    if (what !== undefined) reservation.notices.push({ atMs: nowMs, what })
   }
+}
 
-  private tell(reservation: CapacityReservation, what: string): void {
-    reservation.notices.push({ atMs: this.ec2.nowMs, what })
-  }
+function occasionOf({ region, zone, type }: { region: string; zone: string; type: string }) {
+  return { service: 'ec2', region, zone, type, capacity: 'reserved' as const }
 }

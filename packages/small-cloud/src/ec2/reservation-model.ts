@@ -1,11 +1,23 @@
 /** Reserved capacity: on demand, or bought in advance as a Capacity Block. */
-import type { ReservationPlan } from '../world/schema'
+import type { OfferingPlan, ReservationPlan } from '../world/capacity-schema'
 import type { MachineType } from '../world/types'
 import type { Zone } from '../world/world'
 import type { Instance, Tags } from './model'
 
 export type ReservationState =
-  'payment-pending' | 'payment-failed' | 'scheduled' | 'active' | 'expired' | 'cancelled'
+  | 'payment-pending'
+  | 'payment-failed'
+  | 'pending'
+  | 'failed'
+  | 'assessing'
+  | 'unsupported'
+  | 'scheduled'
+  | 'delayed'
+  | 'active'
+  | 'expired'
+  | 'cancelling'
+  | 'cancelled'
+  | 'unavailable'
 
 /** An instance in one of its places. */
 export interface Stay {
@@ -13,6 +25,23 @@ export interface Stay {
   fromMs: number
   /** When the instance left the reservation, if that was before the instance's end. */
   untilMs?: number
+}
+
+export interface BlockExtension {
+  offeringId: string
+  /** What it is sold from. */
+  plan: OfferingPlan
+  hours: number
+  boughtAtMs: number
+  startsAtMs: number
+  endsAtMs: number
+  usd: number
+  status: 'payment-pending' | 'payment-succeeded' | 'payment-failed'
+}
+
+export interface Commitment {
+  durationMs: number
+  count: number
 }
 
 export interface CapacityReservation {
@@ -34,6 +63,18 @@ export interface CapacityReservation {
   endsAtMs?: number
   /** The price paid for a block. */
   upfrontUsd: number
+  /** What a bought block was sold from; it holds stock of it. */
+  soldFrom?: OfferingPlan
+  /** The type of UltraServer of a block that is one. */
+  ultraserver?: string
+  /** What of the price AWS has paid back. */
+  refundedUsd: number
+  /** Extensions of a block, oldest first. */
+  extensions: BlockExtension[]
+  /** How long a future-dated reservation must stay active. */
+  commitment?: Commitment
+  /** The end of the charges for a cancelled future-dated reservation. */
+  chargedUntilMs?: number
   tags: Tags
   /** Oldest first; never empty. */
   history: { atMs: number; state: ReservationState }[]
@@ -41,7 +82,7 @@ export interface CapacityReservation {
   totals: { atMs: number; count: number }[]
   stays: Stay[]
   /** The events for its owner, in the words of EC2's event bus. */
-  notices: { atMs: number; what: string }[]
+  notices: { atMs: number; what: string; instance?: string }[]
   /** The instances of a block are being ended: no more launches. */
   isEnding: boolean
 }
@@ -50,8 +91,43 @@ export function reservationState({ history }: CapacityReservation): ReservationS
   return history.at(-1)!.state
 }
 
+const LIVE: readonly ReservationState[] = [
+  ...(['payment-pending', 'pending', 'assessing'] as const),
+  ...(['scheduled', 'delayed', 'active'] as const),
+]
+
+/** Whether it holds capacity now or in future. */
+export function isLive(reservation: CapacityReservation): boolean {
+  return LIVE.includes(reservationState(reservation))
+}
+
 export function placesIn({ totals }: CapacityReservation): number {
   return totals.at(-1)!.count
+}
+
+/** Returns when its commitment ends: it counts from the delivery. */
+export function commitmentEndMs({
+  commitment,
+  history,
+  startsAtMs,
+}: CapacityReservation): number | undefined {
+  if (commitment === undefined) return undefined
+  const deliveredAtMs = history.find(({ state }) => state === 'active')?.atMs
+  return (deliveredAtMs ?? startsAtMs) + commitment.durationMs
+}
+
+/** Whether it is committed now or, before its delivery, will be. */
+export function isCommitted(reservation: CapacityReservation, nowMs: number): boolean {
+  return nowMs < (commitmentEndMs(reservation) ?? -Infinity)
+}
+
+/** Whether its cancellation costs something: before its delivery, unless that is late, and during the commitment. */
+export function needsQuote(reservation: CapacityReservation, nowMs: number): boolean {
+  const state = reservationState(reservation)
+  return (
+    isFutureDated(reservation) &&
+    (state === 'scheduled' || (state === 'active' && isCommitted(reservation, nowMs)))
+  )
 }
 
 /** Returns the number of taken places, including those of ended instances that are not yet free. */
@@ -69,6 +145,11 @@ export function freeIn(reservation: CapacityReservation, nowMs: number): number 
 
 export function isBlock({ kind }: Pick<CapacityReservation, 'kind'>): boolean {
   return kind === 'capacity-block'
+}
+
+/** Whether it was requested for a future date, with a commitment. */
+export function isFutureDated({ commitment }: CapacityReservation): boolean {
+  return commitment !== undefined
 }
 
 /** Moves the instance into the reservation, and out of its previous one. */

@@ -1,6 +1,6 @@
 /** Reservations in the format of world files and the control API. */
 import type { Moment } from '../world/durations'
-import type { ReservationPlan } from '../world/schema'
+import type { ReservationPlan } from '../world/capacity-schema'
 import type { Ec2 } from './ec2'
 import type { CapacityReservation } from './reservation-model'
 
@@ -19,6 +19,7 @@ export function addPlanned(ec2: Ec2, plan: ReservationPlan): CapacityReservation
   })
 }
 
-export function instantOf(ec2: Ec2, moment: Moment): number {
-  return 'atMs' in moment ? moment.atMs : ec2.nowMs + moment.afterMs
+/** @param sinceMs what a relative moment counts from; default: now */
+export function instantOf(ec2: Pick<Ec2, 'nowMs'>, moment: Moment, sinceMs = ec2.nowMs): number {
+  return 'atMs' in moment ? moment.atMs : sinceMs + moment.afterMs
 }

@@ -1,20 +1,18 @@
-/** Creates, changes, cancels and describes capacity reservations and Capacity Blocks. */
+/** Creates on-demand reservations, for now or for a future date. */
 import { z } from 'zod'
-import { dryRun, filter, flag, instant, integer, list, paging, tagSpecification, text } from '../wire/query'
+import { dryRun, flag, instant, integer, list, tagSpecification, text } from '../wire/query'
 import { ApiError } from '../wire/errors'
 import { action, type Action, type Call } from '../wire/service'
 import { depthOf, noCapacity, quotaExceeded, quotaRoom } from './capacity'
 import type { Ec2 } from './ec2'
-import { chosen, page, select, type Readers } from './filters'
+import { futureWish } from './future-reservations'
 import { tagsFor } from './launch-fields'
-import { checkTagList } from './launch-plan'
-import { blockWords, endDateType, reservationWords } from './reservation-words'
-import { isBlock, placesIn, reservationState, takenIn, type CapacityReservation } from './reservation-model'
-import { findReservation } from './reserved-room'
+import { checkReservationTags } from './reservation-tags'
+import { reservationWords } from './reservation-words'
+import type { CapacityReservation } from './reservation-model'
 
-const filters = { Filter: list(filter).default([]) }
-const matching = z.enum(['open', 'targeted'])
-const endType = z.enum(['unlimited', 'limited'])
+export const matching = z.enum(['open', 'targeted'])
+export const endType = z.enum(['unlimited', 'limited'])
 const PLATFORMS = [
   'Linux/UNIX',
   'Red Hat Enterprise Linux',
@@ -24,15 +22,11 @@ const PLATFORMS = [
   'Windows with SQL Server',
 ] as const
 /** Maximum number of places per request. */
-const COUNT_MAX = 1000
+export const COUNT_MAX = 1000
 
 export function reservationActions(ec2: Ec2): Record<string, Action> {
   return {
     CreateCapacityReservation: createReservation(ec2),
-    ModifyCapacityReservation: modifyReservation(ec2),
-    CancelCapacityReservation: cancelReservation(ec2),
-    DescribeCapacityReservations: describeReservations(ec2),
-    DescribeCapacityBlocks: describeBlocks(ec2),
   }
 }
 
@@ -49,6 +43,9 @@ const createInput = z.strictObject({
   EndDate: instant.optional(),
   EndDateType: endType.optional(),
   InstanceMatchCriteria: matching.default('open'),
+  StartDate: instant.optional(),
+  CommitmentDuration: integer.optional(),
+  DeliveryPreference: z.literal('incremental').optional(),
   // This request alone uses the plural name.
   TagSpecifications: list(tagSpecification).optional(),
 })
@@ -71,35 +68,41 @@ function createReservation(ec2: Ec2): Action {
 function make(ec2: Ec2, wish: CreateWish, call: Call): CapacityReservation {
   const zone = checked(ec2, wish, call)
   const { InstanceType: type, InstanceCount: count } = wish
-  const region = ec2.region(call.region)
-  const plan = { region, type: ec2.parts.world.types.get(type)!, capacity: 'on-demand' as const }
-  if (quotaRoom(ec2, plan) < count) throw quotaExceeded(ec2, plan)
-  const pool = { region: call.region, zone, type, capacity: 'on-demand' as const }
-  const isRefused = ec2.parts.faults.first('no-capacity', { ...pool, service: 'ec2' }) !== undefined
-  if (isRefused || depthOf(ec2, pool) < count) throw noCapacity(ec2, pool)
+  const future = futureWish(ec2, wish)
+  if (future === undefined) checkRoom(ec2, { region: call.region, zone, type, count })
   return ec2.reservations.add({
     kind: 'on-demand',
     ...{ region: call.region, zone, type, count, platform: wish.InstancePlatform },
     ...{ matching: wish.InstanceMatchCriteria, payment: 'succeeds', upfrontUsd: 0 },
-    startsAtMs: ec2.nowMs,
+    startsAtMs: future?.startsAtMs ?? ec2.nowMs,
+    commitment: future?.commitment,
     endsAtMs: wish.EndDate,
     clientToken: wish.ClientToken,
     tags: tagsFor('capacity-reservation', { TagSpecification: wish.TagSpecifications }),
   })
 }
 
+/** An immediate reservation needs quota and stock; EC2 assesses a future-dated one later. */
+function checkRoom(
+  ec2: Ec2,
+  { count, ...where }: { region: string; zone: string; type: string; count: number },
+): void {
+  const pool = { ...where, capacity: 'on-demand' as const }
+  const plan = {
+    region: ec2.region(where.region),
+    type: ec2.parts.world.types.get(where.type)!,
+    capacity: pool.capacity,
+  }
+  if (quotaRoom(ec2, plan) < count) throw quotaExceeded(ec2, plan)
+  const isRefused = ec2.parts.faults.first('no-capacity', { ...pool, service: 'ec2' }) !== undefined
+  if (isRefused || depthOf(ec2, pool) < count) throw noCapacity(ec2, pool)
+}
+
 /** Returns the zone. */
 function checked(ec2: Ec2, wish: CreateWish, call: Call): string {
   const { world, market } = ec2.parts
   const { InstanceType: type, AvailabilityZone: name, AvailabilityZoneId: id } = wish
-  for (const { ResourceType, Tag } of wish.TagSpecifications ?? []) {
-    if (ResourceType !== 'capacity-reservation')
-      throw new ApiError(
-        'InvalidParameterValue',
-        `'${ResourceType}' is not a valid taggable resource type for this operation.`,
-      )
-    checkTagList(Tag)
-  }
+  checkReservationTags(wish.TagSpecifications)
   checkEnd(ec2, wish.EndDate, wish.EndDateType)
   if (name === undefined && id === undefined)
     throw new ApiError('MissingParameter', 'The request must contain AvailabilityZone or AvailabilityZoneId')
@@ -115,10 +118,15 @@ function checked(ec2: Ec2, wish: CreateWish, call: Call): string {
       'Unsupported',
       `Your requested instance type (${type}) is not supported in your requested Availability Zone (${zone.name}).`,
     )
+  futureWish(ec2, wish)
   return zone.name
 }
 
-function checkEnd(ec2: Ec2, endsAtMs: number | undefined, kind: 'limited' | 'unlimited' | undefined): void {
+export function checkEnd(
+  ec2: Ec2,
+  endsAtMs: number | undefined,
+  kind: 'limited' | 'unlimited' | undefined,
+): void {
   const isLimited = kind === undefined ? endsAtMs !== undefined : kind === 'limited'
   if (isLimited !== (endsAtMs !== undefined))
     throw new ApiError(
@@ -127,136 +135,4 @@ function checkEnd(ec2: Ec2, endsAtMs: number | undefined, kind: 'limited' | 'unl
     )
   if (endsAtMs !== undefined && endsAtMs <= ec2.nowMs)
     throw new ApiError('InvalidParameterValue', 'The EndDate must be in the future')
-}
-
-function modifyReservation(ec2: Ec2): Action {
-  return action({
-    input: z.strictObject({
-      ...dryRun,
-      CapacityReservationId: text,
-      InstanceCount: integer.pipe(z.int().min(1)).optional(),
-      EndDate: instant.optional(),
-      EndDateType: endType.optional(),
-      InstanceMatchCriteria: matching.optional(),
-    }),
-    isMutating: true,
-    check: ({ CapacityReservationId: id }, { region }) => void changeable(ec2, region, id),
-    run(wish, { region }) {
-      const reservation = changeable(ec2, region, wish.CapacityReservationId)
-      const { InstanceCount: count, EndDate: endsAtMs, EndDateType: kind } = wish
-      if (kind !== undefined || endsAtMs !== undefined) checkEnd(ec2, endsAtMs, kind)
-      const taken = takenIn(reservation, ec2.nowMs)
-      if (wish.InstanceMatchCriteria !== undefined) {
-        if (taken > 0)
-          throw new ApiError('InvalidState', 'The criteria can only be changed while no instance is in it')
-        reservation.matching = wish.InstanceMatchCriteria
-      }
-      if (count !== undefined) resize(ec2, reservation, { count, taken })
-      if (kind !== undefined || endsAtMs !== undefined) ec2.reservations.endAt(reservation, endsAtMs)
-      return { return: true }
-    },
-  })
-}
-
-function resize(
-  ec2: Ec2,
-  reservation: CapacityReservation,
-  { count, taken }: { count: number; taken: number },
-): void {
-  const { region, zone, type } = reservation
-  const more = count - placesIn(reservation)
-  if (Math.abs(more) > COUNT_MAX || count < taken)
-    throw new ApiError('InvalidParameterValue', `InstanceCount may be ${taken} at least: so many are in use`)
-  const plan = { region: ec2.region(region), type, capacity: 'on-demand' as const }
-  const pool = { region, zone: zone.name, type: type.name, capacity: 'on-demand' as const }
-  if (more > 0 && quotaRoom(ec2, plan) < more) throw quotaExceeded(ec2, plan)
-  if (more > 0 && depthOf(ec2, pool) < more) throw noCapacity(ec2, pool)
-  ec2.reservations.resize(reservation, count)
-}
-
-function cancelReservation(ec2: Ec2): Action {
-  return action({
-    input: z.strictObject({ ...dryRun, CapacityReservationId: text }),
-    isMutating: true,
-    check: ({ CapacityReservationId: id }, { region }) => void changeable(ec2, region, id),
-    run({ CapacityReservationId: id }, { region }) {
-      ec2.reservations.cancel(changeable(ec2, region, id))
-      return { return: true }
-    },
-  })
-}
-
-/** Blocks, and reservations of other accounts, can be neither changed nor cancelled. */
-function changeable(ec2: Ec2, region: string, id: string): CapacityReservation {
-  const reservation = findReservation(ec2.region(region), id)
-  if (isBlock(reservation))
-    throw new ApiError('OperationNotPermitted', "You can't modify or cancel a Capacity Block.")
-  if (reservation.ownerId !== ec2.account)
-    throw new ApiError('UnauthorizedOperation', 'Only the owner can change a capacity reservation.', 403)
-  if (!['active', 'scheduled'].includes(reservationState(reservation)))
-    throw new ApiError(
-      'InvalidCapacityReservationState',
-      `The capacity reservation '${id}' is ${reservationState(reservation)}.`,
-    )
-  return reservation
-}
-
-function describeReservations(ec2: Ec2): Action {
-  return action({
-    input: z.strictObject({
-      ...dryRun,
-      ...paging,
-      ...filters,
-      CapacityReservationId: list(text).default([]),
-    }),
-    run({ CapacityReservationId: ids, Filter, ...wish }, { region: name }) {
-      const region = ec2.region(name)
-      const wanted =
-        ids.length === 0 ? [...region.reservations.values()] : ids.map((id) => findReservation(region, id))
-      const { items, nextToken } = page(select(wanted, Filter, readers()), wish, { least: 1, most: 1000 })
-      return { capacityReservationSet: items.map((each) => reservationWords(ec2, each)), nextToken }
-    },
-  })
-}
-
-function describeBlocks(ec2: Ec2): Action {
-  return action({
-    input: z.strictObject({ ...dryRun, ...paging, ...filters, CapacityBlockId: list(text).default([]) }),
-    run({ CapacityBlockId: ids, Filter, ...wish }, { region: name }) {
-      const blocks = [...ec2.region(name).reservations.values()].filter(isBlock)
-      const words = { code: 'InvalidCapacityBlockId.NotFound', what: 'Capacity Block ID' }
-      const found = select(chosen(blocks, ids, { by: ({ blockId = '' }) => blockId, ...words }), Filter, {
-        ...dates(),
-        'capacity-block-id': ({ blockId }) => blockId,
-        'availability-zone': ({ zone }) => zone.name,
-        state: reservationState,
-      })
-      const { items, nextToken } = page(found, wish, { least: 1, most: 1000 })
-      return { capacityBlockSet: items.map(blockWords), nextToken }
-    },
-  })
-}
-
-function readers(): Readers<CapacityReservation> {
-  return {
-    ...dates(),
-    'instance-type': ({ type }) => type.name,
-    'owner-id': ({ ownerId }) => ownerId,
-    'instance-platform': ({ platform }) => platform,
-    'availability-zone': ({ zone }) => zone.name,
-    tenancy: () => 'default',
-    state: reservationState,
-    'end-date-type': endDateType,
-    'instance-match-criteria': ({ matching: criteria }) => criteria,
-  }
-}
-
-function dates(): Readers<CapacityReservation> {
-  const iso = (atMs: number | undefined): string | undefined =>
-    atMs === undefined ? undefined : new Date(atMs).toISOString()
-  return {
-    'start-date': ({ startsAtMs }) => iso(startsAtMs),
-    'end-date': ({ endsAtMs }) => iso(endsAtMs),
-    'create-date': ({ createdAtMs }) => iso(createdAtMs),
-  }
 }

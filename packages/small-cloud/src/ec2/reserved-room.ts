@@ -83,10 +83,13 @@ function wrongMarket(): ApiError {
   )
 }
 
-export function findReservation(region: Region, id: string): CapacityReservation {
+export function findReservation(
+  { reservations }: Pick<Region, 'reservations'>,
+  id: string,
+): CapacityReservation {
   if (!/^cr-[0-9a-f]{8}([0-9a-f]{9})?$/.test(id))
     throw new ApiError('InvalidCapacityReservationId.Malformed', `Invalid id: "${id}" (expecting "cr-...")`)
-  const found = region.reservations.get(id)
+  const found = reservations.get(id)
   if (found === undefined)
     throw new ApiError(
       'InvalidCapacityReservationId.NotFound',

@@ -1,12 +1,17 @@
 import type { Service } from '../wire/service'
 import { EC2_NAMESPACE } from '../wire/xml'
 import { offeringActions } from './block-offerings'
+import { quoteActions } from './cancellation-quotes'
 import { catalogActions } from './catalog'
 import type { Ec2 } from './ec2'
+import { extensionActions } from './extensions'
 import { fleetActions } from './fleet'
 import { instanceActions } from './instances'
 import { networkActions } from './network'
 import { placementActions } from './placement'
+import { purchaseActions } from './purchases'
+import { reservationChangeActions } from './reservation-changes'
+import { reservationListActions } from './reservation-lists'
 import { reservationActions } from './reservations'
 import { runInstancesActions } from './run-instances'
 import { spotActions } from './spot'
@@ -32,7 +37,12 @@ export function ec2Service(ec2: Ec2): Service {
       ...stopStartActions(ec2),
       ...spotActions(ec2),
       ...reservationActions(ec2),
+      ...reservationChangeActions(ec2),
+      ...reservationListActions(ec2),
+      ...quoteActions(ec2),
       ...offeringActions(ec2),
+      ...purchaseActions(ec2),
+      ...extensionActions(ec2),
       ...placementActions(ec2),
       ...volumeActions(ec2),
       ...tagActions(ec2),

@@ -22,8 +22,9 @@ export function wishesOf(ec2: Ec2, input: Readonly<Record<string, unknown>>, cal
   }
   return [
     ...things,
+    ...(RESERVES.includes(name) ? [wish(arnOf('capacity-reservation/*'), requestTagsOf(input))] : []),
     ...tagsAtMaking(input).map((kind) => ({
-      ...wish(arnOf(`${kind}/*`), { 'ec2:CreateAction': call.action }),
+      ...wish(arnOf(`${kind}/*`), { 'ec2:CreateAction': call.action, ...requestTagsOf(input) }),
       action: 'ec2:CreateTags',
     })),
   ]
@@ -49,6 +50,9 @@ const named =
       return found === undefined ? [] : [{ kind, id: found.id, tags: found.tags }]
     })
 
+const ownReservation = (field: string): Find =>
+  named('capacity-reservation', field, ({ reservations }) => reservations)
+
 const TAGGED: Readonly<Record<string, Find>> = {
   'ec2:TerminateInstances': named('instance', 'InstanceId', ({ instances }) => instances),
   'ec2:DeleteVolume': named('volume', 'VolumeId', ({ volumes }) => volumes),
@@ -60,12 +64,18 @@ const TAGGED: Readonly<Record<string, Find>> = {
     ...named('instance', 'ResourceId', ({ instances }) => instances)(region, input),
     ...named('volume', 'ResourceId', ({ volumes }) => volumes)(region, input),
     ...named('launch-template', 'ResourceId', ({ templates }) => templates)(region, input),
+    ...ownReservation('ResourceId')(region, input),
   ],
   'ec2:CancelSpotInstanceRequests': named(
     'spot-instances-request',
     'SpotInstanceRequestId',
     ({ spotRequests }) => spotRequests,
   ),
+  'ec2:ModifyCapacityReservation': ownReservation('CapacityReservationId'),
+  'ec2:CancelCapacityReservation': ownReservation('CapacityReservationId'),
+  'ec2:CreateCapacityReservationCancellationQuote': ownReservation('CapacityReservationId'),
+  'ec2:CreateCapacityReservationBySplitting': ownReservation('SourceCapacityReservationId'),
+  'ec2:PurchaseCapacityBlockExtension': ownReservation('CapacityReservationId'),
   'ssm:SendCommand': named('instance', 'InstanceIds', ({ instances }) => instances),
 }
 
@@ -79,9 +89,27 @@ function contextOf(tags: Tags): Record<string, string> {
   )
 }
 
+/** Calls that create reservations; policies may demand tags of them. */
+const RESERVES: readonly string[] = ['ec2:CreateCapacityReservation', 'ec2:PurchaseCapacityBlock']
+
+interface WantedTags {
+  ResourceType: string
+  Tag: { Key: string; Value: string }[]
+}
+
+/** `CreateCapacityReservation` alone uses the plural name on the wire. */
+function wantedTags(input: Readonly<Record<string, unknown>>): WantedTags[] {
+  return (input['TagSpecification'] ?? input['TagSpecifications'] ?? []) as WantedTags[]
+}
+
+function requestTagsOf(input: Readonly<Record<string, unknown>>): Record<string, string> {
+  const tags = wantedTags(input).flatMap(({ Tag }) => Tag)
+  return Object.fromEntries(tags.map(({ Key, Value }) => [`aws:RequestTag/${Key}`, Value]))
+}
+
 /** Returns the kinds of resources that a call creates with tags, which requires a separate permission. */
-function tagsAtMaking({ TagSpecification: wanted }: Readonly<Record<string, unknown>>): string[] {
-  return ((wanted ?? []) as { ResourceType: string; Tag: unknown[] }[])
+function tagsAtMaking(input: Readonly<Record<string, unknown>>): string[] {
+  return wantedTags(input)
     .filter(({ Tag }) => Tag.length > 0)
     .map(({ ResourceType }) => ResourceType)
 }

@@ -56,6 +56,12 @@ export const DURATIONS = {
   blockWarning: [40 * M, 40 * M],
   /** From the termination of a Capacity Block's instances until its end. */
   blockTermination: [30 * M, 30 * M],
+  /** The same for a block of UltraServers. */
+  ultraserverTermination: [60 * M, 60 * M],
+  /** From the request of a future-dated reservation until EC2 accepts or refuses it. In EC2 up to some days. */
+  assessment: [300, 600],
+  /** From the end date of an on-demand reservation until it ends. In EC2 up to an hour. */
+  endDelay: [0, 0],
   /** From an interruption notice until the machine is taken. */
   notice: [2 * M, 2 * M],
   /** Until the status checks of a running instance pass. In EC2 some minutes. */

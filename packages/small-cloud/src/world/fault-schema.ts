@@ -83,6 +83,24 @@ export const faultSchema = z.discriminatedUnion('fault', [
     stage: z.enum(['before', 'after']).default('before'),
     ...ofCalls,
   }),
+  /** A list of capacity reservations, blocks or extensions does not show what was created within this time. */
+  z.strictObject({ fault: z.literal('stale-list'), for: duration, ...ofCalls }),
+  /** Another customer buys the Capacity Block, or the extension, just before the purchase; it is for sale again after `for`, if given. */
+  z.strictObject({ fault: z.literal('offering-sold'), for: duration.optional(), ...ofPools }),
+  /** The upfront payment of a Capacity Block or of an extension fails, or takes longer. */
+  z.strictObject({ fault: z.literal('payment-fails'), ...ofPools }),
+  z.strictObject({ fault: z.literal('payment-late'), by: duration, ...ofPools }),
+  /** A new on-demand reservation is pending `for` a while; then it is active, or has failed if it `fails`. */
+  z.strictObject({
+    fault: z.literal('reservation-pending'),
+    for: duration,
+    fails: z.boolean().default(false),
+    ...ofPools,
+  }),
+  /** EC2 refuses a future-dated reservation after its assessment. */
+  z.strictObject({ fault: z.literal('reservation-unsupported'), ...ofPools }),
+  /** EC2 delivers a future-dated reservation late, `by` a duration. */
+  z.strictObject({ fault: z.literal('reservation-late'), by: duration, ...ofPools }),
   /** A pool reports no capacity, whatever its stock. */
   z.strictObject({ fault: z.literal('no-capacity'), ...ofPools }),
   /** A fleet gets no more than this many machines. */

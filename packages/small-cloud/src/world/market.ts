@@ -151,6 +151,11 @@ export class Market {
     }
   }
 
+  /** Returns the current value of a series of the world. */
+  current<T>(series: Series<T>): T {
+    return valueAt(series, this.worldMs())
+  }
+
   /** Converts an instant of the clock to milliseconds of the world since its start. */
   private worldMs(atMs = this.clock.nowMs()): number {
     return (atMs - this.startMs) * this.world.speed

@@ -2,15 +2,10 @@
 import { z } from 'zod'
 import { lambdaWorld } from '../lambda/world'
 import { faultSchema } from './fault-schema'
-import { DURATIONS, duration, moment, range } from './durations'
+import { blockMarket, cancellationShare, offeringPlan, reservationPlan } from './capacity-schema'
+import { DURATIONS, duration, range } from './durations'
+import { account, regionName, zoneName } from './name-schema'
 
-const zoneName = z
-  .string()
-  .regex(/^[a-z]{2}(-[a-z]+)+-\d[a-z]$/, 'is not the name of a zone, such as us-east-1a')
-const regionName = z
-  .string()
-  .regex(/^[a-z]{2}(-[a-z]+)+-\d$/, 'is not the name of a region, such as us-east-1')
-const account = z.string().regex(/^\d{12}$/, 'must be 12 digits in quotes')
 export const capacityType = z.enum(['spot', 'on-demand'])
 
 /** How the machines of a subnet reach the services. */
@@ -97,42 +92,6 @@ const stock = z.strictObject({
   trace: trace.optional(),
 })
 
-/** Reserved capacity of the account, its own or shared by another: on demand, or bought in advance as a Capacity Block. */
-export const reservationPlan = z
-  .strictObject({
-    kind: z.enum(['on-demand', 'capacity-block']),
-    type: z.string(),
-    zone: zoneName,
-    count: z.int().min(1).max(1000),
-    /** `open`: matching launches that name no reservation use it. Blocks are always `targeted`. */
-    matching: z.enum(['open', 'targeted']).default('targeted'),
-    starts: moment.default({ afterMs: 0 }),
-    /** Missing for a reservation that lasts until it is cancelled; a block requires it. */
-    ends: moment.optional(),
-    /** The price paid for a block. */
-    upfrontUsd: z.number().min(0).default(0),
-    /** Whether the payment of a future block succeeds. */
-    payment: z.enum(['succeeds', 'fails']).default('succeeds'),
-    /** The sharing account, if it is not this one. */
-    owner: account.optional(),
-  })
-  .refine(
-    ({ kind, ends, matching }) => kind === 'on-demand' || (ends !== undefined && matching === 'targeted'),
-    'a capacity-block needs `ends`, and is always targeted',
-  )
-
-/** Capacity Blocks for sale: up to a size, in a zone, at a price, that begin and end within a time. */
-const offeringPlan = z.strictObject({
-  type: z.string(),
-  zone: zoneName,
-  /** The largest block. */
-  count: z.int().min(1).max(64),
-  usdPerInstanceHour: z.number().positive(),
-  starts: moment.default({ afterMs: 0 }),
-  /** Missing without a limit besides EC2's own eight weeks. */
-  ends: moment.optional(),
-})
-
 const exactlyOne = (names: readonly string[], what: string) => ({
   check: (rule: object) =>
     names.filter((name) => (rule as Record<string, unknown>)[name] !== undefined).length === 1,
@@ -200,6 +159,10 @@ export const worldSchema = z.strictObject({
   reservations: z.array(reservationPlan).default([]),
   /** What EC2 offers as Capacity Blocks; without any, none is for sale. */
   blockOfferings: z.array(offeringPlan).default([]),
+  /** How the sale of Capacity Blocks behaves where AWS documents nothing. */
+  blockMarket: blockMarket.prefault({}),
+  /** The share of its commitment that a future-dated reservation is charged when it is cancelled before its start. */
+  cancellationShare,
   /** What the Spot Instance Advisor publishes about types, in bands from 0 (below 5 %) to 4 (above 20 %). */
   interruptionBands: z.record(z.string(), z.int().min(0).max(4)).default({}),
   /** Service quotas by code, in vCPUs. */
@@ -248,12 +211,9 @@ export const worldSchema = z.strictObject({
 })
 
 export type WorldText = z.input<typeof worldSchema>
-export type ReservationText = z.input<typeof reservationPlan>
 export type WorldPlan = z.output<typeof worldSchema>
 export type PriceRule = WorldPlan['prices'][number]
 export type StockRule = WorldPlan['stock'][number]
-export type ReservationPlan = z.output<typeof reservationPlan>
-export type OfferingPlan = z.output<typeof offeringPlan>
 export type SubnetPlan = z.output<typeof subnet>
 export type RolePlan = z.output<typeof role>
 export type UserPlan = z.output<typeof user>

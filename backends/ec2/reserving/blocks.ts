@@ -1,0 +1,205 @@
+import type { CapacityQuote, CapacityWish } from '../../../core/reservation'
+import { DAY_MS, HOUR_MS } from '../../../core/time'
+import { hoursOfDays, soldDays } from '../capacity/block-durations'
+import { offeringsIn, offeringUsableUntil, sellable, type OfferingsWish } from '../capacity/offerings'
+import { parsePattern } from '../capacity/patterns'
+import { ec2Error, invalid } from '../errors'
+import type { Host } from '../host'
+import { cutOffOf, isLive, TENANCY } from '../market/reservations'
+import type { BlockOffering } from '../sdk/api-capacity'
+import type { ExtensionOffering } from '../sdk/api-reserving'
+import { microOf } from './fees'
+
+/** How much longer than its usable time a block lasts. */
+const CUT_OFF_MS = -cutOffOf({ isBlock: true, isUltraServer: false, endsAtMs: 0 })!
+
+/** Capacity Blocks for sale in this Region. Throws `invalid` if AWS never sells what is wanted here. */
+export async function blockQuotes(
+  host: Host,
+  wish: CapacityWish,
+  signal: AbortSignal,
+): Promise<CapacityQuote[]> {
+  const { durationMs } = wish
+  if (durationMs === undefined)
+    throw invalid('a prepaid reservation needs a duration', 'Say for how long the capacity is needed.')
+  const found = await offeringsLasting(
+    host,
+    { wish, lengthsMs: [durationMs, durationMs + CUT_OFF_MS] },
+    signal,
+  )
+  const readAtMs = host.deps.clock()
+  return found
+    .flatMap((offering) => quoteOf(offering, { region: host.config.region, readAtMs }))
+    .filter(({ startsAtMs, usableUntilMs }) => usableUntilMs! - startsAtMs >= durationMs)
+}
+
+/**
+ * AWS answers a length with blocks that are a little shorter or longer: a question for the exact length may find one that is long enough, and
+ * one for the next length finds the others.
+ */
+async function offeringsLasting(
+  host: Host,
+  { wish, lengthsMs }: { wish: CapacityWish; lengthsMs: readonly number[] },
+  signal: AbortSignal,
+): Promise<BlockOffering[]> {
+  const patterns = wish.types.map(parsePattern)
+  const [exact, ...others] = lengthsMs.map((lengthMs) => soldDays(lengthMs / DAY_MS))
+  const asked = [
+    exact ?? sellable({ count: wish.count, days: lengthsMs[0]! / DAY_MS }).days,
+    ...others.filter((days) => days !== undefined),
+  ]
+  const answers = await Promise.all(
+    [...new Set(asked)].map((days) =>
+      offeringsIn(host.api.reserving, { patterns, days, ...rangeOf(wish) }, signal),
+    ),
+  )
+  const [{ types, refused }] = answers as [(typeof answers)[0]]
+  const { region } = host.config
+  if (types.length === 0)
+    throw invalid(
+      `${region} sells no Capacity Blocks of ${wish.types.join(', ')}`,
+      `Name types that it sells: ${(await host.api.reserving.blockTypes(signal)).sort().join(', ')}.`,
+    )
+  if (refused.length === types.length) throw invalid(refused[0]!.message, 'Change the count or the duration.')
+  const zones = await host.places.byZone(signal)
+  const found = answers
+    .flatMap(({ offerings }) => offerings)
+    .filter(({ count, tenancy }) => count === wish.count && tenancy === TENANCY)
+  const usable = found.filter(({ zone }) => zones.has(zone))
+  if (usable.length === 0 && found.length > 0)
+    throw invalid(
+      `Capacity Blocks are for sale in ${[...new Set(found.map(({ zone }) => zone))].join(', ')} only, where no subnet is for machines`,
+      'Add a subnet of that zone to CRUCIBLE_EC2_SUBNETS.',
+    )
+  return [...new Map(usable.map((one) => [one.id, one])).values()]
+}
+
+function rangeOf(wish: CapacityWish): Omit<OfferingsWish, 'patterns' | 'days'> {
+  return {
+    count: wish.count,
+    startsAfterMs: wish.earliestStartAtMs,
+    startsBeforeMs: wish.latestStartAtMs,
+    endsBeforeMs: wish.latestEndAtMs,
+    ...(wish.zones !== undefined && { zones: wish.zones }),
+  }
+}
+
+/** Nothing for a fee that is no number: it cannot be judged. */
+function quoteOf(
+  offering: BlockOffering,
+  { region, readAtMs }: { region: string; readAtMs: number },
+): CapacityQuote[] {
+  const { id, type, count, zone, startsAtMs, endsAtMs, upfrontFee, currency } = offering
+  const upfrontMicro = microOf(upfrontFee)
+  if (upfrontMicro === undefined) return []
+  return [
+    {
+      ...{ id, kind: 'prepaid', type, count, region, zone, startsAtMs, endsAtMs },
+      ...{ usableUntilMs: offeringUsableUntil(offering), upfrontMicro, perHourMicro: 0, currency, readAtMs },
+    },
+  ]
+}
+
+/** The offering of a quote as it is for sale now: of the same capacity, time and fee. AWS may have given it another id since. */
+export async function offeringAnew(
+  host: Host,
+  quote: CapacityQuote,
+  signal: AbortSignal,
+): Promise<CapacityQuote | undefined> {
+  const { type, count, zone, startsAtMs, endsAtMs = startsAtMs } = quote
+  const lengthMs = endsAtMs - startsAtMs
+  // It was found by one of these questions: for its own length, or for the one below it.
+  const days = [soldDays(lengthMs / DAY_MS), soldDays(lengthMs / DAY_MS - 1)]
+  const wish = { startsAfterMs: startsAtMs, endsBeforeMs: endsAtMs }
+  const answers = await Promise.all(
+    [...new Set(days)]
+      .filter((each) => each !== undefined)
+      .map((each) =>
+        host.api.reserving.offerings({ type, count, durationHours: hoursOfDays(each), ...wish }, signal),
+      ),
+  )
+  const readAtMs = host.deps.clock()
+  const same = answers
+    .flat()
+    .filter((one) => one.type === type && one.count === count && one.zone === zone && one.tenancy === TENANCY)
+    .flatMap((one) => quoteOf(one, { region: quote.region, readAtMs }))
+    .filter((one) => hasTermsOf(one, quote))
+  return same.find(({ id }) => id === quote.id) ?? same[0]
+}
+
+export function hasTermsOf(one: CapacityQuote, other: CapacityQuote): boolean {
+  return (
+    one.startsAtMs === other.startsAtMs &&
+    one.endsAtMs === other.endsAtMs &&
+    one.upfrontMicro === other.upfrontMicro &&
+    one.currency === other.currency
+  )
+}
+
+/** More time for a block of this account. */
+export async function extensionQuotes(
+  host: Host,
+  wish: CapacityWish,
+  signal: AbortSignal,
+): Promise<CapacityQuote[]> {
+  const { extends: { id } = { id: '' }, durationMs = 0, types, count } = wish
+  const block = await host.reservations.anew(id, signal)
+  if (block === undefined || !isLive(block))
+    throw invalid(`there is no reservation ${id} that could be prolonged`, 'Reserve new capacity.')
+  if (!block.isBlock)
+    throw invalid(`${id} is not a Capacity Block`, 'Change the end of an on-demand reservation instead.')
+  const days = sellable({ count: block.total, days: durationMs / DAY_MS }).days
+  if (!types.includes(block.type) || count !== block.total) return []
+  const offerings = await extensionsFor(host, { reservation: id, durationHours: hoursOfDays(days) }, signal)
+  const { region } = host.config
+  const readAtMs = host.deps.clock()
+  return offerings
+    .flatMap((offering) => extensionQuote(offering, { region, readAtMs }))
+    .filter(({ endsAtMs = 0 }) => endsAtMs <= (wish.latestEndAtMs ?? Infinity))
+}
+
+/** AWS refuses the question while a block cannot be prolonged: in its last hour, or while a payment is pending. */
+async function extensionsFor(
+  host: Host,
+  wish: { reservation: string; durationHours: number },
+  signal: AbortSignal,
+): Promise<ExtensionOffering[]> {
+  try {
+    return await host.api.reserving.extensionOfferings(wish, signal)
+  } catch (error) {
+    if (signal.aborted || !['expired', 'transient'].includes(ec2Error(error).class)) throw error
+    return []
+  }
+}
+
+function extensionQuote(
+  offering: ExtensionOffering,
+  { region, readAtMs }: { region: string; readAtMs: number },
+): CapacityQuote[] {
+  const { id, reservation, type, count, zone, startsAtMs, endsAtMs, upfrontFee, currency } = offering
+  const upfrontMicro = microOf(upfrontFee)
+  if (upfrontMicro === undefined) return []
+  return [
+    {
+      ...{ id, kind: 'prepaid', type, count, region, zone, startsAtMs, endsAtMs, upfrontMicro, currency },
+      ...{ usableUntilMs: endsAtMs - CUT_OFF_MS, perHourMicro: 0, extends: reservation, readAtMs },
+    },
+  ]
+}
+
+/** The offering of an extension as it is for sale now. */
+export async function extensionAnew(
+  host: Host,
+  quote: CapacityQuote,
+  signal: AbortSignal,
+): Promise<CapacityQuote | undefined> {
+  const { extends: reservation = '', startsAtMs, endsAtMs = startsAtMs, region } = quote
+  const durationHours = Math.round((endsAtMs - startsAtMs) / HOUR_MS)
+  const offerings = await extensionsFor(host, { reservation, durationHours }, signal)
+  const readAtMs = host.deps.clock()
+  const same = offerings
+    .filter(({ type, count, zone }) => type === quote.type && count === quote.count && zone === quote.zone)
+    .flatMap((one) => extensionQuote(one, { region, readAtMs }))
+    .filter((one) => hasTermsOf(one, quote))
+  return same.find(({ id }) => id === quote.id) ?? same[0]
+}

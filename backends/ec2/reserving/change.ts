@@ -1,0 +1,98 @@
+import { defined } from '../../../core/defined'
+import type { OwnedReservation, ReleaseTerms, ReservationChange } from '../../../core/reservation'
+import { HOUR_MS, SECOND_MS } from '../../../core/time'
+import { BackendError } from '../../errors'
+import { hasCode, invalid, transient } from '../errors'
+import type { Host } from '../host'
+import { isLive, phaseOf } from '../market/reservations'
+import type { Reservation } from '../sdk/api'
+import { factsFor, ownedOf } from './owned'
+import { inherited, tokenOf } from './tags'
+
+/** Sets the count or the end of an on-demand reservation, or splits it. Every request states the result and may be repeated. */
+export async function change(
+  host: Host,
+  { id, change: wanted }: { id: string; change: ReservationChange },
+  signal: AbortSignal,
+): Promise<OwnedReservation> {
+  const told = await hourlyOf(host, id, signal)
+  if (told === undefined || !isLive(told))
+    throw new BackendError({ class: 'expired', message: `The reservation ${id} is over or gone.` })
+  const facts = await factsFor(host, signal)
+  const owned = (one: Reservation): OwnedReservation => ownedOf(one, { ...facts, extensions: [] })
+  const { reserving } = host.api
+  switch (wanted.kind) {
+    case 'count': {
+      const { count } = wanted
+      if (count !== told.total) await reserving.modify(id, { count }, signal)
+      // The provider's list may show the former count for a while.
+      return owned({ ...told, total: count, free: Math.max(0, told.free + count - told.total) })
+    }
+    case 'end': {
+      const { endsAtMs } = wanted
+      if ((told.endsAtMs ?? null) !== endsAtMs) await reserving.modify(id, { endsAtMs }, signal)
+      const changed = { ...told }
+      delete changed.endsAtMs
+      return owned({ ...changed, ...(endsAtMs !== null && { endsAtMs }) })
+    }
+    case 'split': {
+      const { count } = wanted
+      const token = tokenOf('split', id, wanted.token)
+      return owned(
+        await reserving.split({ source: id, count, token, tags: inherited(told.tags ?? {}) }, signal),
+      )
+    }
+  }
+}
+
+/** What giving it back costs: the rest of its commitment, which AWS tells in hours. */
+export async function releaseTerms(host: Host, id: string, signal: AbortSignal): Promise<ReleaseTerms> {
+  const told = await hourlyOf(host, id, signal)
+  if (told === undefined || !needsTerms(told, host.deps.clock())) return { chargeMicroUsd: 0 }
+  // A new quote each hour: one is valid for a day.
+  const token = tokenOf('release', id, String(Math.floor(host.deps.clock() / HOUR_MS)))
+  const quote = await host.api.reserving.cancellationQuote({ reservation: id, token }, signal)
+  const terms = quote.terms.find(({ type }) => type === 'commitment-wind-down') ?? quote.terms[0]
+  if (quote.state === 'pending' || terms === undefined)
+    throw transient(`AWS has not worked out yet what it costs to give ${id} back`, 5 * SECOND_MS)
+  const price = (await host.market.onDemand(signal))(told.type)
+  if (price === undefined) throw transient(`the price of ${told.type} cannot be read`)
+  const { chargedHours, committedCount, chargedUntilMs } = terms
+  return {
+    chargeMicroUsd: Math.ceil(price.microUsdPerHour * committedCount * chargedHours),
+    ...defined({ chargedUntilMs }),
+    quoteId: quote.id,
+  }
+}
+
+/** Within its commitment; a reservation that is late can be given back free of charge. */
+function needsTerms({ state, committedUntilMs = 0 }: Reservation, nowMs: number): boolean {
+  return isLive({ state }) && phaseOf({ state }) !== 'delayed' && committedUntilMs > nowMs
+}
+
+/** Gives an on-demand reservation back. One that is gone, or over, is given back already. */
+export async function release(
+  host: Host,
+  { id, terms: { quoteId } }: { id: string; terms: ReleaseTerms },
+  signal: AbortSignal,
+): Promise<void> {
+  const told = await hourlyOf(host, id, signal)
+  if (told === undefined || !isLive(told)) return
+  try {
+    await host.api.reserving.cancel(id, defined({ quote: quoteId }), signal)
+  } catch (error) {
+    if (hasCode(error, 'InvalidCapacityReservationId.NotFound')) return
+    throw error
+  }
+}
+
+/** The reservation; undefined without one. Throws for a block. */
+async function hourlyOf(host: Host, id: string, signal: AbortSignal): Promise<Reservation | undefined> {
+  const told = await host.reservations.anew(id, signal)
+  if (told?.isBlock === true)
+    throw invalid(
+      `${id} is a Capacity Block: it is paid for, and can be neither changed nor given back`,
+      'Let it end, or extend it.',
+    )
+  return told
+}

@@ -1,0 +1,86 @@
+import { defined } from '../../../core/defined'
+import type { MicroUsd } from '../../../core/money'
+import { isHeld, type OwnedReservation } from '../../../core/reservation'
+import { ec2Error } from '../errors'
+import type { Host } from '../host'
+import { cutOffOf, phaseOf, whyUnfit } from '../market/reservations'
+import type { Reservation } from '../sdk/api'
+import type { BoughtExtension } from '../sdk/api-reserving'
+import { purchaseOf } from './tags'
+import { unfitTypes } from './types'
+
+/** Every reservation that the account can see in this Region. */
+export async function reservations(host: Host, signal: AbortSignal): Promise<OwnedReservation[]> {
+  const [all, facts] = await Promise.all([host.api.market.reservations(signal), factsFor(host, signal)])
+  const hasBlock = all.some((one) => one.isBlock && isHeld(phaseOf(one)))
+  const extensions = hasBlock ? await extensionsIn(host, signal) : []
+  return all.map((one) => ownedOf(one, { ...facts, extensions }))
+}
+
+export interface OwnedFacts {
+  account: string
+  region: string
+  priceOf: (type: string) => MicroUsd | undefined
+  whyTypeUnfit: (type: string) => string | undefined
+  extensions: readonly BoughtExtension[]
+}
+
+export async function factsFor(host: Host, signal: AbortSignal): Promise<Omit<OwnedFacts, 'extensions'>> {
+  const [account, priceOf, whyTypeUnfit] = await Promise.all([
+    host.account(signal),
+    host.market.onDemand(signal),
+    unfitTypes(host, signal),
+  ])
+  const region = host.config.region
+  return { account, region, priceOf: (type) => priceOf(type)?.microUsdPerHour, whyTypeUnfit }
+}
+
+/** A worker that may not buy may not read what was bought: then only the end of the block shows an extension. */
+async function extensionsIn(host: Host, signal: AbortSignal): Promise<BoughtExtension[]> {
+  try {
+    return await host.api.reserving.extensions(signal)
+  } catch (error) {
+    if (signal.aborted || ec2Error(error).class !== 'auth') throw error
+    return []
+  }
+}
+
+export function ownedOf(
+  told: Reservation,
+  { account, region, priceOf, whyTypeUnfit, extensions }: OwnedFacts,
+): OwnedReservation {
+  const { id, isBlock, state, type, zone, total, free, matching, owner = account } = told
+  const phase = phaseOf(told)
+  const isShared = owner !== account
+  // The owner of a shared reservation pays for its unused places.
+  const idleMicroUsdPerHour = isBlock || isShared ? 0 : priceOf(type)
+  const extension = extensions
+    .filter((one) => one.reservation === id)
+    .reduce<BoughtExtension | undefined>(
+      (newest, one) => (newest !== undefined && newest.boughtAtMs > one.boughtAtMs ? newest : one),
+      undefined,
+    )
+  return {
+    ...{ id, kind: isBlock ? 'prepaid' : 'hourly', phase, state, type, region, zone, total },
+    free: phase === 'active' ? free : 0,
+    ...defined({
+      startsAtMs: told.startsAtMs,
+      endsAtMs: told.endsAtMs,
+      usableUntilMs: cutOffOf(told),
+      createdAtMs: told.createdAtMs,
+      idleMicroUsdPerHour,
+    }),
+    // A launch into a block always names it.
+    ...{ isTargeted: isBlock || matching === 'targeted', isShared },
+    ...defined({ unfit: whyUnfit(told) ?? whyTypeUnfit(type) }),
+    ...purchaseOf(told.tags ?? {}),
+    ...(extension !== undefined && {
+      extension: { phase: paymentPhase(extension), endsAtMs: extension.endsAtMs },
+    }),
+  }
+}
+
+function paymentPhase({ state }: BoughtExtension): 'unpaid' | 'paid' | 'failed' {
+  if (state === 'payment-pending') return 'unpaid'
+  return state === 'payment-succeeded' ? 'paid' : 'failed'
+}

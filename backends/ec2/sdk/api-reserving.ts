@@ -1,0 +1,80 @@
+import type { CapacityApi } from './api-capacity'
+import type { Reservation } from './api-market'
+
+/** More time for a Capacity Block, until another account buys it. */
+export interface ExtensionOffering {
+  id: string
+  reservation: string
+  type: string
+  count: number
+  zone: string
+  startsAtMs: number
+  endsAtMs: number
+  upfrontFee: string
+  currency: string
+  tenancy: string
+}
+
+/** An extension that was bought. */
+export interface BoughtExtension {
+  reservation: string
+  /** `payment-pending`, `payment-succeeded` or `payment-failed`. */
+  state: string
+  boughtAtMs: number
+  endsAtMs: number
+}
+
+/** An on-demand reservation to make. */
+export interface CreateRequest {
+  token: string
+  type: string
+  count: number
+  zone: string
+  endsAtMs?: number
+  /** Of a reservation that starts in the future. */
+  later?: { startsAtMs: number; committedMs: number }
+  tags: Record<string, string>
+}
+
+export interface CancellationQuote {
+  id: string
+  /** `pending`, `active` or `expired`. */
+  state: string
+  terms: { type: string; chargedHours: number; committedCount: number; chargedUntilMs?: number }[]
+}
+
+/**
+ * Buying and holding capacity in one Region, with the credentials of the buyer. Purchases have no token: each call of `buyBlock` and
+ * `buyExtension` may buy, and is sent exactly once. With `isTrial` the provider only checks the permission: it answers by the error
+ * `DryRunOperation`.
+ */
+export interface ReservingApi extends Pick<CapacityApi, 'blockTypes' | 'offerings'> {
+  extensionOfferings(
+    wish: { reservation: string; durationHours: number },
+    signal: AbortSignal,
+  ): Promise<ExtensionOffering[]>
+  /** All extensions that were bought in this Region. */
+  extensions(signal: AbortSignal): Promise<BoughtExtension[]>
+  buyBlock(
+    order: { offering: string; tags: Record<string, string>; isTrial?: boolean },
+    signal: AbortSignal,
+  ): Promise<Reservation>
+  buyExtension(
+    order: { offering: string; reservation: string; isTrial?: boolean },
+    signal: AbortSignal,
+  ): Promise<BoughtExtension>
+  create(request: CreateRequest, signal: AbortSignal): Promise<Reservation>
+  /** `endsAtMs`: null for no end. What is missing stays as it is. */
+  modify(id: string, change: { count?: number; endsAtMs?: number | null }, signal: AbortSignal): Promise<void>
+  /** Moves free places into a new reservation, which is returned. */
+  split(
+    request: { source: string; count: number; token: string; tags: Record<string, string> },
+    signal: AbortSignal,
+  ): Promise<Reservation>
+  cancellationQuote(
+    request: { reservation: string; token: string },
+    signal: AbortSignal,
+  ): Promise<CancellationQuote>
+  /** `quote`: the terms of `cancellationQuote`, whose charge is accepted. */
+  cancel(id: string, how: { quote?: string }, signal: AbortSignal): Promise<void>
+}

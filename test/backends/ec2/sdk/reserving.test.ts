@@ -1,0 +1,149 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import type { Ec2Api } from '../../../../backends/ec2/sdk/api'
+import { createSdkApi } from '../../../../backends/ec2/sdk/index'
+import { HOUR_MS } from '../../../../core/time'
+
+/** The provider: what it was sent, and what it answers. */
+let sent: URLSearchParams[]
+let answer: { status: number; body: string; date?: Date; hangsUp?: boolean }
+let server: Server
+let api: Ec2Api
+
+const XMLNS = 'xmlns="http://ec2.amazonaws.com/doc/2016-11-15/"'
+const errorOf = (code: string): string =>
+  `<Response><Errors><Error><Code>${code}</Code><Message>no</Message></Error></Errors><RequestID>r</RequestID></Response>`
+
+beforeEach(async () => {
+  Object.assign(process.env, { AWS_ACCESS_KEY_ID: 'test', AWS_SECRET_ACCESS_KEY: 'test' })
+  sent = []
+  answer = { status: 200, body: '' }
+  server = createServer((request, response) => {
+    const chunks: Buffer[] = []
+    request.on('data', (chunk: Buffer) => chunks.push(chunk))
+    request.on('end', () => {
+      sent.push(new URLSearchParams(Buffer.concat(chunks).toString()))
+      if (answer.hangsUp) return request.socket.destroy()
+      if (answer.date !== undefined) response.setHeader('Date', answer.date.toUTCString())
+      response.writeHead(answer.status, { 'Content-Type': 'text/xml' }).end(answer.body)
+    })
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as AddressInfo
+  api = createSdkApi({ region: 'us-east-1', endpoint: `http://127.0.0.1:${port}` })
+})
+afterEach(async () => {
+  server.closeAllConnections()
+  await new Promise((resolve) => server.close(resolve))
+})
+
+const { signal } = new AbortController()
+const buy = (isTrial = false): Promise<unknown> =>
+  api.reserving.buyBlock({ offering: 'cb-1', tags: { 'crucible:intent': 'res-1' }, isTrial }, signal)
+const extend = (): Promise<unknown> =>
+  api.reserving.buyExtension({ offering: 'cbe-1', reservation: 'cr-1' }, signal)
+
+describe('a purchase over the SDK', () => {
+  it.each([
+    ['an internal error', { status: 500, body: errorOf('InternalError') }],
+    ['a throttle', { status: 503, body: errorOf('RequestLimitExceeded') }],
+    ['a connection that breaks', { status: 200, body: '', hangsUp: true }],
+    // The SDK corrects its clock by this answer, and would have the request sent again.
+    [
+      'an internal error and another time of day',
+      {
+        ...{ status: 500, body: errorOf('InternalError'), date: new Date(Date.now() + HOUR_MS) },
+      },
+    ],
+  ])('is sent once, if it meets %s', async (_what, failing) => {
+    answer = failing
+    await expect(buy()).rejects.toMatchObject({ name: 'AwsError' })
+    await expect(extend()).rejects.toMatchObject({ name: 'AwsError' })
+    expect(sent.map((form) => form.get('Action'))).toEqual([
+      'PurchaseCapacityBlock',
+      'PurchaseCapacityBlockExtension',
+    ])
+  })
+
+  it('is tagged as it is made, and shows its reservation', async () => {
+    answer.body = `<PurchaseCapacityBlockResponse ${XMLNS}><capacityReservation>
+      <capacityReservationId>cr-1</capacityReservationId><state>payment-pending</state>
+      <reservationType>capacity-block</reservationType><totalInstanceCount>2</totalInstanceCount>
+      <tagSet><item><key>crucible:intent</key><value>res-1</value></item></tagSet>
+      </capacityReservation></PurchaseCapacityBlockResponse>`
+    expect(await buy()).toMatchObject({
+      ...{
+        id: 'cr-1',
+        isBlock: true,
+        state: 'payment-pending',
+        total: 2,
+        tags: { 'crucible:intent': 'res-1' },
+      },
+    })
+    const form = Object.fromEntries(sent[0]!)
+    expect(form).toMatchObject({
+      ...{ CapacityBlockOfferingId: 'cb-1', InstancePlatform: 'Linux/UNIX' },
+      'TagSpecification.1.ResourceType': 'capacity-reservation',
+      'TagSpecification.1.Tag.1.Key': 'crucible:intent',
+      'TagSpecification.1.Tag.1.Value': 'res-1',
+    })
+    expect(form).not.toHaveProperty('DryRun')
+  })
+
+  it('without a reservation in the answer does not say whether it was made', async () => {
+    answer.body = `<PurchaseCapacityBlockResponse ${XMLNS}></PurchaseCapacityBlockResponse>`
+    await expect(buy()).rejects.toMatchObject({ reach: 'unanswered' })
+  })
+
+  it('can be tried without an effect', async () => {
+    answer = { status: 412, body: errorOf('DryRunOperation') }
+    await expect(buy(true)).rejects.toMatchObject({ code: 'DryRunOperation', reach: 'answered' })
+    expect(sent[0]!.get('DryRun')).toBe('true')
+  })
+})
+
+describe('an on-demand reservation over the SDK', () => {
+  it('is targeted, has our token, and starts when its commitment says', async () => {
+    answer.body = `<CreateCapacityReservationResponse ${XMLNS}><capacityReservation>
+      <capacityReservationId>cr-2</capacityReservationId><state>assessing</state>
+      <commitmentInfo><committedInstanceCount>8</committedInstanceCount>
+      <commitmentEndDate>2027-02-01T00:00:00.000Z</commitmentEndDate></commitmentInfo>
+      </capacityReservation></CreateCapacityReservationResponse>`
+    const startsAtMs = Date.UTC(2027, 0, 18)
+    const request = {
+      ...{ token: 'token-1', type: 'g5.xlarge', count: 8, zone: 'us-east-1a', tags: {} },
+      later: { startsAtMs, committedMs: 14 * 24 * HOUR_MS },
+    }
+    expect(await api.reserving.create(request, signal)).toMatchObject({
+      ...{ id: 'cr-2', committedUntilMs: Date.UTC(2027, 1, 1) },
+    })
+    expect(Object.fromEntries(sent[0]!)).toMatchObject({
+      ...{ ClientToken: 'token-1', InstanceMatchCriteria: 'targeted', Tenancy: 'default' },
+      ...{ EndDateType: 'unlimited', CommitmentDuration: '1209600', DeliveryPreference: 'incremental' },
+      ...{ StartDate: '2027-01-18T00:00:00Z', InstanceCount: '8' },
+    })
+  })
+
+  it('loses its end only if that is said', async () => {
+    answer.body = `<ModifyCapacityReservationResponse ${XMLNS}><return>true</return></ModifyCapacityReservationResponse>`
+    await api.reserving.modify('cr-2', { count: 3 }, signal)
+    await api.reserving.modify('cr-2', { endsAtMs: null }, signal)
+    await api.reserving.modify('cr-2', { endsAtMs: Date.UTC(2027, 1, 1) }, signal)
+    const forms = sent.map((form) => Object.fromEntries(form))
+    expect(forms[0]).toMatchObject({ InstanceCount: '3' })
+    expect(forms[0]).not.toHaveProperty('EndDateType')
+    expect(forms[1]).toMatchObject({ EndDateType: 'unlimited' })
+    expect(forms[1]).not.toHaveProperty('InstanceCount')
+    expect(forms[2]).toMatchObject({ EndDateType: 'limited', EndDate: '2027-02-01T00:00:00Z' })
+  })
+
+  it('is given back on the terms of its quote', async () => {
+    answer.body = `<CancelCapacityReservationResponse ${XMLNS}><return>true</return></CancelCapacityReservationResponse>`
+    await api.reserving.cancel('cr-2', {}, signal)
+    await api.reserving.cancel('cr-2', { quote: 'crq-1' }, signal)
+    const forms = sent.map((form) => Object.fromEntries(form))
+    expect(forms[0]).not.toHaveProperty('ApplyCancellationCharges')
+    expect(forms[1]).toMatchObject({ QuoteId: 'crq-1', ApplyCancellationCharges: 'commitment-wind-down' })
+  })
+})

@@ -1,0 +1,237 @@
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals'
+import type { WorkflowHandle } from '@temporalio/client'
+import { RETRY_SIGNAL } from '../../core/messages'
+import { microUsd } from '../../core/money'
+import { ORCHESTRATOR_QUEUE, reservationWorkflowId, WORKFLOW_TYPES } from '../../core/queues'
+import {
+  quoteKey,
+  RESERVATION_QUERY,
+  type PurchaseRule,
+  type ReservationInput,
+  type ReservationResult,
+  type ReservationState,
+  type ReservationStatus,
+} from '../../core/reserving'
+import type { CapacityWish } from '../../core/reservation'
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../core/time'
+import { readReservationEntries } from '../../storage/reservations'
+import { RealClock } from '../backends/scripted/clock'
+import { ReservationMarket, type MarketOptions } from '../backends/scripted/reserving/market'
+import type { PrepaidLot } from '../backends/scripted/reserving/lots'
+import { connectTo, quietWorkers, skipTime, type TestConnection } from '../support/temporal'
+import { eventually, TEST_LIMIT_MS } from './looks'
+import { DEPLOYMENT_ID, worldsOn, type Deployment } from './harness'
+
+jest.setTimeout(TEST_LIMIT_MS)
+
+let at: TestConnection
+beforeAll(async () => {
+  quietWorkers()
+  at = await connectTo()
+})
+afterAll(() => at.close())
+const inWorld = worldsOn(() => at)
+
+const ID = 'res-test'
+const BLOCK: PrepaidLot = {
+  ...{ kind: 'prepaid', type: 'v100', region: 'r', zone: 'a', count: 8 },
+  ...{ startsAtMs: Date.now() + DAY_MS, durationMs: 7 * DAY_MS, upfrontMicro: microUsd(4_000) },
+}
+const WISH: CapacityWish = {
+  ...{ backend: 'scripted', kind: 'prepaid', types: ['v100'], count: 8, durationMs: 6 * DAY_MS },
+  latestStartAtMs: Date.now() + 14 * DAY_MS,
+}
+const UNASKED: PurchaseRule = { unaskedMaxMicroUsd: microUsd(5_000) }
+
+function marketWith(options: Partial<MarketOptions> = {}): ReservationMarket {
+  const payment = { kind: 'confirmed', afterMs: 100 } as const
+  return new ReservationMarket({ clock: new RealClock(), lots: [{ ...BLOCK }], payment, ...options })
+}
+
+interface Reservation extends WorkflowHandle {
+  result(): Promise<ReservationResult>
+}
+
+async function reserve(
+  { client, world }: Deployment,
+  {
+    wish = {},
+    rule = UNASKED,
+    isHurried = true,
+    ...input
+  }: Partial<Omit<ReservationInput, 'wish'>> & {
+    wish?: Partial<CapacityWish>
+    /** Skips what it waits for, so that it looks again and again. */
+    isHurried?: boolean
+  } = {},
+): Promise<Reservation> {
+  const workflowId = reservationWorkflowId(ID)
+  const handle = await client.workflow.start(WORKFLOW_TYPES.reserveCapacity, {
+    workflowId,
+    workflowIdReusePolicy: 'REJECT_DUPLICATE',
+    taskQueue: ORCHESTRATOR_QUEUE,
+    args: [
+      {
+        reservationId: ID,
+        wish: { ...WISH, backend: world.name, ...wish },
+        rule,
+        owner: 'ada',
+        deployment: DEPLOYMENT_ID,
+        submittedAtMs: Date.now(),
+        lookPausesMs: [0, 100, 200, 400, 800],
+        ...input,
+      } satisfies ReservationInput,
+    ],
+  })
+  if (isHurried) await skipTime(client, workflowId)
+  return handle as Reservation
+}
+
+const statusOf = (one: WorkflowHandle): Promise<ReservationStatus> =>
+  one.query<ReservationStatus>(RESERVATION_QUERY)
+
+async function until(one: WorkflowHandle, state: ReservationState): Promise<ReservationStatus> {
+  await eventually(async () => (await statusOf(one)).state === state)
+  return statusOf(one)
+}
+
+describe('a reservation', () => {
+  const bought = marketWith()
+  it.concurrent(
+    'is bought within the rule, paid, and held until it ends',
+    inWorld({ market: bought }, async (deployment) => {
+      const reservation = await reserve(deployment)
+      const { reservation: held, spentMicroUsd } = await until(reservation, 'scheduled')
+      expect(held).toMatchObject({ intent: ID, deployment: DEPLOYMENT_ID, total: 8 })
+      expect(spentMicroUsd).toBe(microUsd(4_000))
+      bought.shorten(held!.id, Date.now())
+      expect(await reservation.result()).toMatchObject({ state: 'ended', spentMicroUsd: microUsd(4_000) })
+      expect(bought.purchases).toHaveLength(1)
+      const kinds = (await readReservationEntries(deployment.store, ID)).map(({ kind }) => kind)
+      expect(kinds.slice(0, 2)).toEqual(['looked', 'sent'])
+      expect(kinds.at(-1)).toBe('over')
+    }),
+  )
+
+  const asked = marketWith({ payment: { kind: 'confirmed', afterMs: 0 } })
+  it.concurrent(
+    'waits for approval of exactly what is shown, and looks again once that is sold',
+    inWorld({ market: asked }, async (deployment) => {
+      const reservation = await reserve(deployment, { rule: {}, isHurried: false })
+      const { quote } = await until(reservation, 'awaiting-approval')
+      asked.withdraw(asked.lots[0]!)
+      await reservation.signal(RETRY_SIGNAL)
+      await until(reservation, 'searching')
+      const approve = (key: string): Promise<unknown> =>
+        reservation.executeUpdate('approve', { args: [{ by: 'ada', quote: key }] })
+      await expect(approve(quoteKey(quote!.quote))).rejects.toMatchObject({
+        cause: { message: expect.stringMatching(/Nothing waits for approval/) as unknown },
+      })
+      asked.sell({ ...BLOCK, upfrontMicro: microUsd(3_000) })
+      await reservation.signal(RETRY_SIGNAL)
+      const { quote: second } = await until(reservation, 'awaiting-approval')
+      await expect(approve(quoteKey(quote!.quote))).rejects.toMatchObject({
+        cause: { message: expect.stringMatching(/has changed/) as unknown },
+      })
+      await approve(quoteKey(second!.quote))
+      expect(await until(reservation, 'scheduled')).toMatchObject({
+        decision: { kind: 'approved', by: 'ada' },
+      })
+      expect(asked.purchases.map((one) => one.quote.upfrontMicro)).toEqual([microUsd(3_000)])
+    }),
+  )
+
+  const never = marketWith()
+  it.concurrent(
+    'fails at once if what is wanted is never sold',
+    inWorld({ market: never }, async (deployment) => {
+      const reservation = await reserve(deployment, { wish: { types: ['v1000'] } })
+      expect(await reservation.result()).toMatchObject({
+        state: 'failed',
+        message: expect.stringMatching(/^None of v1000 is sold prepaid/) as unknown,
+      })
+    }),
+  )
+
+  const dear = marketWith()
+  it.concurrent(
+    'buys nothing above the rule, and says what is nearest',
+    inWorld({ market: dear }, async (deployment) => {
+      const reservation = await reserve(deployment, {
+        rule: { ...UNASKED, upfrontMaxMicroUsd: microUsd(3_999) },
+        isHurried: false,
+      })
+      await eventually(async () =>
+        (await statusOf(reservation)).message.includes('above the limit of $3999.00'),
+      )
+      await reservation.executeUpdate('reject', { args: [{ by: 'ada', reason: 'too dear' }] })
+      expect(await reservation.result()).toMatchObject({ state: 'rejected', spentMicroUsd: 0 })
+      expect(dear.purchases).toEqual([])
+    }),
+  )
+
+  const lost = marketWith({ listsLagMs: 1_000 })
+  lost.faults.add('reserve', { kind: 'loses-answer', hasEffect: true })
+  it.concurrent(
+    'finds a purchase whose answer is lost',
+    inWorld({ market: lost }, async (deployment) => {
+      const reservation = await reserve(deployment)
+      expect((await until(reservation, 'scheduled')).reservation).toMatchObject({ intent: ID })
+      expect(lost.purchases).toHaveLength(1)
+    }),
+  )
+
+  const unknown = marketWith()
+  unknown.faults.add('reserve', { kind: 'loses-answer', hasEffect: false })
+  it.concurrent(
+    'leaves a purchase without a trace to a person, with an account of it',
+    inWorld({ market: unknown, purchaseLimitMs: 500 }, async (deployment) => {
+      const reservation = await reserve(deployment)
+      const { undecided } = await until(reservation, 'undecided')
+      expect(undecided!.account.length).toBeGreaterThan(3)
+      await reservation.executeUpdate('decidePurchase', { args: [{ by: 'ada', kind: 'not-bought' }] })
+      await until(reservation, 'scheduled')
+      expect(unknown.purchases).toHaveLength(1)
+      expect(unknown.purchases[0]).toMatchObject({ send: 2 })
+    }),
+  )
+
+  const hourly = marketWith({
+    lots: [{ kind: 'hourly', type: 'v100', region: 'r', zone: 'a', perHourMicro: microUsd(3) }],
+  })
+  it.concurrent(
+    'gives hourly capacity back once it was idle for long enough',
+    inWorld({ market: hourly }, async (deployment) => {
+      const reservation = await reserve(deployment, {
+        wish: { kind: 'hourly', durationMs: 10 * DAY_MS },
+        rule: {
+          unaskedMaxMicroUsd: microUsd(6_000),
+          spendMaxMicroUsd: microUsd(6_000),
+          idleMaxMs: HOUR_MS / 2,
+        },
+      })
+      const result = await reservation.result()
+      expect(result.state).toBe('ended')
+      expect(result.idleMicroUsd).toBeGreaterThanOrEqual(0.5 * 8 * microUsd(3))
+      expect(result.idleMicroUsd).toBeLessThan(8 * microUsd(3))
+      const listed = hourly.listed('r')
+      expect(listed).toMatchObject([{ phase: 'ended' }])
+    }),
+  )
+
+  const failing = marketWith({ payment: { kind: 'failed', afterMs: 100 } })
+  it.concurrent(
+    'is looked for again if its payment fails',
+    inWorld({ market: failing }, async (deployment) => {
+      failing.sell({ ...BLOCK, startsAtMs: BLOCK.startsAtMs + MINUTE_MS })
+      const reservation = await reserve(deployment)
+      await eventually(async () => failing.purchases.length === 1)
+      failing.payment = { kind: 'confirmed', afterMs: 0 }
+      await until(reservation, 'scheduled')
+      expect(failing.purchases.map(({ send, isPaid }) => [send, isPaid])).toEqual([
+        [1, false],
+        [2, true],
+      ])
+    }),
+  )
+})
