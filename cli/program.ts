@@ -34,6 +34,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   entry('Run jobs', 'migrate', 'move a running job'),
   entry('Run jobs', 'extend', 'give a job a new deadline or budget'),
   entry('Run jobs', 'retry', 'retry now instead of later'),
+  entry('Run jobs', 'schedule', 'train models anew on a calendar'),
   entry('Look', 'list', 'list jobs'),
   entry('Look', 'show', 'show a job: progress, cost, attempts'),
   entry('Look', 'logs', 'print or follow the log of a job'),

@@ -161,7 +161,7 @@ function folderOf(workdir: string): string | null {
   return workdir === 'none' ? null : resolve(workdir)
 }
 
-async function readText(file: string): Promise<string> {
+export async function readText(file: string): Promise<string> {
   try {
     return await readFile(file, 'utf8')
   } catch (error) {

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { defined } from '../core/defined'
 import type { BundleRef, JobSpec } from '../core/job'
-import { BUNDLE_LIMITS, packBundle, storeBundle } from '../storage/bundles'
+import { BUNDLE_LIMITS, packBundle, storeBundle, storeBundleAt } from '../storage/bundles'
 import { layout } from '../storage/layout'
 import { readRecord } from '../storage/record'
 import { readRequirements } from '../storage/requirements'
@@ -16,10 +16,17 @@ export interface Code {
   /** Null if nothing is sent along. */
   ref: BundleRef | null
   upload(jobId: string): Promise<void>
+  /** Uploads it under another key than that of a job. */
+  uploadTo(key: string): Promise<void>
   remove(): Promise<void>
 }
 
-export const NO_CODE: Code = { ref: null, upload: async () => {}, remove: async () => {} }
+export const NO_CODE: Code = {
+  ref: null,
+  upload: async () => {},
+  uploadTo: async () => {},
+  remove: async () => {},
+}
 
 /** Packs a folder, without the job's checkpoint directory. Throws a `BundleError` that names what cannot be sent along. */
 export async function codeOf(
@@ -34,6 +41,7 @@ export async function codeOf(
   return {
     ref: { sha256, sizeBytes, files, ...defined({ requirements }) },
     upload: async (jobId) => void (await storeBundle(store, jobId, bundle)),
+    uploadTo: async (key) => void (await storeBundleAt(store, key, bundle)),
     remove: bundle.remove,
   }
 }
@@ -49,16 +57,17 @@ export async function codeFrom(store: ObjectStore, from: string): Promise<Code> 
       hint: 'Name the folder to send along with --workdir.',
     })
   }
-  const upload = async (jobId: string): Promise<void> => {
-    if (jobId === from) return
+  const uploadTo = async (target: string): Promise<void> => {
+    if (target === key) return
     const folder = await mkdtemp(join(tmpdir(), 'crucible-bundle-'))
     try {
       const path = join(folder, 'bundle.tar.gz')
       await store.getFile(key, path)
-      await store.putFile(layout.bundle(jobId, ref.sha256), path)
+      await store.putFile(target, path)
     } finally {
       await rm(folder, { recursive: true, force: true })
     }
   }
-  return { ref, upload, remove: async () => {} }
+  const upload = (jobId: string): Promise<void> => uploadTo(layout.bundle(jobId, ref.sha256))
+  return { ref, upload, uploadTo, remove: async () => {} }
 }

@@ -108,7 +108,7 @@ function withoutDoubles(dates: readonly Occurrence[]): { kept: Occurrence[]; dro
   const kept: Occurrence[] = []
   const dropped: SkippedDate[] = []
   for (const date of dates) {
-    for (let before = kept.at(-1); (before?.opensAtMs ?? 0) >= date.opensAtMs; before = kept.at(-1)) {
+    for (let before = kept.at(-1); (before?.opensAtMs ?? -Infinity) >= date.opensAtMs; before = kept.at(-1)) {
       kept.pop()
       dropped.push({
         nominal: before!.nominal,

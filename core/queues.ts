@@ -25,12 +25,23 @@ export const WORKFLOW_TYPES = {
   treasury: 'treasury',
   reserveCapacity: 'reserveCapacity',
   buyCapacity: 'buyCapacity',
+  retrain: 'retrain',
 } as const
 
 export const GARBAGE_COLLECTION_SCHEDULE_ID = 'crucible-garbage-collection'
 
 export function jobWorkflowId(jobId: string): string {
   return `job/${jobId}`
+}
+
+/** The Temporal Schedule of a retraining file, and the beginning of the ids of its runs. */
+export function retrainScheduleId(name: string): string {
+  return `retrain/${name}`
+}
+
+/** The name in the id of a schedule; `undefined` for another schedule. */
+export function parseRetrainScheduleId(id: string): string | undefined {
+  return /^retrain\/([a-z0-9-]+)$/.exec(id)?.[1]
 }
 
 /** The money of one calendar month (UTC), such as `2026-11`. */

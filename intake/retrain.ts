@@ -25,6 +25,8 @@ export interface Retrain {
   workdir: string | null
   /** Names of all secrets that runs need. */
   secrets: string[]
+  /** The job with the values of the next date. */
+  sample: JobSpec
 }
 
 /** @experimental */
@@ -89,7 +91,8 @@ function readRetrain(value: unknown, options: ReadOptions): { retrain: Retrain }
   const secrets = jobs.flatMap((job) => (job?.spec === undefined ? [] : secretsNeeded(job.spec)))
   const { webhookSecret } = spec.notify
   if (webhookSecret !== undefined) secrets.push(webhookSecret)
-  return { retrain: { spec, workdir: jobs[0]!.workdir ?? null, secrets: [...new Set(secrets)] } }
+  const { workdir = null, spec: sample } = jobs[0]!
+  return { retrain: { spec, workdir, secrets: [...new Set(secrets)], sample: sample! } }
 }
 
 const SYNONYMS: ReadonlyMap<string, string> = new Map([
@@ -110,7 +113,7 @@ function sampleValues(spec: RetrainSpec, nowMs: number): Record<string, string> 
   if (run === undefined) return undefined
   const { zone } = spec.calendar
   const dates = dateValues('sample-run', { ...run, zone, isByHand: false })
-  return { ...dates, ...Object.fromEntries(MODEL_NAMES.map((name) => [name, 'sample'])) }
+  return { ...dates, ...Object.fromEntries(MODEL_NAMES.map((model) => [model, 'sample'])) }
 }
 
 interface ReadPart {

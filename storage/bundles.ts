@@ -82,10 +82,14 @@ export async function packBundle(options: {
   }
 }
 
-/** Puts a bundle into the store unless it is already there, and returns its reference. */
+/** Puts a bundle into the store of a job unless it is already there, and returns its reference. */
 export async function storeBundle(store: ObjectStore, jobId: string, bundle: Bundle): Promise<BundleRef> {
+  return storeBundleAt(store, layout.bundle(jobId, bundle.sha256), bundle)
+}
+
+/** The same, under another key. */
+export async function storeBundleAt(store: ObjectStore, key: string, bundle: Bundle): Promise<BundleRef> {
   const { sha256, sizeBytes, files } = bundle
-  const key = layout.bundle(jobId, sha256)
   if ((await store.head(key))?.sizeBytes !== sizeBytes) await store.putFile(key, bundle.path)
   return { sha256, sizeBytes, files }
 }

@@ -61,6 +61,23 @@ export const layout = {
   reservationClaims: (backend: string) => `reservation-claims/${backend}/`,
   reservationClaim: (backend: string, ownedId: string) => `reservation-claims/${backend}/${ownedId}.json`,
 
+  /** Schedules of retraining: each version of a file with its code and secrets, and the record of each run. */
+  schedules: () => 'schedules/',
+  scheduleRevisions: (name: string) => `schedules/${name}/revisions/`,
+  scheduleRevision: (name: string, revision: number) =>
+    `schedules/${name}/revisions/${String(revision).padStart(6, '0')}.json`,
+  scheduleBundle: (name: string, sha256: string) => `schedules/${name}/bundle/${sha256}.tar.gz`,
+  /** Sealed with the deployment's key; those of the newest revision count. */
+  scheduleSecrets: (name: string, revision: number) => `schedules/${name}/secrets/${revision}.sealed`,
+  scheduleRuns: (name: string) => `schedules/${name}/runs/`,
+  runRecord: (name: string, run: string, seq: number) =>
+    `schedules/${name}/runs/${run}/${String(seq).padStart(6, '0')}.json`,
+  /** The chain of models that were put into production under a name: each is put once, and the highest number counts. */
+  models: (model: string) => `models/${model}/versions/`,
+  model: (model: string, seq: number) => `models/${model}/versions/${String(seq).padStart(6, '0')}.json`,
+  /** A copy of the highest one, for programs that serve the model. */
+  production: (model: string) => `models/${model}/production.json`,
+
   jobs: () => 'jobs/',
   job: (jobId: string) => `jobs/${jobId}/`,
   records: (jobId: string) => `jobs/${jobId}/record/`,

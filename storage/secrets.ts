@@ -60,6 +60,12 @@ export function attemptKey(deploymentKey: Buffer, attemptId: string): Buffer {
   return hmac(deploymentKey, Buffer.from(`attempt:${attemptId}`, 'utf8'))
 }
 
+/** Derives the key of the secrets of a schedule: each of its jobs gets a copy under its own key. */
+export function scheduleKey(deploymentKey: Buffer, name: string): Buffer {
+  checkLength('key', deploymentKey, KEY_BYTES)
+  return hmac(deploymentKey, Buffer.from(`schedule:${name}`, 'utf8'))
+}
+
 /** Derives the key of the hand-over of one send: it opens nothing else. */
 export function handOverKey(deploymentKey: Buffer, send: string): Buffer {
   checkLength('key', deploymentKey, KEY_BYTES)

@@ -9,9 +9,11 @@ import { createPlanningActivities } from '../activities/plan/planning'
 import { createDrainingActivities } from '../activities/draining'
 import { createStoreActivities } from '../activities/garbage/store'
 import { createReservationDocuments } from '../activities/reserving/documents'
+import { createRetrainingActivities } from '../activities/retraining/activities'
 import { WaitingLine } from '../activities/plan/waiting-line'
 import type { OrchestratorActivities } from '../core/activities'
 import type { ReservationDocuments } from '../core/reserving-activities'
+import type { RetrainingActivities } from '../core/retrain-run'
 import { ORCHESTRATOR_QUEUE } from '../core/queues'
 import { limitsAnybody } from '../core/treasury'
 import { INPUT_MEASURERS } from './input-measurers'
@@ -19,6 +21,7 @@ import type { ObjectStore } from '../storage/store'
 import type { Authentication } from './authentication'
 import { workflowBundle } from './bundle'
 import { nearBackends, type WorkerConfig } from './config'
+import { measureInput, postJson } from './outside'
 import { ownersThrough } from './owners'
 import { runnerPublisher } from './runner-program'
 import { wakeThrough } from './waking'
@@ -31,6 +34,8 @@ export interface OrchestratorDeps {
   client: Client
   /** Deployment whose tasks it accepts. */
   deployment: string
+  /** Opens the secrets of schedules. */
+  key: Buffer
   authentication: Authentication
 }
 
@@ -44,26 +49,31 @@ export async function createOrchestrator(deps: OrchestratorDeps): Promise<Worker
   const limits = config.monthly
   // Without limits, it starts no treasury, but settles reservations made by others.
   const treasury = new Treasury({ client, store, owners: ownersThrough(client), limits })
-  const activities: OrchestratorActivities & ReservationDocuments = {
-    ...createPlanningActivities({
-      store,
-      backends: [...config.backends.keys()],
-      askOffers,
-      now,
-      timing: config.timing,
-      treasury: limitsAnybody(limits) ? treasury : undefined,
-      publishRunner: runnerPublisher(store),
-      inputSizes: createInputSizes({ measurers: INPUT_MEASURERS, now }),
-      line: new WaitingLine({
-        ...{ store, owners: ownersThrough(client), now, backends: [...config.backends.keys()] },
-        near: nearBackends(config),
-        random: Math.random,
-        wake: wakeThrough(client),
-      }),
+  const planning = createPlanningActivities({
+    store,
+    backends: [...config.backends.keys()],
+    askOffers,
+    now,
+    timing: config.timing,
+    treasury: limitsAnybody(limits) ? treasury : undefined,
+    publishRunner: runnerPublisher(store),
+    inputSizes: createInputSizes({ measurers: INPUT_MEASURERS, now }),
+    line: new WaitingLine({
+      ...{ store, owners: ownersThrough(client), now, backends: [...config.backends.keys()] },
+      near: nearBackends(config),
+      random: Math.random,
+      wake: wakeThrough(client),
     }),
+  })
+  const activities: OrchestratorActivities & ReservationDocuments & RetrainingActivities = {
+    ...planning,
     ...createCopyingActivities({ store, now }),
     ...createDecidingActivities({ store, now, treasury }),
     ...createReservationDocuments({ store, now, treasury }),
+    ...createRetrainingActivities({
+      ...{ client, store, now, key: deps.key, measure: measureInput, post: postJson },
+      preview: (spec) => planning.previewPlan({ spec }),
+    }),
     ...createDrainingActivities({ client, store, now }),
     ...createStoreActivities({ store, now, owners: ownersThrough(client), treasury }),
   }

@@ -122,7 +122,10 @@ async function createRole(
   await ensureGarbageCollection(client, { store, deployment, backends, logger })
   const askOffers = offersThroughWorkers(client, Date.now, nearBackends(config))
   return [
-    await createOrchestrator({ config, connection, client, store, askOffers, deployment, authentication }),
+    await createOrchestrator({
+      ...{ config, connection, client, store, askOffers, deployment, authentication },
+      key: at.key,
+    }),
   ]
 }
 

@@ -21,6 +21,7 @@ const WITHOUT_SERVER: Record<string, { args: string[]; exitCode: number }> = {
   analyze: { args: ['missing.py'], exitCode: 2 },
   cancel: { args: ['job-none'], exitCode: 5 },
   retry: { args: ['job-none'], exitCode: 5 },
+  schedule: { args: ['show', 'none'], exitCode: 5 },
   migrate: { args: ['job-none'], exitCode: 5 },
   extend: { args: ['job-none', '--budget', '1'], exitCode: 5 },
   list: { args: [], exitCode: 7 },

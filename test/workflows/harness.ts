@@ -4,6 +4,7 @@ import { Worker } from '@temporalio/worker'
 import { createCopyingActivities } from '../../activities/copying'
 import { createDecidingActivities } from '../../activities/plan/deciding'
 import { createPlanningActivities } from '../../activities/plan/planning'
+import { createRetrainingActivities } from '../../activities/retraining/activities'
 import { createReservationDocuments } from '../../activities/reserving/documents'
 import { createDrainingActivities } from '../../activities/draining'
 import { createStoreActivities } from '../../activities/garbage/store'
@@ -110,6 +111,8 @@ export interface Ground {
   deployment?: string
   looksOnce?: boolean | undefined
   sendLimitMs?: number | undefined
+  /** News that went to webhooks. */
+  posted?: { url: string; body: string }[]
   purchaseLimitMs?: number | undefined
   skewMs?: number | undefined
 }
@@ -235,17 +238,23 @@ export class ControlPlane extends Workforce {
     const owners = ownersThrough(client)
     const treasury = limits && new Treasury({ client, store, owners, limits })
     const now = Date.now
+    const planning = createPlanningActivities({
+      ...{ store, backends, now, timing, treasury },
+      askOffers: offersThroughWorkers(client, now, this.ground.looksOnce === true ? backends : []),
+      line: this.line(owners),
+      publishRunner: () => Promise.resolve('0'.repeat(64)),
+    })
     return Worker.create({
       connection: this.at.nativeConnection,
       namespace,
       taskQueue: ORCHESTRATOR_QUEUE,
       workflowBundle: await this.authentication.guard(await testWorkflowBundle()),
       activities: {
-        ...createPlanningActivities({
-          ...{ store, backends, now, timing, treasury },
-          askOffers: offersThroughWorkers(client, now, this.ground.looksOnce === true ? backends : []),
-          line: this.line(owners),
-          publishRunner: () => Promise.resolve('0'.repeat(64)),
+        ...planning,
+        ...createRetrainingActivities({
+          ...{ client, store, now, preview: (spec) => planning.previewPlan({ spec }) },
+          measure: () => undefined,
+          post: async (url, body) => void this.ground.posted?.push({ url, body }),
         }),
         ...createCopyingActivities({ store, now }),
         ...createDecidingActivities({ store, now, treasury }),

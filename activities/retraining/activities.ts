@@ -1,0 +1,176 @@
+import { createHash } from 'node:crypto'
+import type { Client } from '@temporalio/client'
+import type { JobSpec } from '../../core/job'
+import type { PlanReport } from '../../core/plan'
+import {
+  EXTEND_RESERVATION_UPDATE,
+  RELEASE_UPDATE,
+  type ExtendReservationUpdate,
+  type ReleaseUpdate,
+} from '../../core/reserving'
+import { failureFrom } from '../../core/failure'
+import { leftOfBudget } from '../../core/budget'
+import { defined } from '../../core/defined'
+import type {
+  CapacityDecision,
+  CapacityQuestion,
+  GateVerdict,
+  OverrunDecision,
+  OverrunQuestion,
+  RetrainingActivities,
+  RunEntry,
+  RunTask,
+} from '../../core/retrain-run'
+import { reservationWorkflowId, retrainScheduleId } from '../../core/queues'
+import { BackendError } from '../../backends/errors'
+import { nextCapacity } from '../../planner/retraining/capacity'
+import { judge } from '../../planner/retraining/gate'
+import { onOverrun } from '../../planner/retraining/overrun'
+import { putRunEntry } from '../../storage/schedules'
+import type { ObjectStore } from '../../storage/store'
+import { allBeating } from '../heartbeat'
+import { checkRun, type MeasureSource } from './checks'
+import { prepareJob } from './jobs'
+import { modelOf, productionOf, promoteModel, readMetric } from './models'
+import { finishRun, tellRun } from './reports'
+import { resolveRun } from './resolve'
+
+export interface RetrainingDeps {
+  client: Client
+  store: ObjectStore
+  now: () => number
+  /** Without the key, schedules with secrets cannot run. */
+  key?: Buffer | undefined
+  /** Where a job could run now. */
+  preview: (spec: JobSpec) => Promise<PlanReport>
+  /** Whether an input can be read, by the scheme of its URL. */
+  measure: MeasureSource
+  /** Posts a document. Throws if it is not taken. */
+  post: (url: string, body: string, signal: AbortSignal) => Promise<void>
+}
+
+/** The activities of retraining, on the orchestrator's queue. */
+export function createRetrainingActivities(deps: RetrainingDeps): RetrainingActivities {
+  const { store } = deps
+  return allBeating<RetrainingActivities>({
+    resolveRun: (input) => resolveRun(deps, input),
+    decideCapacity: (question) => decideCapacity(deps, question),
+    decideOverrun: (question) => decideOverrun(deps, question),
+    judgeModel: async ({ gate, value, production, productionFrom, ...task }) => {
+      const facts = { value, production, productionFrom }
+      const verdict = judge(gate, facts)
+      return onRecord<GateVerdict>(deps, task, {
+        kind: 'judged',
+        summary: verdict.message,
+        inputs: { gate, ...facts },
+        answer: verdict,
+      })
+    },
+    checkRun: (input, signal) => checkRun(deps, input, signal),
+    prepareJob: (input) => prepareJob(deps, input),
+    modelOf: (input) => modelOf(deps, input),
+    readMetric: (input) => readMetric(store, input),
+    productionOf: ({ model }) => productionOf(store, model),
+    promoteModel: (input) => promoteModel(deps, input),
+    extendCapacity: async ({ reservationId, durationMs, upfrontMaxMicroUsd }) => {
+      const update: ExtendReservationUpdate = { by: 'its retraining', durationMs, upfrontMaxMicroUsd }
+      await updateReservation(deps.client, reservationId, { name: EXTEND_RESERVATION_UPDATE, update })
+    },
+    releaseCapacity: (input) => releaseCapacity(deps, input),
+    tellRun: (input, signal) => tellRun(deps, input, signal),
+    finishRun: (input) => finishRun(deps, input),
+  })
+}
+
+/** Puts a decision with its inputs on the record of the run; the answer of an earlier try counts. */
+async function onRecord<Answer>(
+  { store, now }: RetrainingDeps,
+  { input, run, recordSeq }: RunTask,
+  {
+    kind,
+    summary,
+    inputs,
+    answer,
+  }: { kind: RunEntry['kind']; summary: string; inputs: object; answer: Answer },
+): Promise<Answer> {
+  const entry = { seq: recordSeq, atMs: now(), kind, summary, data: { inputs, answer } }
+  const stored = await putRunEntry(store, { schedule: input.schedule, run: run.id }, entry)
+  return stored.data.answer
+}
+
+async function decideCapacity(deps: RetrainingDeps, question: CapacityQuestion): Promise<CapacityDecision> {
+  const { input, run, tried, last, spentMicroUsd } = question
+  const { spec, schedule, owner, deployment } = input
+  const facts = {
+    ...{ plan: spec.capacity!, dates: run.dates, tried, nowMs: deps.now() },
+    ...defined({ last, leftMicroUsd: leftOfBudget(spec.budgetMicroUsd, spentMicroUsd) }),
+  }
+  const next = nextCapacity(facts)
+  const decision: CapacityDecision =
+    next.kind !== 'reserve'
+      ? next
+      : {
+          ...{ kind: 'reserve', index: next.index, message: next.message },
+          input: {
+            ...next.reservation,
+            reservationId: reservationIdOf(schedule, run.id, next.index),
+            ...{ owner, deployment, submittedAtMs: facts.nowMs },
+            purpose: `training of ${schedule}, ${run.id}`,
+            notifyWorkflowId: question.notifyWorkflowId,
+          },
+        }
+  return onRecord(deps, question, {
+    kind: 'capacity',
+    summary: decision.message,
+    inputs: facts,
+    answer: decision,
+  })
+}
+
+/** The same at every try, so that nothing is asked for twice. */
+function reservationIdOf(...parts: (string | number)[]): string {
+  return `res-${createHash('sha256').update(parts.join('/')).digest('hex').slice(0, ID_LENGTH)}`
+}
+
+const ID_LENGTH = 10
+
+async function decideOverrun(deps: RetrainingDeps, question: OverrunQuestion): Promise<OverrunDecision> {
+  const { input, reservation, leftMs } = question
+  const { overrun } = input.spec
+  const answer = onOverrun(overrun, { reservation, leftMs })
+  return onRecord(deps, question, {
+    kind: 'overrun',
+    summary: answer.message,
+    inputs: { overrun, reservation, leftMs },
+    answer,
+  })
+}
+
+async function updateReservation(
+  client: Client,
+  reservationId: string,
+  { name, update }: { name: string; update: object },
+): Promise<void> {
+  try {
+    await client.workflow
+      .getHandle(reservationWorkflowId(reservationId))
+      .executeUpdate(name, { args: [update] })
+  } catch (error) {
+    const { class: failureClass, message } = failureFrom(error)
+    throw new BackendError({ class: failureClass === 'unclassified' ? 'invalid' : failureClass, message })
+  }
+}
+
+/** Hourly capacity costs money until it is given back; prepaid capacity is paid, and the owner's other jobs may use it. */
+async function releaseCapacity(
+  { client }: RetrainingDeps,
+  { reservationId, kind, input }: Parameters<RetrainingActivities['releaseCapacity']>[0],
+): Promise<{ message: string }> {
+  if (kind === 'prepaid') {
+    const left = `The rest of the reservation ${reservationId} stays for other jobs of ${input.owner}`
+    return { message: `${left}: they ask for reserved capacity in \`backends\`.` }
+  }
+  const update: ReleaseUpdate = { by: `${retrainScheduleId(input.schedule)}`, chargeMaxMicroUsd: 0 }
+  await updateReservation(client, reservationId, { name: RELEASE_UPDATE, update })
+  return { message: `The reservation ${reservationId} was given back.` }
+}

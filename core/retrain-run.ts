@@ -1,0 +1,254 @@
+/** One run of a schedule: what goes in and out of the `retrain` workflow, and its activities. */
+import type { BundleRef, JobState } from './job'
+import type { JobInput, JobSource } from './messages'
+import type { MicroUsd } from './money'
+import type { BackendChoice } from './offer'
+import type { OwnedReservation } from './reservation'
+import type { ReservationInput, ReservationNotice, ReservationResult } from './reserving'
+import type { Gate, ModelRef, PromotedModel, RetrainSpec, RunDates } from './retraining'
+
+/** Input of the `retrain` workflow, and one revision of a schedule. */
+export interface RetrainInput {
+  schedule: string
+  /** 1, 2, ...: which version of the file it runs. */
+  revision: number
+  spec: RetrainSpec
+  bundle: BundleRef | null
+  /** Names of the secrets that its jobs need. */
+  secrets: string[]
+  owner: string
+  deployment: string
+  /** State of the run before, after a continue-as-new. */
+  carry?: RetrainCarry
+}
+
+export interface RetrainCarry {
+  run: RunRef
+  status: RetrainStatus
+  placement?: RunPlacement
+  /** How many of the steps of the capacity were tried. */
+  stepsTried: number
+  recordSeq: number
+}
+
+/** `trained`: there is a model, and the file has no promotion. `kept`: the model in production stays, by the gate or by a person. */
+export const RETRAIN_STATES = [
+  ...(['starting', 'searching', 'waiting', 'checking', 'training'] as const),
+  ...(['evaluating', 'awaiting-approval', 'promoting'] as const),
+  ...(['promoted', 'trained', 'kept', 'failed', 'skipped', 'cancelled'] as const),
+] as const
+/** @experimental */
+export type RetrainState = (typeof RETRAIN_STATES)[number]
+
+export function isRetrainFinal(state: RetrainState): boolean {
+  return ['promoted', 'trained', 'kept', 'failed', 'skipped', 'cancelled'].includes(state)
+}
+
+/** The run that an instant of the schedule stands for. */
+export interface RunRef {
+  /** `2027-04-05`, with a letter if that date ran before. */
+  id: string
+  /** Begins the ids of its jobs. */
+  jobPrefix: string
+  dates: RunDates
+}
+
+/** A job of a run, for its report. @experimental */
+export interface RunJob {
+  part: 'rehearsal' | 'training' | 'evaluation' | 'production' | 'promotion'
+  jobId: string
+  state?: JobState
+  costMicroUsd?: MicroUsd
+  startedAtMs: number
+  endedAtMs?: number
+}
+
+/** The answer of the gate. @experimental */
+export interface GateVerdict {
+  isPassed: boolean
+  /** One sentence. */
+  message: string
+  metric: string
+  value: number | null
+  production: number | null
+  /** Where the value of production is from. */
+  productionFrom: 'rerun' | 'recorded' | 'none'
+}
+
+/** Answer of the status query. @experimental */
+export interface RetrainStatus {
+  schedule: string
+  revision: number
+  owner: string
+  /** Missing until it is resolved. */
+  run?: RunRef
+  state: RetrainState
+  /** One sentence for a person. */
+  message: string
+  trouble?: string
+  startedAtMs: number
+  /** Reservations that it asked for, with their last news; the last one is the current one. */
+  reservations: ReservationNotice[]
+  /** Early words: fallbacks, and what the checks found. */
+  warnings: string[]
+  jobs: RunJob[]
+  model?: ModelRef
+  verdict?: GateVerdict
+  promoted?: PromotedModel
+  decision?: { kind: 'approved' | 'rejected'; by: string; atMs: number; reason?: string }
+  endedAtMs?: number
+}
+
+/** Where the training runs. */
+export type RunPlacement =
+  | { kind: 'reserved'; backend: string; reservation: OwnedReservation }
+  /** Missing backends: those of the job. */
+  | { kind: 'open'; backends?: readonly BackendChoice[]; regions?: readonly string[]; deadlineMs?: number }
+
+/** Result of the `retrain` workflow, and the last entry of a run's record. @experimental */
+export interface RetrainResult extends Pick<
+  RetrainStatus,
+  'schedule' | 'state' | 'message' | 'warnings' | 'jobs' | 'model' | 'verdict' | 'promoted' | 'startedAtMs'
+> {
+  run: RunRef
+  costMicroUsd: MicroUsd
+  /** What was paid for capacity, as a part of the cost. */
+  capacityMicroUsd: MicroUsd
+  endedAtMs: number
+}
+
+/** `schedules/<name>/runs/<run>/<seq>.json`. @experimental */
+export interface RunEntry {
+  seq: number
+  atMs: number
+  kind:
+    | 'started'
+    | 'capacity'
+    | 'checked'
+    | 'job'
+    | 'model'
+    | 'judged'
+    | 'promoted'
+    | 'overrun'
+    | 'told'
+    | 'finished'
+  summary: string
+  data: unknown
+}
+
+/** Update: promote the model that waits for approval. @experimental */
+export interface ApproveModelUpdate {
+  by: string
+}
+
+/** Update: keep the old model. @experimental */
+export interface RejectModelUpdate {
+  by: string
+  reason?: string
+}
+
+/** Update: end the run before its training begins. @experimental */
+export interface SkipRunUpdate {
+  by: string
+}
+
+export const APPROVE_MODEL_UPDATE = 'approveModel'
+export const REJECT_MODEL_UPDATE = 'rejectModel'
+export const SKIP_RUN_UPDATE = 'skipRun'
+/** Update without arguments: do not wait for the window. */
+export const START_NOW_UPDATE = 'startNow'
+
+/** Names a run in every activity, with its place in the record. */
+export interface RunTask {
+  input: Omit<RetrainInput, 'carry'>
+  run: RunRef
+  recordSeq: number
+}
+
+export interface CapacityQuestion extends RunTask {
+  /** How many steps were tried. */
+  tried: number
+  /** What became of the last one. */
+  last?: Pick<ReservationNotice, 'state' | 'message'>
+  /** Gets the news of reservations. */
+  notifyWorkflowId: string
+  spentMicroUsd: MicroUsd
+}
+
+export type CapacityDecision =
+  | { kind: 'reserve'; index: number; input: ReservationInput; message: string }
+  | { kind: 'open'; index: number; placement: Extract<RunPlacement, { kind: 'open' }>; message: string }
+  | { kind: 'give-up'; message: string }
+
+export interface PrepareJobTask extends RunTask {
+  part: RunJob['part']
+  jobId: string
+  /** Missing for rehearsals, evaluations and promotions, which run where the file says. */
+  placement?: RunPlacement
+  source?: JobSource
+  /** The new model, and the one in production, for templates. */
+  model?: ModelRef
+  production?: ModelRef
+  /** The rest of the run's budget. */
+  budgetMicroUsd?: MicroUsd
+}
+
+/** What the checks found. */
+export interface RunChecks {
+  problems: string[]
+}
+
+export interface OverrunQuestion extends RunTask {
+  reservation: OwnedReservation
+  leftMs: number
+}
+
+export type OverrunDecision =
+  | { kind: 'extend'; durationMs: number; upfrontMaxMicroUsd: MicroUsd; message: string }
+  | { kind: 'continue'; backends: readonly BackendChoice[]; message: string }
+  | { kind: 'stop'; message: string }
+
+/** Activities of the orchestrator's worker. */
+export interface RetrainingActivities {
+  /** Determines which run this is, and puts its first entry. Renews the dates of the schedule. */
+  resolveRun(input: {
+    input: Omit<RetrainInput, 'carry'>
+    workflowId: string
+    runId: string
+    scheduledAtMs: number
+  }): Promise<RunRef>
+  decideCapacity(question: CapacityQuestion): Promise<CapacityDecision>
+  decideOverrun(question: OverrunQuestion): Promise<OverrunDecision>
+  judgeModel(
+    input: RunTask & {
+      gate: Gate
+      value: number | null
+      production: number | null
+      productionFrom: GateVerdict['productionFrom']
+    },
+  ): Promise<GateVerdict>
+  checkRun(input: RunTask & { placement: RunPlacement }): Promise<RunChecks>
+  /** Copies code and secrets to a job and puts its first entry, so that it can start at once. */
+  prepareJob(input: PrepareJobTask): Promise<JobInput>
+  /** The model that a job left: its newest good checkpoint. */
+  modelOf(input: RunTask & { jobId: string }): Promise<{ model: ModelRef; source: JobSource } | null>
+  readMetric(input: RunTask & { jobId: string; attempts: number; metric: string }): Promise<number | null>
+  /** The model in production, if its checkpoint is still there. */
+  productionOf(input: {
+    model: string
+  }): Promise<{ promoted: PromotedModel; source: JobSource | null } | null>
+  /** Moves the pointer. Repeating it for the same run changes nothing. */
+  promoteModel(
+    input: RunTask & { name: string; model: ModelRef; metric?: { name: string; value: number } },
+  ): Promise<PromotedModel>
+  extendCapacity(
+    input: RunTask & { reservationId: string; durationMs: number; upfrontMaxMicroUsd: MicroUsd },
+  ): Promise<void>
+  /** Gives back hourly capacity; prepaid capacity stays for the owner's other jobs. Returns what happened. */
+  releaseCapacity(
+    input: RunTask & { reservationId: string; kind: 'prepaid' | 'hourly' },
+  ): Promise<{ message: string; result?: Partial<ReservationResult> }>
+  /** Posts news to the webhook. */
+  tellRun(input: RunTask & { status: RetrainStatus }): Promise<void>
+  finishRun(input: RunTask & { result: Omit<RetrainResult, 'endedAtMs'> }): Promise<RetrainResult>
+}

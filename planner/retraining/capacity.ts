@@ -1,0 +1,125 @@
+import { defined } from '../../core/defined'
+import type { CapacityDecision } from '../../core/retrain-run'
+import type {
+  CapacityPlan,
+  CapacityStep,
+  ReservationOfStep,
+  ReservedStep,
+  RunDates,
+} from '../../core/retraining'
+import type { MicroUsd } from '../../core/money'
+import { formatUsd } from '../../core/money'
+import { formatBackendChoice } from '../../core/offer'
+import { formatDuration, HOUR_MS } from '../../core/time'
+
+export interface CapacityFacts {
+  plan: CapacityPlan
+  dates: Pick<RunDates, 'opensAtMs' | 'isByHand'>
+  /** How many steps were tried. */
+  tried: number
+  /** What became of the last one. */
+  last?: { state: string; message: string }
+  /** The rest of the run's budget. */
+  leftMicroUsd?: MicroUsd
+  nowMs: number
+}
+
+/** A shorter search misses capacity that others release. */
+const SEARCH_MS_MIN = HOUR_MS
+
+type Step = { index: number; message: string } & (
+  { kind: 'reserve'; reservation: ReservationOfStep } | Extract<CapacityDecision, { kind: 'open' }>
+)
+
+/** What to try next to get capacity. A person's refusal ends the steps: the next one would buy what was refused. */
+export function nextCapacity(facts: CapacityFacts): Step | Extract<CapacityDecision, { kind: 'give-up' }> {
+  const { plan, tried, last } = facts
+  const why = last === undefined ? '' : ` ${last.message}`
+  const isRefused = last?.state === 'rejected'
+  const left = plan.steps.map((step, index) => ({ step, index })).slice(tried)
+  const next = left.find(({ step }) => !isRefused || step.kind === 'unreserved')
+  if (next === undefined) {
+    const none =
+      tried === 0 ? 'The file names no way to get capacity.' : 'Every way to get capacity was tried.'
+    return { kind: 'give-up', message: `${none}${why}` }
+  }
+  const { step, index } = next
+  const number = index === 0 ? '' : `Fallback ${index} of ${plan.steps.length - 1}: `
+  const message = `${number}${stepInWords(step)}.${index === 0 ? '' : why}`
+  if (step.kind === 'unreserved') {
+    const { backends, regions, deadlineMs } = step
+    return {
+      kind: 'open',
+      index,
+      message,
+      placement: { kind: 'open', backends, ...defined({ regions, deadlineMs }) },
+    }
+  }
+  return { kind: 'reserve', index, message, reservation: reservationOf(step, index, facts) }
+}
+
+function reservationOf(step: ReservedStep, index: number, facts: CapacityFacts): ReservationOfStep {
+  const { backend, kind, types, count, durationMs, regions, zones } = step
+  const { dates, leftMicroUsd, nowMs } = facts
+  const limit = (most: MicroUsd | undefined): MicroUsd | undefined =>
+    most === undefined || leftMicroUsd === undefined ? most : Math.min(most, leftMicroUsd)
+  const upfront = limit(step.upfrontMaxMicroUsd)
+  const spend = limit(step.spendMaxMicroUsd)
+  const fromMs = Math.max(dates.opensAtMs, nowMs)
+  return {
+    wish: {
+      ...{ backend, kind, types, count, durationMs },
+      // By hand, it may start at once.
+      ...(dates.opensAtMs > nowMs ? { earliestStartAtMs: dates.opensAtMs } : {}),
+      latestStartAtMs: fromMs + step.startWithinMs,
+      ...defined({ regions, zones }),
+    },
+    rule: {
+      searchUntilAtMs: searchUntil(step, index, facts),
+      // Without a limit of its own, everything that the rule allows is bought without a person.
+      unaskedMaxMicroUsd: step.unaskedMaxMicroUsd ?? upfront ?? spend ?? 0,
+      ...defined({
+        upfrontMaxMicroUsd: upfront,
+        machineHourMaxMicroUsd: step.machineHourMaxMicroUsd,
+        spendMaxMicroUsd: spend,
+        idleMaxMs: step.idleMaxMs,
+      }),
+    },
+  }
+}
+
+/**
+ * The first step has all the time until the fallbacks begin; they share what is left until the window, and the last one searches as long as a
+ * start is possible.
+ */
+function searchUntil(step: ReservedStep, index: number, { plan, dates, nowMs }: CapacityFacts): number {
+  const reserved = plan.steps.filter(({ kind }) => kind !== 'unreserved').length
+  const position = plan.steps.slice(0, index).filter(({ kind }) => kind !== 'unreserved').length
+  const opensAtMs = Math.max(dates.opensAtMs, nowMs)
+  const isLast = position === reserved - 1
+  const hasOthers = plan.steps.length > reserved
+  const share =
+    position === 0
+      ? opensAtMs - plan.fallbackMs
+      : opensAtMs - plan.fallbackMs + (plan.fallbackMs * position) / Math.max(1, reserved - 1)
+  const endAtMs = isLast && !hasOthers ? opensAtMs + step.startWithinMs : Math.min(share, opensAtMs)
+  return Math.round(Math.max(endAtMs, nowMs + SEARCH_MS_MIN))
+}
+
+function stepInWords(step: CapacityStep): string {
+  if (step.kind === 'unreserved') {
+    const where = step.backends.map(formatBackendChoice).join(', ')
+    const deadline =
+      step.deadlineMs === undefined ? '' : `, to be done within ${formatDuration(step.deadlineMs)}`
+    return `no reservation, the job takes what it finds on ${where}${deadline}`
+  }
+  const { kind, types, count, durationMs, regions, startWithinMs, upfrontMaxMicroUsd, spendMaxMicroUsd } =
+    step
+  const limit = upfrontMaxMicroUsd ?? spendMaxMicroUsd
+  return [
+    `looking for ${count} x ${types.join(' or ')} (${kind}) for ${formatDuration(durationMs)}`,
+    regions === undefined ? 'in any Region' : `in ${regions.join(', ')}`,
+    `that starts up to ${formatDuration(startWithinMs)} after the opening`,
+    ...(limit === undefined ? [] : [`for at most ${formatUsd(limit)}`]),
+  ].join(', ')
+}

@@ -1,0 +1,52 @@
+import type { GateVerdict } from '../../core/retrain-run'
+import type { Gate } from '../../core/retraining'
+
+export interface Measured {
+  /** Null if the evaluation reported no such number. */
+  value: number | null
+  production: number | null
+  productionFrom: GateVerdict['productionFrom']
+}
+
+/** Whether a new model may replace the one in production. A value that is no number never passes. */
+export function judge(gate: Gate, { value, production, productionFrom }: Measured): GateVerdict {
+  const { metric } = gate
+  const verdict = (isPassed: boolean, message: string): GateVerdict => ({
+    ...{ isPassed, message, metric, value: usable(value), production: usable(production), productionFrom },
+  })
+  if (usable(value) === null) return verdict(false, `The evaluation reported no usable ${metric}.`)
+  const new_ = value!
+  if (gate.limit !== undefined && isWorse(gate, new_, gate.limit))
+    return verdict(false, `${metric} is ${new_}, beyond the limit of ${gate.limit}.`)
+  if (usable(production) === null)
+    return verdict(true, `${metric} is ${new_}; no model in production to compare with.`)
+  const bound = boundOf(gate, production!)
+  const where = productionFrom === 'recorded' ? ', as recorded' : ''
+  const figures = `${metric} is ${new_}, in production ${production}${where}`
+  if (isWorse(gate, new_, bound))
+    return verdict(false, `${figures}: worse than the tolerance allows (${rounded(bound)}).`)
+  const isBetter = isWorse(gate, production!, new_)
+  return verdict(
+    true,
+    `${figures}: ${isBetter ? 'better' : new_ === production ? 'equal' : 'worse, within the tolerance'}.`,
+  )
+}
+
+/** NaN and infinities come from programs that diverged. */
+function usable(value: number | null): number | null {
+  return value !== null && Number.isFinite(value) ? value : null
+}
+
+function isWorse({ better }: Gate, value: number, than: number): boolean {
+  return better === 'lower' ? value > than : value < than
+}
+
+/** The worst acceptable value. A share is of the amount of the value, so that it also means something for negative ones. */
+function boundOf({ better, tolerance }: Gate, production: number): number {
+  const slack = tolerance.kind === 'absolute' ? tolerance.value : tolerance.value * Math.abs(production)
+  return better === 'lower' ? production + slack : production - slack
+}
+
+function rounded(value: number): number {
+  return Number(value.toPrecision(6))
+}

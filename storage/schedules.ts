@@ -1,0 +1,124 @@
+/** Retraining schedules in the store: versions of their files, and the records of their runs. */
+import type { PromotedModel } from '../core/retraining'
+import type { RetrainInput, RetrainResult, RunEntry } from '../core/retrain-run'
+import { putDocument, putDocumentIfAbsent, readDocument } from './json'
+import { layout } from './layout'
+import { eachOf } from './parallel'
+import { StoreError, type ObjectStore } from './store'
+
+/** `schedules/<name>/revisions/<n>.json`: put once. */
+export interface ScheduleRevision {
+  revision: number
+  atMs: number
+  by: string
+  kind: 'created' | 'updated' | 'secrets' | 'deleted'
+  input: Omit<RetrainInput, 'carry'>
+}
+
+const parse = <T>(text: string): T => JSON.parse(text) as T
+
+/** All revisions of a schedule, oldest first. */
+export async function readRevisions(store: ObjectStore, name: string): Promise<ScheduleRevision[]> {
+  const read = await eachOf(await keysUnder(store, layout.scheduleRevisions(name)), (key) =>
+    readDocument<ScheduleRevision>(store, key, parse),
+  )
+  return read.filter((revision) => revision !== undefined)
+}
+
+/** Puts the next revision. Returns false if another client was first. */
+export async function putRevision(store: ObjectStore, revision: ScheduleRevision): Promise<boolean> {
+  const { schedule } = revision.input
+  return putDocumentIfAbsent(store, layout.scheduleRevision(schedule, revision.revision), revision)
+}
+
+/** Names of all schedules that this store ever had. */
+export async function scheduleNames(store: ObjectStore): Promise<string[]> {
+  return store.listFolders(layout.schedules())
+}
+
+/** Puts an entry on the record of a run, once. Returns the stored one, which a repeated activity may have put before. */
+export async function putRunEntry<T extends RunEntry>(
+  store: ObjectStore,
+  { schedule, run }: { schedule: string; run: string },
+  entry: T,
+): Promise<T> {
+  const key = layout.runRecord(schedule, run, entry.seq)
+  if (await putDocumentIfAbsent(store, key, entry)) return entry
+  return (await readDocument<T>(store, key, parse)) ?? entry
+}
+
+/** The record of a run, in order. */
+export async function readRun(store: ObjectStore, schedule: string, run: string): Promise<RunEntry[]> {
+  const read = await eachOf(await keysUnder(store, `${layout.scheduleRuns(schedule)}${run}/`), (key) =>
+    readDocument<RunEntry>(store, key, parse),
+  )
+  return read.filter((entry) => entry !== undefined)
+}
+
+/** A run with its result; null while it is under way. */
+export interface RecordedRun {
+  id: string
+  startedAtMs: number
+  result: RetrainResult | null
+}
+
+/** The newest runs of a schedule, newest first. */
+export async function readRuns(store: ObjectStore, schedule: string, count: number): Promise<RecordedRun[]> {
+  const ids = (await store.listFolders(layout.scheduleRuns(schedule))).sort().reverse().slice(0, count)
+  return eachOf(ids, async (id) => {
+    const entries = await readRun(store, schedule, id)
+    const last = entries.find(({ kind }) => kind === 'finished')
+    return {
+      id,
+      startedAtMs: entries[0]?.atMs ?? 0,
+      result: last === undefined ? null : (last.data as RetrainResult),
+    }
+  })
+}
+
+/** The model in production under a name; `undefined` before the first promotion. */
+export async function readProduction(store: ObjectStore, model: string): Promise<PromotedModel | undefined> {
+  const newest = (await keysUnder(store, layout.models(model))).at(-1)
+  return newest === undefined ? undefined : readDocument<PromotedModel>(store, newest, parse)
+}
+
+/**
+ * Puts a model into production: as the next number of the chain, which exactly one writer gets. A run that has done it already changes
+ * nothing.
+ */
+export async function promote(
+  store: ObjectStore,
+  name: string,
+  model: Omit<PromotedModel, 'seq' | 'previousSeq'>,
+): Promise<PromotedModel> {
+  for (let tries = 0; tries < PROMOTIONS_MAX; tries++) {
+    const current = await readProduction(store, name)
+    const isDone = current?.run === model.run && current.schedule === model.schedule
+    const promoted: PromotedModel = isDone
+      ? current
+      : { ...model, seq: (current?.seq ?? 0) + 1, previousSeq: current?.seq ?? null }
+    if (!isDone && !(await putDocumentIfAbsent(store, layout.model(name, promoted.seq), promoted))) continue
+    await copyProduction(store, name)
+    return promoted
+  }
+  throw new StoreError(`The model ${name} is promoted by many runs at once.`, { isTransient: true })
+}
+
+/** Writers of one model at the same time are two at most: a run by hand and one of the calendar. */
+const PROMOTIONS_MAX = 20
+
+/** Written until it is the highest one, so that of two writers the last leaves the right one. */
+async function copyProduction(store: ObjectStore, name: string): Promise<void> {
+  for (let written: number | undefined; ;) {
+    const current = await readProduction(store, name)
+    if (current === undefined || current.seq === written) return
+    await putDocument(store, layout.production(name), current)
+    written = current.seq
+  }
+}
+
+async function keysUnder(store: ObjectStore, prefix: string): Promise<string[]> {
+  const keys: string[] = []
+  for await (const { key } of store.list(prefix)) keys.push(key)
+  return keys
+}

@@ -1,0 +1,71 @@
+/** Retraining runs of tests: how they are started, and what their jobs report. */
+import type { WorkflowHandle } from '@temporalio/client'
+import type { RetrainInput, RetrainResult, RetrainStatus } from '../../core/retrain-run'
+import type { RetrainSpec } from '../../core/retraining'
+import { ORCHESTRATOR_QUEUE, retrainScheduleId, WORKFLOW_TYPES } from '../../core/queues'
+import { layout } from '../../storage/layout'
+import { DEPLOYMENT_ID, type Deployment } from './harness'
+
+export const SCHEDULE = 'ranker'
+
+/** On a day that is never this one, so that every run is one by hand. */
+export const SPEC_BY_HAND: RetrainSpec = {
+  name: SCHEDULE,
+  calendar: {
+    ...{ months: [1], day: { kind: 'date', day: 1 }, hour: 0, minute: 0, zone: 'UTC' },
+    ...{ blackouts: [], onBlackout: 'skip' },
+  },
+  ...{ leadMs: 0, overlap: 'queue', data: { period: 'quarter' }, overrun: {}, checkMs: 0, notify: {} },
+  job: { run: 'train --from {{ window.start }}', checkpoint: { directory: 'checkpoints' } },
+}
+
+export const GATED: Partial<RetrainSpec> = {
+  evaluation: {
+    ...{
+      metric: 'loss',
+      better: 'lower',
+      tolerance: { kind: 'relative', value: 0.1 },
+      production: 'recorded',
+    },
+    job: { run: 'evaluate {{ model.job }}' },
+  },
+  promotion: { model: SCHEDULE, isAsked: false, askMs: 60_000 },
+}
+
+export interface RunHandle extends WorkflowHandle {
+  result(): Promise<RetrainResult>
+}
+
+/** Starts a run as the schedule does. */
+export async function startRun(
+  deployment: Deployment,
+  spec: Partial<RetrainSpec> = {},
+  id = '1',
+): Promise<RunHandle> {
+  const input: RetrainInput = {
+    ...{ schedule: SCHEDULE, revision: 1, spec: { ...SPEC_BY_HAND, ...spec }, bundle: null },
+    ...{ secrets: [], owner: 'somebody', deployment: DEPLOYMENT_ID },
+  }
+  const workflowId = `${retrainScheduleId(SCHEDULE)}-${id}`
+  const handle = await deployment.client.workflow.start(WORKFLOW_TYPES.retrain, {
+    ...{ workflowId, taskQueue: ORCHESTRATOR_QUEUE, args: [input] },
+  })
+  return handle
+}
+
+export const runStatus = (run: WorkflowHandle): Promise<RetrainStatus> => run.query<RetrainStatus>('status')
+
+/** The id of a job of today's run. */
+export function jobOfToday(part: string, letter = ''): string {
+  const today = new Date().toISOString().slice(0, 10).replaceAll('-', '')
+  return `${SCHEDULE}-${today}${letter}-${part}`
+}
+
+/** What an evaluation of today's run will have written: its machine is a script that writes nothing itself. */
+export async function willMeasure(
+  deployment: Deployment,
+  loss: unknown,
+  jobId = jobOfToday('eval'),
+): Promise<void> {
+  await deployment.store.put(`${layout.artifactsOf(jobId, 1)}metrics.json`, JSON.stringify({ loss }))
+}

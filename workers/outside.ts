@@ -1,0 +1,22 @@
+/** What retraining asks of the outside: whether inputs are there, and a place for news. */
+import { INPUT_MEASURERS } from './input-measurers'
+import type { MeasureSource } from '../activities/retraining/checks'
+
+/** Reads the head of an input. Files of other machines cannot be seen from here. */
+export const measureInput: MeasureSource = (source, signal) => {
+  const scheme = source.slice(0, source.indexOf(':') + 1)
+  const measurer = INPUT_MEASURERS[scheme]
+  if (measurer !== undefined) return measurer.measure(source, signal).then(() => undefined)
+  if (scheme !== 'https:' && scheme !== 'http:') return undefined
+  return fetch(source, { method: 'HEAD', signal }).then((response) => {
+    if (!response.ok) throw new Error(`the server answered ${response.status}`)
+  })
+}
+
+/** Posts JSON. Throws if it is not taken. */
+export async function postJson(url: string, body: string, signal: AbortSignal): Promise<void> {
+  const headers = { 'content-type': 'application/json' }
+  const response = await fetch(url, { method: 'POST', headers, body, signal })
+  await response.arrayBuffer()
+  if (!response.ok) throw new Error(`the webhook answered ${response.status}`)
+}

@@ -1,0 +1,101 @@
+import {
+  condition,
+  getExternalWorkflowHandle,
+  ParentClosePolicy,
+  startChild,
+  workflowInfo,
+} from '@temporalio/workflow'
+import type { CapacityDecision } from '../core/retrain-run'
+import { isReservationFinal, type ReservationInput } from '../core/reserving'
+import { DAY_MS } from '../core/time'
+import { ORCHESTRATOR_QUEUE, reservationWorkflowId, WORKFLOW_TYPES } from '../core/queues'
+import type { reserveCapacity } from './reserve-capacity'
+import { attributesOf } from './attributes'
+import { decide } from './retrain-activities'
+import type { RetrainRun } from './retrain-run'
+
+/** After the end of its search, a reservation that says nothing any more was ended by hand. */
+const SILENT_MS = DAY_MS
+
+/**
+ * Gets capacity by the steps of the file, in order. Sets the run's placement, or returns why not. A purchase that waits for a
+ * person, or whose outcome is unknown, is waited for.
+ */
+export async function getCapacity(run: RetrainRun): Promise<string | undefined> {
+  if (run.input.spec.capacity === undefined) run.placement = { kind: 'open' }
+  while (run.placement === undefined && run.stop === undefined) {
+    const decision = await nextStep(run)
+    if (decision.kind === 'give-up') return decision.message
+    const isFallback = decision.index > 0
+    run.stepsTried = decision.index + 1
+    run.move('searching', decision.message)
+    if (isFallback) await run.warn(decision.message)
+    if (decision.kind === 'open') run.placement = decision.placement
+    else await reserve(run, decision.input)
+  }
+  return undefined
+}
+
+async function nextStep(run: RetrainRun): Promise<CapacityDecision> {
+  const { notice } = run
+  return decide(run, 'decideCapacity', {
+    ...run.task(),
+    tried: run.stepsTried,
+    notifyWorkflowId: workflowInfo().workflowId,
+    ...(notice === undefined ? {} : { last: { state: notice.state, message: notice.message } }),
+    spentMicroUsd: run.spentMicroUsd,
+  })
+}
+
+/** One reservation, until it is held or over. It outlives the run: the owner's other jobs use the rest. */
+async function reserve(run: RetrainRun, input: ReservationInput): Promise<void> {
+  run.asked(input.reservationId)
+  const life = { isOver: false }
+  const child = await startChild<typeof reserveCapacity>(WORKFLOW_TYPES.reserveCapacity, {
+    workflowId: reservationWorkflowId(input.reservationId),
+    workflowIdReusePolicy: 'REJECT_DUPLICATE',
+    taskQueue: ORCHESTRATOR_QUEUE,
+    args: [input],
+    parentClosePolicy: ParentClosePolicy.ABANDON,
+    typedSearchAttributes: attributesOf({
+      ...{ name: run.input.schedule, owner: run.input.owner, state: 'searching' },
+      backend: input.wish.backend,
+    }),
+    staticSummary: `capacity of ${run.input.schedule}, ${run.run.id}`,
+  })
+  const over = (): void => void (life.isOver = true)
+  // Its last word comes as a signal.
+  child.result().then(over, over).catch(over)
+  await condition(() => run.stop !== undefined || life.isOver || isDecided(run), untilSilent(input), {
+    summary: 'until there is capacity, or the search is over',
+  })
+  const { notice } = run
+  if (run.stop !== undefined) return callOff(run)
+  if (notice?.reservation !== undefined && isHeldBy(run)) {
+    run.placement = { kind: 'reserved', backend: input.wish.backend, reservation: notice.reservation }
+    return
+  }
+  // Ended by hand: it never said a last word.
+  if (notice !== undefined && !isReservationFinal(notice.state))
+    run.noticed({ ...notice, state: 'unavailable', message: 'Its workflow is over, or silent.' })
+}
+
+function untilSilent({ rule, wish }: ReservationInput): number {
+  const endAtMs = rule.searchUntilAtMs ?? wish.latestStartAtMs ?? Date.now()
+  return Math.max(0, endAtMs - Date.now()) + SILENT_MS
+}
+
+const isHeldBy = ({ notice }: RetrainRun): boolean =>
+  notice !== undefined && ['scheduled', 'active'].includes(notice.state)
+
+function isDecided(run: RetrainRun): boolean {
+  return isHeldBy(run) || (run.notice !== undefined && isReservationFinal(run.notice.state))
+}
+
+/** Ends a search; what is bought already is given back at the end of the run, as far as it can be. */
+async function callOff(run: RetrainRun): Promise<void> {
+  const { notice } = run
+  if (notice === undefined || isDecided(run)) return
+  const handle = getExternalWorkflowHandle(reservationWorkflowId(notice.id))
+  await handle.cancel().catch(() => undefined)
+}

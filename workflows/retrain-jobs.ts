@@ -1,0 +1,129 @@
+import {
+  ApplicationFailure,
+  CancellationScope,
+  CancelledFailure,
+  ChildWorkflowFailure,
+  condition,
+  executeChild,
+  ParentClosePolicy,
+  type ChildWorkflowOptions,
+} from '@temporalio/workflow'
+import type { WithWorkflowArgs } from '@temporalio/common'
+import { defined } from '../core/defined'
+import { failureFrom } from '../core/failure'
+import type { JobInput, JobResult, JobSource } from '../core/messages'
+import type { PrepareJobTask, RunJob, RunPlacement } from '../core/retrain-run'
+import type { ModelRef } from '../core/retraining'
+import { jobWorkflowId, ORCHESTRATOR_QUEUE, WORKFLOW_TYPES } from '../core/queues'
+import { plainInMarkdown } from '../core/markdown'
+import type { job } from './job'
+import { attributesOf } from './attributes'
+import { forever, kept } from './forever'
+import { retraining } from './retrain-activities'
+import type { RetrainRun } from './retrain-run'
+
+export interface PartWish {
+  part: RunJob['part']
+  placement?: RunPlacement
+  source?: JobSource
+  model?: ModelRef
+  production?: ModelRef
+  /** Counts the trainings of a run: each continues the one before. */
+  number?: number
+}
+
+/** How a job of a run ended; without a result, it never began. */
+export interface PartEnd {
+  jobId: string
+  isSucceeded: boolean
+  /** Why it did not succeed, in a sentence. */
+  message: string
+  result?: JobResult
+}
+
+/** Copies code and secrets to a job, so that it starts at once when its time has come. */
+export async function prepare(run: RetrainRun, wish: PartWish): Promise<JobInput | PartEnd> {
+  const jobId = jobIdOf(run, wish)
+  const { part, placement, source, model, production } = wish
+  const task: PrepareJobTask = {
+    ...{ ...run.task(), part, jobId },
+    ...defined({ placement, source, model, production, budgetMicroUsd: run.leftMicroUsd }),
+  }
+  return forever(async () => {
+    try {
+      return await retraining.prepareJob(task)
+    } catch (error) {
+      const { class: failureClass, message } = failureFrom(error)
+      if (failureClass !== 'invalid' && failureClass !== 'auth') throw error
+      return { jobId, isSucceeded: false, message }
+    }
+  }, run)
+}
+
+const SUFFIXES: Readonly<Record<RunJob['part'], string>> = {
+  ...{ rehearsal: 'reh', training: 'train', evaluation: 'eval', production: 'prod', promotion: 'promo' },
+}
+
+function jobIdOf({ run }: RetrainRun, { part, number = 1 }: PartWish): string {
+  return `${run.jobPrefix}-${SUFFIXES[part]}${number === 1 ? '' : `-t${number}`}`
+}
+
+/** Runs a job to its end. `until` ends it early: the job saves and stops. */
+export async function runPart(
+  run: RetrainRun,
+  wish: PartWish,
+  { prepared, until }: { prepared?: JobInput; until?: (isOver: () => boolean) => Promise<void> } = {},
+): Promise<PartEnd> {
+  const input = prepared ?? (await prepare(run, wish))
+  if ('isSucceeded' in input) return input
+  const started: RunJob = { part: wish.part, jobId: input.jobId, startedAtMs: Date.now() }
+  run.update({ jobs: [...run.status.jobs, started] })
+  const life = { isOver: false }
+  const scope = new CancellationScope({ cancellable: true })
+  const ending = kept(
+    scope
+      .run(() => executeChild<typeof job>(WORKFLOW_TYPES.job, optionsOf(run, input)))
+      .then((result): PartEnd => ({ jobId: input.jobId, isSucceeded: true, message: result.message, result }))
+      .catch((error: unknown) => endOf(input.jobId, error))
+      .finally(() => (life.isOver = true)),
+  )
+  const early = [kept(condition(() => run.stop !== undefined))]
+  if (until !== undefined) early.push(kept(until(() => life.isOver)))
+  await Promise.race([ending, ...early])
+  if (!life.isOver) scope.cancel()
+  const end = await ending
+  const ended: RunJob = {
+    ...{ ...started, endedAtMs: Date.now(), state: end.result?.state ?? 'failed' },
+    ...defined({ costMicroUsd: end.result?.costMicroUsd }),
+  }
+  run.update({ jobs: run.status.jobs.map((each) => (each.jobId === ended.jobId ? ended : each)) })
+  return end
+}
+
+function optionsOf(run: RetrainRun, input: JobInput): WithWorkflowArgs<typeof job, ChildWorkflowOptions> {
+  const { name } = input.spec
+  return {
+    workflowId: jobWorkflowId(input.jobId),
+    workflowIdReusePolicy: 'REJECT_DUPLICATE',
+    taskQueue: ORCHESTRATOR_QUEUE,
+    args: [input],
+    parentClosePolicy: ParentClosePolicy.REQUEST_CANCEL,
+    cancellationType: 'WAIT_CANCELLATION_COMPLETED',
+    typedSearchAttributes: attributesOf({
+      ...{ name, owner: run.input.owner, state: 'pending', reason: 'submitted', backend: '' },
+    }),
+    staticSummary: plainInMarkdown(`${name}: ${input.spec.run}`.slice(0, SUMMARY_MAX)),
+  }
+}
+
+/** The server keeps 400 bytes. */
+const SUMMARY_MAX = 90
+
+/** A job that failed or was cancelled carries its result in its failure. */
+function endOf(jobId: string, error: unknown): PartEnd {
+  const cause = error instanceof ChildWorkflowFailure ? error.cause : error
+  const isTold = cause instanceof ApplicationFailure || cause instanceof CancelledFailure
+  const [result] = (isTold ? (cause.details ?? []) : []) as [JobResult?]
+  const message = result?.message ?? failureFrom(error).message
+  return { jobId, isSucceeded: false, message, ...defined({ result }) }
+}

@@ -1,0 +1,144 @@
+import { condition } from '@temporalio/workflow'
+import { defined, picked } from '../core/defined'
+import type { GateVerdict, RetrainState } from '../core/retrain-run'
+import type { ModelRef } from '../core/retraining'
+import { formatDuration } from '../core/time'
+import { forever } from './forever'
+import { decide, retraining } from './retrain-activities'
+import { runPart } from './retrain-jobs'
+import type { Trained } from './retrain-training'
+import type { RetrainRun } from './retrain-run'
+
+/** How a run ends. */
+export interface RunEnd {
+  state: Extract<RetrainState, 'promoted' | 'trained' | 'kept' | 'failed' | 'skipped' | 'cancelled'>
+  message: string
+}
+
+type Production = NonNullable<Awaited<ReturnType<typeof retraining.productionOf>>>
+
+/** From the trained model to its end: the gate, a person if one is asked, the user's command, the pointer. */
+export async function judgeAndPromote(run: RetrainRun, trained: Trained): Promise<RunEnd> {
+  const { evaluation, promotion } = run.input.spec
+  const production =
+    promotion === undefined
+      ? null
+      : await forever(() => retraining.productionOf({ model: promotion.model }), run)
+  if (evaluation !== undefined) {
+    run.move('evaluating', 'Evaluating the new model.')
+    const verdict = await evaluate(run, trained, production)
+    if (run.stop !== undefined) return run.stop
+    run.update({ verdict })
+    if (!verdict.isPassed) return { state: 'kept', message: keptBecause(verdict.message, production) }
+  }
+  if (promotion === undefined)
+    return { state: 'trained', message: 'The model is trained; the file has no promotion.' }
+  if (promotion.isAsked) {
+    const refusal = await approval(run, promotion.askMs)
+    if (run.stop !== undefined) return run.stop
+    if (refusal !== undefined) return { state: 'kept', message: keptBecause(refusal, production) }
+  }
+  return promote(run, trained, production)
+}
+
+function keptBecause(message: string, production: Production | null): string {
+  const stays =
+    production === null
+      ? 'There is no model in production.'
+      : `Version ${production.promoted.seq} stays in production.`
+  return `${message} ${stays} The new model's checkpoint is kept.`
+}
+
+async function evaluate(
+  run: RetrainRun,
+  { model, source }: Trained,
+  production: Production | null,
+): Promise<GateVerdict> {
+  const { evaluation } = run.input.spec
+  const gate = picked(evaluation!, ['metric', 'better', 'tolerance', 'limit'])
+  const how = evaluation!.production
+  const models = { model, ...defined({ production: production?.promoted }) }
+  const measure = async (
+    part: 'evaluation' | 'production',
+    from: Trained['source'],
+    of: object,
+  ): Promise<number | string> => {
+    const end = await runPart(run, { part, source: from, ...models, ...of })
+    if (!end.isSucceeded)
+      return `The ${part === 'evaluation' ? 'evaluation' : 'evaluation of the model in production'} failed: ${end.message}`
+    const { jobId } = end
+    const attempts = end.result?.attempts ?? 1
+    const value = await forever(
+      () => retraining.readMetric({ ...run.task(), jobId, attempts, metric: gate.metric }),
+      run,
+    )
+    return (
+      value ??
+      `The evaluation did not report ${gate.metric}: it must print a JSON object with it, or write metrics.json.`
+    )
+  }
+  const value = await measure('evaluation', source, {})
+  if (typeof value === 'string') {
+    const failed = { isPassed: false, message: value, metric: gate.metric, value: null, production: null }
+    return { ...failed, productionFrom: 'none' }
+  }
+  const ask = (known: {
+    production: number | null
+    productionFrom: GateVerdict['productionFrom']
+  }): Promise<GateVerdict> => decide(run, 'judgeModel', { ...run.task(), gate, value, ...known })
+  if (production === null) return ask({ production: null, productionFrom: 'none' })
+  if (how === 'rerun' && production.source !== null) {
+    // As the model that is evaluated, not as the one to compare with.
+    const again = await measure('production', production.source, { model: production.promoted })
+    if (typeof again === 'number') return ask({ production: again, productionFrom: 'rerun' })
+    await run.warn(`${again} Its recorded metric is used.`)
+  }
+  const { metric } = production.promoted
+  const isSame = metric?.name === gate.metric
+  return ask({ production: isSame ? metric.value : null, productionFrom: isSame ? 'recorded' : 'none' })
+}
+
+/** Returns why the model is not promoted, if it is not. */
+async function approval(run: RetrainRun, askMs: number): Promise<string | undefined> {
+  run.move('awaiting-approval', `The new model waits for approval, for ${formatDuration(askMs)}.`)
+  await run.tell()
+  await condition(() => run.status.decision !== undefined || run.stop !== undefined, askMs, {
+    summary: 'waiting for approval',
+  })
+  const { decision } = run.status
+  if (decision === undefined) return `It was not approved within ${formatDuration(askMs)}.`
+  if (decision.kind === 'approved') return undefined
+  return `Rejected by ${decision.by}${decision.reason === undefined ? '' : `: ${decision.reason}`}.`
+}
+
+async function promote(
+  run: RetrainRun,
+  { model, source }: Trained,
+  production: Production | null,
+): Promise<RunEnd> {
+  const promotion = run.input.spec.promotion!
+  run.move('promoting', 'Putting the new model into production.')
+  if (promotion.job !== undefined) {
+    const replaced: { production?: ModelRef } = defined({ production: production?.promoted })
+    const end = await runPart(run, { part: 'promotion', source, model, ...replaced })
+    if (run.stop !== undefined) return run.stop
+    if (!end.isSucceeded)
+      return {
+        state: 'kept',
+        message: keptBecause(`The promotion command failed: ${end.message}`, production),
+      }
+  }
+  const { verdict } = run.status
+  const value = verdict?.value
+  const metric = verdict === undefined || value == null ? undefined : { name: verdict.metric, value }
+  const promoted = await forever(
+    () => retraining.promoteModel({ ...run.task(), name: promotion.model, model, ...defined({ metric }) }),
+    run,
+  )
+  run.update({ promoted })
+  const gate = verdict === undefined ? '' : ` ${verdict.message}`
+  return {
+    state: 'promoted',
+    message: `Version ${promoted.seq} of ${promotion.model} is in production.${gate}`,
+  }
+}

@@ -1,0 +1,247 @@
+import {
+  CancellationScope,
+  defineQuery,
+  defineSignal,
+  defineUpdate,
+  setCurrentDetails,
+  setHandler,
+  workflowInfo,
+} from '@temporalio/workflow'
+import { ApplicationFailure } from '@temporalio/common'
+import { defined, without } from '../core/defined'
+import type { Failure } from '../core/failure'
+import { STATUS_QUERY, type UpdateReceipt } from '../core/messages'
+import type { MicroUsd } from '../core/money'
+import {
+  APPROVE_MODEL_UPDATE,
+  isRetrainFinal,
+  REJECT_MODEL_UPDATE,
+  SKIP_RUN_UPDATE,
+  START_NOW_UPDATE,
+  type ApproveModelUpdate,
+  type RejectModelUpdate,
+  type RetrainCarry,
+  type RetrainInput,
+  type RetrainState,
+  type RetrainStatus,
+  type RunPlacement,
+  type RunRef,
+  type RunTask,
+  type SkipRunUpdate,
+} from '../core/retrain-run'
+import { isReservationFinal, RESERVATION_SIGNAL, type ReservationNotice } from '../core/reserving'
+import { setAttributes } from './attributes'
+import { Retries, type TroublePage } from './forever'
+import { attempted } from './retrain-activities'
+import { retrainDetails } from './retrain-page'
+
+const statusQuery = defineQuery<RetrainStatus>(STATUS_QUERY)
+const reservationSignal = defineSignal<[ReservationNotice]>(RESERVATION_SIGNAL)
+const approveUpdate = defineUpdate<UpdateReceipt, [ApproveModelUpdate]>(APPROVE_MODEL_UPDATE)
+const rejectUpdate = defineUpdate<UpdateReceipt, [RejectModelUpdate]>(REJECT_MODEL_UPDATE)
+const skipUpdate = defineUpdate<UpdateReceipt, [SkipRunUpdate]>(SKIP_RUN_UPDATE)
+const startNowUpdate = defineUpdate<UpdateReceipt>(START_NOW_UPDATE)
+
+/** Number 0 is the start of the run. */
+const FIRST_FREE_SEQ = 1
+/** Reservations kept in the status. */
+const RESERVATIONS_MAX = 10
+
+/** Why a run ends before its training is over. */
+export interface Stop {
+  state: 'skipped' | 'cancelled'
+  message: string
+}
+
+/** Everything that a run carries from one step to the next, and what its owner is shown. */
+export class RetrainRun implements TroublePage {
+  readonly status: RetrainStatus
+  readonly retries = new Retries()
+  readonly input: Omit<RetrainInput, 'carry'>
+  stop: Stop | undefined
+  isStartedNow = false
+  placement: RunPlacement | undefined
+  stepsTried: number
+  private recordSeq: number
+
+  constructor(input: RetrainInput) {
+    const { carry } = input
+    this.input = without(input, ['carry'])
+    this.status = carry?.status ?? {
+      ...{ schedule: input.schedule, revision: input.revision, owner: input.owner },
+      ...{
+        state: 'starting',
+        message: 'Determining the dates.',
+        startedAtMs: workflowInfo().startTime.getTime(),
+      },
+      ...{ reservations: [], warnings: [], jobs: [] },
+    }
+    this.placement = carry?.placement
+    this.stepsTried = carry?.stepsTried ?? 0
+    this.recordSeq = carry?.recordSeq ?? FIRST_FREE_SEQ
+    setHandler(statusQuery, () => this.status, { description: 'Where the run is, and why.' })
+    setHandler(reservationSignal, (notice) => this.noticed(notice), { description: 'News of a reservation.' })
+    CancellationScope.current().cancelRequested.catch(() => {
+      this.stop ??= { state: 'cancelled', message: 'Cancelled in Temporal.' }
+    })
+    this.listen()
+    this.show()
+  }
+
+  private listen(): void {
+    const isBeforeTraining = (): boolean =>
+      ['starting', 'searching', 'waiting', 'checking'].includes(this.status.state)
+    const awaitsApproval = (_: object): void => {
+      if (this.status.state !== 'awaiting-approval')
+        throw refused(`No model waits for approval: the run is ${this.status.state}.`)
+    }
+    const decide = (kind: 'approved' | 'rejected', { by, reason }: RejectModelUpdate): UpdateReceipt => {
+      this.update({ decision: { kind, by, atMs: Date.now(), ...defined({ reason }) } })
+      return { message: kind === 'approved' ? 'The model goes into production.' : 'The old model stays.' }
+    }
+    setHandler(approveUpdate, (update) => decide('approved', update), {
+      validator: (update: ApproveModelUpdate) => awaitsApproval(update),
+      description: 'Put the new model into production.',
+    })
+    setHandler(rejectUpdate, (update) => decide('rejected', update), {
+      validator: (update: RejectModelUpdate) => awaitsApproval(update),
+      description: 'Keep the model in production.',
+    })
+    setHandler(
+      skipUpdate,
+      ({ by }) => {
+        this.stop ??= { state: 'skipped', message: `Skipped by ${by}.` }
+        return { message: 'The run ends without a training.' }
+      },
+      {
+        validator: (_: SkipRunUpdate) => {
+          if (!isBeforeTraining()) throw refused(`The training has begun: cancel its job instead.`)
+        },
+        description: 'End the run before its training.',
+      },
+    )
+    setHandler(
+      startNowUpdate,
+      () => {
+        this.isStartedNow = true
+        return { message: 'The training begins without waiting for the window.' }
+      },
+      {
+        validator: () => {
+          if (!isBeforeTraining()) throw refused('The training has begun already.')
+          if (this.placement === undefined) throw refused('There is no capacity yet.')
+        },
+        description: 'Do not wait for the window.',
+      },
+    )
+  }
+
+  get run(): RunRef {
+    if (this.status.run === undefined) throw new Error('the run is not resolved yet')
+    return this.status.run
+  }
+
+  /** What every activity receives, with the next number of the record, or the first of several. */
+  task(entries = 1): RunTask {
+    const { input, run, recordSeq } = this
+    this.recordSeq += entries
+    return { input, run, recordSeq }
+  }
+
+  carry(): RetrainCarry {
+    const { run, status, stepsTried, recordSeq, placement } = this
+    return { run, status, stepsTried, recordSeq, ...defined({ placement }) }
+  }
+
+  /** The current reservation, as last heard. */
+  get notice(): ReservationNotice | undefined {
+    return this.status.reservations.at(-1)
+  }
+
+  get isCapacityLost(): boolean {
+    return (
+      this.placement?.kind === 'reserved' &&
+      this.notice !== undefined &&
+      isReservationFinal(this.notice.state)
+    )
+  }
+
+  /** A new reservation was asked for. */
+  asked(id: string): void {
+    const asked: ReservationNotice = { id, state: 'searching', message: 'Asked for.', spentMicroUsd: 0 }
+    this.update({ reservations: [...this.status.reservations, asked].slice(-RESERVATIONS_MAX) })
+  }
+
+  /** News may come late, also of an earlier reservation. */
+  noticed(notice: ReservationNotice): void {
+    const { reservations } = this.status
+    if (!reservations.some(({ id }) => id === notice.id)) return
+    this.update({ reservations: reservations.map((each) => (each.id === notice.id ? notice : each)) })
+    const { placement } = this
+    const isCurrent = placement?.kind === 'reserved' && this.notice?.id === notice.id
+    if (isCurrent && notice.reservation !== undefined) placement.reservation = notice.reservation
+  }
+
+  get capacityMicroUsd(): MicroUsd {
+    return this.status.reservations.reduce((sum, { spentMicroUsd }) => sum + spentMicroUsd, 0)
+  }
+
+  get spentMicroUsd(): MicroUsd {
+    return this.status.jobs.reduce((sum, { costMicroUsd = 0 }) => sum + costMicroUsd, this.capacityMicroUsd)
+  }
+
+  /** The rest of the run's budget; undefined without one. */
+  get leftMicroUsd(): MicroUsd | undefined {
+    const { budgetMicroUsd } = this.input.spec
+    return budgetMicroUsd === undefined ? undefined : Math.max(0, budgetMicroUsd - this.spentMicroUsd)
+  }
+
+  /** One event per change of state; the same state again only updates the words. */
+  move(state: RetrainState, message: string): void {
+    const isNews = this.status.state !== state
+    Object.assign(this.status, { state, message })
+    if (isNews) setAttributes({ state, reason: state })
+    this.show()
+  }
+
+  update(more: Partial<RetrainStatus>): void {
+    Object.assign(this.status, more)
+    this.show()
+  }
+
+  /** An early word: to the page, and to the webhook. */
+  async warn(...warnings: string[]): Promise<void> {
+    if (warnings.length === 0) return
+    this.update({ warnings: [...this.status.warnings, ...warnings] })
+    await this.tell()
+  }
+
+  /** Posts the status to the webhook, if there is one. A deaf one stops nothing. */
+  async tell(): Promise<void> {
+    const { webhook, webhookSecret } = this.input.spec.notify
+    if ((webhook ?? webhookSecret) === undefined) return
+    try {
+      await attempted.tellRun({ ...this.task(), status: this.status })
+    } catch {
+      this.update({ warnings: [...this.status.warnings, 'The webhook did not take the news.'] })
+    }
+  }
+
+  trouble(failure: Failure | undefined): void {
+    if (failure === undefined) delete this.status.trouble
+    else this.status.trouble = failure.message
+    this.show()
+  }
+
+  get isOver(): boolean {
+    return isRetrainFinal(this.status.state)
+  }
+
+  private show(): void {
+    setCurrentDetails(retrainDetails(this.status))
+  }
+}
+
+function refused(message: string): ApplicationFailure {
+  return ApplicationFailure.create({ type: 'invalid', message, nonRetryable: true })
+}

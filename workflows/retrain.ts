@@ -1,0 +1,183 @@
+import {
+  allHandlersFinished,
+  ApplicationFailure,
+  CancellationScope,
+  CancelledFailure,
+  condition,
+  continueAsNew,
+  TemporalFailure,
+  workflowInfo,
+} from '@temporalio/workflow'
+import { failureFrom } from '../core/failure'
+import type { JobInput } from '../core/messages'
+import type { RetrainInput, RetrainResult } from '../core/retrain-run'
+import { isReservationFinal } from '../core/reserving'
+import { defined } from '../core/defined'
+import { MINUTE_MS } from '../core/time'
+import { setAttributes } from './attributes'
+import { forever } from './forever'
+import { attempted, retraining } from './retrain-activities'
+import { getCapacity } from './retrain-capacity'
+import { prepare, runPart, type PartEnd } from './retrain-jobs'
+import { judgeAndPromote, type RunEnd } from './retrain-model'
+import { RetrainRun } from './retrain-run'
+import { train } from './retrain-training'
+
+/** The job is prepared this long before its window, so that it starts within seconds of the opening. */
+const PREPARE_MS = 5 * MINUTE_MS
+
+/**
+ * One run of a schedule: gets capacity, checks, waits for the window, trains, evaluates, promotes or keeps the old model, and reports. It ends
+ * with a word whatever happens; the model in production only changes after its gate.
+ */
+export async function retrain(input: RetrainInput): Promise<RetrainResult> {
+  const run = new RetrainRun(input)
+  return CancellationScope.nonCancellable(async () => {
+    const end = await live(run).catch(lastWord)
+    return finish(run, end)
+  })
+}
+
+async function live(run: RetrainRun): Promise<RunEnd> {
+  await resolve(run)
+  let prepared: JobInput | PartEnd
+  do {
+    const refusal = await getCapacity(run)
+    if (run.stop !== undefined) return run.stop
+    if (refusal !== undefined) return { state: 'failed', message: refusal }
+    await check(run)
+    prepared = await waitForWindow(run)
+    if (run.stop !== undefined) return run.stop
+    if (run.isCapacityLost) await lost(run)
+  } while (run.placement === undefined)
+  run.move('training', 'Training.')
+  const trained = await train(run, prepared)
+  if (run.stop !== undefined) return run.stop
+  if (typeof trained === 'string') return { state: 'failed', message: trained }
+  run.update({ model: trained.model })
+  return judgeAndPromote(run, trained)
+}
+
+/** Determines the dates, unless an earlier run of the workflow has done it. */
+async function resolve(run: RetrainRun): Promise<void> {
+  if (run.status.run !== undefined) return
+  const { schedule, owner } = run.input
+  setAttributes({ name: schedule, owner, state: 'starting', reason: 'starting' })
+  const { workflowId, runId, searchAttributes, startTime } = workflowInfo()
+  // Set by the server for what a schedule starts.
+  const [scheduledAt] = (searchAttributes['TemporalScheduledStartTime'] ?? []) as (Date | undefined)[]
+  const scheduledAtMs = (scheduledAt ?? startTime).getTime()
+  const input = { input: run.input, workflowId, runId, scheduledAtMs }
+  run.update({ run: await forever(() => retraining.resolveRun(input), run) })
+  const { notes, isByHand } = run.run.dates
+  if (!isByHand && notes.length > 0) await run.warn(...notes)
+}
+
+async function lost(run: RetrainRun): Promise<void> {
+  run.placement = undefined
+  await run.warn(`The capacity is lost: ${run.notice?.message ?? ''} The next step of the file is tried.`)
+}
+
+/** Checks what the training needs, and rehearses it if the file says so: early enough for a person to react. */
+async function check(run: RetrainRun): Promise<void> {
+  const { rehearsal, checkMs } = run.input.spec
+  if (run.status.jobs.length > 0 || run.placement === undefined) return
+  await wait(run, openingOf(run) - checkMs, 'until the checks')
+  if (isDisturbed(run)) return
+  run.move('checking', 'Checking what the training needs.')
+  const { problems } = await forever(
+    () => retraining.checkRun({ ...run.task(), placement: run.placement! }),
+    run,
+  )
+  await run.warn(...problems)
+  // Reserved capacity must not wait for a rehearsal.
+  const isInTime = run.placement.kind === 'open' || openingOf(run) > Date.now()
+  if (rehearsal === undefined || !isInTime) return
+  const end = await runPart(run, { part: 'rehearsal' })
+  if (!end.isSucceeded && run.stop === undefined) await run.warn(`The rehearsal failed: ${end.message}`)
+}
+
+/** Returns the prepared training once the window is open, or earlier by a person's word, or if its capacity is lost. */
+async function waitForWindow(run: RetrainRun): Promise<JobInput | PartEnd> {
+  await wait(run, openingOf(run) - PREPARE_MS, 'until the window is near')
+  const { placement } = run
+  if (placement === undefined || run.stop !== undefined || run.isCapacityLost) return NOTHING
+  const prepared = await prepare(run, { part: 'training', placement })
+  await wait(run, openingOf(run), 'until the window opens')
+  return prepared
+}
+
+/** Nothing was prepared: the run goes back, or ends. */
+const NOTHING: PartEnd = { jobId: '', isSucceeded: false, message: '' }
+
+/** The window, and the capacity in it. */
+function openingOf({ run, placement, isStartedNow }: RetrainRun): number {
+  const startsAtMs = placement?.kind === 'reserved' ? (placement.reservation.startsAtMs ?? 0) : 0
+  return Math.max(isStartedNow ? 0 : run.dates.opensAtMs, startsAtMs)
+}
+
+const isDisturbed = (run: RetrainRun): boolean => run.stop !== undefined || run.isCapacityLost
+
+async function wait(run: RetrainRun, untilAtMs: number, summary: string): Promise<void> {
+  const { isStartedNow } = run
+  if (untilAtMs <= Date.now() || isDisturbed(run)) return
+  run.move('waiting', `Waiting ${summary}.`)
+  await continueFresh(run)
+  const isWoken = (): boolean => isDisturbed(run) || run.isStartedNow !== isStartedNow
+  await condition(isWoken, untilAtMs - Date.now(), { summary })
+}
+
+/** A run that waits for weeks starts a fresh history if its own has become long. No job runs then; a reservation continues by its own workflow. */
+async function continueFresh(run: RetrainRun): Promise<void> {
+  if (!workflowInfo().continueAsNewSuggested || run.stop !== undefined) return
+  await condition(allHandlersFinished)
+  await continueAsNew<typeof retrain>({ ...run.input, carry: run.carry() })
+}
+
+/** Errors that would close the workflow silently end the run instead. A bug in our code does not close it. */
+function lastWord(error: unknown): RunEnd {
+  if (!(error instanceof TemporalFailure)) throw error
+  return { state: 'failed', message: `Internal error: ${failureFrom(error).message}` }
+}
+
+/** Gives back hourly capacity; prepaid capacity stays for the owner's other jobs. */
+async function release(run: RetrainRun): Promise<void> {
+  const { notice, placement } = run
+  if (notice === undefined || isReservationFinal(notice.state)) return
+  const kind = placement?.kind === 'reserved' ? placement.reservation.kind : 'prepaid'
+  try {
+    const released = await attempted.releaseCapacity({ ...run.task(), reservationId: notice.id, kind })
+    if (released.message !== '') run.update({ warnings: [...run.status.warnings, released.message] })
+  } catch (error) {
+    await run.warn(`The capacity ${notice.id} was not given back: ${failureFrom(error).message}`)
+  }
+}
+
+async function finish(run: RetrainRun, { state, message }: RunEnd): Promise<RetrainResult> {
+  await release(run)
+  run.update({ endedAtMs: Date.now() })
+  run.move(state, message)
+  const { schedule, startedAtMs, warnings, jobs, model, verdict, promoted } = run.status
+  const result = await forever(
+    () =>
+      retraining.finishRun({
+        ...run.task(),
+        result: {
+          ...{ schedule, run: run.run, state, message, warnings, jobs, startedAtMs },
+          ...{ costMicroUsd: run.spentMicroUsd, capacityMicroUsd: run.capacityMicroUsd },
+          ...defined({ model, verdict, promoted }),
+        },
+      }),
+    run,
+  )
+  await run.tell()
+  await condition(allHandlersFinished)
+  if (state === 'cancelled') throw new CancelledFailure(message, [result])
+  if (state !== 'failed') return result
+  throw ApplicationFailure.create({
+    type: 'retraining-failed',
+    message,
+    nonRetryable: true,
+    details: [result],
+  })
+}
