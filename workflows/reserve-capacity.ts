@@ -31,7 +31,11 @@ export async function reserveCapacity(input: ReservationInput): Promise<Reservat
         const upfrontMicroUsd =
           isAdopted === true ? 0 : (reservation.upfrontMicroUsd ?? quote?.quote.upfrontMicro ?? 0)
         run.held = {
-          ...{ state: reservation.phase === 'unpaid' ? 'unpaid' : 'scheduled', reservation, upfrontMicroUsd },
+          ...{
+            state: ['scheduled', 'active'].includes(reservation.phase) ? 'scheduled' : 'unpaid',
+            reservation,
+            upfrontMicroUsd,
+          },
           ...{ idleMicroUsd: 0, idleMs: 0, misses: 0 },
         }
       }
@@ -140,8 +144,8 @@ async function settled(
       return result.reservation
     case 'refused':
       page.forget('undecided', 'quote', 'decision')
-      await run.settleMoney(0)
       page.move('searching', `It was not bought: ${result.failure.message}`)
+      await run.settleMoney(0)
       await run.pause(REFUSED_LOOK_MS, 'until the next look for capacity')
       return undefined
     case 'undecided': {
