@@ -302,28 +302,25 @@ export function describeReserving(
         return { bought, wish }
       }
 
-      where('sellsExtensions')(
-        'are quoted for a reservation, bought once, and move its end when they are paid',
-        async () => {
-          const { bought, wish } = await longer()
-          const quote = await quoted(wish)
-          const { id, endsAtMs } = bought
-          expect(quote).toMatchObject({ kind: 'prepaid', extends: id, startsAtMs: endsAtMs })
-          expect(quote.endsAtMs).toBe(endsAtMs! + DAY_MS)
-          const extended = boughtOf(await reserving.reserve(orderOf(quote), patiently()))
-          expect(extended).toMatchObject({ id, endsAtMs })
-          const unpaid = { phase: 'unpaid', endsAtMs: quote.endsAtMs }
-          expect(await seen(id)).toMatchObject({ endsAtMs, extension: unpaid })
-          expect([h.sent(), h.purchases().length]).toEqual([2, 2])
-          await h.settlePayment(id)
-          expect(await seen(id)).toMatchObject({
-            ...{ endsAtMs: quote.endsAtMs, usableUntilMs: quote.usableUntilMs },
-            extension: { phase: 'paid', endsAtMs: quote.endsAtMs },
-          })
-        },
-      )
+      it('are quoted for a reservation, bought once, and move its end when they are paid', async () => {
+        const { bought, wish } = await longer()
+        const quote = await quoted(wish)
+        const { id, endsAtMs } = bought
+        expect(quote).toMatchObject({ kind: 'prepaid', extends: id, startsAtMs: endsAtMs })
+        expect(quote.endsAtMs).toBe(endsAtMs! + DAY_MS)
+        const extended = boughtOf(await reserving.reserve(orderOf(quote), patiently()))
+        expect(extended).toMatchObject({ id, endsAtMs })
+        const unpaid = { phase: 'unpaid', endsAtMs: quote.endsAtMs }
+        expect(await seen(id)).toMatchObject({ endsAtMs, extension: unpaid })
+        expect([h.sent(), h.purchases().length]).toEqual([2, 2])
+        await h.settlePayment(id)
+        expect(await seen(id)).toMatchObject({
+          ...{ endsAtMs: quote.endsAtMs, usableUntilMs: quote.usableUntilMs },
+          extension: { phase: 'paid', endsAtMs: quote.endsAtMs },
+        })
+      })
 
-      where('sellsExtensions')('leave the end as it is if their payment fails', async () => {
+      it('leave the end as it is if their payment fails', async () => {
         const { bought, wish } = await longer()
         h.failPayments()
         await reserving.reserve(orderOf(await quoted(wish)), patiently())
@@ -390,7 +387,7 @@ export function describeReserving(
         expect(await seen(bought.id)).toMatchObject({ phase: 'active' })
       })
 
-      where('sellsCommitments')('charges the rest of a commitment, as its terms say beforehand', async () => {
+      it('charges the rest of a commitment, as its terms say beforehand', async () => {
         const wish = h.committedWish()
         const quote = await quoted(wish)
         expect(quote.committedMs).toBeGreaterThan(0)
@@ -405,7 +402,7 @@ export function describeReserving(
         expect(await seen(bought.id)).toMatchObject({ phase: 'ending' })
       })
 
-      where('sellsCommitments')('is refused within a commitment without terms', async () => {
+      it('is refused within a commitment without terms', async () => {
         const bought = await buy(h.committedWish())
         await h.pass(ASSESSED_MS)
         const release = reserving.release(refOf(bought), { chargeMicroUsd: 0 }, patiently())

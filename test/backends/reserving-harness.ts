@@ -10,17 +10,11 @@ export interface TruePurchase {
 
 /** What a provider of reservations does that the tests depend on. */
 export interface ReservingTraits {
-  /** It sells longer times for prepaid reservations. */
-  sellsExtensions: boolean
-  /** A start in the future is sold with a commitment. */
-  sellsCommitments: boolean
   /** Tests can change its prices by the hour. */
   changesHourlyPrices: boolean
 }
 
 export const RESERVING_LACKS: Record<keyof ReservingTraits, string> = {
-  sellsExtensions: 'it sells no extensions',
-  sellsCommitments: 'it sells no commitments',
   changesHourlyPrices: 'its prices by the hour cannot be changed',
 }
 
@@ -33,7 +27,7 @@ export interface ReservingHarness {
   nowMs(): number
   /** A wish that can be bought in the first part, and for `hourly` in both. */
   wish(kind: ReservationKind): CapacityWish
-  /** A start in the future that is sold with a commitment. Where `sellsCommitments`. */
+  /** A start in the future that is sold with a commitment. */
   committedWish(): CapacityWish
   /** A wish that the provider never sells. */
   neverSold(): CapacityWish

@@ -10,8 +10,6 @@ import { reservations, SUBNETS } from '../fake-market'
 import { CONFIG } from '../harness'
 
 export const EC2_RESERVING_TRAITS: ReservingTraits = {
-  sellsExtensions: true,
-  sellsCommitments: true,
   changesHourlyPrices: true,
 }
 

@@ -11,8 +11,6 @@ import { CONFIG } from '../harness'
 import { BLOCK_TYPE, HOURLY_TYPE } from './harness'
 
 export const WIRE_RESERVING_TRAITS: ReservingTraits = {
-  sellsExtensions: true,
-  sellsCommitments: true,
   changesHourlyPrices: false,
 }
 
@@ -31,7 +29,7 @@ const PURCHASES: Readonly<Record<string, number>> = {
 export class WireReservingHarness implements ReservingHarness {
   readonly regions = ['us-east-1', 'us-west-2'] as const
   readonly reserving: ReservingBackend
-  /** What the account has without a purchase of ours. */
+  /** Reservations that the account got in another way than by a purchase here. */
   readonly #foreign = new Set<string>()
 
   private constructor(

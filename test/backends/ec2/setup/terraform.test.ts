@@ -55,6 +55,16 @@ function written(way: Way): string {
   return folder
 }
 
+it('Terraform lets workers buy only if they are to', () => {
+  const written = (letsWorkersBuy: boolean): string =>
+    Object.values(writeTerraform({ ...CHOICES, ...OWN, letsWorkersBuy })).join('\n')
+  expect(written(true)).toMatch(
+    /CRUCIBLE_EC2_BUYER_ROLE\s*=\s*"arn:aws:iam::\$\{var\.account_id\}:role\/\$\{var\.prefix\}-buyer"/,
+  )
+  expect(written(true)).toContain('"worker_buying"')
+  expect(written(false)).not.toMatch(/CRUCIBLE_EC2_BUYER_ROLE|worker_buying/)
+})
+
 const terraform = terraformIn()
 const judged = terraform === undefined ? it.skip : it
 

@@ -7,8 +7,6 @@ import { ReservationMarket } from './market'
 import { createScriptedReserving } from './reserving'
 
 export const SCRIPTED_RESERVING_TRAITS: ReservingTraits = {
-  sellsExtensions: true,
-  sellsCommitments: true,
   changesHourlyPrices: true,
 }
 
