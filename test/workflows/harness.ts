@@ -86,6 +86,8 @@ export interface WorldWishes extends Partial<Omit<WorldOptions, 'clock' | 'store
   sendLimitMs?: number
   /** The same for a purchase. */
   purchaseLimitMs?: number
+  /** Takes the news that go to webhooks. */
+  posted?: { url: string; body: string }[]
   /** Backends of the deployment without workers, in addition to the scripted one. */
   unserved?: string[]
 }
@@ -110,7 +112,7 @@ export interface Ground {
   looksOnce?: boolean | undefined
   sendLimitMs?: number | undefined
   /** News that went to webhooks. */
-  posted?: { url: string; body: string }[]
+  posted?: { url: string; body: string }[] | undefined
   purchaseLimitMs?: number | undefined
 }
 
@@ -301,7 +303,7 @@ export class Deployment extends ControlPlane {
     namespace: string,
     readonly world: ScriptedWorld,
     readonly store: MemoryStore,
-    private readonly wishes: WorldWishes,
+    readonly wishes: WorldWishes,
   ) {
     super(at, namespace, {
       store,
@@ -312,6 +314,7 @@ export class Deployment extends ControlPlane {
       admitBudget: wishes.admitBudget,
       looksOnce: wishes.looksOnce,
       sendLimitMs: wishes.sendLimitMs,
+      posted: wishes.posted,
       purchaseLimitMs: wishes.purchaseLimitMs,
     })
   }
