@@ -1,6 +1,6 @@
 /** One run of a schedule: what goes in and out of the `retrain` workflow, and its activities. */
 import type { BundleRef, JobState } from './job'
-import type { JobInput, JobSource } from './messages'
+import type { JobInput, JobResult, JobSource } from './messages'
 import type { MicroUsd } from './money'
 import type { BackendChoice } from './offer'
 import type { OwnedReservation } from './reservation'
@@ -230,6 +230,8 @@ export interface RetrainingActivities {
   checkRun(input: RunTask & { placement: RunPlacement }): Promise<RunChecks>
   /** Copies code and secrets to a job and puts its first entry, so that it can start at once. */
   prepareJob(input: PrepareJobTask): Promise<JobInput>
+  /** The result of a job that closed without one in its failure, as a cancelled one does; null if its record has none. */
+  resultOf(input: { jobId: string }): Promise<JobResult | null>
   /** The model that a job left: its newest good checkpoint. */
   modelOf(input: RunTask & { jobId: string }): Promise<{ model: ModelRef; source: JobSource } | null>
   readMetric(input: RunTask & { jobId: string; attempts: number; metric: string }): Promise<number | null>

@@ -20,6 +20,7 @@ export const retraining = {
   resolveRun: step('determine the dates of the run').resolveRun,
   checkRun: step('check what the run needs').checkRun,
   prepareJob: step('prepare a job').prepareJob,
+  resultOf: step('read how the job ended').resultOf,
   modelOf: step('identify the model').modelOf,
   readMetric: step('read the metric').readMetric,
   productionOf: step('look up the model in production').productionOf,

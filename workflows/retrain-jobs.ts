@@ -91,13 +91,20 @@ export async function runPart(
   if (until !== undefined) early.push(kept(until(() => life.isOver)))
   await Promise.race([ending, ...early])
   if (!life.isOver) scope.cancel()
-  const end = await ending
+  const end = await withResult(run, await ending)
   const ended: RunJob = {
     ...{ ...started, endedAtMs: Date.now(), state: end.result?.state ?? 'failed' },
     ...defined({ costMicroUsd: end.result?.costMicroUsd }),
   }
   run.update({ jobs: run.status.jobs.map((each) => (each.jobId === ended.jobId ? ended : each)) })
   return end
+}
+
+/** A cancelled job closes without its result. */
+async function withResult(run: RetrainRun, end: PartEnd): Promise<PartEnd> {
+  if (end.result !== undefined) return end
+  const result = await forever(() => retraining.resultOf({ jobId: end.jobId }), run)
+  return result === null ? end : { ...end, result, message: result.message }
 }
 
 function optionsOf(run: RetrainRun, input: JobInput): WithWorkflowArgs<typeof job, ChildWorkflowOptions> {

@@ -30,7 +30,7 @@ import { putRunEntry } from '../../storage/schedules'
 import type { ObjectStore } from '../../storage/store'
 import { allBeating } from '../heartbeat'
 import { checkRun, type MeasureSource } from './checks'
-import { prepareJob } from './jobs'
+import { prepareJob, resultOf } from './jobs'
 import { modelOf, productionOf, promoteModel, readMetric } from './models'
 import { finishRun, tellRun } from './reports'
 import { resolveRun } from './resolve'
@@ -68,6 +68,7 @@ export function createRetrainingActivities(deps: RetrainingDeps): RetrainingActi
     },
     checkRun: (input, signal) => checkRun(deps, input, signal),
     prepareJob: (input) => prepareJob(deps, input),
+    resultOf: ({ jobId }) => resultOf(deps, jobId),
     modelOf: (input) => modelOf(deps, input),
     readMetric: (input) => readMetric(store, input),
     productionOf: ({ model }) => productionOf(store, model),

@@ -2,14 +2,14 @@ import { randomBytes } from 'node:crypto'
 import { BackendError } from '../../backends/errors'
 import { defined } from '../../core/defined'
 import { secretsNeeded, type JobSpec } from '../../core/job'
-import type { JobInput } from '../../core/messages'
+import type { JobInput, JobResult } from '../../core/messages'
 import { dateValues } from '../../core/run-dates'
 import type { PrepareJobTask, RunPlacement } from '../../core/retrain-run'
 import type { JobTemplate, ModelRef, RetrainSpec } from '../../core/retraining'
 import { formatProblem } from '../../intake/problem'
 import { jobOfTemplate } from '../../intake/retrain'
 import { layout } from '../../storage/layout'
-import { putRecord } from '../../storage/record'
+import { putRecord, readRecords } from '../../storage/record'
 import { attemptKey, openSecrets, scheduleKey, sealSecrets, type SecretValues } from '../../storage/secrets'
 import { readRevisions } from '../../storage/schedules'
 import { noteSubmission } from '../../storage/submissions'
@@ -35,6 +35,15 @@ export async function prepareJob(deps: RetrainingDeps, task: PrepareJobTask): Pr
 }
 
 const SUMMARY_MAX = 200
+
+/** The last entry of a finished job. */
+export async function resultOf(
+  { store }: Pick<RetrainingDeps, 'store'>,
+  jobId: string,
+): Promise<JobResult | null> {
+  const [last] = await readRecords(store, jobId, { last: 1 })
+  return last?.kind === 'finished' ? last.data.result : null
+}
 
 /** The job of a part of the run, where it may run, and with the rest of the budget. */
 export function specOf(task: PrepareJobTask, nowMs: number): JobSpec {

@@ -88,6 +88,8 @@ export interface WorldWishes extends Partial<Omit<WorldOptions, 'clock' | 'store
   purchaseLimitMs?: number
   /** How far the clock of the backend's workers is ahead. */
   skewMs?: number
+  /** Takes the news that go to webhooks. */
+  posted?: { url: string; body: string }[]
   /** Backends of the deployment without workers, in addition to the scripted one. */
   unserved?: string[]
 }
@@ -112,7 +114,7 @@ export interface Ground {
   looksOnce?: boolean | undefined
   sendLimitMs?: number | undefined
   /** News that went to webhooks. */
-  posted?: { url: string; body: string }[]
+  posted?: { url: string; body: string }[] | undefined
   purchaseLimitMs?: number | undefined
   skewMs?: number | undefined
 }
@@ -305,7 +307,7 @@ export class Deployment extends ControlPlane {
     namespace: string,
     readonly world: ScriptedWorld,
     readonly store: MemoryStore,
-    private readonly wishes: WorldWishes,
+    readonly wishes: WorldWishes,
   ) {
     super(at, namespace, {
       store,
@@ -316,6 +318,7 @@ export class Deployment extends ControlPlane {
       admitBudget: wishes.admitBudget,
       looksOnce: wishes.looksOnce,
       sendLimitMs: wishes.sendLimitMs,
+      posted: wishes.posted,
       purchaseLimitMs: wishes.purchaseLimitMs,
       skewMs: wishes.skewMs,
     })

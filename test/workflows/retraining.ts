@@ -1,10 +1,12 @@
 /** Retraining runs of tests: how they are started, and what their jobs report. */
 import type { WorkflowHandle } from '@temporalio/client'
-import type { RetrainInput, RetrainResult, RetrainStatus } from '../../core/retrain-run'
+import type { RetrainInput, RetrainResult, RetrainState, RetrainStatus } from '../../core/retrain-run'
 import type { RetrainSpec } from '../../core/retraining'
 import { ORCHESTRATOR_QUEUE, retrainScheduleId, WORKFLOW_TYPES } from '../../core/queues'
+import { DAY_MS, MINUTE_MS, SECOND_MS } from '../../core/time'
 import { layout } from '../../storage/layout'
 import { DEPLOYMENT_ID, type Deployment } from './harness'
+import { eventually } from './looks'
 
 export const SCHEDULE = 'ranker'
 
@@ -68,4 +70,30 @@ export async function willMeasure(
   jobId = jobOfToday('eval'),
 ): Promise<void> {
   await deployment.store.put(`${layout.artifactsOf(jobId, 1)}metrics.json`, JSON.stringify({ loss }))
+}
+
+/** Rules of a schedule whose run begins now, with a window that opens some days later. */
+export function opensIn(days: number): { spec: Partial<RetrainSpec>; opensAtMs: number } {
+  const nowMs = Math.ceil(Date.now() / SECOND_MS) * SECOND_MS
+  const opensAtMs = Math.floor((nowMs + days * DAY_MS) / MINUTE_MS) * MINUTE_MS
+  const date = new Date(opensAtMs)
+  const calendar: RetrainSpec['calendar'] = {
+    ...{ months: [date.getUTCMonth() + 1], day: { kind: 'date', day: date.getUTCDate() }, zone: 'UTC' },
+    ...{ hour: date.getUTCHours(), minute: date.getUTCMinutes(), blackouts: [], onBlackout: 'skip' },
+  }
+  return { spec: { calendar, leadMs: opensAtMs - nowMs }, opensAtMs }
+}
+
+export function inRunState(run: WorkflowHandle, state: RetrainState): Promise<void> {
+  return eventually(async () => (await runStatus(run)).state === state)
+}
+
+/** How a run failed, with the result in its failure. */
+export async function runFailure(run: RunHandle): Promise<{ message: string; result: RetrainResult }> {
+  const error = await run.result().then(
+    () => undefined,
+    (thrown: { cause?: { message: string; details?: [RetrainResult] } }) => thrown.cause,
+  )
+  if (error?.details === undefined) throw new Error('the run did not fail with a result')
+  return { message: error.message, result: error.details[0] }
 }

@@ -1,0 +1,194 @@
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals'
+import { microUsd } from '../../core/money'
+import { DAY_MS, HOUR_MS, SECOND_MS } from '../../core/time'
+import type { CapacityPlan, ReservedStep } from '../../core/retraining'
+import { readRun } from '../../storage/schedules'
+import { RealClock } from '../backends/scripted/clock'
+import type { PrepaidLot } from '../backends/scripted/reserving/lots'
+import { ReservationMarket, type MarketOptions } from '../backends/scripted/reserving/market'
+import { connectTo, quietWorkers, type TestConnection } from '../support/temporal'
+import { eventually, TEST_LIMIT_MS } from './looks'
+import { LONG, SPOT, worldsOn, type WorldWishes } from './harness'
+import { inRunState, opensIn, runFailure, runStatus, SCHEDULE, startRun } from './retraining'
+
+jest.setTimeout(TEST_LIMIT_MS)
+
+let at: TestConnection
+beforeAll(async () => {
+  quietWorkers()
+  at = await connectTo()
+})
+afterAll(() => at.close())
+const inWorld = worldsOn(() => at)
+
+const lot = (more: Partial<PrepaidLot> = {}): PrepaidLot => ({
+  ...{ kind: 'prepaid', type: 'v100', region: 'a', zone: 'a', count: 8 },
+  ...{ startsAtMs: Date.now() + 2 * SECOND_MS, durationMs: 4 * DAY_MS, upfrontMicro: microUsd(400) },
+  ...more,
+})
+
+function market(lots: PrepaidLot[], options: Partial<MarketOptions> = {}): ReservationMarket {
+  const payment = { kind: 'confirmed', afterMs: 100 } as const
+  return new ReservationMarket({ clock: new RealClock(), lots, payment, ...options })
+}
+
+/** The machines of what is reserved; the market only sells it. */
+const WORLD: WorldWishes = {
+  wares: [
+    { ...{ capacityType: 'reserved', type: 'v100', place: 'a', stock: 8, priceMicroUsdPerHour: 0 } },
+    SPOT,
+  ],
+}
+
+const STEP: ReservedStep = {
+  ...{ kind: 'prepaid', backend: 'scripted', types: ['v100'], count: 8, durationMs: 3 * DAY_MS },
+  ...{ startWithinMs: DAY_MS, upfrontMaxMicroUsd: microUsd(500) },
+}
+const OPEN = { kind: 'unreserved', backends: [{ backend: 'scripted', capacityType: 'spot' }] } as const
+const plan = (...steps: CapacityPlan['steps']): CapacityPlan => ({ steps, fallbackMs: 0 })
+const ON_GPUS = { job: { run: 'train', interruptible: true } }
+
+describe('the capacity of a retraining run', () => {
+  const bought = market([lot()])
+  it.concurrent(
+    'is bought by the rule, waited for, used, and left to the other jobs of its owner',
+    inWorld({ ...WORLD, market: bought }, async (deployment) => {
+      const run = await startRun(deployment, { ...ON_GPUS, capacity: plan(STEP) })
+      const result = await run.result()
+      expect(result).toMatchObject({
+        ...{ state: 'trained', capacityMicroUsd: microUsd(400) },
+        warnings: [
+          expect.stringMatching(
+            /^The rest of the reservation res-[0-9a-f]+ stays for other jobs of somebody/,
+          ),
+        ],
+      })
+      expect(result.costMicroUsd).toBe(microUsd(400))
+      expect(bought.purchases).toHaveLength(1)
+      const [machine] = deployment.world.machines
+      expect(machine!.handle.realised).toMatchObject({ capacityType: 'reserved', place: 'a' })
+      const { startsAtMs } = bought.purchases[0]!.quote
+      expect(result.jobs[0]!.startedAtMs - startsAtMs).toBeGreaterThanOrEqual(0)
+      expect(result.jobs[0]!.startedAtMs - startsAtMs).toBeLessThan(60_000)
+      const kinds = (await readRun(deployment.store, SCHEDULE, result.run.id)).map(({ kind }) => kind)
+      expect(kinds).toEqual(['started', 'capacity', 'checked', 'model', 'finished'])
+    }),
+  )
+
+  const dear = market([lot({ upfrontMicro: microUsd(900) })])
+  it.concurrent(
+    'is looked for step by step, each with an early word, and not bought above the rule',
+    inWorld({ ...WORLD, market: dear }, async (deployment) => {
+      // Another search begins only where the first one has ended by itself.
+      const impossible: ReservedStep = {
+        ...STEP,
+        types: ['h100'],
+        durationMs: 400 * DAY_MS,
+        startWithinMs: 0,
+      }
+      const run = await startRun(deployment, { ...ON_GPUS, capacity: plan(impossible, OPEN) })
+      await eventually(async () => (await runStatus(run)).reservations.length === 1)
+      const { reservations } = await runStatus(run)
+      await deployment.client.workflow.getHandle(`reservation/${reservations[0]!.id}`).terminate('by hand')
+      const result = await run.result()
+      expect(result).toMatchObject({
+        state: 'trained',
+        warnings: [
+          expect.stringMatching(
+            /^Fallback 1 of 1: no reservation, the job takes what it finds on scripted:spot. Its workflow is over/,
+          ),
+        ],
+      })
+      expect(dear.purchases).toEqual([])
+      expect(deployment.world.machines[0]!.handle.realised).toMatchObject({ capacityType: 'spot' })
+    }),
+  )
+
+  const none = market([])
+  it.concurrent(
+    'ends the run with a reason if every step was tried',
+    inWorld({ ...WORLD, market: none }, async (deployment) => {
+      const run = await startRun(deployment, { ...ON_GPUS, capacity: plan(STEP) })
+      await inRunState(run, 'searching')
+      await eventually(async () => (await runStatus(run)).reservations.length === 1)
+      const { reservations } = await runStatus(run)
+      const handle = deployment.client.workflow.getHandle(`reservation/${reservations[0]!.id}`)
+      await eventually(async () =>
+        handle.executeUpdate('reject', { args: [{ by: 'ada' }] }).then(
+          () => true,
+          () => handle.cancel().then(() => true),
+        ),
+      )
+      const { message, result } = await runFailure(run)
+      expect(message).toMatch(/^Every way to get capacity was tried\. Rejected by /)
+      expect(result).toMatchObject({ state: 'failed', jobs: [] })
+    }),
+  )
+
+  const lost = market([lot({ startsAtMs: Date.now() + 2 * HOUR_MS })])
+  it.concurrent(
+    'is replaced by the next step when it is lost before the window',
+    inWorld({ ...WORLD, market: lost }, async (deployment) => {
+      const { spec } = opensIn(1)
+      const run = await startRun(deployment, {
+        ...spec,
+        ...ON_GPUS,
+        capacity: plan({ ...STEP, durationMs: DAY_MS }, OPEN),
+      })
+      lost.sell(lot({ startsAtMs: Date.now() + DAY_MS + HOUR_MS }))
+      await eventually(async () => {
+        const { reservations } = await runStatus(run)
+        if (reservations.length === 0) return false
+        await deployment.client.workflow.getHandle(`reservation/${reservations[0]!.id}`).signal('retry')
+        return lost.purchases.length > 0
+      })
+      await inRunState(run, 'waiting')
+      const { reservations } = await runStatus(run)
+      const held = reservations[0]!.reservation!
+      lost.shorten(held.id, Date.now())
+      const handle = deployment.client.workflow.getHandle(`reservation/${reservations[0]!.id}`)
+      await eventually(async () => {
+        await handle.signal('retry').catch(() => undefined)
+        return (await runStatus(run)).warnings.length > 1
+      })
+      expect((await runStatus(run)).warnings).toEqual([
+        expect.stringMatching(/^The capacity is lost: .* The next step of the file is tried\.$/),
+        expect.stringMatching(/^Fallback 1 of 1: no reservation/),
+      ])
+      await run.executeUpdate('startNow')
+      expect((await run.result()).state).toBe('trained')
+    }),
+  )
+
+  const short = market([lot()])
+  it.concurrent(
+    'is left for the backends of the file when it ends before the training',
+    inWorld(
+      { ...WORLD, market: short, behave: ({ jobId }) => (jobId.endsWith('-train') ? LONG : {}) },
+      async (deployment) => {
+        const overrun = { backends: OPEN.backends }
+        const run = await startRun(deployment, { ...ON_GPUS, overrun, capacity: plan(STEP) })
+        await eventually(async () => deployment.world.machines.length > 0)
+        const { reservations } = await runStatus(run)
+        short.shorten(reservations[0]!.reservation!.id, Date.now())
+        const handle = deployment.client.workflow.getHandle(`reservation/${reservations[0]!.id}`)
+        await eventually(async () => {
+          await handle.signal('retry').catch(() => undefined)
+          return (await runStatus(run)).jobs.length > 1
+        })
+        const result = await run.result()
+        expect(result).toMatchObject({
+          state: 'trained',
+          jobs: [
+            { part: 'training', state: 'cancelled' },
+            { part: 'training', state: 'succeeded' },
+          ],
+        })
+        expect(result.warnings[0]).toMatch(
+          /is over; the training then continues on scripted:spot from its checkpoint/,
+        )
+        expect(result.model?.jobId).toBe(result.jobs[1]!.jobId)
+      },
+    ),
+  )
+})
