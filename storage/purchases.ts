@@ -26,7 +26,7 @@ export type RecordedEffect = PurchaseEffect & { atMs: number; by?: string }
 /**
  * The sends of one purchase: a provider may sell the same offering twice, so each is marked before it is sent, in the store. The mark outlives
  * the workflow's history: a server that is restored from an older backup finds it and does not buy again
- * (docs/decisions/0054-purchases-are-sent-once.md).
+ * (docs/decisions/0054-a-purchase-is-sent-once.md).
  */
 export class Purchases {
   constructor(

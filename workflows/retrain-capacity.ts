@@ -66,9 +66,14 @@ async function reserve(run: RetrainRun, input: ReservationInput): Promise<void> 
   const over = (): void => void (life.isOver = true)
   // Its last word comes as a signal.
   child.result().then(over, over).catch(over)
-  await condition(() => run.stop !== undefined || life.isOver || isDecided(run), untilSilent(input), {
-    summary: 'until there is capacity, or the search is over',
-  })
+  const isDone = (): boolean => run.stop !== undefined || life.isOver || isDecided(run)
+  for (let isLate = false; !isDone() && !isLate;) {
+    const isNews = (): boolean => isDone() || run.news.length > 0
+    isLate = !(await condition(isNews, untilSilent(input), {
+      summary: 'until there is capacity, or the search is over',
+    }))
+    await run.warn(...run.news.splice(0))
+  }
   const { notice } = run
   if (run.stop !== undefined) return callOff(run)
   if (notice?.reservation !== undefined && isHeldBy(run)) {

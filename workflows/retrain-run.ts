@@ -29,7 +29,12 @@ import {
   type RunTask,
   type SkipRunUpdate,
 } from '../core/retrain-run'
-import { isReservationFinal, RESERVATION_SIGNAL, type ReservationNotice } from '../core/reserving'
+import {
+  isReservationFinal,
+  RESERVATION_SIGNAL,
+  type ReservationNotice,
+  type ReservationState,
+} from '../core/reserving'
 import { setAttributes } from './attributes'
 import { Retries, type TroublePage } from './forever'
 import { attempted } from './retrain-activities'
@@ -47,6 +52,9 @@ const FIRST_FREE_SEQ = 1
 /** Reservations kept in the status. */
 const RESERVATIONS_MAX = 10
 
+/** Nothing happens until a person decides. */
+const NEEDS_PERSON: readonly ReservationState[] = ['awaiting-approval', 'undecided']
+
 /** Why a run ends before its training is over. */
 export interface Stop {
   state: 'skipped' | 'cancelled'
@@ -60,6 +68,8 @@ export class RetrainRun implements TroublePage {
   readonly input: Omit<RetrainInput, 'carry'>
   stop: Stop | undefined
   isStartedNow = false
+  /** News of a reservation that need a person. */
+  readonly news: string[] = []
   placement: RunPlacement | undefined
   stepsTried: number
   private recordSeq: number
@@ -177,6 +187,7 @@ export class RetrainRun implements TroublePage {
     const { reservations } = this.status
     if (!reservations.some(({ id }) => id === notice.id)) return
     this.update({ reservations: reservations.map((each) => (each.id === notice.id ? notice : each)) })
+    if (NEEDS_PERSON.includes(notice.state)) this.news.push(`Capacity ${notice.id}: ${notice.message}`)
     const { placement } = this
     const isCurrent = placement?.kind === 'reserved' && this.notice?.id === notice.id
     if (isCurrent && notice.reservation !== undefined) placement.reservation = notice.reservation

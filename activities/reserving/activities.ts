@@ -125,7 +125,7 @@ async function surveyCapacity(
   { wish, rule = {} }: Parameters<ReservingActivities['surveyCapacity']>[0],
   signal: AbortSignal,
 ): Promise<CapacitySurvey> {
-  const { backend, store, now } = deps
+  const { backend, store } = deps
   const reserving = reservingOf(deps)
   const unseen = new Map<string, string>()
   const look: LookContext = {
@@ -140,7 +140,7 @@ async function surveyCapacity(
   ])
   return {
     ...{ account, owned, serves: Object.fromEntries(claims) },
-    quotes: wish === undefined ? [] : rankQuotes({ wish, rule, nowMs: now() }, quotes),
+    quotes: wish === undefined ? [] : rankQuotes({ wish, rule }, quotes),
     unseen: [...unseen].map(([place, message]) => `${place}: ${message}`),
   }
 }

@@ -8,7 +8,7 @@ import { defined } from '../../core/defined'
 import { RESERVATION_KINDS, type CapacityWish, type ReservationKind } from '../../core/reservation'
 import { formatUsd } from '../../core/money'
 import type { PurchaseRule } from '../../core/reserving'
-import { DAY_MS } from '../../core/time'
+import { DAY_MS, HOUR_MS } from '../../core/time'
 import {
   countArgument,
   durationArgument,
@@ -70,7 +70,11 @@ export function define(command: Command, cli: Cli): void {
     .addOption(new Option('--kind <kind>', 'how it is paid').choices(RESERVATION_KINDS).default('prepaid'))
     .option('--type <types...>', 'machine types, the preferred one first')
     .option('--count <machines>', 'number of machines', countArgument(1_000), 1)
-    .option('--for <duration>', 'usable time, such as 4d; with extend, what is added', durationArgument)
+    .option(
+      '--for <duration>',
+      'how long, such as 4d; machines in prepaid capacity are ended up to an hour before; with extend, what is added',
+      durationArgument,
+    )
     .option('--from <time>', 'earliest start (default: now)', timeArgument)
     .option('--start-by <time>', 'latest start', timeArgument)
     .option('--end-by <time>', 'latest end', timeArgument)
@@ -213,6 +217,9 @@ async function agree(cli: Cli, question: string, { yes }: Options): Promise<void
   throw new CrucibleError('usage', 'Nothing was changed.')
 }
 
+/** At most so long before the end of prepaid capacity its machines are ended: a person who asks for four days wants what is sold as four days. */
+const CUT_OFF_MS = HOUR_MS
+
 function wishOf(cli: Cli, options: Options): CapacityWish {
   const { backend, kind, type = [], count, for: durationMs, from, startBy, endBy, region, zone } = options
   const at = (time: Deadline | undefined): number | undefined => time && instantOf(time, cli.now())
@@ -223,7 +230,8 @@ function wishOf(cli: Cli, options: Options): CapacityWish {
   return {
     ...{ backend, kind, types: type, count },
     ...defined({
-      durationMs,
+      durationMs:
+        durationMs && (kind === 'prepaid' ? Math.max(HOUR_MS, durationMs - CUT_OFF_MS) : durationMs),
       earliestStartAtMs: at(from),
       latestStartAtMs: at(startBy),
       latestEndAtMs: at(endBy),

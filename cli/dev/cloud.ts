@@ -62,6 +62,14 @@ const PACE = {
   CRUCIBLE_SILENCE: '2m',
 }
 
+/** Without a world file: capacity that can be bought, in one zone with one GPU, in another with eight. */
+const USUAL_WORLD: NonNullable<CloudOptions['world']> = {
+  blockOfferings: [
+    { type: 'p5.4xlarge', zone: 'us-east-1a', count: 8, usdPerInstanceHour: 4.33 },
+    { type: 'p5.48xlarge', zone: 'us-east-1b', count: 16, usdPerInstanceHour: 34.61 },
+  ],
+}
+
 /**
  * Starts a small cloud with a store, and makes its keys and addresses the ones with which this process reaches AWS, until it is
  * stopped. Throws a `CrucibleError` if the world is invalid or the store has no server.
@@ -75,6 +83,7 @@ export async function startDevCloud(options: DevCloudOptions): Promise<DevCloud>
   const remove = (): Promise<void> => rm(directory, { recursive: true, force: true, maxRetries: 5 })
   try {
     const cloud = await startCloud({
+      world: USUAL_WORLD,
       ...rest,
       directory,
       startFront: storeFront({ directory: storeDirectory, server }),

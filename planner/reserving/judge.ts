@@ -78,7 +78,7 @@ export function judgeCapacity(facts: CapacityFacts): CapacityVerdict {
 
 /** Quotes for a wish, the best first. */
 export function rankQuotes(
-  facts: Pick<CapacityFacts, 'wish' | 'rule' | 'nowMs' | 'approved'>,
+  facts: Pick<CapacityFacts, 'wish' | 'rule' | 'approved'>,
   quotes: readonly CapacityQuote[],
 ): JudgedQuote[] {
   return quotes.map((quote) => judgeQuote(facts, quote)).sort(byPreference(facts))
@@ -86,11 +86,11 @@ export function rankQuotes(
 
 /** The figures of a quote, and the first limit that it breaks. The provider's own filters are not trusted. */
 export function judgeQuote(
-  { wish, rule, nowMs }: Pick<CapacityFacts, 'wish' | 'rule' | 'nowMs'>,
+  { wish, rule }: Pick<CapacityFacts, 'wish' | 'rule'>,
   quote: CapacityQuote,
 ): JudgedQuote {
   const machineHourMicro = machineHourOf(quote)
-  const refusal = unlike(wish, quote, nowMs) ?? tooDear(rule, quote, machineHourMicro)
+  const refusal = unlike(wish, quote) ?? tooDear(rule, quote, machineHourMicro)
   return { quote, machineHourMicro, ...defined({ refusal }) }
 }
 
@@ -119,7 +119,7 @@ function machineHourOf({
   return Math.ceil((upfront + perHourMicro) / count)
 }
 
-function unlike(wish: CapacityWish, quote: CapacityQuote, nowMs: number): string | undefined {
+function unlike(wish: CapacityWish, quote: CapacityQuote): string | undefined {
   const {
     kind,
     types,
@@ -144,7 +144,7 @@ function unlike(wish: CapacityWish, quote: CapacityQuote, nowMs: number): string
   if (startsAtMs > latestStartAtMs) return `it begins ${formatInstant(startsAtMs)}, after the wanted time`
   if (endsAtMs !== Infinity && endsAtMs > latestEndAtMs)
     return `it ends ${formatInstant(endsAtMs)}, after the wanted time`
-  const usableMs = usableUntilMs - Math.max(startsAtMs, nowMs)
+  const usableMs = usableUntilMs - startsAtMs
   if (usableMs < durationMs)
     return `it can be used for ${formatDuration(usableMs)}, and ${formatDuration(durationMs)} are needed`
   return undefined
@@ -210,7 +210,7 @@ function adoptable(
     (one.deployment ?? deployment) === deployment &&
     [undefined, reservationId].includes(claims.get(one.id)) &&
     (one.phase !== 'active' || one.free === one.total) &&
-    unlike(wish, asQuote(one, wish.count, nowMs), nowMs) === undefined
+    unlike(wish, asQuote(one, wish.count, nowMs)) === undefined
   const reservation =
     facts.owned.find(isOwn) ??
     [...facts.owned].filter(isFree).sort((a, b) => (a.startsAtMs ?? 0) - (b.startsAtMs ?? 0))[0]

@@ -12,6 +12,7 @@ import { CAPACITY_SCENARIOS } from './capacity-scenarios'
 import { GARBAGE_SCENARIOS } from './garbage-scenarios'
 import { LONG_SCENARIOS } from './long-scenarios'
 import { MONEY_SCENARIOS } from './money-scenarios'
+import { RETRAIN_SCENARIOS } from './retrain-scenarios'
 import { ATTEMPT, closed, ofAttempt, paused, played, SECOND_ATTEMPT } from './playing'
 import type { Scenario } from './scenario'
 
@@ -455,6 +456,7 @@ export const SCENARIOS: readonly Scenario[] = [
 
   ...CAPACITY_SCENARIOS,
   ...MONEY_SCENARIOS,
+  ...RETRAIN_SCENARIOS,
   ...LONG_SCENARIOS,
   ...GARBAGE_SCENARIOS,
 ]

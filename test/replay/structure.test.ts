@@ -263,7 +263,10 @@ describe('whatever goes in and out', () => {
 
   /** Instants that activities are given: the user's own, or those that an activity or a provider has told. */
   const TOLD = ['deadlineAtMs', 'launchedAtMs', 'endedAtMs', 'observedAtMs', 'submittedAtMs', 'startedAtMs']
-  const ALLOWED = [...TOLD, 'atMs', 'issuedAtMs', 'usableUntilMs']
+  /** Of schedules, by the calendar and the server, and of reservations, by their provider. */
+  const CALENDAR = ['scheduledAtMs', 'opensAtMs', 'promotedAtMs']
+  const RESERVED = ['startsAtMs', 'createdAtMs', 'endsAtMs', 'readAtMs']
+  const ALLOWED = [...TOLD, ...CALENDAR, ...RESERVED, 'atMs', 'issuedAtMs', 'usableUntilMs']
 
   it.each(named(''))("has no instant of the workflow's own clock in it: %s", (_name, events) => {
     const keys = new Set<string>()

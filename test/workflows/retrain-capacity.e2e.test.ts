@@ -23,12 +23,12 @@ const inWorld = worldsOn(() => at)
 
 const lot = (more: Partial<PrepaidLot> = {}): PrepaidLot => ({
   ...{ kind: 'prepaid', type: 'v100', region: 'a', zone: 'a', count: 8 },
-  ...{ startsAtMs: Date.now() + 2 * SECOND_MS, durationMs: 4 * DAY_MS, upfrontMicro: microUsd(400) },
+  ...{ startsAtMs: Date.now() + 5 * SECOND_MS, durationMs: 4 * DAY_MS, upfrontMicro: microUsd(400) },
   ...more,
 })
 
 function market(lots: PrepaidLot[], options: Partial<MarketOptions> = {}): ReservationMarket {
-  const payment = { kind: 'confirmed', afterMs: 100 } as const
+  const payment = { kind: 'confirmed', afterMs: 0 } as const
   return new ReservationMarket({ clock: new RealClock(), lots, payment, ...options })
 }
 
@@ -49,10 +49,11 @@ const plan = (...steps: CapacityPlan['steps']): CapacityPlan => ({ steps, fallba
 const ON_GPUS = { job: { run: 'train', interruptible: true } }
 
 describe('the capacity of a retraining run', () => {
-  const bought = market([lot()])
+  const bought = market([])
   it.concurrent(
     'is bought by the rule, waited for, used, and left to the other jobs of its owner',
     inWorld({ ...WORLD, market: bought }, async (deployment) => {
+      bought.sell(lot())
       const run = await startRun(deployment, { ...ON_GPUS, capacity: plan(STEP) })
       const result = await run.result()
       expect(result).toMatchObject({
@@ -75,32 +76,42 @@ describe('the capacity of a retraining run', () => {
     }),
   )
 
-  const dear = market([lot({ upfrontMicro: microUsd(900) })])
+  const other = market([lot()])
   it.concurrent(
-    'is looked for step by step, each with an early word, and not bought above the rule',
-    inWorld({ ...WORLD, market: dear }, async (deployment) => {
-      // Another search begins only where the first one has ended by itself.
-      const impossible: ReservedStep = {
-        ...STEP,
-        types: ['h100'],
-        durationMs: 400 * DAY_MS,
-        startWithinMs: 0,
-      }
-      const run = await startRun(deployment, { ...ON_GPUS, capacity: plan(impossible, OPEN) })
-      await eventually(async () => (await runStatus(run)).reservations.length === 1)
-      const { reservations } = await runStatus(run)
-      await deployment.client.workflow.getHandle(`reservation/${reservations[0]!.id}`).terminate('by hand')
+    'is looked for step by step, with an early word',
+    inWorld({ ...WORLD, market: other }, async (deployment) => {
+      const unknown: ReservedStep = { ...STEP, types: ['h100'] }
+      const run = await startRun(deployment, { ...ON_GPUS, capacity: plan(unknown, OPEN) })
       const result = await run.result()
       expect(result).toMatchObject({
         state: 'trained',
         warnings: [
           expect.stringMatching(
-            /^Fallback 1 of 1: no reservation, the job takes what it finds on scripted:spot. Its workflow is over/,
+            /^Fallback 1 of 1: no reservation, the job takes what it finds on scripted:spot\. None of h100 is sold/,
           ),
         ],
       })
-      expect(dear.purchases).toEqual([])
+      expect(other.purchases).toEqual([])
       expect(deployment.world.machines[0]!.handle.realised).toMatchObject({ capacityType: 'spot' })
+    }),
+  )
+
+  const asked = market([])
+  it.concurrent(
+    'waits for a person where the file wants one, and says so',
+    inWorld({ ...WORLD, market: asked }, async (deployment) => {
+      asked.sell(lot({ startsAtMs: Date.now() + HOUR_MS }))
+      const asking = { ...STEP, unaskedMaxMicroUsd: microUsd(1) }
+      const run = await startRun(deployment, { ...ON_GPUS, capacity: plan(asking) })
+      await eventually(async () => (await runStatus(run)).warnings.length > 0)
+      const { warnings, reservations } = await runStatus(run)
+      expect(reservations[0]!.state).toBe('awaiting-approval')
+      expect(warnings[0]).toMatch(/^Capacity res-[0-9a-f]+: /)
+      const reservation = deployment.client.workflow.getHandle(`reservation/${reservations[0]!.id}`)
+      await reservation.executeUpdate('reject', { args: [{ by: 'ada', reason: 'too dear' }] })
+      const { message } = await runFailure(run)
+      expect(message).toMatch(/^Every way to get capacity was tried\. Rejected by ada: too dear/)
+      expect(asked.purchases).toEqual([])
     }),
   )
 
@@ -108,19 +119,10 @@ describe('the capacity of a retraining run', () => {
   it.concurrent(
     'ends the run with a reason if every step was tried',
     inWorld({ ...WORLD, market: none }, async (deployment) => {
-      const run = await startRun(deployment, { ...ON_GPUS, capacity: plan(STEP) })
-      await inRunState(run, 'searching')
-      await eventually(async () => (await runStatus(run)).reservations.length === 1)
-      const { reservations } = await runStatus(run)
-      const handle = deployment.client.workflow.getHandle(`reservation/${reservations[0]!.id}`)
-      await eventually(async () =>
-        handle.executeUpdate('reject', { args: [{ by: 'ada' }] }).then(
-          () => true,
-          () => handle.cancel().then(() => true),
-        ),
+      const { message, result } = await runFailure(
+        await startRun(deployment, { ...ON_GPUS, capacity: plan(STEP) }),
       )
-      const { message, result } = await runFailure(run)
-      expect(message).toMatch(/^Every way to get capacity was tried\. Rejected by /)
+      expect(message).toMatch(/^Every way to get capacity was tried\. None of v100 is sold/)
       expect(result).toMatchObject({ state: 'failed', jobs: [] })
     }),
   )
@@ -160,12 +162,13 @@ describe('the capacity of a retraining run', () => {
     }),
   )
 
-  const short = market([lot()])
+  const short = market([])
   it.concurrent(
     'is left for the backends of the file when it ends before the training',
     inWorld(
       { ...WORLD, market: short, behave: ({ jobId }) => (jobId.endsWith('-train') ? LONG : {}) },
       async (deployment) => {
+        short.sell(lot())
         const overrun = { backends: OPEN.backends }
         const run = await startRun(deployment, { ...ON_GPUS, overrun, capacity: plan(STEP) })
         await eventually(async () => deployment.world.machines.length > 0)

@@ -1,0 +1,186 @@
+import { describe, expect, it } from '@jest/globals'
+import { microUsd } from '../../core/money'
+import type { CapacityPlan, Gate, ReservedStep } from '../../core/retraining'
+import { DAY_MS, HOUR_MS } from '../../core/time'
+import { nextCapacity, type CapacityFacts } from '../../planner/retraining/capacity'
+import { judge } from '../../planner/retraining/gate'
+import { onOverrun } from '../../planner/retraining/overrun'
+
+const GATE: Gate = { metric: 'loss', better: 'lower', tolerance: { kind: 'relative', value: 0.02 } }
+
+describe('the gate of a retraining', () => {
+  it.each([
+    ['better', 0.9, 1, true, 'loss is 0.9, in production 1: better.'],
+    ['equal', 1, 1, true, 'loss is 1, in production 1: equal.'],
+    ['at the tolerance', 1.02, 1, true, 'loss is 1.02, in production 1: worse, within the tolerance.'],
+    [
+      'beyond it',
+      1.0201,
+      1,
+      false,
+      'loss is 1.0201, in production 1: worse than the tolerance allows (1.02).',
+    ],
+    [
+      'negative, within a share of the amount',
+      -0.985,
+      -1,
+      true,
+      'loss is -0.985, in production -1: worse, within the tolerance.',
+    ],
+    [
+      'negative, beyond it',
+      -0.97,
+      -1,
+      false,
+      'loss is -0.97, in production -1: worse than the tolerance allows (-0.98).',
+    ],
+    ['the first one', 7, null, true, 'loss is 7; no model in production to compare with.'],
+    ['missing', null, 1, false, 'The evaluation reported no usable loss.'],
+    ['not a number', NaN, 1, false, 'The evaluation reported no usable loss.'],
+    ['infinite', -Infinity, 1, false, 'The evaluation reported no usable loss.'],
+    [
+      'compared with a model that diverged',
+      5,
+      NaN,
+      true,
+      'loss is 5; no model in production to compare with.',
+    ],
+  ] as const)('judges a value that is %s', (_, value, production, isPassed, message) => {
+    const verdict = judge(GATE, { value, production, productionFrom: 'rerun' })
+    expect(verdict).toMatchObject({ isPassed, message })
+  })
+
+  it('knows metrics that are better when higher, amounts, limits, and recorded values', () => {
+    const gate: Gate = {
+      metric: 'auc',
+      better: 'higher',
+      tolerance: { kind: 'absolute', value: 0.01 },
+      limit: 0.7,
+    }
+    const at = (value: number): [boolean, string] => {
+      const { isPassed, message } = judge(gate, { value, production: 0.8, productionFrom: 'recorded' })
+      return [isPassed, message]
+    }
+    expect(at(0.79)).toEqual([
+      true,
+      'auc is 0.79, in production 0.8, as recorded: worse, within the tolerance.',
+    ])
+    expect(at(0.78)[0]).toBe(false)
+    expect(
+      judge({ ...gate, limit: 0.9 }, { value: 0.85, production: null, productionFrom: 'none' }),
+    ).toMatchObject({
+      ...{ isPassed: false, message: 'auc is 0.85, beyond the limit of 0.9.' },
+    })
+  })
+})
+
+const NOW = Date.UTC(2027, 0, 1)
+const OPENS = NOW + 28 * DAY_MS
+const STEP: ReservedStep = {
+  ...{ kind: 'prepaid', backend: 'ec2', types: ['p5.48xlarge'], count: 2, durationMs: 4 * DAY_MS },
+  ...{ startWithinMs: 2 * DAY_MS, upfrontMaxMicroUsd: microUsd(20_000) },
+}
+const PLAN: CapacityPlan = {
+  steps: [
+    STEP,
+    { ...STEP, startWithinMs: 10 * DAY_MS },
+    { ...STEP, kind: 'hourly', spendMaxMicroUsd: microUsd(8_000) },
+    { kind: 'unreserved', backends: [{ backend: 'ec2', capacityType: 'spot' }], deadlineMs: 5 * DAY_MS },
+  ],
+  fallbackMs: 7 * DAY_MS,
+}
+const FACTS: CapacityFacts = {
+  plan: PLAN,
+  dates: { opensAtMs: OPENS, isByHand: false },
+  tried: 0,
+  nowMs: NOW,
+}
+
+describe('the next way to get capacity', () => {
+  const wish = (facts: Partial<CapacityFacts>) => {
+    const next = nextCapacity({ ...FACTS, ...facts })
+    if (next.kind !== 'reserve') throw new Error(next.kind)
+    return next.reservation
+  }
+
+  it('begins with the wish of the file, in the window, until the fallbacks begin', () => {
+    expect(nextCapacity(FACTS)).toMatchObject({
+      message:
+        'looking for 2 x p5.48xlarge (prepaid) for 4d, in any Region, that starts up to 2d after the opening, for at most $20000.00.',
+    })
+    expect(wish({})).toEqual({
+      wish: {
+        ...{ backend: 'ec2', kind: 'prepaid', types: ['p5.48xlarge'], count: 2, durationMs: 4 * DAY_MS },
+        ...{ earliestStartAtMs: OPENS, latestStartAtMs: OPENS + 2 * DAY_MS },
+      },
+      rule: {
+        ...{ searchUntilAtMs: OPENS - 7 * DAY_MS, upfrontMaxMicroUsd: microUsd(20_000) },
+        unaskedMaxMicroUsd: microUsd(20_000),
+      },
+    })
+  })
+
+  it('shares the rest of the time among the fallbacks, and ends with none reserved', () => {
+    const nowMs = OPENS - 7 * DAY_MS
+    const ends = [1, 2].map((tried) => wish({ tried, nowMs }).rule.searchUntilAtMs)
+    expect(ends).toEqual([OPENS - 3.5 * DAY_MS, OPENS])
+    const last = { state: 'unavailable', message: 'Nothing was found.' }
+    expect(nextCapacity({ ...FACTS, tried: 3, last })).toEqual({
+      ...{ kind: 'open', index: 3 },
+      placement: {
+        kind: 'open',
+        backends: [{ backend: 'ec2', capacityType: 'spot' }],
+        deadlineMs: 5 * DAY_MS,
+      },
+      message:
+        'Fallback 3 of 3: no reservation, the job takes what it finds on ec2:spot, to be done within 5d. Nothing was found.',
+    })
+    expect(nextCapacity({ ...FACTS, tried: 4, last })).toEqual({
+      kind: 'give-up',
+      message: 'Every way to get capacity was tried. Nothing was found.',
+    })
+  })
+
+  it('lets the last reservation search as long as a start is possible, if nothing follows', () => {
+    const plan = { ...PLAN, steps: [STEP] }
+    expect(wish({ plan }).rule.searchUntilAtMs).toBe(OPENS + 2 * DAY_MS)
+  })
+
+  it('searches an hour at least, also after the window has opened, and may start at once', () => {
+    const late = wish({ tried: 1, nowMs: OPENS + DAY_MS })
+    expect(late.rule.searchUntilAtMs).toBe(OPENS + DAY_MS + HOUR_MS)
+    expect(late.wish).not.toHaveProperty('earliestStartAtMs')
+    expect(late.wish.latestStartAtMs).toBe(OPENS + 11 * DAY_MS)
+  })
+
+  it('never offers more than the rest of the budget, and asks a person above the limit of the file', () => {
+    const { rule } = wish({ leftMicroUsd: microUsd(3_000) })
+    expect(rule).toMatchObject({ upfrontMaxMicroUsd: microUsd(3_000), unaskedMaxMicroUsd: microUsd(3_000) })
+    const plan = { ...PLAN, steps: [{ ...STEP, unaskedMaxMicroUsd: microUsd(500) }] }
+    expect(wish({ plan }).rule.unaskedMaxMicroUsd).toBe(microUsd(500))
+  })
+
+  it('buys nothing else after a person has refused', () => {
+    const last = { state: 'rejected', message: 'Rejected by ada.' }
+    expect(nextCapacity({ ...FACTS, tried: 1, last })).toMatchObject({ kind: 'open', index: 3 })
+    const plan = { ...PLAN, steps: PLAN.steps.slice(0, 3) }
+    expect(nextCapacity({ ...FACTS, plan, tried: 1, last })).toMatchObject({ kind: 'give-up' })
+  })
+})
+
+describe('a training that its reservation is too short for', () => {
+  const reservation = { id: 'cr-1' }
+  const rule = {
+    extend: { durationMs: DAY_MS, upfrontMaxMicroUsd: microUsd(6_000) },
+    backends: [{ backend: 'ec2', capacityType: 'on-demand' as const }],
+  }
+
+  it.each([
+    ['is extended while that is possible', rule, 3 * HOUR_MS, 'extend'],
+    ['continues elsewhere when it is too late for that', rule, HOUR_MS - 1, 'continue'],
+    ['continues elsewhere when it is lost', rule, 0, 'continue'],
+    ['stops, if the file says nothing', {}, 3 * HOUR_MS, 'stop'],
+  ])('%s', (_, overrun, leftMs, kind) => {
+    expect(onOverrun(overrun, { reservation, leftMs })).toMatchObject({ kind })
+  })
+})
