@@ -115,7 +115,10 @@ export function showCalendar(
   { fromMs, weeks, isICal }: { fromMs: number; weeks: number; isICal: boolean },
 ): void {
   const { out } = cli
-  if (isICal && !out.isJson) return out.line(iCalendarOf(lines, cli.now()).trimEnd())
+  if (isICal && !out.isJson) {
+    for (const line of iCalendarOf(lines, cli.now()).trimEnd().split(/\r?\n/)) out.line(line)
+    return
+  }
   out.json({ fromMs, weeks, lines })
   if (lines.length === 0) return out.line(`Nothing is reserved or planned in ${weeks} weeks.`)
   const day = (atMs: number): string => new Date(atMs).toISOString().slice(5, 10)

@@ -3,7 +3,7 @@ import type * as clientSurvey from '../../client/capacity-survey'
 import type * as clientViews from '../../client/reservation-views'
 import type * as clientReservations from '../../client/reservations'
 import type * as clientSchedules from '../../client/planned-runs'
-import { CrucibleError, toCrucibleError } from '../../client/errors'
+import { CrucibleError } from '../../client/errors'
 import { defined } from '../../core/defined'
 import { RESERVATION_KINDS, type CapacityWish, type ReservationKind } from '../../core/reservation'
 import { formatUsd } from '../../core/money'
@@ -20,6 +20,7 @@ import {
 import type { Cli } from '../cli'
 import { examples } from '../examples'
 import type * as calendars from '../reservation-calendar'
+import { surveysOf } from '../reservation-surveys'
 import type * as texts from '../reservation-text'
 
 const ACTIONS = [
@@ -130,7 +131,7 @@ async function run(cli: Cli, { action, meant, options }: Given): Promise<void> {
   switch (action) {
     case 'list': {
       const reservations = await viewing().listReservations(cli.context())
-      return text.showReservations(cli, { reservations, surveys: await surveys(cli, options.backend) })
+      return text.showReservations(cli, { reservations, surveys: await surveysOf(cli, options.backend) })
     }
     case 'offers':
       return text.showOffers(
@@ -274,25 +275,11 @@ async function reserve(cli: Cli, options: Options): Promise<void> {
   )
 }
 
-/** Without its worker, what a backend's account owns is left out, with a note. */
-async function surveys(
-  cli: Cli,
-  backend: string,
-): Promise<Parameters<typeof texts.showReservations>[1]['surveys']> {
-  try {
-    return [{ backend, ...(await surveying().surveyCapacity(cli.context(), backend)) }]
-  } catch (error) {
-    const { message } = toCrucibleError(error)
-    cli.out.note(`What the account of ${backend} owns besides is not shown: ${message}`)
-    return []
-  }
-}
-
 async function calendar(cli: Cli, { backend, weeks, ical }: Options): Promise<void> {
   const { calendarLines, mondayOf, showCalendar, WEEK_MS } =
     require('../reservation-calendar') as typeof calendars
   const statuses = await viewing().listReservations(cli.context())
-  const owned = (await surveys(cli, backend)).flatMap((survey) => survey.owned)
+  const owned = (await surveysOf(cli, backend)).flatMap((survey) => survey.owned)
   const fromMs = mondayOf(cli.now())
   const toMs = fromMs + weeks * WEEK_MS
   const { plannedRuns } = require('../../client/planned-runs') as typeof clientSchedules
