@@ -9,6 +9,7 @@ export const ACCOUNT_FLAGS = [
   'terraform',
   'quota',
   'with-data',
+  'buyer',
 ] as const
 export type AccountFlag = (typeof ACCOUNT_FLAGS)[number]
 
@@ -22,6 +23,8 @@ export interface AccountWish {
   bucket?: string
   /** Create a separate network even if the account has one. */
   hasOwnNetwork: boolean
+  /** Workers may buy capacity in advance; as before if missing. */
+  letsWorkersBuy?: boolean
 }
 
 /** One resource that the account needs. */

@@ -3,6 +3,13 @@ import type * as jobFile from '../client/job-file'
 import type { BackendChoice } from '../core/offer'
 import type { WhatIf } from '../core/what-if'
 
+export type Deadline = ReturnType<typeof jobFile.parseDeadline>
+
+/** The instant of a `timeArgument`. */
+export function instantOf(time: Deadline, nowMs: number): number {
+  return 'atMs' in time ? time.atMs : nowMs + time.afterMs
+}
+
 /** A parser of the job file for an argument of a flag. */
 function argument<T>(parserOf: (parsers: typeof jobFile) => (text: string) => T): (text: string) => T {
   return (text) => {
@@ -19,6 +26,10 @@ function argument<T>(parserOf: (parsers: typeof jobFile) => (text: string) => T)
 
 /** A duration in milliseconds. */
 export const durationArgument = argument<number>(({ parseDuration }) => parseDuration)
+/** An amount of money in micro-dollars. */
+export const moneyArgument = argument<number>(({ parseMoney }) => parseMoney)
+/** An instant with its zone, or a duration from now. */
+export const timeArgument = argument<Deadline>(({ parseDeadline }) => parseDeadline)
 /** `local`, `local:spot` */
 export const backendArgument = argument<BackendChoice>(({ parseBackendChoice }) => parseBackendChoice)
 

@@ -45,6 +45,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   entry('Operate', 'setup', 'set up a provider account, or remove the set-up'),
   entry('Operate', 'worker', 'run workers until stopped'),
   entry('Operate', 'budget', 'show the monthly budget and spending'),
+  entry('Operate', 'reservations', 'reserve capacity, approve purchases, show what is held'),
   entry('Operate', 'gc', 'remove orphaned machines, volumes and uploads'),
   entry('Operate', 'interrupt', 'interrupt a spot machine, as a provider would'),
   entry('Operate', 'doctor', 'check the set-up and suggest fixes'),

@@ -41,14 +41,16 @@ export type CapacityVerdict = {
   alternatives: JudgedQuote[]
   /** Parts of the provider that did not answer, with the reason. */
   unseen: string[]
-} & (
-  | { kind: 'adopt'; reservation: OwnedReservation }
-  /** `ask`: the rule allows it, and a person must approve it. */
-  | { kind: 'buy' | 'ask'; judged: JudgedQuote; lookInMs: number }
-  | { kind: 'wait'; lookInMs: number }
-  /** `isInvalid`: it can never be had. */
-  | { kind: 'give-up'; isInvalid?: true }
-)
+} &
+  /** `send`: the purchase of this wish that made it; missing for what is owned otherwise. */
+  (
+    | { kind: 'adopt'; reservation: OwnedReservation; send?: number }
+    /** `ask`: the rule allows it, and a person must approve it. */
+    | { kind: 'buy' | 'ask'; judged: JudgedQuote; lookInMs: number }
+    | { kind: 'wait'; lookInMs: number }
+    /** `isInvalid`: it can never be had. */
+    | { kind: 'give-up'; isInvalid?: true }
+  )
 
 export interface BuyCapacityTask extends ReservationTask {
   order: ReservationOrder
@@ -108,8 +110,21 @@ export interface ReleaseTask extends ReservationTask {
   chargeMaxMicroUsd: MicroUsd
 }
 
+/** What an account holds and, for a wish, what it could buy. Nothing is recorded. */
+export interface CapacitySurvey {
+  account: string
+  owned: OwnedReservation[]
+  /** The wish that each owned reservation serves, by its id. */
+  serves: Record<string, string>
+  /** For the wish, the best first. */
+  quotes: JudgedQuote[]
+  unseen: string[]
+}
+
 /** Activities of a backend's worker. */
 export interface ReservingActivities {
+  /** For a command, outside of any workflow. */
+  surveyCapacity(input: { wish?: CapacityWish; rule?: PurchaseRule }): Promise<CapacitySurvey>
   /** Reads what is owned and what is for sale, judges it by the rule, and records both. Buys nothing. */
   lookForCapacity(input: LookForCapacityInput): Promise<CapacityVerdict>
   /** Marks the purchase in the store, then sends it, once. A repeated call does not send. Never retried. */

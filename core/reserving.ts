@@ -44,6 +44,7 @@ export interface ReservationCarry {
   status: ReservationStatus
   sends: number
   recordSeq: number
+  paymentFailures: number
   held?: HeldSoFar
   /** Money of a month that is promised to it. */
   promise?: { jobId: string; month: string; microUsd: MicroUsd }

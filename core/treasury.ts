@@ -94,6 +94,8 @@ export interface SettleRequest {
   jobId: string
   owner: string
   spentMicroUsd: MicroUsd
+  /** It is spent, whether it was reserved or not: a treasury that was restored from a backup may not know of it. */
+  isCertain?: true
 }
 
 /**
@@ -129,8 +131,12 @@ export function applyAnswer(
   return { ...next, promised: { ...state.promised, [jobId]: { owner, microUsd } } }
 }
 
-export function settle(state: TreasuryState, { jobId, owner, spentMicroUsd }: SettleRequest): TreasuryState {
-  if (state.promised[jobId] === undefined) return state
+export function settle(
+  state: TreasuryState,
+  { jobId, owner, spentMicroUsd, isCertain }: SettleRequest,
+): TreasuryState {
+  const isNews = state.promised[jobId] !== undefined || (isCertain === true && !state.over.includes(jobId))
+  if (!isNews) return state
   const promised = Object.fromEntries(Object.entries(state.promised).filter(([id]) => id !== jobId))
   return {
     ...state,

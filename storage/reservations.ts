@@ -23,6 +23,14 @@ export async function readReservationEntries(store: ObjectStore, id: string): Pr
   return entries.filter((entry) => entry !== undefined)
 }
 
+/** The ids of all reservations, in no order. */
+export async function reservationIds(store: ObjectStore): Promise<string[]> {
+  const folder = layout.reservations()
+  const ids = new Set<string>()
+  for await (const { key } of store.list(folder)) ids.add(key.slice(folder.length).split('/')[0]!)
+  return [...ids]
+}
+
 /** Claims an owned reservation for a wish. Returns the wish that has it. */
 export async function claimReservation(
   store: ObjectStore,

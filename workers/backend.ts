@@ -35,6 +35,8 @@ export interface BackendWorkerDeps {
   sendLimitMs?: number
   /** See `PurchaseDeps`. */
   purchaseLimitMs?: number
+  /** The worker's clock, for what it writes about reservations; `Date.now` if missing. */
+  now?: () => number
   /** Called when the provider does not answer about running machines, which no job reports. */
   logger?: Pick<Logger, 'warn' | 'info'>
 }
@@ -120,8 +122,9 @@ function reservingActivitiesOf({
   store,
   backend,
   purchaseLimitMs,
+  now = Date.now,
 }: BackendWorkerDeps): ReservingActivities {
-  const deps = { backend, store, now: Date.now, wake: wakeThrough(client) }
+  const deps = { backend, store, now, wake: wakeThrough(client) }
   return createReservingActivities({ ...deps, ...defined({ purchaseLimitMs }) })
 }
 

@@ -1,4 +1,4 @@
-import type { Backend, Problem } from '../backends/backend'
+import type { Backend, Problem, ReservingBackend } from '../backends/backend'
 import { BackendError } from '../backends/errors'
 import { isOnLoopback } from '../backends/loopback'
 import type { Offer } from '../core/offer'
@@ -47,5 +47,19 @@ export function withStoreReach(backend: Backend, problem: Problem | undefined): 
       if (severity === 'error') throw new BackendError({ class: 'invalid', message, hint: remedy })
       return (await backend.offers(request, ctx, pins)).map(noted)
     },
+    ...(backend.reserving !== undefined &&
+      severity === 'error' && { reserving: buyingNothing(backend.reserving, problem) }),
+  }
+}
+
+/** No job could use what it sold: what is held already can still be seen, changed and given back. */
+function buyingNothing(reserving: ReservingBackend, { message, remedy }: Problem): ReservingBackend {
+  const failure = { class: 'invalid', message, hint: remedy } as const
+  return {
+    ...reserving,
+    reservable: async () => {
+      throw new BackendError(failure)
+    },
+    reserve: async () => ({ kind: 'refused', failure }),
   }
 }

@@ -1,5 +1,7 @@
 import { failureFrom } from '../core/failure'
 import { defined } from '../core/defined'
+import type { ReservationState } from '../core/reserving'
+import type { HoldOutcome } from '../core/reserving-activities'
 import { forever } from './forever'
 import { extend } from './purchasing'
 import { reservingOn } from './reservation-activities'
@@ -25,12 +27,12 @@ export async function holdReservation(run: ReservationRun): Promise<HoldEnd> {
     page.trouble(
       outcome.warning === undefined ? undefined : { class: 'unclassified', message: outcome.warning },
     )
-    page.move(outcome.held.state, outcome.message, figuresOf(run))
-    if (outcome.next === 'over') return over(run, held.state)
+    if (outcome.next === 'over') return over(run, held.state, outcome.message)
+    // Before it is shown as held: it is certain now.
     if (wish.kind === 'prepaid' && outcome.held.state !== 'unpaid')
       await run.settleMoney(outcome.held.upfrontMicroUsd)
-    if (outcome.next === 'release')
-      await release(run, { by: 'the rule', reason: outcome.message, chargeMaxMicroUsd: 0 })
+    page.move(outcome.held.state, outcome.message, figuresOf(run))
+    if (outcome.next === 'release') await releaseByRule(run, outcome)
     else await run.pause(outcome.lookInMs, 'until the next look at the reservation')
     if (requests.extension !== undefined) await extendOnRequest(run)
     if (requests.release !== undefined) await releaseOnRequest(run)
@@ -48,16 +50,37 @@ function figuresOf({ held }: ReservationRun): object {
   }
 }
 
+/** Payments that may fail before a person must look at them. */
+const PAYMENT_FAILURES_MAX = 2
+
 /** Capacity that was lost before it began is looked for again: its payment failed, or the provider took it back. */
-async function over(run: ReservationRun, before: string): Promise<HoldEnd> {
-  const { page, held } = run
-  const { state, idleMicroUsd, upfrontMicroUsd } = held!
-  const isLost = state === 'failed' && (before === 'unpaid' || before === 'scheduled')
-  await run.settleMoney(before === 'unpaid' ? 0 : upfrontMicroUsd + idleMicroUsd)
-  if (!isLost) return 'over'
-  page.update({ spentMicroUsd: before === 'unpaid' ? 0 : upfrontMicroUsd })
-  page.trouble({ class: 'expired', message: `${page.status.message} The search begins again.` })
-  return 'lost'
+async function over(run: ReservationRun, before: ReservationState, message: string): Promise<HoldEnd> {
+  const { page } = run
+  const { state, idleMicroUsd, upfrontMicroUsd } = run.held!
+  const isUnpaid = before === 'unpaid' && state === 'failed'
+  const spentMicroUsd = isUnpaid ? 0 : upfrontMicroUsd + idleMicroUsd
+  await run.settleMoney(spentMicroUsd)
+  if (isUnpaid) run.paymentFailures += 1
+  const isLost = state === 'failed' && (isUnpaid || before === 'scheduled')
+  if (isLost && run.paymentFailures < PAYMENT_FAILURES_MAX) {
+    page.move('searching', `${message} The search begins again.`, { spentMicroUsd })
+    return 'lost'
+  }
+  const advice =
+    run.paymentFailures < PAYMENT_FAILURES_MAX
+      ? ''
+      : ` ${run.paymentFailures} payments failed: check the account's means of payment, then reserve again.`
+  page.move(state, `${message}${advice}`, { ...figuresOf(run), spentMicroUsd })
+  return 'over'
+}
+
+async function releaseByRule(run: ReservationRun, { message, lookInMs }: HoldOutcome): Promise<void> {
+  try {
+    await release(run, { reason: message, chargeMaxMicroUsd: 0 })
+  } catch (error) {
+    run.page.trouble(failureFrom(error))
+    await run.pause(lookInMs, 'until the reservation may be given back')
+  }
 }
 
 async function extendOnRequest(run: ReservationRun): Promise<void> {
@@ -77,7 +100,7 @@ async function releaseOnRequest(run: ReservationRun): Promise<void> {
   const asked = run.requests.release!
   const { by, chargeMaxMicroUsd } = asked.update
   try {
-    await release(run, { by, reason: `${by} asked for it`, chargeMaxMicroUsd })
+    await release(run, { reason: `${by} asked for it`, chargeMaxMicroUsd })
     asked.done('It is given back.')
   } catch (error) {
     asked.refuse(failureFrom(error).message)
@@ -88,7 +111,7 @@ async function releaseOnRequest(run: ReservationRun): Promise<void> {
 
 async function release(
   run: ReservationRun,
-  { reason, chargeMaxMicroUsd }: { by: string; reason: string; chargeMaxMicroUsd: number },
+  { reason, chargeMaxMicroUsd }: { reason: string; chargeMaxMicroUsd: number },
 ): Promise<void> {
   const { id, region } = run.held!.reservation!
   const acts = reservingOn(run.input.wish.backend, 'give the reservation back')

@@ -24,6 +24,7 @@ export class ReservationRun {
   readonly requests: ReservationRequests
   sends: number
   held: HeldSoFar | undefined
+  paymentFailures: number
   private recordSeq: number
   /** Money of a month that is promised to it. */
   private promise: ReservationCarry['promise']
@@ -36,6 +37,7 @@ export class ReservationRun {
     this.sends = carry?.sends ?? 0
     this.recordSeq = carry?.recordSeq ?? FIRST_FREE_SEQ
     this.held = carry?.held
+    this.paymentFailures = carry?.paymentFailures ?? 0
     this.promise = carry?.promise
     this.page.onMove = () => this.tell()
   }
@@ -81,6 +83,14 @@ export class ReservationRun {
     }, this.page)
   }
 
+  /** A purchase of this wish that its own history does not know, because it was set back. */
+  tookPlace(send: number, microUsd: MicroUsd): void {
+    this.sends = Math.max(this.sends, send)
+    this.promise ??= {
+      ...{ jobId: reservationBudgetId(this.input.reservationId, send), month: monthOf(Date.now()), microUsd },
+    }
+  }
+
   /** The rest of the promised money is free again. */
   async settleMoney(spentMicroUsd: MicroUsd): Promise<void> {
     const { promise } = this
@@ -92,7 +102,7 @@ export class ReservationRun {
           month: promise.month,
           jobId: promise.jobId,
           owner,
-          spentMicroUsd,
+          ...{ spentMicroUsd, isCertain: true as const },
         }),
       this.page,
     )
@@ -104,9 +114,9 @@ export class ReservationRun {
   }
 
   carry(): ReservationCarry {
-    const { sends, recordSeq, held, promise } = this
+    const { sends, recordSeq, held, promise, paymentFailures } = this
     return {
-      ...{ status: this.page.status, sends, recordSeq },
+      ...{ status: this.page.status, sends, recordSeq, paymentFailures },
       ...defined({ held, promise }),
     }
   }

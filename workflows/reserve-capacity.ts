@@ -29,9 +29,13 @@ export async function reserveCapacity(input: ReservationInput): Promise<Reservat
         if (reservation === undefined) break
         const { isAdopted, quote } = run.page.status
         const upfrontMicroUsd =
-          isAdopted === true ? 0 : (quote?.quote.upfrontMicro ?? reservation.upfrontMicroUsd ?? 0)
+          isAdopted === true ? 0 : (reservation.upfrontMicroUsd ?? quote?.quote.upfrontMicro ?? 0)
         run.held = {
-          ...{ state: run.page.status.state, reservation, upfrontMicroUsd },
+          ...{
+            state: ['scheduled', 'active'].includes(reservation.phase) ? 'scheduled' : 'unpaid',
+            reservation,
+            upfrontMicroUsd,
+          },
           ...{ idleMicroUsd: 0, idleMs: 0, misses: 0 },
         }
       }
@@ -60,12 +64,13 @@ async function acquire(run: ReservationRun): Promise<OwnedReservation | undefine
     page.update({ alternatives: verdict.alternatives })
     switch (verdict.kind) {
       case 'adopt': {
-        const isOwn = verdict.reservation.intent === run.input.reservationId
-        page.move('scheduled', verdict.message, {
-          reservation: verdict.reservation,
-          ...(isOwn ? {} : { isAdopted: true }),
+        const { send, reservation, message } = verdict
+        page.move(send === undefined ? 'scheduled' : 'unpaid', message, {
+          reservation,
+          ...(send === undefined ? { isAdopted: true as const } : {}),
         })
-        return verdict.reservation
+        if (send !== undefined) run.tookPlace(send, reservation.upfrontMicroUsd ?? 0)
+        return reservation
       }
       case 'give-up':
         page.move(verdict.isInvalid === true ? 'failed' : 'unavailable', verdict.message)
@@ -139,8 +144,8 @@ async function settled(
       return result.reservation
     case 'refused':
       page.forget('undecided', 'quote', 'decision')
-      await run.settleMoney(0)
       page.move('searching', `It was not bought: ${result.failure.message}`)
+      await run.settleMoney(0)
       await run.pause(REFUSED_LOOK_MS, 'until the next look for capacity')
       return undefined
     case 'undecided': {

@@ -5,6 +5,7 @@ import { formatUsd } from '../../core/money'
 import type { ReleaseTerms } from '../../core/reservation'
 import type {
   BuyCapacityTask,
+  CapacitySurvey,
   CapacityVerdict,
   FindPurchaseOutcome,
   HoldInput,
@@ -16,8 +17,9 @@ import type {
   ReservingActivities,
 } from '../../core/reserving-activities'
 import { judgeHold } from '../../planner/reserving/hold'
-import { judgeCapacity, quoteInWords } from '../../planner/reserving/judge'
+import { judgeCapacity, quoteInWords, rankQuotes } from '../../planner/reserving/judge'
 import { claimedReservations, claimReservation, putReservationEntry } from '../../storage/reservations'
+import { Purchases } from '../../storage/purchases'
 import type { ObjectStore } from '../../storage/store'
 import { allBeating } from '../heartbeat'
 import { wakeNext, type WakingDeps } from '../waking'
@@ -33,6 +35,7 @@ export interface ReservingDeps extends WakingDeps {
 /** The activities of reservations of one backend; every call is refused if it sells none. */
 export function createReservingActivities(deps: ReservingDeps): ReservingActivities {
   return allBeating<ReservingActivities>({
+    surveyCapacity: (input, signal) => surveyCapacity(deps, input, signal),
     lookForCapacity: (input, signal) => lookForCapacity(deps, input, signal),
     buyCapacity: (input, signal) => buyCapacity(deps, input, signal),
     findPurchase: (input, signal) => findOnRecord(deps, input, signal),
@@ -110,8 +113,50 @@ async function lookForCapacity(
   if (verdict.kind !== 'adopt') return verdict
   const { id } = verdict.reservation
   const owner = await claimReservation(store, { backend: backend.name, ownedId: id, intent: reservationId })
-  if (owner === reservationId) return verdict
+  if (owner === reservationId) {
+    const isOwn = verdict.reservation.intent === reservationId
+    return isOwn ? { ...verdict, ...(await purchaseOf(deps, reservationId, id)) } : verdict
+  }
   throw new BackendError({ class: 'transient', message: `${owner} has just taken ${id}: looking again.` })
+}
+
+async function surveyCapacity(
+  deps: ReservingDeps,
+  { wish, rule = {} }: Parameters<ReservingActivities['surveyCapacity']>[0],
+  signal: AbortSignal,
+): Promise<CapacitySurvey> {
+  const { backend, store, now } = deps
+  const reserving = reservingOf(deps)
+  const unseen = new Map<string, string>()
+  const look: LookContext = {
+    signal,
+    unseen: (place, error) => void unseen.set(place, failureOf(error).message),
+  }
+  const [account, owned, quotes, claims] = await Promise.all([
+    reserving.account({ signal }),
+    reserving.reservations(look),
+    wish === undefined ? [] : reserving.reservable(wish, look),
+    claimedReservations(store, backend.name),
+  ])
+  return {
+    ...{ account, owned, serves: Object.fromEntries(claims) },
+    quotes: wish === undefined ? [] : rankQuotes({ wish, rule, nowMs: now() }, quotes),
+    unseen: [...unseen].map(([place, message]) => `${place}: ${message}`),
+  }
+}
+
+/** Which purchase made it: a history that was set back does not know. */
+async function purchaseOf(
+  { store, now }: ReservingDeps,
+  intent: string,
+  ownedId: string,
+): Promise<{ send: number }> {
+  const purchases = new Purchases(store, now)
+  for (let send = 1; ; send++) {
+    const [mark, effect] = [await purchases.read({ intent, send }), await purchases.effect({ intent, send })]
+    if (mark === undefined) return { send: Math.max(1, send - 1) }
+    if (effect?.kind === 'bought' && effect.reservationId === ownedId) return { send }
+  }
 }
 
 async function buyCapacity(

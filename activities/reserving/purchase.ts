@@ -117,7 +117,8 @@ export async function findPurchase(
   const mark = await purchases.seal(order)
   if (mark.kind === 'sealed') return { kind: 'no-effect', failure: NEVER_SENT }
   const owned = await reserving.reservations({ signal, within: [order.quote.region] })
-  const found = ofOrder(owned, order)
+  // One whose payment has failed meanwhile was bought too; one from before the mark is another purchase of the same wish.
+  const found = ofOrder(owned, order) ?? ofOrder(newIn(owned, mark), order, 'in any phase')
   if (found !== undefined) {
     await purchases.conclude(order, { kind: 'bought', reservationId: found.id })
     return { kind: 'found', reservation: found }
@@ -129,22 +130,25 @@ export async function findPurchase(
   return absent(mark, owned, now())
 }
 
+type SentMark = Extract<PurchaseMark, { kind: 'sent' }>
+
+function newIn(owned: OwnedReservation[], { ownedBefore }: SentMark): OwnedReservation[] {
+  return owned.filter(({ id }) => !ownedBefore.includes(id))
+}
+
 const NEVER_SENT: Failure = {
   class: 'transient',
   message: 'The purchase was not sent before its worker stopped.',
 }
 
-function absent(
-  { order, atMs, ownedBefore }: Extract<PurchaseMark, { kind: 'sent' }>,
-  owned: OwnedReservation[],
-  nowMs: number,
-): FindPurchaseOutcome {
-  const candidates = owned.filter((one) => !ownedBefore.includes(one.id) && isLike(one, order))
-  const news = owned.filter(({ id }) => !ownedBefore.includes(id)).length
+function absent(mark: SentMark, owned: OwnedReservation[], nowMs: number): FindPurchaseOutcome {
+  const { order, atMs } = mark
+  const news = newIn(owned, mark)
+  const candidates = news.filter((one) => isLike(one, order))
   const { id, region } = order.quote
   const saw =
     `${formatInstant(nowMs)}: of ${owned.length} reservations in ${region}, none has the tag of ${order.intent}; ` +
-    `${news} appeared since ${id === '' ? 'it' : id} was ordered, ${candidates.length} of them like the order and without tags.`
+    `${news.length} appeared since ${id === '' ? 'it' : id} was ordered, ${candidates.length} of them like the order and without tags.`
   return { kind: 'absent', sentAtMs: atMs, saw, candidates }
 }
 
@@ -152,10 +156,17 @@ function absent(
  * The reservation that an order has bought, by its tags. An extension has no tags: it shows in a later end, or in the extension that its
  * reservation reports.
  */
-function ofOrder(owned: readonly OwnedReservation[], order: ReservationOrder): OwnedReservation | undefined {
+function ofOrder(
+  owned: readonly OwnedReservation[],
+  order: ReservationOrder,
+  which: 'held' | 'in any phase' = 'held',
+): OwnedReservation | undefined {
   const { intent, deployment, quote } = order
   if (quote.extends === undefined)
-    return owned.find((one) => one.intent === intent && one.deployment === deployment && isHeld(one.phase))
+    return owned.find(
+      (one) =>
+        one.intent === intent && one.deployment === deployment && (which !== 'held' || isHeld(one.phase)),
+    )
   return owned.find(
     ({ id, endsAtMs = 0, extension }) =>
       id === quote.extends &&

@@ -20,6 +20,8 @@ export interface Ec2Config {
   hasSpot: boolean
   /** Capacity reservations and Capacity Blocks that may be used. */
   reservations: 'all' | 'none' | string[]
+  /** ARN of the role with which capacity is bought in advance and changed; the worker's own credentials if missing. */
+  buyerRole?: string
   /** Minimum disk size of a machine. */
   diskGiB: number
   /** A machine whose agent has not registered after this long is given up. */
@@ -98,6 +100,11 @@ export const EC2_SETTINGS = [
     meaning:
       'capacity reservations and Capacity Blocks that jobs may use: `all`, also shared ones, `none`, or ids',
   },
+  {
+    name: 'CRUCIBLE_EC2_BUYER_ROLE',
+    default: "the worker's own credentials",
+    meaning: 'ARN of the role with which capacity is bought and held in advance',
+  },
   { name: 'CRUCIBLE_EC2_DISK', default: '100', meaning: 'least disk of a machine, in GiB' },
   {
     name: 'CRUCIBLE_EC2_REGISTER_WITHIN',
@@ -155,6 +162,7 @@ export function parseEc2Config(settings: Record<string, string | undefined>): Pa
       `CRUCIBLE_EC2_REGION is "${one}", which CRUCIBLE_EC2_REGIONS does not list: add it there, or leave CRUCIBLE_EC2_REGION out`,
     )
   const endpoint = read('AWS_ENDPOINT_URL', '', parseUrl)
+  const buyerRole = read('CRUCIBLE_EC2_BUYER_ROLE', '', parseRoleArn)
   const groups = read('CRUCIBLE_EC2_SECURITY_GROUPS', [], idsOf('sg-'))
   const config: Ec2Config = {
     region,
@@ -171,6 +179,7 @@ export function parseEc2Config(settings: Record<string, string | undefined>): Pa
     staleForMs: read('CRUCIBLE_EC2_STALE_FOR', STALE_DEFAULT_MS, parseDuration),
     templatesKeptMs: read('CRUCIBLE_EC2_TEMPLATES_KEPT', TEMPLATES_KEPT_DEFAULT_MS, parseDuration),
     hasGrants: read('CRUCIBLE_EC2_GRANTS', true, parseYesNo),
+    ...(buyerRole === '' ? {} : { buyerRole }),
     ...(endpoint === '' ? {} : { endpoint }),
   }
   return problems.length > 0 ? { problems } : { config }
@@ -237,6 +246,11 @@ const parseProfile: Parser<string> = (text) =>
   /^[\w+=,.@-]{1,128}$/.test(text)
     ? text
     : new Complaint('write the name of an instance profile, not its ARN')
+
+const parseRoleArn: Parser<string> = (text) =>
+  /^arn:aws[\w-]*:iam::\d{12}:role\/[\w+=,.@/-]+$/.test(text)
+    ? text
+    : new Complaint('write the ARN of a role, such as arn:aws:iam::123456789012:role/crucible-buyer')
 
 const parseImage: Parser<string> = (text) =>
   /^(?:ami-[0-9a-z]+|\/[\w.{}/-]+)$/.test(text)

@@ -30,8 +30,8 @@ const BOOT = {
 export async function createEc2Backend(config: Ec2Config, deps: Ec2Deps): Promise<Backend> {
   // Only now: who does not use EC2 does not wait for its SDK.
   const { createSdkApi } = require('./sdk/index') as typeof Sdk
-  const { endpoint } = config
-  const apiOf = (region: string): Ec2Api => createSdkApi({ region, ...defined({ endpoint }) })
+  const { endpoint, buyerRole } = config
+  const apiOf = (region: string): Ec2Api => createSdkApi({ region, ...defined({ endpoint, buyerRole }) })
   return createBackendAcross(apiOf, config, deps)
 }
 

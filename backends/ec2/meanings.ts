@@ -206,6 +206,10 @@ const MEANINGS: Readonly<Record<string, Meaning>> = {
     'The reservation is gone: plan the job again.',
   ),
   InvalidCapacityReservationState: meaning('expired', 'The reservation is over: plan the job again.'),
+  // Somebody else has bought the offering, or it is over.
+  InvalidCapacityBlockOfferingIdExpired: NO_STOCK,
+  InvalidCapacityBlockOfferingIdNotFound: NO_STOCK,
+  InvalidCapacityBlockOfferingIdMalformed: BUG,
   InvalidCapacityReservationIdMalformedException: BUG,
   'InvalidCapacityReservationId.Malformed': BUG,
   'InvalidLaunchTemplateId.NotFound': SHORTLY,

@@ -16,6 +16,7 @@ interface Options {
   prefix: string
   bucket?: string
   ownNetwork?: true
+  buyer?: boolean
   yes?: true
   dryRun?: true
   settings?: string
@@ -41,6 +42,8 @@ export function define(command: Command, cli: Cli): void {
     .option('--prefix <name>', 'prefix of all names; each prefix is a separate set-up', 'crucible')
     .option('--bucket <name>', 'name of the store (default: PREFIX-ACCOUNT-REGION)')
     .option('--own-network', 'create a separate network even if the account has a default one')
+    .option('--buyer', 'let workers buy and hold capacity in advance, with a separate role')
+    .option('--no-buyer', 'do not let workers buy capacity (default for a new set-up)')
     .option('--yes', 'apply without asking')
     .option('--dry-run', 'only show what would change')
     .option('--settings <file>', 'write the settings into a shell file')
@@ -91,17 +94,18 @@ export function refuseForeignFlags(
     terraform: options.terraform !== undefined,
     quota: options.quota === true,
     'with-data': options.withData === true,
+    buyer: options.buyer !== undefined,
   }
   for (const [flag, isGiven] of Object.entries(given))
     if (isGiven && !flags.includes(flag as registry.AccountFlag))
       throw new CrucibleError('usage', `crucible setup ${provider} has no --${flag}.`)
 }
 
-function wishOf({ region, profile, prefix, bucket, ownNetwork }: Options): AccountWish {
+function wishOf({ region, profile, prefix, bucket, ownNetwork, buyer }: Options): AccountWish {
   return {
     prefix,
     hasOwnNetwork: ownNetwork === true,
-    ...defined({ region, profile, bucket }),
+    ...defined({ region, profile, bucket, letsWorkersBuy: buyer }),
   }
 }
 

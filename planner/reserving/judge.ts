@@ -32,7 +32,7 @@ const ALTERNATIVES_MAX = 5
 /** Uses what is owned, otherwise what may be bought, otherwise says when to look again. Nothing is bought that breaks any limit of the rule. */
 export function judgeCapacity(facts: CapacityFacts): CapacityVerdict {
   const { account, unseen } = facts
-  const judged = facts.quotes.map((quote) => judgeQuote(facts, quote)).sort(byPreference(facts))
+  const judged = rankQuotes(facts, facts.quotes)
   const [best, ...others] = judged.filter(({ refusal }) => refusal === undefined)
   const refused = judged.filter(({ refusal }) => refusal !== undefined)
   const common = {
@@ -74,6 +74,14 @@ export function judgeCapacity(facts: CapacityFacts): CapacityVerdict {
         lookInMs,
         message: `${capital(why)} The next look is in ${formatDuration(lookInMs)}.`,
       }
+}
+
+/** Quotes for a wish, the best first. */
+export function rankQuotes(
+  facts: Pick<CapacityFacts, 'wish' | 'rule' | 'nowMs' | 'approved'>,
+  quotes: readonly CapacityQuote[],
+): JudgedQuote[] {
+  return quotes.map((quote) => judgeQuote(facts, quote)).sort(byPreference(facts))
 }
 
 /** The figures of a quote, and the first limit that it breaks. The provider's own filters are not trusted. */
@@ -170,7 +178,7 @@ function isUnasked(
 }
 
 /** What a person has approved, then the preferred type, the lower price, the earlier start. */
-function byPreference({ wish: { types }, approved }: CapacityFacts) {
+function byPreference({ wish: { types }, approved }: Pick<CapacityFacts, 'wish' | 'approved'>) {
   const isApproved = ({ quote }: JudgedQuote): number =>
     Number(approved !== undefined && isAsApproved(quote, approved))
   return (a: JudgedQuote, b: JudgedQuote): number =>

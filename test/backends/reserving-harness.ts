@@ -10,18 +10,12 @@ export interface TruePurchase {
 
 /** What a provider of reservations does that the tests depend on. */
 export interface ReservingTraits {
-  /** It sells longer times for prepaid reservations. */
-  sellsExtensions: boolean
-  /** A start in the future is sold with a commitment. */
-  sellsCommitments: boolean
-  /** Tests can let time pass at the provider. */
-  drivesTime: boolean
+  /** Tests can change its prices by the hour. */
+  changesHourlyPrices: boolean
 }
 
 export const RESERVING_LACKS: Record<keyof ReservingTraits, string> = {
-  sellsExtensions: 'it sells no extensions',
-  sellsCommitments: 'it sells no commitments',
-  drivesTime: 'its clock cannot be driven',
+  changesHourlyPrices: 'its prices by the hour cannot be changed',
 }
 
 /** A provider that sells capacity in two parts (Regions), a backend over it, and ways to look and to meddle behind its back. */
@@ -33,14 +27,14 @@ export interface ReservingHarness {
   nowMs(): number
   /** A wish that can be bought in the first part, and for `hourly` in both. */
   wish(kind: ReservationKind): CapacityWish
-  /** A start in the future that is sold with a commitment. Where `sellsCommitments`. */
+  /** A start in the future that is sold with a commitment. */
   committedWish(): CapacityWish
   /** A wish that the provider never sells. */
   neverSold(): CapacityWish
   /** Other customers buy everything. */
-  sellOut(): void
-  /** Every price is higher from now on. */
-  raisePrices(): void
+  sellOut(): Promise<void>
+  /** Every price is higher from now on; of `hourly` where `changesHourlyPrices`. */
+  raisePrices(): Promise<void>
   /** Requests for purchases that reached the provider; what only asks for permission does not count. */
   sent(): number
   purchases(): TruePurchase[]
@@ -54,11 +48,13 @@ export interface ReservingHarness {
   silence(region: string): void
   /** Someone else buys a reservation without tags in this account. */
   buyByHand(): string
-  /** The payment of a reservation, or of its last extension. */
-  pay(id: string, outcome: 'confirmed' | 'failed'): void
-  /** Lets time pass at the provider. Where `drivesTime`. */
+  /** The payments of what is bought from now on will fail. */
+  failPayments(): void
+  /** Lets the payment of a reservation, or of its last extension, be decided. */
+  settlePayment(id: string): Promise<void>
+  /** Lets time pass at the provider. */
   pass(durationMs: number): Promise<void>
-  /** Machines use places of a reservation. */
-  use(id: string, places: number): void
+  /** A machine uses a place of a prepaid reservation. */
+  use(id: string): Promise<void>
   dispose(): Promise<void>
 }

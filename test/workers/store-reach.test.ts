@@ -7,7 +7,12 @@ import type { WorkerConfig } from '../../workers/config'
 import { makeBackend } from '../../workers/make-backend'
 import { storeReachProblem, withStoreReach } from '../../workers/store-reach'
 import { patiently } from '../backends/harness'
+import { DrivenClock } from '../backends/scripted/clock'
 import { ScriptedHarness } from '../backends/scripted/harness'
+import { ReservationMarket } from '../backends/scripted/reserving/market'
+import { createScriptedReserving } from '../backends/scripted/reserving/reserving'
+import type { ReservationOrder } from '../../core/reservation'
+import { discounted } from '../../workers/discount'
 
 const REMOTE = { isRemote: true, needsGrants: true }
 const BUCKET = 's3://bucket/prefix?region=eu-west-1'
@@ -44,6 +49,23 @@ describe('a backend whose machines cannot use the store', () => {
     const backend = backendWith('file:///srv/crucible')
     await expect(backend.offers({}, patiently())).rejects.toMatchObject({ failure: { class: 'invalid' } })
     expect(await backend.check(patiently())).toMatchObject([{ severity: 'error' }])
+  })
+
+  it('buys nothing in advance, and shows and gives back what it has', async () => {
+    const market = new ReservationMarket({ clock: new DrivenClock(0) })
+    const reserving = createScriptedReserving(market)
+    const backend = { ...new ScriptedHarness({}).backend, reserving }
+    const { reserving: reached } = withStoreReach(backend, problemOf('file:///srv/crucible'))
+    const wish = { backend: 'scripted', kind: 'hourly', types: ['any'], count: 1 } as const
+    await expect(reached!.reservable(wish, patiently())).rejects.toMatchObject({
+      failure: { class: 'invalid' },
+    })
+    expect(await reached!.reserve({} as ReservationOrder, patiently())).toMatchObject({ kind: 'refused' })
+    expect(market.calls).toEqual([])
+    market.hold({ kind: 'hourly', type: 'any', region: 'east', zone: 'east-a', total: 1 })
+    expect(await reached!.reservations(patiently())).toHaveLength(1)
+    const unharmed = discounted(withStoreReach(backend, problemOf(BUCKET, REMOTE, true)), 0.5)
+    expect(unharmed.reserving).toBe(reserving)
   })
 
   it('has offers that say so where it only should not', async () => {

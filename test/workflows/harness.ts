@@ -86,6 +86,8 @@ export interface WorldWishes extends Partial<Omit<WorldOptions, 'clock' | 'store
   sendLimitMs?: number
   /** The same for a purchase. */
   purchaseLimitMs?: number
+  /** How far the clock of the backend's workers is ahead. */
+  skewMs?: number
   /** Takes the news that go to webhooks. */
   posted?: { url: string; body: string }[]
   /** Backends of the deployment without workers, in addition to the scripted one. */
@@ -114,6 +116,7 @@ export interface Ground {
   /** News that went to webhooks. */
   posted?: { url: string; body: string }[] | undefined
   purchaseLimitMs?: number | undefined
+  skewMs?: number | undefined
 }
 
 /** The jobs of a namespace, by their owner. */
@@ -279,9 +282,10 @@ export class ControlPlane extends Workforce {
 
   private backendDeps(): BackendWorkerDeps {
     const { authentication, client, namespace } = this
-    const { store, backend, deployment, sendLimitMs, purchaseLimitMs } = this.ground
+    const { store, backend, deployment, sendLimitMs, purchaseLimitMs, skewMs = 0 } = this.ground
     return {
       ...defined({ deployment, sendLimitMs, purchaseLimitMs }),
+      now: () => Date.now() + skewMs,
       connection: this.at.nativeConnection,
       ...{ namespace, client, store, authentication },
       backend: backend(),
@@ -316,6 +320,7 @@ export class Deployment extends ControlPlane {
       sendLimitMs: wishes.sendLimitMs,
       posted: wishes.posted,
       purchaseLimitMs: wishes.purchaseLimitMs,
+      skewMs: wishes.skewMs,
     })
   }
 

@@ -1,5 +1,6 @@
 import type { CallContext, Problem } from '../../backend'
 import { checkClock, checkSpotRole, checkTypes } from './account'
+import { checkBuyer } from './buyer'
 import { checkBucket, placeOf } from './bucket'
 import { checkGroups, checkWaysOut } from './network'
 import { checkStoreRights } from './store-rights'
@@ -37,6 +38,7 @@ export async function check(host: Host, { signal }: CallContext): Promise<Proble
     () => checkQuotas(host, signal),
     () => checkPrices(host, signal),
     () => checkReservations(host, signal),
+    () => checkBuyer(host, identity.value.account, signal),
     () => checkBucket(host, signal),
   ]
   const problems = await Promise.all(

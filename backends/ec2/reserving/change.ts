@@ -65,9 +65,9 @@ export async function releaseTerms(host: Host, id: string, signal: AbortSignal):
   }
 }
 
-/** Within its commitment; a reservation that is late can be given back free of charge. */
+/** Within its commitment; one that is not accepted yet, or is late, can be given back free of charge. */
 function needsTerms({ state, committedUntilMs = 0 }: Reservation, nowMs: number): boolean {
-  return isLive({ state }) && phaseOf({ state }) !== 'delayed' && committedUntilMs > nowMs
+  return ['scheduled', 'active'].includes(phaseOf({ state })) && committedUntilMs > nowMs
 }
 
 /** Gives an on-demand reservation back. One that is gone, or over, is given back already. */

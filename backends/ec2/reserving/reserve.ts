@@ -155,7 +155,7 @@ const GONE: Failure = {
 
 /** How EC2 says that an offering is gone is not documented: a refusal that names it says that. */
 function meant(failure: Failure): Failure {
-  const isAboutOffering = /offering/i.test(`${failure.code} ${failure.message}`)
+  const isAboutOffering = /offering(?!IdMalformed)/i.test(`${failure.code} ${failure.message}`)
   if (['invalid', 'unclassified'].includes(failure.class) && isAboutOffering)
     return { ...GONE, ...defined({ code: failure.code, message: failure.message }) }
   if (failure.class !== 'auth') return failure

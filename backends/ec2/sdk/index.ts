@@ -15,6 +15,7 @@ import { createMachinesApi } from './machines'
 import { createMarketApi } from './market'
 import { createNetworkApi } from './network'
 import { createReservingApi } from './reserving'
+import { roleCredentials } from './role-credentials'
 import { pricingRegionOf } from './prices'
 
 /** How the clients reach AWS; credentials come from the SDK's default chain. */
@@ -22,6 +23,8 @@ export interface SdkOptions {
   region: string
   /** A server that replaces AWS. */
   endpoint?: string
+  /** ARN of the role that buys capacity in advance; the same credentials as for everything else if missing. */
+  buyerRole?: string
   /** Timeout of one call; suitable for AWS if missing. */
   patience?: Patience
 }
@@ -42,7 +45,7 @@ export interface Clients {
   changing: { ec2: EC2Client; ssm: SSMClient }
 }
 
-export function createSdkApi({ region, endpoint, patience = PATIENCE }: SdkOptions): Ec2Api {
+export function createSdkApi({ region, endpoint, buyerRole, patience = PATIENCE }: SdkOptions): Ec2Api {
   silenceSdk()
   const common = { region, ...defined({ endpoint }) }
   const reading = { ...common, maxAttempts: READ_ATTEMPTS, requestHandler: timeouts(patience.readMs) }
@@ -51,9 +54,11 @@ export function createSdkApi({ region, endpoint, patience = PATIENCE }: SdkOptio
     reading: { ec2: new EC2Client(reading), ssm: new SSMClient(reading) },
     changing: { ec2: new EC2Client(changing), ssm: new SSMClient(changing) },
   }
+  const sts = new STSClient(reading)
+  const buyer = buyerRole === undefined ? {} : { credentials: roleCredentials(sts, buyerRole) }
   return {
     account: createAccountApi({
-      sts: new STSClient(reading),
+      sts,
       iam: new IAMClient(reading),
       quotas: new ServiceQuotasClient(reading),
       ssm: clients.reading.ssm,
@@ -68,7 +73,10 @@ export function createSdkApi({ region, endpoint, patience = PATIENCE }: SdkOptio
     machines: createMachinesApi(clients),
     commands: createCommandsApi(clients),
     leftovers: createLeftoversApi(clients),
-    reserving: createReservingApi({ reading: clients.reading.ec2, changing: clients.changing.ec2 }),
+    reserving: createReservingApi({
+      reading: new EC2Client({ ...reading, ...buyer }),
+      changing: new EC2Client({ ...changing, ...buyer }),
+    }),
   }
 }
 

@@ -1,4 +1,6 @@
 import {
+  BUYER_PERMISSIONS,
+  BUYING_PERMISSIONS,
   GRANT_PERMISSIONS,
   STORE_PERMISSIONS,
   statementsOf,
@@ -6,8 +8,8 @@ import {
   type PolicyFacts,
   type Statement,
 } from './permissions'
-import { AGENT_ACTIONS, BUYER_ACTIONS, IMAGE_ACTIONS } from './role-actions'
-import { SETUP_TAGS, type Piece, type RolePiece, type SubnetPiece } from './pieces'
+import { AGENT_ACTIONS, IMAGE_ACTIONS } from './role-actions'
+import { BUYERS, SETUP_TAGS, type Piece, type RolePiece, type SubnetPiece } from './pieces'
 
 /** Everything that the description depends on. Terraform replaces the texts by its variables. */
 export interface Choices {
@@ -22,6 +24,8 @@ export interface Choices {
   network: { vpcId: string } | { zones: readonly string[] }
   /** The account has no spot role yet, or one that set-up created. */
   makesSpotRole: boolean
+  /** Workers may take the role of the buyer. */
+  letsWorkersBuy: boolean
 }
 
 const SPOT_SERVICE = 'spot.amazonaws.com'
@@ -47,11 +51,12 @@ export const roleName = (prefix: string, of: RoleOf): string => `${prefix}-${of}
 
 /** Everything that an account needs, in the order of creation. */
 export function describeAccount(choices: Choices): Piece[] {
-  const { account, region, moreRegions = [], prefix, bucket, makesSpotRole } = choices
+  const { account, region, moreRegions = [], prefix, bucket, makesSpotRole, letsWorkersBuy } = choices
   const machine = roleName(prefix, 'machine')
   const facts: PolicyFacts = {
     ...{ account, region, bucket, machineRole: machine, machineProfile: machine },
     grantRole: roleName(prefix, 'grant'),
+    buyerRole: roleName(prefix, 'buyer'),
     ...(moreRegions.length > 0 && { moreRegions }),
   }
   return [
@@ -66,7 +71,7 @@ export function describeAccount(choices: Choices): Piece[] {
       expireAfterDays: EXPIRE_DAYS,
       policy: [onlyEncryptedTraffic(bucket)],
     },
-    ...rolesOf(facts, prefix),
+    ...rolesOf(facts, { prefix, letsWorkersBuy }),
     { kind: 'profile', id: 'machine_profile', name: machine, needs: ['machine'], role: machine },
     ...networkOf(choices),
   ]
@@ -100,7 +105,10 @@ const trusting = (principal: Record<string, string>): Statement => ({
   Action: 'sts:AssumeRole',
 })
 
-function rolesOf(facts: PolicyFacts, prefix: string): RolePiece[] {
+function rolesOf(
+  facts: PolicyFacts,
+  { prefix, letsWorkersBuy }: Pick<Choices, 'prefix' | 'letsWorkersBuy'>,
+): RolePiece[] {
   const { account, region, moreRegions = [], bucket } = facts
   const store = statementsOf(STORE_PERMISSIONS, facts)
   const everywhere = (Action: readonly string[]): Statement => ({ Effect: 'Allow', Action, Resource: '*' })
@@ -116,7 +124,11 @@ function rolesOf(facts: PolicyFacts, prefix: string): RolePiece[] {
       policies: { agent: [everywhere(AGENT_ACTIONS)], images: [everywhere(IMAGE_ACTIONS)] },
       // Machines used the store with their role before they got grants.
       formerPolicies: ['store'],
-      tags: { [SETUP_TAGS.region]: [region, ...moreRegions].join(' '), [SETUP_TAGS.bucket]: bucket },
+      tags: {
+        [SETUP_TAGS.region]: [region, ...moreRegions].join(' '),
+        [SETUP_TAGS.bucket]: bucket,
+        [SETUP_TAGS.buyer]: letsWorkersBuy ? BUYERS.workers : BUYERS.people,
+      },
     },
     {
       ...common,
@@ -136,6 +148,7 @@ function rolesOf(facts: PolicyFacts, prefix: string): RolePiece[] {
       policies: {
         machines: statementsOf(WORKER_PERMISSIONS, facts),
         grants: statementsOf(GRANT_PERMISSIONS, facts),
+        ...(letsWorkersBuy && { buying: statementsOf(BUYING_PERMISSIONS, facts) }),
         store,
       },
     },
@@ -143,22 +156,11 @@ function rolesOf(facts: PolicyFacts, prefix: string): RolePiece[] {
       ...common,
       id: 'buyer',
       name: roleName(prefix, 'buyer'),
-      description: 'Buys Capacity Blocks, in advance and for good: for people',
+      description: 'Buys and holds capacity in advance, for good: for people, and for workers that may buy',
       trust: byAccount,
-      policies: { buy: [everywhere(BUYER_ACTIONS), tagsOf(facts)] },
+      policies: { buy: statementsOf(BUYER_PERMISSIONS, facts) },
     },
   ]
-}
-
-/** A purchase is tagged in the same call. */
-function tagsOf({ account, region, moreRegions = [] }: PolicyFacts): Statement {
-  const resources = [region, ...moreRegions].map((each) => `arn:aws:ec2:${each}:${account}:*/*`)
-  return {
-    Effect: 'Allow',
-    Action: 'ec2:CreateTags',
-    Resource: resources.length === 1 ? resources[0]! : resources,
-    Condition: { StringEquals: { 'ec2:CreateAction': 'PurchaseCapacityBlock' } },
-  }
 }
 
 /** What machines of one Region need there. */

@@ -109,7 +109,7 @@ function tell({ site: { choices }, identity }: Place): Survey['place'] {
 
 async function survey(place: Place): Promise<Survey> {
   const { site } = place
-  const { account, region, bucket, prefix, network } = site.choices
+  const { account, region, bucket, prefix, network, letsWorkersBuy } = site.choices
   const pieces = describeAccount(site.choices)
   const parts = []
   // One after the other: later pieces need the ids of earlier ones.
@@ -134,6 +134,7 @@ async function survey(place: Place): Promise<Survey> {
     settings: settingsOf({
       ...{ region, bucket, profile: roleName(prefix, 'machine') },
       grantRole: `arn:aws:iam::${account}:role/${roleName(prefix, 'grant')}`,
+      ...(letsWorkersBuy && { buyerRole: `arn:aws:iam::${account}:role/${roleName(prefix, 'buyer')}` }),
       regions: regionsOf(site.choices),
       ...(groups.length === 0 ? {} : { group: groups.join(',') }),
       subnets: subnets.filter((id) => id !== undefined),
@@ -180,12 +181,12 @@ async function terraform(
     })
   } catch (error) {
     if (ec2Error(error).failure.class === 'invalid' || signal.aborted) throw error
-    const { region, moreRegions = [], prefix, bucket } = wish
+    const { region, moreRegions = [], prefix, bucket, letsWorkersBuy = false } = wish
     const named = bucket === undefined ? {} : { bucket }
     const others = moreRegions.map((other) => ({ region: other, network: usualNetwork(other) }))
     return writeTerraform({
       ...{ region, prefix, ...named, others },
-      ...{ network: usualNetwork(region), makesSpotRole: true },
+      ...{ network: usualNetwork(region), makesSpotRole: true, letsWorkersBuy },
     })
   }
 }

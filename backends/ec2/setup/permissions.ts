@@ -1,23 +1,6 @@
-import { TAGS } from '../tags'
+import { SCOPES, type PolicyFacts, type Probe, type Scope, type Statement } from './scopes'
 
-/** The scope of a permission. */
-export type Scope =
-  | 'region'
-  | 'anywhere'
-  | 'own-machines'
-  | 'own-templates'
-  | 'own-commands'
-  | 'shell-document'
-  | 'tags-at-launch'
-  | 'machine-role'
-  | 'pass-machine-role'
-  | 'own-spot-requests'
-  | 'machine-profile'
-  | 'grant-role'
-  | 'spot-role'
-  | 'public-parameters'
-  | 'store'
-  | 'store-objects'
+export type { PolicyFacts, Statement } from './scopes'
 
 /** A permission that workers need, or that improves something. */
 export interface Permission {
@@ -82,6 +65,26 @@ export const WORKER_PERMISSIONS: readonly Permission[] = [
 /** What workers need to give each machine separate credentials. `crucible doctor` requests some and tries them. */
 export const GRANT_PERMISSIONS: readonly Permission[] = needed('grant-role', 'sts:AssumeRole')
 
+/**
+ * Permissions to buy capacity in advance and to hold it: of a separate role, since a purchase cannot be undone. Capacity Blocks can be bought
+ * without our tags, by people. An on-demand reservation must be tagged, and only tagged ones are changed and given back.
+ */
+export const BUYER_PERMISSIONS: readonly Permission[] = [
+  ...needed('anywhere', 'ec2:DescribeInstanceTypes', 'ec2:DescribeCapacityReservations'),
+  ...needed('anywhere', 'ec2:DescribeCapacityBlockOfferings', 'ec2:DescribeCapacityBlockExtensionOfferings'),
+  ...needed('anywhere', 'ec2:DescribeCapacityBlockExtensionHistory'),
+  ...needed('anywhere', 'ec2:DescribeCapacityReservationCancellationQuotes'),
+  ...needed('region', 'ec2:PurchaseCapacityBlock', 'ec2:PurchaseCapacityBlockExtension'),
+  ...needed('tagged-reservations', 'ec2:CreateCapacityReservation'),
+  ...needed('own-reservations', 'ec2:ModifyCapacityReservation', 'ec2:CancelCapacityReservation'),
+  ...needed('own-reservations', 'ec2:CreateCapacityReservationBySplitting'),
+  ...needed('own-reservations', 'ec2:CreateCapacityReservationCancellationQuote'),
+  ...needed('tags-at-purchase', 'ec2:CreateTags'),
+]
+
+/** What workers need to take the role of the buyer. */
+export const BUYING_PERMISSIONS: readonly Permission[] = needed('buyer-role', 'sts:AssumeRole')
+
 /** Permissions on the store: of workers, of clients, and of the role behind the grants. */
 export const STORE_PERMISSIONS: readonly Permission[] = [
   ...needed('store-objects', 's3:GetObject', 's3:PutObject', 's3:DeleteObject', 's3:AbortMultipartUpload'),
@@ -89,165 +92,6 @@ export const STORE_PERMISSIONS: readonly Permission[] = [
   ...needed('store', 's3:ListBucket'),
   ...useful('store', 's3:ListBucketMultipartUploads'),
 ]
-
-/** Names used in policies. */
-export interface PolicyFacts {
-  account: string
-  region: string
-  /** Other Regions with the same permissions. */
-  moreRegions?: readonly string[]
-  machineRole: string
-  machineProfile: string
-  /** Name of the role behind the grants, if needed. */
-  grantRole?: string
-  bucket: string
-}
-
-export interface Statement {
-  Effect: 'Allow' | 'Deny'
-  Principal?: string | Record<string, string>
-  Action: string | readonly string[]
-  Resource?: string | readonly string[]
-  Condition?: Record<string, Record<string, string | readonly string[]>>
-}
-
-/** A resource and a call's context for which a permission limited to a scope must be allowed. */
-export interface Probe {
-  resource: string
-  context: Record<string, string>
-}
-
-const OWNED_TAG = TAGS.deployment
-/** The same name in every AWS account. */
-const SPOT_ROLE_PATH = 'aws-service-role/spot.amazonaws.com/AWSServiceRoleForEC2Spot'
-
-interface ScopeRule {
-  resource: (facts: PolicyFacts) => string | string[]
-  condition?: (facts: PolicyFacts) => NonNullable<Statement['Condition']>
-  probe: (facts: PolicyFacts) => Probe
-}
-
-/** One text for one Region, a list for several. */
-function inEachRegion(
-  { region, moreRegions = [] }: PolicyFacts,
-  write: (region: string) => string,
-): string | string[] {
-  return moreRegions.length === 0 ? write(region) : [region, ...moreRegions].map(write)
-}
-
-const resourcesOf = (facts: PolicyFacts, name: string): string | string[] =>
-  inEachRegion(facts, (region) => resourceOf({ ...facts, region }, name))
-const resourceOf = ({ account, region }: PolicyFacts, name: string): string =>
-  `arn:aws:ec2:${region}:${account}:${name}`
-
-const shellDocumentIn = (region: string): string => `arn:aws:ssm:${region}::document/AWS-RunShellScript`
-
-function machineRoleOf({ account, machineRole }: PolicyFacts): string {
-  return `arn:aws:iam::${account}:role/${machineRole}`
-}
-
-function grantRoleOf({ account, grantRole = '' }: PolicyFacts): string {
-  return `arn:aws:iam::${account}:role/${grantRole}`
-}
-
-const SCOPES: Readonly<Record<Scope, ScopeRule>> = {
-  anywhere: { resource: () => '*', probe: () => ({ resource: '*', context: {} }) },
-  region: {
-    resource: () => '*',
-    condition: (facts) => ({
-      StringEquals: { 'aws:RequestedRegion': inEachRegion(facts, (region) => region) },
-    }),
-    probe: ({ region }) => ({ resource: '*', context: { 'aws:RequestedRegion': region } }),
-  },
-  'own-machines': {
-    resource: (facts) => [resourcesOf(facts, 'instance/*'), resourcesOf(facts, 'volume/*')].flat(),
-    condition: () => ({ Null: { [`aws:ResourceTag/${OWNED_TAG}`]: 'false' } }),
-    probe: (facts) => ({
-      resource: resourceOf(facts, 'instance/i-0123456789abcdef0'),
-      context: { [`aws:ResourceTag/${OWNED_TAG}`]: 'any' },
-    }),
-  },
-  'own-templates': {
-    resource: (facts) => resourcesOf(facts, 'launch-template/*'),
-    condition: () => ({ Null: { [`aws:ResourceTag/${OWNED_TAG}`]: 'false' } }),
-    probe: (facts) => ({
-      resource: resourceOf(facts, 'launch-template/lt-0123456789abcdef0'),
-      context: { [`aws:ResourceTag/${OWNED_TAG}`]: 'any' },
-    }),
-  },
-  'own-commands': {
-    resource: (facts) => resourcesOf(facts, 'instance/*'),
-    condition: () => ({ StringLike: { [`ssm:resourceTag/${OWNED_TAG}`]: '*' } }),
-    probe: (facts) => ({
-      resource: resourceOf(facts, 'instance/i-0123456789abcdef0'),
-      context: { [`ssm:resourceTag/${OWNED_TAG}`]: 'any' },
-    }),
-  },
-  'shell-document': {
-    resource: (facts) => inEachRegion(facts, shellDocumentIn),
-    probe: ({ region }) => ({ resource: shellDocumentIn(region), context: {} }),
-  },
-  'tags-at-launch': {
-    resource: (facts) => resourcesOf(facts, '*/*'),
-    condition: () => ({
-      StringEquals: { 'ec2:CreateAction': ['CreateFleet', 'RunInstances', 'CreateLaunchTemplate'] },
-    }),
-    probe: (facts) => ({
-      resource: resourceOf(facts, 'instance/i-0123456789abcdef0'),
-      context: { 'ec2:CreateAction': 'CreateFleet' },
-    }),
-  },
-  'machine-role': {
-    resource: machineRoleOf,
-    probe: (facts) => ({ resource: machineRoleOf(facts), context: {} }),
-  },
-  'pass-machine-role': {
-    resource: machineRoleOf,
-    condition: () => ({ StringEquals: { 'iam:PassedToService': 'ec2.amazonaws.com' } }),
-    probe: (facts) => ({
-      resource: machineRoleOf(facts),
-      context: { 'iam:PassedToService': 'ec2.amazonaws.com' },
-    }),
-  },
-  'own-spot-requests': {
-    resource: (facts) => resourcesOf(facts, 'spot-instances-request/*'),
-    condition: () => ({ Null: { [`aws:ResourceTag/${OWNED_TAG}`]: 'false' } }),
-    probe: (facts) => ({
-      resource: resourceOf(facts, 'spot-instances-request/sir-0123456789ab'),
-      context: { [`aws:ResourceTag/${OWNED_TAG}`]: 'any' },
-    }),
-  },
-  'machine-profile': {
-    resource: ({ account, machineProfile }) => `arn:aws:iam::${account}:instance-profile/${machineProfile}`,
-    probe: ({ account, machineProfile }) => ({
-      resource: `arn:aws:iam::${account}:instance-profile/${machineProfile}`,
-      context: {},
-    }),
-  },
-  'grant-role': {
-    resource: grantRoleOf,
-    probe: (facts) => ({ resource: grantRoleOf(facts), context: {} }),
-  },
-  'spot-role': {
-    resource: ({ account }) => `arn:aws:iam::${account}:role/${SPOT_ROLE_PATH}`,
-    probe: ({ account }) => ({ resource: `arn:aws:iam::${account}:role/${SPOT_ROLE_PATH}`, context: {} }),
-  },
-  'public-parameters': {
-    resource: (facts) => inEachRegion(facts, (region) => `arn:aws:ssm:${region}::parameter/aws/service/*`),
-    probe: ({ region }) => ({
-      resource: `arn:aws:ssm:${region}::parameter/aws/service/deeplearning/ami`,
-      context: {},
-    }),
-  },
-  store: {
-    resource: ({ bucket }) => `arn:aws:s3:::${bucket}`,
-    probe: ({ bucket }) => ({ resource: `arn:aws:s3:::${bucket}`, context: { 's3:prefix': 'jobs/' } }),
-  },
-  'store-objects': {
-    resource: ({ bucket }) => `arn:aws:s3:::${bucket}/*`,
-    probe: ({ bucket }) => ({ resource: `arn:aws:s3:::${bucket}/jobs/any`, context: {} }),
-  },
-}
 
 /** Permissions as statements, one per scope. */
 export function statementsOf(permissions: readonly Permission[], facts: PolicyFacts): Statement[] {

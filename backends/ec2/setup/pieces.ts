@@ -114,7 +114,11 @@ export const SETUP_TAGS = {
   /** Tag on the machines' role: the other choices. */
   region: 'crucible:region',
   bucket: 'crucible:bucket',
+  /** Who takes the role of the buyer: one of `BUYERS`. */
+  buyer: 'crucible:buyer',
 } as const
+
+export const BUYERS = { workers: 'workers', people: 'people' } as const
 
 export function policyText(statements: readonly Statement[]): string {
   return JSON.stringify({ Version: '2012-10-17', Statement: statements })

@@ -9,7 +9,7 @@ import { repeat, type Clients } from './clients'
 import { roleName } from './description'
 import type { Site } from './driver'
 import { listVpcs } from './network'
-import { SETUP_TAGS } from './pieces'
+import { BUYERS, SETUP_TAGS } from './pieces'
 
 export interface Place {
   /** Region of the store and of services without Regions. */
@@ -49,6 +49,7 @@ export async function findPlace(
     ...{ clients: at === wish.region ? clients : clientsOf(at), signal, ids: new Map() },
     choices: {
       ...{ account, region: at, prefix, bucket, makesSpotRole: true, network: { zones: [] } },
+      letsWorkersBuy: wish.letsWorkersBuy ?? before.letsWorkersBuy ?? false,
       ...(at === region && moreRegions.length > 0 && { moreRegions }),
     },
   })
@@ -73,6 +74,7 @@ interface Before {
   /** The Region of the store first. */
   regions?: string[]
   bucket?: string
+  letsWorkersBuy?: boolean
 }
 
 /** The choices of an earlier run, from the role of the machines. */
@@ -87,6 +89,7 @@ async function chosenBefore(clients: Clients, prefix: string, signal: AbortSigna
     return {
       ...(region === undefined ? {} : { regions: region.split(' ') }),
       ...defined({ bucket }),
+      letsWorkersBuy: tags.get(SETUP_TAGS.buyer) === BUYERS.workers,
     }
   } catch (error) {
     // A missing permission is reported for the role itself.

@@ -24,13 +24,3 @@ export const IMAGE_ACTIONS: readonly string[] = [
   'ecr:BatchGetImage',
   'ecr:GetDownloadUrlForLayer',
 ]
-
-/** Irreversible purchases in advance: a role that only runs jobs may not make them. */
-export const BUYER_ACTIONS: readonly string[] = [
-  'ec2:DescribeCapacityBlockOfferings',
-  'ec2:DescribeCapacityBlockExtensionOfferings',
-  'ec2:DescribeCapacityBlockExtensionHistory',
-  'ec2:DescribeCapacityReservations',
-  'ec2:PurchaseCapacityBlock',
-  'ec2:PurchaseCapacityBlockExtension',
-]

@@ -53,12 +53,17 @@ export function writeTerraform(defaults: TerraformDefaults): Record<string, stri
 }
 
 /** All Regions, the one of the store first. */
-function regionsOf({ network, others = [], makesSpotRole }: TerraformDefaults): [Regional, ...Regional[]] {
+function regionsOf({
+  network,
+  others = [],
+  makesSpotRole,
+  letsWorkersBuy,
+}: TerraformDefaults): [Regional, ...Regional[]] {
   const common = { account: inText('account_id'), prefix: inText('prefix'), bucket: inText('bucket') }
   const moreRegions = others.map((other) => other.region)
   const regional = (one: OtherRegion, place: RegionalPlace): Regional => ({
     choices: {
-      ...{ ...common, makesSpotRole, region: one.region },
+      ...{ ...common, makesSpotRole, letsWorkersBuy, region: one.region },
       network: 'vpcId' in one.network ? { vpcId: inText(`vpc_id${place.suffix}`) } : one.network,
       ...(place === FIRST_PLACE && moreRegions.length > 0 && { moreRegions }),
     },
@@ -227,11 +232,14 @@ function outputs(regions: readonly Regional[]): Block[] {
   const all = ids.length === 1 ? ids[0] : `concat(${ids.join(', ')})`
   const subnets = ids.length === 0 ? [] : [`\${join(",", ${all})}`]
   const groups = regions.map(({ place: { suffix } }) => `\${aws_security_group.machines${suffix}.id}`)
+  const roleArn = (of: 'grant' | 'buyer'): string =>
+    `arn:aws:iam::${inText('account_id')}:role/${roleName(inText('prefix'), of)}`
   const settings = settingsOf({
     ...{ region: inText('region'), bucket: '${aws_s3_bucket.store.bucket}', group: groups.join(',') },
     regions: regions.map(({ choices }) => choices.region),
     profile: roleName(inText('prefix'), 'machine'),
-    grantRole: `arn:aws:iam::${inText('account_id')}:role/${roleName(inText('prefix'), 'grant')}`,
+    grantRole: roleArn('grant'),
+    ...(regions[0]?.choices.letsWorkersBuy === true && { buyerRole: roleArn('buyer') }),
     subnets,
   })
   const value = Object.fromEntries(Object.entries(settings).map(([name, text]) => [name, plain(text)]))

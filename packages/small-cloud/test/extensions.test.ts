@@ -21,11 +21,12 @@ import {
   laterOffering,
   listed,
   MINUTE_MS,
+  offeringsOf,
   PLAN,
   TYPE,
   ZONE,
 } from './capacity'
-import { IMAGE, refusal, stopClouds, testCloud, UP_MS, type TestCloud } from './support'
+import { clientsOf, IMAGE, refusal, stopClouds, testCloud, UP_MS, type TestCloud } from './support'
 
 afterEach(stopClouds)
 
@@ -269,6 +270,35 @@ async function launchInto(
   return Instances![0]!.InstanceId!
 }
 
+describe('the right to extend', () => {
+  it('may depend on the tags of the block', async () => {
+    const mayExtend = (intent: string) => ({
+      own: {
+        Statement: [
+          { Effect: 'Allow', Action: 'ec2:Describe*', Resource: '*' },
+          {
+            ...{ Effect: 'Allow', Action: 'ec2:PurchaseCapacityBlockExtension', Resource: '*' },
+            Condition: { StringEquals: { 'ec2:ResourceTag/intent': intent } },
+          },
+        ],
+      },
+    })
+    const user = (name: string, intent: string) => ({
+      ...{ accessKeyId: name, secretAccessKey: name, policies: mayExtend(intent) },
+    })
+    const [test, block] = await cloudWithBlock({
+      users: { own: user('own', 'i-1'), other: user('other', 'i-2') },
+    })
+    const [offering] = await extensionsOf(test, block)
+    const as = (name: string): TestCloud => ({
+      ...{ ...test, clients: clientsOf(test.cloud.endpoint, { accessKeyId: name, secretAccessKey: name }) },
+    })
+    expect(await code(extend(as('other'), block, offering!))).toBe('UnauthorizedOperation')
+    await extend(as('own'), block, offering!)
+    expect(await history(test)).toHaveLength(1)
+  })
+})
+
 describe('AWS', () => {
   it('can shorten a block: its instances end before the new end', async () => {
     const [test, block] = await cloudWithBlock()
@@ -289,6 +319,27 @@ describe('AWS', () => {
     expect(cloud.instances().map(({ state }) => state)).toEqual(['terminated'])
     await clock.advance(30 * MINUTE_MS)
     expect((await listed(test))[0]!.State).toBe('expired')
+  })
+
+  it('does both by the control endpoints, which refuse what is impossible', async () => {
+    const [test, block] = await cloudWithBlock()
+    const reservation = block.CapacityReservationId!
+    const post = async (door: string, body: object): Promise<[number, unknown]> => {
+      const answer = await fetch(`${test.cloud.endpoint}/_sim/${door}`, {
+        ...{ method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) },
+      })
+      return [answer.status, await answer.json()]
+    }
+    await advanceTo(test, block.StartDate!)
+    expect(await post('shorten', { reservation, ends: '3h' })).toEqual([200, {}])
+    expect(test.cloud.reservations()[0]!.endsAtMs).toBe(test.clock.nowMs() + 3 * HOUR_MS)
+    expect(await post('shorten', { reservation: 'cr-none', ends: '3h' })).toEqual([
+      400,
+      { error: 'Error: there is no Capacity Block cr-none' },
+    ])
+    expect((await post('withdraw', { reservation, state: 'active' }))[0]).toBe(400)
+    expect(await post('withdraw', { reservation, refundUsd: 1 })).toEqual([200, {}])
+    expect((await listed(test))[0]!.State).toBe('cancelled')
   })
 
   it.each(['cancelled', 'failed', 'unavailable'] as const)(
@@ -326,10 +377,15 @@ describe('AWS', () => {
 describe('an UltraServer', () => {
   it('is sold by its own type, and loses its instances an hour before the end', async () => {
     const ultraserver = 'u-p6e-gb200x72'
-    const test = await cloudThatSells({ blockOfferings: [PLAN, { ...PLAN, count: 4, ultraserver }] })
+    const test = await cloudThatSells({
+      blockOfferings: [{ ...PLAN, count: 4, ultraserver, usdPerInstanceHour: 10 }, PLAN],
+    })
     const { ec2 } = test.clients
-    const found = await laterOffering(test)
-    expect(found.UltraserverType).toBeUndefined()
+    const ofInstances = await offeringsOf(test)
+    expect(ofInstances.map(({ UltraserverType }) => UltraserverType)).toEqual(
+      ofInstances.map(() => undefined),
+    )
+    expect(ofInstances.map(({ InstanceCount }) => InstanceCount)).toEqual(ofInstances.map(() => 2))
     const describe = (UltraserverCount: number) =>
       ec2.send(
         new DescribeCapacityBlockOfferingsCommand({
@@ -350,6 +406,23 @@ describe('an UltraServer', () => {
     expect(test.cloud.instances().map(({ state }) => state)).toEqual(['running'])
     await test.clock.advance(UP_MS)
     expect(test.cloud.instances().map(({ state }) => state)).toEqual(['terminated'])
+    expect((await listed(test))[0]!.LaunchStatus).toBe('unlaunchable')
+  })
+
+  it('can be extended while its instances end, and has room again once that is paid for', async () => {
+    const ultraserver = 'u-p6e-gb200x72'
+    const test = await cloudThatSells({
+      blockOfferings: [{ ...PLAN, ultraserver }],
+      reservations: [{ ...PLAN_OF_WORLD, ultraserver, ends: '24h' }],
+    })
+    const [block] = await listed(test)
+    await advanceTo(test, new Date(block!.EndDate!.getTime() - HOUR_MS))
+    const [offering] = await extensionsOf(test, block!)
+    await extend(test, block!, offering!)
+    expect((await listed(test))[0]).toMatchObject({ AvailableInstanceCount: 0, LaunchStatus: 'unlaunchable' })
+    await test.clock.advance(10 * MINUTE_MS)
+    expect((await listed(test))[0]).toMatchObject({ AvailableInstanceCount: 2, LaunchStatus: 'launchable' })
+    await advanceTo(test, new Date(offering!.CapacityBlockExtensionEndDate!.getTime() - HOUR_MS))
     expect((await listed(test))[0]!.LaunchStatus).toBe('unlaunchable')
   })
 })

@@ -122,6 +122,25 @@ describe('a future-dated reservation', () => {
     expect(notices).toEqual(['EC2 Capacity Reservation Scheduled', 'EC2 Capacity Reservation Active'])
   })
 
+  it('is requested once for each client token, also when it could not be requested any more', async () => {
+    const test = await quietCloud()
+    const StartDate = new Date(test.clock.nowMs() + 5 * DAY_MS)
+    test.cloud.addFault({
+      ...{ fault: 'lost-answer', where: { action: 'CreateCapacityReservation' }, times: 1 },
+    })
+    await refusal(reserveAhead(test, { StartDate, ClientToken: 'intent-1' }))
+    await test.clock.advance(MINUTE_MS)
+    const [made] = await listed(test)
+    expect(await reserveAhead(test, { StartDate, ClientToken: 'intent-1' })).toEqual(made)
+    expect(await code(reserveAhead(test, { StartDate, ClientToken: 'intent-2' }))).toBe(
+      'InvalidParameterValue',
+    )
+    expect(await code(reserveAhead(test, { StartDate, ClientToken: 'intent-1', InstanceCount: 3 }))).toBe(
+      'IdempotentParameterMismatch',
+    )
+    expect(await listed(test)).toHaveLength(1)
+  })
+
   it('can be refused after its assessment, and is shown for 30 more days', async () => {
     const test = await quietCloud({ faults: [{ fault: 'reservation-unsupported', where: { type: TYPE } }] })
     await reserveAhead(test)
@@ -251,21 +270,20 @@ describe('the cancellation of a future-dated reservation', () => {
   })
 
   it('refuses a quote that has expired, is of another reservation, or is not needed', async () => {
-    const [test, made] = await cloudAhead('scheduled')
-    const quote = await quoteFor(test, made)
+    const test = await quietCloud()
+    const [made, second] = [await reserveAhead(test), await reserveAhead(test)]
     const other = await reserve(test)
+    await test.clock.advance(DAY_MS)
+    const quote = await quoteFor(test, made)
     expect(await code(cancel(test, other, withQuote(quote)))).toBe('InvalidParameterCombination')
-    const second = await reserveAhead(test)
-    await test.clock.advance(DAY_MS - 1)
-    expect(await code(cancel(test, second, withQuote(quote)))).toBe('InvalidParameterCombination')
-    await test.clock.advance(1)
     expect(await code(cancel(test, second, withQuote(quote)))).toBe('InvalidParameterValue')
+    await test.clock.advance(DAY_MS)
     expect(await code(cancel(test, made, withQuote(quote)))).toBe('InvalidParameterValue')
     const { CapacityReservationCancellationQuotes } = await test.clients.ec2.send(
       new DescribeCapacityReservationCancellationQuotesCommand({}),
     )
     expect(CapacityReservationCancellationQuotes).toEqual([{ ...quote, QuoteState: 'expired' }])
-    expect((await listed(test)).map(({ State }) => State)).toEqual(['scheduled', 'active', 'scheduled'])
+    expect((await listed(test)).map(({ State }) => State)).toEqual(['scheduled', 'scheduled', 'active'])
   })
 
   it('gets one quote for each client token', async () => {
@@ -277,6 +295,9 @@ describe('the cancellation of a future-dated reservation', () => {
     )
     expect(new Set(ids).size).toBe(2)
     expect(ids[0]).toBe(ids[1])
+    await advanceTo(test, new Date(made.StartDate!.getTime() + COMMITMENT_DAYS * DAY_MS))
+    const again = await quoteFor(test, made, 'a')
+    expect([again.CapacityReservationCancellationQuoteId, again.QuoteState]).toEqual([ids[0], 'expired'])
   })
 })
 

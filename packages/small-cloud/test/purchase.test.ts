@@ -4,6 +4,7 @@ import {
   DescribeCapacityReservationsCommand,
   ModifyCapacityReservationCommand,
   PurchaseCapacityBlockCommand,
+  RunInstancesCommand,
   type CapacityReservation,
   type EC2Client,
 } from '@aws-sdk/client-ec2'
@@ -22,7 +23,7 @@ import {
   TYPE,
   ZONE,
 } from './capacity'
-import { clientsOf, refusal, stopClouds, type TestCloud } from './support'
+import { clientsOf, IMAGE, refusal, stopClouds, type TestCloud } from './support'
 
 afterEach(stopClouds)
 
@@ -120,16 +121,19 @@ describe('the payment of a Capacity Block', () => {
   }
 
   it('can fail: the block costs nothing and its instances are for sale again', async () => {
-    const [test, { State }] = await later(
-      {
-        ...faultOf({ fault: 'payment-fails', where: { type: TYPE } }),
-        blockOfferings: [{ ...PLAN, stock: 2 }],
-      },
-      10 * MINUTE_MS,
-    )
-    expect(State).toBe('payment-failed')
+    const test = await cloudThatSells({
+      ...faultOf({ fault: 'payment-fails', where: { type: TYPE }, times: 1 }),
+      blockOfferings: [{ ...PLAN, stock: 2 }],
+    })
+    const offering = await laterOffering(test)
+    await buy(test.clients.ec2, offering)
+    expect(await laterOffering(test)).not.toEqual(offering)
+    await test.clock.advance(10 * MINUTE_MS)
+    expect((await listed(test))[0]!.State).toBe('payment-failed')
     expect(test.cloud.reservations()[0]!.bill.upfrontUsd).toBe(0)
-    expect(await offeringsOf(test)).not.toEqual([])
+    await buy(test.clients.ec2, offering)
+    await test.clock.advance(10 * MINUTE_MS)
+    expect((await listed(test)).map(({ State }) => State)).toEqual(['payment-failed', 'scheduled'])
   })
 
   it('can be late, and fails when it takes twelve hours', async () => {
@@ -257,6 +261,34 @@ describe('the stock of Capacity Blocks', () => {
     expect((await refusal(buy(test.clients.ec2, offering))).code).toBe(
       'InvalidCapacityBlockOfferingIdExpired',
     )
+  })
+})
+
+describe('a launch into a block that has not begun', () => {
+  it.each([
+    [{}, 'ReservationCapacityExceeded'],
+    [
+      { earlyLaunch: 'InvalidCapacityReservationState.PendingActivation' as const },
+      'InvalidCapacityReservationState.PendingActivation',
+    ],
+  ])('is refused as the world says (%j)', async (blockMarket, code) => {
+    const test = await cloudThatSells({ blockMarket })
+    const { CapacityReservation: block } = await buy(test.clients.ec2, await laterOffering(test))
+    const { CapacityReservationId } = block!
+    const launch = () =>
+      test.clients.ec2.send(
+        new RunInstancesCommand({
+          ...{ ImageId: IMAGE, InstanceType: TYPE, MinCount: 1, MaxCount: 1 },
+          Placement: { AvailabilityZone: ZONE },
+          InstanceMarketOptions: { MarketType: 'capacity-block' },
+          CapacityReservationSpecification: { CapacityReservationTarget: { CapacityReservationId } },
+        }),
+      )
+    expect((await refusal(launch())).code).toBe(code)
+    await test.clock.advance(10 * MINUTE_MS)
+    expect((await refusal(launch())).code).toBe(code)
+    await advanceTo(test, block!.EndDate!)
+    expect((await refusal(launch())).code).toBe('ReservationCapacityExceeded')
   })
 })
 

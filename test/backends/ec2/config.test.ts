@@ -39,6 +39,7 @@ describe('the settings of EC2', () => {
       CRUCIBLE_EC2_TYPES: 'g5.xlarge,p4d.*',
       CRUCIBLE_EC2_SPOT: 'no',
       CRUCIBLE_EC2_RESERVATIONS: 'cr-12ab, cr-34cd',
+      CRUCIBLE_EC2_BUYER_ROLE: 'arn:aws:iam::111122223333:role/team/crucible-buyer',
       CRUCIBLE_EC2_DISK: '250',
       CRUCIBLE_EC2_REGISTER_WITHIN: '90s',
       CRUCIBLE_EC2_STALE_FOR: '2m',
@@ -58,6 +59,7 @@ describe('the settings of EC2', () => {
         types: ['g5.xlarge', 'p4d.*'],
         hasSpot: false,
         reservations: ['cr-12ab', 'cr-34cd'],
+        buyerRole: 'arn:aws:iam::111122223333:role/team/crucible-buyer',
         diskGiB: 250,
         registerWithinMs: 90_000,
         staleForMs: 120_000,
@@ -84,6 +86,7 @@ describe('the settings of EC2', () => {
       CRUCIBLE_EC2_STALE_FOR: '0s',
       CRUCIBLE_EC2_TEMPLATES_KEPT: '7d',
       CRUCIBLE_EC2_GRANTS: 'perhaps',
+      CRUCIBLE_EC2_BUYER_ROLE: 'crucible-buyer',
       AWS_ENDPOINT_URL: 'localhost:4566',
     })
     expect(problems).toHaveLength(EC2_SETTINGS.length)

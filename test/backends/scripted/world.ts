@@ -7,6 +7,7 @@ import type { MicroUsd } from '../../../core/money'
 import { defined } from '../../../core/defined'
 import { offerKey, type Availability, type Offer } from '../../../core/offer'
 import type { Order } from '../../../core/plan'
+import type { OwnedReservation } from '../../../core/reservation'
 import { reachesGpuMemory } from '../../../core/gpu-memory'
 import { isWithin, wantsGpu, type MachineShape, type ResourceRequest } from '../../../core/resources'
 import type { ObjectStore } from '../../../storage/store'
@@ -37,6 +38,8 @@ export interface Ware {
   billedAtLeastMs?: number
   billedInStepsOfMs?: number
   stillBilled?: string
+  /** The reservation that its machines are in. */
+  held?: OwnedReservation
 }
 
 /** What makes a provider hard to use. It is not played where it is missing. */
@@ -145,7 +148,8 @@ export class ScriptedWorld {
     this.#startedAtMs = options.clock.now()
     this.name = options.name ?? 'scripted'
     this.quota = options.quota ?? Infinity
-    const capacityTypes = [...new Set(options.wares.map((ware) => ware.capacityType))]
+    const types = options.wares.map((ware) => ware.capacityType)
+    const capacityTypes = [...new Set([...types, ...(options.market ? (['reserved'] as const) : [])])]
     this.capabilities = {
       capacityTypes,
       ...{ imageRunner: 'runner', runnerStart: 'with-launch', idempotency: 'token', billsUntil: 'exit' },
@@ -239,8 +243,23 @@ export class ScriptedWorld {
   }
 
   offers(request: ResourceRequest): Offer[] {
-    const fitting = this.#o.wares.filter(({ shape = SHAPE }) => couldHold(shape, request))
-    return (fitting.length > 0 ? fitting : this.#o.wares).map((ware) => this.#offerOf(ware))
+    const wares = this.#wares()
+    const fitting = wares.filter(({ shape = SHAPE }) => couldHold(shape, request))
+    return (fitting.length > 0 ? fitting : wares).map((ware) => this.#offerOf(ware))
+  }
+
+  /** What is sold, and the account's reservations that a job could run in, now or later. */
+  #wares(): Ware[] {
+    const { wares } = this.#o
+    const held = this.market?.held().filter(({ unfit }) => unfit === undefined) ?? []
+    return [
+      ...wares,
+      ...held.map((one): Ware => {
+        const shape = wares.find(({ type }) => type === one.type)?.shape
+        const common = { capacityType: 'reserved', type: one.type, place: one.zone, held: one } as const
+        return { ...common, priceMicroUsdPerHour: one.idleMicroUsdPerHour ?? 0, ...defined({ shape }) }
+      }),
+    ]
   }
 
   /** The outcome of a launch: the machine that the order already has, if tokens are honoured, a new one, or the reason for a refusal. */
@@ -249,7 +268,7 @@ export class ScriptedWorld {
     const known = isRecognised ? this.machineOf(order.attemptId) : undefined
     if (known !== undefined) return { kind: 'launched', handle: known.handle }
     const wanted = new Set(order.offers.map(offerKey))
-    const wares = this.#o.wares.filter((ware) => wanted.has(this.#keyOf(ware)))
+    const wares = this.#wares().filter((ware) => wanted.has(this.#keyOf(ware)))
     if (this.capabilities.offersPerOrder === 'one' && order.offers.length > 1)
       return refused('invalid', 'an order names one offer')
     if (this.capabilities.imageRunner === 'provider' && order.runner.image !== null)
@@ -267,7 +286,9 @@ export class ScriptedWorld {
     const { stopsForMs } = this.#o
     const { queues, ends } = this.capabilities
     const key = this.#keyOf(ware)
-    this.#stock.set(key, this.#stockOf(ware) - 1)
+    const { held } = ware
+    if (held === undefined) this.#stock.set(key, this.#stockOf(ware) - 1)
+    else this.market!.occupy(held.id, 1)
     const machine = new ScriptedMachine({
       ...{ clock, store, order, bootMs, offer: this.#offerOf(ware), ...sent },
       ...(handOvers && { ask: (...asked) => handOvers.ask(...asked) }),
@@ -281,9 +302,11 @@ export class ScriptedWorld {
       endsWithRunner: this.capabilities.billsUntil === 'exit',
       onGone: ({ cause }) => {
         this.#living--
-        if (cause !== 'interrupted') this.#stock.set(key, this.#stockOf(ware) + 1)
+        if (held !== undefined) this.market!.occupy(held.id, -1)
+        else if (cause !== 'interrupted') this.#stock.set(key, this.#stockOf(ware) + 1)
       },
     })
+    if (held !== undefined) this.market!.endsWith(held.id, () => machine.end('interrupted'))
     this.#held?.push(machine)
     this.#living++
     this.machines.push(machine)
@@ -296,7 +319,7 @@ export class ScriptedWorld {
   duplicate(order: Order, sent: Sent = {}): ScriptedMachine {
     this.duplicates++
     const wanted = new Set(order.offers.map(offerKey))
-    const ware = this.#o.wares.find((one) => wanted.has(this.#keyOf(one)))!
+    const ware = this.#wares().find((one) => wanted.has(this.#keyOf(one)))!
     return this.make(order, ware, sent)
   }
 
@@ -340,11 +363,23 @@ export class ScriptedWorld {
   }
 
   #stockOf(ware: Ware): number {
+    if (ware.held !== undefined) return this.market!.reservation(ware.held.id)!.free
     return this.#stock.get(this.#keyOf(ware))!
   }
 
-  #keyOf({ capacityType, type, place = '' }: Pick<Ware, 'capacityType' | 'type' | 'place'>): string {
-    return offerKey({ backend: this.name, capacityType, type, place })
+  #keyOf({
+    capacityType,
+    type,
+    place = '',
+    held,
+  }: Pick<Ware, 'capacityType' | 'type' | 'place' | 'held'>): string {
+    return offerKey({
+      backend: this.name,
+      capacityType,
+      type,
+      place,
+      ...defined({ reservationId: held?.id }),
+    })
   }
 
   #offerOf(ware: Ware): Offer {
@@ -362,6 +397,7 @@ export class ScriptedWorld {
       billedAtLeastMs,
       billedInStepsOfMs,
       stillBilled,
+      held,
     } = ware
     const nowMs = this.clock.now()
     const price = typeof prices === 'number' ? prices : prices.findLast(([fromMs]) => fromMs <= nowMs)?.[1]
@@ -379,7 +415,29 @@ export class ScriptedWorld {
       ...defined({ interruptionsPerHour, runMsMax, isolation, isPreemptible }),
       ...defined({ billedAtLeastMs, billedInStepsOfMs, stillBilled }),
       ...(usableForMs === undefined ? {} : { usableUntilMs: this.#startedAtMs + usableForMs }),
+      ...(held !== undefined && reservedPart(held)),
     }
+  }
+}
+
+function reservedPart({
+  id,
+  phase,
+  free,
+  total,
+  startsAtMs,
+  endsAtMs,
+  usableUntilMs,
+  idleMicroUsdPerHour = 0,
+}: OwnedReservation): Pick<Offer, 'reservationId' | 'reservation' | 'usableUntilMs'> {
+  const isToCome = phase !== 'active'
+  return {
+    reservationId: id,
+    reservation: {
+      ...{ free, total, idleMicroUsdPerHour },
+      ...defined({ startsAtMs: isToCome ? startsAtMs : undefined, endsAtMs }),
+    },
+    ...defined({ usableUntilMs }),
   }
 }
 

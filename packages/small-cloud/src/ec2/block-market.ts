@@ -34,7 +34,8 @@ export class BlockMarket {
   private readonly shown = new Map<string, Offering>()
   /** How often each block has been bought; a block that sells only once gets a new id after it. */
   private readonly sales = new Map<string, number>()
-  private readonly taken: Taken[] = []
+  private taken: Taken[] = []
+  private tidiedAtMs = -Infinity
 
   constructor(private readonly ec2: Ec2) {}
 
@@ -110,10 +111,14 @@ export class BlockMarket {
     return [...region.reservations.values()].filter(isLive).flatMap((each) => periodsOf(each, plan))
   }
 
-  /** A purchase of a block that has begun is not possible any more. */
+  /** A block that has begun is not for sale any more. */
   private forgetPast(): void {
+    const { nowMs } = this.ec2
+    if (nowMs < this.tidiedAtMs + HOUR_MS) return
+    this.tidiedAtMs = nowMs
+    this.taken = this.taken.filter(({ untilMs, endsAtMs }) => Math.min(untilMs, endsAtMs) > nowMs)
     for (const [id, { startsAtMs }] of this.shown) {
-      if (startsAtMs > this.ec2.nowMs - FORGET_MS) continue
+      if (startsAtMs > nowMs - FORGET_MS) continue
       this.shown.delete(id)
       this.sales.delete(id)
     }

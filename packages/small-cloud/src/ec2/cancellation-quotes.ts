@@ -89,6 +89,8 @@ export function quoteActions(ec2: Ec2): Record<string, Action> {
   }
 }
 
+const scopeIn = (region: string): string => `CreateCapacityReservationCancellationQuote/${region}`
+
 function createQuote(ec2: Ec2): Action {
   const quotable = (region: string, id: string): CapacityReservation => {
     const reservation = changeable(ec2, region, id)
@@ -106,14 +108,13 @@ function createQuote(ec2: Ec2): Action {
       TagSpecification: list(tagSpecification).optional(),
     }),
     isMutating: true,
-    check({ CapacityReservationId: id, TagSpecification: tags }, { region }) {
+    check({ CapacityReservationId: id, TagSpecification: tags, ClientToken: token }, { region }) {
       checkReservationTags(tags, KIND)
-      quotable(region, id)
+      if (!ec2.tokens.knows(scopeIn(region), token)) quotable(region, id)
     },
     run(wish, { region }) {
       const { ClientToken: token, ...parameters } = wish
-      const scope = `CreateCapacityReservationCancellationQuote/${region}`
-      const quote = ec2.tokens.once(scope, { token, parameters }, () =>
+      const quote = ec2.tokens.once(scopeIn(region), { token, parameters }, () =>
         ec2.quotes.make(quotable(region, wish.CapacityReservationId), tagsFor(KIND, wish)),
       )
       return { capacityReservationCancellationQuote: quoteWords(ec2, quote) }

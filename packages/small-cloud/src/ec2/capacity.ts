@@ -7,7 +7,7 @@ import type { Ec2 } from './ec2'
 import type { LaunchPlan } from './launch-plan'
 import { isAlive, type Instance, type Region, type Subnet } from './model'
 import { isBlock, placesIn, reservationState, type CapacityReservation } from './reservation-model'
-import { exceeded, reservedRoom } from './reserved-room'
+import { noPlace, reservedRoom } from './reserved-room'
 
 export interface Room {
   /** From 0 to the requested number. */
@@ -73,7 +73,7 @@ export function roomIn(
   const { places, isOnly } = reservedRoom(ec2, plan, { zone: subnet.zone.name, wanted })
   const left = wanted - places.length
   if (left === 0) return { count: wanted, places }
-  if (isOnly) return { count: places.length, places, problem: exceeded() }
+  if (isOnly) return { count: places.length, places, problem: noPlace(ec2, plan) }
   const { count, problem } = roomInPool(ec2, plan, { subnet, wanted: left })
   return { count: places.length + count, places, ...(problem === undefined ? {} : { problem }) }
 }
@@ -145,7 +145,7 @@ export function roomToStart(
   const reserved = reservedRoom(ec2, plan, { zone: subnet.zone.name, wanted: 1 })
   const [free] = reserved.places
   if (free !== undefined) return { place: free }
-  const problem = reserved.isOnly ? exceeded() : noRoomInPool(ec2, instance, heldUntilMs)
+  const problem = reserved.isOnly ? noPlace(ec2, plan) : noRoomInPool(ec2, instance, heldUntilMs)
   return problem === undefined ? { place: undefined } : { problem }
 }
 

@@ -117,7 +117,9 @@ export class ReservationLife {
   endAt(reservation: CapacityReservation, endsAtMs: number | undefined): void {
     if (endsAtMs === undefined) delete reservation.endsAtMs
     else reservation.endsAtMs = endsAtMs
+    // Both happen again before the new end.
     this.warned.delete(reservation)
+    reservation.isEnding = false
     this.wait(reservation)
   }
 

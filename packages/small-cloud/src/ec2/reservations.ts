@@ -55,15 +55,19 @@ function createReservation(ec2: Ec2): Action {
   return action({
     input: createInput,
     isMutating: true,
-    check: (wish, call) => void checked(ec2, wish, call),
+    check(wish, call) {
+      if (!ec2.tokens.knows(scopeIn(call), wish.ClientToken)) checked(ec2, wish, call)
+    },
     run(wish, call) {
       const { ClientToken: token, ...parameters } = wish
-      const scope = `CreateCapacityReservation/${call.region}`
+      const scope = scopeIn(call)
       const reservation = ec2.tokens.once(scope, { token, parameters }, () => make(ec2, wish, call))
       return { capacityReservation: reservationWords(ec2, reservation) }
     },
   })
 }
+
+const scopeIn = ({ region }: Call): string => `CreateCapacityReservation/${region}`
 
 function make(ec2: Ec2, wish: CreateWish, call: Call): CapacityReservation {
   const zone = checked(ec2, wish, call)

@@ -3,7 +3,7 @@ import { ApiError } from '../wire/errors'
 import type { Ec2 } from './ec2'
 import type { LaunchPlan } from './launch-plan'
 import type { LaunchFields, Region, ReservationChoice } from './model'
-import { freeIn, isBlock, type CapacityReservation } from './reservation-model'
+import { freeIn, isBlock, reservationState, type CapacityReservation } from './reservation-model'
 
 export interface ReservedRoom {
   /** One for each machine that goes into a reservation. */
@@ -15,7 +15,19 @@ export interface ReservedRoom {
 /** All images here run Linux. */
 const PLATFORM = 'Linux/UNIX'
 
-export function exceeded(): ApiError {
+/** Returns why a launch into reservations has no place. */
+export function noPlace(
+  ec2: Ec2,
+  { region, reservationWish: { target } }: Pick<LaunchPlan, 'region' | 'reservationWish'>,
+): ApiError {
+  const named = target === undefined ? undefined : region.reservations.get(target)
+  const { earlyLaunch } = ec2.parts.world.blockMarket
+  const isEarly =
+    named !== undefined &&
+    isBlock(named) &&
+    ['payment-pending', 'scheduled'].includes(reservationState(named))
+  if (isEarly && earlyLaunch !== 'ReservationCapacityExceeded')
+    return new ApiError(earlyLaunch, `Your Capacity Block '${named.id}' is not active yet.`)
   return new ApiError(
     'ReservationCapacityExceeded',
     'The requested reservation does not have sufficient compatible and available capacity for this request.',

@@ -12,6 +12,11 @@ const TOKEN_LENGTH_MAX = 64
 export class Tokens {
   private readonly used = new Map<string, Used<unknown>>()
 
+  /** Whether a call with this token has succeeded: its repetition is answered even if it would be refused now. */
+  knows(scope: string, token: string | undefined): boolean {
+    return this.used.has(`${scope}/${token ?? ''}`)
+  }
+
   /**
    * Performs the action once for each token of a scope. The same token with other parameters is `IdempotentParameterMismatch`. A failed
    * action does not use up the token.

@@ -64,6 +64,10 @@ export const blockMarket = z.strictObject({
   keepsPrice: z.boolean().default(true),
   /** `DescribeCapacityReservations` filters by tags; otherwise it refuses such filters. */
   filtersByTag: z.boolean().default(true),
+  /** The code of a launch into a block that has not begun: for lack of capacity, or the one that AWS lists for such a block. */
+  earlyLaunch: z
+    .enum(['ReservationCapacityExceeded', 'InvalidCapacityReservationState.PendingActivation'])
+    .default('ReservationCapacityExceeded'),
 })
 
 /** AWS documents that the charge depends on how close the start is, but not how. */

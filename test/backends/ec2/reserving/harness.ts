@@ -10,9 +10,7 @@ import { reservations, SUBNETS } from '../fake-market'
 import { CONFIG } from '../harness'
 
 export const EC2_RESERVING_TRAITS: ReservingTraits = {
-  sellsExtensions: true,
-  sellsCommitments: true,
-  drivesTime: true,
+  changesHourlyPrices: true,
 }
 
 export const BLOCK_TYPE = 'p5.48xlarge'
@@ -27,6 +25,7 @@ export class Ec2ReservingHarness implements ReservingHarness {
   readonly clouds: Readonly<Record<string, FakeAws>>
   readonly reserving: ReservingBackend
   clockMs = START_MS - 20 * HOUR_MS
+  #outcome: 'confirmed' | 'failed' = 'confirmed'
 
   constructor(private readonly config: Partial<Ec2Config> = {}) {
     const now = (): number => this.clockMs
@@ -73,11 +72,11 @@ export class Ec2ReservingHarness implements ReservingHarness {
     return { ...this.wish('prepaid'), types: [HOURLY_TYPE] }
   }
 
-  sellOut(): void {
+  async sellOut(): Promise<void> {
     for (const { reserving } of this.#all) Object.assign(reserving, { blocks: [], hasCapacity: false })
   }
 
-  raisePrices(): void {
+  async raisePrices(): Promise<void> {
     for (const aws of this.#all) {
       for (const block of aws.reserving.blocks) block.upfrontFee = '4529.340002'
       aws.prices = new Map([...aws.prices!].map(([type, usd]) => [type, String(Number(usd) + 1)]))
@@ -125,22 +124,26 @@ export class Ec2ReservingHarness implements ReservingHarness {
     return this.aws.reservations[0]!.id
   }
 
+  failPayments(): void {
+    this.#outcome = 'failed'
+  }
+
+  async settlePayment(id: string): Promise<void> {
+    this.pay(id, this.#outcome)
+  }
+
   pay(id: string, outcome: 'confirmed' | 'failed'): void {
-    this.#all
-      .find(({ reserving }) => reserving.held.some(({ told }) => told.id === id))!
-      .reserving.pay(id, outcome)
+    const owner = this.#all.find(({ reserving }) => reserving.held.some(({ told }) => told.id === id))
+    owner!.reserving.pay(id, outcome)
   }
 
   async pass(durationMs: number): Promise<void> {
     this.clockMs += durationMs
   }
 
-  use(id: string, places: number): void {
-    for (let at = 0; at < places; at++)
-      this.aws.add(
-        { capacityType: 'reserved', tags: {}, reservation: id },
-        { type: BLOCK_TYPE, subnet: 'subnet-a' },
-      )
+  async use(id: string): Promise<void> {
+    const machine = { capacityType: 'reserved', tags: {}, reservation: id } as const
+    this.aws.add(machine, { type: BLOCK_TYPE, subnet: 'subnet-a' })
   }
 
   async dispose(): Promise<void> {}

@@ -87,10 +87,10 @@ describe('what is held', () => {
 })
 
 describe('giving back', () => {
-  it('is free while the capacity is late', async () => {
+  it.each(['delayed', 'assessing'])('is free while it is %s', async (state) => {
     const [one] = reservations(h.nowMs())
     const committedUntilMs = h.nowMs() + DAY_MS
-    h.aws.reservations.push({ ...one!, state: 'delayed', committedUntilMs })
+    h.aws.reservations.push({ ...one!, state, committedUntilMs })
     const ref = { id: one!.id, region: 'us-east-1' }
     expect(await h.reserving.releaseTerms(ref, patiently())).toEqual({ chargeMicroUsd: 0 })
   })

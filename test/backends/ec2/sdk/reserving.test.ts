@@ -8,6 +8,10 @@ import { HOUR_MS } from '../../../../core/time'
 /** The provider: what it was sent, and what it answers. */
 let sent: URLSearchParams[]
 let answer: { status: number; body: string; date?: Date; hangsUp?: boolean }
+/** Answers by the request, where one does not do for all. */
+let answerOf: ((form: URLSearchParams) => typeof answer) | undefined
+/** The access key of each request. */
+const keysOf: string[] = []
 let server: Server
 let api: Ec2Api
 
@@ -19,11 +23,15 @@ beforeEach(async () => {
   Object.assign(process.env, { AWS_ACCESS_KEY_ID: 'test', AWS_SECRET_ACCESS_KEY: 'test' })
   sent = []
   answer = { status: 200, body: '' }
+  answerOf = undefined
   server = createServer((request, response) => {
     const chunks: Buffer[] = []
     request.on('data', (chunk: Buffer) => chunks.push(chunk))
     request.on('end', () => {
-      sent.push(new URLSearchParams(Buffer.concat(chunks).toString()))
+      const form = new URLSearchParams(Buffer.concat(chunks).toString())
+      sent.push(form)
+      keysOf.push(/Credential=(\w+)\//.exec(request.headers.authorization ?? '')?.[1] ?? '')
+      if (answerOf !== undefined) answer = answerOf(form)
       if (answer.hangsUp) return request.socket.destroy()
       if (answer.date !== undefined) response.setHeader('Date', answer.date.toUTCString())
       response.writeHead(answer.status, { 'Content-Type': 'text/xml' }).end(answer.body)
@@ -145,5 +153,43 @@ describe('an on-demand reservation over the SDK', () => {
     const forms = sent.map((form) => Object.fromEntries(form))
     expect(forms[0]).not.toHaveProperty('ApplyCancellationCharges')
     expect(forms[1]).toMatchObject({ QuoteId: 'crq-1', ApplyCancellationCharges: 'commitment-wind-down' })
+  })
+})
+
+describe('with the role of a buyer', () => {
+  const ROLE = 'arn:aws:iam::123456789012:role/crucible-buyer'
+  let buying: Ec2Api
+  beforeEach(() => {
+    const { port } = server.address() as AddressInfo
+    buying = createSdkApi({ region: 'us-east-1', endpoint: `http://127.0.0.1:${port}`, buyerRole: ROLE })
+  })
+  const assumed = `<AssumeRoleResponse xmlns="https://sts.amazonaws.com/doc/2011-06-15/"><AssumeRoleResult>
+    <Credentials><AccessKeyId>BUYER</AccessKeyId><SecretAccessKey>s</SecretAccessKey><SessionToken>t</SessionToken>
+    <Expiration>2999-01-01T00:00:00Z</Expiration></Credentials></AssumeRoleResult></AssumeRoleResponse>`
+
+  it('purchases are signed with its credentials, and everything else with our own', async () => {
+    keysOf.length = 0
+    answerOf = (form) =>
+      form.get('Action') === 'AssumeRole'
+        ? { status: 200, body: assumed }
+        : { status: 412, body: errorOf('DryRunOperation') }
+    const order = { offering: 'cb-1', tags: {}, isTrial: true }
+    await expect(buying.reserving.buyBlock(order, signal)).rejects.toMatchObject({ code: 'DryRunOperation' })
+    await expect(buying.market.reservations(signal)).rejects.toMatchObject({ name: 'AwsError' })
+    expect(sent[0]!.get('RoleArn')).toBe(ROLE)
+    expect(keysOf).toEqual(['test', 'BUYER', 'test'])
+  })
+
+  it('nothing is sent if the role cannot be taken', async () => {
+    answerOf = () => ({
+      status: 403,
+      body: `<ErrorResponse><Error><Code>AccessDenied</Code><Message>not you</Message></Error></ErrorResponse>`,
+    })
+    await expect(buying.reserving.buyBlock({ offering: 'cb-1', tags: {} }, signal)).rejects.toMatchObject({
+      code: 'AccessDenied',
+      reach: 'unsent',
+      message: expect.stringMatching(/cannot be taken: not you/),
+    })
+    expect(new Set(sent.map((form) => form.get('Action')))).toEqual(new Set(['AssumeRole']))
   })
 })

@@ -9,9 +9,12 @@ import {
 } from '@aws-sdk/client-iam'
 import { AssumeRoleCommand } from '@aws-sdk/client-sts'
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals'
-import { IMAGE_DEFAULT } from '../../../../backends/ec2/config'
+import { IMAGE_DEFAULT, type Ec2Config } from '../../../../backends/ec2/config'
+import type { Backend } from '../../../../backends/backend'
 import { createEc2Backend } from '../../../../backends/ec2'
 import { STORE_PERMISSIONS, WORKER_PERMISSIONS } from '../../../../backends/ec2/setup/permissions'
+import type { CapacityWish, ReservationKind, ReserveOutcome } from '../../../../core/reservation'
+import { HOUR_MS } from '../../../../core/time'
 import type { Cloud } from '#small-cloud'
 import { clientsOf } from '../../../../packages/small-cloud/test/support'
 import { CONFIG } from '../harness'
@@ -26,14 +29,17 @@ const ALL = [...WORKER_PERMISSIONS, ...STORE_PERMISSIONS].map(({ action }) => ac
 let cloud: Cloud
 let settings: Record<string, string>
 beforeAll(async () => {
-  cloud = await emptyAccount({ linkedRoles: ['spot.amazonaws.com'] })
+  cloud = await emptyAccount({
+    linkedRoles: ['spot.amazonaws.com'],
+    blockOfferings: [{ type: 'p5.48xlarge', zone: 'us-east-1a', count: 8, usdPerInstanceHour: 30 }],
+  })
   await applied(setupOf(cloud))
   settings = (await setupOf(cloud).survey(ignoring())).settings
 })
 afterAll(() => cloud.stop())
 
-/** What the check finds, in the name of the worker's role only. */
-async function checked(): Promise<string[]> {
+/** Does something with the backend in the name of the worker's role only. */
+async function asWorker<T>(config: Partial<Ec2Config>, task: (backend: Backend) => Promise<T>): Promise<T> {
   const { sts } = clientsOf(cloud.endpoint)
   const RoleArn = `arn:aws:iam::111122223333:role/${WORKER}`
   const { Credentials: given } = await sts.send(new AssumeRoleCommand({ RoleArn, RoleSessionName: 'worker' }))
@@ -47,7 +53,7 @@ async function checked(): Promise<string[]> {
     const endpoint = new URLSearchParams({ endpoint: cloud.storeEndpoint! }).toString()
     const backend = await createEc2Backend(
       {
-        ...{ ...CONFIG, image: IMAGE_DEFAULT },
+        ...{ ...CONFIG, image: IMAGE_DEFAULT, ...config },
         ...{ region: 'us-east-1', endpoint: cloud.endpoint, profile: settings['CRUCIBLE_EC2_PROFILE']! },
         subnets: settings['CRUCIBLE_EC2_SUBNETS']!.split(','),
         securityGroups: { ids: settings['CRUCIBLE_EC2_SECURITY_GROUPS']!.split(',') },
@@ -57,11 +63,16 @@ async function checked(): Promise<string[]> {
         storeUrl: `${settings['CRUCIBLE_STORE']!}&${endpoint}`,
       },
     )
-    const problems = await backend.check({ signal: ignoring() })
-    return problems.map(({ message, remedy }) => `${message} ${remedy}`)
+    return await task(backend)
   } finally {
     process.env = before
   }
+}
+
+/** What the check finds. */
+async function checked(config: Partial<Ec2Config> = {}): Promise<string[]> {
+  const problems = await asWorker(config, (backend) => backend.check({ signal: ignoring() }))
+  return problems.map(({ message, remedy }) => `${message} ${remedy}`)
 }
 
 it('are those that the documentation prints', () => {
@@ -206,6 +217,113 @@ describe('the least privilege of workers', () => {
   it.each(['ec2:PurchaseCapacityBlock', 'ec2:RequestSpotInstances', 'iam:CreateRole', 'ec2:CreateVpc'])(
     'has no %s at all',
     async (action) => expect(await decision(action, '*', HERE)).toBe('implicitDeny'),
+  )
+})
+
+describe('workers that may buy', () => {
+  const buyerRole = 'arn:aws:iam::111122223333:role/crucible-buyer'
+  const wishes: Record<ReservationKind, CapacityWish> = {
+    prepaid: {
+      ...{ backend: 'ec2', kind: 'prepaid', types: ['p5.48xlarge'], count: 2, durationMs: 47 * HOUR_MS },
+    },
+    hourly: { backend: 'ec2', kind: 'hourly', types: ['g5.xlarge'], count: 2, durationMs: HOUR_MS },
+  }
+  const ask = { signal: AbortSignal.timeout(600_000) }
+  const buy = async (backend: Backend, kind: ReservationKind): Promise<ReserveOutcome> => {
+    const [quote] = await backend.reserving!.reservable(wishes[kind], ask)
+    const order = { intent: `res-${kind}`, send: 1, deployment: 'test', owner: 'ann', backend: 'ec2' }
+    return backend.reserving!.reserve({ ...order, quote: quote! }, ask)
+  }
+
+  it('do so with the role of the buyer, once set-up has let them, and hold and release what they bought', async () => {
+    await expect(asWorker({}, (backend) => buy(backend, 'prepaid'))).rejects.toMatchObject({
+      failure: { class: 'auth' },
+    })
+    expect(await asWorker({}, (backend) => buy(backend, 'hourly'))).toMatchObject({
+      ...{ kind: 'refused', failure: { class: 'auth' } },
+    })
+    expect((await checked({ buyerRole })).join()).toMatch(/not permitted: .*sts:AssumeRole/)
+    await applied(setupOf(cloud, { letsWorkersBuy: true }))
+    expect(await checked({ buyerRole })).toEqual([])
+    await asWorker({ buyerRole }, async (backend) => {
+      const reserving = backend.reserving!
+      expect(await buy(backend, 'prepaid')).toMatchObject({ kind: 'reserved' })
+      const outcome = await buy(backend, 'hourly')
+      if (outcome.kind !== 'reserved') throw new Error(outcome.failure.message)
+      const held = outcome.reservation
+      await reserving.change(held, { kind: 'count', count: 3 }, ask)
+      await reserving.change(held, { kind: 'split', count: 1, token: 'one' }, ask)
+      await reserving.release(held, await reserving.releaseTerms(held, ask), ask)
+      const listed = await reserving.reservations(ask)
+      expect(listed.map(({ kind, phase }) => `${kind} ${phase}`).sort()).toEqual([
+        ...['hourly active', 'hourly ended', 'prepaid unpaid'],
+      ])
+    })
+    // A reservation of others is not ours to release.
+    const { id } = cloud.reserve({ kind: 'on-demand', type: 'g5.xlarge', zone: 'us-east-1a', count: 1 })
+    const release = asWorker({ buyerRole }, (backend) =>
+      backend.reserving!.release({ id, region: 'us-east-1' }, { chargeMicroUsd: 0 }, ask),
+    )
+    await expect(release).rejects.toMatchObject({ failure: { class: 'auth' } })
+    await applied(setupOf(cloud, { letsWorkersBuy: false }))
+  })
+})
+
+describe('the role of the buyer', () => {
+  const BUYER = 'arn:aws:iam::111122223333:role/crucible-buyer'
+  const RESERVATION = 'arn:aws:ec2:us-east-1:111122223333:capacity-reservation/cr-1'
+  const HERE = { 'aws:RequestedRegion': 'us-east-1' }
+  const decided = async (
+    action: string,
+    resource: string,
+    context: Record<string, string>,
+  ): Promise<string> => {
+    const { iam } = clientsOf(cloud.endpoint)
+    const { EvaluationResults } = await iam.send(
+      new SimulatePrincipalPolicyCommand({
+        ...{ PolicySourceArn: BUYER, ActionNames: [action], ResourceArns: [resource] },
+        ContextEntries: Object.entries(context).map(([ContextKeyName, value]) => ({
+          ...{ ContextKeyName, ContextKeyType: 'string' as const, ContextKeyValues: [value] },
+        })),
+      }),
+    )
+    return EvaluationResults![0]!.EvalDecision!
+  }
+
+  type Ask = [resource: string, context: Record<string, string>]
+  it.each<[string, string, Ask, Ask]>([
+    [
+      'buys in its Regions only',
+      'ec2:PurchaseCapacityBlock',
+      ['*', HERE],
+      ['*', { 'aws:RequestedRegion': 'eu-west-1' }],
+    ],
+    [
+      'makes reservations with our tag only',
+      'ec2:CreateCapacityReservation',
+      [RESERVATION, { 'aws:RequestTag/crucible:deployment': 'team' }],
+      [RESERVATION, {}],
+    ],
+    ...['Modify', 'Cancel'].map((verb): [string, string, Ask, Ask] => [
+      `does ${verb} reservations of Crucible only`,
+      `ec2:${verb}CapacityReservation`,
+      [RESERVATION, { 'aws:ResourceTag/crucible:deployment': 'team' }],
+      [RESERVATION, {}],
+    ]),
+    [
+      'tags what it buys only',
+      'ec2:CreateTags',
+      [RESERVATION, { 'ec2:CreateAction': 'PurchaseCapacityBlock' }],
+      [RESERVATION, { 'ec2:CreateAction': 'RunInstances' }],
+    ],
+  ])('%s (%s)', async (_, action, allowed, denied) => {
+    expect(await decided(action, ...allowed)).toBe('allowed')
+    expect(await decided(action, ...denied)).toBe('implicitDeny')
+  })
+
+  it.each(['ec2:RunInstances', 'ec2:TerminateInstances', 'iam:PassRole', 's3:GetObject'])(
+    'has no %s at all',
+    async (action) => expect(await decided(action, '*', HERE)).toBe('implicitDeny'),
   )
 })
 

@@ -135,6 +135,22 @@ const MAKING = [
 /** Calls between the moments at which a set-up is killed. */
 const STRIDE = IS_SELECTION ? 27 : 9
 
+describe('workers that may buy', () => {
+  it('may after set-up was asked for it, until it is asked for the contrary', async () => {
+    await start()
+    const buying = async (options = {}): Promise<string | undefined> => {
+      await applied(setupOf(cloud, options))
+      expect(all(await states(options))).toEqual(['there'])
+      return (await setupOf(cloud).survey(ignoring())).settings['CRUCIBLE_EC2_BUYER_ROLE']
+    }
+    expect(await buying()).toBeUndefined()
+    const role = 'arn:aws:iam::111122223333:role/crucible-buyer'
+    expect(await buying({ letsWorkersBuy: true })).toBe(role)
+    expect(await buying()).toBe(role)
+    expect(await buying({ letsWorkersBuy: false })).toBeUndefined()
+  })
+})
+
 describe('when things go wrong', () => {
   it.each(chosen(['reset', 'unavailable'] as const, ['reset']))(
     'makes nothing twice where answers are lost: %s',

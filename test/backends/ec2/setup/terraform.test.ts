@@ -18,6 +18,7 @@ const CHOICES: Choices = {
   bucket: 'team-store',
   network: { zones: ['eu-west-1a', 'eu-west-1b'] },
   makesSpotRole: true,
+  letsWorkersBuy: false,
 }
 interface Way {
   network: Choices['network']
@@ -53,6 +54,16 @@ function written(way: Way): string {
     writeFileSync(join(folder, name), text)
   return folder
 }
+
+it('Terraform lets workers buy only if they are to', () => {
+  const written = (letsWorkersBuy: boolean): string =>
+    Object.values(writeTerraform({ ...CHOICES, ...OWN, letsWorkersBuy })).join('\n')
+  expect(written(true)).toMatch(
+    /CRUCIBLE_EC2_BUYER_ROLE\s*=\s*"arn:aws:iam::\$\{var\.account_id\}:role\/\$\{var\.prefix\}-buyer"/,
+  )
+  expect(written(true)).toContain('"worker_buying"')
+  expect(written(false)).not.toMatch(/CRUCIBLE_EC2_BUYER_ROLE|worker_buying/)
+})
 
 const terraform = terraformIn()
 const judged = terraform === undefined ? it.skip : it

@@ -7,9 +7,7 @@ import { ReservationMarket } from './market'
 import { createScriptedReserving } from './reserving'
 
 export const SCRIPTED_RESERVING_TRAITS: ReservingTraits = {
-  sellsExtensions: true,
-  sellsCommitments: true,
-  drivesTime: true,
+  changesHourlyPrices: true,
 }
 
 const START_MS = Date.UTC(2026, 10, 2)
@@ -21,6 +19,8 @@ export class ScriptedReservingHarness implements ReservingHarness {
   readonly clock = new DrivenClock(START_MS)
   readonly market = new ReservationMarket({ clock: this.clock, payment: { kind: 'pending' } })
   readonly reserving: ReservingBackend
+
+  #outcome: 'confirmed' | 'failed' = 'confirmed'
 
   constructor() {
     const { market } = this
@@ -57,11 +57,11 @@ export class ScriptedReservingHarness implements ReservingHarness {
     return { ...this.wish('prepaid'), types: ['none'] }
   }
 
-  sellOut(): void {
+  async sellOut(): Promise<void> {
     for (const lot of this.market.lots) lot.stock = 0
   }
 
-  raisePrices(): void {
+  async raisePrices(): Promise<void> {
     for (const lot of this.market.lots)
       if (lot.kind === 'hourly') lot.perHourMicro = (lot.perHourMicro as number) + 1
       else lot.upfrontMicro = (lot.upfrontMicro as number) + 1
@@ -100,8 +100,12 @@ export class ScriptedReservingHarness implements ReservingHarness {
     return this.market.hold({ kind: 'hourly', type: TYPE, region: 'west', zone: 'west-a', total: 1 })
   }
 
-  pay(id: string, outcome: 'confirmed' | 'failed'): void {
-    this.market.settle(id, outcome)
+  failPayments(): void {
+    this.#outcome = 'failed'
+  }
+
+  async settlePayment(id: string): Promise<void> {
+    this.market.settle(id, this.#outcome)
     const { endsAtMs } = this.market.reservation(id)!
     const isSold = this.market.lots.some((lot) => lot.kind === 'extension' && lot.reservation === id)
     if (!isSold && endsAtMs !== undefined)
@@ -117,8 +121,8 @@ export class ScriptedReservingHarness implements ReservingHarness {
     return this.clock.advance(durationMs)
   }
 
-  use(id: string, places: number): void {
-    this.market.use(id, places)
+  async use(id: string): Promise<void> {
+    this.market.use(id, 1)
   }
 
   async dispose(): Promise<void> {}

@@ -89,6 +89,8 @@ export class ReservationMarket {
   readonly #o: MarketOptions
   readonly #holdings: Holding[] = []
   readonly #sold = new Map<Lot, number>()
+  /** Machines in prepaid reservations. */
+  readonly #watches = new Set<() => void>()
   readonly #splits = new Map<string, string>()
   readonly #terms = new Map<string, { id: string; untilMs: number; chargedUntilMs: number }>()
 
@@ -263,16 +265,46 @@ export class ReservationMarket {
     this.#holding(id)!.used = places
   }
 
+  /** One more machine in it, or one less. */
+  occupy(id: string, by: 1 | -1): void {
+    this.#holding(id)!.used += by
+  }
+
+  /** What holds capacity, now or later, whatever lists show. */
+  held(): OwnedReservation[] {
+    return this.#holdings.map((one) => this.#shown(one)).filter(({ phase }) => isHeld(phase))
+  }
+
+  /** Ends a machine when its prepaid reservation stops being usable, as it was bought, extended or shortened. */
+  endsWith(id: string, end: () => void): void {
+    const { kind, usableUntilMs = Infinity, phase } = this.reservation(id)!
+    if (kind !== 'prepaid') return
+    if (phase !== 'active' || usableUntilMs <= this.clock.now()) return end()
+    const look = (): void => {
+      forget()
+      this.#watches.delete(look)
+      this.endsWith(id, end)
+    }
+    const forget = this.clock.at(usableUntilMs, look)
+    this.#watches.add(look)
+  }
+
+  #looksAgain(): void {
+    for (const look of [...this.#watches]) look()
+  }
+
   /** The provider ends it sooner. */
   shorten(id: string, endsAtMs: number): void {
     const one = this.#holding(id)!
     one.endsAtMs = endsAtMs
     one.extensions = []
+    this.#looksAgain()
   }
 
   /** The provider takes it away now. */
   cancel(id: string): void {
     this.#holding(id)!.cancelledAtMs = this.clock.now()
+    this.#looksAgain()
   }
 
   /** The capacity comes later than its start. */

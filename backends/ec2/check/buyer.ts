@@ -1,0 +1,51 @@
+import type { Problem } from '../../backend'
+import { ec2Error } from '../errors'
+import type { Host } from '../host'
+import { BUYER_PERMISSIONS, probesOf } from '../setup/permissions'
+
+/** Actions listed in one sentence. */
+const NAMED_MAX = 3
+const REMEDY =
+  'Run `crucible setup aws --buyer`, or remove the setting CRUCIBLE_EC2_BUYER_ROLE: jobs run without it, and nothing is bought in advance.'
+
+/**
+ * Whether capacity can be bought in advance, if the settings name a role for it. Without one nothing is said: most deployments buy nothing,
+ * and a refused purchase says it.
+ */
+export async function checkBuyer(
+  { config, api }: Host,
+  account: string,
+  signal: AbortSignal,
+): Promise<Problem[]> {
+  const { buyerRole, region } = config
+  if (buyerRole === undefined || config.reservations === 'none') return []
+  const [, owner, buyerName = ''] = /^arn:[\w-]+:iam::(\d+):role\/(.+)$/.exec(buyerRole) ?? []
+  if (owner !== account)
+    return [
+      notPermitted(
+        `the role ${buyerRole} is one of another account, whose reservations are not those of ${account}`,
+      ),
+    ]
+  try {
+    // Any question in the name of the role.
+    await api.reserving.blockTypes(signal)
+  } catch (error) {
+    const { failure } = ec2Error(error)
+    if (signal.aborted || failure.class !== 'auth') throw error
+    return [notPermitted(failure.message)]
+  }
+  const names = { machineRole: '', machineProfile: '', buyerRole: buyerName, bucket: '' }
+  const asked = probesOf(BUYER_PERMISSIONS, { account, region, ...names })
+  const denied = await Promise.all(asked.map((wish) => api.account.deniedActions(buyerRole, wish, signal)))
+  const lacking = [...new Set(denied.flat())]
+  if (lacking.length === 0) return []
+  const more = lacking.length > NAMED_MAX ? ` and ${lacking.length - NAMED_MAX} more` : ''
+  return [notPermitted(`the role ${buyerRole} lacks ${lacking.slice(0, NAMED_MAX).join(', ')}${more}`)]
+}
+
+function notPermitted(message: string): Problem {
+  return {
+    ...{ severity: 'warning', remedy: REMEDY, failure: 'auth' },
+    message: `buying capacity in advance is not permitted: ${message}`,
+  }
+}

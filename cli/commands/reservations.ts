@@ -1,0 +1,296 @@
+import { Argument, Option, type Command } from 'commander'
+import type * as clientSurvey from '../../client/capacity-survey'
+import type * as clientViews from '../../client/reservation-views'
+import type * as clientReservations from '../../client/reservations'
+import type * as clientSchedules from '../../client/planned-runs'
+import { CrucibleError, toCrucibleError } from '../../client/errors'
+import { defined } from '../../core/defined'
+import { RESERVATION_KINDS, type CapacityWish, type ReservationKind } from '../../core/reservation'
+import { formatUsd } from '../../core/money'
+import type { PurchaseRule } from '../../core/reserving'
+import { DAY_MS } from '../../core/time'
+import {
+  countArgument,
+  durationArgument,
+  instantOf,
+  moneyArgument,
+  timeArgument,
+  type Deadline,
+} from '../arguments'
+import type { Cli } from '../cli'
+import { examples } from '../examples'
+import type * as calendars from '../reservation-calendar'
+import type * as texts from '../reservation-text'
+
+const ACTIONS = [
+  ...(['list', 'show', 'offers', 'reserve', 'approve', 'reject'] as const),
+  ...(['decide', 'extend', 'release', 'calendar'] as const),
+] as const
+type Action = (typeof ACTIONS)[number]
+
+interface Options {
+  backend: string
+  kind: ReservationKind
+  type?: string[]
+  count: number
+  for?: number
+  from?: Deadline
+  startBy?: Deadline
+  endBy?: Deadline
+  region?: string[]
+  zone?: string[]
+  maxUpfront?: number
+  maxPrice?: number
+  unasked?: number
+  maxSpend?: number
+  releaseIdle?: number
+  until?: Deadline
+  purpose?: string
+  id?: string
+  note?: string
+  bought?: string
+  notBought?: true
+  maxCharge?: number
+  weeks: number
+  ical?: true
+  yes?: true
+}
+
+const WEEKS = 13
+
+export function define(command: Command, cli: Cli): void {
+  command
+    .description(
+      'Reserve capacity: see what is for sale, buy it once by a rule or with an approval, and see what is held and what it costs. ' +
+        'Prepaid capacity has fixed dates and cannot be returned; hourly capacity is paid for, used or not, until it is released.',
+    )
+    .addArgument(new Argument('<action>', 'what to do').choices(ACTIONS))
+    .argument('[reservation]', 'id of a reservation, or the beginning of it')
+    .option('--backend <backend>', 'the backend that sells it', 'ec2')
+    .addOption(new Option('--kind <kind>', 'how it is paid').choices(RESERVATION_KINDS).default('prepaid'))
+    .option('--type <types...>', 'machine types, the preferred one first')
+    .option('--count <machines>', 'number of machines', countArgument(1_000), 1)
+    .option('--for <duration>', 'usable time, such as 4d; with extend, what is added', durationArgument)
+    .option('--from <time>', 'earliest start (default: now)', timeArgument)
+    .option('--start-by <time>', 'latest start', timeArgument)
+    .option('--end-by <time>', 'latest end', timeArgument)
+    .option('--region <regions...>', 'Regions to search (default: all of the backend)')
+    .option('--zone <zones...>', 'zones to search')
+    .option('--max-upfront <usd>', 'the most that is paid in advance', moneyArgument)
+    .option('--max-price <usd>', 'the most for an hour of one machine', moneyArgument)
+    .option(
+      '--unasked <usd>',
+      'buy up to this price without an approval (default: always ask)',
+      moneyArgument,
+    )
+    .option('--max-spend <usd>', 'hourly: release it before it has cost more', moneyArgument)
+    .option('--release-idle <duration>', 'hourly: release it once unused for this long', durationArgument)
+    .option('--until <time>', 'end of the search (default: the latest start, or eight weeks)', timeArgument)
+    .option('--purpose <text>', 'what it is for')
+    .option('--id <id>', 'reserve: makes the command repeatable, such as res-ranker-2027-q1')
+    .option('--note <text>', 'reject: why')
+    .option('--bought <reservation>', "decide: the provider's id of what was bought")
+    .option('--not-bought', 'decide: it was certainly not bought')
+    .option('--max-charge <usd>', 'release: accept what is still charged, up to this', moneyArgument)
+    .option('--weeks <weeks>', 'calendar: how many', countArgument(104), WEEKS)
+    .option('--ical', 'calendar: print iCalendar')
+    .option('--yes', 'approve, extend, release: without asking')
+    .addHelpText(
+      'after',
+      examples(
+        ['crucible reservations offers --type p5.48xlarge --count 8 --for 4d', 'what is for sale'],
+        [
+          'crucible reservations reserve --type p5.48xlarge --count 8 --for 4d --max-upfront 40000',
+          'search, then ask',
+        ],
+        ['crucible reservations approve res-3f', 'buy what it found'],
+        ['crucible reservations calendar --ical > capacity.ics', 'for a calendar program'],
+      ),
+    )
+    .action((action: Action, meant: string | undefined, options: Options) =>
+      run(cli, { action, meant, options }),
+    )
+}
+
+const viewing = (): typeof clientViews => require('../../client/reservation-views') as typeof clientViews
+const surveying = (): typeof clientSurvey => require('../../client/capacity-survey') as typeof clientSurvey
+
+interface Given {
+  action: Action
+  meant: string | undefined
+  options: Options
+}
+
+async function run(cli: Cli, { action, meant, options }: Given): Promise<void> {
+  const text = require('../reservation-text') as typeof texts
+  switch (action) {
+    case 'list': {
+      const reservations = await viewing().listReservations(cli.context())
+      return text.showReservations(cli, { reservations, surveys: await surveys(cli, options.backend) })
+    }
+    case 'offers':
+      return text.showOffers(
+        cli,
+        await surveying().surveyCapacity(cli.context(), options.backend, {
+          wish: wishOf(cli, options),
+          rule: ruleOf(cli, options),
+        }),
+      )
+    case 'reserve':
+      return reserve(cli, options)
+    case 'calendar':
+      return calendar(cli, options)
+    case 'show':
+    case 'approve':
+    case 'reject':
+    case 'decide':
+    case 'extend':
+    case 'release':
+      if (meant === undefined)
+        throw new CrucibleError('usage', `\`crucible reservations ${action}\` needs a reservation.`, {
+          hint: 'See them with `crucible reservations list`.',
+        })
+      return tell(cli, action, { meant, options })
+  }
+}
+
+type Word = 'show' | 'approve' | 'reject' | 'decide' | 'extend' | 'release'
+
+async function tell(
+  cli: Cli,
+  action: Word,
+  { meant, options }: { meant: string; options: Options },
+): Promise<void> {
+  const client = require('../../client/reservations') as typeof clientReservations
+  const text = require('../reservation-text') as typeof texts
+  const context = cli.context()
+  const view = await viewing().showReservation(context, meant)
+  const { id } = view.status
+  switch (action) {
+    case 'show':
+      return text.showReservationView(cli, view)
+    case 'approve': {
+      const { quote } = view.status
+      if (!cli.out.isJson) text.showReservationView(cli, view)
+      await agree(cli, `Buy it for ${formatUsd(quote?.quote.upfrontMicro ?? 0)}?`, options)
+      return done(cli, id, await client.approveReservation(context, id))
+    }
+    case 'reject':
+      return done(cli, id, await client.rejectReservation(context, id, options.note))
+    case 'decide': {
+      if ((options.bought === undefined) === (options.notBought === undefined))
+        throw new CrucibleError('usage', 'Say what became of the purchase.', {
+          hint: "Add --bought with the provider's id, or --not-bought once its list and bill certainly do not have it.",
+        })
+      return done(cli, id, await client.decidePurchase(context, id, options.bought ?? null))
+    }
+    case 'extend': {
+      const { for: durationMs, maxUpfront: upfrontMaxMicroUsd } = options
+      if (durationMs === undefined || upfrontMaxMicroUsd === undefined)
+        throw new CrucibleError('usage', 'An extension needs its duration and its highest price.', {
+          hint: 'Such as --for 1d --max-upfront 5000.',
+        })
+      await agree(cli, `Prolong ${id} for at most ${formatUsd(upfrontMaxMicroUsd)}?`, options)
+      return done(cli, id, await client.extendReservation(context, id, { durationMs, upfrontMaxMicroUsd }))
+    }
+    case 'release':
+      await agree(cli, `Give back ${id}?`, options)
+      return done(cli, id, await client.releaseReservation(context, id, options.maxCharge ?? 0))
+  }
+}
+
+function done(cli: Cli, id: string, { message }: { message: string }): void {
+  cli.out.json({ id, message })
+  cli.out.line(`${id}: ${message}`)
+}
+
+/** A person who is not asked must have said so. */
+async function agree(cli: Cli, question: string, { yes }: Options): Promise<void> {
+  const isAgreed = yes === true || (await cli.confirm(question))
+  if (isAgreed === true) return
+  if (isAgreed === undefined)
+    throw new CrucibleError('usage', 'This needs a confirmation.', { hint: 'Add --yes.' })
+  throw new CrucibleError('usage', 'Nothing was changed.')
+}
+
+function wishOf(cli: Cli, options: Options): CapacityWish {
+  const { backend, kind, type = [], count, for: durationMs, from, startBy, endBy, region, zone } = options
+  const at = (time: Deadline | undefined): number | undefined => time && instantOf(time, cli.now())
+  if (type.length === 0)
+    throw new CrucibleError('usage', 'Say which machines.', { hint: 'Such as --type p5.48xlarge --count 8.' })
+  if (kind === 'prepaid' && durationMs === undefined)
+    throw new CrucibleError('usage', 'Prepaid capacity needs a duration.', { hint: 'Such as --for 4d.' })
+  return {
+    ...{ backend, kind, types: type, count },
+    ...defined({
+      durationMs,
+      earliestStartAtMs: at(from),
+      latestStartAtMs: at(startBy),
+      latestEndAtMs: at(endBy),
+    }),
+    ...defined({ regions: region, zones: zone }),
+  }
+}
+
+function ruleOf(cli: Cli, options: Options): PurchaseRule {
+  const { maxUpfront, maxPrice, unasked, maxSpend, releaseIdle, until } = options
+  return defined({
+    upfrontMaxMicroUsd: maxUpfront,
+    machineHourMaxMicroUsd: maxPrice,
+    unaskedMaxMicroUsd: unasked,
+    spendMaxMicroUsd: maxSpend,
+    idleMaxMs: releaseIdle,
+    searchUntilAtMs: until && instantOf(until, cli.now()),
+  })
+}
+
+/** The search for a wish without an end. */
+const SEARCH_MS = 56 * DAY_MS
+
+async function reserve(cli: Cli, options: Options): Promise<void> {
+  const client = require('../../client/reservations') as typeof clientReservations
+  const wish = wishOf(cli, options)
+  const rule = ruleOf(cli, options)
+  if (wish.kind === 'hourly' && rule.spendMaxMicroUsd === undefined)
+    throw new CrucibleError('usage', 'Hourly capacity costs money until it is released.', {
+      hint: 'Say how much at most: --max-spend 500. It is released before.',
+    })
+  if (rule.searchUntilAtMs === undefined && wish.latestStartAtMs === undefined)
+    rule.searchUntilAtMs = cli.now() + SEARCH_MS
+  const { purpose, id } = options
+  const reserved = await client.reserve(cli.context(), { wish, rule, ...defined({ purpose, id }) })
+  cli.out.json({ ...reserved })
+  const what = reserved.isNew ? 'Looking for capacity' : 'It exists already'
+  cli.out.line(
+    cli.asCalled(`${what}: ${reserved.id}. See it with \`crucible reservations show ${reserved.id}\`.`),
+  )
+}
+
+/** Without its worker, what a backend's account owns is left out, with a note. */
+async function surveys(
+  cli: Cli,
+  backend: string,
+): Promise<Parameters<typeof texts.showReservations>[1]['surveys']> {
+  try {
+    return [{ backend, ...(await surveying().surveyCapacity(cli.context(), backend)) }]
+  } catch (error) {
+    const { message } = toCrucibleError(error)
+    cli.out.note(`What the account of ${backend} owns besides is not shown: ${message}`)
+    return []
+  }
+}
+
+async function calendar(cli: Cli, { backend, weeks, ical }: Options): Promise<void> {
+  const { calendarLines, mondayOf, showCalendar, WEEK_MS } =
+    require('../reservation-calendar') as typeof calendars
+  const statuses = await viewing().listReservations(cli.context())
+  const owned = (await surveys(cli, backend)).flatMap((survey) => survey.owned)
+  const fromMs = mondayOf(cli.now())
+  const toMs = fromMs + weeks * WEEK_MS
+  const { plannedRuns } = require('../../client/planned-runs') as typeof clientSchedules
+  const runs = await plannedRuns(cli.context(), toMs)
+  const lines = calendarLines({ statuses, owned, runs }, cli.now()).filter(
+    ({ startsAtMs, endsAtMs }) => startsAtMs < toMs && (endsAtMs ?? Infinity) > fromMs,
+  )
+  showCalendar(cli, lines, { fromMs, weeks, isICal: ical === true })
+}
