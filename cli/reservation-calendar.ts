@@ -29,7 +29,7 @@ export interface PlannedRun {
   durationMs: number
 }
 
-/** Everything that has a place in the weeks to come, by its start. One owned reservation is one line, whoever wished for it. */
+/** Everything that has a place in the weeks to come, by its start. One owned reservation is one line. */
 export function calendarLines(
   { statuses, owned, runs }: { statuses: ReservationStatus[]; owned: OwnedReservation[]; runs: PlannedRun[] },
   nowMs: number,

@@ -4,7 +4,7 @@ import type { RetrainSpec } from './retraining'
 import { DAY_MS, MINUTE_MS } from './time'
 import { formatInZone } from './zones'
 
-/** How far ahead dates are written. Each run, each worker that starts and each command about the schedule writes them anew. */
+/** How far ahead dates are written. A run that finds a third of them used up writes them anew, and so does each update. */
 export const WRITTEN_AHEAD_MS = 3 * 366 * DAY_MS
 
 /** Outages up to this long lose no run; the run then begins late, and its window is as soon as possible. */

@@ -66,7 +66,8 @@ class EndWatch {
       const endAtMs = placement.reservation.usableUntilMs ?? placement.reservation.endsAtMs
       const lookInMs = endAtMs === undefined ? undefined : Math.max(0, endAtMs - OVERRUN_LOOK_MS - Date.now())
       if (lookInMs === undefined) await condition(isLost)
-      else await condition(isLost, lookInMs, { summary: 'until the end of the reservation is near' })
+      else if (lookInMs > 0)
+        await condition(isLost, lookInMs, { summary: 'until the end of the reservation is near' })
       if (isOver()) return
       const decision = await this.decide(endAtMs)
       if (decision.kind === 'extend') {
@@ -76,7 +77,7 @@ class EndWatch {
       }
       this.next = decision
       const leftMs = run.isCapacityLost || endAtMs === undefined ? 0 : Math.max(0, endAtMs - Date.now())
-      await condition(isLost, leftMs, { summary: 'until the reservation is over' })
+      if (leftMs > 0) await condition(isLost, leftMs, { summary: 'until the reservation is over' })
       return
     }
   }

@@ -218,7 +218,7 @@ async function agree(cli: Cli, question: string, { yes }: Options): Promise<void
   throw new CrucibleError('usage', 'Nothing was changed.')
 }
 
-/** At most so long before the end of prepaid capacity its machines are ended: a person who asks for four days wants what is sold as four days. */
+/** Up to this long before the end of prepaid capacity, its machines are ended: a person who asks for four days wants what is sold as four days. */
 const CUT_OFF_MS = HOUR_MS
 
 function wishOf(cli: Cli, options: Options): CapacityWish {

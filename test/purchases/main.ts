@@ -49,7 +49,7 @@ function table(reports: readonly PurchaseReport[]): string[] {
     ['double purchases', count(/times|twice/)],
     ['lost purchases', count(/: bought cr?|and is/)],
     ['unexplained money', count(/the provider|promised/)],
-    ['other breaches', count(/stuck|old question|did not buy|nobody|Error/)],
+    ['other breaches', count(/stuck|old question|did not buy|no wish|Error/)],
   ]
   return rows.map(([what, times]) => `${String(times).padStart(8)}  ${what}`)
 }

@@ -19,6 +19,7 @@ type Fields = Record<string, Payload>
 /** An event of a history, as far as its inputs go. */
 export interface HistoryEvent {
   eventId: string
+  workflowExecutionStartedEventAttributes?: { workflowId?: string }
   activityTaskScheduledEventAttributes?: {
     activityId: string
     activityType: { name: string }
@@ -147,13 +148,18 @@ export async function replayed(histories: readonly History[]): Promise<Replayed[
   const fn = (_info: unknown, commands: SentCommand[]): void => void sent.push(...commands)
   const sinks = { capture: { commands: { fn, callDuringReplay: true } } }
   const found: Replayed[] = []
-  const named = histories.map((history) => ({ workflowId: 'replayed', history }))
+  const named = histories.map((history) => ({ workflowId: workflowIdIn(history), history }))
   for await (const { error } of Worker.runReplayHistories({ workflowBundle, sinks }, named)) {
     const next = counted()
     found.push({ commands: sent.flatMap((command) => sentCommandOf(command, next) ?? []), error })
     sent = []
   }
   return found
+}
+
+/** Workflows tell their own id to others. Older servers did not write it into the history. */
+function workflowIdIn({ events }: History): string {
+  return events[0]?.workflowExecutionStartedEventAttributes?.workflowId ?? 'replayed'
 }
 
 function sentCommandOf(command: SentCommand, next: (kind: string) => string): Command | undefined {
