@@ -103,11 +103,8 @@ export function define(command: Command, cli: Cli): void {
     .addHelpText(
       'after',
       examples(
-        ['crucible reservations offers --type p5.48xlarge --count 8 --for 4d', 'what is for sale'],
-        [
-          'crucible reservations reserve --type p5.48xlarge --count 8 --for 4d --max-upfront 40000',
-          'search, then ask',
-        ],
+        ['crucible reservations offers --type p5.48xlarge --for 4d', 'what is for sale'],
+        ['crucible reservations reserve --type p5.48xlarge --for 4d --max-price 40', 'search, then ask'],
         ['crucible reservations approve res-3f', 'buy what it found'],
         ['crucible reservations calendar --ical > capacity.ics', 'for a calendar program'],
       ),

@@ -1,0 +1,83 @@
+import { describe, expect, it } from '@jest/globals'
+import {
+  calendarLines,
+  iCalendarOf,
+  mondayOf,
+  weeksOf,
+  type CalendarLine,
+} from '../../cli/reservation-calendar'
+import type { OwnedReservation } from '../../core/reservation'
+import type { ReservationStatus } from '../../core/reserving'
+import { DAY_MS, HOUR_MS } from '../../core/time'
+
+/** A Thursday. */
+const NOW = Date.UTC(2026, 10, 26, 12)
+
+const OWNED: OwnedReservation = {
+  ...{ id: 'cr-1', kind: 'prepaid', phase: 'active', state: 'active', type: 'v100', region: 'r', zone: 'a' },
+  ...{
+    total: 2,
+    free: 2,
+    startsAtMs: NOW - DAY_MS,
+    endsAtMs: NOW + DAY_MS,
+    isTargeted: true,
+    isShared: false,
+  },
+}
+const WISHED: ReservationStatus = {
+  ...{ id: 'res-1', owner: 'ada', state: 'active', message: '', submittedAtMs: NOW, alternatives: [] },
+  wish: { backend: 'b', kind: 'prepaid', types: ['v100'], count: 2, durationMs: 2 * DAY_MS },
+  ...{ rule: {}, spentMicroUsd: 0, idleMicroUsd: 0 },
+}
+
+function lines(statuses: ReservationStatus[], owned: OwnedReservation[] = []): CalendarLine[] {
+  return calendarLines({ statuses, owned, runs: [] }, NOW)
+}
+
+describe('the calendar of reservations', () => {
+  it.each([
+    ['idle', { free: 2 }],
+    ['owned', { free: 1 }],
+    ['bought', { phase: 'scheduled' as const }],
+  ])('says that capacity is %s', (kind, state) => {
+    expect(lines([], [{ ...OWNED, ...state }])).toMatchObject([{ id: 'cr-1', kind }])
+  })
+
+  it('has one line for a wish and what it holds, and none for what is over', () => {
+    const held = { ...WISHED, reservation: OWNED }
+    expect(lines([held], [OWNED])).toMatchObject([{ id: 'res-1', kind: 'idle', title: '2 × v100' }])
+    expect(lines([{ ...WISHED, state: 'rejected' }], [{ ...OWNED, phase: 'ended' }])).toEqual([])
+  })
+
+  it('plans a wish for its offer, or for its own time', () => {
+    const { startsAtMs, endsAtMs } = lines([{ ...WISHED, state: 'searching' }])[0]!
+    expect([startsAtMs, endsAtMs]).toEqual([NOW, NOW + 2 * DAY_MS])
+  })
+
+  it('marks each day that capacity covers, from Monday', () => {
+    const fromMs = mondayOf(NOW)
+    expect(new Date(fromMs).toISOString()).toBe('2026-11-23T00:00:00.000Z')
+    const line: CalendarLine = {
+      id: 'x',
+      kind: 'bought',
+      title: '',
+      startsAtMs: NOW,
+      endsAtMs: NOW + 5 * DAY_MS,
+    }
+    expect(weeksOf(line, fromMs, 2)).toBe('   ====|==     ')
+    expect(weeksOf({ ...line, endsAtMs: null }, fromMs, 2)).toBe('   ====|=======')
+  })
+
+  it('is read by calendar programs', () => {
+    const line: CalendarLine = {
+      ...{ id: 'res-1', kind: 'planned', title: 'a; b, c', startsAtMs: NOW, endsAtMs: NOW + HOUR_MS },
+    }
+    const text = iCalendarOf([line], NOW)
+    expect(text.split('\r\n')).toEqual(
+      expect.arrayContaining([
+        ...['UID:res-1@crucible', 'DTSTART:20261126T120000Z', 'DTEND:20261126T130000Z'],
+        'SUMMARY:a\\; b\\, c (planned\\, not bought)',
+      ]),
+    )
+  })
+})
