@@ -12,6 +12,7 @@ import { CAPACITY_SCENARIOS } from './capacity-scenarios'
 import { GARBAGE_SCENARIOS } from './garbage-scenarios'
 import { LONG_SCENARIOS } from './long-scenarios'
 import { MONEY_SCENARIOS } from './money-scenarios'
+import { RESERVATION_SCENARIOS } from './reservation-scenarios'
 import { ATTEMPT, closed, ofAttempt, paused, played, SECOND_ATTEMPT } from './playing'
 import type { Scenario } from './scenario'
 
@@ -457,4 +458,5 @@ export const SCENARIOS: readonly Scenario[] = [
   ...MONEY_SCENARIOS,
   ...LONG_SCENARIOS,
   ...GARBAGE_SCENARIOS,
+  ...RESERVATION_SCENARIOS,
 ]
