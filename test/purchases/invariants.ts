@@ -46,7 +46,7 @@ function breachesOfWish(purchases: Purchases, { id, status, isStuck }: Ended): s
 function strangers(purchases: Purchases, ended: readonly Ended[]): string[] {
   return purchases
     .filter(({ intent }) => !ended.some(({ id }) => id === intent))
-    .map(({ id, intent }) => `${id} was bought for ${intent}, which nobody wished`)
+    .map(({ id, intent }) => `${id} was bought for ${intent}, which no wish asked for`)
 }
 
 /** Everything spent is a paid purchase, and nothing stays promised once a wish is settled. */

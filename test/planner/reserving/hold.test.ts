@@ -170,7 +170,7 @@ describe('the time without use', () => {
   const idleMs = (one: Look): number => look({ ...one, held: { idleMs: HOUR_MS } }).held.idleMs
 
   it.each<[string, Look, number]>([
-    ['goes on while no place is used', { now: active() }, HOUR_MS + 10 * MINUTE_MS],
+    ['grows while no place is used', { now: active() }, HOUR_MS + 10 * MINUTE_MS],
     ['is over when one is used', { now: active({ free: 3 }) }, 0],
     ['is over when it is not active', { now: ownedOf({ phase: 'ended', free: 4 }) }, 0],
     ['does not include the time before it was active', { now: active(), before: ownedOf() }, HOUR_MS],

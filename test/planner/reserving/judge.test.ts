@@ -189,10 +189,10 @@ describe('what is owned already', () => {
 
 describe('a search', () => {
   it.each<[string, number, number]>([
-    ['goes on daily', 7 * DAY_MS + 1, DAY_MS],
-    ['goes on hourly in its last week', 7 * DAY_MS, HOUR_MS],
-    ['goes on hourly until its last day', DAY_MS + 1, HOUR_MS],
-    ['goes on every ten minutes in its last day', DAY_MS, 10 * MINUTE_MS],
+    ['continues daily', 7 * DAY_MS + 1, DAY_MS],
+    ['continues hourly in its last week', 7 * DAY_MS, HOUR_MS],
+    ['continues hourly until its last day', DAY_MS + 1, HOUR_MS],
+    ['continues every ten minutes in its last day', DAY_MS, 10 * MINUTE_MS],
     ['looks exactly at its end', 5 * MINUTE_MS, 5 * MINUTE_MS],
     ['never looks twice in a minute', 1, MINUTE_MS],
   ])('%s', (_, leftMs, lookInMs) => {
@@ -203,7 +203,7 @@ describe('a search', () => {
     })
   })
 
-  it('without an end goes on daily', () => {
+  it('without an end continues daily', () => {
     expect(judge()).toMatchObject({
       ...{ kind: 'wait', lookInMs: DAY_MS },
       message: 'Nothing is for sale for 4 × p5 or p4. The next look is in 1d.',
@@ -247,7 +247,7 @@ describe('a search', () => {
     expect(judge({ wish, quotes, rule: UNASKED }).kind).toBe('buy')
   })
 
-  it('for what is never sold fails at the first look, and goes on at a later one', () => {
+  it('for what is never sold fails at the first look, and continues at a later one', () => {
     expect(judge({ unsold: 'p5 is not sold here', isFirst: true })).toMatchObject({
       ...{ kind: 'give-up', isInvalid: true, message: 'P5 is not sold here.' },
     })
