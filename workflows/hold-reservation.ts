@@ -53,15 +53,19 @@ function figuresOf({ held }: ReservationRun): object {
 /** Payments that may fail before a person must look at them. */
 const PAYMENT_FAILURES_MAX = 2
 
-/** Capacity that was lost before it began is looked for again: its payment failed, or the provider took it back. */
+/**
+ * Capacity that was lost before it began is looked for again: its payment failed, or the provider took it back. One that is only no longer
+ * listed may still be paid for: nothing is bought in its place.
+ */
 async function over(run: ReservationRun, before: ReservationState, message: string): Promise<HoldEnd> {
   const { page } = run
-  const { state, idleMicroUsd, upfrontMicroUsd } = run.held!
-  const isUnpaid = before === 'unpaid' && state === 'failed'
+  const { reservation, state, idleMicroUsd, upfrontMicroUsd } = run.held!
+  const hasFailed = reservation?.phase === 'failed'
+  const isUnpaid = before === 'unpaid' && hasFailed
   const spentMicroUsd = isUnpaid ? 0 : upfrontMicroUsd + idleMicroUsd
   await run.settleMoney(spentMicroUsd)
   if (isUnpaid) run.paymentFailures += 1
-  const isLost = state === 'failed' && (isUnpaid || before === 'scheduled')
+  const isLost = hasFailed && (isUnpaid || before === 'scheduled')
   if (isLost && run.paymentFailures < PAYMENT_FAILURES_MAX) {
     page.move('searching', `${message} The search begins again.`, { spentMicroUsd })
     return 'lost'

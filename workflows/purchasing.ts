@@ -3,7 +3,7 @@ import { ChildWorkflowFailure, executeChild } from '@temporalio/workflow'
 import { defined } from '../core/defined'
 import { failureFrom, type Failure } from '../core/failure'
 import { buyerWorkflowId, WORKFLOW_TYPES } from '../core/queues'
-import type { CapacityQuote, OwnedReservation, ReservationOrder } from '../core/reservation'
+import type { CapacityQuote, CapacityWish, OwnedReservation, ReservationOrder } from '../core/reservation'
 import type { UndecidedPurchase } from '../core/reserving'
 import { DAY_MS, SECOND_MS } from '../core/time'
 import { PURCHASE_ENTRIES, type BuyCapacityInput, type BuyCapacityResult } from './buy-capacity'
@@ -107,8 +107,10 @@ export async function extend(
   upfrontMaxMicroUsd: number,
 ): Promise<{ isBought: boolean; message: string }> {
   const { page, input, held } = run
-  const { id, region } = held!.reservation!
-  const wish = { ...input.wish, durationMs, extends: { id, region } }
+  const { id, region, kind, type, total: count } = held!.reservation!
+  const { backend } = input.wish
+  // What is held may be larger than what was wished for, and its new end is later than any that was.
+  const wish: CapacityWish = { backend, kind, types: [type], count, durationMs, extends: { id, region } }
   const rule = { upfrontMaxMicroUsd, unaskedMaxMicroUsd: upfrontMaxMicroUsd }
   const before = page.status.state
   const verdict = await reservingOn(wish.backend, 'look for an extension').lookForCapacity({

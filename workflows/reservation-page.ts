@@ -77,7 +77,7 @@ export class ReservationPage {
 function detailsOf(status: ReservationStatus): string {
   const { id, state, message, trouble, wish, quote, reservation, alternatives, decision, undecided } = status
   return [
-    headline({ state, reason: '', text: message }),
+    headline({ state, reason: state, text: message }),
     ...(trouble === undefined ? [] : ['', `**Needs attention:** ${sentence(trouble)}`]),
     '',
     `- wanted: ${sentence(`${wish.count} × ${wish.types.join(' or ')}, ${wish.kind}`)}`,

@@ -10,6 +10,7 @@ import {
 import type { DecidePurchaseTask, FindPurchaseOutcome } from '../../core/reserving-activities'
 import { formatInstant, MINUTE_MS } from '../../core/time'
 import { Purchases, type PurchaseMark, type RecordedEffect } from '../../storage/purchases'
+import { claimReservation } from '../../storage/reservations'
 import type { ObjectStore } from '../../storage/store'
 
 export interface PurchaseDeps {
@@ -209,6 +210,10 @@ export async function decidePurchase(
     throw invalid(`The account has no reservation ${ownedId} in ${order.quote.region}.`)
   if (reservation.intent !== undefined && reservation.intent !== order.intent)
     throw invalid(`${ownedId} was bought for ${reservation.intent}.`)
+  // Without tags, nothing else keeps another wish from it.
+  const { backend, intent } = order
+  const owner = await claimReservation(deps.store, { backend, ownedId, intent })
+  if (owner !== intent) throw invalid(`${ownedId} serves ${owner} already.`)
   await purchases.conclude(order, { kind: 'bought', reservationId: ownedId, by })
   return { kind: 'found', reservation }
 }

@@ -32,7 +32,9 @@ export function judgeHold(facts: HoldFacts): HoldOutcome {
   const { reservation, held, nowMs } = facts
   if (reservation === undefined) return missing(facts)
   const idleMicroUsd = held.idleMicroUsd + idleCost(facts)
-  const idleMs = isIdle(reservation) ? held.idleMs + facts.elapsedMs : 0
+  // Unused at both looks: the time before it was active does not count.
+  const isStillIdle = held.reservation !== undefined && isIdle(held.reservation)
+  const idleMs = !isIdle(reservation) ? 0 : isStillIdle ? held.idleMs + facts.elapsedMs : held.idleMs
   const state = stateOf(reservation)
   const next: HeldSoFar = { ...held, state, reservation, idleMicroUsd, idleMs, misses: 0 }
   const message = messageOf(reservation)
@@ -46,7 +48,9 @@ export function judgeHold(facts: HoldFacts): HoldOutcome {
   }
 }
 
-function missing({ held, nowMs }: HoldFacts): HoldOutcome {
+function missing(facts: HoldFacts): HoldOutcome {
+  const { nowMs } = facts
+  const held = { ...facts.held, idleMicroUsd: facts.held.idleMicroUsd + idleCost(facts) }
   const { reservation } = held
   const misses = held.misses + 1
   const hasEnded = reservation?.endsAtMs !== undefined && nowMs >= reservation.endsAtMs
@@ -81,8 +85,8 @@ function isIdle({ phase, free, total }: OwnedReservation): boolean {
   return phase === 'active' && free >= total
 }
 
-/** The free places of the time since the last look, as they are now. A used place is part of its job's cost. */
-function idleCost({ reservation, held, elapsedMs }: HoldFacts): MicroUsd {
+/** The free places since the last look: the more of then and now. A used place is part of its job's cost. */
+function idleCost({ held, elapsedMs, reservation = held.reservation }: HoldFacts): MicroUsd {
   if (reservation?.kind !== 'hourly' || held.reservation?.phase !== 'active') return 0
   const free = Math.max(reservation.free, held.reservation.free)
   return Math.ceil((free * (reservation.idleMicroUsdPerHour ?? 0) * elapsedMs) / HOUR_MS)
@@ -93,8 +97,9 @@ function whyRelease({ rule, reservation }: HoldFacts, next: HeldSoFar): string |
   const { spendMaxMicroUsd, idleMaxMs } = rule
   if (idleMaxMs !== undefined && next.idleMs >= idleMaxMs)
     return `It was unused for ${formatDuration(next.idleMs)}: it is released.`
+  // All of its places may become free until the next look.
   const perLook =
-    (reservation.free * (reservation.idleMicroUsdPerHour ?? 0) * ACTIVE_LOOK_MS.hourly) / HOUR_MS
+    (reservation.total * (reservation.idleMicroUsdPerHour ?? 0) * ACTIVE_LOOK_MS.hourly) / HOUR_MS
   const costs = next.upfrontMicroUsd + next.idleMicroUsd
   if (spendMaxMicroUsd !== undefined && costs + perLook > spendMaxMicroUsd)
     return `Its unused time has cost ${formatUsd(costs)} of at most ${formatUsd(spendMaxMicroUsd)}: it is released.`
@@ -160,12 +165,18 @@ function lookInMs({ phase, kind, startsAtMs, endsAtMs }: OwnedReservation, nowMs
       return HOUR_MS
     case 'scheduled':
     case 'delayed':
-      // Due, and not yet active: providers are seconds late.
-      return until(startsAtMs) === Infinity ? 5 * SECOND_MS : Math.min(DAY_MS, until(startsAtMs))
+      return startsAtMs === undefined || startsAtMs <= nowMs
+        ? lateLookMs(nowMs - (startsAtMs ?? 0))
+        : Math.min(DAY_MS, until(startsAtMs))
     case 'active':
     case 'ending':
     case 'ended':
     case 'failed':
       return Math.max(SECOND_MS, Math.min(ACTIVE_LOOK_MS[kind], until(endsAtMs)))
   }
+}
+
+/** Due, and not yet active: most are late by seconds, and some by days. */
+function lateLookMs(lateMs: number): number {
+  return Math.max(5 * SECOND_MS, Math.min(10 * MINUTE_MS, lateMs))
 }

@@ -48,7 +48,8 @@ export function judgeCapacity(facts: CapacityFacts): CapacityVerdict {
   if (facts.unsold !== undefined && facts.isFirst)
     return { ...common, kind: 'give-up', isInvalid: true, message: sentence(facts.unsold) }
   const lookInMs = nextLookMs(facts)
-  if (best !== undefined) {
+  const { searchUntilAtMs = Infinity } = facts.rule
+  if (best !== undefined && facts.nowMs < searchUntilAtMs) {
     const mayBuy = isUnasked(facts, best)
     const price = priceInWords(best)
     return mayBuy
@@ -65,7 +66,10 @@ export function judgeCapacity(facts: CapacityFacts): CapacityVerdict {
           message: `${capital(quoteInWords(best.quote))} is for sale: ${price}. It waits for approval.`,
         }
   }
-  const why = whyNothing(facts, refused)
+  const why =
+    best === undefined
+      ? whyNothing(facts, refused)
+      : `${quoteInWords(best.quote)} is for sale, and was not bought in time.`
   return isSearchOver(facts)
     ? { ...common, kind: 'give-up', message: `The search is over: ${why}` }
     : {
@@ -113,8 +117,9 @@ function machineHourOf({
   usableUntilMs,
   upfrontMicro,
   perHourMicro,
+  readAtMs,
 }: CapacityQuote): number {
-  const usableMs = (usableUntilMs ?? endsAtMs ?? startsAtMs) - startsAtMs
+  const usableMs = (usableUntilMs ?? endsAtMs ?? startsAtMs) - Math.max(startsAtMs, readAtMs)
   const upfront = upfrontMicro === 0 ? 0 : usableMs <= 0 ? Infinity : (upfrontMicro * HOUR_MS) / usableMs
   return Math.ceil((upfront + perHourMicro) / count)
 }
@@ -129,7 +134,7 @@ function unlike(wish: CapacityWish, quote: CapacityQuote): string | undefined {
     latestStartAtMs = Infinity,
   } = wish
   const { latestEndAtMs = Infinity, regions = [], zones = [], extends: extended } = wish
-  const { startsAtMs, endsAtMs = Infinity, usableUntilMs = endsAtMs } = quote
+  const { startsAtMs, endsAtMs = Infinity, usableUntilMs = endsAtMs, readAtMs } = quote
   if (quote.kind !== kind || quote.extends !== extended?.id) return 'it is another kind of reservation'
   if (!types.includes(quote.type)) return `it is for ${quote.type}`
   if (quote.count !== count) return `it has ${quote.count} machines, not ${count}`
@@ -144,7 +149,8 @@ function unlike(wish: CapacityWish, quote: CapacityQuote): string | undefined {
   if (startsAtMs > latestStartAtMs) return `it begins ${formatInstant(startsAtMs)}, after the wanted time`
   if (endsAtMs !== Infinity && endsAtMs > latestEndAtMs)
     return `it ends ${formatInstant(endsAtMs)}, after the wanted time`
-  const usableMs = usableUntilMs - startsAtMs
+  // By the provider's clock: its answer took time, and one that begins at once lasts exactly as long as wanted.
+  const usableMs = usableUntilMs - Math.max(startsAtMs, readAtMs)
   if (usableMs < durationMs)
     return `it can be used for ${formatDuration(usableMs)}, and ${formatDuration(durationMs)} are needed`
   return undefined
@@ -225,7 +231,7 @@ function asQuote(owned: OwnedReservation, wanted: number, nowMs: number): Capaci
       id,
       kind,
       type,
-      count: total,
+      count: Math.min(total, wanted),
       region,
       zone,
       upfrontMicro: 0,

@@ -111,7 +111,7 @@ function commandOf(event: HistoryEvent, next: (kind: string) => string): Command
   const timer = event.timerStartedEventAttributes
   if (timer) return { what: `timer ${timer.timerId}`, input: { durationMs: msOf(timer.startToFireTimeout) } }
   const child = event.startChildWorkflowExecutionInitiatedEventAttributes
-  if (child) return { what: `child ${child.workflowId}`, input: valuesOf(child.input?.payloads) }
+  if (child) return { what: next(`child ${child.workflowId}`), input: valuesOf(child.input?.payloads) }
   const signal = event.signalExternalWorkflowExecutionInitiatedEventAttributes
   if (signal) return { what: next(`signal ${signal.signalName}`), input: valuesOf(signal.input?.payloads) }
   const upsert = event.upsertWorkflowSearchAttributesEventAttributes
@@ -177,7 +177,7 @@ function sentCommandOf(command: SentCommand, next: (kind: string) => string): Co
     return { what: `timer ${timer.seq}`, input: { durationMs } }
   }
   const { startChildWorkflowExecution: child, signalExternalWorkflowExecution: signal } = command
-  if (child) return { what: `child ${child.workflowId}`, input: valuesOf(child.input) }
+  if (child) return { what: next(`child ${child.workflowId}`), input: valuesOf(child.input) }
   if (signal) return { what: next(`signal ${signal.signalName}`), input: valuesOf(signal.args) }
   const { upsertWorkflowSearchAttributes: upsert, updateResponse: update } = command
   if (upsert) return { what: next('search attributes'), input: fieldsOf(upsert.searchAttributes) }

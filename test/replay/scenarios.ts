@@ -13,6 +13,7 @@ import { GARBAGE_SCENARIOS } from './garbage-scenarios'
 import { LONG_SCENARIOS } from './long-scenarios'
 import { MONEY_SCENARIOS } from './money-scenarios'
 import { RETRAIN_SCENARIOS } from './retrain-scenarios'
+import { RESERVATION_SCENARIOS } from './reservation-scenarios'
 import { ATTEMPT, closed, ofAttempt, paused, played, SECOND_ATTEMPT } from './playing'
 import type { Scenario } from './scenario'
 
@@ -459,4 +460,5 @@ export const SCENARIOS: readonly Scenario[] = [
   ...RETRAIN_SCENARIOS,
   ...LONG_SCENARIOS,
   ...GARBAGE_SCENARIOS,
+  ...RESERVATION_SCENARIOS,
 ]

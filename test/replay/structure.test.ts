@@ -221,6 +221,39 @@ describe('a launch that no worker takes', () => {
   })
 })
 
+describe('a purchase', () => {
+  it.each(named('buyCapacity.'))(
+    'is sent by its first step, never again, and only looked for: %s',
+    (_name, events) => {
+      const [first, ...others] = scheduled(events)
+      expect(first).toBe('buyCapacity')
+      expect(new Set(others)).toEqual(new Set(others.length === 0 ? [] : ['findPurchase']))
+    },
+  )
+})
+
+describe('a reservation', () => {
+  const PURCHASES = {
+    'refused-then-bought': 2,
+    'undecided-then-decided': 2,
+    'payment-failed': 2,
+    extended: 2,
+  }
+
+  it.each(named('reserveCapacity.'))(
+    'buys by a workflow of its own, with money promised first: %s',
+    (name, events) => {
+      const purchases = new Map(Object.entries(PURCHASES)).get(name.replace('reserveCapacity.', '')) ?? 1
+      expect(children(events)).toBe(purchases)
+      const steps = scheduled(events)
+      expect(steps.filter((step) => step === 'promiseBudget')).toHaveLength(purchases)
+      expect(steps.filter((step) => step === 'settleBudget')).toHaveLength(purchases)
+      expect(steps).not.toContain('buyCapacity')
+      expect(steps.at(-1)).toBe('endReservation')
+    },
+  )
+})
+
 describe('a garbage collection of two backends', () => {
   it('gives to each its own candidates only', () => {
     const looks = byName

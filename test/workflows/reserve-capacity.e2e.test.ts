@@ -219,6 +219,19 @@ describe('a reservation', () => {
     }),
   )
 
+  const vanished = marketWith({ lots: [{ ...BLOCK, stock: 2 }], listsLagMs: DAY_MS })
+  it.concurrent(
+    'that is no longer listed is not bought again, and counts as paid',
+    inWorld({ market: vanished }, async (deployment) => {
+      const reservation = await reserve(deployment)
+      expect(await reservation.result()).toMatchObject({
+        ...{ state: 'failed', spentMicroUsd: microUsd(4_000) },
+        message: expect.stringMatching(/no longer reports/) as unknown,
+      })
+      expect(vanished.purchases).toHaveLength(1)
+    }),
+  )
+
   const failing = marketWith({ payment: { kind: 'failed', afterMs: 100 } })
   it.concurrent(
     'is looked for again if its payment fails',

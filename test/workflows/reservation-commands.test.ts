@@ -1,0 +1,233 @@
+/** What a reservation can be told, by its handlers alone: what each changes, and what it refuses. */
+import { beforeEach, describe, expect, it, jest } from '@jest/globals'
+import { microUsd } from '../../core/money'
+import { quoteKey, type ReservationInput, type ReservationState } from '../../core/reserving'
+import { HOUR_MS } from '../../core/time'
+import { INTENT, NOW_MS, quoteOf } from '../planner/reserving/facts'
+import type * as Commands from '../../workflows/reservation-commands'
+import type * as Pages from '../../workflows/reservation-page'
+
+interface Handler {
+  handle: (argument?: unknown) => unknown
+  validate: (argument?: unknown) => void
+}
+
+const handlers = new Map<string, Handler>()
+let cancel: () => void
+
+jest.mock('@temporalio/workflow', () => ({
+  ...jest.requireActual<object>('@temporalio/common'),
+  CancellationScope: {
+    current: () => ({
+      cancelRequested: new Promise((_, reject) => (cancel = () => reject(new Error('cancelled')))),
+    }),
+  },
+  defineUpdate: (name: string) => name,
+  defineSignal: (name: string) => name,
+  defineQuery: (name: string) => name,
+  setHandler: (name: string, handle: Handler['handle'], options?: { validator?: Handler['validate'] }) =>
+    handlers.set(name, { handle, validate: options?.validator ?? (() => undefined) }),
+  setCurrentDetails: () => undefined,
+  upsertSearchAttributes: () => undefined,
+  workflowInfo: () => ({ runId: 'run' }),
+}))
+const { ReservationRequests } = jest.requireActual<typeof Commands>('../../workflows/reservation-commands')
+const { ReservationPage } = jest.requireActual<typeof Pages>('../../workflows/reservation-page')
+
+const INPUT: ReservationInput = {
+  ...{ reservationId: INTENT, owner: 'ada', deployment: 'dep', submittedAtMs: NOW_MS, rule: {} },
+  wish: { backend: 'ec2', kind: 'prepaid', types: ['p5'], count: 4, durationMs: HOUR_MS },
+}
+
+let page: Pages.ReservationPage
+let requests: Commands.ReservationRequests
+
+function begin(kind: 'prepaid' | 'hourly' = 'prepaid'): void {
+  handlers.clear()
+  page = new ReservationPage({ ...INPUT, wish: { ...INPUT.wish, kind } })
+  requests = new ReservationRequests(page)
+}
+beforeEach(() => begin())
+
+/** As the server does it: what the validator refuses is not handled. */
+async function tell(name: string, argument: object = {}): Promise<unknown> {
+  const { validate, handle } = handlers.get(name)!
+  validate({ by: 'ada', ...argument })
+  return handle({ by: 'ada', ...argument })
+}
+
+const STATES = {
+  before: ['searching', 'awaiting-approval'],
+  buying: ['buying', 'undecided'],
+  held: ['unpaid', 'scheduled', 'active', 'releasing'],
+  over: ['ended', 'rejected', 'unavailable', 'failed'],
+} as const
+const ALL: ReservationState[] = Object.values(STATES).flat()
+const except = (...states: ReservationState[]): ReservationState[] =>
+  ALL.filter((state) => !states.includes(state))
+
+describe('an approval', () => {
+  const judged = { quote: quoteOf(), machineHourMicro: 1 }
+  const approval = { quote: quoteKey(quoteOf()) }
+
+  it('buys exactly what is shown', async () => {
+    page.move('awaiting-approval', 'For sale.', { quote: judged })
+    expect(requests.isAny).toBe(false)
+    expect(await tell('approve', approval)).toEqual({
+      message: 'Approved: $960.00 upfront. It is bought now, if it is still for sale.',
+    })
+    expect(requests).toMatchObject({ approved: quoteOf(), isAny: true })
+    expect(page.status.decision).toMatchObject({ kind: 'approved', by: 'ada' })
+  })
+
+  it('of another offer is refused', async () => {
+    page.move('awaiting-approval', 'For sale.', { quote: judged })
+    const other = quoteKey(quoteOf({ upfrontMicro: 1 }))
+    await expect(tell('approve', { quote: other })).rejects.toThrow(/has changed since you looked/)
+    expect(requests.isAny).toBe(false)
+  })
+
+  it.each(except('awaiting-approval'))('is refused while the reservation is %s', async (state) => {
+    page.move(state, 'So.', { quote: judged })
+    const words = `Nothing waits for approval: the reservation is ${state}.`
+    await expect(tell('approve', approval)).rejects.toThrow(words)
+  })
+
+  it('is refused without an offer', async () => {
+    page.move('awaiting-approval', 'For sale.')
+    await expect(tell('approve', approval)).rejects.toThrow(/^Nothing waits for approval/)
+  })
+})
+
+describe('a rejection', () => {
+  it.each(STATES.before)('ends the search of a reservation that is %s', async (state) => {
+    page.move(state, 'So.')
+    expect(await tell('reject', { reason: 'too dear' })).toEqual({
+      message: 'Rejected: nothing is bought, and the search ends.',
+    })
+    expect(requests).toMatchObject({ rejected: { by: 'ada', reason: 'too dear' }, isAny: true })
+  })
+
+  it.each(except(...STATES.before))('is refused while the reservation is %s', async (state) => {
+    page.move(state, 'So.')
+    await expect(tell('reject')).rejects.toThrow(`Nothing waits for approval: the reservation is ${state}.`)
+    expect(requests.isAny).toBe(false)
+  })
+
+  it('is what a cancelled workflow gets, unless a person was first', async () => {
+    cancel()
+    await Promise.resolve()
+    await Promise.resolve()
+    expect(requests.rejected).toEqual({ by: 'somebody', reason: 'its workflow was cancelled' })
+    begin()
+    await tell('reject')
+    cancel()
+    await Promise.resolve()
+    await Promise.resolve()
+    expect(requests.rejected).toEqual({ by: 'ada' })
+  })
+})
+
+describe('a decision', () => {
+  it('is answered once it is checked, and is the only one until then', async () => {
+    page.move('undecided', 'Unknown.')
+    const told = tell('decidePurchase', { kind: 'not-bought' })
+    expect(requests.isAny).toBe(true)
+    await expect(tell('decidePurchase')).rejects.toThrow('Another decision is being checked.')
+    requests.decision!.done('Nothing was bought.')
+    expect(await told).toEqual({ message: 'Nothing was bought.' })
+  })
+
+  it('that is contradicted is refused as invalid', async () => {
+    page.move('undecided', 'Unknown.')
+    const told = tell('decidePurchase', { kind: 'not-bought' })
+    requests.decision!.refuse('It was bought.')
+    await expect(told).rejects.toMatchObject({
+      message: 'It was bought.',
+      type: 'invalid',
+      nonRetryable: true,
+    })
+  })
+
+  it.each(except('undecided'))('is refused while the reservation is %s', async (state) => {
+    page.move(state, 'So.')
+    const words = `Nothing is undecided: the reservation is ${state}.`
+    await expect(tell('decidePurchase')).rejects.toThrow(words)
+  })
+})
+
+describe('an extension', () => {
+  const extension = { durationMs: HOUR_MS, upfrontMaxMicroUsd: microUsd(1) }
+
+  it.each(['scheduled', 'active'] as const)('is bought for what is %s, one at a time', async (state) => {
+    page.move(state, 'So.')
+    const told = tell('extendReservation', extension)
+    expect(requests.isAny).toBe(true)
+    await expect(tell('extendReservation', extension)).rejects.toThrow('Another extension is being bought.')
+    requests.extension!.done('It is longer.')
+    expect(await told).toEqual({ message: 'It is longer.' })
+  })
+
+  it.each(except('scheduled', 'active'))('is refused while the reservation is %s', async (state) => {
+    page.move(state, 'So.')
+    const words = `Only held capacity can be extended: the reservation is ${state}.`
+    await expect(tell('extendReservation', extension)).rejects.toThrow(words)
+  })
+
+  it.each([
+    ['no time', { durationMs: 0 }, '0s is no time to add.'],
+    ['a negative time', { durationMs: -1 }, 'is no time to add.'],
+    ['no number', { durationMs: NaN }, 'is no time to add.'],
+    ['no price', { upfrontMaxMicroUsd: 0 }, 'Say how much the extension may cost.'],
+  ])('by %s is refused', async (_, changes, words) => {
+    page.move('active', 'So.')
+    await expect(tell('extendReservation', { ...extension, ...changes })).rejects.toThrow(words)
+  })
+
+  it('of hourly capacity is refused', async () => {
+    begin('hourly')
+    page.move('active', 'So.')
+    await expect(tell('extendReservation', extension)).rejects.toThrow(/^Hourly capacity has no fixed time/)
+  })
+})
+
+describe('a release', () => {
+  const release = { chargeMaxMicroUsd: 0 }
+  beforeEach(() => begin('hourly'))
+
+  it.each(['unpaid', 'scheduled', 'active'] as const)('gives back what is %s, once', async (state) => {
+    page.move(state, 'So.')
+    const told = tell('release', release)
+    expect(requests.isAny).toBe(true)
+    await expect(tell('release', release)).rejects.toThrow('It is being given back.')
+    requests.release!.done('It is given back.')
+    expect(await told).toEqual({ message: 'It is given back.' })
+  })
+
+  it.each(except('unpaid', 'scheduled', 'active'))(
+    'is refused while the reservation is %s',
+    async (state) => {
+      page.move(state, 'So.')
+      await expect(tell('release', release)).rejects.toThrow(`Nothing is held: the reservation is ${state}.`)
+    },
+  )
+
+  it('of prepaid capacity is refused', async () => {
+    begin()
+    page.move('active', 'So.')
+    await expect(tell('release', release)).rejects.toThrow(/^Prepaid capacity cannot be given back/)
+  })
+})
+
+describe('requests that are open at the end', () => {
+  it('are refused, and forgotten', async () => {
+    page.move('active', 'So.')
+    const extension = tell('extendReservation', { durationMs: 1, upfrontMaxMicroUsd: 1 })
+    page.move('undecided', 'Unknown.')
+    const decision = tell('decidePurchase')
+    requests.close('The reservation is over (ended).')
+    await expect(extension).rejects.toThrow('The reservation is over (ended).')
+    await expect(decision).rejects.toThrow('The reservation is over (ended).')
+    expect(requests.isAny).toBe(false)
+  })
+})
