@@ -34,6 +34,13 @@ export default {
       return isOutside && (isPackage || (existsSync(path) && !path.endsWith('.md')))
     },
   ],
+  markdown: {
+    // Code such as `{{ run.id }}` is text, not an expression of Vue. Blocks have this mark already; code in sentences does not.
+    config: (md) => {
+      const { code_inline: render } = md.renderer.rules
+      md.renderer.rules.code_inline = (...args) => render(...args).replace(/^<code/, '<code v-pre')
+    },
+  },
   themeConfig: {
     search: { provider: 'local' },
     outline: [2, 3],
