@@ -211,7 +211,7 @@ describe('hourly capacity', () => {
     const free = [4, 0, 4, 4, 1, 0, 0, 4]
     const rule = { spendMaxMicroUsd: 21_000_000 }
     let { held, next } = look({ now: hourly(), elapsedMs: 0, rule })
-    for (let at = 0; next === 'hold'; at++)
+    for (let at = 0; next === 'hold' && at < 100; at++)
       ({ held, next } = look({
         now: hourly({ free: free[at % free.length]! }),
         held,
