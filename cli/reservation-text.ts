@@ -100,10 +100,7 @@ export function showReservationView(cli: Cli, view: ReservationView): void {
       'held',
       `${reservation.id}: ${reservation.total} × ${reservation.type} in ${reservation.zone}, ${reservation.state}`,
     )
-    row(
-      'window',
-      `${minute(reservation.startsAtMs)} to ${minute(reservation.endsAtMs)}; usable until ${minute(reservation.usableUntilMs)}`,
-    )
+    row('window', windowOf(reservation))
   }
   row('spent', `${formatUsd(status.spentMicroUsd)}, of it for unused time ${formatUsd(status.idleMicroUsd)}`)
   if (status.nextLookAtMs !== undefined)
@@ -130,6 +127,12 @@ export function showReservationView(cli: Cli, view: ReservationView): void {
   for (const one of alternatives) out.line(`    ${quoteLine(one)}`)
   if (record.length > 0) out.line('  Record:')
   for (const { atMs, summary } of record.slice(-RECORD_SHOWN)) out.line(`    ${minute(atMs)}  ${summary}`)
+}
+
+function windowOf({ startsAtMs, endsAtMs, usableUntilMs }: OwnedReservation): string {
+  const end = endsAtMs === undefined ? 'its release' : minute(endsAtMs)
+  const usable = usableUntilMs === undefined ? '' : `; usable until ${minute(usableUntilMs)}`
+  return `${minute(startsAtMs)} to ${end}${usable}`
 }
 
 /** A screenful; `--json` has all of it. */
@@ -161,7 +164,8 @@ function amount(micro: number, currency: string): string {
 
 function quoteLine({ quote, machineHourMicro, refusal }: JudgedQuote): string {
   const { count, type, zone, startsAtMs, endsAtMs, upfrontMicro, currency } = quote
-  const price = `${amount(upfrontMicro, currency)} upfront, ${amount(machineHourMicro, currency)} per machine and hour`
+  const upfront = quote.kind === 'prepaid' ? `${amount(upfrontMicro, currency)} upfront, ` : ''
+  const price = `${upfront}${amount(machineHourMicro, currency)} per machine and hour`
   const why = refusal === undefined ? '' : ` (${refusal})`
-  return `${count} × ${type} in ${zone}, ${minute(startsAtMs)} to ${minute(endsAtMs)}: ${price}${why}`
+  return `${count} × ${type} in ${zone}, ${minute(startsAtMs)} to ${endsAtMs === undefined ? 'its release' : minute(endsAtMs)}: ${price}${why}`
 }

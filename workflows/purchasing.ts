@@ -1,11 +1,12 @@
 import { WorkflowExecutionAlreadyStartedError } from '@temporalio/common'
 import { ChildWorkflowFailure, executeChild } from '@temporalio/workflow'
 import { defined } from '../core/defined'
+import { formatUsd } from '../core/money'
 import { failureFrom, type Failure } from '../core/failure'
 import { buyerWorkflowId, WORKFLOW_TYPES } from '../core/queues'
 import type { CapacityQuote, CapacityWish, OwnedReservation, ReservationOrder } from '../core/reservation'
 import type { UndecidedPurchase } from '../core/reserving'
-import { DAY_MS, SECOND_MS } from '../core/time'
+import { DAY_MS, formatInstant, SECOND_MS } from '../core/time'
 import { PURCHASE_ENTRIES, type BuyCapacityInput, type BuyCapacityResult } from './buy-capacity'
 import { looking, reservingOn } from './reservation-activities'
 import type { ReservationRun } from './reservation-run'
@@ -119,7 +120,11 @@ export async function extend(
     rule,
     isFirst: true,
   })
-  if (verdict.kind !== 'buy') return { isBought: false, message: verdict.message }
+  if (verdict.kind !== 'buy') {
+    const [nearest] = verdict.alternatives
+    const why = nearest === undefined ? 'none is for sale' : nearest.refusal
+    return { isBought: false, message: `${id} was not prolonged: ${why ?? verdict.message}.` }
+  }
   const { quote }: { quote: CapacityQuote } = verdict.judged
   run.sends += 1
   const refusal = await run.promiseMoney(quote.upfrontMicro)
@@ -138,7 +143,10 @@ export async function extend(
   }
   await run.settleMoney(quote.upfrontMicro)
   run.held = { ...run.held!, upfrontMicroUsd: run.held!.upfrontMicroUsd + quote.upfrontMicro }
-  return { isBought: true, message: `${id} was prolonged for ${verdict.message}` }
+  return {
+    isBought: true,
+    message: `${id} is prolonged to ${formatInstant(quote.endsAtMs!)}, once ${formatUsd(quote.upfrontMicro)} are paid.`,
+  }
 }
 
 async function settledExtension(

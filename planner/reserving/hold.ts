@@ -155,9 +155,10 @@ function idleWarning({ idleMs, idleMicroUsd, reservation }: HeldSoFar): { warnin
 }
 
 /** Exactly at the start and at the end, otherwise at intervals. */
-function lookInMs({ phase, kind, startsAtMs, endsAtMs }: OwnedReservation, nowMs: number): number {
+function lookInMs({ phase, kind, startsAtMs, endsAtMs, extension }: OwnedReservation, nowMs: number): number {
   const until = (atMs: number | undefined): number =>
     atMs === undefined || atMs <= nowMs ? Infinity : atMs - nowMs
+  if (extension?.phase === 'unpaid') return UNPAID_LOOK_MS
   switch (phase) {
     case 'unpaid':
       return UNPAID_LOOK_MS
