@@ -141,7 +141,9 @@ describe('the capacity of a retraining run', () => {
       await eventually(async () => {
         const { reservations } = await runStatus(run)
         if (reservations.length === 0) return false
-        await deployment.client.workflow.getHandle(`reservation/${reservations[0]!.id}`).signal('retry')
+        // The run knows its id before it has started.
+        const started = deployment.client.workflow.getHandle(`reservation/${reservations[0]!.id}`)
+        await started.signal('retry').catch(() => undefined)
         return lost.purchases.length > 0
       })
       await inRunState(run, 'waiting')
