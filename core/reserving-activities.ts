@@ -27,6 +27,8 @@ export interface LookForCapacityInput extends ReservationTask {
   rule: PurchaseRule
   /** The quote that a person has approved. */
   approved?: CapacityQuote
+  /** Purchases that the workflow knows of. */
+  sends: number
   /** Then a wish that the provider never sells ends the search; later it may only be sold out. */
   isFirst: boolean
 }
@@ -45,6 +47,8 @@ export type CapacityVerdict = {
   /** `send`: the purchase of this wish that made it; missing for what is owned otherwise. */
   (
     | { kind: 'adopt'; reservation: OwnedReservation; send?: number }
+    /** A purchase of this wish was sent that the workflow does not know of, because its history was set back. */
+    | { kind: 'resume'; order: ReservationOrder }
     /** `ask`: the rule allows it, and a person must approve it. */
     | { kind: 'buy' | 'ask'; judged: JudgedQuote; lookInMs: number }
     | { kind: 'wait'; lookInMs: number }

@@ -46,6 +46,7 @@ export interface ReservationCarry {
   recordSeq: number
   paymentFailures: number
   held?: HeldSoFar
+  lookedAtMs?: number
   /** Money of a month that is promised to it. */
   promise?: { jobId: string; month: string; microUsd: MicroUsd }
 }

@@ -13,16 +13,16 @@ type HoldEnd = 'over' | 'lost' | 'fresh'
 /** Watches what is held, until nothing is. Money is settled as soon as the payment is certain. */
 export async function holdReservation(run: ReservationRun): Promise<HoldEnd> {
   const { page, requests, input } = run
-  let lookedAtMs: number | undefined
   for (;;) {
     const held = run.held!
     const ref = { id: held.reservation!.id, region: held.reservation!.region }
     const acts = reservingOn(input.wish.backend, 'look at the reservation')
     const { wish, rule } = input
+    const { lookedAtMs } = run
     const elapsed = lookedAtMs === undefined ? {} : { elapsedMs: Date.now() - lookedAtMs }
     const task = { ...run.task(), ref, wish, rule, held, ...elapsed }
     const outcome = await forever(() => acts.holdReservation(task), page)
-    lookedAtMs = Date.now()
+    run.lookedAtMs = Date.now()
     run.held = outcome.held
     page.trouble(
       outcome.warning === undefined ? undefined : { class: 'unclassified', message: outcome.warning },

@@ -119,6 +119,7 @@ export async function extend(
     wish,
     rule,
     isFirst: true,
+    sends: run.sends,
   })
   if (verdict.kind !== 'buy') {
     const [nearest] = verdict.alternatives

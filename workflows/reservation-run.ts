@@ -25,6 +25,8 @@ export class ReservationRun {
   sends: number
   held: HeldSoFar | undefined
   paymentFailures: number
+  /** The last look at what is held; missing before the first one. */
+  lookedAtMs: number | undefined
   private recordSeq: number
   /** Money of a month that is promised to it. */
   private promise: ReservationCarry['promise']
@@ -38,6 +40,7 @@ export class ReservationRun {
     this.recordSeq = carry?.recordSeq ?? FIRST_FREE_SEQ
     this.held = carry?.held
     this.paymentFailures = carry?.paymentFailures ?? 0
+    this.lookedAtMs = carry?.lookedAtMs
     this.promise = carry?.promise
     this.page.onMove = () => this.tell()
   }
@@ -114,10 +117,10 @@ export class ReservationRun {
   }
 
   carry(): ReservationCarry {
-    const { sends, recordSeq, held, promise, paymentFailures } = this
+    const { sends, recordSeq, held, promise, paymentFailures, lookedAtMs } = this
     return {
       ...{ status: this.page.status, sends, recordSeq, paymentFailures },
-      ...defined({ held, promise }),
+      ...defined({ held, promise, lookedAtMs }),
     }
   }
 

@@ -30,6 +30,7 @@ export async function reserveCapacity(input: ReservationInput): Promise<Reservat
         const { isAdopted, quote } = run.page.status
         const upfrontMicroUsd =
           isAdopted === true ? 0 : (reservation.upfrontMicroUsd ?? quote?.quote.upfrontMicro ?? 0)
+        run.lookedAtMs = undefined
         run.held = {
           ...{
             state: ['scheduled', 'active'].includes(reservation.phase) ? 'scheduled' : 'unpaid',
@@ -52,7 +53,8 @@ export async function reserveCapacity(input: ReservationInput): Promise<Reservat
 async function acquire(run: ReservationRun): Promise<OwnedReservation | undefined> {
   const { page, requests } = run
   for (;;) {
-    if (requests.rejected !== undefined) {
+    // The first look shows whether an earlier history has bought something.
+    if (requests.rejected !== undefined && !run.isFirstLook()) {
       const { by, reason } = requests.rejected
       const message = `Rejected by ${by}${reason === undefined ? '' : `: ${reason}`}. Nothing was bought.`
       page.move('rejected', message, {
@@ -63,6 +65,14 @@ async function acquire(run: ReservationRun): Promise<OwnedReservation | undefine
     const verdict = await look(run)
     page.update({ alternatives: verdict.alternatives })
     switch (verdict.kind) {
+      case 'resume': {
+        const { order } = verdict
+        page.move('buying', verdict.message)
+        run.tookPlace(order.send, order.quote.upfrontMicro)
+        const found = await settled(run, order, await send(run, order, verdict.account))
+        if (found !== undefined) return found
+        break
+      }
       case 'adopt': {
         const { send, reservation, message } = verdict
         page.move(send === undefined ? 'scheduled' : 'unpaid', message, {
@@ -98,7 +108,14 @@ async function look(run: ReservationRun): Promise<CapacityVerdict> {
   const { page, requests, input } = run
   const { approved } = requests
   const { wish, rule } = input
-  const task = { isFirst: run.isFirstLook(), ...run.task(), wish, rule, ...defined({ approved }) }
+  const task = {
+    isFirst: run.isFirstLook(),
+    ...run.task(),
+    wish,
+    rule,
+    sends: run.sends,
+    ...defined({ approved }),
+  }
   const verdict = await forever(
     () => reservingOn(wish.backend, 'look for capacity').lookForCapacity(task),
     page,

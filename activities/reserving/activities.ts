@@ -2,7 +2,7 @@ import type { Backend, LookContext, ReservingBackend } from '../../backends/back
 import { BackendError, failureOf } from '../../backends/errors'
 import { defined } from '../../core/defined'
 import { formatUsd } from '../../core/money'
-import type { ReleaseTerms } from '../../core/reservation'
+import type { ReleaseTerms, ReservationOrder } from '../../core/reservation'
 import type {
   BuyCapacityTask,
   CapacitySurvey,
@@ -105,6 +105,12 @@ async function lookForCapacity(
     unseen: [...unseen].map(([place, message]) => `${place}: ${message}`),
     ...{ nowMs: now(), approved, unsold, isFirst },
   })
+  const order = await openPurchase(deps, reservationId, input.sends)
+  if (order !== undefined) {
+    const { account: payer, unseen: blind, alternatives } = verdict
+    const message = `Purchase ${order.send} was sent before, and its outcome is not known.`
+    return { kind: 'resume', order, account: payer, unseen: blind, alternatives, message }
+  }
   await note(deps, input, {
     kind: 'looked',
     summary: verdict.message,
@@ -142,6 +148,22 @@ async function surveyCapacity(
     ...{ account, owned, serves: Object.fromEntries(claims) },
     quotes: wish === undefined ? [] : rankQuotes({ wish, rule }, quotes),
     unseen: [...unseen].map(([place, message]) => `${place}: ${message}`),
+  }
+}
+
+/** The first purchase after those known that was sent, and whose effect is not certainly none. */
+async function openPurchase(
+  { store, now }: ReservingDeps,
+  intent: string,
+  known: number,
+): Promise<ReservationOrder | undefined> {
+  const purchases = new Purchases(store, now)
+  for (let send = known + 1; ; send++) {
+    const mark = await purchases.read({ intent, send })
+    if (mark === undefined) return undefined
+    if (mark.kind === 'sealed') continue
+    const effect = await purchases.effect({ intent, send })
+    if (effect?.kind !== 'no-effect') return mark.order
   }
 }
 

@@ -14,6 +14,7 @@ import {
 } from '../../core/reserving'
 import type { CapacityWish } from '../../core/reservation'
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../core/time'
+import { Purchases } from '../../storage/purchases'
 import { readReservationEntries } from '../../storage/reservations'
 import { RealClock } from '../backends/scripted/clock'
 import { ReservationMarket, type MarketOptions } from '../backends/scripted/reserving/market'
@@ -193,6 +194,31 @@ describe('a reservation', () => {
       await until(reservation, 'scheduled')
       expect(unknown.purchases).toHaveLength(1)
       expect(unknown.purchases[0]).toMatchObject({ send: 2 })
+    }),
+  )
+
+  const before = marketWith()
+  it.concurrent(
+    'takes up a purchase that its own history does not know, instead of buying again',
+    inWorld({ market: before, purchaseLimitMs: 500 }, async (deployment) => {
+      const { store, world } = deployment
+      const wish = { ...WISH, backend: world.name }
+      const [quote] = before.quotes(wish, 'r')
+      const order = {
+        intent: ID,
+        send: 1,
+        deployment: DEPLOYMENT_ID,
+        owner: 'ada',
+        backend: world.name,
+        quote: quote!,
+      }
+      await new Purchases(store, Date.now).mark(order, [])
+      const reservation = await reserve(deployment)
+      expect((await until(reservation, 'undecided')).undecided!.order).toEqual(order)
+      expect(before.purchases).toEqual([])
+      await reservation.executeUpdate('decidePurchase', { args: [{ by: 'ada', kind: 'not-bought' }] })
+      await until(reservation, 'scheduled')
+      expect(before.purchases.map(({ send }) => send)).toEqual([2])
     }),
   )
 
