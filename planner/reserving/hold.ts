@@ -52,7 +52,8 @@ function missing(facts: HoldFacts): HoldOutcome {
   const { nowMs } = facts
   const held = { ...facts.held, idleMicroUsd: facts.held.idleMicroUsd + idleCost(facts) }
   const { reservation } = held
-  const misses = held.misses + 1
+  // A look soon after the last one proves nothing: lists are late.
+  const misses = held.misses + (facts.elapsedMs >= MISSED_LOOK_MS ? 1 : 0)
   const hasEnded = reservation?.endsAtMs !== undefined && nowMs >= reservation.endsAtMs
   if (hasEnded) {
     const message = 'The reservation has ended.'
