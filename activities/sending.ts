@@ -2,12 +2,13 @@ import type { Backend, FindContext } from '../backends/backend'
 import { failureOf } from '../backends/errors'
 import type { LaunchOutcome } from '../core/activities'
 import { defined } from '../core/defined'
-import type { FailureClass } from '../core/failure'
+import { isWithoutEffect } from '../core/failure'
 import { placesOf, type Order } from '../core/plan'
 import { MINUTE_MS } from '../core/time'
 import { Sends, type SendEffect, type SendMark } from '../storage/sends'
 import type { ObjectStore } from '../storage/store'
 import { AttemptDocuments } from './documents'
+import { sendWithin } from './send-limit'
 
 export interface SendingDeps {
   backend: Backend
@@ -19,17 +20,6 @@ export interface SendingDeps {
 
 /** Slow providers answer a launch within two minutes. Until this long after its mark, the send of a lost worker may be in progress. */
 const SEND_LIMIT_MS = 3 * MINUTE_MS
-
-/** Errors with these classes guarantee that nothing was bought (`Backend.launch`). */
-const WITHOUT_EFFECT: readonly FailureClass[] = [
-  'throttled',
-  'transient',
-  'capacity',
-  'quota',
-  'expired',
-  'auth',
-  'invalid',
-]
 
 /** Sends an order so that it makes at most one machine, however often and wherever this is called, and whichever call a worker dies in. */
 export async function sendOnce(deps: SendingDeps, order: Order, signal: AbortSignal): Promise<LaunchOutcome> {
@@ -51,7 +41,9 @@ export async function sendOnce(deps: SendingDeps, order: Order, signal: AbortSig
     sends.conclude(mark, effect).catch(() => undefined)
   let outcome: LaunchOutcome
   try {
-    outcome = await sendWithin(deps, order, { mark, signal })
+    outcome = await sendWithin({ leftMs: leftFor(deps, mark), signal }, (within) =>
+      backend.launch(order, { signal: within, send: mark.name }),
+    )
   } catch (error) {
     await conclude(effectOfError(error))
     throw error
@@ -61,23 +53,8 @@ export async function sendOnce(deps: SendingDeps, order: Order, signal: AbortSig
   return outcome
 }
 
-/** No request may leave later than the limit after the mark: from then on others rely on the provider's lists. */
-async function sendWithin(
-  { backend, now, sendLimitMs = SEND_LIMIT_MS }: SendingDeps,
-  order: Order,
-  { mark, signal }: { mark: SendMark; signal: AbortSignal },
-): Promise<LaunchOutcome> {
-  const limit = new AbortController()
-  const stop = (): void => limit.abort(new DOMException('The send took too long.', 'TimeoutError'))
-  const leftMs = mark.atMs + sendLimitMs - now()
-  if (leftMs <= 0) stop()
-  const timer = setTimeout(stop, Math.max(0, leftMs))
-  try {
-    const within = AbortSignal.any([signal, limit.signal])
-    return await backend.launch(order, { signal: within, send: mark.name })
-  } finally {
-    clearTimeout(timer)
-  }
+function leftFor({ now, sendLimitMs = SEND_LIMIT_MS }: SendingDeps, mark: SendMark): number {
+  return mark.atMs + sendLimitMs - now()
 }
 
 function effectOf(outcome: LaunchOutcome): SendEffect {
@@ -93,7 +70,7 @@ function effectOf(outcome: LaunchOutcome): SendEffect {
 
 function effectOfError(error: unknown): SendEffect {
   const failure = failureOf(error)
-  return WITHOUT_EFFECT.includes(failure.class) ? { kind: 'no-effect', failure } : { kind: 'unconfirmed' }
+  return isWithoutEffect(failure) ? { kind: 'no-effect', failure } : { kind: 'unconfirmed' }
 }
 
 /** For resources of one order: they can only be where the order went, and a send in progress may still make one. */

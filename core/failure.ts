@@ -28,6 +28,22 @@ export const FAILURE_CLASSES = [
 ] as const
 export type FailureClass = (typeof FAILURE_CLASSES)[number]
 
+/** An error of one of these classes guarantees that a mutating call had no effect (`Backend`). */
+const WITHOUT_EFFECT: readonly FailureClass[] = [
+  'throttled',
+  'transient',
+  'capacity',
+  'quota',
+  'expired',
+  'auth',
+  'invalid',
+]
+
+/** Whether a call that failed so has certainly bought nothing. */
+export function isWithoutEffect({ class: failureClass }: Pick<Failure, 'class'>): boolean {
+  return WITHOUT_EFFECT.includes(failureClass)
+}
+
 export interface Failure {
   class: FailureClass
   /** One sentence for a person: what happened, without a stack. */

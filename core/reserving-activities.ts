@@ -5,7 +5,6 @@ import type {
   CapacityQuote,
   CapacityWish,
   OwnedReservation,
-  ReleaseTerms,
   ReservationOrder,
   ReservationRef,
   ReserveOutcome,
@@ -43,6 +42,8 @@ export type CapacityVerdict = {
   alternatives: JudgedQuote[]
   /** Parts of the provider that did not answer, with the reason. */
   unseen: string[]
+  /** Purchases of this wish that are over: those that the workflow knows, and those of an earlier history. */
+  sends: number
 } &
   /** `send`: the purchase of this wish that made it; missing for what is owned otherwise. */
   (
@@ -139,8 +140,6 @@ export interface ReservingActivities {
   decidePurchase(input: DecidePurchaseTask): Promise<FindPurchaseOutcome>
   /** Looks at what is held, and says what to do about it. */
   holdReservation(input: HoldInput): Promise<HoldOutcome>
-  /** What `release` would charge. */
-  releaseTerms(input: ReleaseTask): Promise<ReleaseTerms>
   releaseReservation(input: ReleaseTask): Promise<void>
 }
 
@@ -148,8 +147,8 @@ export interface ReservingActivities {
 export interface ReservationDocuments {
   /** Reports money of a month as spent; the rest of what was promised is free again. Idempotent. */
   settleBudget(input: { month: string } & SettleRequest): Promise<void>
-  /** Completes the record. */
-  endReservation(input: ReservationTask & { status: ReservationStatus }): Promise<void>
+  /** Completes the record, and releases money that an earlier history has reserved and not used. */
+  endReservation(input: ReservationTask & { status: ReservationStatus; sends: number }): Promise<void>
 }
 
 /** `reservations/<id>/record/<seq>.json`. */

@@ -25,6 +25,11 @@ export function monthOf(atMs: number): string {
   return new Date(atMs).toISOString().slice(0, 7)
 }
 
+export function monthBefore(atMs: number): string {
+  const at = new Date(atMs)
+  return monthOf(Date.UTC(at.getUTCFullYear(), at.getUTCMonth() - 1))
+}
+
 /** Money reserved for a job that is not over. */
 export interface Promised {
   owner: string

@@ -127,9 +127,10 @@ export async function extend(
     return { isBought: false, message: `${id} was not prolonged: ${why ?? verdict.message}.` }
   }
   const { quote }: { quote: CapacityQuote } = verdict.judged
-  run.sends += 1
-  const refusal = await run.promiseMoney(quote.upfrontMicro)
+  const number = run.sends + 1
+  const refusal = await run.promiseMoney(number, quote.upfrontMicro)
   if (refusal !== undefined) return { isBought: false, message: refusal }
+  run.sends = number
   const { reservationId: intent, deployment, owner } = input
   const order: ReservationOrder = { intent, send: run.sends, deployment, owner, backend: wish.backend, quote }
   const result = await send(run, order, verdict.account)

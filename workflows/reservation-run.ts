@@ -67,11 +67,11 @@ export class ReservationRun {
     page.forget('nextLookAtMs')
   }
 
-  /** Reserves money of the month in which it is spent. Returns why it cannot, if it cannot. */
-  async promiseMoney(microUsd: MicroUsd): Promise<string | undefined> {
+  /** Reserves money of the month in which it is spent, for a purchase. Returns why it cannot, if it cannot. */
+  async promiseMoney(send: number, microUsd: MicroUsd): Promise<string | undefined> {
     const { owner } = this.input
     const month = monthOf(Date.now())
-    const jobId = reservationBudgetId(this.input.reservationId, this.sends)
+    const jobId = reservationBudgetId(this.input.reservationId, send)
     if (this.promise !== undefined && this.promise.month !== month) await this.settleMoney(0)
     return forever(async () => {
       try {

@@ -121,6 +121,7 @@ async function look(run: ReservationRun): Promise<CapacityVerdict> {
     page,
   )
   requests.approved = undefined
+  run.sends = verdict.sends
   return verdict
 }
 
@@ -131,15 +132,17 @@ async function buy(
 ): Promise<OwnedReservation | undefined> {
   const { page, input } = run
   const { quote } = verdict.judged
-  run.sends += 1
+  // Numbered once the money is promised: the numbers of purchases have no gaps.
+  const number = run.sends + 1
   const microUsd = quote.kind === 'hourly' ? (input.rule.spendMaxMicroUsd ?? 0) : quote.upfrontMicro
-  const refusal = await run.promiseMoney(microUsd)
+  const refusal = await run.promiseMoney(number, microUsd)
   if (refusal !== undefined) {
     page.trouble({ class: 'quota', message: refusal })
     page.move('searching', 'An offer was found, and no budget allows it.')
     await run.pause(verdict.lookInMs, 'until the budget may allow it')
     return undefined
   }
+  run.sends = number
   page.trouble(undefined)
   page.move('buying', verdict.message, { quote: verdict.judged })
   const { reservationId: intent, deployment, owner, wish } = input
@@ -186,7 +189,10 @@ async function finish(run: ReservationRun): Promise<ReservationResult> {
   page.update({ endedAtMs: Date.now() })
   run.requests.close(`The reservation is over (${page.status.state}).`)
   const { id, state, message, reservation, spentMicroUsd, idleMicroUsd } = page.status
-  await forever(() => reservationDocuments.endReservation({ ...run.task(), status: page.status }), page)
+  await forever(
+    () => reservationDocuments.endReservation({ ...run.task(), status: page.status, sends: run.sends }),
+    page,
+  )
   await run.told()
   await condition(allHandlersFinished)
   return {

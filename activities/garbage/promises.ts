@@ -1,7 +1,7 @@
 import type { CollectStoreGarbageInput } from '../../core/activities'
 import type { GarbageVerdict } from '../../core/messages'
 import { formatUsd } from '../../core/money'
-import { monthOf } from '../../core/treasury'
+import { monthBefore, monthOf } from '../../core/treasury'
 import { judgeAll, STORE, tellingOf, unseen, type Found, type Registry } from './garbage'
 import type { EndedPromise, Treasury } from '../treasury'
 
@@ -28,11 +28,6 @@ export async function collectPromises(
     }
   })
   return (await Promise.all(looks)).flat()
-}
-
-function monthBefore(nowMs: number): string {
-  const now = new Date(nowMs)
-  return monthOf(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() - 1))
 }
 
 function foundOf(treasury: Promises, month: string, promise: EndedPromise): Found {

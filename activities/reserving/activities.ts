@@ -46,7 +46,6 @@ export function createReservingActivities(deps: ReservingDeps): ReservingActivit
       return outcome
     },
     holdReservation: (input, signal) => holdReservation(deps, input, signal),
-    releaseTerms: ({ ref }, signal) => reservingOf(deps).releaseTerms(ref, { signal }),
     releaseReservation: (input, signal) => releaseReservation(deps, input, signal),
   })
 }
@@ -64,13 +63,28 @@ function purchaseDeps(deps: ReservingDeps): PurchaseDeps {
   return { reserving: reservingOf(deps), store, now, ...defined({ purchaseLimitMs }) }
 }
 
-/** Entries say what was done; the step itself never fails because of them, except before a purchase. */
+/** A step whose entry cannot be put is repeated: everything that is decided or bought is on record. */
 async function note(
   { store, now }: ReservingDeps,
   { reservationId, recordSeq }: ReservationTask,
   entry: Pick<ReservationEntry, 'kind' | 'summary' | 'data'>,
 ): Promise<void> {
   await putReservationEntry(store, reservationId, { seq: recordSeq, atMs: now(), ...entry })
+}
+
+/** For questions to all parts of a provider: what did not answer is told apart from what does not exist. */
+function lookEverywhere(
+  signal: AbortSignal,
+  within?: readonly string[],
+): { look: LookContext; unseen: () => string[] } {
+  const failures = new Map<string, string>()
+  return {
+    look: {
+      ...{ signal, ...defined({ within }) },
+      unseen: (place, error) => void failures.set(place, failureOf(error).message),
+    },
+    unseen: () => [...failures].map(([place, message]) => `${place}: ${message}`),
+  }
 }
 
 async function lookForCapacity(
@@ -81,12 +95,9 @@ async function lookForCapacity(
   const { backend, store, now } = deps
   const reserving = reservingOf(deps)
   const { wish, rule, reservationId, deployment, approved, isFirst } = input
-  const unseen = new Map<string, string>()
-  const look: LookContext = {
-    signal,
-    ...defined({ within: wish.regions }),
-    unseen: (place, error) => void unseen.set(place, failureOf(error).message),
-  }
+  const { sends, open } = await sentBefore(deps, reservationId, input.sends)
+  if (open !== undefined) return resumed(open, { sends, account: await reserving.account({ signal }) })
+  const { look, unseen } = lookEverywhere(signal, wish.regions)
   let unsold: string | undefined
   const [account, owned, quotes, claims] = await Promise.all([
     reserving.account({ signal }),
@@ -99,18 +110,11 @@ async function lookForCapacity(
     }),
     claimedReservations(store, backend.name),
   ])
-  const facts = { wish, rule, reservationId, deployment, account, owned, quotes, claims }
+  const facts = { wish, rule, reservationId, deployment, account, sends, owned, quotes, claims }
   const verdict = judgeCapacity({
     ...facts,
-    unseen: [...unseen].map(([place, message]) => `${place}: ${message}`),
-    ...{ nowMs: now(), approved, unsold, isFirst },
+    ...{ unseen: unseen(), nowMs: now(), approved, unsold, isFirst },
   })
-  const order = await openPurchase(deps, reservationId, input.sends)
-  if (order !== undefined) {
-    const { account: payer, unseen: blind, alternatives } = verdict
-    const message = `Purchase ${order.send} was sent before, and its outcome is not known.`
-    return { kind: 'resume', order, account: payer, unseen: blind, alternatives, message }
-  }
   await note(deps, input, {
     kind: 'looked',
     summary: verdict.message,
@@ -133,11 +137,7 @@ async function surveyCapacity(
 ): Promise<CapacitySurvey> {
   const { backend, store } = deps
   const reserving = reservingOf(deps)
-  const unseen = new Map<string, string>()
-  const look: LookContext = {
-    signal,
-    unseen: (place, error) => void unseen.set(place, failureOf(error).message),
-  }
+  const { look, unseen } = lookEverywhere(signal)
   const [account, owned, quotes, claims] = await Promise.all([
     reserving.account({ signal }),
     reserving.reservations(look),
@@ -147,24 +147,35 @@ async function surveyCapacity(
   return {
     ...{ account, owned, serves: Object.fromEntries(claims) },
     quotes: wish === undefined ? [] : rankQuotes({ wish, rule }, quotes),
-    unseen: [...unseen].map(([place, message]) => `${place}: ${message}`),
+    unseen: unseen(),
   }
 }
 
-/** The first purchase after those known that was sent, and whose effect is not certainly none. */
-async function openPurchase(
+/**
+ * Purchases of the wish that its workflow does not know, because its history was set back: how many have certainly ended, and the first that
+ * was sent and may have been made.
+ */
+async function sentBefore(
   { store, now }: ReservingDeps,
   intent: string,
   known: number,
-): Promise<ReservationOrder | undefined> {
+): Promise<{ sends: number; open?: ReservationOrder }> {
   const purchases = new Purchases(store, now)
   for (let send = known + 1; ; send++) {
     const mark = await purchases.read({ intent, send })
-    if (mark === undefined) return undefined
-    if (mark.kind === 'sealed') continue
+    if (mark === undefined) return { sends: send - 1 }
     const effect = await purchases.effect({ intent, send })
-    if (effect?.kind !== 'no-effect') return mark.order
+    const isOpen = mark.kind === 'sent' && effect?.kind !== 'no-effect'
+    if (isOpen) return { sends: send - 1, open: mark.order }
   }
+}
+
+function resumed(
+  order: ReservationOrder,
+  known: Pick<CapacityVerdict, 'account' | 'sends'>,
+): CapacityVerdict {
+  const message = `Purchase ${order.send} was sent before, and its outcome is not known.`
+  return { ...known, kind: 'resume', order, message, alternatives: [], unseen: [] }
 }
 
 /** Which purchase made it: a history that was set back does not know. */

@@ -1,4 +1,5 @@
 import type { ReservationDocuments } from '../../core/reserving-activities'
+import { monthBefore, monthOf, reservationBudgetId } from '../../core/treasury'
 import { putReservationEntry } from '../../storage/reservations'
 import type { ObjectStore } from '../../storage/store'
 import { allBeating } from '../heartbeat'
@@ -16,7 +17,13 @@ export function createReservationDocuments({
 }): ReservationDocuments {
   return allBeating<ReservationDocuments>({
     settleBudget: async ({ month, ...request }) => treasury?.settle(month, request),
-    endReservation: async ({ reservationId, recordSeq, status }) => {
+    endReservation: async ({ reservationId, recordSeq, status, owner, sends }) => {
+      // The last purchase that is known, and the one that may have been about to begin.
+      for (const send of [sends, sends + 1])
+        for (const month of [monthBefore(now()), monthOf(now())])
+          await treasury?.settle(month, {
+            ...{ jobId: reservationBudgetId(reservationId, send), owner, spentMicroUsd: 0 },
+          })
       await putReservationEntry(store, reservationId, {
         seq: recordSeq,
         atMs: now(),

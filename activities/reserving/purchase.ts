@@ -1,6 +1,6 @@
 import type { ReservingBackend } from '../../backends/backend'
 import { BackendError, failureOf } from '../../backends/errors'
-import type { Failure, FailureClass } from '../../core/failure'
+import { isWithoutEffect, type Failure } from '../../core/failure'
 import {
   isHeld,
   type OwnedReservation,
@@ -12,6 +12,7 @@ import { formatInstant, MINUTE_MS } from '../../core/time'
 import { Purchases, type PurchaseMark, type RecordedEffect } from '../../storage/purchases'
 import { claimReservation } from '../../storage/reservations'
 import type { ObjectStore } from '../../storage/store'
+import { sendWithin } from '../send-limit'
 
 export interface PurchaseDeps {
   reserving: ReservingBackend
@@ -23,17 +24,6 @@ export interface PurchaseDeps {
 
 /** No request of a purchase leaves a worker later than this after its mark. */
 export const PURCHASE_LIMIT_MS = 3 * MINUTE_MS
-
-/** Errors with these classes guarantee that nothing was bought (`Backend`). */
-const WITHOUT_EFFECT: readonly FailureClass[] = [
-  'throttled',
-  'transient',
-  'capacity',
-  'quota',
-  'expired',
-  'auth',
-  'invalid',
-]
 
 /**
  * Sends a purchase so that it is made at most once, however often and wherever this is called, and whichever step a worker dies in: first
@@ -54,7 +44,7 @@ export async function purchase(
     owned.map(({ id }) => id),
   )
   if (mark === undefined) return standing(await purchases.effect(order), owned)
-  const outcome = await sendWithin(deps, { order, sentAtMs: mark.atMs, signal })
+  const outcome = await send(deps, { order, sentAtMs: mark.atMs, signal })
   await conclude(purchases, order, outcome)
   return outcome
 }
@@ -73,24 +63,16 @@ function standing(effect: RecordedEffect | undefined, owned: OwnedReservation[])
   }
 }
 
-async function sendWithin(
+async function send(
   { reserving, now, purchaseLimitMs = PURCHASE_LIMIT_MS }: PurchaseDeps,
   { order, sentAtMs, signal }: { order: ReservationOrder; sentAtMs: number; signal: AbortSignal },
 ): Promise<ReserveOutcome> {
-  const limit = new AbortController()
   const leftMs = sentAtMs + purchaseLimitMs - now()
-  const stop = (): void => limit.abort(new DOMException('The purchase took too long.', 'TimeoutError'))
-  if (leftMs <= 0) stop()
-  const timer = setTimeout(stop, Math.max(0, leftMs))
   try {
-    return await reserving.reserve(order, { signal: AbortSignal.any([signal, limit.signal]) })
+    return await sendWithin({ leftMs, signal }, (within) => reserving.reserve(order, { signal: within }))
   } catch (error) {
     const failure = failureOf(error)
-    return WITHOUT_EFFECT.includes(failure.class)
-      ? { kind: 'refused', failure }
-      : { kind: 'unconfirmed', failure }
-  } finally {
-    clearTimeout(timer)
+    return { kind: isWithoutEffect(failure) ? 'refused' : 'unconfirmed', failure }
   }
 }
 

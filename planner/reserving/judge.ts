@@ -13,6 +13,8 @@ export interface CapacityFacts {
   reservationId: string
   deployment: string
   account: string
+  /** Purchases of this wish that are over. */
+  sends: number
   quotes: readonly CapacityQuote[]
   owned: readonly OwnedReservation[]
   /** The wish that each owned reservation serves already. */
@@ -31,13 +33,13 @@ const ALTERNATIVES_MAX = 5
 
 /** Uses what is owned, otherwise what may be bought, otherwise says when to look again. Nothing is bought that breaks any limit of the rule. */
 export function judgeCapacity(facts: CapacityFacts): CapacityVerdict {
-  const { account, unseen } = facts
+  const { account, unseen, sends } = facts
   const judged = rankQuotes(facts, facts.quotes)
   const [best, ...others] = judged.filter(({ refusal }) => refusal === undefined)
   const refused = judged.filter(({ refusal }) => refusal !== undefined)
   const common = {
     account,
-    unseen: [...unseen],
+    ...{ unseen: [...unseen], sends },
     alternatives: [...others, ...refused].slice(0, ALTERNATIVES_MAX),
   }
   const adopted = adoptable(facts)

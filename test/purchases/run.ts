@@ -42,7 +42,7 @@ export interface PurchaseReport {
   decidedByPerson: number
 }
 
-const PATIENCE_MS = 30_000
+const PATIENCE_MS = 90_000
 const NUDGE_MS = 150
 
 /** Lets the wishes of one seed live until each is held, refused or decided, and compares them with what the provider really sold. */

@@ -1,4 +1,7 @@
 import { describe, expect, it } from '@jest/globals'
+import { STALE_MS } from '../../../backends/backend'
+import { CLOCK_SLACK_MS } from '../../../core/time'
+import { LOOK_PAUSES_MS } from '../../../workflows/buy-capacity'
 import { PURCHASE_LIMIT_MS } from '../../../activities/reserving/purchase'
 import { DAY_MS, MINUTE_MS } from '../../../core/time'
 import { claimReservation } from '../../../storage/reservations'
@@ -330,5 +333,12 @@ describe('a decision about a purchase', () => {
     const ownedId = await named(place)
     await expect(place.decide(ownedId)).rejects.toThrow(message)
     expect(await place.purchases.effect(place.order())).toBeUndefined()
+  })
+})
+
+describe('the looks for a purchase without an answer', () => {
+  it('last longer than a send, and than lists may be stale, by the clocks of two machines', () => {
+    const lookedForMs = LOOK_PAUSES_MS.reduce((sum, one) => sum + one, 0)
+    expect(lookedForMs).toBeGreaterThanOrEqual(PURCHASE_LIMIT_MS + STALE_MS + CLOCK_SLACK_MS)
   })
 })

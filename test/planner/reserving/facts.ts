@@ -41,7 +41,7 @@ export function factsOf({ wish, rule, ...changes }: Changes = {}): CapacityFacts
       ...wish,
     },
     rule: { ...rule },
-    ...{ reservationId: INTENT, deployment: 'dep', account: '1234', quotes: [], owned: [] },
+    ...{ reservationId: INTENT, deployment: 'dep', account: '1234', sends: 0, quotes: [], owned: [] },
     ...{ claims: new Map(), unseen: [], isFirst: false, nowMs: NOW_MS },
     ...changes,
   }

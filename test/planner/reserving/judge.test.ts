@@ -51,7 +51,7 @@ describe('a quote that may be bought', () => {
 
   it('is shown with its price', () => {
     expect(judge({ quotes: [quoteOf()], rule: UNASKED })).toEqual({
-      ...{ kind: 'buy', account: '1234', unseen: [], alternatives: [], lookInMs: DAY_MS },
+      ...{ kind: 'buy', account: '1234', unseen: [], sends: 0, alternatives: [], lookInMs: DAY_MS },
       judged: { quote: quoteOf(), machineHourMicro: 5_000_000 },
       message:
         'Buying 4 × p5 in east-a, 2026-11-03T00:00:00Z to 2026-11-05T00:00:00Z: $960.00 upfront, $5.00 per machine and hour.',
