@@ -27,7 +27,7 @@ const COMMITMENT_DAYS = 20
 const quietCloud = (world: WorldText = {}): Promise<TestCloud> =>
   testCloud({ durations: { assessment: '1d' }, quotas: { 'L-DB2E81BA': 10_000 }, ...world })
 
-/** Requests two instances for now. */
+/** Requests two instances, at once. */
 async function reserve(
   { clients }: TestCloud,
   more: Partial<CreateCapacityReservationCommandInput> = {},

@@ -1,4 +1,4 @@
-/** Creates on-demand reservations, for now or for a future date. */
+/** Creates on-demand reservations that begin at once or at a future date. */
 import { z } from 'zod'
 import { dryRun, flag, instant, integer, list, tagSpecification, text } from '../wire/query'
 import { ApiError } from '../wire/errors'
