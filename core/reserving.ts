@@ -160,6 +160,8 @@ export interface ExtendReservationUpdate {
   by: string
   durationMs: number
   upfrontMaxMicroUsd: MicroUsd
+  /** The end that the asker saw. If it ends later by now, nothing is bought: the request was sent a second time. */
+  seenEndsAtMs?: number
 }
 
 /** Update: give it back. @experimental */

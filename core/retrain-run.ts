@@ -243,8 +243,14 @@ export interface RetrainingActivities {
   promoteModel(
     input: RunTask & { name: string; model: ModelRef; metric?: { name: string; value: number } },
   ): Promise<PromotedModel>
+  /** Prolongs a reservation, once for its task. `seenEndsAtMs` is as in `ExtendReservationUpdate`. */
   extendCapacity(
-    input: RunTask & { reservationId: string; durationMs: number; upfrontMaxMicroUsd: MicroUsd },
+    input: RunTask & {
+      reservationId: string
+      durationMs: number
+      upfrontMaxMicroUsd: MicroUsd
+      seenEndsAtMs?: number
+    },
   ): Promise<void>
   /** Gives back hourly capacity; prepaid capacity stays for the owner's other jobs. Returns what happened. */
   releaseCapacity(

@@ -89,6 +89,10 @@ async function releaseByRule(run: ReservationRun, { message, lookInMs }: HoldOut
 
 async function extendOnRequest(run: ReservationRun): Promise<void> {
   const asked = run.requests.extension!
+  if (isExtendedSince(run, asked.update.seenEndsAtMs)) {
+    run.requests.extension = undefined
+    return asked.done('It is prolonged already.')
+  }
   try {
     const { isBought, message } = await extend(run, asked.update.durationMs, asked.update.upfrontMaxMicroUsd)
     if (isBought) asked.done(message)
@@ -98,6 +102,11 @@ async function extendOnRequest(run: ReservationRun): Promise<void> {
   } finally {
     run.requests.extension = undefined
   }
+}
+
+function isExtendedSince({ held }: ReservationRun, seenEndsAtMs = Infinity): boolean {
+  const { endsAtMs = 0, extension } = held!.reservation!
+  return Math.max(endsAtMs, extension?.phase === 'failed' ? 0 : (extension?.endsAtMs ?? 0)) > seenEndsAtMs
 }
 
 async function releaseOnRequest(run: ReservationRun): Promise<void> {

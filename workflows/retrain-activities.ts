@@ -29,9 +29,19 @@ export const retraining = {
 }
 
 /** Tried for a while, and not worth more: the run continues without it. */
-export const attempted = proxyActivities<
-  Pick<RetrainingActivities, 'tellRun' | 'extendCapacity' | 'releaseCapacity'>
->({ ...COMMON, startToCloseTimeout: '1 minute', retry: { ...COMMON.retry, maximumAttempts: 5 } })
+export const attempted = proxyActivities<Pick<RetrainingActivities, 'tellRun' | 'releaseCapacity'>>({
+  ...COMMON,
+  startToCloseTimeout: '1 minute',
+  retry: { ...COMMON.retry, maximumAttempts: 5 },
+})
+
+/** A purchase without an answer is looked for up to half an hour. A repeated try waits for the same extension. */
+export const extending = proxyActivities<Pick<RetrainingActivities, 'extendCapacity'>>({
+  ...COMMON,
+  startToCloseTimeout: '1 hour',
+  retry: { ...COMMON.retry, maximumAttempts: 5 },
+  summary: 'prolong the reservation',
+})
 
 const local = proxyLocalActivities<RetrainingActivities>({
   startToCloseTimeout: '10 seconds',

@@ -5,7 +5,7 @@ import type { OverrunDecision, RunPlacement } from '../core/retrain-run'
 import type { ModelRef } from '../core/retraining'
 import { HOUR_MS } from '../core/time'
 import { forever } from './forever'
-import { attempted, decide, retraining } from './retrain-activities'
+import { decide, extending, retraining } from './retrain-activities'
 import { runPart, type PartEnd, type PartWish } from './retrain-jobs'
 import type { RetrainRun } from './retrain-run'
 import { failureFrom } from '../core/failure'
@@ -103,8 +103,9 @@ class EndWatch {
     if (placement.kind !== 'reserved' || run.notice === undefined) return
     try {
       const { id: reservationId } = run.notice
-      await attempted.extendCapacity({ ...run.task(), reservationId, durationMs, upfrontMaxMicroUsd })
       const { reservation } = placement
+      const wish = { durationMs, upfrontMaxMicroUsd, ...defined({ seenEndsAtMs: reservation.endsAtMs }) }
+      await extending.extendCapacity({ ...run.task(), reservationId, ...wish })
       for (const name of ['usableUntilMs', 'endsAtMs'] as const)
         if (reservation[name] !== undefined) reservation[name] += durationMs
       await run.warn(message)

@@ -72,7 +72,7 @@ async function note(
   await putReservationEntry(store, reservationId, { seq: recordSeq, atMs: now(), ...entry })
 }
 
-/** For questions to all parts of a provider: what did not answer is told apart from what does not exist. */
+/** For questions to all parts of a provider: a part that does not answer is not one without capacity. */
 function lookEverywhere(
   signal: AbortSignal,
   within?: readonly string[],

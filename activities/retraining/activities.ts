@@ -73,9 +73,19 @@ export function createRetrainingActivities(deps: RetrainingDeps): RetrainingActi
     readMetric: (input) => readMetric(store, input),
     productionOf: ({ model }) => productionOf(store, model),
     promoteModel: (input) => promoteModel(deps, input),
-    extendCapacity: async ({ reservationId, durationMs, upfrontMaxMicroUsd }) => {
-      const update: ExtendReservationUpdate = { by: 'its retraining', durationMs, upfrontMaxMicroUsd }
-      await updateReservation(deps.client, reservationId, { name: EXTEND_RESERVATION_UPDATE, update })
+    extendCapacity: async ({ reservationId, run, recordSeq, ...wish }) => {
+      const { durationMs, upfrontMaxMicroUsd, seenEndsAtMs } = wish
+      const update: ExtendReservationUpdate = {
+        ...{ by: 'its retraining', durationMs, upfrontMaxMicroUsd },
+        ...defined({ seenEndsAtMs }),
+      }
+      // A repeated try asks for the same extension, not for another one.
+      const updateId = `extend/${run.id}/${recordSeq}`
+      await updateReservation(deps.client, reservationId, {
+        name: EXTEND_RESERVATION_UPDATE,
+        update,
+        updateId,
+      })
     },
     releaseCapacity: (input) => releaseCapacity(deps, input),
     tellRun: (input, signal) => tellRun(deps, input, signal),
@@ -150,12 +160,12 @@ async function decideOverrun(deps: RetrainingDeps, question: OverrunQuestion): P
 async function updateReservation(
   client: Client,
   reservationId: string,
-  { name, update }: { name: string; update: object },
+  { name, update, updateId }: { name: string; update: object; updateId: string },
 ): Promise<void> {
   try {
     await client.workflow
       .getHandle(reservationWorkflowId(reservationId))
-      .executeUpdate(name, { args: [update] })
+      .executeUpdate(name, { args: [update], updateId })
   } catch (error) {
     const { class: failureClass, message } = failureFrom(error)
     throw new BackendError({ class: failureClass === 'unclassified' ? 'invalid' : failureClass, message })
@@ -165,13 +175,14 @@ async function updateReservation(
 /** Hourly capacity costs money until it is given back; prepaid capacity is paid, and the owner's other jobs may use it. */
 async function releaseCapacity(
   { client }: RetrainingDeps,
-  { reservationId, kind, input }: Parameters<RetrainingActivities['releaseCapacity']>[0],
+  { reservationId, kind, input, run, recordSeq }: Parameters<RetrainingActivities['releaseCapacity']>[0],
 ): Promise<{ message: string }> {
   if (kind === 'prepaid') {
     const left = `The rest of the reservation ${reservationId} stays for other jobs of ${input.owner}`
     return { message: `${left}: they ask for reserved capacity in \`backends\`.` }
   }
   const update: ReleaseUpdate = { by: `${retrainScheduleId(input.schedule)}`, chargeMaxMicroUsd: 0 }
-  await updateReservation(client, reservationId, { name: RELEASE_UPDATE, update })
+  const updateId = `release/${run.id}/${recordSeq}`
+  await updateReservation(client, reservationId, { name: RELEASE_UPDATE, update, updateId })
   return { message: `The reservation ${reservationId} was given back.` }
 }

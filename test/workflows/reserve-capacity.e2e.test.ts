@@ -222,6 +222,36 @@ describe('a reservation', () => {
     }),
   )
 
+  const prolonged = marketWith({ payment: { kind: 'confirmed', afterMs: 0 } })
+  it.concurrent(
+    'is prolonged once for one request, however often that is sent',
+    inWorld({ market: prolonged }, async (deployment) => {
+      const reservation = await reserve(deployment, { isHurried: false })
+      const { reservation: held } = await until(reservation, 'scheduled')
+      prolonged.sell({
+        ...{ kind: 'extension', reservation: held!.id, durationMs: DAY_MS, stock: 5 },
+        upfrontMicro: microUsd(500),
+      })
+      const update = { by: 'ada', durationMs: DAY_MS, upfrontMaxMicroUsd: microUsd(500) }
+      const ask = async (more: object = {}): Promise<string> => {
+        const { message } = await reservation.executeUpdate<{ message: string }, [object]>(
+          'extendReservation',
+          {
+            args: [{ ...update, ...more }],
+          },
+        )
+        return message
+      }
+      const seen = { seenEndsAtMs: held!.endsAtMs! }
+      expect(await ask(seen)).toMatch(/is prolonged to/)
+      expect(await ask(seen)).toBe('It is prolonged already.')
+      expect(prolonged.purchases.map(({ kind }) => kind)).toEqual(['reservation', 'extension'])
+      // A person may want more.
+      await ask()
+      expect(prolonged.purchases).toHaveLength(3)
+    }),
+  )
+
   const hourly = marketWith({
     lots: [{ kind: 'hourly', type: 'v100', region: 'r', zone: 'a', perHourMicro: microUsd(3) }],
   })
