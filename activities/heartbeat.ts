@@ -36,7 +36,7 @@ export async function beating<T>(
 }
 
 /** The same activities, as written: the signal of `beating` comes after the input. */
-type Signalled<Activities> = {
+export type Signalled<Activities> = {
   [Name in keyof Activities]: Activities[Name] extends (input: infer Input) => infer Answer
     ? (input: Input, signal: AbortSignal) => Answer
     : never

@@ -14,14 +14,14 @@ const ADVISED_BUDGET_FACTOR = 1.5
 export async function promisedFrom(
   treasury: Pick<Treasury, 'promise'> | undefined,
   { jobId, owner }: JobInput,
-  { spec, preview }: { spec: JobSpec; preview: () => Promise<PlanReport> },
+  { spec, preview, signal }: { spec: JobSpec; preview: () => Promise<PlanReport>; signal: AbortSignal },
 ): Promise<string | undefined> {
   if (treasury === undefined) return undefined
   const { budgetMicroUsd } = spec
   if (budgetMicroUsd === undefined) throw lacksBudget(await preview().catch(() => undefined))
   // The same for every try.
   const month = monthOf(Context.current().info.scheduledTimestampMs)
-  await treasury.promise({ jobId, owner, month, microUsd: budgetMicroUsd })
+  await treasury.promise({ jobId, owner, month, microUsd: budgetMicroUsd }, signal)
   return month
 }
 

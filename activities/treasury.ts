@@ -15,6 +15,7 @@ import { ORCHESTRATOR_QUEUE, treasuryWorkflowId, WORKFLOW_TYPES } from '../core/
 import {
   emptyTreasury,
   parseReservationBudgetId,
+  reservationBudgetId,
   type MonthlyLimits,
   type Promised,
   type PromiseAnswer,
@@ -50,27 +51,49 @@ export class Treasury {
   constructor(private readonly deps: TreasuryDeps) {}
 
   /** Reserves a job's whole budget. Throws `quota`, with the arithmetic, if that exceeds what is left. */
-  async promise({ month, ...wanted }: PromiseInput): Promise<void> {
-    const first = await this.ask(month, wanted)
+  async promise({ month, ...wanted }: PromiseInput, signal: AbortSignal): Promise<void> {
+    const ask = (): Promise<PromiseAnswer> => this.within(signal, () => this.ask(month, wanted))
+    const first = await ask()
     if (first.kind === 'promised') return
     // Jobs that were terminated by hand could not report their end.
-    const isAnySettled = await this.settleEnded(month)
-    const answer = isAnySettled ? await this.ask(month, wanted) : first
+    const isAnySettled = await this.settleEnded(month, signal)
+    const answer = isAnySettled ? await ask() : first
     if (answer.kind === 'refused') throw new BackendError({ class: 'quota', ...answer })
   }
 
   /** Reports the end of a job. Idempotent. */
-  async settle(month: string, request: SettleRequest): Promise<void> {
+  async settle(month: string, request: SettleRequest, signal: AbortSignal): Promise<void> {
     const handle = this.deps.client.workflow.getHandle(treasuryWorkflowId(month))
     try {
-      await handle.executeUpdate<void, [SettleRequest]>(SETTLE_UPDATE, {
-        args: [request],
-        updateId: `over/${request.jobId}`,
-      })
+      await this.within(signal, () =>
+        handle.executeUpdate<void, [SettleRequest]>(SETTLE_UPDATE, {
+          args: [request],
+          updateId: `over/${request.jobId}`,
+        }),
+      )
     } catch (error) {
       // Terminated by hand: there is nothing left to correct.
       if (!(error instanceof WorkflowNotFoundError)) throw error
     }
+  }
+
+  /** Settles what is promised for a purchase, if it is, by its marks. From then on it can no longer be sent. */
+  async settlePurchase(
+    month: string,
+    purchase: { reservationId: string; send: number },
+    signal: AbortSignal,
+  ): Promise<void> {
+    const jobId = reservationBudgetId(purchase.reservationId, purchase.send)
+    const promised = (await this.promisedIn(month))[jobId]
+    if (promised === undefined) return
+    const { owner, microUsd } = promised
+    const { spentMicroUsd } = await this.spentByPurchase(purchase, microUsd)
+    await this.settle(month, { jobId, owner, spentMicroUsd }, signal)
+  }
+
+  /** The workflow may be served by this very worker: once that shuts down, no answer comes. */
+  private within<T>(signal: AbortSignal, ask: () => Promise<T>): Promise<T> {
+    return this.deps.client.withAbortSignal(signal, ask)
   }
 
   private async ask(month: string, wanted: Omit<PromiseRequest, 'limits'>): Promise<PromiseAnswer> {
@@ -99,10 +122,10 @@ export class Treasury {
   }
 
   /** Releases what was reserved for jobs that were terminated by hand. True if there was one. */
-  private async settleEnded(month: string): Promise<boolean> {
+  private async settleEnded(month: string, signal: AbortSignal): Promise<boolean> {
     const ended = await this.endedPromises(month)
     for (const { jobId, owner, spentMicroUsd } of ended)
-      await this.settle(month, { jobId, owner, spentMicroUsd })
+      await this.settle(month, { jobId, owner, spentMicroUsd }, signal)
     return ended.length > 0
   }
 

@@ -147,7 +147,9 @@ export interface ReservingActivities {
 export interface ReservationDocuments {
   /** Reports money of a month as spent; the rest of what was promised is free again. Idempotent. */
   settleBudget(input: { month: string } & SettleRequest): Promise<void>
-  /** Completes the record, and releases money that an earlier history has reserved and not used. */
+  /** Settles money that an earlier history has promised for purchases, by what their marks say. Idempotent. */
+  releaseBudget(input: { reservationId: string; sends: number[] }): Promise<void>
+  /** Completes the record, and settles money that an earlier history has promised. */
   endReservation(input: ReservationTask & { status: ReservationStatus; sends: number }): Promise<void>
 }
 

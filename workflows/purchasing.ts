@@ -4,7 +4,7 @@ import { defined } from '../core/defined'
 import { formatUsd } from '../core/money'
 import { failureFrom, type Failure } from '../core/failure'
 import { buyerWorkflowId, WORKFLOW_TYPES } from '../core/queues'
-import type { CapacityQuote, CapacityWish, OwnedReservation, ReservationOrder } from '../core/reservation'
+import type { CapacityWish, OwnedReservation, ReservationOrder } from '../core/reservation'
 import type { UndecidedPurchase } from '../core/reserving'
 import { DAY_MS, formatInstant, SECOND_MS } from '../core/time'
 import { PURCHASE_ENTRIES, type BuyCapacityInput, type BuyCapacityResult } from './buy-capacity'
@@ -121,18 +121,18 @@ export async function extend(
     isFirst: true,
     sends: run.sends,
   })
-  if (verdict.kind !== 'buy') {
+  await run.passed(verdict.sends)
+  if (verdict.kind !== 'buy' && verdict.kind !== 'resume') {
     const [nearest] = verdict.alternatives
     const why = nearest === undefined ? 'none is for sale' : nearest.refusal
     return { isBought: false, message: `${id} was not prolonged: ${why ?? verdict.message}.` }
   }
-  const { quote }: { quote: CapacityQuote } = verdict.judged
-  const number = run.sends + 1
-  const refusal = await run.promiseMoney(number, quote.upfrontMicro)
+  // One that an earlier history has sent is seen through instead.
+  const order = verdict.kind === 'resume' ? verdict.order : run.order(verdict.judged.quote)
+  const { quote } = order
+  const refusal = await run.promiseMoney(order.send, quote.upfrontMicro)
   if (refusal !== undefined) return { isBought: false, message: refusal }
-  run.sends = number
-  const { reservationId: intent, deployment, owner } = input
-  const order: ReservationOrder = { intent, send: run.sends, deployment, owner, backend: wish.backend, quote }
+  run.sends = order.send
   const result = await send(run, order, verdict.account)
   const bought = result.kind === 'refused' ? undefined : await settledExtension(run, order, result)
   page.move(before, page.status.message)

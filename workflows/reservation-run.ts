@@ -1,4 +1,5 @@
 import { getExternalWorkflowHandle, workflowInfo } from '@temporalio/workflow'
+import type { CapacityQuote, ReservationOrder } from '../core/reservation'
 import { defined } from '../core/defined'
 import { failureFrom } from '../core/failure'
 import type { MicroUsd } from '../core/money'
@@ -110,6 +111,21 @@ export class ReservationRun {
       this.page,
     )
     this.promise = undefined
+  }
+
+  /** The next purchase. */
+  order(quote: CapacityQuote): ReservationOrder {
+    const { reservationId: intent, deployment, owner, wish } = this.input
+    return { intent, send: this.sends + 1, deployment, owner, backend: wish.backend, quote }
+  }
+
+  /** Purchases up to this one have certainly ended; this history may not know all of them. */
+  async passed(sends: number): Promise<void> {
+    const unknown = Array.from({ length: sends - this.sends }, (_, index) => this.sends + 1 + index)
+    this.sends = sends
+    if (unknown.length === 0) return
+    const { reservationId } = this.input
+    await forever(() => reservationDocuments.releaseBudget({ reservationId, sends: unknown }), this.page)
   }
 
   get isLong(): boolean {

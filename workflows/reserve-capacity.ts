@@ -121,7 +121,7 @@ async function look(run: ReservationRun): Promise<CapacityVerdict> {
     page,
   )
   requests.approved = undefined
-  run.sends = verdict.sends
+  await run.passed(verdict.sends)
   return verdict
 }
 
@@ -132,21 +132,19 @@ async function buy(
 ): Promise<OwnedReservation | undefined> {
   const { page, input } = run
   const { quote } = verdict.judged
-  // Numbered once the money is promised: the numbers of purchases have no gaps.
-  const number = run.sends + 1
+  // Numbered for good once the money is promised: the numbers of purchases have no gaps.
+  const order = run.order(quote)
   const microUsd = quote.kind === 'hourly' ? (input.rule.spendMaxMicroUsd ?? 0) : quote.upfrontMicro
-  const refusal = await run.promiseMoney(number, microUsd)
+  const refusal = await run.promiseMoney(order.send, microUsd)
   if (refusal !== undefined) {
     page.trouble({ class: 'quota', message: refusal })
     page.move('searching', 'An offer was found, and no budget allows it.')
     await run.pause(verdict.lookInMs, 'until the budget may allow it')
     return undefined
   }
-  run.sends = number
+  run.sends = order.send
   page.trouble(undefined)
   page.move('buying', verdict.message, { quote: verdict.judged })
-  const { reservationId: intent, deployment, owner, wish } = input
-  const order: ReservationOrder = { intent, send: run.sends, deployment, owner, backend: wish.backend, quote }
   const result = await send(run, order, verdict.account)
   return settled(run, order, result)
 }

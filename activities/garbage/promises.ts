@@ -11,7 +11,7 @@ export type Promises = Pick<Treasury, 'endedPromises' | 'settle'>
 /** Scans the money of this month and of the previous one, in which today's jobs may have begun. */
 export async function collectPromises(
   registry: Registry,
-  treasury: Promises,
+  { treasury, signal }: { treasury: Promises; signal: AbortSignal },
   input: CollectStoreGarbageInput,
 ): Promise<GarbageVerdict[]> {
   const months = [monthBefore(registry.now()), monthOf(registry.now())]
@@ -21,7 +21,7 @@ export async function collectPromises(
       return await judgeAll(
         registry,
         input,
-        ended.map((promise) => foundOf(treasury, month, promise)),
+        ended.map((promise) => foundOf(treasury, { month, promise, signal })),
       )
     } catch (error) {
       return [unseen({ backend: STORE, kind: 'promise', place: month, reason: tellingOf(error) })]
@@ -30,7 +30,10 @@ export async function collectPromises(
   return (await Promise.all(looks)).flat()
 }
 
-function foundOf(treasury: Promises, month: string, promise: EndedPromise): Found {
+function foundOf(
+  treasury: Promises,
+  { month, promise, signal }: { month: string; promise: EndedPromise; signal: AbortSignal },
+): Found {
   const { jobId, owner, microUsd, spentMicroUsd, sinceMs } = promise
   return {
     facts: {
@@ -41,6 +44,6 @@ function foundOf(treasury: Promises, month: string, promise: EndedPromise): Foun
       isNeeded: false,
       reason: `job ${jobId} was terminated by hand; ${formatUsd(spentMicroUsd)} count as spent`,
     },
-    end: () => treasury.settle(month, { jobId, owner, spentMicroUsd }),
+    end: () => treasury.settle(month, { jobId, owner, spentMicroUsd }, signal),
   }
 }

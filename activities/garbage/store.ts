@@ -23,20 +23,21 @@ interface Deps extends Registry {
 }
 
 export function createStoreActivities(deps: Deps): Pick<OrchestratorActivities, 'collectStoreGarbage'> {
-  return { collectStoreGarbage: (input) => beating(() => collectStoreGarbage(deps, input)) }
+  return { collectStoreGarbage: (input) => beating((signal) => collectStoreGarbage(deps, input, signal)) }
 }
 
 /** One scan of what the deployment stores for jobs in addition to machines: by the same rules as a provider's resources. */
 export async function collectStoreGarbage(
   { treasury, ...registry }: Deps,
   input: CollectStoreGarbageInput,
+  signal: AbortSignal,
 ): Promise<GarbageVerdict[]> {
   await checkDeployment(registry.store, input.deployment)
   return [
     ...(await collectUploads(registry, input)),
     ...(await collectHandOvers(registry, input)),
     ...(await collectMarket(registry, input)),
-    ...(treasury === undefined ? [] : await collectPromises(registry, treasury, input)),
+    ...(treasury === undefined ? [] : await collectPromises(registry, { treasury, signal }, input)),
   ]
 }
 

@@ -45,8 +45,8 @@ export function createDecidingActivities(deps: Deps): DecidingActivities {
     withdraw: (input) => withdraw(deps, input),
     admitBudget: async (question) => admit(question),
     // A limit that is no longer set blocks no job.
-    promiseBudget: async (input) => deps.treasury?.promise(input),
-    finishJob: (input) => finishJob(deps, input),
+    promiseBudget: async (input, signal) => deps.treasury?.promise(input, signal),
+    finishJob: (input, signal) => finishJob(deps, input, signal),
   })
 }
 
@@ -88,7 +88,11 @@ async function withdraw(
   return { settlement: entry.data }
 }
 
-async function finishJob({ store, now, treasury }: Deps, input: FinishInput): Promise<JobResult> {
+async function finishJob(
+  { store, now, treasury }: Deps,
+  input: FinishInput,
+  signal: AbortSignal,
+): Promise<JobResult> {
   const { jobId, status } = input
   await store.delete(layout.secrets(jobId))
   await leaveLine(store, { jobId }).catch(() => undefined)
@@ -112,7 +116,11 @@ async function finishJob({ store, now, treasury }: Deps, input: FinishInput): Pr
     data: { result, status },
   })
   if (input.month !== undefined)
-    await treasury?.settle(input.month, { jobId, owner: status.owner, spentMicroUsd: status.spentMicroUsd })
+    await treasury?.settle(
+      input.month,
+      { jobId, owner: status.owner, spentMicroUsd: status.spentMicroUsd },
+      signal,
+    )
   await keepOwnSpeeds(store, status, entry.atMs)
   await thinOutCheckpoints(store, jobId, {
     keep: input.checkpointsKept ?? CHECKPOINTS_KEPT_AT_END,

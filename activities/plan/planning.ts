@@ -80,11 +80,8 @@ export function createPlanningActivities(deps: PlanningDeps): PlanningActivities
       throw error
     }))
   return allBeating<PlanningActivities>({
-    resolveJob: async (input) => {
-      // Once per process, before anything depends on it.
-      await prove()
-      return resolveJob(deps, input)
-    },
+    // Proved once per process, before anything depends on it.
+    resolveJob: (input, signal) => prove().then(() => resolveJob(deps, input, signal)),
     previewPlan: (input) => previewWithRelaxations(deps, input),
     plan: (input) => planOnRecord(deps, input, { isAskedAgain: false }),
     planWhenAvailable: (input, signal) =>
@@ -101,13 +98,14 @@ function askedAfter(input: PlanInput, waitedMs: number): PlanInput {
   return { ...input, avoid: stillAvoided(avoid, waitedMs), startsInMs: Math.max(0, startsInMs - waitedMs) }
 }
 
-async function resolveJob(deps: PlanningDeps, input: JobInput): Promise<ResolvedJob> {
+async function resolveJob(deps: PlanningDeps, input: JobInput, signal: AbortSignal): Promise<ResolvedJob> {
   await checkDeployment(deps.store, input)
   const spec = checked(input.spec)
   const runnerSha256 = await deps.publishRunner()
-  const preview = (): Promise<PlanReport> => previewPlan(deps, { spec })
   // Last of the steps that may fail: no money is reserved for a job that does not start.
-  const month = await promisedFrom(deps.treasury, input, { spec, preview })
+  const month = await promisedFrom(deps.treasury, input, {
+    ...{ spec, signal, preview: () => previewPlan(deps, { spec }) },
+  })
   const resolved: ResolvedJob = {
     spec,
     policy: policyOf(spec),

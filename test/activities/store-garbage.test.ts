@@ -36,7 +36,8 @@ const owners: OwnerLookup = async ({ jobId, attempt }) =>
 
 function collect(over: Partial<CollectStoreGarbageInput> = {}): Promise<GarbageVerdict[]> {
   const input = { deployment: DEPLOYMENT, candidates: ['u'], isDryRun: false, ...over }
-  return collectStoreGarbage({ store: place.store, owners, now: place.now }, input)
+  const { signal } = new AbortController()
+  return collectStoreGarbage({ store: place.store, owners, now: place.now }, input, signal)
 }
 
 function begun(agoMs: number, key?: string): void {

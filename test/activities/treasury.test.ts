@@ -3,7 +3,9 @@ import { createServer, type Server } from 'node:net'
 import { Client, Connection } from '@temporalio/client'
 import { Treasury, type EndedPromise } from '../../activities/treasury'
 import type { RecordKind } from '../../core/record'
-import type { SettleRequest } from '../../core/treasury'
+import { reservationBudgetId, type SettleRequest } from '../../core/treasury'
+import type { ReservationOrder } from '../../core/reservation'
+import { Purchases } from '../../storage/purchases'
 import { FileStore } from '../../storage/file-store'
 import { putRecord } from '../../storage/record'
 import { testFolder } from '../support/folders'
@@ -28,7 +30,7 @@ describe('the money of months', () => {
       limits: { monthMicroUsd: 1, owners: {} },
     })
     const wanted = { jobId: 'job-1', owner: 'ada', month: '2026-11', microUsd: 1 }
-    await expect(treasury.promise(wanted)).rejects.toMatchObject({
+    await expect(treasury.promise(wanted, NEVER)).rejects.toMatchObject({
       failure: {
         class: 'transient',
         message: expect.stringContaining('The budget of 2026-11 could not be read') as unknown,
@@ -40,6 +42,8 @@ describe('the money of months', () => {
 })
 
 const MONTH = '2026-11'
+const NEVER = new AbortController().signal
+const withAbortSignal = <T>(_signal: AbortSignal, ask: () => Promise<T>): Promise<T> => ask()
 const PROMISED = 1_000
 const SUBMITTED_AT_MS = Date.UTC(2026, 10, 3)
 
@@ -69,7 +73,7 @@ class EndedByHand {
       executeUpdateWithStart: () => Promise.resolve(answers.shift() ?? refused),
     }
     this.treasury = new Treasury({
-      client: { workflow } as unknown as Client,
+      client: { workflow, withAbortSignal } as unknown as Client,
       store: this.store,
       owners: ({ jobId, attempt }) =>
         Promise.resolve(
@@ -131,7 +135,7 @@ describe('what a job that was ended by hand has spent of its promise', () => {
   it('is taken back for a job that needs it, and only of jobs that are over', async () => {
     const month = new EndedByHand([JOB, 'job-open'])
     month.open.add('job-open')
-    await month.treasury.promise({ jobId: 'job-new', owner: 'bob', month: MONTH, microUsd: 500 })
+    await month.treasury.promise({ jobId: 'job-new', owner: 'bob', month: MONTH, microUsd: 500 }, NEVER)
     expect(month.settled).toEqual([{ jobId: JOB, owner: 'ada', spentMicroUsd: 0 }])
   })
 
@@ -140,7 +144,7 @@ describe('what a job that was ended by hand has spent of its promise', () => {
     await month.record(JOB, 'launched', 1)
     month.open.add(`${JOB}/1`)
     const wanted = { jobId: 'job-new', owner: 'bob', month: MONTH, microUsd: 500 }
-    await expect(month.treasury.promise(wanted)).rejects.toMatchObject({
+    await expect(month.treasury.promise(wanted, NEVER)).rejects.toMatchObject({
       failure: { class: 'quota', message: 'No money is left.' },
     })
     expect(month.settled).toEqual([])
@@ -148,5 +152,40 @@ describe('what a job that was ended by hand has spent of its promise', () => {
 
   it('is nothing of a month whose treasury was ended by hand', async () => {
     expect(await new EndedByHand([JOB], 'TERMINATED').promises()).toEqual([])
+  })
+})
+
+describe('money that was promised for a purchase', () => {
+  const PURCHASE = { reservationId: 'res-1', send: 1 }
+  const ID = reservationBudgetId('res-1', 1)
+  const order = { intent: 'res-1', send: 1 } as ReservationOrder
+
+  it('is free again where it was never sent, and from then on it cannot be', async () => {
+    const month = new EndedByHand([ID])
+    await month.treasury.settlePurchase(MONTH, PURCHASE, NEVER)
+    expect(month.settled).toEqual([{ jobId: ID, owner: 'ada', spentMicroUsd: 0 }])
+    expect(await new Purchases(month.store, Date.now).mark(order, [])).toBeUndefined()
+  })
+
+  it('is free again where it certainly had no effect', async () => {
+    const month = new EndedByHand([ID])
+    const purchases = new Purchases(month.store, Date.now)
+    await purchases.mark(order, [])
+    await purchases.conclude(order, { kind: 'no-effect', failure: { class: 'capacity', message: 'sold' } })
+    await month.treasury.settlePurchase(MONTH, PURCHASE, NEVER)
+    expect(month.settled).toEqual([{ jobId: ID, owner: 'ada', spentMicroUsd: 0 }])
+  })
+
+  it('counts as spent where it was sent, and may have been made', async () => {
+    const month = new EndedByHand([ID])
+    await new Purchases(month.store, Date.now).mark(order, [])
+    await month.treasury.settlePurchase(MONTH, PURCHASE, NEVER)
+    expect(month.settled).toEqual([{ jobId: ID, owner: 'ada', spentMicroUsd: PROMISED }])
+  })
+
+  it('is left alone where nothing is promised for it', async () => {
+    const month = new EndedByHand(['job-1'])
+    await month.treasury.settlePurchase(MONTH, PURCHASE, NEVER)
+    expect(month.settled).toEqual([])
   })
 })

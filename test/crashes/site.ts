@@ -139,8 +139,9 @@ export class Site {
     if (limits === undefined) return undefined
     const treasury = new Treasury({ client, store: this.store, owners, limits })
     return {
-      promise: (wanted) => gate('promise out of the month', () => treasury.promise(wanted)),
-      settle: (month, request) => gate('settle with the month', () => treasury.settle(month, request)),
+      promise: (wanted, signal) => gate('promise out of the month', () => treasury.promise(wanted, signal)),
+      settle: (month, request, signal) =>
+        gate('settle with the month', () => treasury.settle(month, request, signal)),
       endedPromises: (month) => gate('ask what is promised', () => treasury.endedPromises(month)),
     }
   }

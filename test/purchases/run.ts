@@ -9,6 +9,7 @@ import {
 } from '../../core/queues'
 import {
   DECIDE_PURCHASE_UPDATE,
+  isReservationFinal,
   REJECT_UPDATE,
   RESERVATION_QUERY,
   type ReservationInput,
@@ -67,10 +68,9 @@ export async function runPurchases(at: TestConnection, seed: number): Promise<Pu
         { times: 3 },
       )
     await Promise.all(lives.map((life) => life.start()))
-    const [ended] = await Promise.all([
-      Promise.all(lives.map((life) => life.live())),
-      meddle(world, deployments[0]!, lives[0]!),
-    ])
+    await Promise.all([...lives.map((life) => life.live()), meddle(world, deployments[0]!, lives[0]!)])
+    // What was settled when it was troubled once more is settled again.
+    const ended = await Promise.all(lives.map((life) => life.live()))
     const treasuries = await Promise.all(deployments.map(treasuryOf))
     const breaches = breachesOf(world, ended, treasuries)
     return {
@@ -134,7 +134,8 @@ class Wish {
       const status = await this.status().catch(() => undefined)
       if (status !== undefined) {
         const isHeld = status.state === 'scheduled' && status.reservation?.phase === 'scheduled'
-        if (isHeld || ['rejected', 'unavailable', 'failed', 'ended'].includes(status.state))
+        if (isReservationFinal(status.state)) await this.handle.result().catch(() => undefined)
+        if (isHeld || isReservationFinal(status.state))
           return { id: this.wish.id, owner: this.wish.owner, status }
         if (status.state === 'undecided') await this.decide(status)
         else if (status.state === 'searching' && this.isSoldOut()) await this.reject()

@@ -3,7 +3,7 @@ import { MockActivityEnvironment } from '@temporalio/testing'
 import { createReservationDocuments } from '../../../activities/reserving/documents'
 import type { ReservationStatus } from '../../../core/reserving'
 import { readReservationEntries } from '../../../storage/reservations'
-import type { SettleRequest } from '../../../core/treasury'
+import type { Treasury } from '../../../activities/treasury'
 import { MemoryStore } from '../../backends/scripted/memory-store'
 
 const NOW = Date.UTC(2027, 0, 3)
@@ -11,9 +11,10 @@ const NOW = Date.UTC(2027, 0, 3)
 describe('the end of a reservation', () => {
   it('is on record, and releases what an earlier history may have reserved', async () => {
     const store = new MemoryStore(() => NOW)
-    const settled: [string, SettleRequest][] = []
-    const treasury = {
-      settle: async (month: string, request: SettleRequest) => void settled.push([month, request]),
+    const settled: [string, number][] = []
+    const treasury: Pick<Treasury, 'settle' | 'settlePurchase'> = {
+      settle: async () => undefined,
+      settlePurchase: async (month, { send }) => void settled.push([month, send]),
     }
     const activities = createReservationDocuments({ store, now: () => NOW, treasury })
     const status = { id: 'res-1', state: 'rejected', message: 'Rejected.' } as ReservationStatus
@@ -22,13 +23,11 @@ describe('the end of a reservation', () => {
     expect(await readReservationEntries(store, 'res-1')).toMatchObject([
       { seq: 7, kind: 'over', data: status },
     ])
-    expect(settled.map(([month, { jobId, spentMicroUsd }]) => [month, jobId, spentMicroUsd])).toEqual([
-      ['2026-12', 'reservation/res-1/2', 0],
-      ['2027-01', 'reservation/res-1/2', 0],
-      ['2026-12', 'reservation/res-1/3', 0],
-      ['2027-01', 'reservation/res-1/3', 0],
+    expect(settled).toEqual([
+      ['2026-12', 2],
+      ['2027-01', 2],
+      ['2026-12', 3],
+      ['2027-01', 3],
     ])
-    // Money that was spent is settled already: only what is still reserved is released.
-    expect(settled.every(([, { isCertain }]) => isCertain === undefined)).toBe(true)
   })
 })
