@@ -98,7 +98,8 @@ export class Crew extends Workforce {
         this.asking.delete(options.id),
       ) as never
     }
-    return { workflow: client.workflow, activity: { execute } } as unknown as Client
+    const withAbortSignal = client.withAbortSignal.bind(client)
+    return { workflow: client.workflow, activity: { execute }, withAbortSignal } as unknown as Client
   }
 
   protected async make(name: WorkerName): Promise<Worker> {
