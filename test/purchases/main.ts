@@ -1,7 +1,12 @@
 /** `npm run purchases -- --help`. */
+import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
 import { inLanes, seedOptions, seedsOf, withConnection } from '../kit/runs'
 import { readOptions } from '../support/options'
 import { runPurchases, type PurchaseReport } from './run'
+
+/** Seeds of one process: a worker that has ended keeps its workflows in memory. */
+const BATCH = 100
 
 async function main(): Promise<void> {
   const values = readOptions({
@@ -11,22 +16,50 @@ async function main(): Promise<void> {
     options: {
       ...seedOptions(1_000),
       'at-once': { default: 8, means: 'seeds at a time' },
+      json: { default: false, means: 'print the reports instead of their table' },
     },
   })
   if (values === undefined) return
   const beganMs = performance.now()
-  const reports = await withConnection((at) =>
-    inLanes(seedsOf(values), { atOnce: values['at-once'] }, async (seed) => {
-      const report = await runPurchases(at, seed).catch((error: Error) => crashed(seed, error))
-      if (report.breaches.length > 0)
-        for (const line of [`seed ${seed}`, ...report.breaches.map((one) => `! ${one}`), ...report.story])
-          say(line)
-      return report
-    }),
-  )
+  const reports = values.count > BATCH ? await inBatches(values) : await inThisProcess(values)
+  if (values.json) return say(JSON.stringify(reports))
+  for (const { seed, breaches, story } of reports)
+    if (breaches.length > 0)
+      for (const line of [`seed ${seed}`, ...breaches.map((one) => `! ${one}`), ...story]) say(line)
   for (const line of table(reports)) say(line)
   say(`${reports.length} seeds in ${((performance.now() - beganMs) / 1_000).toFixed(0)} s`)
   if (reports.some(({ breaches }) => breaches.length > 0)) process.exitCode = 1
+}
+
+interface Seeds {
+  from: number
+  count: number
+  'at-once': number
+}
+
+function inThisProcess(seeds: Seeds): Promise<PurchaseReport[]> {
+  return withConnection((at) =>
+    inLanes(seedsOf(seeds), { atOnce: seeds['at-once'] }, (seed) =>
+      runPurchases(at, seed).catch((error: Error) => crashed(seed, error)),
+    ),
+  )
+}
+
+/** One process after another. */
+async function inBatches({ from, count, 'at-once': atOnce }: Seeds): Promise<PurchaseReport[]> {
+  const reports: PurchaseReport[] = []
+  for (let done = 0; done < count; done += BATCH) {
+    const seeds = ['--from', `${from + done}`, '--count', `${Math.min(BATCH, count - done)}`]
+    const args = [...process.execArgv, '--', ...seeds, '--at-once', `${atOnce}`, '--json']
+    const { stdout } = await promisify(execFile)(process.execPath, args, { maxBuffer: 2 ** 28 })
+    const batch = JSON.parse(stdout) as PurchaseReport[]
+    reports.push(...batch)
+    const breaches = batch.reduce((sum, one) => sum + one.breaches.length, 0)
+    process.stderr.write(
+      `${reports.length} of ${count} seeds, ${breaches} breaches in the last ${batch.length}\n`,
+    )
+  }
+  return reports
 }
 
 function crashed(seed: number, error: Error): PurchaseReport {
