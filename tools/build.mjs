@@ -145,7 +145,7 @@ function compile() {
   // The compiler trusts its own records of written files; an emptied dist/ must be written again.
   const sources = filesOf(...folders()).filter(isSource)
   if (!sources.every((file) => existsSync(join(ROOT, outputOf(file))))) rmSync(BUILD_INFO, { force: true })
-  const tsc = join(ROOT, 'node_modules', 'typescript', 'bin', 'tsc')
+  const tsc = join(ROOT, 'node_modules', 'typescript-7', 'bin', 'tsc')
   const args = ['-p', 'tsconfig.build.json', '--incremental', '--tsBuildInfoFile', BUILD_INFO]
   runNode([tsc, ...args], 'The code does not compile')
 }

@@ -15,7 +15,7 @@ const SLOWEST = 10
 const ROOM = '--max-semi-space-size=32'
 const escaped = (text) => text.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&')
 const bin = (path) => join(ROOT, 'node_modules', path)
-const TSC = bin('typescript/bin/tsc')
+const TSC = bin('typescript-7/bin/tsc')
 /** The hash of the files that each check reads, at its last success. */
 const PASSED = join(CACHE, 'passed.json')
 /** Jest's report on the last run, with the duration of each test. */

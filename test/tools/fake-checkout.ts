@@ -110,8 +110,8 @@ export class FakeCheckout {
     writeScript(this.path('bin/python3'), 'echo 3.11')
     this.npm(`rm -rf node_modules
       ${INSTALL_GRAMMAR}
-      mkdir -p node_modules/typescript/bin
-      cp tsc.js node_modules/typescript/bin/tsc
+      mkdir -p node_modules/typescript-7/bin
+      cp tsc.js node_modules/typescript-7/bin/tsc
       cp installed.json node_modules/.package-lock.json`)
   }
 

@@ -8,8 +8,8 @@ beforeEach(() => {
   checkout = new FakeCheckout()
   checkout.npm(`rm -rf node_modules
     ${INSTALL_GRAMMAR}
-    mkdir -p node_modules/typescript/bin node_modules/prettier/bin node_modules/jest/bin node_modules/vitepress/bin
-    cp tsc.js node_modules/typescript/bin/tsc
+    mkdir -p node_modules/typescript-7/bin node_modules/prettier/bin node_modules/jest/bin node_modules/vitepress/bin
+    cp tsc.js node_modules/typescript-7/bin/tsc
     cp prettier.js node_modules/prettier/bin/prettier.cjs
     cp vitepress.js node_modules/vitepress/bin/vitepress.js
     cp jest.js node_modules/jest/bin/jest.js
