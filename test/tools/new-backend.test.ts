@@ -164,7 +164,10 @@ describe('npm run new-backend', () => {
     itInAll(
       'compiles with the registry, and passes the linter',
       async () => {
-        expect(await node(bin('typescript-7/bin/tsc'), '--noEmit', '-p', '.')).toEqual({ code: 0, output: '' })
+        expect(await node(bin('typescript-7/bin/tsc'), '--noEmit', '-p', '.')).toEqual({
+          code: 0,
+          output: '',
+        })
         const files = ['backends/nimbus', 'test/backends/nimbus', 'test/backends/nimbus.contract.test.ts']
         const eslint = await node(
           bin('eslint/bin/eslint.js'),
