@@ -96,7 +96,8 @@ export async function decision(
       if (asked === undefined) page.trouble(failure)
       else asked.refuse(failure.message)
     } finally {
-      requests.decision = undefined
+      // One that came during the look is still to be checked.
+      if (requests.decision === asked) requests.decision = undefined
     }
   }
 }

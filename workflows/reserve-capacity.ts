@@ -120,7 +120,8 @@ async function look(run: ReservationRun): Promise<CapacityVerdict> {
     () => reservingOn(wish.backend, 'look for capacity').lookForCapacity(task),
     page,
   )
-  requests.approved = undefined
+  // One that came during the look counts for the next.
+  if (requests.approved === approved) requests.approved = undefined
   await run.passed(verdict.sends)
   return verdict
 }
@@ -140,6 +141,11 @@ async function buy(
     page.trouble({ class: 'quota', message: refusal })
     page.move('searching', 'An offer was found, and no budget allows it.')
     await run.pause(verdict.lookInMs, 'until the budget may allow it')
+    return undefined
+  }
+  // Rejected since the look: no send was begun, and the next look ends the search.
+  if (run.requests.rejected !== undefined) {
+    await run.settleMoney(0)
     return undefined
   }
   run.sends = order.send

@@ -96,6 +96,25 @@ async function until(one: WorkflowHandle, state: ReservationState): Promise<Rese
   return statusOf(one)
 }
 
+/** Makes it look, and holds the look back before its answer. Returns what lets it go on. */
+async function lookBegun({ store }: Deployment, reservation: Reservation): Promise<() => void> {
+  let release!: () => void
+  const released = new Promise<void>((resolve) => (release = resolve))
+  const put = store.putIfAbsent.bind(store)
+  const begun = new Promise<void>((resolve) => {
+    store.putIfAbsent = async (key, body) => {
+      if (key.includes('/record/')) {
+        resolve()
+        await released
+      }
+      return put(key, body)
+    }
+  })
+  await reservation.signal(RETRY_SIGNAL)
+  await begun
+  return release
+}
+
 describe('a reservation', () => {
   const bought = marketWith()
   it.concurrent(
@@ -249,6 +268,51 @@ describe('a reservation', () => {
       // A person may want more.
       await ask()
       expect(prolonged.purchases).toHaveLength(3)
+    }),
+  )
+
+  const asking = marketWith()
+  asking.faults.add('reserve', { kind: 'loses-answer', hasEffect: false })
+  it.concurrent(
+    'hears a decision that comes while it looks for the purchase',
+    inWorld({ market: asking, purchaseLimitMs: 500 }, async (deployment) => {
+      const reservation = await reserve(deployment, { isHurried: false })
+      await until(reservation, 'undecided')
+      const release = await lookBegun(deployment, reservation)
+      const decision = await reservation.startUpdate<{ message: string }, [object]>('decidePurchase', {
+        args: [{ by: 'ada', kind: 'not-bought' }],
+        waitForStage: 'ACCEPTED',
+      })
+      release()
+      expect(await decision.result()).toEqual({ message: 'Nothing was bought; the search continues.' })
+    }),
+  )
+
+  const approved = marketWith({ payment: { kind: 'confirmed', afterMs: 0 } })
+  it.concurrent(
+    'is bought if it is approved while it looks',
+    inWorld({ market: approved }, async (deployment) => {
+      const reservation = await reserve(deployment, { rule: {}, isHurried: false })
+      const { quote } = await until(reservation, 'awaiting-approval')
+      const release = await lookBegun(deployment, reservation)
+      await reservation.executeUpdate('approve', { args: [{ by: 'ada', quote: quoteKey(quote!.quote) }] })
+      release()
+      await until(reservation, 'scheduled')
+    }),
+  )
+
+  const rejected = marketWith({ lots: [{ ...BLOCK, stock: 0 }] })
+  it.concurrent(
+    'is not bought if it is rejected while it looks',
+    inWorld({ market: rejected }, async (deployment) => {
+      const reservation = await reserve(deployment, { isHurried: false })
+      await eventually(async () => (await statusOf(reservation)).nextLookAtMs !== undefined)
+      rejected.sell({ ...BLOCK })
+      const release = await lookBegun(deployment, reservation)
+      await reservation.executeUpdate('reject', { args: [{ by: 'ada' }] })
+      release()
+      expect(await reservation.result()).toMatchObject({ state: 'rejected', spentMicroUsd: 0 })
+      expect(rejected.purchases).toEqual([])
     }),
   )
 
