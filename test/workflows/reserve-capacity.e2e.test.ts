@@ -301,7 +301,7 @@ describe('a reservation', () => {
     }),
   )
 
-  const rejected = marketWith({ lots: [{ ...BLOCK, stock: 0 }] })
+  const rejected = marketWith({ lots: [{ ...BLOCK, zone: 'b', stock: 0 }] })
   it.concurrent(
     'is not bought if it is rejected while it looks',
     inWorld({ market: rejected }, async (deployment) => {
