@@ -11,6 +11,8 @@ export interface Waiter {
   wish: string
   /** Where its machine may be. */
   backends: readonly string[]
+  /** The reservation that it names. */
+  reservation?: string
 }
 
 /** A job that asks a backend for a place to take it; others only look. */

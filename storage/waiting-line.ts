@@ -1,3 +1,4 @@
+import { defined } from '../core/defined'
 import type { Waiter } from '../core/waiting'
 import { putDocument, putDocumentIfAbsent } from './json'
 import { layout } from './layout'
@@ -21,8 +22,11 @@ export interface Line {
   turns: Turn[]
 }
 
-export const waiterKey = ({ sinceMs, jobId, wish, backends }: Waiter): string =>
-  `${layout.waiting()}${String(sinceMs).padStart(15, '0')}.${jobId}.${wish}.${backends.join('+')}.json`
+/** All of a waiter is in its key. None of the parts has a dot. */
+export const waiterKey = ({ sinceMs, jobId, wish, backends, reservation }: Waiter): string => {
+  const place = [backends.join('+'), ...(reservation === undefined ? [] : [reservation])]
+  return `${layout.waiting()}${[String(sinceMs).padStart(15, '0'), jobId, wish, ...place].join('.')}.json`
+}
 
 const turnPrefix = (): string => `${layout.waiting()}turn.`
 const turnKey = (wish: string): string => `${turnPrefix()}${wish}.json`
@@ -31,12 +35,17 @@ const turnKey = (wish: string): string => `${turnPrefix()}${wish}.json`
 export async function readLine(store: ObjectStore): Promise<Line> {
   const line: Line = { waiters: [], turns: [] }
   for await (const { key, modifiedAtMs } of store.list(layout.waiting())) {
-    const [first, second = '', third, backends = ''] = key.slice(layout.waiting().length).split('.')
+    const parts = key
+      .slice(layout.waiting().length)
+      .replace(/\.json$/, '')
+      .split('.')
+    const [first, second = '', third, backends = '', reservation] = parts
     if (first === 'turn') line.turns.push({ key, wish: second, takenAtMs: modifiedAtMs })
     else if (third !== undefined)
       line.waiters.push({
         ...{ key, sinceMs: Number(first), jobId: second, wish: third, seenAtMs: modifiedAtMs },
         backends: backends.split('+'),
+        ...defined({ reservation }),
       })
   }
   return line

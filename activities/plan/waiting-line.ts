@@ -1,4 +1,5 @@
 import type { PlanInput } from '../../core/activities'
+import { defined } from '../../core/defined'
 import type { BackendName } from '../../core/offer'
 import { MINUTE_MS, SECOND_MS } from '../../core/time'
 import { aheadOf, inOrder, poolOf, type Asker, type LinePlace, type Waiter } from '../../core/waiting'
@@ -60,7 +61,7 @@ export interface Answered {
 /** The first in the queue is checked after this long without a sign of life: it may have been terminated. */
 const CHECK_AFTER_MS = 5 * SECOND_MS
 /** A job with an open workflow that has not asked for this long is busy with something else. */
-const FORGET_WAITER_MS = 5 * MINUTE_MS
+export const FORGET_WAITER_MS = 5 * MINUTE_MS
 /** A launch answers within this long, or no longer blocks the others. */
 const FORGET_TURN_MS = 30 * SECOND_MS
 /** All jobs of a long line together ask about this often; the last of it far less often than the first. */
@@ -242,7 +243,9 @@ export class WaitingLine {
       this.sinceMs.get(jobId) ?? (await readRecord(this.deps.store, jobId, 0))?.atMs ?? this.deps.now()
     if (this.sinceMs.size > SINCE_MAX) this.sinceMs.clear()
     this.sinceMs.set(jobId, sinceMs)
-    return { jobId, sinceMs, wish: wishOf(input), backends: this.wantedBy(input) }
+    const { reservation } = input.resolved.spec
+    const where = { backends: this.wantedBy(input), ...defined({ reservation }) }
+    return { jobId, sinceMs, wish: wishOf(input), ...where }
   }
 
   private isNear(input: PlanInput): boolean {
@@ -263,10 +266,10 @@ const SINCE_MAX = 10_000
 /** Jobs with the same one accept the same offers. */
 function wishOf({ resolved: { spec } }: PlanInput): string {
   const { resources, backends, isInterruptible, isolation, accepts, optimize, image } = spec
-  const { regions, priceMaxMicroUsdPerHour } = spec
+  const { regions, reservation, priceMaxMicroUsdPerHour } = spec
   const wish = {
     ...{ resources, backends, isInterruptible, isolation, accepts, optimize },
-    ...{ regions, priceMaxMicroUsdPerHour },
+    ...{ regions, reservation, priceMaxMicroUsdPerHour },
     hasImage: image !== undefined,
   }
   return sha256(JSON.stringify(wish)).slice(0, WISH_LENGTH)
