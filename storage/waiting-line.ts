@@ -1,4 +1,3 @@
-import { defined } from '../core/defined'
 import type { Waiter } from '../core/waiting'
 import { putDocument, putDocumentIfAbsent } from './json'
 import { layout } from './layout'
@@ -22,11 +21,8 @@ export interface Line {
   turns: Turn[]
 }
 
-/** All of a waiter is in its key. None of the parts has a dot. */
-export const waiterKey = ({ sinceMs, jobId, wish, backends, reservation }: Waiter): string => {
-  const place = [backends.join('+'), ...(reservation === undefined ? [] : [reservation])]
-  return `${layout.waiting()}${[String(sinceMs).padStart(15, '0'), jobId, wish, ...place].join('.')}.json`
-}
+export const waiterKey = ({ sinceMs, jobId, wish, backends }: Waiter): string =>
+  `${layout.waiting()}${String(sinceMs).padStart(15, '0')}.${jobId}.${wish}.${backends.join('+')}.json`
 
 const turnPrefix = (): string => `${layout.waiting()}turn.`
 const turnKey = (wish: string): string => `${turnPrefix()}${wish}.json`
@@ -35,17 +31,12 @@ const turnKey = (wish: string): string => `${turnPrefix()}${wish}.json`
 export async function readLine(store: ObjectStore): Promise<Line> {
   const line: Line = { waiters: [], turns: [] }
   for await (const { key, modifiedAtMs } of store.list(layout.waiting())) {
-    const parts = key
-      .slice(layout.waiting().length)
-      .replace(/\.json$/, '')
-      .split('.')
-    const [first, second = '', third, backends = '', reservation] = parts
+    const [first, second = '', third, backends = ''] = key.slice(layout.waiting().length).split('.')
     if (first === 'turn') line.turns.push({ key, wish: second, takenAtMs: modifiedAtMs })
     else if (third !== undefined)
       line.waiters.push({
         ...{ key, sinceMs: Number(first), jobId: second, wish: third, seenAtMs: modifiedAtMs },
         backends: backends.split('+'),
-        ...defined({ reservation }),
       })
   }
   return line
@@ -127,7 +118,8 @@ export async function giveTurnBack(store: ObjectStore, { wish, jobId }: Waiter):
   if ((await holderOf(store, turnKey(wish))) === jobId) await store.delete(turnKey(wish))
 }
 
-async function holderOf(store: ObjectStore, key: string): Promise<string | undefined> {
+/** The job that has a turn. */
+export async function holderOf(store: ObjectStore, key: string): Promise<string | undefined> {
   const body = await store.get(key)
   return body === undefined ? undefined : (JSON.parse(body.toString('utf8')) as { jobId?: string }).jobId
 }

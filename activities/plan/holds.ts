@@ -1,6 +1,7 @@
 import { defined, without } from '../../core/defined'
 import type { Offer } from '../../core/offer'
 import type { BackendAnswer } from '../../core/plan'
+import { reservationOfWish } from '../../core/waiting'
 import {
   isOfReservation,
   type AwaitedJob,
@@ -13,8 +14,8 @@ import { RESOLVED_SEQ } from '../../storage/record'
 import { claimOf, lastReservationEntry, readHolder } from '../../storage/reservations'
 import { hasRunEnded } from '../../storage/schedules'
 import type { ObjectStore } from '../../storage/store'
-import { recentLine, type SeenWaiter } from '../../storage/waiting-line'
-import { FORGET_WAITER_MS } from './waiting-line'
+import { holderOf, recentLine } from '../../storage/waiting-line'
+import { FORGET_TURN_MS, FORGET_WAITER_MS } from './waiting-line'
 
 /** The answers, in which each offer of a reservation tells for whom its places are kept. `jobId` is the job that asks. */
 export async function withHolds(
@@ -24,13 +25,12 @@ export async function withHolds(
 ): Promise<BackendAnswer[]> {
   const reserved = answers.flatMap(({ offers }) => offers.filter(isReserved))
   if (reserved.length === 0) return [...answers]
-  const { waiters } = await recentLine(store)
-  const others = current(waiters).filter((waiter) => waiter.jobId !== jobId)
+  const naming = await namingJobs(store, jobId)
   const held = await eachOf(reserved, async (offer) => {
     const hold = await holdOf(store, offer, nowMs)
     const kept = { ...offer, reservation: { ...offer.reservation!, ...defined({ hold }) } }
-    const naming = others.filter(({ reservation: name }) => name !== undefined && isOfReservation(kept, name))
-    if (naming.length > 0) kept.reservation.namedByWaiting = naming.length
+    const count = naming.filter(({ name }) => isOfReservation(kept, name)).length
+    if (count > 0) kept.reservation.namedByWaiting = count
     return [offer, kept] as const
   })
   const byOffer = new Map<Offer, Offer>(held)
@@ -43,10 +43,24 @@ export async function withHolds(
 const isReserved = ({ reservationId, reservation }: Offer): boolean =>
   reservationId !== undefined && reservation !== undefined
 
-/** Without those that have left the line without a word. */
-function current(waiters: readonly SeenWaiter[]): SeenWaiter[] {
-  const newestMs = Math.max(...waiters.map(({ seenAtMs }) => seenAtMs))
-  return waiters.filter(({ seenAtMs }) => newestMs - seenAtMs <= FORGET_WAITER_MS)
+/**
+ * The other jobs in line that name a reservation, and those whose order for a place is on its way. Left out are those that have vanished
+ * without a word.
+ */
+async function namingJobs(store: ObjectStore, self: string): Promise<{ jobId: string; name: string }[]> {
+  const { waiters, turns } = await recentLine(store)
+  const newestMs = Math.max(...waiters.map((one) => one.seenAtMs), ...turns.map((one) => one.takenAtMs))
+  const named = <T extends { wish: string }>(all: readonly T[], isCurrent: (one: T) => boolean) =>
+    all.filter((one) => reservationOfWish(one.wish) !== undefined && isCurrent(one))
+  const ordering = named(turns, (one) => newestMs - one.takenAtMs <= FORGET_TURN_MS)
+  const jobs = [
+    ...named(waiters, (one) => newestMs - one.seenAtMs <= FORGET_WAITER_MS),
+    ...(await eachOf(ordering, async ({ key, wish }) => ({ jobId: await holderOf(store, key), wish }))),
+  ]
+  const byJob = new Map(jobs.map(({ jobId = '', wish }) => [jobId, reservationOfWish(wish)!]))
+  byJob.delete(self)
+  byJob.delete('')
+  return [...byJob].map(([jobId, name]) => ({ jobId, name }))
 }
 
 /** A claim counts more than the purpose of the purchase: what one wish has bought may serve another one later. */

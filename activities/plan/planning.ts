@@ -169,6 +169,7 @@ async function planOnRecord(
       const planned = await planJob(deps, input, { asker })
       const { outcome, facts } = planned
       const { answers } = facts
+      deps.line?.held.saw(answers)
       letPlacesGo(deps.askOffers, { asker, outcome, answers, resources: input.resolved.spec.resources })
       return { ...planned, freePlaces: freePlacesIn(answers) }
     },
