@@ -90,6 +90,11 @@ const FLAGS: readonly JobFlag[] = [
     repeated: 'replaces',
   },
   {
+    flags: '--reservation <id>',
+    path: ['reservation'],
+    meaning: 'the only reservation to run in, such as res-ranker',
+  },
+  {
     flags: '--max-price <dollars>',
     path: ['max_price'],
     meaning: 'the most that an hour may cost, such as 3.50',

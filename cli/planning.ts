@@ -35,7 +35,7 @@ async function ask(cli: Cli, { spec, from }: Submission, explain?: string): Prom
     const known = toCrucibleError(error)
     if (known.kind !== 'unavailable') throw known
     const { planHere } = require('../workers/plan-here') as typeof workerPlanning
-    const plan = await planHere(cli.environment, spec, { before, explain })
+    const plan = await planHere(cli.environment, spec, { owner: cli.clientConfig().owner, before, explain })
     cli.out.note(`${known.message} Planned here, with the settings of this terminal.`)
     return { plan, plannedBy: 'here' }
   }

@@ -60,6 +60,7 @@ export function fieldsOf(spec: JobSpec, submittedAtMs: number): JobFields {
     budget: dollars(budgetMicroUsd),
     backends: backends.map(formatBackendChoice),
     regions: spec.regions,
+    reservation: spec.reservation,
     max_price: dollars(spec.priceMaxMicroUsdPerHour),
     optimize: spec.optimize,
     retries: spec.retries,

@@ -25,7 +25,7 @@ export async function planThroughWorkers(
     return await client.activity.execute<PlanReport>('previewPlan', {
       id: `plan/${randomUUID()}`,
       taskQueue: ORCHESTRATOR_QUEUE,
-      args: [{ spec, ...defined({ savedBefore: before, explain }) }],
+      args: [{ spec, owner: context.config.owner, ...defined({ savedBefore: before, explain }) }],
       scheduleToStartTimeout: '3 seconds',
       // The backends have their own, shorter limits.
       startToCloseTimeout: '40 seconds',

@@ -40,6 +40,7 @@ export function detailsOf({ jobId, spec, owner, bundle, from, source, isRehearsa
     ['isolation', spec.isolation],
     ['accepts', spec.accepts?.join(', ')],
     ['where', [...spec.backends.map(formatBackendChoice), ...(spec.regions ?? [])].join(', ') || undefined],
+    ['reservation', spec.reservation === undefined ? undefined : `\`${spec.reservation}\``],
     ['price of an hour', most === undefined ? undefined : `at most \`${formatUsd(most)}\``],
     ['prefers', spec.optimize],
     ['duration, as estimated', trainingTimeInWords(spec)],

@@ -84,6 +84,8 @@ export interface JobSpec {
   backends: BackendChoice[]
   /** The Regions or zones that it may run in; missing for any. */
   regions?: string[]
+  /** The only reservation that it may run in: its id in Crucible (`res-...`), or the provider's. */
+  reservation?: string
   /** The most that an hour of its machine may cost. */
   priceMaxMicroUsdPerHour?: MicroUsd
   optimize: Objective

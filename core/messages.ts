@@ -61,6 +61,8 @@ export interface ResolvedJob {
   storeUrl: string
   /** The month from which the job's budget is reserved; missing if months and owners have no budgets. */
   month?: string
+  /** As in `JobInput`: places of reservations are kept for their owners. Missing in jobs of earlier versions. */
+  owner?: string
 }
 
 /** Answer of the status query. Values that change with every step are not in it: they are in the beat, and the client joins them. */

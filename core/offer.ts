@@ -1,4 +1,5 @@
 import { formatUsd, type MicroUsd } from './money'
+import type { ReservationHold } from './reservation-hold'
 import type { MachineShape } from './resources'
 
 /** A backend's name as in the registry: `local`, `ec2`, `modal`, ... Above `backends/` it is only ever a label. @public */
@@ -42,6 +43,12 @@ export interface ReservedCapacity {
   endsAtMs?: number
   /** The hourly cost of a free place: beyond the upfront payment, and no longer once a machine runs in it. */
   idleMicroUsdPerHour: MicroUsd
+  /** The intent that it was bought for by this deployment, as the provider reports it; missing for others. */
+  intent?: string
+  /** For whom its places are kept; missing if no wish holds them. Backends leave it out: the store has it, and a plan adds it. */
+  hold?: ReservationHold
+  /** How many waiting jobs name it, and so go first. Added by the plan, too; missing without any. */
+  namedByWaiting?: number
 }
 
 /** A priced possibility: a machine type at a place, bought in one way. */

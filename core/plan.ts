@@ -6,6 +6,7 @@ import type { InputSize } from './input-size'
 import type { BackendName, CapacityType, Offer } from './offer'
 import type { RunnerOrder } from './documents'
 import type { Relaxation } from './relaxation'
+import type { NamedReservation } from './reservation-hold'
 import type { ResourceRequest } from './resources'
 import type { SavedBefore } from './saving'
 import type { OwnRatio } from './speed'
@@ -23,13 +24,12 @@ export const REJECTION_CODES = [
   ...(['cpus', 'memory', 'gpus', 'disk', 'gpu-memory', 'accelerator', 'image'] as const),
   /** The target of a migration. */
   'target',
-  /** A reservation with GPUs, for a job without GPUs. */
-  'kept-for-gpus',
+  /** Not the reservation that the job names; with GPUs, which it does not need; kept for others; or others get it first. */
+  ...(['reservation', 'kept-for-gpus', 'held', 'awaited'] as const),
   /** The backend would not buy it for any job. */
   'unusable',
-  /** The provider ends its machines too early, or its reservation ends. */
-  ...(['run-limit', 'reservation-end'] as const),
-  ...(['quota', 'stock'] as const),
+  /** The provider ends its machines too early, or its reservation ends; or it cannot be had. */
+  ...(['run-limit', 'reservation-end', 'quota', 'stock'] as const),
 ] as const
 /** @experimental */
 export type RejectionCode = (typeof REJECTION_CODES)[number]
@@ -223,6 +223,8 @@ export interface PlanFacts {
   savedBefore?: SavedBefore
   /** Share of the work that no checkpoint holds yet, from 0 to 1; missing if unknown, as before the first attempt. */
   leftShare?: number
+  /** What is known of the reservation that the job names, if no offer is of it. */
+  named?: NamedReservation
   /** What the deployment's own jobs measured for work of this family, or of any if it is unknown; missing without such jobs. */
   ownRatios?: OwnRatio[]
 }

@@ -1,11 +1,12 @@
 /** Buying and holding capacity: what goes in and out of the `reserveCapacity` workflow. */
 import type { Failure } from './failure'
 import type { MicroUsd } from './money'
+import type { AwaitedJob, Share } from './reservation-hold'
 import { DAY_MS } from './time'
 import type { HeldSoFar } from './reserving-activities'
 import type { CapacityQuote, CapacityWish, OwnedReservation, ReservationOrder } from './reservation'
 
-/** What may be bought without a person, and for how long it is searched. Every limit that is set must hold. @experimental */
+/** What may be bought without a person, for how long it is searched, and for whom it is. Every limit that is set must hold. @experimental */
 export interface PurchaseRule {
   /** The whole upfront payment. */
   upfrontMaxMicroUsd?: MicroUsd
@@ -19,6 +20,10 @@ export interface PurchaseRule {
   spendMaxMicroUsd?: MicroUsd
   /** `hourly` only: released once none of its places was used for this long; missing: never, but a warning is shown. */
   idleMaxMs?: number
+  /** Who may use idle places besides the owner's jobs that name the reservation; `SHARE_DEFAULT` if missing. */
+  share?: Share
+  /** The job that it is bought for, if that is known. */
+  awaited?: AwaitedJob
 }
 
 /** Input of the `reserveCapacity` workflow. */

@@ -63,6 +63,18 @@ export interface RunJob {
   endedAtMs?: number
 }
 
+const SUFFIXES: Readonly<Record<RunJob['part'], string>> = {
+  ...{ rehearsal: 'reh', training: 'train', evaluation: 'eval', production: 'prod', promotion: 'promo' },
+}
+
+/** The id of a job of a run. `number` counts its trainings. */
+export function runJobId(
+  { jobPrefix }: Pick<RunRef, 'jobPrefix'>,
+  { part, number = 1 }: { part: RunJob['part']; number?: number },
+): string {
+  return `${jobPrefix}-${SUFFIXES[part]}${number === 1 ? '' : `-t${number}`}`
+}
+
 /** The answer of the gate. @experimental */
 export interface GateVerdict {
   isPassed: boolean

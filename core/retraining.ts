@@ -20,7 +20,12 @@ export type JobTemplate = Readonly<Record<string, unknown>>
 /** One way to get capacity: by a reservation. @experimental */
 export interface ReservedStep extends Pick<
   PurchaseRule,
-  'upfrontMaxMicroUsd' | 'machineHourMaxMicroUsd' | 'unaskedMaxMicroUsd' | 'spendMaxMicroUsd' | 'idleMaxMs'
+  | 'upfrontMaxMicroUsd'
+  | 'machineHourMaxMicroUsd'
+  | 'unaskedMaxMicroUsd'
+  | 'spendMaxMicroUsd'
+  | 'idleMaxMs'
+  | 'share'
 > {
   kind: ReservationKind
   backend: BackendName

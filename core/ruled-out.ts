@@ -40,6 +40,12 @@ const KINDS: Readonly<Record<RejectionCode, Kind>> = {
   image: { of: 'on backends that run no container images', change: 'leave out `image`' },
   target: { of: 'elsewhere than the migration requested' },
   'kept-for-gpus': { of: 'in reservations with GPUs, for a job without GPUs', hasDetail: true },
+  reservation: {
+    of: 'outside the reservation that the job names',
+    change: 'leave out `reservation`',
+  },
+  held: { of: 'in reservations that are kept for others', hasDetail: true, isEachApart: true },
+  awaited: { of: 'in reservations that other jobs get first', hasDetail: true, isEachApart: true },
   unusable: { of: 'that this deployment cannot use', hasDetail: true, isEachApart: true },
   'run-limit': { of: 'whose machines the provider ends too early', hasDetail: true },
   'reservation-end': { of: 'in reservations that end too early', hasDetail: true },

@@ -13,6 +13,18 @@ export interface Waiter {
   backends: readonly string[]
 }
 
+const NAMES_RESERVATION = '@'
+
+/** Names a wish: equal ones have the same digest, and the reservation that the jobs name is readable. */
+export function wishNamed(digest: string, reservation: string | undefined): string {
+  return reservation === undefined ? digest : `${digest}${NAMES_RESERVATION}${reservation}`
+}
+
+/** The reservation that the jobs of a wish name. */
+export function reservationOfWish(wish: string): string | undefined {
+  return wish.split(NAMES_RESERVATION)[1]
+}
+
 /** A job that asks a backend for a place to take it; others only look. */
 export interface Asker {
   jobId: string

@@ -1,6 +1,7 @@
 /** The part of the retraining file about reserved capacity, and the file's defaults. */
 import { z } from 'zod'
 import { RESERVATION_KINDS } from '../core/reservation'
+import { SHARE_DEFAULT, SHARES } from '../core/reservation-hold'
 import { DAY_MS, formatDuration } from '../core/time'
 import { backendName, LIMITS, regionName } from './fields'
 import { field } from './schema-field'
@@ -67,6 +68,11 @@ const step = {
     as.span,
     'For `hourly`: it is released after this long without use.',
     '2h',
+  ).exactOptional(),
+  share: field(
+    z.enum(SHARES),
+    `Which jobs may use idle places before and after the run: \`none\`, those of the \`owner\`, or \`all\` (default: \`${SHARE_DEFAULT}\`).`,
+    'none',
   ).exactOptional(),
 }
 

@@ -179,7 +179,11 @@ function jobOf(file: z.output<typeof jobFile>, { nowMs, defaultName }: ReadOptio
       budgetMicroUsd: file.budget,
     }),
     backends: file.backends ?? [],
-    ...defined({ regions: file.regions, priceMaxMicroUsdPerHour: file.max_price }),
+    ...defined({
+      regions: file.regions,
+      reservation: file.reservation,
+      priceMaxMicroUsdPerHour: file.max_price,
+    }),
     optimize: file.optimize === 'speed' ? 'time' : file.optimize,
     retries: file.retries,
     env: file.env ?? {},

@@ -12,6 +12,7 @@ import {
   image,
   innerPath,
   regionName,
+  reservationName,
   jobName,
   keptCount,
   LIMITS,
@@ -230,6 +231,11 @@ export const jobFile = z
       as.oneOrMore(regionName, LIMITS.regions),
       'Allowed Regions or zones, as their providers name them; places without one are excluded (default: any).',
       ['us-east-1', 'eu-west-1'],
+    ).exactOptional(),
+    reservation: field(
+      reservationName,
+      "The only reservation to run in, for whose places the job waits: its id in `crucible reservations`, or the provider's.",
+      'res-ranker',
     ).exactOptional(),
     max_price: field(
       as.budget,

@@ -18,6 +18,7 @@ import {
   image,
   innerPath,
   regionName,
+  reservationName,
   jobName,
   keptCount,
   outputs,
@@ -110,6 +111,7 @@ const jobSpec = z.strictObject({
   budgetMicroUsd: z.int().min(1).max(LIMITS.budgetMicroUsd).exactOptional(),
   backends: z.array(backendChoice).max(LIMITS.backends).default([]),
   regions: z.array(regionName).min(1).max(LIMITS.regions).exactOptional(),
+  reservation: reservationName.exactOptional(),
   priceMaxMicroUsdPerHour: z.int().min(1).max(LIMITS.budgetMicroUsd).exactOptional(),
   optimize: z.enum(OBJECTIVES).default(DEFAULTS.optimize),
   retries: z

@@ -177,6 +177,7 @@ function stepOf(fields: Fields): CapacityStep {
       unaskedMaxMicroUsd: fields.ask_above,
       spendMaxMicroUsd: fields.max_spend,
       idleMaxMs: fields.release_idle,
+      share: fields.share,
     }),
   }
 }

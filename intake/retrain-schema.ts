@@ -25,6 +25,7 @@ const jobChange = {
       'duration',
       'backends',
       'regions',
+      'reservation',
       'env',
       'outputs',
       'budget',

@@ -22,6 +22,8 @@ export const SYNONYMS: ReadonlyMap<string, string> = new Map([
   ['hourly_price', 'max_price'],
   ['region', 'regions'],
   ['zones', 'regions'],
+  ['reservation_id', 'reservation'],
+  ['capacity_reservation', 'reservation'],
   ['spot', 'interruptible'],
   ['use_spot', 'interruptible'],
   ['preemptible', 'interruptible'],

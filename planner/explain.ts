@@ -3,6 +3,7 @@ import type { JobSpec } from '../core/job'
 import { formatUsd } from '../core/money'
 import { isInterruptible, priceInWords, type Offer } from '../core/offer'
 import { groupRejections, rejectionsInWords, silentName, type Placement, type Plan } from '../core/plan'
+import { holdInWords, idleInWords } from '../core/reservation-hold'
 import { formatShape } from '../core/resources'
 import { lossDespiteNotice, type Saving } from '../core/saving'
 import { formatDuration, formatInstant, HOUR_MS } from '../core/time'
@@ -68,7 +69,9 @@ function howBought(offer: Offer): string {
   const { capacityType, reservation } = offer
   const words =
     capacityType !== 'spot' && isInterruptible(offer) ? PREEMPTIBLE_IN_WORDS : HOW_BOUGHT[capacityType]
-  return reservation === undefined ? words : `${words}, ${reservation.free} of ${reservation.total} free`
+  if (reservation === undefined) return words
+  const held = [holdInWords(offer), reservation.hold && idleInWords(offer)].filter(Boolean)
+  return [`${words}, ${reservation.free} of ${reservation.total} free`, ...held].join(', ')
 }
 
 const PREEMPTIBLE_IN_WORDS = 'can be interrupted, although on demand'

@@ -24,6 +24,7 @@ import { stoppingMs } from '../core/timing'
 import { USEFUL_RUN_MS } from './assumptions'
 import { whyAvoided } from './avoidance'
 import type { Forecasted } from './forecast/forecast'
+import { notFor, notYetFor } from './held'
 import type { PlanRequest } from './request'
 import { tooLongToRun } from './run-limit'
 
@@ -47,7 +48,7 @@ export function reject(
     unusable ??
     notAble(offer, capabilities, request)
   const dear = unfit === undefined ? notAffordable(offer, capabilities, { request, forecast }) : undefined
-  const found = unfit ?? dear ?? notObtainable(offer, request)
+  const found = unfit ?? dear ?? notObtainable(offer, request, forecast)
   // The cost of the whole job says more than how little the budget buys, and is reported once for all offers.
   const refusal = unfit === undefined ? exceedsLimits(offer, request, forecast) : undefined
   if (refusal !== undefined) return { offerKey: key, why: 'unfit', ...refusal }
@@ -62,19 +63,21 @@ function against(code: RejectionCode, reason: string | undefined): Against | und
 }
 
 /** What a person or time may change, not the job. */
-function notObtainable(offer: Offer, { avoid }: PlanRequest): Against | undefined {
+function notObtainable(offer: Offer, request: PlanRequest, forecast: () => Forecasted): Against | undefined {
+  const { avoid } = request
   const { availability, note } = offer
   const noQuota = availability === 'no-quota' ? (note ?? 'the account has no quota for it') : undefined
   const noStock = availability === 'unavailable' ? (note ?? 'out of stock') : undefined
   return (
     against('quota', noQuota ?? whyAvoided(offer, avoid, 'quota')) ??
-    against('stock', noStock ?? whyAvoided(offer, avoid, 'capacity'))
+    against('stock', noStock ?? whyAvoided(offer, avoid, 'capacity')) ??
+    notYetFor(offer, request, forecast)
   )
 }
 
 function whyOf(code: RejectionCode): Rejection['why'] {
   if (code === 'quota') return 'quota'
-  return code === 'stock' ? 'unavailable' : 'unfit'
+  return code === 'stock' || code === 'awaited' ? 'unavailable' : 'unfit'
 }
 
 /** Whether a choice such as `ec2:spot` covers an offer. */
@@ -90,7 +93,8 @@ export function isBackendAllowed(offer: Offer, { backends }: Pick<JobSpec, 'back
   return backends.length === 0 || backends.some((choice) => covers(choice, offer))
 }
 
-function notWanted(offer: Offer, { spec, target }: PlanRequest): Against | undefined {
+function notWanted(offer: Offer, request: PlanRequest): Against | undefined {
+  const { spec, target } = request
   if (target !== undefined && !covers(target, offer)) {
     return against('target', `the migration requested ${formatBackendChoice(target)}`)
   }
@@ -117,7 +121,7 @@ function notWanted(offer: Offer, { spec, target }: PlanRequest): Against | undef
       `its GPUs are kept for GPU jobs; \`backends: [${offer.backend}:reserved]\` overrides this`,
     )
   }
-  return undefined
+  return notFor(offer, request)
 }
 
 function notAccepted(offer: Offer, spec: JobSpec): Against | undefined {
@@ -143,8 +147,13 @@ const ISOLATION_IN_WORDS: Record<Isolation, string> = {
 }
 
 /** Since it is billed either way, it would always rank first, and a job without GPUs would block its GPUs. */
-function isKeptForGpus({ backend, capacityType, shape }: Offer, { resources, backends }: JobSpec): boolean {
-  const isNamed = backends.some((one) => one.backend === backend && one.capacityType === 'reserved')
+function isKeptForGpus(
+  { backend, capacityType, shape }: Offer,
+  { resources, backends, reservation }: JobSpec,
+): boolean {
+  const isNamed =
+    reservation !== undefined ||
+    backends.some((one) => one.backend === backend && one.capacityType === 'reserved')
   return capacityType === 'reserved' && shape.gpus > 0 && !wantsGpu(resources) && !isNamed
 }
 

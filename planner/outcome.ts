@@ -1,4 +1,5 @@
 import type { PlanInput, PlanOutcome } from '../core/activities'
+import type { Failure } from '../core/failure'
 import type { Plan, PlanFacts } from '../core/plan'
 import { SECOND_MS } from '../core/time'
 import { isDeadlineDue } from './admission'
@@ -28,6 +29,8 @@ function outcomeOf(plan: Plan, request: PlanRequest, input: PlanInput): PlanOutc
     }
   }
   const message = `No offer fits this job: ${whyNoOffer(request) ?? whyNone(plan)}.`
+  const named = outcomeOfNamed(request)
+  if (named !== undefined && outlook(plan) !== 'wait') return named
   switch (outlook(plan)) {
     case 'wait':
       return {
@@ -50,6 +53,31 @@ function outcomeOf(plan: Plan, request: PlanRequest, input: PlanInput): PlanOutc
         failure: { class: 'invalid', message },
       }
   }
+}
+
+/** A job waits for the reservation that it names, as long as there may be one. */
+function outcomeOfNamed({ spec, named }: PlanRequest): PlanOutcome | undefined {
+  if (named === undefined) return undefined
+  const { state, message: news = '' } = named
+  switch (state) {
+    case 'open': {
+      const reason = `The reservation ${spec.reservation} has no places yet. ${news}`.trimEnd()
+      return { kind: 'wait', reason, retryInMs: LOOK_AGAIN_FIRST_MS, silentBackends: [] }
+    }
+    case 'over': {
+      const message = `The reservation ${spec.reservation}, which the job names, is over. ${news}`.trimEnd()
+      return { kind: 'never', reason: 'reservation-ended', failure: failureOfNamed(message) }
+    }
+    case 'unknown': {
+      const message = `The job names the reservation ${spec.reservation}, and no backend that it may use has one of that name.`
+      return { kind: 'never', reason: 'no-placement', failure: failureOfNamed(message) }
+    }
+  }
+}
+
+function failureOfNamed(message: string): Failure {
+  const hint = 'Name another one (`crucible reservations list`), or leave out `reservation` to run anywhere.'
+  return { class: 'invalid', message, hint }
 }
 
 /** The backends that were asked, if none had an offer to reject. */

@@ -12,6 +12,8 @@ import { stillAvoided } from './avoidance'
 /** Everything that a plan depends on. The same request always gives the same plan. */
 export interface PlanRequest extends Omit<PlanFacts, 'inputSizes'>, Partial<Pick<PlanFacts, 'inputSizes'>> {
   spec: JobSpec
+  /** Whose job it is; missing in records of earlier versions. */
+  owner?: string
   /** Size of the packed code that each machine reads. */
   bundleBytes?: number
   timing: Timing
@@ -36,6 +38,7 @@ export function requestFor(input: PlanInput, facts: PlanFacts): PlanRequest {
     // The situation at the time of the order.
     avoid: stillAvoided(avoid, startsInMs),
     ...defined({
+      owner: resolved.owner,
       target: input.target,
       deadlineAtMs: input.deadlineAtMs,
       remainingMicroUsd: leftOfBudget(budgetMicroUsd, ledger.spentMicroUsd),

@@ -5,6 +5,7 @@ import type { AttemptEnd } from '../core/ledger'
 import { formatUsd } from '../core/money'
 import { formatBackendChoice } from '../core/offer'
 import { silentName, type BackendAnswer, type PlanFacts } from '../core/plan'
+import { holdInWords, idleInWords } from '../core/reservation-hold'
 import { formatBytes, wantsGpu } from '../core/resources'
 import { formatDuration, formatInstant } from '../core/time'
 import type { DecisionInput } from '../core/why'
@@ -38,6 +39,8 @@ export function planInputs(
     ['start', input.startsInMs ? `after a pause of ${formatDuration(input.startsInMs)}` : undefined],
     ['work done', doneOf(input, facts)],
     ['offers', answers && nowMs !== undefined ? offersOf(answers, nowMs) : undefined],
+    ['owner', input.resolved?.owner],
+    ['reserved', answers && heldOf(answers)],
     ['no answer', facts?.silentBackends.map((one) => `${silentName(one)}: ${one.reason}`).join('; ')],
     ['quotas', answers && quotasOf(answers)],
     ['avoided', input.avoid && avoidedOf(input.avoid)],
@@ -49,17 +52,32 @@ export function planInputs(
   ])
 }
 
+/** `res-ranker of alice: 1 of 2 free`, for each reservation that somebody holds. */
+function heldOf(answers: readonly BackendAnswer[]): string | undefined {
+  const held = answers.flatMap(({ offers }) => offers).filter(({ reservation }) => reservation?.hold)
+  if (held.length === 0) return undefined
+  return held
+    .map((offer) => {
+      const { reservation, reservationId } = offer
+      const { free, total } = reservation!
+      const parts = [`${free} of ${total} places free`, holdInWords(offer), idleInWords(offer)]
+      return `${reservationId}: ${parts.filter(Boolean).join(', ')}`
+    })
+    .join('; ')
+}
+
 function storeOf(price: NonNullable<PlanFacts['storePrice']>): string {
   return price === 'unknown' ? 'its prices are unknown and not included' : `charges as ${price.name}`
 }
 
 function wishesOf(spec: NonNullable<PlanInput['resolved']>['spec']): string {
-  const { optimize, isInterruptible, backends, regions, priceMaxMicroUsdPerHour: most } = spec
+  const { optimize, isInterruptible, backends, regions, reservation, priceMaxMicroUsdPerHour: most } = spec
   return [
     `best ${optimize === 'balanced' ? 'balance of cost and time' : optimize}`,
     isInterruptible ? 'interruptible' : 'not interruptible',
     ...(backends.length === 0 ? [] : [`only on ${backends.map(formatBackendChoice).join(', ')}`]),
     ...(regions === undefined ? [] : [`only in ${regions.join(', ')}`]),
+    ...(reservation === undefined ? [] : [`only in the reservation ${reservation}`]),
     ...(most === undefined ? [] : [`at most ${formatUsd(most)} an hour`]),
   ].join(', ')
 }

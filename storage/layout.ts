@@ -57,6 +57,8 @@ export const layout = {
     `reservations/${id}/purchases/${String(send).padStart(6, '0')}.json`,
   purchaseEffect: (id: string, send: number) =>
     `reservations/${id}/purchases/${String(send).padStart(6, '0')}-effect.json`,
+  /** For whom a wish holds its capacity; put once. */
+  reservationHolder: (id: string) => `reservations/${id}/holder.json`,
   /** Which wish an owned reservation serves; put once, so that it serves one. */
   reservationClaims: (backend: string) => `reservation-claims/${backend}/`,
   reservationClaim: (backend: string, ownedId: string) => `reservation-claims/${backend}/${ownedId}.json`,

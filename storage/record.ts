@@ -4,6 +4,9 @@ import { layout } from './layout'
 import { eachOf } from './parallel'
 import { StoreError, type ObjectStore } from './store'
 
+/** The number of the entry of a checked job; its submission is number 0. */
+export const RESOLVED_SEQ = 1
+
 /**
  * Puts an entry on the job's record, once. Returns the stored entry: an earlier one when a repeated activity had put it before. The stored
  * entry is authoritative.

@@ -1,3 +1,4 @@
+import type { ReservationHolder } from '../core/reservation-hold'
 import type { ReservationEntry } from '../core/reserving-activities'
 import { putDocumentIfAbsent, readDocument } from './json'
 import { layout } from './layout'
@@ -23,6 +24,26 @@ export async function readReservationEntries(store: ObjectStore, id: string): Pr
   return entries.filter((entry) => entry !== undefined)
 }
 
+/** The last entry on the record of a reservation; `undefined` without any. */
+export async function lastReservationEntry(
+  store: ObjectStore,
+  id: string,
+): Promise<ReservationEntry | undefined> {
+  let last: string | undefined
+  for await (const { key } of store.list(layout.reservationRecords(id)))
+    if (last === undefined || key > last) last = key
+  return last === undefined ? undefined : readDocument(store, last, parse)
+}
+
+/** Records for whom a wish holds its capacity, once. */
+export async function putHolder(store: ObjectStore, id: string, holder: ReservationHolder): Promise<void> {
+  await putDocumentIfAbsent(store, layout.reservationHolder(id), holder)
+}
+
+export async function readHolder(store: ObjectStore, id: string): Promise<ReservationHolder | undefined> {
+  return readDocument(store, layout.reservationHolder(id), (text) => JSON.parse(text) as ReservationHolder)
+}
+
 /** The ids of all reservations, in no order. */
 export async function reservationIds(store: ObjectStore): Promise<string[]> {
   const folder = layout.reservations()
@@ -38,8 +59,16 @@ export async function claimReservation(
 ): Promise<string> {
   const key = layout.reservationClaim(backend, ownedId)
   if (await putDocumentIfAbsent(store, key, { intent })) return intent
-  const claim = await readDocument(store, key, (text) => JSON.parse(text) as { intent: string })
-  return claim?.intent ?? intent
+  return (await claimOf(store, { backend, ownedId })) ?? intent
+}
+
+/** The wish that has claimed an owned reservation. */
+export async function claimOf(
+  store: ObjectStore,
+  { backend, ownedId }: { backend: string; ownedId: string },
+): Promise<string | undefined> {
+  const key = layout.reservationClaim(backend, ownedId)
+  return (await readDocument(store, key, (text) => JSON.parse(text) as { intent: string }))?.intent
 }
 
 /** The owned reservations that serve a wish, by the provider's id. */

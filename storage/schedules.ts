@@ -55,6 +55,13 @@ export async function readRun(store: ObjectStore, schedule: string, run: string)
   return read.filter((entry) => entry !== undefined)
 }
 
+/** Whether a run has its last entry. */
+export async function hasRunEnded(store: ObjectStore, schedule: string, run: string): Promise<boolean> {
+  const last = (await keysUnder(store, `${layout.scheduleRuns(schedule)}${run}/`)).sort().at(-1)
+  if (last === undefined) return false
+  return (await readDocument<RunEntry>(store, last, parse))?.kind === 'finished'
+}
+
 /** A run with its result; null while it is under way. */
 export interface RecordedRun {
   id: string

@@ -118,7 +118,8 @@ export async function giveTurnBack(store: ObjectStore, { wish, jobId }: Waiter):
   if ((await holderOf(store, turnKey(wish))) === jobId) await store.delete(turnKey(wish))
 }
 
-async function holderOf(store: ObjectStore, key: string): Promise<string | undefined> {
+/** The job that has a turn. */
+export async function holderOf(store: ObjectStore, key: string): Promise<string | undefined> {
   const body = await store.get(key)
   return body === undefined ? undefined : (JSON.parse(body.toString('utf8')) as { jobId?: string }).jobId
 }

@@ -72,7 +72,7 @@ export async function createOrchestrator(deps: OrchestratorDeps): Promise<Worker
     ...createReservationDocuments({ store, now, treasury }),
     ...createRetrainingActivities({
       ...{ client, store, now, key: deps.key, measure: measureInput, post: postJson },
-      preview: (spec) => planning.previewPlan({ spec }),
+      preview: (spec, owner) => planning.previewPlan({ spec, owner }),
     }),
     ...createDrainingActivities({ client, store, now }),
     ...createStoreActivities({ store, now, owners: ownersThrough(client), treasury }),

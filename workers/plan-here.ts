@@ -19,7 +19,11 @@ const ANSWER_LIMIT_MS = 20_000
 export async function planHere(
   environment: Environment,
   spec: JobSpec,
-  { before: savedBefore, explain }: { before?: SavedBefore | undefined; explain?: string | undefined } = {},
+  {
+    owner,
+    before: savedBefore,
+    explain,
+  }: { owner?: string; before?: SavedBefore | undefined; explain?: string | undefined } = {},
 ): Promise<PlanReport> {
   const config = readWorkerConfig(environment)
   const store = openStore(config.home.storeUrl)
@@ -38,6 +42,6 @@ export async function planHere(
         return answerOf(backend, { request, ...defined({ image }) }, within)
       },
     },
-    { spec, ...defined({ savedBefore, explain }) },
+    { spec, ...defined({ owner, savedBefore, explain }) },
   )
 }

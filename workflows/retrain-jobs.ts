@@ -12,7 +12,7 @@ import type { WithWorkflowArgs } from '@temporalio/common'
 import { defined } from '../core/defined'
 import { failureFrom } from '../core/failure'
 import type { JobInput, JobResult, JobSource } from '../core/messages'
-import type { PrepareJobTask, RunJob, RunPlacement } from '../core/retrain-run'
+import { runJobId, type PrepareJobTask, type RunJob, type RunPlacement } from '../core/retrain-run'
 import type { ModelRef } from '../core/retraining'
 import { jobWorkflowId, ORCHESTRATOR_QUEUE, WORKFLOW_TYPES } from '../core/queues'
 import { plainInMarkdown } from '../core/markdown'
@@ -43,7 +43,7 @@ export interface PartEnd {
 
 /** Copies code and secrets to a job, so that it starts at once when its time has come. */
 export async function prepare(run: RetrainRun, wish: PartWish): Promise<JobInput | PartEnd> {
-  const jobId = jobIdOf(run, wish)
+  const jobId = runJobId(run.run, wish)
   const { part, placement, source, model, production } = wish
   const task: PrepareJobTask = {
     ...{ ...run.task(), part, jobId },
@@ -58,14 +58,6 @@ export async function prepare(run: RetrainRun, wish: PartWish): Promise<JobInput
       return { jobId, isSucceeded: false, message }
     }
   }, run)
-}
-
-const SUFFIXES: Readonly<Record<RunJob['part'], string>> = {
-  ...{ rehearsal: 'reh', training: 'train', evaluation: 'eval', production: 'prod', promotion: 'promo' },
-}
-
-function jobIdOf({ run }: RetrainRun, { part, number = 1 }: PartWish): string {
-  return `${run.jobPrefix}-${SUFFIXES[part]}${number === 1 ? '' : `-t${number}`}`
 }
 
 /** Runs a job to its end. `until` ends it early: the job saves and stops. */

@@ -35,11 +35,12 @@ import { readDeployment } from '../../storage/deployment'
 import { keepMarket } from '../../storage/market'
 import { readOwnSpeeds } from '../../storage/own-speeds'
 import { provePutIfAbsent } from '../../storage/probe'
-import { putRecord } from '../../storage/record'
+import { putRecord, RESOLVED_SEQ } from '../../storage/record'
 import type { ObjectStore } from '../../storage/store'
 import { storePriceOf } from '../../storage/store-price'
 import { askAll, askOthers, freePlacesIn, letPlacesGo, type AskOffers } from './asking'
 import { allBeating } from '../heartbeat'
+import { namedReservation, withHolds } from './holds'
 import type { InputSizes } from './input-sizes'
 import { planInTurn, untilPlaced } from './in-turn'
 import { promisedFrom } from '../promising'
@@ -104,7 +105,7 @@ async function resolveJob(deps: PlanningDeps, input: JobInput, signal: AbortSign
   const runnerSha256 = await deps.publishRunner()
   // Last of the steps that may fail: no money is reserved for a job that does not start.
   const month = await promisedFrom(deps.treasury, input, {
-    ...{ spec, signal, preview: () => previewPlan(deps, { spec }) },
+    ...{ spec, signal, preview: () => previewPlan(deps, { spec, owner: input.owner }) },
   })
   const resolved: ResolvedJob = {
     spec,
@@ -112,6 +113,7 @@ async function resolveJob(deps: PlanningDeps, input: JobInput, signal: AbortSign
     timing: input.isRehearsal === true ? rehearsalTiming(deps.timing) : deps.timing,
     runnerSha256,
     storeUrl: deps.store.url,
+    owner: input.owner,
     ...defined({ month }),
   }
   const entry = await putRecord(deps.store, input.jobId, {
@@ -150,9 +152,6 @@ function policyOf({ retries }: JobSpec): Policy {
   }
 }
 
-/** The client's submission is number 0. */
-export const RESOLVED_SEQ = 1
-
 /**
  * The plan, on record; for a repeated question, the first answer counts. A waiting job is recorded once: neither asking again is
  * news, nor a missing target of a migration.
@@ -170,6 +169,7 @@ async function planOnRecord(
       const planned = await planJob(deps, input, { asker })
       const { outcome, facts } = planned
       const { answers } = facts
+      deps.line?.held.saw(answers)
       letPlacesGo(deps.askOffers, { asker, outcome, answers, resources: input.resolved.spec.resources })
       return { ...planned, freePlaces: freePlacesIn(answers) }
     },
@@ -225,7 +225,7 @@ export function previewWithRelaxations(deps: PreviewDeps, input: PreviewInput): 
  */
 async function previewPlan(
   deps: PreviewDeps,
-  { spec: written, savedBefore, explain }: PreviewInput,
+  { spec: written, savedBefore, explain, owner }: PreviewInput,
   others: (spec: JobSpec) => Promise<BackendAnswer[]> = () => Promise.resolve([]),
 ): Promise<PlanReport> {
   const spec = checked(written)
@@ -241,6 +241,7 @@ async function previewPlan(
       timing: deps.timing,
       runnerSha256: '',
       storeUrl: deps.store.url,
+      ...defined({ owner }),
     },
     bundle: null,
     ledger: EMPTY_LEDGER,
@@ -268,10 +269,12 @@ async function planJob(
   const isFirst = input.attempt === 1
   const newest = isFirst ? undefined : await readNewestManifest(deps.store, input.jobId, parseManifest)
   const savedBefore = before ?? newest
+  const nowMs = deps.now()
+  const answers = await withHolds(deps.store, asked.answers, { jobId: input.jobId, nowMs })
   const facts: PlanFacts = {
-    ...asked,
-    nowMs: deps.now(),
+    ...{ ...asked, answers, nowMs },
     ...defined({
+      named: await namedReservation(deps.store, spec.reservation, answers),
       savedBefore: savedBefore && savingFactsOf(savedBefore),
       leftShare: isFirst ? undefined : await leftShareOf(deps.store, input, newest),
       ownRatios,

@@ -1,7 +1,15 @@
 import type { PlanInput } from '../../core/activities'
 import type { BackendName } from '../../core/offer'
 import { MINUTE_MS, SECOND_MS } from '../../core/time'
-import { aheadOf, inOrder, poolOf, type Asker, type LinePlace, type Waiter } from '../../core/waiting'
+import {
+  aheadOf,
+  inOrder,
+  poolOf,
+  wishNamed,
+  type Asker,
+  type LinePlace,
+  type Waiter,
+} from '../../core/waiting'
 import { readRecord } from '../../storage/record'
 import type { ObjectStore } from '../../storage/store'
 import {
@@ -18,6 +26,7 @@ import {
 import { sha256 } from './asking'
 import type { OwnerLookup } from '../garbage/garbage'
 import { wakeAll, type Wake } from '../waking'
+import { HeldTurns } from './held-turns'
 import { Lingering } from './lingering'
 
 export interface WaitingLineDeps {
@@ -47,6 +56,8 @@ export interface Standing {
   place: LinePlace
   /** The older jobs, oldest first. */
   ahead: readonly string[]
+  /** The wish of a turn that it has besides those of the line (`HeldTurns`). */
+  turn?: string
 }
 
 /** Result of asking. */
@@ -60,9 +71,9 @@ export interface Answered {
 /** The first in the queue is checked after this long without a sign of life: it may have been terminated. */
 const CHECK_AFTER_MS = 5 * SECOND_MS
 /** A job with an open workflow that has not asked for this long is busy with something else. */
-const FORGET_WAITER_MS = 5 * MINUTE_MS
+export const FORGET_WAITER_MS = 5 * MINUTE_MS
 /** A launch answers within this long, or no longer blocks the others. */
-const FORGET_TURN_MS = 30 * SECOND_MS
+export const FORGET_TURN_MS = 30 * SECOND_MS
 /** All jobs of a long line together ask about this often; the last of it far less often than the first. */
 const CROWD_GAP_MS = 20
 /** Far less than `FORGET_WAITER_MS`. */
@@ -90,7 +101,11 @@ export class WaitingLine {
   private readonly places = new Map<string, { free: number; atMs: number }>()
   private readonly lingering = new Lingering()
 
-  constructor(private readonly deps: WaitingLineDeps) {}
+  readonly held: HeldTurns
+
+  constructor(private readonly deps: WaitingLineDeps) {
+    this.held = new HeldTurns(deps.now)
+  }
 
   /** A job that asks for the first time joins a queue only if others already wait, or if its machines are near. */
   async admit(input: PlanInput, { isWaiting }: { isWaiting: boolean }): Promise<Admission> {
@@ -123,6 +138,7 @@ export class WaitingLine {
       if (came === 'wait') {
         if (this.isNear(input)) return
         await putWaiter(store, waiter)
+        if (at.turn !== undefined) await giveTurnBack(store, { ...waiter, wish: at.turn })
         return await giveTurnBack(store, waiter)
       }
       const keepsTurn = came === 'place' && (input.startsInMs ?? 0) <= 0
@@ -194,7 +210,11 @@ export class WaitingLine {
     const mayAsk = this.isNear(input)
       ? this.hasPlace(self, ahead.length)
       : ahead.length === 0 && (!isStrict || (await this.hasTurn(self, line)))
-    if (mayAsk) return { kind: 'ask', at: { waiter: self, place, ahead: ahead.map(({ jobId }) => jobId) } }
+    const at = { waiter: self, place, ahead: ahead.map(({ jobId }) => jobId) }
+    if (mayAsk) return { kind: 'ask', at }
+    const turn = this.held.turnOf(input, self.wish)
+    if (turn !== undefined && (await this.hasTurn({ ...self, wish: turn }, line)))
+      return { kind: 'ask', at: { ...at, turn } }
     if (!isStrict) await putWaiter(store, self)
     return { kind: 'wait', place, retryInMs: this.retryInMs(input, position, 1) }
   }
@@ -269,5 +289,5 @@ function wishOf({ resolved: { spec } }: PlanInput): string {
     ...{ regions, priceMaxMicroUsdPerHour },
     hasImage: image !== undefined,
   }
-  return sha256(JSON.stringify(wish)).slice(0, WISH_LENGTH)
+  return wishNamed(sha256(JSON.stringify(wish)).slice(0, WISH_LENGTH), spec.reservation)
 }

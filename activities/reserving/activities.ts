@@ -3,6 +3,8 @@ import { BackendError, failureOf } from '../../backends/errors'
 import { defined } from '../../core/defined'
 import { formatUsd } from '../../core/money'
 import type { ReleaseTerms, ReservationOrder } from '../../core/reservation'
+import { SHARE_DEFAULT } from '../../core/reservation-hold'
+import type { PurchaseRule } from '../../core/reserving'
 import type {
   BuyCapacityTask,
   CapacitySurvey,
@@ -18,7 +20,12 @@ import type {
 } from '../../core/reserving-activities'
 import { judgeHold } from '../../planner/reserving/hold'
 import { judgeCapacity, quoteInWords, rankQuotes } from '../../planner/reserving/judge'
-import { claimedReservations, claimReservation, putReservationEntry } from '../../storage/reservations'
+import {
+  claimedReservations,
+  claimReservation,
+  putHolder,
+  putReservationEntry,
+} from '../../storage/reservations'
 import { Purchases } from '../../storage/purchases'
 import type { ObjectStore } from '../../storage/store'
 import { allBeating } from '../heartbeat'
@@ -87,6 +94,15 @@ function lookEverywhere(
   }
 }
 
+/** Before anything is held, so that no place of it is ever free for everybody. */
+function noteHolder(
+  { store }: ReservingDeps,
+  { reservationId, owner, rule }: ReservationTask & { rule: PurchaseRule },
+): Promise<void> {
+  const { share = SHARE_DEFAULT, awaited } = rule
+  return putHolder(store, reservationId, { owner, share, ...defined({ awaited }) })
+}
+
 async function lookForCapacity(
   deps: ReservingDeps,
   input: LookForCapacityInput,
@@ -95,6 +111,7 @@ async function lookForCapacity(
   const { backend, store, now } = deps
   const reserving = reservingOf(deps)
   const { wish, rule, reservationId, deployment, approved, isFirst } = input
+  await noteHolder(deps, input)
   const { sends, open } = await sentBefore(deps, reservationId, input.sends)
   if (open !== undefined) return resumed(open, { sends, account: await reserving.account({ signal }) })
   const { look, unseen } = lookEverywhere(signal, wish.regions)

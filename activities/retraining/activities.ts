@@ -11,15 +11,16 @@ import {
 import { failureFrom } from '../../core/failure'
 import { leftOfBudget } from '../../core/budget'
 import { defined } from '../../core/defined'
-import type {
-  CapacityDecision,
-  CapacityQuestion,
-  GateVerdict,
-  OverrunDecision,
-  OverrunQuestion,
-  RetrainingActivities,
-  RunEntry,
-  RunTask,
+import {
+  runJobId,
+  type CapacityDecision,
+  type CapacityQuestion,
+  type GateVerdict,
+  type OverrunDecision,
+  type OverrunQuestion,
+  type RetrainingActivities,
+  type RunEntry,
+  type RunTask,
 } from '../../core/retrain-run'
 import { reservationWorkflowId, retrainScheduleId } from '../../core/queues'
 import { BackendError } from '../../backends/errors'
@@ -41,8 +42,8 @@ export interface RetrainingDeps {
   now: () => number
   /** Without the key, schedules with secrets cannot run. */
   key?: Buffer | undefined
-  /** Where a job could run now. */
-  preview: (spec: JobSpec) => Promise<PlanReport>
+  /** Where a job of this owner could run now. */
+  preview: (spec: JobSpec, owner: string) => Promise<PlanReport>
   /** Whether an input can be read, by the scheme of its URL. */
   measure: MeasureSource
   /** Posts a document. Throws if it is not taken. */
@@ -114,6 +115,7 @@ async function decideCapacity(deps: RetrainingDeps, question: CapacityQuestion):
   const { spec, schedule, owner, deployment } = input
   const facts = {
     ...{ plan: spec.capacity!, dates: run.dates, tried, nowMs: deps.now() },
+    awaitedBy: { jobId: runJobId(run, { part: 'training' }), schedule, run: run.id },
     ...defined({ last, leftMicroUsd: leftOfBudget(spec.budgetMicroUsd, spentMicroUsd) }),
   }
   const next = nextCapacity(facts)

@@ -87,7 +87,7 @@ async function placeProblems(
   const problems: string[] = []
   const { budgetMicroUsd } = input.spec
   try {
-    const plan = await preview(spec)
+    const plan = await preview(spec, input.owner)
     const [best] = plan.placements
     problems.push(
       ...plan.silentBackends.map(({ backend, reason }) => `The backend ${backend} did not answer: ${reason}`),

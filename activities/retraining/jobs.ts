@@ -107,7 +107,12 @@ function modelValues(name: 'model' | 'production', model: ModelRef | undefined):
 function placed(placement: RunPlacement, nowMs: number): Partial<JobSpec> {
   if (placement.kind === 'reserved') {
     const { backend, reservation } = placement
-    return { backends: [{ backend, capacityType: 'reserved' }], regions: [reservation.region] }
+    return {
+      backends: [{ backend, capacityType: 'reserved' }],
+      regions: [reservation.region],
+      // What was bought for the run; if it was owned before, that one.
+      reservation: reservation.intent ?? reservation.id,
+    }
   }
   const { backends, regions, deadlineMs } = placement
   return defined({

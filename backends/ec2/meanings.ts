@@ -24,6 +24,9 @@ const deploymentWide = (failureClass: FailureClass, hint: string): Meaning => ({
   isDeploymentWide: true,
 })
 
+/** A launch into a reservation that has not begun. */
+export const PENDING_ACTIVATION = 'InvalidCapacityReservationState.PendingActivation'
+
 const NO_STOCK = meaning('capacity')
 const THROTTLED: Meaning = { class: 'throttled' }
 const SHORTLY = meaning('transient')
@@ -206,6 +209,8 @@ const MEANINGS: Readonly<Record<string, Meaning>> = {
     'The reservation is gone: plan the job again.',
   ),
   InvalidCapacityReservationState: meaning('expired', 'The reservation is over: plan the job again.'),
+  // AWS lists this code without the calls that answer it.
+  [PENDING_ACTIVATION]: meaning('capacity', 'The reservation has not begun: the job waits for it.'),
   // Somebody else has bought the offering, or it is over.
   InvalidCapacityBlockOfferingIdExpired: NO_STOCK,
   InvalidCapacityBlockOfferingIdNotFound: NO_STOCK,

@@ -7,6 +7,7 @@ import { CrucibleError } from '../../client/errors'
 import { defined } from '../../core/defined'
 import { RESERVATION_KINDS, type CapacityWish, type ReservationKind } from '../../core/reservation'
 import { formatUsd } from '../../core/money'
+import { SHARE_DEFAULT, SHARES, type Share } from '../../core/reservation-hold'
 import type { PurchaseRule } from '../../core/reserving'
 import { DAY_MS, HOUR_MS } from '../../core/time'
 import {
@@ -45,6 +46,7 @@ interface Options {
   unasked?: number
   maxSpend?: number
   releaseIdle?: number
+  share: Share
   until?: Deadline
   purpose?: string
   id?: string
@@ -90,6 +92,11 @@ export function define(command: Command, cli: Cli): void {
     )
     .option('--max-spend <usd>', 'hourly: release it before it has cost more', moneyArgument)
     .option('--release-idle <duration>', 'hourly: release it once unused for this long', durationArgument)
+    .addOption(
+      new Option('--share <jobs>', 'jobs that may use idle places, besides those of its owner that name it')
+        .choices(SHARES)
+        .default(SHARE_DEFAULT),
+    )
     .option('--until <time>', 'end of the search (default: the latest start, or eight weeks)', timeArgument)
     .option('--purpose <text>', 'what it is for')
     .option('--id <id>', 'reserve: makes the command repeatable, such as res-ranker-2027-q1')
@@ -239,7 +246,7 @@ function wishOf(cli: Cli, options: Options): CapacityWish {
 }
 
 function ruleOf(cli: Cli, options: Options): PurchaseRule {
-  const { maxUpfront, maxPrice, unasked, maxSpend, releaseIdle, until } = options
+  const { maxUpfront, maxPrice, unasked, maxSpend, releaseIdle, until, share } = options
   return defined({
     upfrontMaxMicroUsd: maxUpfront,
     machineHourMaxMicroUsd: maxPrice,
@@ -247,6 +254,7 @@ function ruleOf(cli: Cli, options: Options): PurchaseRule {
     spendMaxMicroUsd: maxSpend,
     idleMaxMs: releaseIdle,
     searchUntilAtMs: until && instantOf(until, cli.now()),
+    share,
   })
 }
 

@@ -10,6 +10,7 @@ import type {
 import type { MicroUsd } from '../../core/money'
 import { formatUsd } from '../../core/money'
 import { formatBackendChoice } from '../../core/offer'
+import type { AwaitedJob } from '../../core/reservation-hold'
 import { formatDuration, HOUR_MS } from '../../core/time'
 
 export interface CapacityFacts {
@@ -21,9 +22,13 @@ export interface CapacityFacts {
   last?: { state: string; message: string }
   /** The rest of the run's budget. */
   leftMicroUsd?: MicroUsd
+  /** The training for which places are kept. */
+  awaitedBy?: Pick<AwaitedJob, 'jobId' | 'schedule' | 'run'>
   nowMs: number
 }
 
+/** A training begins within a minute of its window; this is for an outage at that time. */
+const LATE_MS = HOUR_MS
 /** A shorter search misses capacity that others release. */
 const SEARCH_MS_MIN = HOUR_MS
 
@@ -60,18 +65,19 @@ export function nextCapacity(facts: CapacityFacts): Step | Extract<CapacityDecis
 
 function reservationOf(step: ReservedStep, index: number, facts: CapacityFacts): ReservationOfStep {
   const { backend, kind, types, count, durationMs, regions, zones } = step
-  const { dates, leftMicroUsd, nowMs } = facts
+  const { dates, leftMicroUsd, nowMs, awaitedBy } = facts
   const limit = (most: MicroUsd | undefined): MicroUsd | undefined =>
     most === undefined || leftMicroUsd === undefined ? most : Math.min(most, leftMicroUsd)
   const upfront = limit(step.upfrontMaxMicroUsd)
   const spend = limit(step.spendMaxMicroUsd)
   const fromMs = Math.max(dates.opensAtMs, nowMs)
+  const latestStartAtMs = fromMs + step.startWithinMs
   return {
     wish: {
       ...{ backend, kind, types, count, durationMs },
       // By hand, it may start at once.
       ...(dates.opensAtMs > nowMs ? { earliestStartAtMs: dates.opensAtMs } : {}),
-      latestStartAtMs: fromMs + step.startWithinMs,
+      latestStartAtMs,
       ...defined({ regions, zones }),
     },
     rule: {
@@ -83,6 +89,8 @@ function reservationOf(step: ReservedStep, index: number, facts: CapacityFacts):
         machineHourMaxMicroUsd: step.machineHourMaxMicroUsd,
         spendMaxMicroUsd: spend,
         idleMaxMs: step.idleMaxMs,
+        share: step.share,
+        awaited: awaitedBy && { ...awaitedBy, fromMs, untilMs: latestStartAtMs + LATE_MS },
       }),
     },
   }

@@ -61,6 +61,7 @@ const resolved = (spec: Partial<JobSpec> = {}): ResolvedJob => ({
   timing: QUICK,
   runnerSha256: 'a'.repeat(64),
   storeUrl: place.store.url,
+  owner: 'me',
 })
 
 const input = (over: Partial<PlanInput> = {}, spec: Partial<JobSpec> = {}): PlanInput => ({

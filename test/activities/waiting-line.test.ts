@@ -3,6 +3,8 @@ import { WaitingLine, type Answered } from '../../activities/plan/waiting-line'
 import { endTurn, wakeNext } from '../../activities/waking'
 import type { LaunchOutcome, PlanInput } from '../../core/activities'
 import { EMPTY_LEDGER } from '../../core/ledger'
+import type { Offer, ReservedCapacity } from '../../core/offer'
+import type { BackendAnswer } from '../../core/plan'
 import { DEFAULT_TIMING } from '../../core/timing'
 import { lineInWords } from '../../core/waiting'
 import { leaveLine, readLine } from '../../storage/waiting-line'
@@ -60,6 +62,24 @@ async function answer(input: PlanInput, answered: Answered): Promise<void> {
   await line.asked(input, admission.at, answered)
 }
 
+/** Places that are kept for ann. */
+const answersWith = (reservation: Partial<ReservedCapacity>): BackendAnswer[] => [
+  {
+    ...{ backend: 'ec2', capabilities: {} as BackendAnswer['capabilities'] },
+    offers: [
+      {
+        availability: 'unknown',
+        reservation: {
+          total: 1,
+          idleMicroUsdPerHour: 0,
+          hold: { reservation: 'res-1', owner: 'ann' },
+          ...reservation,
+        },
+      } as Offer,
+    ],
+  },
+]
+
 describe('the line of waiting jobs', () => {
   afterEach(() => void jest.restoreAllMocks())
 
@@ -100,6 +120,34 @@ describe('the line of waiting jobs', () => {
       expect(await line.admit(input, { isWaiting: false })).toMatchObject({ kind: 'ask' })
     }
     expect(await line.admit(await job('c', 3), { isWaiting: false })).toMatchObject({ kind: 'wait' })
+  })
+
+  it('lets one job at a time of an owner pass the others, while places are kept for that owner', async () => {
+    const ofOwner = async (id: string, age: number, owner: string): Promise<PlanInput> => {
+      const input = await job(id, age)
+      return { ...input, resolved: { ...input.resolved, owner } }
+    }
+    const jobs = [await ofOwner('a', 1, 'bob'), await ofOwner('b', 2, 'ann'), await ofOwner('c', 3, 'ann')]
+    for (const input of jobs) await askInVain(input)
+    const kinds = async (): Promise<string[]> =>
+      Promise.all(
+        jobs.slice(1).map(async (input) => {
+          const admission = await line.admit(input, { isWaiting: true })
+          if (admission.kind === 'ask') await line.asked(input, admission.at, { came: 'wait' })
+          return admission.kind
+        }),
+      )
+    expect(await kinds()).toEqual(['wait', 'wait'])
+    line.held.saw(answersWith({ free: 1, namedByWaiting: 1 }))
+    expect(await kinds()).toEqual(['wait', 'wait'])
+    line.held.saw(answersWith({ free: 1 }))
+    const first = await line.admit(jobs[1]!, { isWaiting: true })
+    expect(first).toMatchObject({ kind: 'ask', at: { place: { position: 2 } } })
+    expect(await line.admit(jobs[2]!, { isWaiting: true })).toMatchObject({ kind: 'wait' })
+    await line.asked(jobs[1]!, first.kind === 'ask' ? first.at : undefined, { came: 'wait' })
+    expect(await line.admit(jobs[2]!, { isWaiting: true })).toMatchObject({ kind: 'ask' })
+    nowMs += 61_000
+    expect(await line.admit(jobs[1]!, { isWaiting: true })).toMatchObject({ kind: 'wait' })
   })
 
   it('lets as many jobs ask for near places as the first was offered, and no more', async () => {

@@ -24,6 +24,7 @@
  *    reports the parts that do not answer
  *    shows a prepaid reservation as unpaid, scheduled, active and ended
  *    shows a payment that failed
+ *    is offered to the jobs of its deployment with the intent, and with none if it was bought elsewhere
  * extensions
  *    are quoted for a reservation, bought once, and move its end when they are paid
  *    leave the end as it is if their payment fails
@@ -291,6 +292,14 @@ export function describeReserving(
         const { id } = await buy(h.wish('prepaid'))
         await h.settlePayment(id)
         expect(await seen(id)).toMatchObject({ phase: 'failed', free: 0 })
+      })
+
+      it('is offered to the jobs of its deployment with the intent, and with none if it was bought elsewhere', async () => {
+        const { id, intent } = await buy(h.wish('hourly'))
+        expect((await h.offered(id, 'test'))?.reservation).toMatchObject({ intent, free: 1 })
+        const foreign = await h.offered(h.buyByHand(), 'test')
+        expect(foreign?.reservation).toMatchObject({ total: expect.any(Number) })
+        expect(foreign?.reservation).not.toHaveProperty('intent')
       })
     })
 

@@ -1,4 +1,5 @@
 import type { ReservingBackend } from '../../backends/backend'
+import type { Offer } from '../../core/offer'
 import type { CapacityWish, ReservationKind } from '../../core/reservation'
 
 /** A purchase that the provider really made, as its bill shows it. */
@@ -24,6 +25,8 @@ export interface ReservingHarness {
   readonly regions: readonly [string, string]
   /** The same provider, as another process would have it. */
   reopen(): ReservingBackend
+  /** What jobs of a deployment are offered of a reservation. */
+  offered(id: string, deployment: string): Promise<Offer | undefined>
   nowMs(): number
   /** A wish that can be bought in the first part, and for `hourly` in both. */
   wish(kind: ReservationKind): CapacityWish

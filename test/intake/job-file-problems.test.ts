@@ -78,6 +78,10 @@ env:
       'run: x\nworkdir: true',
       '2:10: workdir must be a folder, or false, but is true. Write, for example, workdir: src.',
     ],
+    [
+      'run: x\nreservation: res ranker',
+      '2:14: reservation is not the id of a reservation. Write, for example, reservation: res-ranker.',
+    ],
     // Resources
     [
       'run: x\nresources: none',
@@ -300,11 +304,11 @@ env:
     // Names that every object has
     [
       'run: x\nconstructor: y',
-      '2:1: constructor is not a field. Remove it; valid fields here are name, run, script, setup, workdir, image, image_login, inputs, resources, duration, work_family, interruptible, isolation, accept, checkpoint, on_rebalance, deadline, budget, backends, regions, max_price, optimize, retries, env, secrets, outputs.',
+      '2:1: constructor is not a field. Remove it; valid fields here are name, run, script, setup, workdir, image, image_login, inputs, resources, duration, work_family, interruptible, isolation, accept, checkpoint, on_rebalance, deadline, budget, backends, regions, reservation, max_price, optimize, retries, env, secrets, outputs.',
     ],
     [
       'run: x\n__proto__: {a: b}',
-      '2:1: __proto__ is not a field. Remove it; valid fields here are name, run, script, setup, workdir, image, image_login, inputs, resources, duration, work_family, interruptible, isolation, accept, checkpoint, on_rebalance, deadline, budget, backends, regions, max_price, optimize, retries, env, secrets, outputs.',
+      '2:1: __proto__ is not a field. Remove it; valid fields here are name, run, script, setup, workdir, image, image_login, inputs, resources, duration, work_family, interruptible, isolation, accept, checkpoint, on_rebalance, deadline, budget, backends, regions, reservation, max_price, optimize, retries, env, secrets, outputs.',
     ],
     [
       'run: x\nenv:\n  A: b\n  __proto__: c',

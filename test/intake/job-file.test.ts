@@ -66,6 +66,7 @@ deadline: 2026-12-01T09:00:00+01:00
 budget: $25.50
 backends: [local, "ec2:spot", "ec2:on-demand"]
 regions: [us-east-1, eu-west-1a]
+reservation: res-ranker
 max_price: $3.50
 optimize: reliability
 retries: { failures: 2, interruptions: 5 }
@@ -110,6 +111,7 @@ outputs: [weights.bin, "figures/**/*.png"]
           { backend: 'ec2', capacityType: 'on-demand' },
         ],
         regions: ['us-east-1', 'eu-west-1a'],
+        reservation: 'res-ranker',
         priceMaxMicroUsdPerHour: 3_500_000,
         optimize: 'reliability',
         retries: { failures: 2, interruptions: 5 },

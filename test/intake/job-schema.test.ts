@@ -90,6 +90,7 @@ describe("the job file's JSON Schema", () => {
       'budget',
       'backends',
       'regions',
+      'reservation',
       'max_price',
       'optimize',
       'retries',

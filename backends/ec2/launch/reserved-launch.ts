@@ -4,10 +4,17 @@ import { formatInstant, MINUTE_MS, SECOND_MS } from '../../../core/time'
 import type { Reservation } from '../sdk/api'
 import type { Host } from '../host'
 import { isLive } from '../market/reservations'
+import { PENDING_ACTIVATION } from '../meanings'
 
 /** The capacity of a block may appear a little after its start: until then a refusal is retried ("transient failures", EC2 user guide). */
 const SETTLES_MS = 10 * MINUTE_MS
 const AGAIN_MS = 15 * SECOND_MS
+/** Codes that do not say whether a reservation is full, has not begun, or is over. */
+const AMBIGUOUS = [
+  'ReservationCapacityExceeded',
+  'InvalidCapacityReservationState',
+  PENDING_ACTIVATION,
+] as const
 
 /**
  * The real meaning of a failed launch into a reservation. EC2 answers the same for one that is full, has not begun, or has ended; the
@@ -19,8 +26,8 @@ export async function reservedFailure(
   { failure, signal }: { failure: Failure; signal: AbortSignal },
 ): Promise<Failure> {
   const id = offer?.reservationId
-  if (capacityType !== 'reserved' || id === undefined || failure.code !== 'ReservationCapacityExceeded')
-    return failure
+  const isAmbiguous = AMBIGUOUS.some((code) => code === failure.code)
+  if (capacityType !== 'reserved' || id === undefined || !isAmbiguous) return failure
   let reservation: Reservation | undefined
   try {
     reservation = await host.reservations.anew(id, signal)
@@ -28,12 +35,13 @@ export async function reservedFailure(
     // The cause is unknown: either way there was no place.
     return failure
   }
-  return { ...failure, ...verdictOn(reservation, { id, nowMs: host.deps.clock() }) }
+  const isEarly = failure.code === PENDING_ACTIVATION
+  return { ...failure, ...verdictOn(reservation, { id, isEarly, nowMs: host.deps.clock() }) }
 }
 
 function verdictOn(
   reservation: Reservation | undefined,
-  { id, nowMs }: { id: string; nowMs: number },
+  { id, isEarly, nowMs }: { id: string; isEarly: boolean; nowMs: number },
 ): Pick<Failure, 'class' | 'message'> & Partial<Failure> {
   if (reservation === undefined || !isLive(reservation)) {
     const state = reservation === undefined ? 'gone' : reservation.state
@@ -44,6 +52,13 @@ function verdictOn(
     const when = startsAtMs === 0 ? '' : ` It begins ${formatInstant(startsAtMs)}.`
     return { class: 'capacity', message: `The reservation ${id} is ${state}: it cannot be used yet.${when}` }
   }
+  // Its own state is ahead of the launches: no other machine can have a place yet.
+  if (isEarly)
+    return {
+      class: 'transient',
+      message: `The reservation ${id} has just begun, and launches do not know it yet.`,
+      retryAfterMs: AGAIN_MS,
+    }
   if (free <= 0)
     return { class: 'capacity', message: `All ${total} places of the reservation ${id} are in use.` }
   const isYoung = reservation.isBlock && nowMs - startsAtMs < SETTLES_MS

@@ -4,6 +4,7 @@ import type { Availability, Offer, PriceSource, ReservedCapacity } from '../../.
 import { formatInstant } from '../../../core/time'
 import type { MachineType, Reservation } from '../sdk/api'
 import type { Host } from '../host'
+import { TAGS } from '../tags'
 import type { Price } from './market'
 import { cutOffOf } from './reservations'
 
@@ -56,11 +57,16 @@ export function reservedFacts(
     reservation: {
       ...{ free, total, idleMicroUsdPerHour: microUsdPerHour },
       ...(isToCome && startsAtMs !== undefined && { startsAtMs }),
-      ...defined({ endsAtMs }),
+      ...defined({ endsAtMs, intent: intentOf(host, reservation) }),
     },
     ...defined({ usableUntilMs }),
     data: { reservation: id, ...(isBlock && { market: 'capacity-block' }) },
   }
+}
+
+/** No wish of this deployment holds what another one has bought. */
+function intentOf({ deps: { deployment } }: Host, { tags = {} }: Reservation): string | undefined {
+  return deployment !== undefined && tags[TAGS.deployment] === deployment ? tags[TAGS.intent] : undefined
 }
 
 /** The end of an on-demand reservation does not end its machines. */

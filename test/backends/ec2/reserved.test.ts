@@ -124,6 +124,8 @@ describe('offers of what is reserved', () => {
   })
 })
 
+const PENDING = 'InvalidCapacityReservationState.PendingActivation'
+
 describe('a launch into what is reserved', () => {
   const launch = (order: Order): Promise<LaunchOutcome> => h.backend.launch(order, patiently())
 
@@ -168,6 +170,42 @@ describe('a launch into what is reserved', () => {
     })
     expect(h.aws.machines.size).toBe(0)
     expect(h.aws.countOf('createFleet')).toBe(0)
+  })
+
+  it.each<[string, Partial<Reservation>, object]>([
+    [
+      'waits for one that has not begun',
+      { state: 'scheduled', startsAtMs: NOW_MS + HOUR_MS },
+      {
+        kind: 'refused',
+        failure: { class: 'capacity', message: expect.stringMatching(/begins 2026-12-01T11:00/) },
+      },
+    ],
+    ['waits for one that is not paid for', { state: 'payment-pending' }, { failure: { class: 'capacity' } }],
+    ['expires with one that is over', { state: 'expired' }, { failure: { class: 'expired' } }],
+  ])('that EC2 calls too early %s', async (_what, more, outcome) => {
+    const order = await h.order()
+    change(BLOCK, more)
+    for (const code of [PENDING, 'InvalidCapacityReservationState']) {
+      h.aws.fail('runReserved', code)
+      expect(await launch(order)).toMatchObject(outcome)
+    }
+  })
+
+  it('that EC2 calls too early is sent again where the reservation has begun', async () => {
+    const order = await h.order()
+    h.aws.fail('runReserved', PENDING)
+    await expect(launch(order)).rejects.toMatchObject({
+      failure: { class: 'transient', retryAfterMs: expect.any(Number) },
+    })
+    expect(await launch(order)).toMatchObject({ kind: 'launched' })
+  })
+
+  it('that EC2 calls too early waits, too, where the reservation itself cannot be asked about', async () => {
+    const order = await h.order()
+    h.aws.fail('runReserved', PENDING)
+    h.aws.fail('reservations', 'UnauthorizedOperation', { httpStatus: 403 })
+    expect(await launch(order)).toMatchObject({ kind: 'refused', failure: { class: 'capacity' } })
   })
 
   it('is tried again for some minutes while the capacity of a block comes late, and then no more', async () => {

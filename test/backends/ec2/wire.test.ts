@@ -195,6 +195,33 @@ describe('over the wire', () => {
     expect(h.cloud.reservations().map(({ free }) => free)).toContain(1)
   })
 
+  it.each(['ReservationCapacityExceeded', 'InvalidCapacityReservationState.PendingActivation'] as const)(
+    'a launch into a block before its start waits, whether EC2 answers %s',
+    async (earlyLaunch) => {
+      const block = { kind: 'capacity-block', type: 'p5.48xlarge', zone: 'us-east-1a', count: 1 } as const
+      const reservations = [{ ...block, starts: '2h', ends: '24h' }]
+      h = await WireHarness.make({ blockMarket: { earlyLaunch }, reservations }, {}, 'block')
+      const order = await h.order()
+      expect(order.offers).toMatchObject([
+        {
+          availability: 'unavailable',
+          reservation: { free: expect.any(Number), startsAtMs: expect.any(Number) },
+          note: expect.stringMatching(/is (?:payment-pending|scheduled): it cannot be used yet, from \d{4}-/),
+        },
+      ])
+      expect(await h.backend.launch(order, patiently())).toMatchObject({
+        kind: 'refused',
+        failure: {
+          ...{ class: 'capacity', code: earlyLaunch },
+          message: expect.stringMatching(
+            /is (?:payment-pending|scheduled): it cannot be used yet. It begins \d{4}-/,
+          ),
+        },
+      })
+      expect(h.cloud.journal.calls({ action: 'RunInstances' }).length).toBeGreaterThan(0)
+    },
+  )
+
   it('a reservation that was cancelled meanwhile has expired, and its machines go on', async () => {
     h = await WireHarness.make()
     const { id } = h.cloud.reservations()[0]!

@@ -429,13 +429,14 @@ function reservedPart({
   endsAtMs,
   usableUntilMs,
   idleMicroUsdPerHour = 0,
+  intent,
 }: OwnedReservation): Pick<Offer, 'reservationId' | 'reservation' | 'usableUntilMs'> {
   const isToCome = phase !== 'active'
   return {
     reservationId: id,
     reservation: {
       ...{ free, total, idleMicroUsdPerHour },
-      ...defined({ startsAtMs: isToCome ? startsAtMs : undefined, endsAtMs }),
+      ...defined({ startsAtMs: isToCome ? startsAtMs : undefined, endsAtMs, intent }),
     },
     ...defined({ usableUntilMs }),
   }

@@ -1,9 +1,11 @@
 import { createBackendAcross } from '../../../../backends/ec2'
 import type { Ec2Config } from '../../../../backends/ec2/config'
 import type { AwsError } from '../../../../backends/ec2/sdk/api'
-import type { ReservingBackend } from '../../../../backends/backend'
+import type { Backend, ReservingBackend } from '../../../../backends/backend'
+import type { Offer } from '../../../../core/offer'
 import type { CapacityWish, ReservationKind } from '../../../../core/reservation'
 import { DAY_MS, HOUR_MS } from '../../../../core/time'
+import { patiently } from '../../harness'
 import type { ReservingHarness, ReservingTraits, TruePurchase } from '../../reserving-harness'
 import { FakeAws, answered } from '../fake-api'
 import { reservations, SUBNETS } from '../fake-market'
@@ -49,9 +51,18 @@ export class Ec2ReservingHarness implements ReservingHarness {
   }
 
   reopen(): ReservingBackend {
+    return this.#backend().reserving!
+  }
+
+  #backend(more: { deployment?: string } = {}): Backend {
     const config = { ...CONFIG, regions: [...this.regions], ...this.config }
-    const deps = { clock: () => this.clockMs, runnerUrl: async () => 'https://store.example/runner' }
-    return createBackendAcross((region) => this.clouds[region]!.api(), config, deps).reserving!
+    const deps = { clock: () => this.clockMs, runnerUrl: async () => 'https://store.example/runner', ...more }
+    return createBackendAcross((region) => this.clouds[region]!.api(), config, deps)
+  }
+
+  async offered(id: string, deployment: string): Promise<Offer | undefined> {
+    const offers = await this.#backend({ deployment }).offers({}, patiently())
+    return offers.find(({ reservationId }) => reservationId === id)
   }
 
   nowMs(): number {

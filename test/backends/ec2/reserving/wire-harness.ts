@@ -2,10 +2,12 @@ import { RunInstancesCommand } from '@aws-sdk/client-ec2'
 import type { Cloud } from '#small-cloud'
 import { createBackendAcross } from '../../../../backends/ec2'
 import { createSdkApi } from '../../../../backends/ec2/sdk/index'
-import type { ReservingBackend } from '../../../../backends/backend'
+import type { Backend, ReservingBackend } from '../../../../backends/backend'
+import type { Offer } from '../../../../core/offer'
 import type { CapacityWish, ReservationKind } from '../../../../core/reservation'
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../../../core/time'
 import { IMAGE, stopClouds, testCloud, type TestCloud } from '../../../../packages/small-cloud/test/support'
+import { patiently } from '../../harness'
 import type { ReservingHarness, ReservingTraits, TruePurchase } from '../../reserving-harness'
 import { CONFIG } from '../harness'
 import { BLOCK_TYPE, HOURLY_TYPE } from './harness'
@@ -15,6 +17,7 @@ export const WIRE_RESERVING_TRAITS: ReservingTraits = {
 }
 
 const BLOCK_ZONE = 'us-east-1a'
+const GROUP = 'crucible-machine'
 /** Since the start of the cloud. */
 const [DEARER_AFTER_MS, SOLD_OUT_AFTER_MS] = [30 * MINUTE_MS, 2 * HOUR_MS]
 const PAYMENT_MS = 10 * MINUTE_MS
@@ -47,8 +50,8 @@ export class WireReservingHarness implements ReservingHarness {
     const test = await testCloud({
       durations: { payment: PAYMENT_MS },
       regions: {
-        'us-east-1': { zones: [BLOCK_ZONE, 'us-east-1b'] },
-        'us-west-2': { zones: ['us-west-2a'] },
+        'us-east-1': { zones: [BLOCK_ZONE, 'us-east-1b'], groups: [GROUP] },
+        'us-west-2': { zones: ['us-west-2a'], groups: [GROUP] },
       },
       blockOfferings: [
         {
@@ -73,10 +76,24 @@ export class WireReservingHarness implements ReservingHarness {
   }
 
   reopen(): ReservingBackend {
-    const config = { ...CONFIG, regions: [...this.regions], endpoint: this.endpoint }
-    const deps = { clock: () => this.nowMs(), runnerUrl: async () => 'https://store.example/runner' }
+    return this.#backend().reserving!
+  }
+
+  #backend(more: { deployment?: string } = {}): Backend {
+    const config = {
+      ...CONFIG,
+      image: IMAGE.replace(/^resolve:ssm:/, ''),
+      regions: [...this.regions],
+      endpoint: this.endpoint,
+    }
+    const deps = { clock: () => this.nowMs(), runnerUrl: async () => 'https://store.example/runner', ...more }
     const apiOf = (region: string) => createSdkApi({ region, endpoint: this.endpoint })
-    return createBackendAcross(apiOf, config, deps).reserving!
+    return createBackendAcross(apiOf, config, deps)
+  }
+
+  async offered(id: string, deployment: string): Promise<Offer | undefined> {
+    const offers = await this.#backend({ deployment }).offers({}, patiently())
+    return offers.find(({ reservationId }) => reservationId === id)
   }
 
   nowMs(): number {

@@ -1,8 +1,13 @@
 import type { ReservingBackend } from '../../../../backends/backend'
+import type { Offer } from '../../../../core/offer'
 import type { CapacityWish, ReservationKind } from '../../../../core/reservation'
 import { DAY_MS, HOUR_MS } from '../../../../core/time'
 import type { ReservingHarness, ReservingTraits, TruePurchase } from '../../reserving-harness'
+import { patiently } from '../../harness'
 import { DrivenClock } from '../clock'
+import { MemoryStore } from '../memory-store'
+import { createScriptedBackend } from '../scripted-backend'
+import { ScriptedWorld } from '../world'
 import { ReservationMarket } from './market'
 import { createScriptedReserving } from './reserving'
 
@@ -38,6 +43,13 @@ export class ScriptedReservingHarness implements ReservingHarness {
 
   reopen(): ReservingBackend {
     return createScriptedReserving(this.market)
+  }
+
+  async offered(id: string): Promise<Offer | undefined> {
+    const store = new MemoryStore(() => this.nowMs())
+    const world = new ScriptedWorld({ clock: this.clock, store, wares: [], market: this.market })
+    const offers = await createScriptedBackend(world).offers({}, patiently())
+    return offers.find(({ reservationId }) => reservationId === id)
   }
 
   nowMs(): number {
