@@ -55,9 +55,7 @@ function inLine(place: LinePlace, retryInMs: number): PlanOutcome {
 function classifyOutcome({ plan, outcome }: Asked): Answered['came'] {
   if (outcome.kind === 'place') return 'place'
   const isScarce = plan.rejections.some(
-    // A place that is kept for a job to come may do for a shorter job.
-    ({ why, code, costMicroUsd }) =>
-      why === 'unavailable' && code !== 'awaited' && costMicroUsd === undefined,
+    ({ why, costMicroUsd }) => why === 'unavailable' && costMicroUsd === undefined,
   )
   const isForCapacity = isScarce || plan.silentBackends.length > 0
   return outcome.kind === 'wait' && isForCapacity ? 'wait' : 'aside'

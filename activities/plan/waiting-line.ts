@@ -281,13 +281,15 @@ export class WaitingLine {
 const SINCE_MAX = 10_000
 
 /** Jobs with the same one accept the same offers. */
-function wishOf({ resolved: { spec } }: PlanInput): string {
+function wishOf({ resolved: { spec, owner } }: PlanInput): string {
   const { resources, backends, isInterruptible, isolation, accepts, optimize, image } = spec
   const { regions, priceMaxMicroUsdPerHour } = spec
   const wish = {
     ...{ resources, backends, isInterruptible, isolation, accepts, optimize },
     ...{ regions, priceMaxMicroUsdPerHour },
     hasImage: image !== undefined,
+    // Whose job it is decides whether the reservation that it names is for it.
+    ...(spec.reservation !== undefined && { owner }),
   }
   return wishNamed(sha256(JSON.stringify(wish)).slice(0, WISH_LENGTH), spec.reservation)
 }
