@@ -76,7 +76,7 @@ export function specOf({ spec = {}, step = {} }: Pick<Scenario, 'spec' | 'step'>
     overrun: { backends: OPEN.backends },
     evaluation: {
       ...{ metric: 'loss', better: 'lower', tolerance: { kind: 'relative', value: 0.1 } },
-      ...{ production: 'recorded', job: { run: 'evaluate {{ model.job }}', budget: '$20' } },
+      ...{ production: 'recorded', job: { run: 'evaluate {{ model.job }}', budget: '$20', backends: ['scripted:on-demand'] } },
     },
     promotion: { model: SCHEDULE, isAsked: false, askMs: DAY_MS },
     ...spec,

@@ -1,5 +1,6 @@
 /** One year of a retraining schedule: the product's workflows, activities and schedule, with a scripted provider and a driven clock. */
 import type { Client } from '@temporalio/client'
+import { microUsd } from '../../core/money'
 import { retrainScheduleId, WORKFLOW_TYPES } from '../../core/queues'
 import type { RetrainResult, RetrainStatus } from '../../core/retrain-run'
 import type { RetrainSpec } from '../../core/retraining'
@@ -27,6 +28,11 @@ const BEGINS_AT_MS = Date.UTC(2026, 10, 1)
 const YEAR_MS = 366 * DAY_MS
 /** A run is over long before the next one. */
 const RUN_MAX_MS = 80 * DAY_MS
+
+const WARES = [
+  { ...ON_DEMAND, priceMicroUsdPerHour: microUsd(3) },
+  { ...SPOT, priceMicroUsdPerHour: microUsd(1) },
+]
 
 /** A life of months: the watch looks often in the machine's time, and what it sees is hours apart in the driven one. */
 const TIMING = { ...DEFAULT_TIMING, beatMs: MINUTE_MS, observeMs: 20, goneConfirmMs: 30 }
@@ -61,7 +67,7 @@ export class Year {
     const { clock, store, market, boundary } = this
     this.spec = specOf(scenario)
     this.world = new ScriptedWorld({
-      ...{ clock, store, market, wares: [SPOT, ON_DEMAND] },
+      ...{ clock, store, market, wares: WARES },
       behave: ({ jobId }) => this.plan.behave(jobId),
     })
     this.plane = this.newPlane()
@@ -226,6 +232,9 @@ export class Year {
   }
 
   async close(): Promise<void> {
+    if (process.env['QUARTERS_TRACE'])
+      for await (const { key } of this.store.list(''))
+        if (/lease|order.json|record\/|purchases|result/.test(key)) process.stdout.write(`${key} ${(await this.store.get(key))!.toString().slice(0, 600)}\n`)
     this.world.dispose()
     await this.plane.close()
     await this.home.close()
