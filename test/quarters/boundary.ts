@@ -99,6 +99,11 @@ export class Boundary {
     return this.working.size > 0 || this.open.some((run) => isAtWork(run, this.open))
   }
 
+  /** Whether a machine is watched: a jump must not be longer than it may be silent. */
+  get isWatching(): boolean {
+    return this.open.some(({ activities }) => [...activities.values()].includes('watch'))
+  }
+
   /** The next instant at which a workflow is to be woken. */
   get dueAtMs(): number {
     return Math.min(Infinity, ...this.open.flatMap(({ timers }) => [...timers.values()]))

@@ -17,8 +17,6 @@ export interface Driven {
   boundary: Boundary
   client: Client
   isServed: boolean
-  /** Machines run: a jump must not be longer than their watch may be silent. */
-  isWatched: () => boolean
   /** Resolves once each watch has looked. */
   looked: () => Promise<void>
 }
@@ -27,7 +25,7 @@ export interface Driven {
 const CALM_MS = 12
 const CALM_LIMIT_MS = 20_000
 const LOOK_EVERY_MS = 3
-/** With a machine at work. Longer than any beat, and shorter than the silence after which it counts as lost. */
+/** While a machine is watched. Longer than any beat, and shorter than the silence after which it counts as lost. */
 const STEP_MS = 10 * MINUTE_MS
 /** No workflow waits so long: one that does not wake is stuck. */
 const JUMP_MAX_MS = 60 * DAY_MS
@@ -58,7 +56,7 @@ export class Driver {
     const { driven, events } = this
     const { clock, boundary, client } = driven
     const nowMs = clock.now()
-    const isWatched = driven.isServed && driven.isWatched()
+    const isWatched = driven.isServed && boundary.isWatching
     const dueAtMs = driven.isServed ? boundary.dueAtMs : Infinity
     const stepMs = isWatched ? STEP_MS : JUMP_MAX_MS
     const toMs = Math.min(dueAtMs, events[0]?.atMs ?? Infinity, nowMs + stepMs, limitAtMs)
@@ -82,7 +80,9 @@ export class Driver {
     for (;;) {
       const nowMs = performance.now()
       if (driven.boundary.isBusy) sinceMs = undefined
-      else if (nowMs - (sinceMs ??= nowMs) >= CALM_MS && !(await this.hasTasks())) return
+      // A task may have become work while the server was asked.
+      else if (nowMs - (sinceMs ??= nowMs) >= CALM_MS && !(await this.hasTasks()) && !driven.boundary.isBusy)
+        return
       if (nowMs > untilMs) throw new Error(`no rest within ${CALM_LIMIT_MS} ms: ${describe(driven.boundary)}`)
       await sleep(LOOK_EVERY_MS)
     }
@@ -122,12 +122,14 @@ async function wake(client: Client, run: SeenRun): Promise<void> {
 
 function describe(boundary: Boundary): string {
   return boundary.open
-    .map(({ workflowId, activities, children, signals }) =>
+    .map(({ workflowId, activities, children, signals, timers, events }) =>
       [
         workflowId,
         ...activities.values(),
         ...[...children.values()].map((child) => child.workflowId),
         signals.size,
+        ...[...timers].map(([seq, atMs]) => `${seq}@${new Date(atMs).toISOString().slice(5, 19)}`),
+        `e${events}`,
       ].join(' '),
     )
     .join('; ')

@@ -1,6 +1,6 @@
 import { microUsd } from '../../core/money'
 import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from '../../core/time'
-import { block, FALLBACK_MS, LEAD_MS, onSale, PRICE, priceOf, trains, USUAL, type Scenario } from './world'
+import { LEAD_MS, onSale, PRICE, priceOf, trains, USUAL, type Scenario } from './world'
 
 const LONG_MS = 8 * HOUR_MS
 const EXTENSION = { extend: { durationMs: 5 * HOUR_MS, upfrontMaxMicroUsd: microUsd(500) } }
@@ -165,7 +165,7 @@ export const SCENARIOS: readonly Scenario[] = [
     about: 'the server is restored from a backup of yesterday: of before the purchase, the run, the payment, the opening',
     isSetBack: true,
     quarter(quarter) {
-      const { index, run, year, market } = quarter
+      const { index, run, year } = quarter
       const soldMs = LEAD_MS + DAY_MS
       // A search looks once a day at first: what comes on sale is bought within a day.
       const cases: [backUpAtMs: number, restoreAtMs: number, onSaleMs: number][] = [
@@ -180,7 +180,6 @@ export const SCENARIOS: readonly Scenario[] = [
         // The schedule of the restored server starts what it has not started yet.
         if (backUpAtMs < run.startsAtMs) await year.begin(run)
       }
-      void market
       return {
         ...USUAL,
         events: [
@@ -192,5 +191,3 @@ export const SCENARIOS: readonly Scenario[] = [
     },
   },
 ]
-
-export { block, FALLBACK_MS }

@@ -92,18 +92,15 @@ export function trains(durationMs: number): QuarterPlan['behave'] {
   }
 }
 
-export function block({ run }: Quarter, more: Partial<PrepaidLot> = {}): PrepaidLot {
-  return {
-    ...{ kind: 'prepaid', type: 'v100', region: 'a', zone: 'a', count: 8, startsAtMs: run.opensAtMs },
-    ...{ durationMs: BLOCK_MS, upfrontMicro: PRICE },
-    ...more,
-  }
+export const LOT: Omit<PrepaidLot, 'startsAtMs'> = {
+  ...{ kind: 'prepaid', type: 'v100', region: 'a', zone: 'a', count: 8 },
+  ...{ durationMs: BLOCK_MS, upfrontMicro: PRICE },
 }
 
 /** A block is on sale from an instant on, some time before the opening. */
 export function onSale(quarter: Quarter, beforeMs = LEAD_MS + DAY_MS, more: Partial<PrepaidLot> = {}): Event {
   const { run, market } = quarter
-  return { atMs: run.opensAtMs - beforeMs, act: () => market.sell(block(quarter, more)) }
+  return { atMs: run.opensAtMs - beforeMs, act: () => market.sell({ ...LOT, startsAtMs: run.opensAtMs, ...more }) }
 }
 
 export function priceOf(...values: [fromMs: number, price: number][]): OverTime<number> {

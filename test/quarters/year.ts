@@ -21,7 +21,7 @@ import { DEPLOYMENT_ID, ON_DEMAND, SPOT } from '../workflows/harness'
 import { Boundary } from './boundary'
 import { Driver, type Driven } from './driver'
 import { DrivenPlane, OwnServer, type Home } from './plant'
-import { LIMITS, SCHEDULE, specOf, type Quarter, type QuarterPlan, type Scenario } from './world'
+import { LIMITS, LOT, SCHEDULE, specOf, type Quarter, type QuarterPlan, type Scenario } from './world'
 
 /** Before the first run begins. */
 const BEGINS_AT_MS = Date.UTC(2026, 10, 1)
@@ -50,7 +50,11 @@ export class Year {
   readonly clock = new JumpingClock(BEGINS_AT_MS)
   readonly boundary = new Boundary(this.clock)
   readonly store = new MemoryStore(() => this.clock.now())
-  readonly market = new ReservationMarket({ clock: this.clock })
+  /** It sells this kind of capacity, and has none of it until a scenario says so. */
+  readonly market = new ReservationMarket({
+    clock: this.clock,
+    lots: [{ ...LOT, startsAtMs: BEGINS_AT_MS + 2 * YEAR_MS, stock: 0 }],
+  })
   readonly world: ScriptedWorld
   readonly driver: Driver
   readonly ends: QuarterEnd[] = []
@@ -73,7 +77,6 @@ export class Year {
     this.plane = this.newPlane()
     this.driven = {
       ...{ clock, boundary, client: this.plane.client, isServed: false },
-      isWatched: () => this.world.machines.some(({ state }) => state !== 'gone'),
       looked: () => this.looked(),
     }
     this.driver = new Driver(this.driven)
@@ -219,8 +222,8 @@ export class Year {
   private async looked(): Promise<void> {
     const { world } = this
     const before = world.callsOf('observe').length
-    const isOver = (): boolean => !this.driven.isWatched() || world.callsOf('observe').length >= before + 2
-    // A machine of an attempt that is not watched yet is looked at by nobody.
+    const isOver = (): boolean => !this.boundary.isWatching || world.callsOf('observe').length >= before + 2
+    // One that has just been handed over is looked at a little later.
     await until(isOver, LOOKED_LIMIT_MS).catch(() => undefined)
   }
 
@@ -234,7 +237,7 @@ export class Year {
   async close(): Promise<void> {
     if (process.env['QUARTERS_TRACE'])
       for await (const { key } of this.store.list(''))
-        if (/lease|order.json|record\/|purchases|result/.test(key)) process.stdout.write(`${key} ${(await this.store.get(key))!.toString().slice(0, 600)}\n`)
+        if (/reservations|lease|order.json|record\/|purchases|result/.test(key)) process.stdout.write(`${key} ${(await this.store.get(key))!.toString().slice(0, 300)}\n`)
     this.world.dispose()
     await this.plane.close()
     await this.home.close()
