@@ -80,7 +80,9 @@ async function resolve(run: RetrainRun): Promise<void> {
 
 async function lost(run: RetrainRun): Promise<void> {
   run.placement = undefined
-  const why = isReservationFinal(run.notice?.state ?? 'searching') ? run.notice!.message : 'its place is gone.'
+  const why = isReservationFinal(run.notice?.state ?? 'searching')
+    ? run.notice!.message
+    : 'its place is gone.'
   await run.warn(`The capacity is lost: ${why} The next step of the file is tried.`)
 }
 

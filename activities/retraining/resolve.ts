@@ -66,7 +66,9 @@ async function continued(
 ): Promise<RunRef> {
   const at = { schedule: input.schedule, run: run.id }
   const entries = await readRun(store, input.schedule, run.id)
-  const begun = entries.find(({ kind, data }) => kind === 'started' && (data as Started['data']).runId === runId)
+  const begun = entries.find(
+    ({ kind, data }) => kind === 'started' && (data as Started['data']).runId === runId,
+  )
   const seq = begun?.seq ?? (entries.at(-1)?.seq ?? 0) + 1
   const summary = 'Begins again: the server has lost its history'
   const data = { workflowId, runId, run, input }

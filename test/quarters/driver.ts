@@ -60,7 +60,6 @@ export class Driver {
     const dueAtMs = driven.isServed ? boundary.dueAtMs : Infinity
     const stepMs = isWatched ? STEP_MS : JUMP_MAX_MS
     const toMs = Math.min(dueAtMs, events[0]?.atMs ?? Infinity, nowMs + stepMs, limitAtMs)
-    if (process.env['QUARTERS_TRACE']) process.stdout.write(`${new Date(toMs).toISOString()} due ${new Date(Math.min(dueAtMs, 8e15)).toISOString()} ${describe(boundary)}\n`)
     // What was sent before the jump has the time before it.
     await sleep(2)
     await clock.jumpTo(toMs)

@@ -25,13 +25,17 @@ async function main(): Promise<void> {
   }
   const reports = await withServer(() =>
     inLanes(chosen, { atOnce: values['at-once'] }, async (scenario) => {
-      const report = await runYear(scenario, values.quarters).catch((error: Error) => crashed(scenario, error))
+      const report = await runYear(scenario, values.quarters).catch((error: Error) =>
+        crashed(scenario, error),
+      )
       for (const line of linesOf(report)) say(line)
       return report
     }),
   )
   const breaches = reports.reduce((sum, report) => sum + countOf(report), 0)
-  say(`${reports.length} scenarios, ${reports.flatMap(({ quarters }) => quarters).length} quarters, ${breaches} breaches`)
+  say(
+    `${reports.length} scenarios, ${reports.flatMap(({ quarters }) => quarters).length} quarters, ${breaches} breaches`,
+  )
   if (breaches > 0) process.exitCode = 1
 }
 
@@ -54,7 +58,9 @@ function linesOf({ scenario, quarters, breaches, histories, seconds }: YearRepor
         scenario.padEnd(18),
         one.nominal,
         one.outcome.padEnd(9),
-        `launch ${one.launchDelayMs === undefined ? '-' : `${(one.launchDelayMs / SECOND_MS).toFixed(1)} s`}`.padEnd(14),
+        `launch ${one.launchDelayMs === undefined ? '-' : `${(one.launchDelayMs / SECOND_MS).toFixed(1)} s`}`.padEnd(
+          14,
+        ),
         formatUsd(one.costMicroUsd).padStart(10),
         `${one.purchases} purchases`,
         `${one.breaches.length} breaches`,

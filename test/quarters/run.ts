@@ -71,7 +71,9 @@ async function treasuriesOf(year: Year): Promise<TreasuryState[]> {
       .filter(({ type }) => type === WORKFLOW_TYPES.treasury)
       .map(({ workflowId }) => workflowId),
   )
-  return Promise.all([...ids].map((id) => year.client.workflow.getHandle(id).query<TreasuryState>(TREASURY_QUERY)))
+  return Promise.all(
+    [...ids].map((id) => year.client.workflow.getHandle(id).query<TreasuryState>(TREASURY_QUERY)),
+  )
 }
 
 /** All that were in production, oldest first. */

@@ -23,7 +23,7 @@ export const SCENARIOS: readonly Scenario[] = [
   {
     name: 'last-week',
     about: 'nothing is for sale until the last week',
-    historyMax: 150,
+    historyMax: 60,
     quarter: (quarter) => ({ ...USUAL, events: [onSale(quarter, (6 - quarter.index) * DAY_MS)] }),
   },
   {
@@ -162,7 +162,8 @@ export const SCENARIOS: readonly Scenario[] = [
   },
   {
     name: 'set-back',
-    about: 'the server is restored from a backup of yesterday: of before the purchase, the run, the payment, the opening',
+    about:
+      'the server is restored from a backup of yesterday: of before the purchase, the run, the payment, the opening',
     isSetBack: true,
     quarter(quarter) {
       const { index, run, year } = quarter

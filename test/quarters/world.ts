@@ -76,7 +76,10 @@ export function specOf({ spec = {}, step = {} }: Pick<Scenario, 'spec' | 'step'>
     overrun: { backends: OPEN.backends },
     evaluation: {
       ...{ metric: 'loss', better: 'lower', tolerance: { kind: 'relative', value: 0.1 } },
-      ...{ production: 'recorded', job: { run: 'evaluate {{ model.job }}', budget: '$20', backends: ['scripted:on-demand'] } },
+      ...{
+        production: 'recorded',
+        job: { run: 'evaluate {{ model.job }}', budget: '$20', backends: ['scripted:on-demand'] },
+      },
     },
     promotion: { model: SCHEDULE, isAsked: false, askMs: DAY_MS },
     ...spec,
@@ -100,7 +103,10 @@ export const LOT: Omit<PrepaidLot, 'startsAtMs'> = {
 /** A block is on sale from an instant on, some time before the opening. */
 export function onSale(quarter: Quarter, beforeMs = LEAD_MS + DAY_MS, more: Partial<PrepaidLot> = {}): Event {
   const { run, market } = quarter
-  return { atMs: run.opensAtMs - beforeMs, act: () => market.sell({ ...LOT, startsAtMs: run.opensAtMs, ...more }) }
+  return {
+    atMs: run.opensAtMs - beforeMs,
+    act: () => market.sell({ ...LOT, startsAtMs: run.opensAtMs, ...more }),
+  }
 }
 
 export function priceOf(...values: [fromMs: number, price: number][]): OverTime<number> {

@@ -104,7 +104,10 @@ export class Year {
     await driver.until(() => clock.now() >= run.startsAtMs, run.startsAtMs)
     await this.begin(run)
     const limitAtMs = run.startsAtMs + RUN_MAX_MS
-    await driver.until(async () => this.driven.isServed && (await this.resultOf(run)) !== undefined, limitAtMs)
+    await driver.until(
+      async () => this.driven.isServed && (await this.resultOf(run)) !== undefined,
+      limitAtMs,
+    )
     await driver.calm()
     const end = { run, plan: this.plan, result: await this.resultOf(run), servedAtMs: this.servedAtMs }
     this.ends.push(end)
@@ -235,9 +238,6 @@ export class Year {
   }
 
   async close(): Promise<void> {
-    if (process.env['QUARTERS_TRACE'])
-      for await (const { key } of this.store.list(''))
-        if (/reservations|lease|order.json|record\/|purchases|result/.test(key)) process.stdout.write(`${key} ${(await this.store.get(key))!.toString().slice(0, 300)}\n`)
     this.world.dispose()
     await this.plane.close()
     await this.home.close()

@@ -132,7 +132,10 @@ export class Jobs {
   constructor(
     protected at: TestConnection,
     readonly namespace: string,
-    { key = Buffer.alloc(32, 'a key of tests'), now }: { key?: Buffer; now?: (() => number) | undefined } = {},
+    {
+      key = Buffer.alloc(32, 'a key of tests'),
+      now,
+    }: { key?: Buffer; now?: (() => number) | undefined } = {},
   ) {
     this.authentication = new Authentication(key, now)
     this.client = this.authentication.client(at.client.connection, namespace)
