@@ -72,8 +72,25 @@ export class Treasury {
         }),
       )
     } catch (error) {
-      // Terminated by hand: there is nothing left to correct.
       if (!(error instanceof WorkflowNotFoundError)) throw error
+      // Terminated by hand: there is nothing left to correct. Or never begun, for a server that was restored from an older backup.
+      if (request.isCertain === true) await this.settleFirst(month, request, signal)
+    }
+  }
+
+  /** Begins the month with money that is spent already. A month that was terminated by hand stays so. */
+  private async settleFirst(month: string, request: SettleRequest, signal: AbortSignal): Promise<void> {
+    const startWorkflowOperation = starting(month)
+    try {
+      await this.within(signal, () =>
+        this.deps.client.workflow.executeUpdateWithStart<
+          (state: TreasuryState) => Promise<void>,
+          void,
+          [SettleRequest]
+        >(SETTLE_UPDATE, { startWorkflowOperation, args: [request], updateId: `over/${request.jobId}` }),
+      )
+    } catch (error) {
+      if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error
     }
   }
 
@@ -98,18 +115,7 @@ export class Treasury {
 
   private async ask(month: string, wanted: Omit<PromiseRequest, 'limits'>): Promise<PromiseAnswer> {
     const { client, limits } = this.deps
-    const start = new WithStartWorkflowOperation<(state: TreasuryState) => Promise<void>>(
-      WORKFLOW_TYPES.treasury,
-      {
-        workflowId: treasuryWorkflowId(month),
-        workflowIdConflictPolicy: 'USE_EXISTING',
-        // One that was terminated by hand knew what is reserved: a new one would reserve it again.
-        workflowIdReusePolicy: 'REJECT_DUPLICATE',
-        taskQueue: ORCHESTRATOR_QUEUE,
-        args: [emptyTreasury(month)],
-        staticSummary: `the money of ${month}`,
-      },
-    )
+    const start = starting(month)
     try {
       return await client.workflow.executeUpdateWithStart<
         (state: TreasuryState) => Promise<void>,
@@ -197,6 +203,19 @@ export class Treasury {
 }
 
 /** A server that does not answer does not fail a job: asked again, it reserves the same amount once. */
+/** The treasury of a month, which the first request begins. */
+function starting(month: string): WithStartWorkflowOperation<(state: TreasuryState) => Promise<void>> {
+  return new WithStartWorkflowOperation(WORKFLOW_TYPES.treasury, {
+    workflowId: treasuryWorkflowId(month),
+    workflowIdConflictPolicy: 'USE_EXISTING',
+    // One that was terminated by hand knew what is reserved: a new one would reserve it again.
+    workflowIdReusePolicy: 'REJECT_DUPLICATE',
+    taskQueue: ORCHESTRATOR_QUEUE,
+    args: [emptyTreasury(month)],
+    staticSummary: `the money of ${month}`,
+  })
+}
+
 function refusalOf(error: unknown, month: string): unknown {
   if (error instanceof WorkflowExecutionAlreadyStartedError) return ended(month)
   if (error instanceof WorkflowUpdateFailedError)

@@ -28,6 +28,8 @@ export interface RetrainCarry {
   placement?: RunPlacement
   /** How many of the steps of the capacity were tried. */
   stepsTried: number
+  /** How many trainings were prepared; missing in older runs. */
+  trainings?: number
   recordSeq: number
 }
 
@@ -51,6 +53,8 @@ export interface RunRef {
   /** Begins the ids of its jobs. */
   jobPrefix: string
   dates: RunDates
+  /** Where its record goes on, if the server has lost a history of it. */
+  firstSeq?: number
 }
 
 /** A job of a run, for its report. @experimental */
@@ -227,6 +231,8 @@ export interface RetrainingActivities {
     input: Omit<RetrainInput, 'carry'>
     workflowId: string
     runId: string
+    /** Of the first of the runs that a reset or a fresh history has made; missing in older ones. */
+    firstRunId?: string
     scheduledAtMs: number
   }): Promise<RunRef>
   decideCapacity(question: CapacityQuestion): Promise<CapacityDecision>
@@ -250,10 +256,22 @@ export interface RetrainingActivities {
   /** The model in production, if its checkpoint is still there. */
   productionOf(input: {
     model: string
-  }): Promise<{ promoted: PromotedModel; source: JobSource | null } | null>
-  /** Moves the pointer. Repeating it for the same run changes nothing. */
+    /** Of the new model's data; missing in older runs. */
+    window?: RunDates['window']
+  }): Promise<{
+    promoted: PromotedModel
+    source: JobSource | null
+    /** Why the new model must not replace it without a person: its data are older. */
+    older?: string
+  } | null>
+  /** Moves the pointer. Repeating it for the same run changes nothing. Fails as `invalid` for a model of older data that no person has approved. */
   promoteModel(
-    input: RunTask & { name: string; model: ModelRef; metric?: { name: string; value: number } },
+    input: RunTask & {
+      name: string
+      model: ModelRef
+      metric?: { name: string; value: number }
+      isApproved?: boolean
+    },
   ): Promise<PromotedModel>
   /** Prolongs a reservation, once for its task. `seenEndsAtMs` is as in `ExtendReservationUpdate`. */
   extendCapacity(

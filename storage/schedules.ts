@@ -91,16 +91,18 @@ export async function readProduction(store: ObjectStore, model: string): Promise
 
 /**
  * Puts a model into production: as the next number of the chain, which exactly one writer gets. A run that has done it already changes
- * nothing.
+ * nothing. `check` throws if it must not replace the current one.
  */
 export async function promote(
   store: ObjectStore,
   name: string,
   model: Omit<PromotedModel, 'seq' | 'previousSeq'>,
+  check: (current: PromotedModel | undefined) => void = () => undefined,
 ): Promise<PromotedModel> {
   for (let tries = 0; tries < PROMOTIONS_MAX; tries++) {
     const current = await readProduction(store, name)
     const isDone = current?.run === model.run && current.schedule === model.schedule
+    if (!isDone) check(current)
     const promoted: PromotedModel = isDone
       ? current
       : { ...model, seq: (current?.seq ?? 0) + 1, previousSeq: current?.seq ?? null }

@@ -15,7 +15,10 @@ type Bundle = NonNullable<WorkerOptions['workflowBundle']>
  * features.
  */
 export class Authentication {
-  constructor(private readonly key?: Buffer) {}
+  constructor(
+    private readonly key?: Buffer,
+    private readonly now: () => number = Date.now,
+  ) {}
 
   /** Options of all workers of a deployment; with its id they refuse the tasks of other deployments. */
   workerOptions(deployment?: string): Pick<WorkerOptions, 'interceptors' | 'dataConverter'> {
@@ -44,7 +47,7 @@ export class Authentication {
     return new Client({
       connection,
       namespace,
-      interceptors: stampingInterceptors(Date.now, randomUUID, async () => deployment),
+      interceptors: stampingInterceptors(this.now, randomUUID, async () => deployment),
       ...this.converter('throw'),
     })
   }

@@ -35,7 +35,7 @@ export interface BackendWorkerDeps {
   sendLimitMs?: number
   /** See `PurchaseDeps`. */
   purchaseLimitMs?: number
-  /** The worker's clock, for what it writes about reservations; `Date.now` if missing. */
+  /** The worker's clock; `Date.now` if missing. */
   now?: () => number
   /** Called when the provider does not answer about running machines, which no job reports. */
   logger?: Pick<Logger, 'warn' | 'info'>
@@ -69,10 +69,10 @@ export function createVerbsWorker(deps: BackendWorkerDeps): Promise<Worker> {
 
 /** Undefined if the account allows any number of launches. */
 export async function createLaunchWorker(deps: BackendWorkerDeps): Promise<Worker | undefined> {
-  const { store, backend } = deps
+  const { store, backend, now = Date.now } = deps
   const { launchesPerMinute } = backend.capabilities.pace ?? {}
   if (launchesPerMinute === undefined) return undefined
-  const launchPace = new LaunchPace({ store, backend: backend.name, launchesPerMinute }, Date.now)
+  const launchPace = new LaunchPace({ store, backend: backend.name, launchesPerMinute }, now)
   const activities = activitiesOf(deps, launchPace)
   return Worker.create({
     ...optionsOf(deps),
@@ -102,11 +102,11 @@ function optionsOf({
 }
 
 function activitiesOf(deps: BackendWorkerDeps, launchPace?: LaunchPace): BackendActivities {
-  const { client, store, backend, secrets, grants, sendLimitMs } = deps
+  const { client, store, backend, secrets, grants, sendLimitMs, now = Date.now } = deps
   return createBackendActivities({
     backend,
     store,
-    now: Date.now,
+    now,
     handOverSecrets: (order) => secrets.handOver(order),
     maskSecrets: (jobId, text) => secrets.mask(jobId, text),
     owners: ownersThrough(client),
@@ -136,9 +136,10 @@ export function createWatchWorker({
   backend,
   grants,
   logger,
+  now = Date.now,
   authentication = new Authentication(),
 }: BackendWorkerDeps): Promise<Worker> {
-  const loop = new WatchLoop(backend, store, Date.now)
+  const loop = new WatchLoop(backend, store, now)
   loop.grants = grants
   loop.onProviderTrouble = (trouble) => {
     if (trouble === undefined) logger?.info(`${backend.name} answers about its machines again`)

@@ -22,7 +22,7 @@ const statusQuery = defineQuery<ReservationStatus>(RESERVATION_QUERY)
 export class ReservationPage {
   readonly status: ReservationStatus
   readonly retries = new Retries()
-  /** Called after each change of state. */
+  /** Called after each change of state, and of what others plan with. */
   onMove: () => void = () => {}
 
   constructor(input: ReservationInput) {
@@ -45,11 +45,12 @@ export class ReservationPage {
   move(state: ReservationState, message: string, more: Partial<ReservationStatus> = {}): void {
     const { status } = this
     const isNews = status.state !== state
+    const before = plannedWith(status)
     Object.assign(status, more, { state, message })
     delete status.nextLookAtMs
     if (isNews) setAttributes({ state })
     this.show()
-    if (isNews) this.onMove()
+    if (isNews || plannedWith(status) !== before) this.onMove()
   }
 
   update(more: Partial<ReservationStatus>): void {
@@ -71,6 +72,13 @@ export class ReservationPage {
   private show(): void {
     setCurrentDetails(detailsOf(this.status))
   }
+}
+
+/** Whoever uses the reservation must know when this changes: a provider may move the end, and an extension may be paid or not. */
+function plannedWith({ reservation }: ReservationStatus): string {
+  if (reservation === undefined) return ''
+  const { id, endsAtMs, usableUntilMs, total, extension } = reservation
+  return [id, endsAtMs, usableUntilMs, total, extension?.phase, extension?.endsAtMs].join(' ')
 }
 
 /** The page in the Temporal UI. */

@@ -1,5 +1,6 @@
 import { condition } from '@temporalio/workflow'
 import { defined, picked } from '../core/defined'
+import { failureFrom } from '../core/failure'
 import type { GateVerdict, RetrainState } from '../core/retrain-run'
 import type { ModelRef } from '../core/retraining'
 import { formatDuration } from '../core/time'
@@ -23,7 +24,12 @@ export async function judgeAndPromote(run: RetrainRun, trained: Trained): Promis
   const production =
     promotion === undefined
       ? null
-      : await forever(() => retraining.productionOf({ model: promotion.model }), run)
+      : await forever(
+          () => retraining.productionOf({ model: promotion.model, window: run.dates.window }),
+          run,
+        )
+  if (production?.older !== undefined && promotion?.isAsked === false)
+    return { state: 'kept', message: keptBecause(`${production.older} ${HOW_TO_PROMOTE}`, production) }
   if (evaluation !== undefined) {
     run.move('evaluating', 'Evaluating the new model.')
     const verdict = await evaluate(run, trained, production)
@@ -34,7 +40,7 @@ export async function judgeAndPromote(run: RetrainRun, trained: Trained): Promis
   if (promotion === undefined)
     return { state: 'trained', message: 'The model is trained; the file has no promotion.' }
   if (promotion.isAsked) {
-    const refusal = await approval(run, promotion.askMs)
+    const refusal = await approval(run, promotion.askMs, production?.older)
     if (run.stop !== undefined) return run.stop
     if (refusal !== undefined) return { state: 'kept', message: keptBecause(refusal, production) }
   }
@@ -98,9 +104,12 @@ async function evaluate(
   return ask({ production: isSame ? metric.value : null, productionFrom: isSame ? 'recorded' : 'none' })
 }
 
+const HOW_TO_PROMOTE = 'A file with `promotion: ask` lets a person promote it.'
+
 /** Returns why the model is not promoted, if it is not. */
-async function approval(run: RetrainRun, askMs: number): Promise<string | undefined> {
-  run.move('awaiting-approval', `The new model waits for approval, for ${formatDuration(askMs)}.`)
+async function approval(run: RetrainRun, askMs: number, older?: string): Promise<string | undefined> {
+  const waits = `The new model waits for approval, for ${formatDuration(askMs)}.`
+  run.move('awaiting-approval', older === undefined ? waits : `${waits} ${older}`)
   await run.tell()
   await condition(() => run.status.decision !== undefined || run.stop !== undefined, askMs, {
     summary: 'waiting for approval',
@@ -131,10 +140,18 @@ async function promote(
   const { verdict } = run.status
   const value = verdict?.value
   const metric = verdict === undefined || value == null ? undefined : { name: verdict.metric, value }
-  const promoted = await forever(
-    () => retraining.promoteModel({ ...run.task(), name: promotion.model, model, ...defined({ metric }) }),
-    run,
-  )
+  const isApproved = promotion.isAsked
+  const task = { ...run.task(), name: promotion.model, model, isApproved, ...defined({ metric }) }
+  const promoted = await forever(async () => {
+    try {
+      return await retraining.promoteModel(task)
+    } catch (error) {
+      const failure = failureFrom(error)
+      if (failure.class !== 'invalid') throw error
+      return failure
+    }
+  }, run)
+  if ('class' in promoted) return { state: 'kept', message: keptBecause(promoted.message, production) }
   run.update({ promoted })
   const gate = verdict === undefined ? '' : ` ${verdict.message}`
   return {

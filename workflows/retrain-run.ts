@@ -72,6 +72,8 @@ export class RetrainRun implements TroublePage {
   readonly news: string[] = []
   placement: RunPlacement | undefined
   stepsTried: number
+  /** Trainings that were prepared: each has its number in the id of its job. */
+  trainings: number
   private recordSeq: number
 
   constructor(input: RetrainInput) {
@@ -88,6 +90,7 @@ export class RetrainRun implements TroublePage {
     }
     this.placement = carry?.placement
     this.stepsTried = carry?.stepsTried ?? 0
+    this.trainings = carry?.trainings ?? 0
     this.recordSeq = carry?.recordSeq ?? FIRST_FREE_SEQ
     setHandler(statusQuery, () => this.status, { description: 'Where the run is, and why.' })
     setHandler(reservationSignal, (notice) => this.noticed(notice), { description: 'News of a reservation.' })
@@ -151,6 +154,15 @@ export class RetrainRun implements TroublePage {
     return this.status.run
   }
 
+  get dates(): RunRef['dates'] {
+    return this.run.dates
+  }
+
+  resolved(run: RunRef): void {
+    this.recordSeq = Math.max(this.recordSeq, run.firstSeq ?? 0)
+    this.update({ run })
+  }
+
   /** What every activity receives, with the next number of the record, or the first of several. */
   task(entries = 1): RunTask {
     const { input, run, recordSeq } = this
@@ -159,8 +171,8 @@ export class RetrainRun implements TroublePage {
   }
 
   carry(): RetrainCarry {
-    const { run, status, stepsTried, recordSeq, placement } = this
-    return { run, status, stepsTried, recordSeq, ...defined({ placement }) }
+    const { run, status, stepsTried, trainings, recordSeq, placement } = this
+    return { run, status, stepsTried, trainings, recordSeq, ...defined({ placement }) }
   }
 
   /** The current reservation, as last heard. */

@@ -40,22 +40,27 @@ export async function retrain(input: RetrainInput): Promise<RetrainResult> {
 
 async function live(run: RetrainRun): Promise<RunEnd> {
   await resolve(run)
-  let prepared: JobInput | PartEnd
-  do {
+  for (;;) {
     const refusal = await getCapacity(run)
     if (run.stop !== undefined) return run.stop
     if (refusal !== undefined) return { state: 'failed', message: refusal }
     await check(run)
-    prepared = await waitForWindow(run)
+    const prepared = await waitForWindow(run)
     if (run.stop !== undefined) return run.stop
-    if (run.isCapacityLost) await lost(run)
-  } while (run.placement === undefined)
-  run.move('training', 'Training.')
-  const trained = await train(run, prepared)
-  if (run.stop !== undefined) return run.stop
-  if (typeof trained === 'string') return { state: 'failed', message: trained }
-  run.update({ model: trained.model })
-  return judgeAndPromote(run, trained)
+    if (run.isCapacityLost) {
+      await lost(run)
+      continue
+    }
+    run.move('training', 'Training.')
+    const end = await train(run, prepared)
+    if (run.stop !== undefined) return run.stop
+    if (end.kind === 'failed') return { state: 'failed', message: end.message }
+    if (end.kind === 'trained') {
+      run.update({ model: end.trained.model })
+      return judgeAndPromote(run, end.trained)
+    }
+    await lost(run)
+  }
 }
 
 /** Determines the dates, unless an earlier run of the workflow has done it. */
@@ -63,19 +68,22 @@ async function resolve(run: RetrainRun): Promise<void> {
   if (run.status.run !== undefined) return
   const { schedule, owner } = run.input
   setAttributes({ name: schedule, owner, state: 'starting', reason: 'starting' })
-  const { workflowId, runId, searchAttributes, startTime } = workflowInfo()
+  const { workflowId, runId, firstExecutionRunId, searchAttributes, startTime } = workflowInfo()
   // Set by the server for what a schedule starts.
   const [scheduledAt] = (searchAttributes['TemporalScheduledStartTime'] ?? []) as (Date | undefined)[]
   const scheduledAtMs = (scheduledAt ?? startTime).getTime()
-  const input = { input: run.input, workflowId, runId, scheduledAtMs }
-  run.update({ run: await forever(() => retraining.resolveRun(input), run) })
+  const input = { input: run.input, workflowId, runId, firstRunId: firstExecutionRunId, scheduledAtMs }
+  run.resolved(await forever(() => retraining.resolveRun(input), run))
   const { notes, isByHand } = run.run.dates
   if (!isByHand && notes.length > 0) await run.warn(...notes)
 }
 
 async function lost(run: RetrainRun): Promise<void> {
   run.placement = undefined
-  await run.warn(`The capacity is lost: ${run.notice?.message ?? ''} The next step of the file is tried.`)
+  const why = isReservationFinal(run.notice?.state ?? 'searching')
+    ? run.notice!.message
+    : 'its place is gone.'
+  await run.warn(`The capacity is lost: ${why} The next step of the file is tried.`)
 }
 
 /** Checks what the training needs, and rehearses it if the file says so: early enough for a person to react. */
@@ -102,7 +110,9 @@ async function waitForWindow(run: RetrainRun): Promise<JobInput | PartEnd> {
   await wait(run, openingOf(run) - PREPARE_MS, 'until the window is near')
   const { placement } = run
   if (placement === undefined || run.stop !== undefined || run.isCapacityLost) return NOTHING
-  const prepared = await prepare(run, { part: 'training', placement })
+  // What was prepared for another placement is another job.
+  run.trainings += 1
+  const prepared = await prepare(run, { part: 'training', placement, number: run.trainings })
   await wait(run, openingOf(run), 'until the window opens')
   return prepared
 }

@@ -72,7 +72,7 @@ export function createRetrainingActivities(deps: RetrainingDeps): RetrainingActi
     resultOf: ({ jobId }) => resultOf(deps, jobId),
     modelOf: (input) => modelOf(deps, input),
     readMetric: (input) => readMetric(store, input),
-    productionOf: ({ model }) => productionOf(store, model),
+    productionOf: (input) => productionOf(store, input),
     promoteModel: (input) => promoteModel(deps, input),
     extendCapacity: async ({ reservationId, run, recordSeq, ...wish }) => {
       const { durationMs, upfrontMaxMicroUsd, seenEndsAtMs } = wish

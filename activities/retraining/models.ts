@@ -1,7 +1,9 @@
+import { BackendError } from '../../backends/errors'
 import type { JobSource } from '../../core/messages'
 import type { RetrainingActivities } from '../../core/retrain-run'
 import type { ModelRef, PromotedModel } from '../../core/retraining'
 import { defined } from '../../core/defined'
+import { olderThanProduction } from '../../planner/retraining/gate'
 import { CHECKPOINT_PARSERS, parseLogLine } from '../../intake/documents'
 import { readArtifact } from '../../storage/artifacts'
 import { sha256 } from '../../storage/checkpoint-digests'
@@ -42,25 +44,32 @@ export async function modelOf(
 /** The model in production; without a source if its checkpoint is no longer there. */
 export async function productionOf(
   store: ObjectStore,
-  name: string,
-): Promise<{ promoted: PromotedModel; source: JobSource | null } | null> {
+  { model: name, window }: Task<'productionOf'>,
+): ReturnType<RetrainingActivities['productionOf']> {
   const promoted = await readProduction(store, name)
   if (promoted === undefined) return null
   const { jobId, checkpointId } = promoted
   const good = await newestGoodCheckpoint(store, jobId, CHECKPOINT_PARSERS).catch(() => undefined)
   const isThere = good?.checkpoint.id === checkpointId
-  return { promoted, source: isThere ? { jobId, checkpoint: good.checkpoint } : null }
+  const older = window && olderThanProduction(window, promoted)
+  return { promoted, source: isThere ? { jobId, checkpoint: good.checkpoint } : null, ...defined({ older }) }
 }
 
 export async function promoteModel(
   { store, now }: RetrainingDeps,
-  { input, run, recordSeq, name, model, metric }: Task<'promoteModel'>,
+  { input, run, recordSeq, name, model, metric, isApproved }: Task<'promoteModel'>,
 ): Promise<PromotedModel> {
-  const promoted = await promote(store, name, {
+  const { window } = run.dates
+  const made = {
     ...model,
-    ...{ promotedAtMs: now(), schedule: input.schedule, run: run.id, window: run.dates.window },
+    ...{ promotedAtMs: now(), schedule: input.schedule, run: run.id, window },
     bundleSha256: input.bundle?.sha256 ?? null,
     ...defined({ metric }),
+  }
+  // Again: another run may have promoted since this one looked.
+  const promoted = await promote(store, name, made, (current) => {
+    const older = isApproved === true ? undefined : olderThanProduction(window, current)
+    if (older !== undefined) throw new BackendError({ class: 'invalid', message: older })
   })
   await putRunEntry(
     store,

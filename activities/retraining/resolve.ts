@@ -1,14 +1,16 @@
 import { createHash } from 'node:crypto'
-import type { Client } from '@temporalio/client'
+import { WorkflowNotFoundError, type Client } from '@temporalio/client'
 import { datesOfRun } from '../../core/run-dates'
 import type { RetrainingActivities, RunEntry, RunRef } from '../../core/retrain-run'
 import { retrainScheduleId } from '../../core/queues'
 import { calendarEntries, WRITTEN_AHEAD_MS, writtenFrom } from '../../core/schedule-dates'
 import type { RetrainSpec } from '../../core/retraining'
-import { putRunEntry } from '../../storage/schedules'
+import { putRunEntry, readRun } from '../../storage/schedules'
 import type { RetrainingDeps } from './activities'
 
 type Input = Parameters<RetrainingActivities['resolveRun']>[0]
+
+type Started = RunEntry & { data: Pick<Input, 'workflowId' | 'runId' | 'input'> & { run: RunRef } }
 
 /** The run that this workflow is: the first one of its date is named by it, later ones also get a letter. */
 export async function resolveRun(deps: RetrainingDeps, input: Input): Promise<RunRef> {
@@ -20,18 +22,58 @@ export async function resolveRun(deps: RetrainingDeps, input: Input): Promise<Ru
   for (const letter of ['', ...LETTERS]) {
     const id = `${dates.nominal}${letter}`
     const jobPrefix = `${shortened(schedule)}-${dates.nominal.replaceAll('-', '')}${letter}`
-    const data = {
+    const data: Started['data'] = {
       workflowId: input.workflowId,
       runId: input.runId,
       run: { id, jobPrefix, dates },
       input: input.input,
     }
     const summary = `Run for ${dates.nominal}, with data from ${dates.window.start} up to ${dates.window.end}`
-    const entry: RunEntry & { data: typeof data } = { seq: 0, atMs: nowMs, kind: 'started', summary, data }
+    const entry: Started = { seq: 0, atMs: nowMs, kind: 'started', summary, data }
     const stored = await putRunEntry(store, { schedule, run: id }, entry)
-    if (stored.data.runId === input.runId) return stored.data.run
+    if ([input.runId, input.firstRunId].includes(stored.data.runId)) return stored.data.run
+    if (await isSetBack(deps, input, stored)) return continued(deps, input, stored)
   }
   throw new Error(`${schedule} ran more than ${LETTERS.length} times for ${dates.nominal}`)
+}
+
+/**
+ * Whether the server began this run once, and has lost that: it was restored from an older backup, and starts the date again. It is the same
+ * run then, with the same reservations and jobs: as another one it would buy again.
+ */
+async function isSetBack(
+  { client, store }: RetrainingDeps,
+  { workflowId, input: { schedule } }: Input,
+  { data }: Started,
+): Promise<boolean> {
+  if (data.workflowId !== workflowId) return false
+  const entries = await readRun(store, schedule, data.run.id)
+  if (entries.some(({ kind }) => kind === 'finished')) return false
+  try {
+    await client.workflow.getHandle(workflowId, data.runId).describe()
+    return false
+  } catch (error) {
+    if (error instanceof WorkflowNotFoundError) return true
+    throw error
+  }
+}
+
+/** Its record goes on after what the lost history has put there. */
+async function continued(
+  { store, now }: RetrainingDeps,
+  { runId, workflowId, input }: Input,
+  { data: { run } }: Started,
+): Promise<RunRef> {
+  const at = { schedule: input.schedule, run: run.id }
+  const entries = await readRun(store, input.schedule, run.id)
+  const begun = entries.find(
+    ({ kind, data }) => kind === 'started' && (data as Started['data']).runId === runId,
+  )
+  const seq = begun?.seq ?? (entries.at(-1)?.seq ?? 0) + 1
+  const summary = 'Begins again: the server has lost its history'
+  const data = { workflowId, runId, run, input }
+  await putRunEntry(store, at, { seq, atMs: now(), kind: 'started', summary, data })
+  return { ...run, firstSeq: seq + 1 }
 }
 
 const LETTERS = 'bcdefghijklmnopqrstuvwxyz'

@@ -1,5 +1,5 @@
 import type { GateVerdict } from '../../core/retrain-run'
-import type { Gate } from '../../core/retraining'
+import type { Gate, PromotedModel } from '../../core/retraining'
 
 export interface Measured {
   /** Null if the evaluation reported no such number. */
@@ -30,6 +30,19 @@ export function judge(gate: Gate, { value, production, productionFrom }: Measure
     true,
     `${figures}: ${isBetter ? 'better' : new_ === production ? 'equal' : 'worse, within the tolerance'}.`,
   )
+}
+
+/**
+ * Why a model must not replace the one in production without a person: it was trained on older data, because its run was made up for or came
+ * late. Undefined if it may.
+ */
+export function olderThanProduction(
+  window: PromotedModel['window'],
+  production: Pick<PromotedModel, 'seq' | 'window'> | undefined,
+): string | undefined {
+  if (production === undefined || window.end >= production.window.end) return undefined
+  const { seq } = production
+  return `The new model was trained on data up to ${window.end}, and version ${seq} in production on newer data, up to ${production.window.end}.`
 }
 
 /** NaN and infinities come from programs that diverged. */

@@ -1,6 +1,11 @@
 import { describe, expect, it } from '@jest/globals'
 import { createServer, type Server } from 'node:net'
-import { Client, Connection } from '@temporalio/client'
+import {
+  Client,
+  Connection,
+  WorkflowExecutionAlreadyStartedError,
+  WorkflowNotFoundError,
+} from '@temporalio/client'
 import { Treasury, type EndedPromise } from '../../activities/treasury'
 import type { RecordKind } from '../../core/record'
 import { reservationBudgetId, type SettleRequest } from '../../core/treasury'
@@ -38,6 +43,49 @@ describe('the money of months', () => {
     })
     await connection.close()
     server.close()
+  })
+})
+
+describe('money that is certainly spent', () => {
+  /** A server that knows no treasury of the month, or that had it terminated by hand. */
+  class Forgetful {
+    readonly begun: unknown[] = []
+
+    constructor(private readonly isTerminated = false) {}
+
+    settle(request: SettleRequest): Promise<void> {
+      const gone = (): Promise<never> =>
+        Promise.reject(new WorkflowNotFoundError('gone', 'treasury', undefined))
+      const executeUpdateWithStart = (_name: string, { args }: { args: [SettleRequest] }): Promise<void> => {
+        if (this.isTerminated)
+          return Promise.reject(new WorkflowExecutionAlreadyStartedError('ended', 'treasury', 'treasury'))
+        this.begun.push(args[0])
+        return Promise.resolve()
+      }
+      const workflow = { getHandle: () => ({ executeUpdate: gone }), executeUpdateWithStart }
+      const treasury = new Treasury({
+        client: { workflow, withAbortSignal } as unknown as Client,
+        store: new FileStore(testFolder('forgetful'), Date.now),
+        owners: () => Promise.resolve('open'),
+        limits: { owners: {} },
+      })
+      return treasury.settle(MONTH, request, NEVER)
+    }
+  }
+
+  const PAID: SettleRequest = { jobId: 'reservation/res-1/1', owner: 'ada', spentMicroUsd: 5 }
+
+  it('begins the month again on a server that was restored from a backup of before it', async () => {
+    const server = new Forgetful()
+    await server.settle({ ...PAID, isCertain: true })
+    expect(server.begun).toEqual([{ ...PAID, isCertain: true }])
+  })
+
+  it('is not asked for where it was only promised, and a month that was terminated by hand stays so', async () => {
+    const [server, ended] = [new Forgetful(), new Forgetful(true)]
+    await server.settle(PAID)
+    await ended.settle({ ...PAID, isCertain: true })
+    expect([...server.begun, ...ended.begun]).toEqual([])
   })
 })
 

@@ -44,7 +44,7 @@ async function live(
   const { provider } = ground
   const at = await connectTo(server.address)
   try {
-    const jobs = new Jobs(at, NAMESPACE, await stage.key())
+    const jobs = new Jobs(at, NAMESPACE, { key: await stage.key() })
     const job = await jobs.submit({ ...SPEC, ...provider.spec })
     const isOver = await isOverWithin(job, RUN_MAX_MS)
     await stage.whole()

@@ -3,7 +3,7 @@ import { microUsd } from '../../core/money'
 import type { CapacityPlan, Gate, ReservedStep } from '../../core/retraining'
 import { DAY_MS, HOUR_MS } from '../../core/time'
 import { nextCapacity, type CapacityFacts } from '../../planner/retraining/capacity'
-import { judge } from '../../planner/retraining/gate'
+import { judge, olderThanProduction } from '../../planner/retraining/gate'
 import { onOverrun } from '../../planner/retraining/overrun'
 
 const GATE: Gate = { metric: 'loss', better: 'lower', tolerance: { kind: 'relative', value: 0.02 } }
@@ -95,6 +95,20 @@ const FACTS: CapacityFacts = {
   tried: 0,
   nowMs: NOW,
 }
+
+describe('a model of older data than that in production', () => {
+  const window = { start: '2026-10-01', end: '2027-01-01' }
+
+  it('is named with both windows; one of the same data or newer ones may replace it, and the first one too', () => {
+    const production = { seq: 3, window: { start: '2027-01-01', end: '2027-04-01' } }
+    expect(olderThanProduction(window, production)).toBe(
+      'The new model was trained on data up to 2027-01-01, and version 3 in production on newer data, up to 2027-04-01.',
+    )
+    expect(olderThanProduction(window, { seq: 3, window })).toBeUndefined()
+    expect(olderThanProduction(production.window, { seq: 3, window })).toBeUndefined()
+    expect(olderThanProduction(window, undefined)).toBeUndefined()
+  })
+})
 
 describe('the next way to get capacity', () => {
   const wish = (facts: Partial<CapacityFacts>) => {

@@ -9,9 +9,12 @@ const ROOT = join(__dirname, '..', '..')
 const SOURCES = ['core', 'workflows', 'workers/bundle.ts', 'package-lock.json']
 /** Hands out the commands of a replayed workflow. */
 const CAPTURE = 'test/replay/capture-commands.ts'
+/** Ends the waits of a workflow when a driven clock has come so far. */
+const WAKING = 'test/quarters/waking.ts'
 
 let bundled: Promise<{ codePath: string }> | undefined
 let capturing: Promise<{ codePath: string }> | undefined
+let waking: Promise<{ codePath: string }> | undefined
 
 /** The bundle of the workflows as their sources are now. */
 export function testWorkflowBundle(): Promise<{ codePath: string }> {
@@ -21,16 +24,27 @@ export function testWorkflowBundle(): Promise<{ codePath: string }> {
 
 /** The same workflows, for a replay that looks at the inputs of their commands. */
 export function capturingWorkflowBundle(): Promise<{ codePath: string }> {
+  capturing ??= bundleWith(CAPTURE, 'workflows-capturing.js')
+  return capturing
+}
+
+/** The same workflows, whose waits a driven clock ends. */
+export function wakingWorkflowBundle(): Promise<{ codePath: string }> {
+  waking ??= bundleWith(WAKING, 'workflows-waking.js')
+  return waking
+}
+
+/** The workflows with one more module of interceptors. */
+function bundleWith(module: string, name: `${string}.js`): Promise<{ codePath: string }> {
   const build = async (path: string): Promise<void> => {
     const { code } = await bundleWorkflowCode({
       workflowsPath: join(ROOT, 'workflows', 'index.ts'),
-      workflowInterceptorModules: [join(ROOT, 'workflows', 'interceptors.ts'), join(ROOT, CAPTURE)],
+      workflowInterceptorModules: [join(ROOT, 'workflows', 'interceptors.ts'), join(ROOT, module)],
       logger: new DefaultLogger('WARN'),
     })
     writeFileSync(path, code)
   }
-  capturing ??= bundle({ name: 'workflows-capturing.js', sources: [...SOURCES, CAPTURE], build })
-  return capturing
+  return bundle({ name, sources: [...SOURCES, module], build })
 }
 
 async function bundle(wanted: Parameters<typeof cachedBuild>[0]): Promise<{ codePath: string }> {

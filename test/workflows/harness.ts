@@ -117,6 +117,10 @@ export interface Ground {
   posted?: { url: string; body: string }[] | undefined
   purchaseLimitMs?: number | undefined
   skewMs?: number | undefined
+  /** The clock of all workers; the machine's if missing. */
+  now?: (() => number) | undefined
+  /** The workflows, if they are not just those of the product. */
+  bundle?: (() => Promise<{ codePath: string }>) | undefined
 }
 
 /** The jobs of a namespace, by their owner. */
@@ -128,9 +132,12 @@ export class Jobs {
   constructor(
     protected at: TestConnection,
     readonly namespace: string,
-    key: Buffer = Buffer.alloc(32, 'a key of tests'),
+    {
+      key = Buffer.alloc(32, 'a key of tests'),
+      now,
+    }: { key?: Buffer; now?: (() => number) | undefined } = {},
   ) {
-    this.authentication = new Authentication(key)
+    this.authentication = new Authentication(key, now)
     this.client = this.authentication.client(at.client.connection, namespace)
   }
 
@@ -210,7 +217,7 @@ export class ControlPlane extends Workforce {
     namespace: string,
     protected readonly ground: Ground,
   ) {
-    super(at, namespace)
+    super(at, namespace, { now: ground.now })
   }
 
   startOrchestrator(): Promise<void> {
@@ -236,10 +243,10 @@ export class ControlPlane extends Workforce {
 
   private async makeOrchestrator(): Promise<Worker> {
     const { client, namespace } = this
-    const { store, backends, timing, monthly: limits, admitBudget } = this.ground
+    const { store, backends, timing, monthly: limits, admitBudget, bundle = testWorkflowBundle } = this.ground
     const owners = ownersThrough(client)
     const treasury = limits && new Treasury({ client, store, owners, limits })
-    const now = Date.now
+    const { now = Date.now } = this.ground
     const planning = createPlanningActivities({
       ...{ store, backends, now, timing, treasury },
       askOffers: offersThroughWorkers(client, now, this.ground.looksOnce === true ? backends : []),
@@ -250,7 +257,7 @@ export class ControlPlane extends Workforce {
       connection: this.at.nativeConnection,
       namespace,
       taskQueue: ORCHESTRATOR_QUEUE,
-      workflowBundle: await this.authentication.guard(await testWorkflowBundle()),
+      workflowBundle: await this.authentication.guard(await bundle()),
       activities: {
         ...planning,
         ...createRetrainingActivities({
@@ -271,9 +278,9 @@ export class ControlPlane extends Workforce {
   }
 
   private line(owners: OwnerLookup): WaitingLine {
-    const { store, backends, looksOnce } = this.ground
+    const { store, backends, looksOnce, now = Date.now } = this.ground
     const line = new WaitingLine({
-      ...{ store, owners, now: Date.now, backends, near: [], random: Math.random },
+      ...{ store, owners, now, backends, near: [], random: Math.random },
       wake: wakeThrough(this.client),
     })
     if (looksOnce === true) line.retryInMs = () => HOUR_MS
@@ -283,9 +290,10 @@ export class ControlPlane extends Workforce {
   private backendDeps(): BackendWorkerDeps {
     const { authentication, client, namespace } = this
     const { store, backend, deployment, sendLimitMs, purchaseLimitMs, skewMs = 0 } = this.ground
+    const { now = Date.now } = this.ground
     return {
       ...defined({ deployment, sendLimitMs, purchaseLimitMs }),
-      now: () => Date.now() + skewMs,
+      now: () => now() + skewMs,
       connection: this.at.nativeConnection,
       ...{ namespace, client, store, authentication },
       backend: backend(),

@@ -34,6 +34,21 @@ beforeEach(() => {
 })
 
 describe('the page of a reservation', () => {
+  it('tells who uses it when its end or its extension changes, and not at every look', () => {
+    const reservation = { ...ownedOf(), endsAtMs: NOW_MS + DAY_MS }
+    page.move('active', 'It is active.', { reservation })
+    page.move('active', 'It is still active.', { reservation: { ...reservation, free: 1 } })
+    expect(moves).toEqual(['active'])
+    page.move('active', 'It ends sooner.', { reservation: { ...reservation, endsAtMs: NOW_MS + HOUR_MS } })
+    expect(moves).toEqual(['active', 'active'])
+    const extension = { phase: 'unpaid', endsAtMs: NOW_MS + 2 * DAY_MS } as const
+    page.move('active', 'It is extended.', {
+      reservation: { ...reservation, endsAtMs: NOW_MS + HOUR_MS, extension },
+    })
+    expect(moves).toHaveLength(3)
+    expect(published).toHaveLength(1)
+  })
+
   it('begins with the search', () => {
     expect(page.status).toMatchObject({
       state: 'searching',

@@ -1,7 +1,7 @@
 /** Something to be done at an instant. A driven clock waits for what it returns before time passes. */
 export type Task = () => void | Promise<void>
 
-/** Time as the scripted world sees it: real, or driven by a test. The two are never mixed in one world. */
+/** Time as the scripted world sees it: real, real with jumps, or driven by a test. They are never mixed in one world. */
 export interface Clock {
   now(): number
   /** Does the task at the instant, or at once when that has passed. Returns how to forget it. */
@@ -76,6 +76,68 @@ export class RealClock implements Clock {
     this.#arm()
   }
 }
+
+/** Real time that a test lets jump ahead. Between two jumps it passes as it does outside. */
+export class JumpingClock implements Clock {
+  readonly #agenda = new Agenda()
+  /** Since which instant of the machine's clock it is how far ahead of it; oldest first. */
+  readonly #ahead: { sinceMs: number; byMs: number }[]
+  #timer: NodeJS.Timeout | undefined
+  #isJumping = false
+
+  constructor(nowMs: number) {
+    this.#ahead = [{ sinceMs: -Infinity, byMs: nowMs - Date.now() }]
+  }
+
+  now(): number {
+    return Date.now() + this.#ahead.at(-1)!.byMs
+  }
+
+  /** What this clock said, or will say without another jump, at an instant of the machine's clock. */
+  of(machineMs: number): number {
+    return machineMs + this.#ahead.findLast(({ sinceMs }) => sinceMs <= machineMs)!.byMs
+  }
+
+  at(atMs: number, task: Task): () => void {
+    const forget = this.#agenda.add(atMs, task)
+    this.#arm()
+    return forget
+  }
+
+  /** Jumps, doing what falls due one after the other, each at its own instant. Does nothing if the instant has passed. */
+  async jumpTo(atMs: number): Promise<void> {
+    if (atMs <= this.now()) return
+    this.#isJumping = true
+    const jump = { sinceMs: Date.now(), byMs: this.#ahead.at(-1)!.byMs }
+    this.#ahead.push(jump)
+    const setTo = (toMs: number): void => void (jump.byMs = Math.max(jump.byMs, toMs - Date.now()))
+    for (let entry = this.#agenda.take(atMs); entry; entry = this.#agenda.take(atMs)) {
+      setTo(entry.atMs)
+      await entry.task?.()
+    }
+    setTo(atMs)
+    this.#isJumping = false
+    this.#arm()
+  }
+
+  #arm(): void {
+    clearTimeout(this.#timer)
+    const { nextAtMs } = this.#agenda
+    if (nextAtMs === undefined || this.#isJumping) return
+    const inMs = Math.min(Math.max(0, nextAtMs - this.now()), TIMEOUT_MAX_MS)
+    this.#timer = setTimeout(() => this.#run(), inMs).unref()
+  }
+
+  #run(): void {
+    if (this.#isJumping) return
+    for (let entry = this.#agenda.take(this.now()); entry; entry = this.#agenda.take(this.now()))
+      void entry.task?.()
+    this.#arm()
+  }
+}
+
+/** Node has no longer timers. */
+const TIMEOUT_MAX_MS = 2 ** 31 - 1
 
 /** Time that stands still until a test lets it go on. */
 export class DrivenClock implements Clock {

@@ -43,6 +43,8 @@ export interface MachineOptions {
   startsRunner: boolean
   /** Whether the machine is off, and billed no more, once its runner has powered it off. */
   endsWithRunner: boolean
+  /** Until when the reservation that it is in can be used, as the provider says now. */
+  usableUntilMs?: () => number | undefined
   onGone: (machine: ScriptedMachine) => void
 }
 
@@ -199,6 +201,7 @@ export class ScriptedMachine {
       state: isStopping ? 'stopping' : this.state,
       ...defined({ cause: isStopping ? 'ended' : cause, noticeAtMs, billedFromAtMs }),
       ...(stopsForMs === undefined && defined({ endedAtMs })),
+      ...defined({ usableUntilMs: this.#o.usableUntilMs?.() }),
     }
   }
 

@@ -300,6 +300,7 @@ export class ScriptedWorld {
       behaviour: { ...STEADY, ...behave?.(order) },
       startsRunner: this.capabilities.runnerStart === 'with-launch',
       endsWithRunner: this.capabilities.billsUntil === 'exit',
+      ...(held && { usableUntilMs: () => this.market!.reservation(held.id)?.usableUntilMs }),
       onGone: ({ cause }) => {
         this.#living--
         if (held !== undefined) this.market!.occupy(held.id, -1)

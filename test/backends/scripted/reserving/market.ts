@@ -319,6 +319,12 @@ export class ReservationMarket {
     one.isRefused = true
   }
 
+  /** When its capacity came, or comes. */
+  activeFromMs(id: string): number | undefined {
+    const one = this.#holding(id)
+    return one && Math.max(one.startsAtMs, one.arrivesAtMs ?? 0)
+  }
+
   reservation(id: string): OwnedReservation | undefined {
     const one = this.#holding(id)
     return one && this.#shown(one)

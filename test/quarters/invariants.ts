@@ -1,0 +1,149 @@
+import { isHeld } from '../../core/reservation'
+import { SECOND_MS } from '../../core/time'
+import { monthOf, type TreasuryState } from '../../core/treasury'
+import type { PromotedModel } from '../../core/retraining'
+import type { ScriptedMachine } from '../backends/scripted/scripted-machine'
+import type { SeenRun } from './boundary'
+import type { QuarterEnd, Year } from './year'
+
+/** The training begins so soon after the opening, or after the fleet is there again. */
+const LAUNCH_MAX_MS = 60 * SECOND_MS
+/** The server warns from there on, and ends a workflow at five times as much. */
+export const EVENTS_MAX = 10_240
+export const BYTES_MAX = 10 * 1024 * 1024
+
+/** What one quarter came to, compared with what the provider really did. */
+export function breachesOfQuarter(year: Year, end: QuarterEnd): string[] {
+  const { plan, result, run } = end
+  const trainings = trainingsOf(year, end)
+  const [first] = trainings
+  if (result === undefined) return [`${run.nominal}: it came to no end`]
+  const wrong: string[] = []
+  const say = (what: string): void => void wrong.push(`${run.nominal}: ${what}`)
+  if (result.state !== plan.ends) say(`${result.state} instead of ${plan.ends}: ${result.message}`)
+  if (result.message.trim() === '') say('it ended without a word')
+  if (first === undefined) say('nothing was trained')
+  const delayMs = launchDelayMs(year, end)
+  if (delayMs !== undefined && !(delayMs >= 0 && delayMs <= LAUNCH_MAX_MS))
+    say(`launched ${delayMs / SECOND_MS} s after the opening`)
+  const wasReserved = first?.handle.realised.capacityType === 'reserved'
+  if (first !== undefined && wasReserved !== (plan.trains === 'reserved'))
+    say(`the training began as ${first.handle.realised.capacityType}`)
+  for (const machine of trainings)
+    if (machine.cause === 'interrupted' && plan.isTakenAway === undefined)
+      say(`${machine.handle.attemptId} was still there at the cut-off`)
+  if (trainings.some(({ state }) => state !== 'gone')) say('a machine of its training still runs')
+  return [...wrong, ...breachesOfPurchases(year, end)]
+}
+
+function trainingsOf({ world }: Year, { run }: QuarterEnd): ScriptedMachine[] {
+  const prefix = `ranker-${run.nominal.replaceAll('-', '')}`
+  return world.machines.filter(
+    ({ handle }) => handle.attemptId.startsWith(prefix) && handle.attemptId.includes('-train'),
+  )
+}
+
+/** From the moment from which the training could begin. */
+export function launchDelayMs(year: Year, end: QuarterEnd): number | undefined {
+  const { run, servedAtMs } = end
+  const [first] = trainingsOf(year, end)
+  if (first === undefined) return undefined
+  const wasReserved = first.handle.realised.capacityType === 'reserved'
+  const bought = purchasesOf(year.market.purchases, run).filter(({ isPaid }) => isPaid === true)
+  const activeAtMs = (wasReserved && year.market.activeFromMs(bought[0]?.id ?? '')) || 0
+  return first.handle.launchedAtMs - Math.max(run.opensAtMs, activeAtMs, servedAtMs)
+}
+
+/** Every purchase is known to the reservation that wanted it, there is one for a run, and each was sent once. */
+function breachesOfPurchases({ market }: Year, { run, plan, result }: QuarterEnd): string[] {
+  const own = purchasesOf(market.purchases, run)
+  const paid = own.filter(({ isPaid }) => isPaid !== false)
+  const wrong: string[] = []
+  const say = (what: string): void => void wrong.push(`${run.nominal}: ${what}`)
+  if (paid.length !== plan.paid) say(`${paid.length} purchases are paid for instead of ${plan.paid}`)
+  if (paid.filter(({ kind }) => kind === 'reservation').length > 1) say('a block was bought twice')
+  const sends = new Set(own.map(({ intent, send }) => `${intent}/${send}`))
+  if (sends.size < own.length) say('one purchase had an effect twice')
+  const price = paid.reduce((sum, { quote }) => sum + quote.upfrontMicro, 0)
+  if (result!.capacityMicroUsd !== price)
+    say(`it says ${result!.capacityMicroUsd} for capacity, the provider ${price}`)
+  return wrong
+}
+
+/** Purchases of the run that was under way. */
+export function purchasesOf<T extends { atMs: number }>(
+  purchases: readonly T[],
+  { startsAtMs }: { startsAtMs: number },
+): T[] {
+  return purchases.filter(({ atMs }) => monthsApart(startsAtMs, atMs))
+}
+
+const RUN_MAX_MS = 60 * 86_400_000
+function monthsApart(startsAtMs: number, atMs: number): boolean {
+  return atMs >= startsAtMs && atMs < startsAtMs + RUN_MAX_MS
+}
+
+export interface YearFacts {
+  year: Year
+  treasuries: readonly TreasuryState[]
+  production: readonly PromotedModel[]
+  runs: readonly SeenRun[]
+}
+
+/** What holds for the whole year. */
+export function breachesOfYear({ year, treasuries, production, runs }: YearFacts): string[] {
+  return [
+    ...breachesOfMoney(year, treasuries),
+    ...breachesOfGate(year, production),
+    ...runs
+      .filter(({ events, bytes }) => events > EVENTS_MAX || bytes > BYTES_MAX)
+      .map(({ workflowId, events, bytes }) => `${workflowId} has ${events} events of ${bytes} bytes`),
+  ]
+}
+
+function breachesOfMoney({ market, world }: Year, treasuries: readonly TreasuryState[]): string[] {
+  const spent = treasuries.flatMap((one) => Object.values(one.spent)).reduce((sum, one) => sum + one, 0)
+  const paid = market.purchases.filter(({ isPaid }) => isPaid === true)
+  const upfront = paid.reduce((sum, { quote }) => sum + quote.upfrontMicro, 0)
+  const machines = world.machines.reduce((sum, machine) => sum + costOf(machine), 0)
+  const wrong: string[] = []
+  // A machine is paid for until its end is seen, and its price is rounded up.
+  const slack = world.machines.reduce((sum, { handle }) => sum + slackOf(handle.realised), 0)
+  const unexplained = spent - upfront - machines
+  if (unexplained < 0 || unexplained > slack)
+    wrong.push(`the months say ${spent}, the provider ${upfront} and ${machines} for machines`)
+  for (const { month, promised } of treasuries)
+    for (const id of Object.keys(promised)) wrong.push(`${id} is still promised in ${month}`)
+  const still = market.held().filter(({ kind, phase }) => kind === 'hourly' && isHeld(phase))
+  return [...wrong, ...still.map(({ id }) => `${id} is still held`)]
+}
+
+/** Of a quarter of an hour: the clock jumps by ten minutes while machines run. */
+function slackOf({ priceMicroUsdPerHour }: { priceMicroUsdPerHour: number }): number {
+  return priceMicroUsdPerHour / 4
+}
+
+function costOf({ handle, billedFromMs = 0, billedToMs }: ScriptedMachine): number {
+  const forMs = (billedToMs ?? billedFromMs) - billedFromMs
+  return Math.ceil((handle.realised.priceMicroUsdPerHour * forMs) / 3_600_000)
+}
+
+/** The chain of production has exactly the models that are within a tenth of the one before. */
+function breachesOfGate({ ends }: Year, production: readonly PromotedModel[]): string[] {
+  const wrong: string[] = []
+  const promoted = ends.filter(({ result }) => result?.state === 'promoted')
+  if (production.length !== promoted.length)
+    wrong.push(`${production.length} models went into production, and ${promoted.length} runs say so`)
+  let best: number | undefined
+  for (const { run, plan, result } of ends) {
+    const mayPass = best === undefined || plan.loss <= best * 1.1
+    if (result?.state === 'promoted' && !mayPass) wrong.push(`${run.nominal}: promoted past the gate`)
+    if (result?.state === 'promoted') best = plan.loss
+  }
+  const windows = production.map(({ window }) => window.end)
+  if (windows.some((window, index) => index > 0 && window <= windows[index - 1]!))
+    wrong.push(`models of older data replaced newer ones: ${windows.join(', ')}`)
+  return wrong
+}
+
+export { monthOf }
