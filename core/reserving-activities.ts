@@ -9,7 +9,13 @@ import type {
   ReservationRef,
   ReserveOutcome,
 } from './reservation'
-import type { JudgedQuote, PurchaseRule, ReservationState, ReservationStatus } from './reserving'
+import type {
+  JudgedQuote,
+  PurchaseRule,
+  ReservationInput,
+  ReservationState,
+  ReservationStatus,
+} from './reserving'
 import type { SettleRequest } from './treasury'
 
 /** What all activities of one reservation receive. */
@@ -115,6 +121,24 @@ export interface ReleaseTask extends ReservationTask {
   chargeMaxMicroUsd: MicroUsd
 }
 
+/** A change of what is held. It states the result, and may be repeated. */
+export interface ChangeReservationTask extends ReservationTask {
+  ref: ReservationRef
+  rule: PurchaseRule
+  /** What it has cost so far. */
+  spentMicroUsd: MicroUsd
+  count?: number
+  /** Null for no end. */
+  endsAtMs?: number | null
+}
+
+export interface SplitReservationTask extends ReservationTask {
+  ref: ReservationRef
+  count: number
+  /** The new reservation as it begins, but for what is held. It has its own intent, budget and record. */
+  part: ReservationInput
+}
+
 /** What an account holds and, for a wish, what it could buy. Nothing is recorded. */
 export interface CapacitySurvey {
   account: string
@@ -141,6 +165,10 @@ export interface ReservingActivities {
   /** Looks at what is held, and says what to do about it. */
   holdReservation(input: HoldInput): Promise<HoldOutcome>
   releaseReservation(input: ReleaseTask): Promise<void>
+  /** Throws `invalid` for a change that the rule or the machines in it do not allow. Returns it afterwards. */
+  changeReservation(input: ChangeReservationTask): Promise<OwnedReservation>
+  /** Splits free places off, once for the intent of the part, and puts its request on record. Returns what the part holds. */
+  splitReservation(input: SplitReservationTask): Promise<OwnedReservation>
 }
 
 /** Activities of the orchestrator's worker, on `ORCHESTRATOR_QUEUE`. */
@@ -158,7 +186,16 @@ export interface ReservationEntry {
   seq: number
   /** Wall clock of the process that put it. */
   atMs: number
-  kind: 'requested' | 'looked' | 'sent' | 'searched-for-purchase' | 'decided' | 'held' | 'released' | 'over'
+  kind:
+    | 'requested'
+    | 'looked'
+    | 'sent'
+    | 'searched-for-purchase'
+    | 'decided'
+    | 'held'
+    | 'changed'
+    | 'released'
+    | 'over'
   /** One sentence for a person. */
   summary: string
   /** Inputs and outcome. */

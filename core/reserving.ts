@@ -164,6 +164,25 @@ export interface ExtendReservationUpdate {
   seenEndsAtMs?: number
 }
 
+/** Update: change the number of machines, the end, or the limit of an hourly one. At least one is given. @experimental */
+export interface ResizeReservationUpdate {
+  by: string
+  /** Machines in total, so that a repeated request changes nothing more. */
+  count?: number
+  /** Null for no end. */
+  endsAtMs?: number | null
+  /** Replaces that of the rule; it can only be raised. */
+  spendMaxMicroUsd?: MicroUsd
+}
+
+/** Update: move free places of an hourly one into a reservation of its own. @experimental */
+export interface SplitReservationUpdate {
+  by: string
+  count: number
+  /** Of the new one. The same id again is the same split. */
+  newId: string
+}
+
 /** Update: give it back. @experimental */
 export interface ReleaseUpdate {
   by: string
@@ -199,11 +218,25 @@ export function quoteKey(quote: CapacityQuote): string {
   return [type, count, zone, startsAtMs, endsAtMs ?? '', upfrontMicro, perHourMicro, currency].join('/')
 }
 
+/** The part of a reservation's remaining limit that goes with the machines that are split off. */
+export function shareOfLimit(
+  { spendMaxMicroUsd }: PurchaseRule,
+  { total, count, spentMicroUsd }: { total: number; count: number; spentMicroUsd: MicroUsd },
+): MicroUsd | undefined {
+  if (spendMaxMicroUsd === undefined) return undefined
+  return Math.floor((Math.max(0, spendMaxMicroUsd - spentMicroUsd) * count) / total)
+}
+
+/** Ids of reservations, and of the intents under which they are bought. */
+export const RESERVATION_ID_PATTERN = /^res-[0-9a-z-]{1,40}$/
+
 export const RESERVATION_QUERY = 'reservation'
 export const APPROVE_UPDATE = 'approve'
 export const REJECT_UPDATE = 'reject'
 export const DECIDE_PURCHASE_UPDATE = 'decidePurchase'
 export const EXTEND_RESERVATION_UPDATE = 'extendReservation'
 export const RELEASE_UPDATE = 'release'
+export const RESIZE_RESERVATION_UPDATE = 'resizeReservation'
+export const SPLIT_RESERVATION_UPDATE = 'splitReservation'
 /** Signal to the workflow of `notifyWorkflowId`: a `ReservationNotice`. */
 export const RESERVATION_SIGNAL = 'reservation'

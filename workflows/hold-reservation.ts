@@ -2,6 +2,7 @@ import { failureFrom } from '../core/failure'
 import { defined } from '../core/defined'
 import type { ReservationState } from '../core/reserving'
 import type { HoldOutcome } from '../core/reserving-activities'
+import { resizeOnRequest, splitOnRequest } from './change-reservation'
 import { forever } from './forever'
 import { extend } from './purchasing'
 import { reservingOn } from './reservation-activities'
@@ -17,7 +18,8 @@ export async function holdReservation(run: ReservationRun): Promise<HoldEnd> {
     const held = run.held!
     const ref = { id: held.reservation!.id, region: held.reservation!.region }
     const acts = reservingOn(input.wish.backend, 'look at the reservation')
-    const { wish, rule } = input
+    const { rule } = page.status
+    const { wish } = input
     const { lookedAtMs } = run
     const elapsed = lookedAtMs === undefined ? {} : { elapsedMs: Date.now() - lookedAtMs }
     const task = { ...run.task(), ref, wish, rule, held, ...elapsed }
@@ -35,6 +37,8 @@ export async function holdReservation(run: ReservationRun): Promise<HoldEnd> {
     if (outcome.next === 'release') await releaseByRule(run, outcome)
     else await run.pause(outcome.lookInMs, 'until the next look at the reservation')
     if (requests.extension !== undefined) await extendOnRequest(run)
+    if (requests.resize !== undefined) await resizeOnRequest(run)
+    if (requests.split !== undefined) await splitOnRequest(run)
     if (requests.release !== undefined) await releaseOnRequest(run)
     requests.approved = requests.rejected = undefined
     if (run.isLong) return 'fresh'

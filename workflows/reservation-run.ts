@@ -10,7 +10,7 @@ import {
   type ReservationNotice,
 } from '../core/reserving'
 import type { HeldSoFar, ReservationTask } from '../core/reserving-activities'
-import { monthOf, reservationBudgetId } from '../core/treasury'
+import { monthOf, reservationBudgetId, type PromiseInput } from '../core/treasury'
 import { forever, kept } from './forever'
 import { ReservationPage } from './reservation-page'
 import { ReservationRequests } from './reservation-commands'
@@ -74,10 +74,28 @@ export class ReservationRun {
     const month = monthOf(Date.now())
     const jobId = reservationBudgetId(this.input.reservationId, send)
     if (this.promise !== undefined && this.promise.month !== month) await this.settleMoney(0)
+    const refusal = await this.promised({ jobId, owner, month, microUsd })
+    if (refusal === undefined) this.promise = { jobId, month, microUsd }
+    return refusal
+  }
+
+  /** Raises what is promised for what is held, in the month in which it was bought. Returns why it cannot, if it cannot. */
+  async raiseMoney(microUsd: MicroUsd): Promise<string | undefined> {
+    const { reservationId, owner } = this.input
+    const { jobId, month } = this.promise ?? {
+      jobId: reservationBudgetId(reservationId, Math.max(1, this.sends)),
+      month: monthOf(Date.now()),
+    }
+    const refusal = await this.promised({ jobId, owner, month, microUsd })
+    if (refusal === undefined) this.promise = { jobId, month, microUsd }
+    return refusal
+  }
+
+  /** Undefined once it is promised; otherwise why not. */
+  async promised(request: PromiseInput): Promise<string | undefined> {
     return forever(async () => {
       try {
-        await reservationDocuments.promiseBudget({ jobId, owner, month, microUsd })
-        this.promise = { jobId, month, microUsd }
+        await reservationDocuments.promiseBudget(request)
         return undefined
       } catch (error) {
         const { class: failureClass, message, hint } = failureFrom(error)

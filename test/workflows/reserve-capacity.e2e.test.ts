@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals'
 import type { WorkflowHandle } from '@temporalio/client'
+import { without } from '../../core/defined'
 import { RETRY_SIGNAL } from '../../core/messages'
 import { microUsd } from '../../core/money'
 import { ORCHESTRATOR_QUEUE, reservationWorkflowId, WORKFLOW_TYPES } from '../../core/queues'
@@ -42,6 +43,8 @@ const WISH: CapacityWish = {
   ...{ backend: 'scripted', kind: 'prepaid', types: ['v100'], count: 8, durationMs: 6 * DAY_MS },
   latestStartAtMs: Date.now() + 14 * DAY_MS,
 }
+/** Without an end. */
+const HOURLY_WISH = without({ ...WISH, kind: 'hourly' as const }, ['durationMs'])
 const UNASKED: PurchaseRule = { unaskedMaxMicroUsd: microUsd(5_000) }
 
 function marketWith(options: Partial<MarketOptions> = {}): ReservationMarket {
@@ -74,7 +77,7 @@ async function reserve(
     args: [
       {
         reservationId: ID,
-        wish: { ...WISH, backend: world.name, ...wish },
+        wish: { ...(wish.kind === 'hourly' ? HOURLY_WISH : WISH), backend: world.name, ...wish },
         rule,
         owner: 'ada',
         deployment: DEPLOYMENT_ID,
@@ -272,6 +275,89 @@ describe('a reservation', () => {
       expect(result.idleMicroUsd).toBeLessThan(8 * microUsd(3))
       const listed = hourly.listed('r')
       expect(listed).toMatchObject([{ phase: 'ended' }])
+    }),
+  )
+
+  const HOURLY_LOT = {
+    kind: 'hourly',
+    type: 'v100',
+    region: 'r',
+    zone: 'a',
+    perHourMicro: microUsd(3),
+  } as const
+  const HOURLY_PLAY = {
+    wish: { kind: 'hourly', count: 2 },
+    rule: { unaskedMaxMicroUsd: microUsd(60), spendMaxMicroUsd: microUsd(60) },
+    isHurried: false,
+  } as const
+
+  const resized = marketWith({ lots: [{ ...HOURLY_LOT, stock: 5 }] })
+  it.concurrent(
+    'grows and shrinks within its limit, once, even if the answer is lost, and takes an end',
+    inWorld({ market: resized, monthly: { owners: {}, monthMicroUsd: microUsd(90) } }, async (deployment) => {
+      const reservation = await reserve(deployment, HOURLY_PLAY)
+      await until(reservation, 'active')
+      const resize = (change: object): Promise<{ message: string }> =>
+        reservation.executeUpdate('resizeReservation', { args: [{ by: 'ada', ...change }] })
+      const refused = (message: RegExp): object => ({
+        cause: { message: expect.stringMatching(message) as unknown },
+      })
+      resized.faults.add('change', { kind: 'loses-answer', hasEffect: true })
+      expect((await resize({ count: 4 })).message).toMatch(/has 4 machines, until it is released\.$/)
+      await expect(resize({ count: 6 })).rejects.toMatchObject(refused(/there are no more machines/))
+      await expect(resize({ count: 21 })).rejects.toMatchObject(refused(/Raise it: --max-spend 6\d/))
+      // Its own money of the month is no obstacle, and the limit of the month is one.
+      await expect(resize({ spendMaxMicroUsd: microUsd(91) })).rejects.toMatchObject(
+        refused(/the budget for .* has \$90\.00 left/),
+      )
+      expect((await resize({ spendMaxMicroUsd: microUsd(90) })).message).toMatch(/may cost \$90\.00 before/)
+      const endsAtMs = Date.now() + 3 * HOUR_MS
+      expect((await resize({ count: 1, endsAtMs })).message).toMatch(/has 1 machines, until 20/)
+      const { rule, reservation: held, wish } = await statusOf(reservation)
+      expect({ rule, held, wish }).toMatchObject({
+        rule: { spendMaxMicroUsd: microUsd(90) },
+        held: { total: 1, endsAtMs },
+        wish: { count: 1 },
+      })
+      expect(resized.held()).toMatchObject([{ total: 1, endsAtMs }])
+      const changes = (await readReservationEntries(deployment.store, ID)).filter(
+        ({ kind }) => kind === 'changed',
+      )
+      expect(changes).toHaveLength(2)
+    }),
+  )
+
+  const split = marketWith({ lots: [HOURLY_LOT] })
+  it.concurrent(
+    'is split once into a reservation of its own, which buys nothing and outlives it',
+    inWorld({ market: split, monthly: { owners: {}, monthMicroUsd: microUsd(100) } }, async (deployment) => {
+      const reservation = await reserve(deployment, HOURLY_PLAY)
+      const { reservation: source } = await until(reservation, 'active')
+      split.faults.add('change', { kind: 'loses-answer', hasEffect: true })
+      const update = { by: 'ada', count: 1, newId: 'res-part' }
+      const { message } = await reservation.executeUpdate<{ message: string }, [object]>('splitReservation', {
+        args: [update],
+      })
+      expect(message).toMatch(/^1 machines of r-1 are r-2 now, held by res-part\.$/)
+      const part = deployment.client.workflow.getHandle(reservationWorkflowId('res-part'))
+      expect(await statusOf(part)).toMatchObject({
+        ...{ id: 'res-part', state: 'active', rule: { spendMaxMicroUsd: microUsd(30) }, wish: { count: 1 } },
+        reservation: { id: 'r-2', intent: 'res-part', deployment: DEPLOYMENT_ID, total: 1 },
+      })
+      expect(await statusOf(reservation)).toMatchObject({
+        rule: { spendMaxMicroUsd: microUsd(30) },
+        reservation: { id: source!.id, total: 1 },
+      })
+      expect(split.held().map(({ intent, total }) => [intent, total])).toEqual([
+        [ID, 1],
+        ['res-part', 1],
+      ])
+      await reservation.executeUpdate('release', { args: [{ by: 'ada', chargeMaxMicroUsd: 0 }] })
+      expect(await reservation.result()).toMatchObject({ state: 'ended' })
+      await part.executeUpdate('release', { args: [{ by: 'ada', chargeMaxMicroUsd: 0 }] })
+      expect(await part.result()).toMatchObject({ id: 'res-part', state: 'ended' })
+      expect(split.held()).toEqual([])
+      expect(split.purchases).toHaveLength(1)
     }),
   )
 

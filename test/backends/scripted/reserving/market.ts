@@ -207,17 +207,19 @@ export class ReservationMarket {
       one.total = change.count
       return this.#shown(one)
     }
-    const known = this.#splits.get(change.token)
+    const known = this.#splits.get(change.intent)
     if (known !== undefined) return this.#shown(this.#holding(known)!)
     if (change.count >= one.total || change.count > one.total - one.used)
       throw refusal('invalid', `only ${one.total - one.used} of its ${one.total} places are free`)
     one.total -= change.count
-    const { kind, type, region, zone, perHourMicro, tags, endsAtMs, startsAtMs, committedUntilMs } = one
+    const { kind, type, region, zone, perHourMicro, endsAtMs, startsAtMs, committedUntilMs } = one
     const made = this.#hold({
-      ...{ kind, type, region, zone, perHourMicro, tags, startsAtMs, total: change.count },
+      ...{ kind, type, region, zone, perHourMicro, startsAtMs, total: change.count },
+      tags: { deployment: change.deployment, intent: change.intent, send: 1 },
+      shownFromMs: this.clock.now() + this.listsLagMs,
       ...defined({ endsAtMs, committedUntilMs }),
     })
-    this.#splits.set(change.token, made.id)
+    this.#splits.set(change.intent, made.id)
     return this.#shown(made)
   }
 
