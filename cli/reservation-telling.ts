@@ -28,6 +28,7 @@ export interface Options {
   releaseIdle?: number
   until?: Deadline | 'never'
   purpose?: string
+  notify?: string
   id?: string
   note?: string
   bought?: string

@@ -25,9 +25,12 @@ import {
 } from '../core/reserving'
 import { ensureDeployment } from '../storage/deployment'
 import { putReservationEntry, readReservationEntries } from '../storage/reservations'
+import { ensureDeploymentKey } from '../storage/secrets'
+import { putWebhook } from '../storage/webhooks'
 import type { Context } from './context'
 import { checkSameDeployment } from './deployment'
 import { CrucibleError, isTemporals } from './errors'
+import { uiUrlOf } from './read-view'
 import { findReservation, showReservation } from './reservation-views'
 import { ATTRIBUTE_KEYS } from './attributes'
 import { UPDATE_LIMIT_MS } from './updates'
@@ -37,6 +40,8 @@ export interface ReservationRequest {
   wish: CapacityWish
   rule: PurchaseRule
   purpose?: string
+  /** News about it are posted there; see `ReservationEvent`. It is stored sealed. */
+  webhook?: string
   /** Makes the request repeatable. Random if missing. */
   id?: string
 }
@@ -55,7 +60,7 @@ export interface Reserved {
  */
 export async function reserve(context: Context, request: ReservationRequest): Promise<Reserved> {
   const { store, config } = context
-  const { wish, rule, purpose } = request
+  const { wish, rule, purpose, webhook } = request
   if (request.id !== undefined) checkId(request.id)
   const client = await context.temporal()
   await checkSameDeployment(context, client)
@@ -64,7 +69,8 @@ export async function reserve(context: Context, request: ReservationRequest): Pr
     ...{ reservationId, wish, rule, owner: config.owner },
     deployment: await ensureDeployment(store, () => makeDeploymentId(randomInt)),
     submittedAtMs: context.now(),
-    ...defined({ purpose }),
+    ...defined({ purpose, pageUrl: uiUrlOf(config, reservationWorkflowId(reservationId)) }),
+    ...(webhook === undefined ? {} : { webhookOf: reservationId }),
   }
   const entry = await putReservationEntry(store, reservationId, {
     ...{ seq: 0, atMs: input.submittedAtMs, kind: 'requested', data: input },
@@ -75,11 +81,22 @@ export async function reserve(context: Context, request: ReservationRequest): Pr
     throw new CrucibleError('usage', `A different reservation ${reservationId} already exists.`, {
       hint: 'Ids are never reused: choose another one, or leave it out for a generated id.',
     })
+  if (webhook !== undefined) {
+    const key = await ensureDeploymentKey(config.home.secretKeyFile)
+    await putWebhook(store, key, { id: reservationId, url: checkedUrl(webhook) })
+  }
   return {
     id: reservationId,
     workflowId: reservationWorkflowId(reservationId),
     isNew: await start(client, standing),
   }
+}
+
+function checkedUrl(webhook: string): string {
+  if (/^https?:$/.test(URL.parse(webhook)?.protocol ?? '')) return webhook
+  throw new CrucibleError('usage', 'The webhook is not a URL of http or https.', {
+    hint: 'Such as --notify https://hooks.example.com/crucible.',
+  })
 }
 
 function checkId(id: string): void {

@@ -110,7 +110,7 @@ export interface OwnedReservation {
   /** The fee that its tags name; missing without. */
   upfrontMicroUsd?: MicroUsd
   /** The last extension that was bought. */
-  extension?: { phase: 'unpaid' | 'paid' | 'failed'; endsAtMs: number }
+  extension?: { phase: 'unpaid' | 'paid' | 'failed'; endsAtMs: number; boughtAtMs?: number }
 }
 
 /** One purchase made concrete. It is recorded before it is sent. */

@@ -13,6 +13,7 @@ import type {
   JudgedQuote,
   PurchaseRule,
   ReservationInput,
+  ReservationNews,
   ReservationState,
   ReservationStatus,
 } from './reserving'
@@ -97,11 +98,15 @@ export interface HeldSoFar {
   state: ReservationState
   reservation?: OwnedReservation
   upfrontMicroUsd: MicroUsd
+  /** An extension whose payment is not confirmed; its fee is part of `upfrontMicroUsd`. */
+  extending?: { microUsd: MicroUsd; endsAtMs: number; boughtAtMs?: number }
   idleMicroUsd: MicroUsd
   /** Consecutive time without a used place. */
   idleMs: number
   /** Consecutive looks that did not find it. */
   misses: number
+  /** It was said that it begins soon. */
+  isBeginTold?: true
 }
 
 export interface HoldOutcome {
@@ -109,6 +114,8 @@ export interface HoldOutcome {
   message: string
   /** For people, about money that is wasted, or an end that comes early. */
   warning?: string
+  /** What a person should hear now, and was not told by an earlier look. */
+  news?: ReservationNews[]
   /** `release`: the rule wants it returned now. `over`: nothing is held any more. */
   next: 'hold' | 'release' | 'over'
   lookInMs: number
@@ -171,12 +178,22 @@ export interface ReservingActivities {
   splitReservation(input: SplitReservationTask): Promise<OwnedReservation>
 }
 
+export interface TellTask {
+  /** The reservation whose webhook it is. */
+  webhookOf: string
+  status: ReservationStatus
+  news: ReservationNews
+  pageUrl?: string
+}
+
 /** Activities of the orchestrator's worker, on `ORCHESTRATOR_QUEUE`. */
 export interface ReservationDocuments {
   /** Reports money of a month as spent; the rest of what was promised is free again. Idempotent. */
   settleBudget(input: { month: string } & SettleRequest): Promise<void>
   /** Settles money that an earlier history has promised for purchases, by what their marks say. Idempotent. */
   releaseBudget(input: { reservationId: string; sends: number[] }): Promise<void>
+  /** Posts news to the stored webhook. Throws if it is not taken. */
+  tellReservation(input: ReservationTask & TellTask): Promise<void>
   /** Completes the record, and settles money that an earlier history has promised. */
   endReservation(input: ReservationTask & { status: ReservationStatus; sends: number }): Promise<void>
 }

@@ -32,6 +32,10 @@ export interface ReservationInput {
   submittedAtMs: number
   /** For people: `training of ranker, 2027 Q1`. */
   purpose?: string
+  /** The reservation whose stored webhook gets the news; missing for none. Its URL may be a secret, and is not here. */
+  webhookOf?: string
+  /** Its page in Temporal's Web UI, if the client knew it. */
+  pageUrl?: string
   /** Receives `RESERVATION_SIGNAL` at every change of state. */
   notifyWorkflowId?: string
   /** Pauses between looks for a purchase with an unknown outcome; those of `workflows/buy-capacity.ts` if missing. */
@@ -46,6 +50,10 @@ export interface ReservationCarry {
   recordSeq: number
   paymentFailures: number
   held?: HeldSoFar
+  /** Paid for reservations of this wish that were lost. */
+  earlierMicroUsd?: MicroUsd
+  /** The offer that the last news asked to approve. */
+  askedFor?: CapacityQuote
   lookedAtMs?: number
   /** Money of a month that is promised to it. */
   promise?: { jobId: string; month: string; microUsd: MicroUsd }
@@ -98,6 +106,8 @@ export interface ReservationStatus {
   /** One sentence for a person. */
   message: string
   trouble?: string
+  /** Why the webhook did not take the last news. */
+  webhookTrouble?: string
   submittedAtMs: number
   /** The quote that is to be approved, being bought, or bought. */
   quote?: JudgedQuote
@@ -119,6 +129,22 @@ export interface ReservationStatus {
   /** When it looks for capacity, or at its reservation, again. */
   nextLookAtMs?: number
   endedAtMs?: number
+}
+
+/** What is news about a reservation: a person must or may do something, or money is at stake. @experimental */
+export const RESERVATION_EVENTS = [
+  ...(['waits-for-approval', 'undecided', 'payment-failed'] as const),
+  ...(['begins', 'idle', 'released', 'changed-by-provider'] as const),
+  'extended',
+] as const
+/** @experimental */
+export type ReservationEvent = (typeof RESERVATION_EVENTS)[number]
+
+/** Posted to the webhook, once for what happened once. @experimental */
+export interface ReservationNews {
+  event: ReservationEvent
+  /** What happened, and what to do. */
+  text: string
 }
 
 /** Result of the `reserveCapacity` workflow. */

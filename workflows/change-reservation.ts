@@ -110,12 +110,12 @@ function refusalOf(error: unknown): Failure {
 function partOf(run: ReservationRun, { count, newId }: SplitReservationUpdate): ReservationInput {
   const { page, input, held } = run
   const { wish, rule, spentMicroUsd } = page.status
-  const { owner, deployment, purpose } = input
+  const { owner, deployment, purpose, webhookOf } = input
   const { total } = held!.reservation!
   return {
     ...{ reservationId: newId, owner, deployment, submittedAtMs: Date.now(), wish: { ...wish, count } },
     rule: { ...rule, ...defined({ spendMaxMicroUsd: shareOfLimit(rule, { total, count, spentMicroUsd }) }) },
-    ...defined({ purpose }),
+    ...defined({ purpose, webhookOf }),
   }
 }
 

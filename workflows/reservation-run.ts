@@ -4,8 +4,11 @@ import { defined } from '../core/defined'
 import { failureFrom } from '../core/failure'
 import type { MicroUsd } from '../core/money'
 import {
+  isAsApproved,
   RESERVATION_SIGNAL,
+  type JudgedQuote,
   type ReservationCarry,
+  type ReservationEvent,
   type ReservationInput,
   type ReservationNotice,
 } from '../core/reserving'
@@ -14,7 +17,7 @@ import { monthOf, reservationBudgetId, type PromiseInput } from '../core/treasur
 import { forever, kept } from './forever'
 import { ReservationPage } from './reservation-page'
 import { ReservationRequests } from './reservation-commands'
-import { reservationDocuments } from './reservation-activities'
+import { reservationDocuments, telling } from './reservation-activities'
 
 /** Record number 0 is the request. */
 const FIRST_FREE_SEQ = 1
@@ -26,6 +29,10 @@ export class ReservationRun {
   sends: number
   held: HeldSoFar | undefined
   paymentFailures: number
+  /** Paid for reservations of this wish that were lost. */
+  earlierMicroUsd: MicroUsd
+  /** The offer that the last news asked to approve. */
+  private askedFor: CapacityQuote | undefined
   /** The last look at what is held; missing before the first one. */
   lookedAtMs: number | undefined
   private recordSeq: number
@@ -41,6 +48,8 @@ export class ReservationRun {
     this.recordSeq = carry?.recordSeq ?? FIRST_FREE_SEQ
     this.held = carry?.held
     this.paymentFailures = carry?.paymentFailures ?? 0
+    this.earlierMicroUsd = carry?.earlierMicroUsd ?? 0
+    this.askedFor = carry?.askedFor
     this.lookedAtMs = carry?.lookedAtMs
     this.promise = carry?.promise
     this.page.onMove = () => this.tell()
@@ -151,11 +160,42 @@ export class ReservationRun {
   }
 
   carry(): ReservationCarry {
-    const { sends, recordSeq, held, promise, paymentFailures, lookedAtMs } = this
+    const { sends, recordSeq, held, promise, paymentFailures, earlierMicroUsd, askedFor, lookedAtMs } = this
     return {
-      ...{ status: this.page.status, sends, recordSeq, paymentFailures },
-      ...defined({ held, promise, lookedAtMs }),
+      ...{ status: this.page.status, sends, recordSeq, paymentFailures, earlierMicroUsd },
+      ...defined({ held, promise, askedFor, lookedAtMs }),
     }
+  }
+
+  /** Posts news to the webhook, if there is one. Nothing waits for it, and a deaf one stops nothing. */
+  report(event: ReservationEvent, text: string): void {
+    const { webhookOf, pageUrl } = this.input
+    if (webhookOf === undefined) return
+    const news = { event, text }
+    const task = { ...this.task(), webhookOf, status: { ...this.page.status }, news, ...defined({ pageUrl }) }
+    const post = async (): Promise<void> => {
+      try {
+        await telling.tellReservation(task)
+        this.page.forget('webhookTrouble')
+      } catch (error) {
+        this.page.update({
+          webhookTrouble: `The webhook did not take the news: ${failureFrom(error).message}`,
+        })
+      }
+    }
+    this.telling = kept(this.telling.then(post))
+  }
+
+  /** Waits for an approval. It is news once for each offer, and not while the same one becomes cheaper. */
+  ask(judged: JudgedQuote, message: string): void {
+    const { quote } = judged
+    const wasAsked = this.page.status.state === 'awaiting-approval'
+    this.page.move('awaiting-approval', message, { quote: judged })
+    if (wasAsked && this.askedFor !== undefined && isAsApproved(quote, this.askedFor)) return
+    this.askedFor = quote
+    const { reservationId: id } = this.input
+    const how = `Buy it: crucible reservations approve ${id}. Do not: crucible reservations reject ${id}.`
+    this.report('waits-for-approval', `${message} ${how}`)
   }
 
   /** Every notice has been sent. */

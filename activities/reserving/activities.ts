@@ -210,10 +210,10 @@ async function holdReservation(
   input: HoldInput,
   signal: AbortSignal,
 ): Promise<HoldOutcome> {
-  const { ref, held, rule, elapsedMs = 0 } = input
+  const { ref, held, rule, reservationId, elapsedMs = 0 } = input
   const all = await reservingOf(deps).reservations({ signal, within: [ref.region] })
   const reservation = all.find(({ id }) => id === ref.id)
-  const outcome = judgeHold({ reservation, held, rule, elapsedMs, nowMs: deps.now() })
+  const outcome = judgeHold({ reservation, held, reservationId, rule, elapsedMs, nowMs: deps.now() })
   const isNews = outcome.held.state !== held.state || outcome.warning !== undefined || outcome.next !== 'hold'
   if (isNews)
     await note(deps, input, { kind: 'held', summary: outcome.warning ?? outcome.message, data: outcome })

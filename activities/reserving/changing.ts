@@ -59,10 +59,7 @@ export async function splitReservation(
     const isFirst = (await purchases.read(order)) === undefined
     const why = source === undefined ? `${ref.id} is over or gone.` : whyNotSplit(source, count)
     if (isFirst && why !== undefined) throw invalid(why)
-    await purchases.mark(
-      order,
-      all.map(({ id }) => id),
-    )
+    await purchases.mark(order, { ownedBefore: all.map(({ id }) => id) })
     made = await reserving.change(ref, { kind: 'split', count, intent, deployment, owner }, { signal })
   }
   await putReservationEntry(store, intent, {

@@ -72,6 +72,10 @@ export function define(command: Command, cli: Cli): void {
       'end of the search (default: the latest start, or eight weeks); with resize, the new end, or never',
       (text: string) => (text === 'never' ? text : timeArgument(text)),
     )
+    .option(
+      '--notify <url>',
+      'reserve: post news to this webhook: approval, payment, begin, idle time, release',
+    )
     .option('--purpose <text>', 'what it is for')
     .option('--id <id>', 'reserve, split: makes the command repeatable, such as res-ranker-2027-q1')
     .option('--note <text>', 'reject: why')
@@ -188,8 +192,8 @@ async function reserve(cli: Cli, options: Options): Promise<void> {
     })
   if (rule.searchUntilAtMs === undefined && wish.latestStartAtMs === undefined)
     rule.searchUntilAtMs = cli.now() + SEARCH_MS
-  const { purpose, id } = options
-  const reserved = await client.reserve(cli.context(), { wish, rule, ...defined({ purpose, id }) })
+  const { purpose, id, notify: webhook } = options
+  const reserved = await client.reserve(cli.context(), { wish, rule, ...defined({ purpose, id, webhook }) })
   cli.out.json({ ...reserved })
   const what = reserved.isNew ? 'Looking for capacity' : 'It exists already'
   cli.out.line(

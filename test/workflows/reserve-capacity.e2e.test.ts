@@ -17,12 +17,13 @@ import type { CapacityWish } from '../../core/reservation'
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../core/time'
 import { Purchases } from '../../storage/purchases'
 import { readReservationEntries } from '../../storage/reservations'
+import { putWebhook } from '../../storage/webhooks'
 import { RealClock } from '../backends/scripted/clock'
 import { ReservationMarket, type MarketOptions } from '../backends/scripted/reserving/market'
 import type { PrepaidLot } from '../backends/scripted/reserving/lots'
 import { connectTo, quietWorkers, skipTime, type TestConnection } from '../support/temporal'
 import { eventually, TEST_LIMIT_MS } from './looks'
-import { DEPLOYMENT_ID, worldsOn, type Deployment } from './harness'
+import { DEPLOYMENT_ID, TEST_KEY, worldsOn, type Deployment } from './harness'
 
 jest.setTimeout(TEST_LIMIT_MS)
 
@@ -56,8 +57,18 @@ interface Reservation extends WorkflowHandle {
   result(): Promise<ReservationResult>
 }
 
+const WEBHOOK = 'https://example.test/hook?token=secret'
+
+/** What was posted about it, in order. */
+function newsOf({ wishes }: Deployment): { event: string; text: string }[] {
+  return wishes.posted!.map(({ url, body }) => {
+    expect(url).toBe(WEBHOOK)
+    return JSON.parse(body) as { event: string; text: string }
+  })
+}
+
 async function reserve(
-  { client, world }: Deployment,
+  { client, world, store, wishes }: Deployment,
   {
     wish = {},
     rule = UNASKED,
@@ -70,6 +81,8 @@ async function reserve(
   } = {},
 ): Promise<Reservation> {
   const workflowId = reservationWorkflowId(ID)
+  const isTold = wishes.posted !== undefined
+  if (isTold) await putWebhook(store, TEST_KEY, { id: ID, url: WEBHOOK })
   const handle = await client.workflow.start(WORKFLOW_TYPES.reserveCapacity, {
     workflowId,
     workflowIdReusePolicy: 'REJECT_DUPLICATE',
@@ -83,6 +96,7 @@ async function reserve(
         deployment: DEPLOYMENT_ID,
         submittedAtMs: Date.now(),
         lookPausesMs: [0, 100, 200, 400, 800],
+        ...(isTold ? { webhookOf: ID, pageUrl: 'http://ui.test/res' } : {}),
         ...input,
       } satisfies ReservationInput,
     ],
@@ -120,7 +134,7 @@ describe('a reservation', () => {
   const asked = marketWith({ payment: { kind: 'confirmed', afterMs: 0 } })
   it.concurrent(
     'waits for approval of exactly what is shown, and looks again once that is sold',
-    inWorld({ market: asked }, async (deployment) => {
+    inWorld({ market: asked, posted: [] }, async (deployment) => {
       const reservation = await reserve(deployment, { rule: {}, isHurried: false })
       const { quote } = await until(reservation, 'awaiting-approval')
       asked.withdraw(asked.lots[0]!)
@@ -142,6 +156,13 @@ describe('a reservation', () => {
         decision: { kind: 'approved', by: 'ada' },
       })
       expect(asked.purchases.map((one) => one.quote.upfrontMicro)).toEqual([microUsd(3_000)])
+      await eventually(() => newsOf(deployment).length === 3)
+      expect(newsOf(deployment).map(({ event }) => event)).toEqual([
+        ...['waits-for-approval', 'waits-for-approval', 'begins'],
+      ])
+      expect(newsOf(deployment)[1]!.text).toMatch(
+        /^Reservation res-test: 8 × v100 .* \$3000\.00 upfront.* crucible reservations approve res-test\. .* http:\/\/ui\.test\/res$/,
+      )
     }),
   )
 
@@ -189,12 +210,18 @@ describe('a reservation', () => {
   unknown.faults.add('reserve', { kind: 'loses-answer', hasEffect: false })
   it.concurrent(
     'leaves a purchase without a trace to a person, with an account of it',
-    inWorld({ market: unknown, purchaseLimitMs: 500 }, async (deployment) => {
+    inWorld({ market: unknown, purchaseLimitMs: 500, posted: [] }, async (deployment) => {
       const reservation = await reserve(deployment)
       const { undecided } = await until(reservation, 'undecided')
       expect(undecided!.account.length).toBeGreaterThan(3)
       await reservation.executeUpdate('decidePurchase', { args: [{ by: 'ada', kind: 'not-bought' }] })
       await until(reservation, 'scheduled')
+      expect(newsOf(deployment).slice(0, 1)).toMatchObject([
+        {
+          event: 'undecided',
+          text: expect.stringMatching(/\$4000\.00 was sent, .* decide res-test --bought/),
+        },
+      ])
       expect(unknown.purchases).toHaveLength(1)
       expect(unknown.purchases[0]).toMatchObject({ send: 2 })
     }),
@@ -215,7 +242,7 @@ describe('a reservation', () => {
         backend: world.name,
         quote: quote!,
       }
-      await new Purchases(store, Date.now).mark(order, [])
+      await new Purchases(store, Date.now).mark(order, { ownedBefore: [] })
       const reservation = await reserve(deployment)
       expect((await until(reservation, 'undecided')).undecided!.order).toEqual(order)
       expect(before.purchases).toEqual([])
@@ -260,7 +287,7 @@ describe('a reservation', () => {
   })
   it.concurrent(
     'gives hourly capacity back once it was idle for long enough',
-    inWorld({ market: hourly }, async (deployment) => {
+    inWorld({ market: hourly, posted: [] }, async (deployment) => {
       const reservation = await reserve(deployment, {
         wish: { kind: 'hourly', durationMs: 10 * DAY_MS },
         rule: {
@@ -275,6 +302,7 @@ describe('a reservation', () => {
       expect(result.idleMicroUsd).toBeLessThan(8 * microUsd(3))
       const listed = hourly.listed('r')
       expect(listed).toMatchObject([{ phase: 'ended' }])
+      expect(newsOf(deployment).map(({ event }) => event)).toEqual(['released'])
     }),
   )
 
@@ -377,7 +405,7 @@ describe('a reservation', () => {
   const failing = marketWith({ payment: { kind: 'failed', afterMs: 100 } })
   it.concurrent(
     'is looked for again if its payment fails',
-    inWorld({ market: failing }, async (deployment) => {
+    inWorld({ market: failing, posted: [] }, async (deployment) => {
       failing.sell({ ...BLOCK, startsAtMs: BLOCK.startsAtMs + MINUTE_MS })
       const reservation = await reserve(deployment)
       await eventually(async () => failing.purchases.length === 1)
@@ -387,6 +415,52 @@ describe('a reservation', () => {
         [1, false],
         [2, true],
       ])
+      await eventually(() => newsOf(deployment).some(({ event }) => event === 'payment-failed'))
     }),
+  )
+
+  const takenBack = marketWith({ lots: [{ ...BLOCK, stock: 2 }], payment: { kind: 'confirmed', afterMs: 0 } })
+  it.concurrent(
+    'that the provider takes back before its start still counts as paid, with the one after it',
+    inWorld({ market: takenBack }, async (deployment) => {
+      const reservation = await reserve(deployment)
+      const { reservation: first } = await until(reservation, 'scheduled')
+      takenBack.refuse(first!.id)
+      await eventually(() => takenBack.purchases.length === 2)
+      const { reservation: second } = await until(reservation, 'scheduled')
+      takenBack.shorten(second!.id, Date.now())
+      expect(await reservation.result()).toMatchObject({ state: 'ended', spentMicroUsd: microUsd(8_000) })
+    }),
+  )
+
+  const unpaid = marketWith({ payment: { kind: 'confirmed', afterMs: 0 } })
+  it.concurrent(
+    'pays nothing for an extension whose payment fails, of the month either',
+    inWorld(
+      { market: unpaid, monthly: { owners: {}, monthMicroUsd: microUsd(4_600) } },
+      async (deployment) => {
+        const reservation = await reserve(deployment, { isHurried: false })
+        const { reservation: held } = await until(reservation, 'scheduled')
+        const lot = { kind: 'extension', reservation: held!.id, durationMs: DAY_MS, stock: 5 } as const
+        unpaid.sell({ ...lot, upfrontMicro: microUsd(500) })
+        unpaid.payment = { kind: 'pending' }
+        const ask = (): Promise<{ message: string }> =>
+          reservation.executeUpdate('extendReservation', {
+            args: [{ by: 'ada', durationMs: DAY_MS, upfrontMaxMicroUsd: microUsd(500) }],
+          })
+        expect((await ask()).message).toMatch(/is prolonged to .* once \$500\.00 are paid/)
+        await expect(ask()).rejects.toMatchObject({
+          cause: { message: expect.stringMatching(/not paid yet/) },
+        })
+        expect(await statusOf(reservation)).toMatchObject({ spentMicroUsd: microUsd(4_500) })
+        unpaid.settle(held!.id, 'failed')
+        await reservation.signal(RETRY_SIGNAL)
+        await eventually(async () => (await statusOf(reservation)).spentMicroUsd === microUsd(4_000))
+        // The month has its money again: without it, there would be no other extension.
+        unpaid.payment = { kind: 'confirmed', afterMs: 0 }
+        await ask()
+        expect(await statusOf(reservation)).toMatchObject({ spentMicroUsd: microUsd(4_500) })
+      },
+    ),
   )
 })

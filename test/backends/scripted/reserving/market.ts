@@ -156,7 +156,7 @@ export class ReservationMarket {
       nowMs,
     )
     const extended = quote.extends === undefined ? undefined : this.#holding(quote.extends)
-    if (extended !== undefined) extended.extensions.push({ endsAtMs: quote.endsAtMs!, payment, shownFromMs })
+    extended?.extensions.push({ endsAtMs: quote.endsAtMs!, boughtAtMs: nowMs, payment, shownFromMs })
     const startsAtMs = Math.max(quote.startsAtMs, nowMs)
     const holding =
       extended ??
