@@ -26,6 +26,7 @@ export interface Options {
   unasked?: number
   maxSpend?: number
   releaseIdle?: number
+  extendMax?: number
   until?: Deadline | 'never'
   purpose?: string
   notify?: string

@@ -1,6 +1,7 @@
 /** The activities of reservations by name. `activities/reserving/` implements them, on `backendQueue(name)` unless said otherwise. */
 import type { Failure } from './failure'
 import type { MicroUsd } from './money'
+import type { LeftTime } from './remaining'
 import type {
   CapacityQuote,
   CapacityWish,
@@ -105,6 +106,8 @@ export interface HeldSoFar {
   idleMs: number
   /** Consecutive looks that did not find it. */
   misses: number
+  /** Paid for extensions; part of `upfrontMicroUsd`. */
+  extendedMicroUsd?: MicroUsd
   /** It was said that it begins soon. */
   isBeginTold?: true
 }
@@ -116,10 +119,47 @@ export interface HoldOutcome {
   warning?: string
   /** What a person should hear now, and was not told by an earlier look. */
   news?: ReservationNews[]
+  /** It is time to ask whether its jobs will be done before its end. */
+  isEndNear?: true
   /** `release`: the rule wants it returned now. `over`: nothing is held any more. */
   next: 'hold' | 'release' | 'over'
   lookInMs: number
 }
+
+/** A job of this deployment that runs in a reservation. */
+export interface JobInReservation {
+  jobId: string
+  attempt: number
+  /** Until it is done; null if unknown. */
+  left: LeftTime | null
+  /** What the time left refers to. */
+  accelerator?: string
+}
+
+/** What an extension is decided on: the jobs, and if one of them will not be done in time, the extensions for sale. */
+export interface ExtensionLook {
+  jobs: JobInReservation[]
+  quotes: CapacityQuote[]
+  nowMs: number
+}
+
+export interface LookForExtensionTask extends ReservationTask {
+  reservation: OwnedReservation
+}
+
+export interface DecideExtensionTask extends LookForExtensionTask {
+  rule: PurchaseRule
+  extendedMicroUsd: MicroUsd
+  look: ExtensionLook
+}
+
+/** The cheapest place for the rest of a job after the end of its reservation; null if there is none. */
+export type Elsewhere = { offer: string; costMicroUsd: MicroUsd } | null
+
+export type ExtensionDecision =
+  | { kind: 'extend'; durationMs: number; upfrontMaxMicroUsd: MicroUsd; message: string }
+  /** `fits`: everything is done in time, as far as is known. `move`: jobs save before the end and continue elsewhere. */
+  | { kind: 'fits' | 'move'; message: string }
 
 export interface ReleaseTask extends ReservationTask {
   ref: ReservationRef
@@ -172,6 +212,8 @@ export interface ReservingActivities {
   /** Looks at what is held, and says what to do about it. */
   holdReservation(input: HoldInput): Promise<HoldOutcome>
   releaseReservation(input: ReleaseTask): Promise<void>
+  /** Looks whether the jobs in it will be done in time, and what an extension costs otherwise. */
+  lookForExtension(input: LookForExtensionTask): Promise<ExtensionLook>
   /** Throws `invalid` for a change that the rule or the machines in it do not allow. Returns it afterwards. */
   changeReservation(input: ChangeReservationTask): Promise<OwnedReservation>
   /** Splits free places off, once for the intent of the part, and puts its request on record. Returns what the part holds. */
@@ -192,6 +234,8 @@ export interface ReservationDocuments {
   settleBudget(input: { month: string } & SettleRequest): Promise<void>
   /** Settles money that an earlier history has promised for purchases, by what their marks say. Idempotent. */
   releaseBudget(input: { reservationId: string; sends: number[] }): Promise<void>
+  /** Compares an extension with moving its jobs, by the rule. On record with its inputs. Buys nothing. */
+  decideExtension(input: DecideExtensionTask): Promise<ExtensionDecision>
   /** Posts news to the stored webhook. Throws if it is not taken. */
   tellReservation(input: ReservationTask & TellTask): Promise<void>
   /** Completes the record, and settles money that an earlier history has promised. */
@@ -210,6 +254,7 @@ export interface ReservationEntry {
     | 'searched-for-purchase'
     | 'decided'
     | 'held'
+    | 'judged-extension'
     | 'changed'
     | 'released'
     | 'over'

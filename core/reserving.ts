@@ -17,6 +17,11 @@ export interface PurchaseRule {
   searchUntilAtMs?: number
   /** `hourly` only, and required there: it is released before it costs more than this, used or not. */
   spendMaxMicroUsd?: MicroUsd
+  /**
+   * `prepaid` only: it is extended for jobs that would not be done in it, where that is cheaper than moving them, for this much in all;
+   * missing: never.
+   */
+  extendMaxMicroUsd?: MicroUsd
   /** `hourly` only: released once none of its places was used for this long; missing: never, but a warning is shown. */
   idleMaxMs?: number
 }

@@ -5,7 +5,7 @@ import type { HeldSoFar, HoldOutcome } from '../core/reserving-activities'
 import { resizeOnRequest, splitOnRequest } from './change-reservation'
 import { forever } from './forever'
 import { extend } from './purchasing'
-import { reservingOn } from './reservation-activities'
+import { reservationDocuments, reservingOn } from './reservation-activities'
 import type { ReservationRun } from './reservation-run'
 
 /** How a hold ends: `lost` before its time, so that the search begins again; `fresh` only to start a fresh history. */
@@ -39,7 +39,10 @@ export async function holdReservation(run: ReservationRun): Promise<HoldEnd> {
     page.move(outcome.held.state, outcome.message, figuresOf(run))
     tell(run, outcome)
     if (outcome.next === 'release') await releaseByRule(run, outcome)
-    else await run.pause(outcome.lookInMs, 'until the next look at the reservation')
+    else {
+      if (outcome.isEndNear === true) await extendByForecast(run)
+      await run.pause(outcome.lookInMs, 'until the next look at the reservation')
+    }
     if (requests.extension !== undefined) await extendOnRequest(run)
     if (requests.resize !== undefined) await resizeOnRequest(run)
     if (requests.split !== undefined) await splitOnRequest(run)
@@ -108,6 +111,30 @@ async function releaseByRule(run: ReservationRun, { message, lookInMs }: HoldOut
   } catch (error) {
     run.page.trouble(failureFrom(error))
     await run.pause(lookInMs, 'until the reservation may be given back')
+  }
+}
+
+/** For jobs that would not be done in time. Whatever fails here is tried again at the next look. */
+async function extendByForecast(run: ReservationRun): Promise<void> {
+  const { page, input } = run
+  const { reservation, extendedMicroUsd = 0 } = run.held!
+  const task = { reservation: reservation! }
+  try {
+    const acts = reservingOn(input.wish.backend, 'look whether the jobs will be done in time')
+    const look = await acts.lookForExtension({ ...run.task(), ...task })
+    if (look.jobs.length === 0) return
+    const { rule } = page.status
+    const decision = await reservationDocuments.decideExtension({
+      ...run.task(),
+      ...{ ...task, rule, extendedMicroUsd, look },
+    })
+    if (decision.kind !== 'extend') return page.update({ message: decision.message })
+    const { isBought, message } = await extend(run, decision.durationMs, decision.upfrontMaxMicroUsd)
+    page.update(figuresOf(run))
+    if (isBought) run.report('extended', `${decision.message} ${message}`)
+    else page.trouble({ class: 'unclassified', message })
+  } catch (error) {
+    page.trouble(failureFrom(error))
   }
 }
 

@@ -156,7 +156,12 @@ export async function extend(
   }
   const { upfrontMicro: microUsd } = quote
   const { extension } = bought
-  run.held = { ...run.held!, upfrontMicroUsd: run.held!.upfrontMicroUsd + microUsd }
+  const { upfrontMicroUsd, extendedMicroUsd = 0 } = run.held!
+  run.held = {
+    ...run.held!,
+    upfrontMicroUsd: upfrontMicroUsd + microUsd,
+    extendedMicroUsd: extendedMicroUsd + microUsd,
+  }
   if (extension?.phase === 'unpaid') {
     const { endsAtMs, boughtAtMs } = extension
     run.held.extending = { microUsd, endsAtMs, ...defined({ boughtAtMs }) }

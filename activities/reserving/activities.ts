@@ -22,6 +22,7 @@ import { allBeating } from '../heartbeat'
 import { wakeNext } from '../waking'
 import { changeReservation, splitReservation } from './changing'
 import { note, reservingOf, type ReservingDeps } from './deps'
+import { lookForExtension } from './ending'
 import { decidePurchase, findPurchase, purchase, type PurchaseDeps } from './purchase'
 
 /** The activities of reservations of one backend; every call is refused if it sells none. */
@@ -39,6 +40,7 @@ export function createReservingActivities(deps: ReservingDeps): ReservingActivit
     },
     holdReservation: (input, signal) => holdReservation(deps, input, signal),
     releaseReservation: (input, signal) => releaseReservation(deps, input, signal),
+    lookForExtension: (input, signal) => lookForExtension(deps, input, signal),
     changeReservation: (input, signal) => changeReservation(deps, input, signal),
     splitReservation: (input, signal) => splitReservation(deps, input, signal),
   })

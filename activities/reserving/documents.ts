@@ -6,6 +6,7 @@ import type { ObjectStore } from '../../storage/store'
 import { readWebhook } from '../../storage/webhooks'
 import { allBeating, type Signalled } from '../heartbeat'
 import type { Treasury } from '../treasury'
+import { decideExtension, type ExtensionDeps } from './extension'
 
 /** The orchestrator's part in reservations: money and record. */
 export function createReservationDocuments({
@@ -14,6 +15,7 @@ export function createReservationDocuments({
   treasury,
   key,
   post,
+  preview = () => Promise.reject(new Error('this worker makes no plans')),
 }: {
   store: ObjectStore
   now: () => number
@@ -21,6 +23,8 @@ export function createReservationDocuments({
   /** Opens the webhooks; without it, no news are posted. */
   key?: Buffer | undefined
   /** Posts a document. Throws if it is not taken. */
+  /** Where a job could run now. */
+  preview?: ExtensionDeps['preview']
   post?: (url: string, body: string, signal: AbortSignal) => Promise<void>
 }): ReservationDocuments {
   const releaseBudget: Signalled<ReservationDocuments>['releaseBudget'] = async (
@@ -34,6 +38,7 @@ export function createReservationDocuments({
   return allBeating<ReservationDocuments>({
     settleBudget: async ({ month, ...request }, signal) => treasury?.settle(month, request, signal),
     releaseBudget,
+    decideExtension: (input) => decideExtension({ store, now, preview }, input),
     tellReservation: async ({ webhookOf, status, news, pageUrl }, signal) => {
       const url = key && (await readWebhook(store, key, webhookOf))
       if (url === undefined || post === undefined)

@@ -32,6 +32,14 @@ type Action = (typeof ACTIONS)[number]
 
 const WEEKS = 13
 
+const EXAMPLES = (): string =>
+  examples(
+    ['crucible reservations offers --type p5.48xlarge --for 4d', 'what is for sale'],
+    ['crucible reservations reserve --type p5.48xlarge --for 4d --max-price 40', 'search, then ask'],
+    ['crucible reservations approve res-3f', 'buy what it found'],
+    ['crucible reservations calendar --ical > capacity.ics', 'for a calendar program'],
+  )
+
 export function define(command: Command, cli: Cli): void {
   command
     .description(
@@ -66,6 +74,11 @@ export function define(command: Command, cli: Cli): void {
       'hourly: release it before it has cost more; with resize, raise that',
       moneyArgument,
     )
+    .option(
+      '--extend-max <usd>',
+      'prepaid: extend it for jobs that would not be done in time, if moving them costs more, for this much in all',
+      moneyArgument,
+    )
     .option('--release-idle <duration>', 'hourly: release it once unused for this long', durationArgument)
     .option(
       '--until <time>',
@@ -85,15 +98,7 @@ export function define(command: Command, cli: Cli): void {
     .option('--weeks <weeks>', 'calendar: how many', countArgument(104), WEEKS)
     .option('--ical', 'calendar: print iCalendar')
     .option('--yes', 'approve, extend, resize, split, release: without asking')
-    .addHelpText(
-      'after',
-      examples(
-        ['crucible reservations offers --type p5.48xlarge --for 4d', 'what is for sale'],
-        ['crucible reservations reserve --type p5.48xlarge --for 4d --max-price 40', 'search, then ask'],
-        ['crucible reservations approve res-3f', 'buy what it found'],
-        ['crucible reservations calendar --ical > capacity.ics', 'for a calendar program'],
-      ),
-    )
+    .addHelpText('after', EXAMPLES())
     .action((action: Action, meant: string | undefined, options: Options) =>
       run(cli, { action, meant, options }),
     )
@@ -167,7 +172,7 @@ function wishOf(cli: Cli, options: Options): CapacityWish {
 }
 
 function ruleOf(cli: Cli, options: Options): PurchaseRule {
-  const { maxUpfront, maxPrice, unasked, maxSpend, releaseIdle, until } = options
+  const { maxUpfront, maxPrice, unasked, maxSpend, releaseIdle, extendMax, until } = options
   const searchEnd = until === 'never' ? undefined : until
   return defined({
     upfrontMaxMicroUsd: maxUpfront,
@@ -175,6 +180,7 @@ function ruleOf(cli: Cli, options: Options): PurchaseRule {
     unaskedMaxMicroUsd: unasked,
     spendMaxMicroUsd: maxSpend,
     idleMaxMs: releaseIdle,
+    extendMaxMicroUsd: extendMax,
     searchUntilAtMs: searchEnd && instantOf(searchEnd, cli.now()),
   })
 }

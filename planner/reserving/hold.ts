@@ -2,6 +2,7 @@ import { formatUsd, type MicroUsd } from '../../core/money'
 import { isHeld, type OwnedReservation } from '../../core/reservation'
 import type { PurchaseRule, ReservationState } from '../../core/reserving'
 import type { HeldSoFar, HoldOutcome } from '../../core/reserving-activities'
+import { isExtensionDue } from './extend'
 import { BEGIN_NOTICE_MS, IDLE_WARNING_MS, newsOf, warningAbout } from './news'
 import { DAY_MS, formatDuration, formatInstant, HOUR_MS, MINUTE_MS, SECOND_MS } from '../../core/time'
 
@@ -60,6 +61,7 @@ function judged(facts: HoldFacts): HoldOutcome {
   return {
     ...{ held: next, message, next: 'hold', lookInMs: lookInMs(reservation, nowMs) },
     ...(warningAbout(facts) ?? idleWarning(next)),
+    ...(isExtensionDue(reservation, facts) && next.extending === undefined && { isEndNear: true as const }),
   }
 }
 
@@ -70,7 +72,12 @@ function paidOf(held: HeldSoFar, { endsAtMs = 0, extension }: OwnedReservation):
   const isShown = extension?.endsAtMs === extending.endsAtMs && extension.boughtAtMs === extending.boughtAtMs
   if (endsAtMs >= extending.endsAtMs || (isShown && extension.phase === 'paid')) return rest
   if (!isShown || extension.phase !== 'failed') return held
-  return { ...rest, upfrontMicroUsd: held.upfrontMicroUsd - extending.microUsd }
+  const { upfrontMicroUsd, extendedMicroUsd = 0 } = held
+  return {
+    ...rest,
+    upfrontMicroUsd: upfrontMicroUsd - extending.microUsd,
+    extendedMicroUsd: Math.max(0, extendedMicroUsd - extending.microUsd),
+  }
 }
 
 function missing(facts: HoldFacts): HoldOutcome {

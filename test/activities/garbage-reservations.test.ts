@@ -32,7 +32,7 @@ async function scan(
   const input = { deployment: DEPLOYMENT, backend: 'scripted', candidates, isDryRun }
   return collectGarbage(
     { backend, store, owners, now: () => market.clock.now() },
-    input as Parameters<typeof collectGarbage>[1],
+    input,
     patiently().signal,
   )
 }

@@ -264,7 +264,10 @@ export class ControlPlane extends Workforce {
         ...createCopyingActivities({ store, now }),
         ...createDecidingActivities({ store, now, treasury }),
         ...(admitBudget && { admitBudget }),
-        ...createReservationDocuments({ store, now, treasury, key: TEST_KEY, post: this.post }),
+        ...createReservationDocuments({
+          ...{ store, now, treasury, key: TEST_KEY, post: this.post },
+          preview: (spec) => planning.previewPlan({ spec }),
+        }),
         ...createDrainingActivities({ client, store, now }),
         ...createStoreActivities({ store, now, owners, treasury }),
       },
