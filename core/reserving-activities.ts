@@ -153,7 +153,7 @@ export interface DecideExtensionTask extends LookForExtensionTask {
   look: ExtensionLook
 }
 
-/** The cheapest place for the rest of a job after the end of its reservation; null if there is none. */
+/** The cheapest place for the rest of a job after the end of its reservation; null without one. */
 export type Elsewhere = { offer: string; costMicroUsd: MicroUsd } | null
 
 export type ExtensionDecision =

@@ -9,7 +9,7 @@ import type { Found } from './garbage'
 const DAY_HOURS = 24
 
 /**
- * Capacity that this deployment bought. If nobody watches it any more, hourly capacity is given back like a machine without an owner;
+ * Capacity that this deployment bought. If its reservation is over or lost, hourly capacity is given back like a machine without an owner;
  * prepaid capacity is listed only: it cannot be returned, and jobs can use it.
  */
 export async function reservationsOf(

@@ -20,7 +20,7 @@ export function isExtensionDue(
   return leftMs <= EXTENSION_FROM_MS && leftMs >= EXTENSION_DEADLINE_MS
 }
 
-/** How much later than the last usable moment each job will be done; jobs that fit, or of which nothing is known, are left out. */
+/** How much later than the last usable moment each job will be done. Jobs that fit are left out, and so are jobs whose rest is unknown. */
 export function overrunsOf(
   { usableUntilMs, endsAtMs = Infinity }: Pick<OwnedReservation, 'usableUntilMs' | 'endsAtMs'>,
   jobs: readonly JobInReservation[],

@@ -55,7 +55,7 @@ function begin({ held, reservation, nowMs }: HoldFacts): ReservationNews | undef
   const cost = kind === 'hourly' ? ' It costs money from then on, used or not.' : ''
   return {
     event: 'begins',
-    text: `${total} × ${type} in ${zone} (${id}) begin in ${formatDuration(Math.max(0, startsAtMs - nowMs))}, at ${formatInstant(startsAtMs)}.${cost} Have jobs ready: they use it by themselves.`,
+    text: `${total} × ${type} in ${zone} (${id}) begin in ${formatDuration(Math.max(0, startsAtMs - nowMs))}, at ${formatInstant(startsAtMs)}.${cost} Have jobs ready: they prefer it to other machines.`,
   }
 }
 

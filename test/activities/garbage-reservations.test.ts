@@ -30,11 +30,7 @@ async function scan(
   const owners: OwnerLookup = async ({ jobId, isReservation }) =>
     jobId === 'res-a' && isReservation === true ? (owner as 'open') : 'absent'
   const input = { deployment: DEPLOYMENT, backend: 'scripted', candidates, isDryRun }
-  return collectGarbage(
-    { backend, store, owners, now: () => market.clock.now() },
-    input,
-    patiently().signal,
-  )
+  return collectGarbage({ backend, store, owners, now: () => market.clock.now() }, input, patiently().signal)
 }
 
 const market = (): ReservationMarket => new ReservationMarket({ clock: new DrivenClock(START_MS) })
@@ -89,7 +85,7 @@ describe('capacity whose reservation', () => {
     expect(place.held()).toHaveLength(1)
   })
 
-  it('belongs to another deployment, nobody or the past is not listed', async () => {
+  it('belongs to another deployment, to none, or is over is not listed', async () => {
     const place = market()
     place.hold({ kind: 'hourly', ...MACHINES, tags: { ...tags, deployment: 'other' } })
     place.hold({ kind: 'hourly', ...MACHINES })

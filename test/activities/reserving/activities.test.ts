@@ -125,7 +125,7 @@ describe('a look for capacity', () => {
     expect(await claimReservation(desk.store, { ...claim, intent: 'res-b' })).toBe(INTENT)
   })
 
-  it('adopts idle prepaid capacity of nobody without naming a purchase, and not what another wish has', async () => {
+  it('adopts idle prepaid capacity without an owner and names no purchase, and not what another wish has', async () => {
     const desk = new Desk()
     const id = desk.untagged()
     const verdict = await desk.look()

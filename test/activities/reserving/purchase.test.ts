@@ -279,7 +279,7 @@ describe('an extension', () => {
     expect(await place.purchases.effect(order)).toMatchObject({ kind: 'no-effect' })
   })
 
-  it('is not taken for one before it whose payment failed', async () => {
+  it('does not count as one before it whose payment failed', async () => {
     const { place, order } = await extending()
     place.market.lots.at(-1)!.stock = 2
     place.market.payment = { kind: 'failed', afterMs: 0 }

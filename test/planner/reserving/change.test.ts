@@ -39,7 +39,7 @@ describe('a change of an hourly reservation', () => {
     expect(why({ endsAtMs: null })).toBeUndefined()
   })
 
-  it('to more machines must fit the price limit, of which only growth is judged', () => {
+  it('to more machines must fit the price limit; other changes need not', () => {
     const rule: PurchaseRule = { machineHourMaxMicroUsd: microUsd(2) - 1 }
     expect(why({ count: 5, rule })).toBe(
       'A machine of cr-1 costs $2.00 per hour now, above the limit of $2.00.',

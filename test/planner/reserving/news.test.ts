@@ -49,7 +49,7 @@ describe('news about what is held', () => {
     expect(look(HOURLY, { ...used.held, reservation: HOURLY }, HOUR_MS).news).toHaveLength(1)
   })
 
-  it('say of prepaid capacity until when it is paid for', () => {
+  it('say how long prepaid capacity is paid for', () => {
     expect(look(ACTIVE, { idleMs: HOUR_MS - 1 }).news).toEqual([
       {
         event: 'idle',
@@ -83,7 +83,7 @@ describe('news about what is held', () => {
     expect(first.news).toEqual([
       {
         event: 'begins',
-        text: '4 × p5 in east-a (cr-1) begin in 1d, at 2026-11-03T00:00:00Z. Have jobs ready: they use it by themselves.',
+        text: '4 × p5 in east-a (cr-1) begin in 1d, at 2026-11-03T00:00:00Z. Have jobs ready: they prefer it to other machines.',
       },
     ])
     expect(look(ownedOf(), first.held)).not.toHaveProperty('news')
