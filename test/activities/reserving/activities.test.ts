@@ -137,6 +137,14 @@ describe('a look for capacity', () => {
     expect((await other.look()).kind).toBe('buy')
   })
 
+  it('does not adopt what another wish has claimed', async () => {
+    const desk = new Desk()
+    await desk.buy()
+    const { id } = desk.market.purchases[0]!
+    await claimReservation(desk.store, { backend: 'scripted', ownedId: id, intent: 'res-b' })
+    await expect(desk.look({ sends: 1 })).rejects.toThrow(`res-b has just taken ${id}: looking again.`)
+  })
+
   it('takes up a purchase that the workflow does not know, and passes those that ended', async () => {
     const desk = new Desk()
     await desk.purchases.seal({ intent: INTENT, send: 1 })
@@ -314,6 +322,7 @@ describe('a split', () => {
     const made = await split(desk, ref)
     expect(made).toMatchObject({ total: 1, intent: 'res-part', deployment: 'dep' })
     expect((await split(desk, ref)).id).toBe(made.id)
+    expect(desk.market.calls.filter(({ verb }) => verb === 'change')).toHaveLength(1)
     expect(desk.market.held().map(({ total }) => total)).toEqual([3, 1])
     expect(await desk.record('res-part')).toMatchObject([{ seq: 0, kind: 'requested', data: part }])
     expect(await desk.purchases.effect({ intent: 'res-part', send: 1 })).toMatchObject({
@@ -331,6 +340,13 @@ describe('a split', () => {
     expect(await desk.record('res-part')).toEqual([])
     expect(await split(desk, ref)).toMatchObject({ total: 1, intent: 'res-part' })
     expect(desk.market.held().map(({ total }) => total)).toEqual([3, 1])
+  })
+
+  it('is not one of the same name in another deployment', async () => {
+    const desk = new Desk()
+    const ref = desk.hourly()
+    const other = desk.hourly({ tags: { deployment: 'other', intent: 'res-part' } })
+    expect((await split(desk, ref)).id).not.toBe(other.id)
   })
 
   it('of places in use, or of what is gone, is refused without a trace', async () => {
