@@ -16,14 +16,21 @@ import {
   quoteKey,
   REJECT_UPDATE,
   RELEASE_UPDATE,
+  RESERVATION_ID_PATTERN,
+  RESIZE_RESERVATION_UPDATE,
+  SPLIT_RESERVATION_UPDATE,
   type PurchaseRule,
   type ReservationInput,
+  type ResizeReservationUpdate,
 } from '../core/reserving'
 import { ensureDeployment } from '../storage/deployment'
-import { putReservationEntry } from '../storage/reservations'
+import { putReservationEntry, readReservationEntries } from '../storage/reservations'
+import { ensureDeploymentKey } from '../storage/secrets'
+import { putWebhook } from '../storage/webhooks'
 import type { Context } from './context'
 import { checkSameDeployment } from './deployment'
 import { CrucibleError, isTemporals } from './errors'
+import { uiUrlOf } from './read-view'
 import { findReservation, showReservation } from './reservation-views'
 import { ATTRIBUTE_KEYS } from './attributes'
 import { UPDATE_LIMIT_MS } from './updates'
@@ -33,6 +40,8 @@ export interface ReservationRequest {
   wish: CapacityWish
   rule: PurchaseRule
   purpose?: string
+  /** News about it are posted there; see `ReservationEvent`. It is stored sealed. */
+  webhook?: string
   /** Makes the request repeatable. Random if missing. */
   id?: string
 }
@@ -45,19 +54,14 @@ export interface Reserved {
   isNew: boolean
 }
 
-const ID_PATTERN = /^res-[0-9a-z-]{1,40}$/
-
 /**
  * Starts the search for capacity, which may buy what its rule allows. The same id with the same content is the same reservation; another
  * content is refused with `usage`.
  */
 export async function reserve(context: Context, request: ReservationRequest): Promise<Reserved> {
   const { store, config } = context
-  const { wish, rule, purpose } = request
-  if (request.id !== undefined && !ID_PATTERN.test(request.id))
-    throw new CrucibleError('usage', `"${request.id}" is not an id of a reservation.`, {
-      hint: 'Write res- and at most 40 of a-z, 0-9 and dashes, such as res-ranker-2027-q1.',
-    })
+  const { wish, rule, purpose, webhook } = request
+  if (request.id !== undefined) checkId(request.id)
   const client = await context.temporal()
   await checkSameDeployment(context, client)
   const reservationId = request.id ?? makeReservationId(randomInt)
@@ -65,7 +69,8 @@ export async function reserve(context: Context, request: ReservationRequest): Pr
     ...{ reservationId, wish, rule, owner: config.owner },
     deployment: await ensureDeployment(store, () => makeDeploymentId(randomInt)),
     submittedAtMs: context.now(),
-    ...defined({ purpose }),
+    ...defined({ purpose, pageUrl: uiUrlOf(config, reservationWorkflowId(reservationId)) }),
+    ...(webhook === undefined ? {} : { webhookOf: reservationId }),
   }
   const entry = await putReservationEntry(store, reservationId, {
     ...{ seq: 0, atMs: input.submittedAtMs, kind: 'requested', data: input },
@@ -76,11 +81,29 @@ export async function reserve(context: Context, request: ReservationRequest): Pr
     throw new CrucibleError('usage', `A different reservation ${reservationId} already exists.`, {
       hint: 'Ids are never reused: choose another one, or leave it out for a generated id.',
     })
+  if (webhook !== undefined) {
+    const key = await ensureDeploymentKey(config.home.secretKeyFile)
+    await putWebhook(store, key, { id: reservationId, url: checkedUrl(webhook) })
+  }
   return {
     id: reservationId,
     workflowId: reservationWorkflowId(reservationId),
     isNew: await start(client, standing),
   }
+}
+
+function checkedUrl(webhook: string): string {
+  if (/^https?:$/.test(URL.parse(webhook)?.protocol ?? '')) return webhook
+  throw new CrucibleError('usage', 'The webhook is not a URL of http or https.', {
+    hint: 'Such as --notify https://hooks.example.com/crucible.',
+  })
+}
+
+function checkId(id: string): void {
+  if (RESERVATION_ID_PATTERN.test(id)) return
+  throw new CrucibleError('usage', `"${id}" is not an id of a reservation.`, {
+    hint: 'Write res- and at most 40 of a-z, 0-9 and dashes, such as res-ranker-2027-q1.',
+  })
 }
 
 async function start(client: temporal.Client, input: ReservationInput): Promise<boolean> {
@@ -153,6 +176,38 @@ export async function extendReservation(
     name: EXTEND_RESERVATION_UPDATE,
     update: wish,
   })
+}
+
+/** Sets the number of machines, the end (null: none) or the limit of an hourly reservation. It states the result: a repeated one is harmless. */
+export async function resizeReservation(
+  context: Context,
+  meant: string,
+  change: Omit<ResizeReservationUpdate, 'by'>,
+): Promise<UpdateReceipt> {
+  return tell(context, await findReservation(context, meant), {
+    name: RESIZE_RESERVATION_UPDATE,
+    update: change,
+  })
+}
+
+/**
+ * Moves free places of an hourly reservation into one of their own, which begins as held. With an id that exists already, nothing more is
+ * split off.
+ */
+export async function splitReservation(
+  context: Context,
+  meant: string,
+  { count, id = makeReservationId(randomInt) }: { count: number; id?: string },
+): Promise<UpdateReceipt & { newId: string }> {
+  checkId(id)
+  const source = await findReservation(context, meant)
+  const [first] = await readReservationEntries(context.store, id)
+  if (first !== undefined) return { newId: id, message: `${id} exists already: nothing more was split off.` }
+  const receipt = await tell(context, source, {
+    name: SPLIT_RESERVATION_UPDATE,
+    update: { count, newId: id },
+  })
+  return { ...receipt, newId: id }
 }
 
 export async function releaseReservation(

@@ -27,17 +27,41 @@ export interface RunningFacts {
 
 /** The remaining cost: by the pace since the first step if there is one, before by the forecast; null if unknown, or if the forecast was too low. */
 export function remainingOf(facts: RunningFacts): Remaining | null {
-  const { expected, priceMicroUsdPerHour, beat, nowMs } = facts
-  const trainingMs = beat === undefined ? null : leftByPace(beat, nowMs)
-  if (trainingMs !== null && priceMicroUsdPerHour !== undefined) {
-    const leftMs = Math.round(trainingMs * growthOf(expected))
-    return { microUsd: spendOver(leftMs, priceMicroUsdPerHour), basis: 'pace' }
-  }
+  const { expected, priceMicroUsdPerHour } = facts
+  const paced = leftByPaceOf(facts)
+  if (paced !== null && priceMicroUsdPerHour !== undefined)
+    return { microUsd: spendOver(paced.ms, priceMicroUsdPerHour), basis: 'pace' }
   if (expected === undefined) return priceMicroUsdPerHour === 0 ? { microUsd: 0, basis: 'forecast' } : null
-  const leftMs = expected.durationMs - spentMs(expected, facts)
-  if (leftMs <= 0) return null
-  const microUsd = Math.round(expected.costMicroUsd * (leftMs / expected.durationMs))
-  return { microUsd, basis: expected.isDurationAssumed === true ? 'assumed' : 'forecast' }
+  const left = leftByForecast(expected, facts)
+  if (left === null) return null
+  return { microUsd: Math.round(expected.costMicroUsd * (left.ms / expected.durationMs)), basis: left.basis }
+}
+
+/** The time until the job is done, on the same grounds. */
+export interface LeftTime extends Pick<Remaining, 'basis'> {
+  ms: number
+}
+
+export function leftTimeOf(facts: Omit<RunningFacts, 'priceMicroUsdPerHour'>): LeftTime | null {
+  return leftByPaceOf(facts) ?? (facts.expected === undefined ? null : leftByForecast(facts.expected, facts))
+}
+
+function leftByPaceOf({
+  beat,
+  expected,
+  nowMs,
+}: Pick<RunningFacts, 'beat' | 'expected' | 'nowMs'>): LeftTime | null {
+  const trainingMs = beat === undefined ? null : leftByPace(beat, nowMs)
+  return trainingMs === null ? null : { ms: Math.round(trainingMs * growthOf(expected)), basis: 'pace' }
+}
+
+function leftByForecast(
+  expected: Expected,
+  facts: Pick<RunningFacts, 'launchedAtMs' | 'beat' | 'nowMs'>,
+): LeftTime | null {
+  const ms = expected.durationMs - spentMs(expected, facts)
+  if (ms <= 0) return null
+  return { ms, basis: expected.isDurationAssumed === true ? 'assumed' : 'forecast' }
 }
 
 /** By how much interruptions, new starts and the end are expected to lengthen the training. */
@@ -48,7 +72,10 @@ function growthOf(expected: Expected | undefined): number {
 }
 
 /** The part of the forecast's time that has passed: a start that takes longer than expected leaves the training as long as it was. */
-function spentMs({ forecast }: Expected, { launchedAtMs, beat, nowMs }: RunningFacts): number {
+function spentMs(
+  { forecast }: Expected,
+  { launchedAtMs, beat, nowMs }: Pick<RunningFacts, 'launchedAtMs' | 'beat' | 'nowMs'>,
+): number {
   if (launchedAtMs === null) return 0
   const trainingSinceMs = beat?.firstStepAtMs ?? null
   const startedMs = Math.max(0, (trainingSinceMs ?? nowMs) - launchedAtMs)

@@ -110,7 +110,7 @@ export interface OwnedReservation {
   /** The fee that its tags name; missing without. */
   upfrontMicroUsd?: MicroUsd
   /** The last extension that was bought. */
-  extension?: { phase: 'unpaid' | 'paid' | 'failed'; endsAtMs: number }
+  extension?: { phase: 'unpaid' | 'paid' | 'failed'; endsAtMs: number; boughtAtMs?: number }
 }
 
 /** One purchase made concrete. It is recorded before it is sent. */
@@ -137,8 +137,8 @@ export type ReservationChange =
   | { kind: 'count'; count: number }
   /** Null for no end. */
   | { kind: 'end'; endsAtMs: number | null }
-  /** Moves this many free places into a new reservation of the same intent. The token makes a repeated split the same split. */
-  | { kind: 'split'; count: number; token: string }
+  /** Moves this many free places into a new reservation, for another intent: one split for each intent, however often it is sent. */
+  | ({ kind: 'split'; count: number } & Pick<ReservationOrder, 'intent' | 'deployment' | 'owner'>)
 
 /** Where a reservation is. */
 export interface ReservationRef {

@@ -1,6 +1,7 @@
 /** The activities of reservations by name. `activities/reserving/` implements them, on `backendQueue(name)` unless said otherwise. */
 import type { Failure } from './failure'
 import type { MicroUsd } from './money'
+import type { LeftTime } from './remaining'
 import type {
   CapacityQuote,
   CapacityWish,
@@ -9,7 +10,14 @@ import type {
   ReservationRef,
   ReserveOutcome,
 } from './reservation'
-import type { JudgedQuote, PurchaseRule, ReservationState, ReservationStatus } from './reserving'
+import type {
+  JudgedQuote,
+  PurchaseRule,
+  ReservationInput,
+  ReservationNews,
+  ReservationState,
+  ReservationStatus,
+} from './reserving'
 import type { SettleRequest } from './treasury'
 
 /** What all activities of one reservation receive. */
@@ -91,11 +99,17 @@ export interface HeldSoFar {
   state: ReservationState
   reservation?: OwnedReservation
   upfrontMicroUsd: MicroUsd
+  /** An extension whose payment is not confirmed; its fee is part of `upfrontMicroUsd`. */
+  extending?: { microUsd: MicroUsd; endsAtMs: number; boughtAtMs?: number }
   idleMicroUsd: MicroUsd
   /** Consecutive time without a used place. */
   idleMs: number
   /** Consecutive looks that did not find it. */
   misses: number
+  /** Paid for extensions; part of `upfrontMicroUsd`. */
+  extendedMicroUsd?: MicroUsd
+  /** It was said that it begins soon. */
+  isBeginTold?: true
 }
 
 export interface HoldOutcome {
@@ -103,16 +117,73 @@ export interface HoldOutcome {
   message: string
   /** For people, about money that is wasted, or an end that comes early. */
   warning?: string
+  /** What a person should hear now, and was not told by an earlier look. */
+  news?: ReservationNews[]
+  /** It is time to ask whether its jobs will be done before its end. */
+  isEndNear?: true
   /** `release`: the rule wants it returned now. `over`: nothing is held any more. */
   next: 'hold' | 'release' | 'over'
   lookInMs: number
 }
+
+/** A job of this deployment that runs in a reservation. */
+export interface JobInReservation {
+  jobId: string
+  attempt: number
+  /** Until it is done; null if unknown. */
+  left: LeftTime | null
+  /** What the time left refers to. */
+  accelerator?: string
+}
+
+/** What an extension is decided on: the jobs, and if one of them will not be done in time, the extensions for sale. */
+export interface ExtensionLook {
+  jobs: JobInReservation[]
+  quotes: CapacityQuote[]
+  nowMs: number
+}
+
+export interface LookForExtensionTask extends ReservationTask {
+  reservation: OwnedReservation
+}
+
+export interface DecideExtensionTask extends LookForExtensionTask {
+  rule: PurchaseRule
+  extendedMicroUsd: MicroUsd
+  look: ExtensionLook
+}
+
+/** The cheapest place for the rest of a job after the end of its reservation; null without one. */
+export type Elsewhere = { offer: string; costMicroUsd: MicroUsd } | null
+
+export type ExtensionDecision =
+  | { kind: 'extend'; durationMs: number; upfrontMaxMicroUsd: MicroUsd; message: string }
+  /** `fits`: everything is done in time, as far as is known. `move`: jobs save before the end and continue elsewhere. */
+  | { kind: 'fits' | 'move'; message: string }
 
 export interface ReleaseTask extends ReservationTask {
   ref: ReservationRef
   reason: string
   /** The charge that is accepted; more is a refusal. */
   chargeMaxMicroUsd: MicroUsd
+}
+
+/** A change of what is held. It states the result, and may be repeated. */
+export interface ChangeReservationTask extends ReservationTask {
+  ref: ReservationRef
+  rule: PurchaseRule
+  /** What it has cost so far. */
+  spentMicroUsd: MicroUsd
+  count?: number
+  /** Null for no end. */
+  endsAtMs?: number | null
+}
+
+export interface SplitReservationTask extends ReservationTask {
+  ref: ReservationRef
+  count: number
+  /** The new reservation as it begins, but for what is held. It has its own intent, budget and record. */
+  part: ReservationInput
 }
 
 /** What an account holds and, for a wish, what it could buy. Nothing is recorded. */
@@ -141,6 +212,20 @@ export interface ReservingActivities {
   /** Looks at what is held, and says what to do about it. */
   holdReservation(input: HoldInput): Promise<HoldOutcome>
   releaseReservation(input: ReleaseTask): Promise<void>
+  /** Looks whether the jobs in it will be done in time, and what an extension costs otherwise. */
+  lookForExtension(input: LookForExtensionTask): Promise<ExtensionLook>
+  /** Throws `invalid` for a change that the rule or the machines in it do not allow. Returns it afterwards. */
+  changeReservation(input: ChangeReservationTask): Promise<OwnedReservation>
+  /** Splits free places off, once for the intent of the part, and puts its request on record. Returns what the part holds. */
+  splitReservation(input: SplitReservationTask): Promise<OwnedReservation>
+}
+
+export interface TellTask {
+  /** The reservation whose webhook it is. */
+  webhookOf: string
+  status: ReservationStatus
+  news: ReservationNews
+  pageUrl?: string
 }
 
 /** Activities of the orchestrator's worker, on `ORCHESTRATOR_QUEUE`. */
@@ -149,6 +234,10 @@ export interface ReservationDocuments {
   settleBudget(input: { month: string } & SettleRequest): Promise<void>
   /** Settles money that an earlier history has promised for purchases, by what their marks say. Idempotent. */
   releaseBudget(input: { reservationId: string; sends: number[] }): Promise<void>
+  /** Compares an extension with moving its jobs, by the rule. On record with its inputs. Buys nothing. */
+  decideExtension(input: DecideExtensionTask): Promise<ExtensionDecision>
+  /** Posts news to the stored webhook. Throws if it is not taken. */
+  tellReservation(input: ReservationTask & TellTask): Promise<void>
   /** Completes the record, and settles money that an earlier history has promised. */
   endReservation(input: ReservationTask & { status: ReservationStatus; sends: number }): Promise<void>
 }
@@ -158,7 +247,17 @@ export interface ReservationEntry {
   seq: number
   /** Wall clock of the process that put it. */
   atMs: number
-  kind: 'requested' | 'looked' | 'sent' | 'searched-for-purchase' | 'decided' | 'held' | 'released' | 'over'
+  kind:
+    | 'requested'
+    | 'looked'
+    | 'sent'
+    | 'searched-for-purchase'
+    | 'decided'
+    | 'held'
+    | 'judged-extension'
+    | 'changed'
+    | 'released'
+    | 'over'
   /** One sentence for a person. */
   summary: string
   /** Inputs and outcome. */

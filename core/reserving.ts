@@ -18,6 +18,11 @@ export interface PurchaseRule {
   searchUntilAtMs?: number
   /** `hourly` only, and required there: it is released before it costs more than this, used or not. */
   spendMaxMicroUsd?: MicroUsd
+  /**
+   * `prepaid` only: it is extended for jobs that would not be done in it, where that is cheaper than moving them, for this much in all;
+   * missing: never.
+   */
+  extendMaxMicroUsd?: MicroUsd
   /** `hourly` only: released once none of its places was used for this long; missing: never, but a warning is shown. */
   idleMaxMs?: number
   /** Who may use idle places besides the owner's jobs that name the reservation; `SHARE_DEFAULT` if missing. */
@@ -37,6 +42,10 @@ export interface ReservationInput {
   submittedAtMs: number
   /** For people: `training of ranker, 2027 Q1`. */
   purpose?: string
+  /** The reservation whose stored webhook gets the news; missing for none. Its URL may be a secret, and is not here. */
+  webhookOf?: string
+  /** Its page in Temporal's Web UI, if the client knew it. */
+  pageUrl?: string
   /** Receives `RESERVATION_SIGNAL` at every change of state. */
   notifyWorkflowId?: string
   /** Pauses between looks for a purchase with an unknown outcome; those of `workflows/buy-capacity.ts` if missing. */
@@ -51,6 +60,10 @@ export interface ReservationCarry {
   recordSeq: number
   paymentFailures: number
   held?: HeldSoFar
+  /** Paid for reservations of this wish that were lost. */
+  earlierMicroUsd?: MicroUsd
+  /** The offer that the last news asked to approve. */
+  askedFor?: CapacityQuote
   lookedAtMs?: number
   /** Money of a month that is promised to it. */
   promise?: { jobId: string; month: string; microUsd: MicroUsd }
@@ -103,6 +116,8 @@ export interface ReservationStatus {
   /** One sentence for a person. */
   message: string
   trouble?: string
+  /** Why the webhook did not take the last news. */
+  webhookTrouble?: string
   submittedAtMs: number
   /** The quote that is to be approved, being bought, or bought. */
   quote?: JudgedQuote
@@ -124,6 +139,22 @@ export interface ReservationStatus {
   /** When it looks for capacity, or at its reservation, again. */
   nextLookAtMs?: number
   endedAtMs?: number
+}
+
+/** What is news about a reservation: a person must or may do something, or money is at stake. @experimental */
+export const RESERVATION_EVENTS = [
+  ...(['waits-for-approval', 'undecided', 'payment-failed'] as const),
+  ...(['begins', 'idle', 'released', 'changed-by-provider'] as const),
+  'extended',
+] as const
+/** @experimental */
+export type ReservationEvent = (typeof RESERVATION_EVENTS)[number]
+
+/** Posted to the webhook, once for what happened once. @experimental */
+export interface ReservationNews {
+  event: ReservationEvent
+  /** What happened, and what to do. */
+  text: string
 }
 
 /** Result of the `reserveCapacity` workflow. */
@@ -169,6 +200,25 @@ export interface ExtendReservationUpdate {
   seenEndsAtMs?: number
 }
 
+/** Update: change the number of machines, the end, or the limit of an hourly one. At least one is given. @experimental */
+export interface ResizeReservationUpdate {
+  by: string
+  /** Machines in total, so that a repeated request changes nothing more. */
+  count?: number
+  /** Null for no end. */
+  endsAtMs?: number | null
+  /** Replaces that of the rule; it can only be raised. */
+  spendMaxMicroUsd?: MicroUsd
+}
+
+/** Update: move free places of an hourly one into a reservation of its own. @experimental */
+export interface SplitReservationUpdate {
+  by: string
+  count: number
+  /** Of the new one. The same id again is the same split. */
+  newId: string
+}
+
 /** Update: give it back. @experimental */
 export interface ReleaseUpdate {
   by: string
@@ -204,11 +254,25 @@ export function quoteKey(quote: CapacityQuote): string {
   return [type, count, zone, startsAtMs, endsAtMs ?? '', upfrontMicro, perHourMicro, currency].join('/')
 }
 
+/** The part of a reservation's remaining limit that goes with the machines that are split off. */
+export function shareOfLimit(
+  { spendMaxMicroUsd }: PurchaseRule,
+  { total, count, spentMicroUsd }: { total: number; count: number; spentMicroUsd: MicroUsd },
+): MicroUsd | undefined {
+  if (spendMaxMicroUsd === undefined) return undefined
+  return Math.floor((Math.max(0, spendMaxMicroUsd - spentMicroUsd) * count) / total)
+}
+
+/** Ids of reservations, and of the intents under which they are bought. */
+export const RESERVATION_ID_PATTERN = /^res-[0-9a-z-]{1,40}$/
+
 export const RESERVATION_QUERY = 'reservation'
 export const APPROVE_UPDATE = 'approve'
 export const REJECT_UPDATE = 'reject'
 export const DECIDE_PURCHASE_UPDATE = 'decidePurchase'
 export const EXTEND_RESERVATION_UPDATE = 'extendReservation'
 export const RELEASE_UPDATE = 'release'
+export const RESIZE_RESERVATION_UPDATE = 'resizeReservation'
+export const SPLIT_RESERVATION_UPDATE = 'splitReservation'
 /** Signal to the workflow of `notifyWorkflowId`: a `ReservationNotice`. */
 export const RESERVATION_SIGNAL = 'reservation'

@@ -52,6 +52,8 @@ export const layout = {
   reservationRecords: (id: string) => `reservations/${id}/record/`,
   reservationRecord: (id: string, seq: number) =>
     `reservations/${id}/record/${String(seq).padStart(6, '0')}.json`,
+  /** Where news go: sealed with the deployment's key (`storage/webhooks.ts`). */
+  reservationWebhook: (id: string) => `reservations/${id}/webhook.sealed`,
   /** Put before a purchase is sent, and once its effect is certain (`storage/purchases.ts`). */
   purchase: (id: string, send: number) =>
     `reservations/${id}/purchases/${String(send).padStart(6, '0')}.json`,

@@ -13,6 +13,8 @@ export type PurchaseMark =
       atMs: number
       /** Every reservation that the account could see just before. */
       ownedBefore: string[]
+      /** For an extension: when the last one before was bought; null without one. Missing for a purchase of something else. */
+      extendedBeforeAtMs?: number | null
     }
   | { kind: 'sealed'; atMs: number }
 
@@ -35,8 +37,11 @@ export class Purchases {
   ) {}
 
   /** True for the only caller that may send this order. */
-  async mark(order: ReservationOrder, ownedBefore: string[]): Promise<{ atMs: number } | undefined> {
-    const mark: PurchaseMark = { kind: 'sent', order, atMs: this.now(), ownedBefore }
+  async mark(
+    order: ReservationOrder,
+    before: Pick<Extract<PurchaseMark, { kind: 'sent' }>, 'ownedBefore' | 'extendedBeforeAtMs'>,
+  ): Promise<{ atMs: number } | undefined> {
+    const mark: PurchaseMark = { kind: 'sent', order, atMs: this.now(), ...before }
     return (await this.put(order, mark)) ? { atMs: mark.atMs } : undefined
   }
 

@@ -66,6 +66,12 @@ export function scheduleKey(deploymentKey: Buffer, name: string): Buffer {
   return hmac(deploymentKey, Buffer.from(`schedule:${name}`, 'utf8'))
 }
 
+/** Derives the key of the webhook of a reservation. */
+export function reservationKey(deploymentKey: Buffer, id: string): Buffer {
+  checkLength('key', deploymentKey, KEY_BYTES)
+  return hmac(deploymentKey, Buffer.from(`reservation:${id}`, 'utf8'))
+}
+
 /** Derives the key of the hand-over of one send: it opens nothing else. */
 export function handOverKey(deploymentKey: Buffer, send: string): Buffer {
   checkLength('key', deploymentKey, KEY_BYTES)

@@ -69,7 +69,10 @@ export async function createOrchestrator(deps: OrchestratorDeps): Promise<Worker
     ...planning,
     ...createCopyingActivities({ store, now }),
     ...createDecidingActivities({ store, now, treasury }),
-    ...createReservationDocuments({ store, now, treasury }),
+    ...createReservationDocuments({
+      ...{ store, now, treasury, key: deps.key, post: postJson },
+      preview: (spec) => planning.previewPlan({ spec }),
+    }),
     ...createRetrainingActivities({
       ...{ client, store, now, key: deps.key, measure: measureInput, post: postJson },
       preview: (spec, owner) => planning.previewPlan({ spec, owner }),

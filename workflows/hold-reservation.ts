@@ -1,10 +1,11 @@
 import { failureFrom } from '../core/failure'
 import { defined } from '../core/defined'
 import type { ReservationState } from '../core/reserving'
-import type { HoldOutcome } from '../core/reserving-activities'
+import type { HeldSoFar, HoldOutcome } from '../core/reserving-activities'
+import { resizeOnRequest, splitOnRequest } from './change-reservation'
 import { forever } from './forever'
 import { extend } from './purchasing'
-import { reservingOn } from './reservation-activities'
+import { reservationDocuments, reservingOn } from './reservation-activities'
 import type { ReservationRun } from './reservation-run'
 
 /** How a hold ends: `lost` before its time, so that the search begins again; `fresh` only to start a fresh history. */
@@ -17,7 +18,8 @@ export async function holdReservation(run: ReservationRun): Promise<HoldEnd> {
     const held = run.held!
     const ref = { id: held.reservation!.id, region: held.reservation!.region }
     const acts = reservingOn(input.wish.backend, 'look at the reservation')
-    const { wish, rule } = input
+    const { rule } = page.status
+    const { wish } = input
     const { lookedAtMs } = run
     const elapsed = lookedAtMs === undefined ? {} : { elapsedMs: Date.now() - lookedAtMs }
     const task = { ...run.task(), ref, wish, rule, held, ...elapsed }
@@ -27,25 +29,47 @@ export async function holdReservation(run: ReservationRun): Promise<HoldEnd> {
     page.trouble(
       outcome.warning === undefined ? undefined : { class: 'unclassified', message: outcome.warning },
     )
-    if (outcome.next === 'over') return over(run, held.state, outcome.message)
+    if (outcome.next === 'over') {
+      const end = await over(run, held.state, outcome.message)
+      tell(run, outcome)
+      return end
+    }
     // Before it is shown as held: it is certain now.
-    if (wish.kind === 'prepaid' && outcome.held.state !== 'unpaid')
-      await run.settleMoney(outcome.held.upfrontMicroUsd)
+    if (wish.kind === 'prepaid') await settlePaid(run, held)
     page.move(outcome.held.state, outcome.message, figuresOf(run))
+    tell(run, outcome)
     if (outcome.next === 'release') await releaseByRule(run, outcome)
-    else await run.pause(outcome.lookInMs, 'until the next look at the reservation')
+    else {
+      if (outcome.isEndNear === true) await extendByForecast(run)
+      await run.pause(outcome.lookInMs, 'until the next look at the reservation')
+    }
     if (requests.extension !== undefined) await extendOnRequest(run)
+    if (requests.resize !== undefined) await resizeOnRequest(run)
+    if (requests.split !== undefined) await splitOnRequest(run)
     if (requests.release !== undefined) await releaseOnRequest(run)
     requests.approved = requests.rejected = undefined
     if (run.isLong) return 'fresh'
   }
 }
 
-function figuresOf({ held }: ReservationRun): object {
+function tell(run: ReservationRun, { news = [] }: HoldOutcome): void {
+  for (const { event, text } of news) run.report(event, text)
+}
+
+/** Once the payment is certain: of what is held, or of its extension. */
+async function settlePaid(run: ReservationRun, before: HeldSoFar): Promise<void> {
+  const { state, extending, upfrontMicroUsd } = run.held!
+  if (state === 'unpaid' || extending !== undefined) return
+  if (before.extending === undefined) return run.settleMoney(upfrontMicroUsd)
+  const isPaid = upfrontMicroUsd === before.upfrontMicroUsd
+  await run.settleMoney(isPaid ? before.extending.microUsd : 0)
+}
+
+function figuresOf({ held, earlierMicroUsd }: ReservationRun): object {
   const { reservation, upfrontMicroUsd, idleMicroUsd, idleMs } = held!
   return {
     ...defined({ reservation }),
-    ...{ spentMicroUsd: upfrontMicroUsd + idleMicroUsd, idleMicroUsd },
+    ...{ spentMicroUsd: earlierMicroUsd + upfrontMicroUsd + idleMicroUsd, idleMicroUsd },
     ...(idleMs === 0 ? {} : { idleSinceMs: Date.now() - idleMs }),
   }
 }
@@ -62,12 +86,14 @@ async function over(run: ReservationRun, before: ReservationState, message: stri
   const { reservation, state, idleMicroUsd, upfrontMicroUsd } = run.held!
   const hasFailed = reservation?.phase === 'failed'
   const isUnpaid = before === 'unpaid' && hasFailed
-  const spentMicroUsd = isUnpaid ? 0 : upfrontMicroUsd + idleMicroUsd
-  await run.settleMoney(spentMicroUsd)
+  const paidMicroUsd = isUnpaid ? 0 : upfrontMicroUsd + idleMicroUsd
+  await run.settleMoney(run.held!.extending?.microUsd ?? paidMicroUsd)
+  const spentMicroUsd = run.earlierMicroUsd + paidMicroUsd
   if (isUnpaid) run.paymentFailures += 1
   const isLost = hasFailed && (isUnpaid || before === 'scheduled')
   if (isLost && run.paymentFailures < PAYMENT_FAILURES_MAX) {
     page.move('searching', `${message} The search begins again.`, { spentMicroUsd })
+    run.earlierMicroUsd = spentMicroUsd
     return 'lost'
   }
   const advice =
@@ -81,9 +107,34 @@ async function over(run: ReservationRun, before: ReservationState, message: stri
 async function releaseByRule(run: ReservationRun, { message, lookInMs }: HoldOutcome): Promise<void> {
   try {
     await release(run, { reason: message, chargeMaxMicroUsd: 0 })
+    run.report('released', message)
   } catch (error) {
     run.page.trouble(failureFrom(error))
     await run.pause(lookInMs, 'until the reservation may be given back')
+  }
+}
+
+/** For jobs that would not be done in time. Whatever fails here is tried again at the next look. */
+async function extendByForecast(run: ReservationRun): Promise<void> {
+  const { page, input } = run
+  const { reservation, extendedMicroUsd = 0 } = run.held!
+  const task = { reservation: reservation! }
+  try {
+    const acts = reservingOn(input.wish.backend, 'look whether the jobs will be done in time')
+    const look = await acts.lookForExtension({ ...run.task(), ...task })
+    if (look.jobs.length === 0) return
+    const { rule } = page.status
+    const decision = await reservationDocuments.decideExtension({
+      ...run.task(),
+      ...{ ...task, rule, extendedMicroUsd, look },
+    })
+    if (decision.kind !== 'extend') return page.update({ message: decision.message })
+    const { isBought, message } = await extend(run, decision.durationMs, decision.upfrontMaxMicroUsd)
+    page.update(figuresOf(run))
+    if (isBought) run.report('extended', `${decision.message} ${message}`)
+    else page.trouble({ class: 'unclassified', message })
+  } catch (error) {
+    page.trouble(failureFrom(error))
   }
 }
 
@@ -95,6 +146,7 @@ async function extendOnRequest(run: ReservationRun): Promise<void> {
   }
   try {
     const { isBought, message } = await extend(run, asked.update.durationMs, asked.update.upfrontMaxMicroUsd)
+    run.page.update(figuresOf(run))
     if (isBought) asked.done(message)
     else asked.refuse(message)
   } catch (error) {

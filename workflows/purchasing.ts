@@ -59,6 +59,7 @@ export async function decision(
     'A purchase was sent, and it is unknown whether it was made. A person must decide.',
     { undecided },
   )
+  run.report('undecided', whatToDecide(undecided))
   for (;;) {
     await page.retries.pause(DAY_MS, {
       summary: 'a person must decide',
@@ -102,6 +103,14 @@ export async function decision(
   }
 }
 
+function whatToDecide({ order }: UndecidedPurchase): string {
+  const { quote, intent } = order
+  return (
+    `Purchase ${order.send} of ${quote.count} × ${quote.type} for ${formatUsd(quote.upfrontMicro)} was sent, and it is unknown whether it was made. ` +
+    `Nothing else is bought meanwhile. Look at the account's reservations and bill, then: crucible reservations decide ${intent} --bought RESERVATION, or --not-bought.`
+  )
+}
+
 /** Prolongs what is held, once. Returns a sentence; throws nothing but what Temporal throws. */
 export async function extend(
   run: ReservationRun,
@@ -110,6 +119,8 @@ export async function extend(
 ): Promise<{ isBought: boolean; message: string }> {
   const { page, input, held } = run
   const { id, region, kind, type, total: count } = held!.reservation!
+  if (held!.extending !== undefined)
+    return { isBought: false, message: `The last extension of ${id} is not paid yet: ask again then.` }
   const { backend } = input.wish
   // What is held may be larger than what was wished for, and its new end is later than any that was.
   const wish: CapacityWish = { backend, kind, types: [type], count, durationMs, extends: { id, region } }
@@ -144,8 +155,18 @@ export async function extend(
       message: result.kind === 'refused' ? result.failure.message : 'It was not bought.',
     }
   }
-  await run.settleMoney(quote.upfrontMicro)
-  run.held = { ...run.held!, upfrontMicroUsd: run.held!.upfrontMicroUsd + quote.upfrontMicro }
+  const { upfrontMicro: microUsd } = quote
+  const { extension } = bought
+  const { upfrontMicroUsd, extendedMicroUsd = 0 } = run.held!
+  run.held = {
+    ...run.held!,
+    upfrontMicroUsd: upfrontMicroUsd + microUsd,
+    extendedMicroUsd: extendedMicroUsd + microUsd,
+  }
+  if (extension?.phase === 'unpaid') {
+    const { endsAtMs, boughtAtMs } = extension
+    run.held.extending = { microUsd, endsAtMs, ...defined({ boughtAtMs }) }
+  } else await run.settleMoney(microUsd)
   return {
     isBought: true,
     message: `${id} is prolonged to ${formatInstant(quote.endsAtMs!)}, once ${formatUsd(quote.upfrontMicro)} are paid.`,

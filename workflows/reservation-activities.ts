@@ -27,6 +27,15 @@ export const reservationDocuments = proxyActivities<
   ReservationDocuments & Pick<OrchestratorActivities, 'promiseBudget'>
 >({ ...COMMON, taskQueue: ORCHESTRATOR_QUEUE, summary: 'money and record of the reservation' })
 
+/** Tried for a while, and not worth more. */
+export const telling = proxyActivities<Pick<ReservationDocuments, 'tellReservation'>>({
+  ...COMMON,
+  taskQueue: ORCHESTRATOR_QUEUE,
+  startToCloseTimeout: MINUTE_MS,
+  retry: { ...COMMON.retry, maximumAttempts: 5 },
+  summary: 'post the news',
+})
+
 /** The purchase itself. */
 export function buying(backend: string): Pick<ReservingActivities, 'buyCapacity'> {
   return proxyActivities<ReservingActivities>({

@@ -9,12 +9,17 @@ import {
   EXTEND_RESERVATION_UPDATE,
   quoteKey,
   REJECT_UPDATE,
+  RESERVATION_ID_PATTERN,
   RELEASE_UPDATE,
+  RESIZE_RESERVATION_UPDATE,
+  SPLIT_RESERVATION_UPDATE,
   type ApproveUpdate,
   type DecidePurchaseUpdate,
   type ExtendReservationUpdate,
   type RejectUpdate,
   type ReleaseUpdate,
+  type ResizeReservationUpdate,
+  type SplitReservationUpdate,
 } from '../core/reserving'
 import { formatDuration } from '../core/time'
 import type { ReservationPage } from './reservation-page'
@@ -23,6 +28,8 @@ const approveUpdate = defineUpdate<UpdateReceipt, [ApproveUpdate]>(APPROVE_UPDAT
 const rejectUpdate = defineUpdate<UpdateReceipt, [RejectUpdate]>(REJECT_UPDATE)
 const decideUpdate = defineUpdate<UpdateReceipt, [DecidePurchaseUpdate]>(DECIDE_PURCHASE_UPDATE)
 const extendUpdate = defineUpdate<UpdateReceipt, [ExtendReservationUpdate]>(EXTEND_RESERVATION_UPDATE)
+const resizeUpdate = defineUpdate<UpdateReceipt, [ResizeReservationUpdate]>(RESIZE_RESERVATION_UPDATE)
+const splitUpdate = defineUpdate<UpdateReceipt, [SplitReservationUpdate]>(SPLIT_RESERVATION_UPDATE)
 const releaseUpdate = defineUpdate<UpdateReceipt, [ReleaseUpdate]>(RELEASE_UPDATE)
 
 /** What people have asked for, until the workflow has done it. */
@@ -31,6 +38,8 @@ export class ReservationRequests {
   rejected: RejectUpdate | undefined
   decision: Request<DecidePurchaseUpdate> | undefined
   extension: Request<ExtendReservationUpdate> | undefined
+  resize: Request<ResizeReservationUpdate> | undefined
+  split: Request<SplitReservationUpdate> | undefined
   release: Request<ReleaseUpdate> | undefined
 
   constructor(private readonly page: ReservationPage) {
@@ -82,6 +91,14 @@ export class ReservationRequests {
       validator: (update: ExtendReservationUpdate) => this.refuseExtension(update),
       description: 'Prolong it.',
     })
+    setHandler(resizeUpdate, (update) => (this.resize = new Request(update)).answer, {
+      validator: (update: ResizeReservationUpdate) => this.refuseResize(update),
+      description: 'Change its machines, its end or its limit.',
+    })
+    setHandler(splitUpdate, (update) => (this.split = new Request(update)).answer, {
+      validator: (update: SplitReservationUpdate) => this.refuseSplit(update),
+      description: 'Move free places into a reservation of their own.',
+    })
     setHandler(releaseUpdate, (update) => (this.release = new Request(update)).answer, {
       validator: (_: ReleaseUpdate) => this.refuseRelease(),
       description: 'Give it back.',
@@ -90,14 +107,15 @@ export class ReservationRequests {
 
   /** Everything that the workflow reacts to before the next look is due. */
   get isAny(): boolean {
-    const { approved, rejected, decision, extension, release } = this
-    return [approved, rejected, decision, extension, release].some((one) => one !== undefined)
+    const { approved, rejected, decision, extension, resize, split, release } = this
+    return [approved, rejected, decision, extension, resize, split, release].some((one) => one !== undefined)
   }
 
   /** Answers everything that is still open. */
   close(message: string): void {
-    for (const request of [this.decision, this.extension, this.release]) request?.refuse(message)
-    this.decision = this.extension = this.release = undefined
+    for (const request of [this.decision, this.extension, this.resize, this.split, this.release])
+      request?.refuse(message)
+    this.decision = this.extension = this.resize = this.split = this.release = undefined
   }
 
   private refuseApproval({ quote }: ApproveUpdate): void {
@@ -118,6 +136,35 @@ export class ReservationRequests {
     if (!(upfrontMaxMicroUsd > 0)) refuse('Say how much the extension may cost.')
   }
 
+  private refuseResize({ count, endsAtMs, spendMaxMicroUsd }: ResizeReservationUpdate): void {
+    this.refuseChange()
+    if ([count, endsAtMs, spendMaxMicroUsd].every((one) => one === undefined))
+      refuse('Say what to change: the number of machines, the end, or the limit.')
+    if (count !== undefined) refuseCount(count)
+    const { spendMaxMicroUsd: limit } = this.page.status.rule
+    if (spendMaxMicroUsd !== undefined && !(spendMaxMicroUsd >= (limit ?? 0)))
+      refuse(
+        `The limit can only be raised, and it is ${limit === undefined ? 'none' : formatUsd(limit)} now.`,
+      )
+  }
+
+  private refuseSplit({ count, newId }: SplitReservationUpdate): void {
+    this.refuseChange()
+    refuseCount(count)
+    const { id, reservation } = this.page.status
+    if (count >= (reservation?.total ?? Infinity))
+      refuse(`It has ${reservation?.total} machines, and keeps at least one.`)
+    if (!RESERVATION_ID_PATTERN.test(newId) || newId === id)
+      refuse(`"${newId}" is no id for another reservation.`)
+  }
+
+  private refuseChange(): void {
+    const { state, wish } = this.page.status
+    if (state !== 'active') refuse(`Only active capacity can be changed: the reservation is ${state}.`)
+    if (wish.kind !== 'hourly') refuse('Prepaid capacity is paid for, and keeps its machines until its end.')
+    if (this.resize !== undefined || this.split !== undefined) refuse('Another change is being made.')
+  }
+
   private refuseRelease(): void {
     const { state, wish } = this.page.status
     if (!['unpaid', 'scheduled', 'active'].includes(state))
@@ -126,6 +173,10 @@ export class ReservationRequests {
       refuse('Prepaid capacity cannot be given back: it is paid for until its end. Let other jobs use it.')
     if (this.release !== undefined) refuse('It is being given back.')
   }
+}
+
+function refuseCount(count: number): void {
+  if (!Number.isInteger(count) || count < 1) refuse(`${count} is no number of machines: 1 is the least.`)
 }
 
 /** An update whose answer the workflow's main line gives. */

@@ -58,7 +58,9 @@ export class ReservationPage {
     this.show()
   }
 
-  forget(...names: ('quote' | 'undecided' | 'decision' | 'idleSinceMs' | 'nextLookAtMs')[]): void {
+  forget(
+    ...names: ('quote' | 'undecided' | 'decision' | 'idleSinceMs' | 'nextLookAtMs' | 'webhookTrouble')[]
+  ): void {
     for (const name of names) delete this.status[name]
     this.show()
   }
@@ -87,6 +89,7 @@ function detailsOf(status: ReservationStatus): string {
   return [
     headline({ state, reason: state, text: message }),
     ...(trouble === undefined ? [] : ['', `**Needs attention:** ${sentence(trouble)}`]),
+    ...(status.webhookTrouble === undefined ? [] : ['', sentence(status.webhookTrouble)]),
     '',
     `- wanted: ${sentence(`${wish.count} × ${wish.types.join(' or ')}, ${wish.kind}`)}`,
     ...(quote === undefined ? [] : [`- offer: ${lineOf(quote)}`]),

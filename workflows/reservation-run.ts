@@ -4,17 +4,20 @@ import { defined } from '../core/defined'
 import { failureFrom } from '../core/failure'
 import type { MicroUsd } from '../core/money'
 import {
+  isAsApproved,
   RESERVATION_SIGNAL,
+  type JudgedQuote,
   type ReservationCarry,
+  type ReservationEvent,
   type ReservationInput,
   type ReservationNotice,
 } from '../core/reserving'
 import type { HeldSoFar, ReservationTask } from '../core/reserving-activities'
-import { monthOf, reservationBudgetId } from '../core/treasury'
+import { monthOf, reservationBudgetId, type PromiseInput } from '../core/treasury'
 import { forever, kept } from './forever'
 import { ReservationPage } from './reservation-page'
 import { ReservationRequests } from './reservation-commands'
-import { reservationDocuments } from './reservation-activities'
+import { reservationDocuments, telling } from './reservation-activities'
 
 /** Record number 0 is the request. */
 const FIRST_FREE_SEQ = 1
@@ -26,6 +29,10 @@ export class ReservationRun {
   sends: number
   held: HeldSoFar | undefined
   paymentFailures: number
+  /** Paid for reservations of this wish that were lost. */
+  earlierMicroUsd: MicroUsd
+  /** The offer that the last news asked to approve. */
+  private askedFor: CapacityQuote | undefined
   /** The last look at what is held; missing before the first one. */
   lookedAtMs: number | undefined
   private recordSeq: number
@@ -41,6 +48,8 @@ export class ReservationRun {
     this.recordSeq = carry?.recordSeq ?? FIRST_FREE_SEQ
     this.held = carry?.held
     this.paymentFailures = carry?.paymentFailures ?? 0
+    this.earlierMicroUsd = carry?.earlierMicroUsd ?? 0
+    this.askedFor = carry?.askedFor
     this.lookedAtMs = carry?.lookedAtMs
     this.promise = carry?.promise
     this.page.onMove = () => this.tell()
@@ -74,10 +83,28 @@ export class ReservationRun {
     const month = monthOf(Date.now())
     const jobId = reservationBudgetId(this.input.reservationId, send)
     if (this.promise !== undefined && this.promise.month !== month) await this.settleMoney(0)
+    const refusal = await this.promised({ jobId, owner, month, microUsd })
+    if (refusal === undefined) this.promise = { jobId, month, microUsd }
+    return refusal
+  }
+
+  /** Raises what is promised for what is held, in the month in which it was bought. Returns why it cannot, if it cannot. */
+  async raiseMoney(microUsd: MicroUsd): Promise<string | undefined> {
+    const { reservationId, owner } = this.input
+    const { jobId, month } = this.promise ?? {
+      jobId: reservationBudgetId(reservationId, Math.max(1, this.sends)),
+      month: monthOf(Date.now()),
+    }
+    const refusal = await this.promised({ jobId, owner, month, microUsd })
+    if (refusal === undefined) this.promise = { jobId, month, microUsd }
+    return refusal
+  }
+
+  /** Undefined once it is promised; otherwise why not. */
+  async promised(request: PromiseInput): Promise<string | undefined> {
     return forever(async () => {
       try {
-        await reservationDocuments.promiseBudget({ jobId, owner, month, microUsd })
-        this.promise = { jobId, month, microUsd }
+        await reservationDocuments.promiseBudget(request)
         return undefined
       } catch (error) {
         const { class: failureClass, message, hint } = failureFrom(error)
@@ -133,11 +160,42 @@ export class ReservationRun {
   }
 
   carry(): ReservationCarry {
-    const { sends, recordSeq, held, promise, paymentFailures, lookedAtMs } = this
+    const { sends, recordSeq, held, promise, paymentFailures, earlierMicroUsd, askedFor, lookedAtMs } = this
     return {
-      ...{ status: this.page.status, sends, recordSeq, paymentFailures },
-      ...defined({ held, promise, lookedAtMs }),
+      ...{ status: this.page.status, sends, recordSeq, paymentFailures, earlierMicroUsd },
+      ...defined({ held, promise, askedFor, lookedAtMs }),
     }
+  }
+
+  /** Posts news to the webhook, if there is one. Nothing waits for it, and a deaf one stops nothing. */
+  report(event: ReservationEvent, text: string): void {
+    const { webhookOf, pageUrl } = this.input
+    if (webhookOf === undefined) return
+    const news = { event, text }
+    const task = { ...this.task(), webhookOf, status: { ...this.page.status }, news, ...defined({ pageUrl }) }
+    const post = async (): Promise<void> => {
+      try {
+        await telling.tellReservation(task)
+        this.page.forget('webhookTrouble')
+      } catch (error) {
+        this.page.update({
+          webhookTrouble: `The webhook did not take the news: ${failureFrom(error).message}`,
+        })
+      }
+    }
+    this.telling = kept(this.telling.then(post))
+  }
+
+  /** Waits for an approval. It is news once for each offer, and not while the same one becomes cheaper. */
+  ask(judged: JudgedQuote, message: string): void {
+    const { quote } = judged
+    const wasAsked = this.page.status.state === 'awaiting-approval'
+    this.page.move('awaiting-approval', message, { quote: judged })
+    if (wasAsked && this.askedFor !== undefined && isAsApproved(quote, this.askedFor)) return
+    this.askedFor = quote
+    const { reservationId: id } = this.input
+    const how = `Buy it: crucible reservations approve ${id}. Do not: crucible reservations reject ${id}.`
+    this.report('waits-for-approval', `${message} ${how}`)
   }
 
   /** Every notice has been sent. */

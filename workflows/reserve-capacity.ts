@@ -91,7 +91,7 @@ async function acquire(run: ReservationRun): Promise<OwnedReservation | undefine
         await run.pause(verdict.lookInMs, 'until the next look for capacity')
         break
       case 'ask':
-        page.move('awaiting-approval', verdict.message, { quote: verdict.judged })
+        run.ask(verdict.judged, verdict.message)
         await run.pause(Math.min(verdict.lookInMs, APPROVAL_LOOK_MS), 'waiting for approval')
         break
       case 'buy': {

@@ -6,6 +6,7 @@ import type { OwnedResource } from '../../core/handle'
 import type { GarbageVerdict } from '../../core/messages'
 import { parseAttemptId } from '../../core/queues'
 import { formatDuration } from '../../core/time'
+import { reservationsOf } from './reservations'
 import { readDeployment } from '../../storage/deployment'
 import { placesOnceUsed } from '../../storage/places'
 import type { ObjectStore } from '../../storage/store'
@@ -35,7 +36,11 @@ export interface Registry {
 export interface Found {
   facts: Omit<GarbageVerdict, 'action' | 'reason'> & { sinceMs: number }
   /** The job that decides its fate, or why it is needed or not. */
-  claim: { jobId: string; attempt?: number } | { isNeeded: boolean; reason: string }
+  claim:
+    | { jobId: string; attempt?: number }
+    /** `paid`: why it is kept in any case. */
+    | { reservationId: string; paid?: string }
+    | { isNeeded: boolean; reason: string }
   end: () => Promise<void>
 }
 
@@ -57,7 +62,9 @@ export async function collectGarbage(
     // The provider's filter is not trusted for terminations.
     .filter(({ owner }) => owner.deployment === input.deployment)
     .map((resource) => foundOf(backend, resource, signal))
-  return [...(await judgeAll(deps, input, found)), ...hidden, ...places.hidden()]
+  const held = await reservationsIn(backend, input.deployment, { signal, ...places.look })
+  const verdicts = await judgeAll(deps, input, [...found, ...held.found])
+  return [...verdicts, ...hidden, ...held.hidden, ...places.hidden()]
 }
 
 /** A failure to list free resources must not keep others from being judged. */
@@ -75,6 +82,25 @@ async function leftoversOf(
     return {
       leftovers: [],
       hidden: [unseen({ backend: name, kind: 'leftovers', place, reason: tellingOf(error) })],
+    }
+  }
+}
+
+/** The same for reservations, which a worker may not be allowed to list. */
+async function reservationsIn(
+  backend: Backend,
+  deployment: string,
+  ctx: LookContext,
+): Promise<{ found: Found[]; hidden: GarbageVerdict[] }> {
+  try {
+    return { found: await reservationsOf(backend, deployment, ctx), hidden: [] }
+  } catch (error) {
+    if (ctx.signal.aborted) throw error
+    const { name, places = [] } = backend
+    const place = places.join(', ')
+    return {
+      found: [],
+      hidden: [unseen({ backend: name, kind: 'reservations', place, reason: tellingOf(error) })],
     }
   }
 }
@@ -159,7 +185,7 @@ async function judge(
   { isDryRun, candidates, youngMs = 0 }: CollectStoreGarbageInput,
   { facts, claim, end }: Found,
 ): Promise<Pick<GarbageVerdict, 'action' | 'reason'>> {
-  const { isNeeded, reason } = 'isNeeded' in claim ? claim : await whyOwned(owners, claim)
+  const { isNeeded, reason } = await whyNeeded(owners, claim)
   if (isNeeded) return { action: 'kept', reason }
   if (now() - facts.sinceMs < youngMs)
     return {
@@ -175,6 +201,21 @@ async function judge(
   } catch (error) {
     return { action: 'failed', reason: failureOf(error).message }
   }
+}
+
+async function whyNeeded(
+  owners: OwnerLookup,
+  claim: Found['claim'],
+): Promise<{ isNeeded: boolean; reason: string }> {
+  if ('isNeeded' in claim) return claim
+  if ('jobId' in claim) return whyOwned(owners, claim)
+  const { reservationId: jobId, paid } = claim
+  const state = await owners({ jobId, isReservation: true })
+  if (state === 'open') return { isNeeded: true, reason: `reservation ${jobId} is open` }
+  const reason = `reservation ${jobId} is ${state === 'closed' ? 'over' : 'unknown'}, and the capacity is still held`
+  return paid === undefined
+    ? { isNeeded: false, reason }
+    : { isNeeded: true, reason: `${reason}: ${paid}, so let jobs use it` }
 }
 
 async function whyOwned(

@@ -1,4 +1,4 @@
-import type { Backend, LookContext, ReservingBackend } from '../../backends/backend'
+import type { LookContext } from '../../backends/backend'
 import { BackendError, failureOf } from '../../backends/errors'
 import { defined } from '../../core/defined'
 import { formatUsd } from '../../core/money'
@@ -14,30 +14,19 @@ import type {
   HoldOutcome,
   LookForCapacityInput,
   ReleaseTask,
-  ReservationEntry,
   ReservationTask,
   ReservingActivities,
 } from '../../core/reserving-activities'
 import { judgeHold } from '../../planner/reserving/hold'
 import { judgeCapacity, quoteInWords, rankQuotes } from '../../planner/reserving/judge'
-import {
-  claimedReservations,
-  claimReservation,
-  putHolder,
-  putReservationEntry,
-} from '../../storage/reservations'
+import { claimedReservations, claimReservation, putHolder } from '../../storage/reservations'
 import { Purchases } from '../../storage/purchases'
-import type { ObjectStore } from '../../storage/store'
 import { allBeating } from '../heartbeat'
-import { wakeNext, type WakingDeps } from '../waking'
+import { wakeNext } from '../waking'
+import { changeReservation, splitReservation } from './changing'
+import { note, reservingOf, type ReservingDeps } from './deps'
+import { lookForExtension } from './ending'
 import { decidePurchase, findPurchase, purchase, type PurchaseDeps } from './purchase'
-
-export interface ReservingDeps extends WakingDeps {
-  backend: Backend
-  store: ObjectStore
-  now: () => number
-  purchaseLimitMs?: number
-}
 
 /** The activities of reservations of one backend; every call is refused if it sells none. */
 export function createReservingActivities(deps: ReservingDeps): ReservingActivities {
@@ -54,29 +43,15 @@ export function createReservingActivities(deps: ReservingDeps): ReservingActivit
     },
     holdReservation: (input, signal) => holdReservation(deps, input, signal),
     releaseReservation: (input, signal) => releaseReservation(deps, input, signal),
-  })
-}
-
-function reservingOf({ backend }: Pick<ReservingDeps, 'backend'>): ReservingBackend {
-  if (backend.reserving !== undefined) return backend.reserving
-  throw new BackendError({
-    class: 'invalid',
-    message: `${backend.name} sells no reservations, or its settings exclude them.`,
+    lookForExtension: (input, signal) => lookForExtension(deps, input, signal),
+    changeReservation: (input, signal) => changeReservation(deps, input, signal),
+    splitReservation: (input, signal) => splitReservation(deps, input, signal),
   })
 }
 
 function purchaseDeps(deps: ReservingDeps): PurchaseDeps {
   const { store, now, purchaseLimitMs } = deps
   return { reserving: reservingOf(deps), store, now, ...defined({ purchaseLimitMs }) }
-}
-
-/** A step whose entry cannot be put is repeated: everything that is decided or bought is on record. */
-async function note(
-  { store, now }: ReservingDeps,
-  { reservationId, recordSeq }: ReservationTask,
-  entry: Pick<ReservationEntry, 'kind' | 'summary' | 'data'>,
-): Promise<void> {
-  await putReservationEntry(store, reservationId, { seq: recordSeq, atMs: now(), ...entry })
 }
 
 /** For questions to all parts of a provider: a part that does not answer is not one without capacity. */
@@ -250,10 +225,10 @@ async function holdReservation(
   input: HoldInput,
   signal: AbortSignal,
 ): Promise<HoldOutcome> {
-  const { ref, held, rule, elapsedMs = 0 } = input
+  const { ref, held, rule, reservationId, elapsedMs = 0 } = input
   const all = await reservingOf(deps).reservations({ signal, within: [ref.region] })
   const reservation = all.find(({ id }) => id === ref.id)
-  const outcome = judgeHold({ reservation, held, rule, elapsedMs, nowMs: deps.now() })
+  const outcome = judgeHold({ reservation, held, reservationId, rule, elapsedMs, nowMs: deps.now() })
   const isNews = outcome.held.state !== held.state || outcome.warning !== undefined || outcome.next !== 'hold'
   if (isNews)
     await note(deps, input, { kind: 'held', summary: outcome.warning ?? outcome.message, data: outcome })

@@ -1,19 +1,31 @@
+import { BackendError } from '../../backends/errors'
 import type { ReservationDocuments } from '../../core/reserving-activities'
 import { monthBefore, monthOf } from '../../core/treasury'
 import { putReservationEntry } from '../../storage/reservations'
 import type { ObjectStore } from '../../storage/store'
+import { readWebhook } from '../../storage/webhooks'
 import { allBeating, type Signalled } from '../heartbeat'
 import type { Treasury } from '../treasury'
+import { decideExtension, type ExtensionDeps } from './extension'
 
 /** The orchestrator's part in reservations: money and record. */
 export function createReservationDocuments({
   store,
   now,
   treasury,
+  key,
+  post,
+  preview = () => Promise.reject(new Error('this worker makes no plans')),
 }: {
   store: ObjectStore
   now: () => number
   treasury?: Pick<Treasury, 'settle' | 'settlePurchase'> | undefined
+  /** Opens the webhooks; without it, no news are posted. */
+  key?: Buffer | undefined
+  /** Posts a document. Throws if it is not taken. */
+  /** Where a job could run now. */
+  preview?: ExtensionDeps['preview']
+  post?: (url: string, body: string, signal: AbortSignal) => Promise<void>
 }): ReservationDocuments {
   const releaseBudget: Signalled<ReservationDocuments>['releaseBudget'] = async (
     { reservationId, sends },
@@ -26,6 +38,21 @@ export function createReservationDocuments({
   return allBeating<ReservationDocuments>({
     settleBudget: async ({ month, ...request }, signal) => treasury?.settle(month, request, signal),
     releaseBudget,
+    decideExtension: (input) => decideExtension({ store, now, preview }, input),
+    tellReservation: async ({ webhookOf, status, news, pageUrl }, signal) => {
+      const url = key && (await readWebhook(store, key, webhookOf))
+      if (url === undefined || post === undefined)
+        throw new BackendError({ class: 'invalid', message: `The webhook of ${webhookOf} is not stored.` })
+      const { event, text: words } = news
+      const link = pageUrl === undefined ? '' : ` ${pageUrl}`
+      const text = `Reservation ${status.id}: ${words}${link}`
+      const more = pageUrl === undefined ? {} : { pageUrl }
+      await post(
+        url,
+        JSON.stringify({ schema: 'crucible/1', event, text, ...more, reservation: status }),
+        signal,
+      )
+    },
     endReservation: async ({ reservationId, recordSeq, status, sends }, signal) => {
       // The last purchase that is known, and the one that may have been about to begin.
       await releaseBudget({ reservationId, sends: [sends, sends + 1] }, signal)

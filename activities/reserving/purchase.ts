@@ -39,14 +39,22 @@ export async function purchase(
   const owned = await reserving.reservations({ signal, within: [order.quote.region] })
   const before = ofOrder(owned, order)
   if (before !== undefined) return { kind: 'reserved', reservation: before }
-  const mark = await purchases.mark(
-    order,
-    owned.map(({ id }) => id),
-  )
+  const mark = await purchases.mark(order, whatWas(owned, order))
   if (mark === undefined) return standing(await purchases.effect(order), owned)
   const outcome = await send(deps, { order, sentAtMs: mark.atMs, signal })
   await conclude(purchases, order, outcome)
   return outcome
+}
+
+/** What a purchase can be told apart from later. */
+function whatWas(
+  owned: readonly OwnedReservation[],
+  { quote }: ReservationOrder,
+): Pick<SentMark, 'ownedBefore' | 'extendedBeforeAtMs'> {
+  const ownedBefore = owned.map(({ id }) => id)
+  if (quote.extends === undefined) return { ownedBefore }
+  const { extension } = owned.find(({ id }) => id === quote.extends) ?? {}
+  return { ownedBefore, extendedBeforeAtMs: extension?.boughtAtMs ?? null }
 }
 
 /** What is on record about an order that another call has sent. */
@@ -110,7 +118,30 @@ export async function findPurchase(
   if (effect?.kind === 'no-effect') return { kind: 'no-effect', failure: effect.failure }
   const decided = owned.find(({ id }) => effect?.kind === 'bought' && id === effect.reservationId)
   if (decided !== undefined) return { kind: 'found', reservation: decided }
+  if (hasFailed(owned, mark)) {
+    await purchases.conclude(order, { kind: 'no-effect', failure: UNPAID_EXTENSION })
+    return { kind: 'no-effect', failure: UNPAID_EXTENSION }
+  }
   return absent(mark, owned, now())
+}
+
+const UNPAID_EXTENSION: Failure = {
+  class: 'quota',
+  message: 'The extension was bought, and its payment failed: the reservation ends when it did before.',
+  hint: "Check the account's means of payment.",
+}
+
+/** Whether the reservation shows this extension as one whose payment failed: not one that was shown before it was sent. */
+function hasFailed(owned: readonly OwnedReservation[], { order, extendedBeforeAtMs }: SentMark): boolean {
+  const { quote } = order
+  const { extension } = owned.find(({ id }) => id === quote.extends) ?? {}
+  return (
+    extension?.phase === 'failed' &&
+    extension.endsAtMs === quote.endsAtMs &&
+    extension.boughtAtMs !== undefined &&
+    extendedBeforeAtMs !== undefined &&
+    extension.boughtAtMs > (extendedBeforeAtMs ?? -Infinity)
+  )
 }
 
 type SentMark = Extract<PurchaseMark, { kind: 'sent' }>

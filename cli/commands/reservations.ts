@@ -5,9 +5,8 @@ import type * as clientReservations from '../../client/reservations'
 import type * as clientSchedules from '../../client/planned-runs'
 import { CrucibleError } from '../../client/errors'
 import { defined } from '../../core/defined'
-import { RESERVATION_KINDS, type CapacityWish, type ReservationKind } from '../../core/reservation'
-import { formatUsd } from '../../core/money'
-import { SHARE_DEFAULT, SHARES, type Share } from '../../core/reservation-hold'
+import { RESERVATION_KINDS, type CapacityWish } from '../../core/reservation'
+import { SHARE_DEFAULT, SHARES } from '../../core/reservation-hold'
 import type { PurchaseRule } from '../../core/reserving'
 import { DAY_MS, HOUR_MS } from '../../core/time'
 import {
@@ -22,44 +21,25 @@ import type { Cli } from '../cli'
 import { examples } from '../examples'
 import type * as calendars from '../reservation-calendar'
 import { surveysOf } from '../reservation-surveys'
+import type * as telling from '../reservation-telling'
+import type { Options } from '../reservation-telling'
 import type * as texts from '../reservation-text'
 
 const ACTIONS = [
   ...(['list', 'show', 'offers', 'reserve', 'approve', 'reject'] as const),
-  ...(['decide', 'extend', 'release', 'calendar'] as const),
+  ...(['decide', 'extend', 'resize', 'split', 'release', 'calendar'] as const),
 ] as const
 type Action = (typeof ACTIONS)[number]
 
-interface Options {
-  backend: string
-  kind: ReservationKind
-  type?: string[]
-  count: number
-  for?: number
-  from?: Deadline
-  startBy?: Deadline
-  endBy?: Deadline
-  region?: string[]
-  zone?: string[]
-  maxUpfront?: number
-  maxPrice?: number
-  unasked?: number
-  maxSpend?: number
-  releaseIdle?: number
-  share: Share
-  until?: Deadline
-  purpose?: string
-  id?: string
-  note?: string
-  bought?: string
-  notBought?: true
-  maxCharge?: number
-  weeks: number
-  ical?: true
-  yes?: true
-}
-
 const WEEKS = 13
+
+const EXAMPLES = (): string =>
+  examples(
+    ['crucible reservations offers --type p5.48xlarge --for 4d', 'what is for sale'],
+    ['crucible reservations reserve --type p5.48xlarge --for 4d --max-price 40', 'search, then ask'],
+    ['crucible reservations approve res-3f', 'buy what it found'],
+    ['crucible reservations calendar --ical > capacity.ics', 'for a calendar program'],
+  )
 
 export function define(command: Command, cli: Cli): void {
   command
@@ -72,7 +52,7 @@ export function define(command: Command, cli: Cli): void {
     .option('--backend <backend>', 'the backend that sells it', 'ec2')
     .addOption(new Option('--kind <kind>', 'how it is paid').choices(RESERVATION_KINDS).default('prepaid'))
     .option('--type <types...>', 'machine types, the preferred one first')
-    .option('--count <machines>', 'number of machines', countArgument(1_000), 1)
+    .option('--count <machines>', 'number of machines (default: 1)', countArgument(1_000))
     .option(
       '--for <duration>',
       'how long, such as 4d; machines in prepaid capacity are ended up to an hour before; with extend, what is added',
@@ -90,32 +70,41 @@ export function define(command: Command, cli: Cli): void {
       'buy up to this price without an approval (default: always ask)',
       moneyArgument,
     )
-    .option('--max-spend <usd>', 'hourly: release it before it has cost more', moneyArgument)
+    .option(
+      '--max-spend <usd>',
+      'hourly: release it before it has cost more; with resize, raise that',
+      moneyArgument,
+    )
+    .option(
+      '--extend-max <usd>',
+      'prepaid: extend it for jobs that would not be done in time, if moving them costs more, for this much in all',
+      moneyArgument,
+    )
     .option('--release-idle <duration>', 'hourly: release it once unused for this long', durationArgument)
     .addOption(
       new Option('--share <jobs>', 'jobs that may use idle places, besides those of its owner that name it')
         .choices(SHARES)
         .default(SHARE_DEFAULT),
     )
-    .option('--until <time>', 'end of the search (default: the latest start, or eight weeks)', timeArgument)
+    .option(
+      '--until <time>',
+      'end of the search (default: the latest start, or eight weeks); with resize, the new end, or never',
+      (text: string) => (text === 'never' ? text : timeArgument(text)),
+    )
+    .option(
+      '--notify <url>',
+      'reserve: post news to this webhook: approval, payment, begin, idle time, release',
+    )
     .option('--purpose <text>', 'what it is for')
-    .option('--id <id>', 'reserve: makes the command repeatable, such as res-ranker-2027-q1')
+    .option('--id <id>', 'reserve, split: makes the command repeatable, such as res-ranker-2027-q1')
     .option('--note <text>', 'reject: why')
     .option('--bought <reservation>', "decide: the provider's id of what was bought")
     .option('--not-bought', 'decide: it was certainly not bought')
     .option('--max-charge <usd>', 'release: accept what is still charged, up to this', moneyArgument)
     .option('--weeks <weeks>', 'calendar: how many', countArgument(104), WEEKS)
     .option('--ical', 'calendar: print iCalendar')
-    .option('--yes', 'approve, extend, release: without asking')
-    .addHelpText(
-      'after',
-      examples(
-        ['crucible reservations offers --type p5.48xlarge --for 4d', 'what is for sale'],
-        ['crucible reservations reserve --type p5.48xlarge --for 4d --max-price 40', 'search, then ask'],
-        ['crucible reservations approve res-3f', 'buy what it found'],
-        ['crucible reservations calendar --ical > capacity.ics', 'for a calendar program'],
-      ),
-    )
+    .option('--yes', 'approve, extend, resize, split, release: without asking')
+    .addHelpText('after', EXAMPLES())
     .action((action: Action, meant: string | undefined, options: Options) =>
       run(cli, { action, meant, options }),
     )
@@ -154,79 +143,22 @@ async function run(cli: Cli, { action, meant, options }: Given): Promise<void> {
     case 'reject':
     case 'decide':
     case 'extend':
+    case 'resize':
+    case 'split':
     case 'release':
       if (meant === undefined)
         throw new CrucibleError('usage', `\`crucible reservations ${action}\` needs a reservation.`, {
           hint: 'See them with `crucible reservations list`.',
         })
-      return tell(cli, action, { meant, options })
+      return (require('../reservation-telling') as typeof telling).tell(cli, action, { meant, options })
   }
-}
-
-type Word = 'show' | 'approve' | 'reject' | 'decide' | 'extend' | 'release'
-
-async function tell(
-  cli: Cli,
-  action: Word,
-  { meant, options }: { meant: string; options: Options },
-): Promise<void> {
-  const client = require('../../client/reservations') as typeof clientReservations
-  const text = require('../reservation-text') as typeof texts
-  const context = cli.context()
-  const view = await viewing().showReservation(context, meant)
-  const { id } = view.status
-  switch (action) {
-    case 'show':
-      return text.showReservationView(cli, view)
-    case 'approve': {
-      const { quote } = view.status
-      if (!cli.out.isJson) text.showReservationView(cli, view)
-      await agree(cli, `Buy it for ${formatUsd(quote?.quote.upfrontMicro ?? 0)}?`, options)
-      return done(cli, id, await client.approveReservation(context, id))
-    }
-    case 'reject':
-      return done(cli, id, await client.rejectReservation(context, id, options.note))
-    case 'decide': {
-      if ((options.bought === undefined) === (options.notBought === undefined))
-        throw new CrucibleError('usage', 'Say what became of the purchase.', {
-          hint: "Add --bought with the provider's id, or --not-bought once its list and bill certainly do not have it.",
-        })
-      return done(cli, id, await client.decidePurchase(context, id, options.bought ?? null))
-    }
-    case 'extend': {
-      const { for: durationMs, maxUpfront: upfrontMaxMicroUsd } = options
-      if (durationMs === undefined || upfrontMaxMicroUsd === undefined)
-        throw new CrucibleError('usage', 'An extension needs its duration and its highest price.', {
-          hint: 'Such as --for 1d --max-upfront 5000.',
-        })
-      await agree(cli, `Prolong ${id} for at most ${formatUsd(upfrontMaxMicroUsd)}?`, options)
-      return done(cli, id, await client.extendReservation(context, id, { durationMs, upfrontMaxMicroUsd }))
-    }
-    case 'release':
-      await agree(cli, `Give back ${id}?`, options)
-      return done(cli, id, await client.releaseReservation(context, id, options.maxCharge ?? 0))
-  }
-}
-
-function done(cli: Cli, id: string, { message }: { message: string }): void {
-  cli.out.json({ id, message })
-  cli.out.line(`${id}: ${message}`)
-}
-
-/** A person who is not asked must have said so. */
-async function agree(cli: Cli, question: string, { yes }: Options): Promise<void> {
-  const isAgreed = yes === true || (await cli.confirm(question))
-  if (isAgreed === true) return
-  if (isAgreed === undefined)
-    throw new CrucibleError('usage', 'This needs a confirmation.', { hint: 'Add --yes.' })
-  throw new CrucibleError('usage', 'Nothing was changed.')
 }
 
 /** Up to this long before the end of prepaid capacity, its machines are ended: a person who asks for four days wants what is sold as four days. */
 const CUT_OFF_MS = HOUR_MS
 
 function wishOf(cli: Cli, options: Options): CapacityWish {
-  const { backend, kind, type = [], count, for: durationMs, from, startBy, endBy, region, zone } = options
+  const { backend, kind, type = [], count = 1, for: durationMs, from, startBy, endBy, region, zone } = options
   const at = (time: Deadline | undefined): number | undefined => time && instantOf(time, cli.now())
   if (type.length === 0)
     throw new CrucibleError('usage', 'Say which machines.', { hint: 'Such as --type p5.48xlarge --count 8.' })
@@ -246,15 +178,17 @@ function wishOf(cli: Cli, options: Options): CapacityWish {
 }
 
 function ruleOf(cli: Cli, options: Options): PurchaseRule {
-  const { maxUpfront, maxPrice, unasked, maxSpend, releaseIdle, until, share } = options
+  const { maxUpfront, maxPrice, unasked, maxSpend, releaseIdle, extendMax, until, share } = options
+  const searchEnd = until === 'never' ? undefined : until
   return defined({
     upfrontMaxMicroUsd: maxUpfront,
     machineHourMaxMicroUsd: maxPrice,
     unaskedMaxMicroUsd: unasked,
     spendMaxMicroUsd: maxSpend,
     idleMaxMs: releaseIdle,
-    searchUntilAtMs: until && instantOf(until, cli.now()),
     share,
+    extendMaxMicroUsd: extendMax,
+    searchUntilAtMs: searchEnd && instantOf(searchEnd, cli.now()),
   })
 }
 
@@ -271,8 +205,8 @@ async function reserve(cli: Cli, options: Options): Promise<void> {
     })
   if (rule.searchUntilAtMs === undefined && wish.latestStartAtMs === undefined)
     rule.searchUntilAtMs = cli.now() + SEARCH_MS
-  const { purpose, id } = options
-  const reserved = await client.reserve(cli.context(), { wish, rule, ...defined({ purpose, id }) })
+  const { purpose, id, notify: webhook } = options
+  const reserved = await client.reserve(cli.context(), { wish, rule, ...defined({ purpose, id, webhook }) })
   cli.out.json({ ...reserved })
   const what = reserved.isNew ? 'Looking for capacity' : 'It exists already'
   cli.out.line(

@@ -2,6 +2,8 @@ import { formatUsd, type MicroUsd } from '../../core/money'
 import { isHeld, type OwnedReservation } from '../../core/reservation'
 import type { PurchaseRule, ReservationState } from '../../core/reserving'
 import type { HeldSoFar, HoldOutcome } from '../../core/reserving-activities'
+import { isExtensionDue } from './extend'
+import { BEGIN_NOTICE_MS, IDLE_WARNING_MS, newsOf, warningAbout } from './news'
 import { DAY_MS, formatDuration, formatInstant, HOUR_MS, MINUTE_MS, SECOND_MS } from '../../core/time'
 
 /** One look at a reservation that is held. */
@@ -9,6 +11,8 @@ export interface HoldFacts {
   /** Missing if the provider does not report it (any more). */
   reservation: OwnedReservation | undefined
   held: HeldSoFar
+  /** As people name it in commands. */
+  reservationId: string
   rule: PurchaseRule
   /** Since the last look; 0 for the first. */
   elapsedMs: number
@@ -24,11 +28,16 @@ const ACTIVE_LOOK_MS: Readonly<Record<OwnedReservation['kind'], number>> = {
   prepaid: HOUR_MS,
   hourly: 10 * MINUTE_MS,
 }
-/** Unused for this long, it is worth a warning. */
-const IDLE_WARNING_MS = HOUR_MS
-
-/** What a reservation has cost so far, and whether to keep it. */
+/** What a reservation has cost so far, whether to keep it, and what is news. */
 export function judgeHold(facts: HoldFacts): HoldOutcome {
+  const outcome = judged(facts)
+  const news = newsOf(facts, outcome)
+  if (news.length === 0) return outcome
+  const hasBegin = news.some(({ event }) => event === 'begins')
+  return { ...outcome, news, ...(hasBegin && { held: { ...outcome.held, isBeginTold: true as const } }) }
+}
+
+function judged(facts: HoldFacts): HoldOutcome {
   const { reservation, held, nowMs } = facts
   if (reservation === undefined) return missing(facts)
   const idleMicroUsd = held.idleMicroUsd + idleCost(facts)
@@ -36,7 +45,14 @@ export function judgeHold(facts: HoldFacts): HoldOutcome {
   const isStillIdle = held.reservation !== undefined && isIdle(held.reservation)
   const idleMs = !isIdle(reservation) ? 0 : isStillIdle ? held.idleMs + facts.elapsedMs : held.idleMs
   const state = stateOf(reservation)
-  const next: HeldSoFar = { ...held, state, reservation, idleMicroUsd, idleMs, misses: 0 }
+  const next: HeldSoFar = {
+    ...paidOf(held, reservation),
+    state,
+    reservation,
+    idleMicroUsd,
+    idleMs,
+    misses: 0,
+  }
   const message = messageOf(reservation)
   if (!isHeld(reservation.phase))
     return { held: next, message, next: 'over', lookInMs: 0, ...warningAbout(facts) }
@@ -45,6 +61,22 @@ export function judgeHold(facts: HoldFacts): HoldOutcome {
   return {
     ...{ held: next, message, next: 'hold', lookInMs: lookInMs(reservation, nowMs) },
     ...(warningAbout(facts) ?? idleWarning(next)),
+    ...(isExtensionDue(reservation, facts) && next.extending === undefined && { isEndNear: true as const }),
+  }
+}
+
+/** What is paid, once the payment of an extension is certain. Lists may not show the extension for a while. */
+function paidOf(held: HeldSoFar, { endsAtMs = 0, extension }: OwnedReservation): HeldSoFar {
+  const { extending, ...rest } = held
+  if (extending === undefined) return held
+  const isShown = extension?.endsAtMs === extending.endsAtMs && extension.boughtAtMs === extending.boughtAtMs
+  if (endsAtMs >= extending.endsAtMs || (isShown && extension.phase === 'paid')) return rest
+  if (!isShown || extension.phase !== 'failed') return held
+  const { upfrontMicroUsd, extendedMicroUsd = 0 } = held
+  return {
+    ...rest,
+    upfrontMicroUsd: upfrontMicroUsd - extending.microUsd,
+    extendedMicroUsd: Math.max(0, extendedMicroUsd - extending.microUsd),
   }
 }
 
@@ -128,23 +160,6 @@ function messageOf(reservation: OwnedReservation): string {
   }
 }
 
-/** The provider has moved the end, or taken places away. */
-function warningAbout({
-  reservation,
-  held: { reservation: before },
-}: HoldFacts): { warning: string } | undefined {
-  if (reservation === undefined || before === undefined) return undefined
-  const { id, endsAtMs = Infinity, usableUntilMs, total } = reservation
-  const { endsAtMs: endedAtMs = Infinity } = before
-  if (endsAtMs < endedAtMs && reservation.kind === 'prepaid')
-    return {
-      warning: `The provider now ends ${id} at ${formatInstant(endsAtMs)} instead of ${formatInstant(endedAtMs)}${usableUntilMs === undefined ? '' : `: usable until ${formatInstant(usableUntilMs)}`}.`,
-    }
-  if (total < before.total && reservation.kind === 'prepaid')
-    return { warning: `${id} has ${total} places now instead of ${before.total}.` }
-  return undefined
-}
-
 function idleWarning({ idleMs, idleMicroUsd, reservation }: HeldSoFar): { warning: string } | undefined {
   if (idleMs < IDLE_WARNING_MS || reservation === undefined) return undefined
   const { total, idleMicroUsdPerHour = 0, kind } = reservation
@@ -169,7 +184,7 @@ function lookInMs({ phase, kind, startsAtMs, endsAtMs, extension }: OwnedReserva
     case 'delayed':
       return startsAtMs === undefined || startsAtMs <= nowMs
         ? lateLookMs(nowMs - (startsAtMs ?? 0))
-        : Math.min(DAY_MS, until(startsAtMs))
+        : Math.min(DAY_MS, until(startsAtMs), until(startsAtMs - BEGIN_NOTICE_MS))
     case 'active':
     case 'ending':
     case 'ended':

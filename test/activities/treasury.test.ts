@@ -212,13 +212,13 @@ describe('money that was promised for a purchase', () => {
     const month = new EndedByHand([ID])
     await month.treasury.settlePurchase(MONTH, PURCHASE, NEVER)
     expect(month.settled).toEqual([{ jobId: ID, owner: 'ada', spentMicroUsd: 0 }])
-    expect(await new Purchases(month.store, Date.now).mark(order, [])).toBeUndefined()
+    expect(await new Purchases(month.store, Date.now).mark(order, { ownedBefore: [] })).toBeUndefined()
   })
 
   it('is free again where it certainly had no effect', async () => {
     const month = new EndedByHand([ID])
     const purchases = new Purchases(month.store, Date.now)
-    await purchases.mark(order, [])
+    await purchases.mark(order, { ownedBefore: [] })
     await purchases.conclude(order, { kind: 'no-effect', failure: { class: 'capacity', message: 'sold' } })
     await month.treasury.settlePurchase(MONTH, PURCHASE, NEVER)
     expect(month.settled).toEqual([{ jobId: ID, owner: 'ada', spentMicroUsd: 0 }])
@@ -226,7 +226,7 @@ describe('money that was promised for a purchase', () => {
 
   it('counts as spent where it was sent, and may have been made', async () => {
     const month = new EndedByHand([ID])
-    await new Purchases(month.store, Date.now).mark(order, [])
+    await new Purchases(month.store, Date.now).mark(order, { ownedBefore: [] })
     await month.treasury.settlePurchase(MONTH, PURCHASE, NEVER)
     expect(month.settled).toEqual([{ jobId: ID, owner: 'ada', spentMicroUsd: PROMISED }])
   })

@@ -31,7 +31,7 @@
  * change
  *    sets the count, and repeating it is harmless
  *    sets the end, and takes it away
- *    splits free places off once for one token
+ *    splits free places off once for one intent
  *    is invalid for a prepaid reservation
  * release
  *    is free without a commitment, and may be repeated
@@ -360,13 +360,21 @@ export function describeReserving(
         expect((await seen(ref.id))?.endsAtMs).toBeUndefined()
       })
 
-      it('splits free places off once for one token', async () => {
+      it('splits free places off once for one intent', async () => {
         const source = await buy({ ...h.wish('hourly'), count: 3 })
-        const split = { kind: 'split', count: 1, token: 'split-1' } as const
+        const split = {
+          kind: 'split',
+          count: 1,
+          intent: 'res-part',
+          deployment: 'test',
+          owner: 'ada',
+        } as const
         const made = await reserving.change(refOf(source), split, patiently())
         const again = await reserving.change(refOf(source), split, patiently())
         expect(again.id).toBe(made.id)
-        expect(made).toMatchObject({ total: 1, intent: source.intent, deployment: 'test' })
+        expect(made).toMatchObject({ total: 1, intent: 'res-part', deployment: 'test' })
+        expect(await seen(made.id)).toMatchObject({ intent: 'res-part', total: 1 })
+        expect((await seen(source.id))?.intent).toBe(source.intent)
         expect(made.id).not.toBe(source.id)
         expect(await seen(source.id)).toMatchObject({ total: 2 })
       })

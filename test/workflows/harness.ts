@@ -97,6 +97,9 @@ export interface WorldWishes extends Partial<Omit<WorldOptions, 'clock' | 'store
 const WORKERS = ['orchestrator', 'verbs', 'watches', 'launches'] as const
 export type WorkerName = (typeof WORKERS)[number]
 
+/** The deployment's key. */
+export const TEST_KEY = Buffer.alloc(32, 'a key of tests')
+
 export const DEPLOYMENT_ID = 'dep-0123456789'
 
 /** What the workers of a deployment work with. */
@@ -132,10 +135,7 @@ export class Jobs {
   constructor(
     protected at: TestConnection,
     readonly namespace: string,
-    {
-      key = Buffer.alloc(32, 'a key of tests'),
-      now,
-    }: { key?: Buffer; now?: (() => number) | undefined } = {},
+    { key = TEST_KEY, now }: { key?: Buffer; now?: (() => number) | undefined } = {},
   ) {
     this.authentication = new Authentication(key, now)
     this.client = this.authentication.client(at.client.connection, namespace)
@@ -263,12 +263,15 @@ export class ControlPlane extends Workforce {
         ...createRetrainingActivities({
           ...{ client, store, now, preview: (spec) => planning.previewPlan({ spec }) },
           measure: () => undefined,
-          post: async (url, body) => void this.ground.posted?.push({ url, body }),
+          post: this.post,
         }),
         ...createCopyingActivities({ store, now }),
         ...createDecidingActivities({ store, now, treasury }),
         ...(admitBudget && { admitBudget }),
-        ...createReservationDocuments({ store, now, treasury }),
+        ...createReservationDocuments({
+          ...{ store, now, treasury, key: TEST_KEY, post: this.post },
+          preview: (spec) => planning.previewPlan({ spec }),
+        }),
         ...createDrainingActivities({ client, store, now }),
         ...createStoreActivities({ store, now, owners, treasury }),
       },
@@ -276,6 +279,9 @@ export class ControlPlane extends Workforce {
       ...TEST_WORKER,
     })
   }
+
+  private readonly post = async (url: string, body: string): Promise<void> =>
+    void this.ground.posted?.push({ url, body })
 
   private line(owners: OwnerLookup): WaitingLine {
     const { store, backends, looksOnce, now = Date.now } = this.ground

@@ -3,7 +3,7 @@ import { beforeEach, describe, expect, it, jest } from '@jest/globals'
 import { microUsd } from '../../core/money'
 import { quoteKey, type ReservationInput, type ReservationState } from '../../core/reserving'
 import { HOUR_MS } from '../../core/time'
-import { INTENT, NOW_MS, quoteOf } from '../planner/reserving/facts'
+import { INTENT, NOW_MS, ownedOf, quoteOf } from '../planner/reserving/facts'
 import type * as Commands from '../../workflows/reservation-commands'
 import type * as Pages from '../../workflows/reservation-page'
 
@@ -191,6 +191,79 @@ describe('an extension', () => {
   })
 })
 
+describe('a change of the machines', () => {
+  beforeEach(() => begin('hourly'))
+
+  it('is made of what is active, one at a time', async () => {
+    page.move('active', 'So.')
+    const told = tell('resizeReservation', { count: 5 })
+    expect(requests.isAny).toBe(true)
+    await expect(tell('resizeReservation', { count: 6 })).rejects.toThrow('Another change is being made.')
+    await expect(tell('splitReservation', { count: 1, newId: 'res-b' })).rejects.toThrow('Another change')
+    requests.resize!.done('It has 5 machines.')
+    expect(await told).toEqual({ message: 'It has 5 machines.' })
+  })
+
+  it.each(except('active'))('is refused while the reservation is %s', async (state) => {
+    page.move(state, 'So.')
+    const words = `Only active capacity can be changed: the reservation is ${state}.`
+    await expect(tell('resizeReservation', { count: 5 })).rejects.toThrow(words)
+    await expect(tell('splitReservation', { count: 1, newId: 'res-b' })).rejects.toThrow(words)
+  })
+
+  it('of prepaid capacity is refused', async () => {
+    begin()
+    page.move('active', 'So.')
+    await expect(tell('resizeReservation', { count: 5 })).rejects.toThrow(/^Prepaid capacity is paid for/)
+  })
+
+  it.each([
+    [{}, 'Say what to change'],
+    [{ count: 0 }, '0 is no number of machines: 1 is the least.'],
+    [{ count: 1.5 }, '1.5 is no number of machines'],
+    [{ spendMaxMicroUsd: microUsd(49) }, 'The limit can only be raised, and it is $50.00 now.'],
+  ])('by %j is refused', async (change, words) => {
+    page.update({ rule: { spendMaxMicroUsd: microUsd(50) } })
+    page.move('active', 'So.')
+    await expect(tell('resizeReservation', change)).rejects.toThrow(words)
+  })
+
+  it.each([{ endsAtMs: null }, { endsAtMs: NOW_MS }, { spendMaxMicroUsd: microUsd(50) }])(
+    'by %j alone is taken',
+    async (change) => {
+      page.update({ rule: { spendMaxMicroUsd: microUsd(50) } })
+      page.move('active', 'So.')
+      void Promise.resolve(tell('resizeReservation', change)).catch(() => undefined)
+      await Promise.resolve()
+      expect(requests.resize?.update).toMatchObject(change)
+    },
+  )
+})
+
+describe('a split', () => {
+  beforeEach(() => {
+    begin('hourly')
+    page.move('active', 'So.', { reservation: ownedOf({ kind: 'hourly', phase: 'active', total: 4 }) })
+  })
+
+  it('is made once, into another reservation', async () => {
+    const told = tell('splitReservation', { count: 3, newId: 'res-b' })
+    expect(requests).toMatchObject({ isAny: true, split: { update: { count: 3, newId: 'res-b' } } })
+    await expect(tell('splitReservation', { count: 1, newId: 'res-c' })).rejects.toThrow('Another change')
+    requests.split!.done('Done.')
+    expect(await told).toEqual({ message: 'Done.' })
+  })
+
+  it.each([
+    [{ count: 4, newId: 'res-b' }, 'It has 4 machines, and keeps at least one.'],
+    [{ count: 0, newId: 'res-b' }, '0 is no number of machines'],
+    [{ count: 1, newId: INTENT }, `"${INTENT}" is no id for another reservation.`],
+    [{ count: 1, newId: 'b' }, '"b" is no id for another reservation.'],
+  ])('by %j is refused', async (split, words) => {
+    await expect(tell('splitReservation', split)).rejects.toThrow(words)
+  })
+})
+
 describe('a release', () => {
   const release = { chargeMaxMicroUsd: 0 }
   beforeEach(() => begin('hourly'))
@@ -223,11 +296,15 @@ describe('requests that are open at the end', () => {
   it('are refused, and forgotten', async () => {
     page.move('active', 'So.')
     const extension = tell('extendReservation', { durationMs: 1, upfrontMaxMicroUsd: 1 })
+    const hourly = { ...page.status.wish, kind: 'hourly' as const }
+    page.update({ wish: hourly })
+    const resize = tell('resizeReservation', { count: 1 })
     page.move('undecided', 'Unknown.')
     const decision = tell('decidePurchase')
     requests.close('The reservation is over (ended).')
     await expect(extension).rejects.toThrow('The reservation is over (ended).')
     await expect(decision).rejects.toThrow('The reservation is over (ended).')
+    await expect(resize).rejects.toThrow('The reservation is over (ended).')
     expect(requests.isAny).toBe(false)
   })
 })

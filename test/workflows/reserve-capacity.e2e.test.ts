@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals'
 import type { WorkflowHandle } from '@temporalio/client'
+import { without } from '../../core/defined'
 import { RETRY_SIGNAL } from '../../core/messages'
 import { microUsd } from '../../core/money'
 import { ORCHESTRATOR_QUEUE, reservationWorkflowId, WORKFLOW_TYPES } from '../../core/queues'
@@ -16,12 +17,13 @@ import type { CapacityWish } from '../../core/reservation'
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../core/time'
 import { Purchases } from '../../storage/purchases'
 import { readReservationEntries } from '../../storage/reservations'
+import { putWebhook } from '../../storage/webhooks'
 import { RealClock } from '../backends/scripted/clock'
 import { ReservationMarket, type MarketOptions } from '../backends/scripted/reserving/market'
 import type { PrepaidLot } from '../backends/scripted/reserving/lots'
 import { connectTo, quietWorkers, skipTime, type TestConnection } from '../support/temporal'
 import { eventually, TEST_LIMIT_MS } from './looks'
-import { DEPLOYMENT_ID, worldsOn, type Deployment } from './harness'
+import { DEPLOYMENT_ID, TEST_KEY, worldsOn, type Deployment } from './harness'
 
 jest.setTimeout(TEST_LIMIT_MS)
 
@@ -42,6 +44,8 @@ const WISH: CapacityWish = {
   ...{ backend: 'scripted', kind: 'prepaid', types: ['v100'], count: 8, durationMs: 6 * DAY_MS },
   latestStartAtMs: Date.now() + 14 * DAY_MS,
 }
+/** Without an end. */
+const HOURLY_WISH = without({ ...WISH, kind: 'hourly' as const }, ['durationMs'])
 const UNASKED: PurchaseRule = { unaskedMaxMicroUsd: microUsd(5_000) }
 
 function marketWith(options: Partial<MarketOptions> = {}): ReservationMarket {
@@ -53,8 +57,18 @@ interface Reservation extends WorkflowHandle {
   result(): Promise<ReservationResult>
 }
 
+const WEBHOOK = 'https://example.test/hook?token=secret'
+
+/** What was posted about it, in order. */
+function newsOf({ wishes }: Deployment): { event: string; text: string }[] {
+  return wishes.posted!.map(({ url, body }) => {
+    expect(url).toBe(WEBHOOK)
+    return JSON.parse(body) as { event: string; text: string }
+  })
+}
+
 async function reserve(
-  { client, world }: Deployment,
+  { client, world, store, wishes }: Deployment,
   {
     wish = {},
     rule = UNASKED,
@@ -67,6 +81,8 @@ async function reserve(
   } = {},
 ): Promise<Reservation> {
   const workflowId = reservationWorkflowId(ID)
+  const isTold = wishes.posted !== undefined
+  if (isTold) await putWebhook(store, TEST_KEY, { id: ID, url: WEBHOOK })
   const handle = await client.workflow.start(WORKFLOW_TYPES.reserveCapacity, {
     workflowId,
     workflowIdReusePolicy: 'REJECT_DUPLICATE',
@@ -74,12 +90,13 @@ async function reserve(
     args: [
       {
         reservationId: ID,
-        wish: { ...WISH, backend: world.name, ...wish },
+        wish: { ...(wish.kind === 'hourly' ? HOURLY_WISH : WISH), backend: world.name, ...wish },
         rule,
         owner: 'ada',
         deployment: DEPLOYMENT_ID,
         submittedAtMs: Date.now(),
         lookPausesMs: [0, 100, 200, 400, 800],
+        ...(isTold ? { webhookOf: ID, pageUrl: 'http://ui.test/res' } : {}),
         ...input,
       } satisfies ReservationInput,
     ],
@@ -136,7 +153,7 @@ describe('a reservation', () => {
   const asked = marketWith({ payment: { kind: 'confirmed', afterMs: 0 } })
   it.concurrent(
     'waits for approval of exactly what is shown, and looks again once that is sold',
-    inWorld({ market: asked }, async (deployment) => {
+    inWorld({ market: asked, posted: [] }, async (deployment) => {
       const reservation = await reserve(deployment, { rule: {}, isHurried: false })
       const { quote } = await until(reservation, 'awaiting-approval')
       asked.withdraw(asked.lots[0]!)
@@ -158,6 +175,13 @@ describe('a reservation', () => {
         decision: { kind: 'approved', by: 'ada' },
       })
       expect(asked.purchases.map((one) => one.quote.upfrontMicro)).toEqual([microUsd(3_000)])
+      await eventually(() => newsOf(deployment).length === 3)
+      expect(newsOf(deployment).map(({ event }) => event)).toEqual([
+        ...['waits-for-approval', 'waits-for-approval', 'begins'],
+      ])
+      expect(newsOf(deployment)[1]!.text).toMatch(
+        /^Reservation res-test: 8 × v100 .* \$3000\.00 upfront.* crucible reservations approve res-test\. .* http:\/\/ui\.test\/res$/,
+      )
     }),
   )
 
@@ -205,12 +229,18 @@ describe('a reservation', () => {
   unknown.faults.add('reserve', { kind: 'loses-answer', hasEffect: false })
   it.concurrent(
     'leaves a purchase without a trace to a person, with an account of it',
-    inWorld({ market: unknown, purchaseLimitMs: 500 }, async (deployment) => {
+    inWorld({ market: unknown, purchaseLimitMs: 500, posted: [] }, async (deployment) => {
       const reservation = await reserve(deployment)
       const { undecided } = await until(reservation, 'undecided')
       expect(undecided!.account.length).toBeGreaterThan(3)
       await reservation.executeUpdate('decidePurchase', { args: [{ by: 'ada', kind: 'not-bought' }] })
       await until(reservation, 'scheduled')
+      expect(newsOf(deployment).slice(0, 1)).toMatchObject([
+        {
+          event: 'undecided',
+          text: expect.stringMatching(/\$4000\.00 was sent, .* decide res-test --bought/),
+        },
+      ])
       expect(unknown.purchases).toHaveLength(1)
       expect(unknown.purchases[0]).toMatchObject({ send: 2 })
     }),
@@ -231,7 +261,7 @@ describe('a reservation', () => {
         backend: world.name,
         quote: quote!,
       }
-      await new Purchases(store, Date.now).mark(order, [])
+      await new Purchases(store, Date.now).mark(order, { ownedBefore: [] })
       const reservation = await reserve(deployment)
       expect((await until(reservation, 'undecided')).undecided!.order).toEqual(order)
       expect(before.purchases).toEqual([])
@@ -321,7 +351,7 @@ describe('a reservation', () => {
   })
   it.concurrent(
     'gives hourly capacity back once it was idle for long enough',
-    inWorld({ market: hourly }, async (deployment) => {
+    inWorld({ market: hourly, posted: [] }, async (deployment) => {
       const reservation = await reserve(deployment, {
         wish: { kind: 'hourly', durationMs: 10 * DAY_MS },
         rule: {
@@ -336,6 +366,90 @@ describe('a reservation', () => {
       expect(result.idleMicroUsd).toBeLessThan(8 * microUsd(3))
       const listed = hourly.listed('r')
       expect(listed).toMatchObject([{ phase: 'ended' }])
+      expect(newsOf(deployment).map(({ event }) => event)).toEqual(['released'])
+    }),
+  )
+
+  const HOURLY_LOT = {
+    kind: 'hourly',
+    type: 'v100',
+    region: 'r',
+    zone: 'a',
+    perHourMicro: microUsd(3),
+  } as const
+  const HOURLY_PLAY = {
+    wish: { kind: 'hourly', count: 2 },
+    rule: { unaskedMaxMicroUsd: microUsd(60), spendMaxMicroUsd: microUsd(60) },
+    isHurried: false,
+  } as const
+
+  const resized = marketWith({ lots: [{ ...HOURLY_LOT, stock: 5 }] })
+  it.concurrent(
+    'grows and shrinks within its limit, once, even if the answer is lost, and takes an end',
+    inWorld({ market: resized, monthly: { owners: {}, monthMicroUsd: microUsd(90) } }, async (deployment) => {
+      const reservation = await reserve(deployment, HOURLY_PLAY)
+      await until(reservation, 'active')
+      const resize = (change: object): Promise<{ message: string }> =>
+        reservation.executeUpdate('resizeReservation', { args: [{ by: 'ada', ...change }] })
+      const refused = (message: RegExp): object => ({
+        cause: { message: expect.stringMatching(message) as unknown },
+      })
+      resized.faults.add('change', { kind: 'loses-answer', hasEffect: true })
+      expect((await resize({ count: 4 })).message).toMatch(/has 4 machines, until it is released\.$/)
+      await expect(resize({ count: 6 })).rejects.toMatchObject(refused(/there are no more machines/))
+      await expect(resize({ count: 21 })).rejects.toMatchObject(refused(/Raise it: --max-spend 6\d/))
+      // Its own money of the month is no obstacle, and the limit of the month is one.
+      await expect(resize({ spendMaxMicroUsd: microUsd(91) })).rejects.toMatchObject(
+        refused(/the budget for .* has \$90\.00 left/),
+      )
+      expect((await resize({ spendMaxMicroUsd: microUsd(90) })).message).toMatch(/may cost \$90\.00 before/)
+      const endsAtMs = Date.now() + 3 * HOUR_MS
+      expect((await resize({ count: 1, endsAtMs })).message).toMatch(/has 1 machines, until 20/)
+      const { rule, reservation: held, wish } = await statusOf(reservation)
+      expect({ rule, held, wish }).toMatchObject({
+        rule: { spendMaxMicroUsd: microUsd(90) },
+        held: { total: 1, endsAtMs },
+        wish: { count: 1 },
+      })
+      expect(resized.held()).toMatchObject([{ total: 1, endsAtMs }])
+      const changes = (await readReservationEntries(deployment.store, ID)).filter(
+        ({ kind }) => kind === 'changed',
+      )
+      expect(changes).toHaveLength(2)
+    }),
+  )
+
+  const split = marketWith({ lots: [HOURLY_LOT] })
+  it.concurrent(
+    'is split once into a reservation of its own, which buys nothing and outlives it',
+    inWorld({ market: split, monthly: { owners: {}, monthMicroUsd: microUsd(100) } }, async (deployment) => {
+      const reservation = await reserve(deployment, HOURLY_PLAY)
+      const { reservation: source } = await until(reservation, 'active')
+      split.faults.add('change', { kind: 'loses-answer', hasEffect: true })
+      const update = { by: 'ada', count: 1, newId: 'res-part' }
+      const { message } = await reservation.executeUpdate<{ message: string }, [object]>('splitReservation', {
+        args: [update],
+      })
+      expect(message).toMatch(/^1 machines of r-1 are r-2 now, held by res-part\.$/)
+      const part = deployment.client.workflow.getHandle(reservationWorkflowId('res-part'))
+      expect(await statusOf(part)).toMatchObject({
+        ...{ id: 'res-part', state: 'active', rule: { spendMaxMicroUsd: microUsd(30) }, wish: { count: 1 } },
+        reservation: { id: 'r-2', intent: 'res-part', deployment: DEPLOYMENT_ID, total: 1 },
+      })
+      expect(await statusOf(reservation)).toMatchObject({
+        rule: { spendMaxMicroUsd: microUsd(30) },
+        reservation: { id: source!.id, total: 1 },
+      })
+      expect(split.held().map(({ intent, total }) => [intent, total])).toEqual([
+        [ID, 1],
+        ['res-part', 1],
+      ])
+      await reservation.executeUpdate('release', { args: [{ by: 'ada', chargeMaxMicroUsd: 0 }] })
+      expect(await reservation.result()).toMatchObject({ state: 'ended' })
+      await part.executeUpdate('release', { args: [{ by: 'ada', chargeMaxMicroUsd: 0 }] })
+      expect(await part.result()).toMatchObject({ id: 'res-part', state: 'ended' })
+      expect(split.held()).toEqual([])
+      expect(split.purchases).toHaveLength(1)
     }),
   )
 
@@ -355,7 +469,7 @@ describe('a reservation', () => {
   const failing = marketWith({ payment: { kind: 'failed', afterMs: 100 } })
   it.concurrent(
     'is looked for again if its payment fails',
-    inWorld({ market: failing }, async (deployment) => {
+    inWorld({ market: failing, posted: [] }, async (deployment) => {
       failing.sell({ ...BLOCK, startsAtMs: BLOCK.startsAtMs + MINUTE_MS })
       const reservation = await reserve(deployment)
       await eventually(async () => failing.purchases.length === 1)
@@ -365,6 +479,52 @@ describe('a reservation', () => {
         [1, false],
         [2, true],
       ])
+      await eventually(() => newsOf(deployment).some(({ event }) => event === 'payment-failed'))
     }),
+  )
+
+  const takenBack = marketWith({ lots: [{ ...BLOCK, stock: 2 }], payment: { kind: 'confirmed', afterMs: 0 } })
+  it.concurrent(
+    'that the provider takes back before its start still counts as paid, with the one after it',
+    inWorld({ market: takenBack }, async (deployment) => {
+      const reservation = await reserve(deployment)
+      const { reservation: first } = await until(reservation, 'scheduled')
+      takenBack.refuse(first!.id)
+      await eventually(() => takenBack.purchases.length === 2)
+      const { reservation: second } = await until(reservation, 'scheduled')
+      takenBack.shorten(second!.id, Date.now())
+      expect(await reservation.result()).toMatchObject({ state: 'ended', spentMicroUsd: microUsd(8_000) })
+    }),
+  )
+
+  const unpaid = marketWith({ payment: { kind: 'confirmed', afterMs: 0 } })
+  it.concurrent(
+    'pays nothing for an extension whose payment fails, of the month either',
+    inWorld(
+      { market: unpaid, monthly: { owners: {}, monthMicroUsd: microUsd(4_600) } },
+      async (deployment) => {
+        const reservation = await reserve(deployment, { isHurried: false })
+        const { reservation: held } = await until(reservation, 'scheduled')
+        const lot = { kind: 'extension', reservation: held!.id, durationMs: DAY_MS, stock: 5 } as const
+        unpaid.sell({ ...lot, upfrontMicro: microUsd(500) })
+        unpaid.payment = { kind: 'pending' }
+        const ask = (): Promise<{ message: string }> =>
+          reservation.executeUpdate('extendReservation', {
+            args: [{ by: 'ada', durationMs: DAY_MS, upfrontMaxMicroUsd: microUsd(500) }],
+          })
+        expect((await ask()).message).toMatch(/is prolonged to .* once \$500\.00 are paid/)
+        await expect(ask()).rejects.toMatchObject({
+          cause: { message: expect.stringMatching(/not paid yet/) },
+        })
+        expect(await statusOf(reservation)).toMatchObject({ spentMicroUsd: microUsd(4_500) })
+        unpaid.settle(held!.id, 'failed')
+        await reservation.signal(RETRY_SIGNAL)
+        await eventually(async () => (await statusOf(reservation)).spentMicroUsd === microUsd(4_000))
+        // The month has its money again: without it, there would be no other extension.
+        unpaid.payment = { kind: 'confirmed', afterMs: 0 }
+        await ask()
+        expect(await statusOf(reservation)).toMatchObject({ spentMicroUsd: microUsd(4_500) })
+      },
+    ),
   )
 })

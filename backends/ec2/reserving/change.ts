@@ -7,7 +7,7 @@ import type { Host } from '../host'
 import { isLive, phaseOf } from '../market/reservations'
 import type { Reservation } from '../sdk/api'
 import { factsFor, ownedOf } from './owned'
-import { inherited, tokenOf } from './tags'
+import { tagsOfPart, tokenOf } from './tags'
 
 /** Sets the count or the end of an on-demand reservation, or splits it. Every request states the result and may be repeated. */
 export async function change(
@@ -24,24 +24,37 @@ export async function change(
   switch (wanted.kind) {
     case 'count': {
       const { count } = wanted
-      if (count !== told.total) await reserving.modify(id, { count }, signal)
+      if (count !== told.total) await permitted(() => reserving.modify(id, { count }, signal))
       // The provider's list may show the former count for a while.
       return owned({ ...told, total: count, free: Math.max(0, told.free + count - told.total) })
     }
     case 'end': {
       const { endsAtMs } = wanted
-      if ((told.endsAtMs ?? null) !== endsAtMs) await reserving.modify(id, { endsAtMs }, signal)
+      if ((told.endsAtMs ?? null) !== endsAtMs)
+        await permitted(() => reserving.modify(id, { endsAtMs }, signal))
       const changed = { ...told }
       delete changed.endsAtMs
       return owned({ ...changed, ...(endsAtMs !== null && { endsAtMs }) })
     }
     case 'split': {
-      const { count } = wanted
-      const token = tokenOf('split', id, wanted.token)
-      return owned(
-        await reserving.split({ source: id, count, token, tags: inherited(told.tags ?? {}) }, signal),
-      )
+      const { count, intent, deployment } = wanted
+      const token = tokenOf('split', id, deployment, intent)
+      const tags = tagsOfPart(wanted)
+      return owned(await reserving.split({ source: id, count, token, tags }, signal))
     }
+  }
+}
+
+/** Elsewhere, EC2 refuses with this code what a person has protected; here it means a commitment. */
+async function permitted(modify: () => Promise<void>): Promise<void> {
+  try {
+    await modify()
+  } catch (error) {
+    if (!hasCode(error, 'OperationNotPermitted')) throw error
+    throw invalid(
+      `EC2 does not allow this change: ${(error as Error).message}`,
+      'Wait until the commitment has ended.',
+    )
   }
 }
 

@@ -75,7 +75,10 @@ export function ownedOf(
     ...defined({ unfit: whyUnfit(told) ?? whyTypeUnfit(type) }),
     ...purchaseOf(told.tags ?? {}),
     ...(extension !== undefined && {
-      extension: { phase: paymentPhase(extension), endsAtMs: extension.endsAtMs },
+      extension: {
+        ...{ phase: paymentPhase(extension), endsAtMs: extension.endsAtMs },
+        boughtAtMs: extension.boughtAtMs,
+      },
     }),
   }
 }

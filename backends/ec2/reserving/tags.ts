@@ -7,19 +7,32 @@ import { decimalOf, microOf } from './fees'
 const VALUE_MAX = 250
 const FORBIDDEN = /[^\p{L}\p{N} +\-=._:/@]/gu
 
+type Buyer = Pick<ReservationOrder, 'intent' | 'deployment' | 'owner'>
+
 /** What a reservation shows of its purchase, from the moment of the purchase. */
 export function purchaseTags(order: ReservationOrder): Record<string, string> {
-  const { intent, send, deployment, owner, quote } = order
+  const { send, quote } = order
+  return {
+    ...tagsOf(order, send),
+    ...(quote.kind === 'prepaid' && {
+      [TAGS.offering]: quote.id,
+      [TAGS.fee]: `${decimalOf(quote.upfrontMicro)} ${quote.currency}`,
+    }),
+  }
+}
+
+/** The same for a part that is split off. */
+export function tagsOfPart(part: Buyer): Record<string, string> {
+  return tagsOf(part, 1)
+}
+
+function tagsOf({ intent, deployment, owner }: Buyer, send: number): Record<string, string> {
   return {
     Name: `crucible ${intent}`,
     [TAGS.deployment]: deployment,
     [TAGS.intent]: intent,
     [TAGS.intentSend]: String(send),
     [TAGS.owner]: owner.replace(FORBIDDEN, '_').slice(0, VALUE_MAX),
-    ...(quote.kind === 'prepaid' && {
-      [TAGS.offering]: quote.id,
-      [TAGS.fee]: `${decimalOf(quote.upfrontMicro)} ${quote.currency}`,
-    }),
   }
 }
 
@@ -36,12 +49,6 @@ export function purchaseOf(
     ...(intent !== undefined && { intent }),
     ...(upfrontMicroUsd !== undefined && { upfrontMicroUsd }),
   }
-}
-
-/** The tags that a part of a reservation keeps, which was split off. */
-export function inherited(tags: Record<string, string>): Record<string, string> {
-  const kept = ['Name', TAGS.deployment, TAGS.intent, TAGS.intentSend, TAGS.owner]
-  return Object.fromEntries(Object.entries(tags).filter(([name]) => kept.includes(name)))
 }
 
 /** A token from what a request is for: the same request has the same one in every process. EC2 allows 64 characters. */

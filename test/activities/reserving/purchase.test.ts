@@ -95,7 +95,7 @@ describe('a purchase', () => {
     const place = new BuyingPlace()
     const order = place.order()
     const untagged = place.untagged()
-    await place.purchases.mark(order, [])
+    await place.purchases.mark(order, { ownedBefore: [] })
     await place.purchases.conclude(order, { kind: 'bought', reservationId: untagged })
     expect(await place.buy(order)).toMatchObject({ kind: 'reserved', reservation: { id: untagged } })
     expect(await place.find(order)).toMatchObject({ kind: 'found', reservation: { id: untagged } })
@@ -262,12 +262,33 @@ describe('an extension', () => {
     expect(place.market.purchases).toHaveLength(2)
   })
 
-  it('that was never made, or whose payment has failed, does not show', async () => {
+  it('that was never made does not show', async () => {
+    const { place, order } = await extending()
+    place.market.faults.add('reserve', NEVER_MADE)
+    await place.buy(order)
+    expect((await place.find(order)).kind).toBe('absent')
+  })
+
+  it('whose payment failed after a lost answer is settled without a person', async () => {
     const { place, order } = await extending()
     place.market.payment = { kind: 'failed', afterMs: 0 }
     place.market.faults.add('reserve', ANSWER_LOST)
     await place.buy(order)
-    expect((await place.find(order)).kind).toBe('absent')
+    const failure = { class: 'quota', message: expect.stringMatching(/its payment failed/) as unknown }
+    expect(await place.find(order)).toMatchObject({ kind: 'no-effect', failure })
+    expect(await place.purchases.effect(order)).toMatchObject({ kind: 'no-effect' })
+  })
+
+  it('does not count as one before it whose payment failed', async () => {
+    const { place, order } = await extending()
+    place.market.lots.at(-1)!.stock = 2
+    place.market.payment = { kind: 'failed', afterMs: 0 }
+    await place.buy(order)
+    place.market.faults.add('reserve', NEVER_MADE)
+    const second = { ...order, send: 3 }
+    await place.clock.advance(MINUTE_MS)
+    expect((await place.buy(second)).kind).toBe('unconfirmed')
+    expect((await place.find(second)).kind).toBe('absent')
   })
 })
 

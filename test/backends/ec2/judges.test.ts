@@ -17,6 +17,7 @@ import { WireHarness } from './wire-harness'
 jest.setTimeout(240_000)
 
 const { python } = awsClients()
+const PART = { intent: 'res-part', deployment: 'dep', owner: 'ada' }
 let proxy: RecordingProxy | undefined
 let account: Cloud | undefined
 let harness: WireHarness | undefined
@@ -100,7 +101,7 @@ const verdict = (): Promise<WireVerdict> => judgeWire(python!, proxy!.calls)
       const hourly = await buy({ ...market.wish('hourly'), count: 3, durationMs: DAY_MS })
       await reserving.change(hourly, { kind: 'count', count: 4 }, patiently())
       await reserving.change(hourly, { kind: 'end', endsAtMs: null }, patiently())
-      await reserving.change(hourly, { kind: 'split', count: 1, token: 'one' }, patiently())
+      await reserving.change(hourly, { kind: 'split', count: 1, ...PART }, patiently())
       const later = await buy(market.committedWish())
       await market.pass(DAY_MS)
       for (const held of [hourly, later])

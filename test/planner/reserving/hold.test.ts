@@ -4,7 +4,7 @@ import type { PurchaseRule } from '../../../core/reserving'
 import type { HeldSoFar, HoldOutcome } from '../../../core/reserving-activities'
 import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from '../../../core/time'
 import { judgeHold } from '../../../planner/reserving/hold'
-import { NOW_MS, ownedOf, without } from './facts'
+import { INTENT, NOW_MS, ownedOf, without } from './facts'
 
 const END_MS = NOW_MS + 3 * DAY_MS
 const active = (changes: Partial<OwnedReservation> = {}): OwnedReservation =>
@@ -33,7 +33,7 @@ function look({
   nowMs = NOW_MS,
 }: Look): HoldOutcome {
   return judgeHold({
-    ...{ reservation: now, rule, elapsedMs, nowMs },
+    ...{ reservation: now, reservationId: INTENT, rule, elapsedMs, nowMs },
     held: {
       ...{ state: 'active', upfrontMicroUsd: 0, idleMicroUsd: 0, idleMs: 0, misses: 0 },
       ...(before !== undefined && { reservation: before }),
@@ -84,7 +84,7 @@ describe('a held reservation', () => {
       'cr-1 failed: the provider reports payment-failed.',
     ],
   ])('is over once the provider says so: %#', (now, state, message) => {
-    expect(look({ now })).toEqual({
+    expect(without(look({ now }), 'news')).toEqual({
       ...{ next: 'over', message, lookInMs: 0 },
       held: { state, reservation: now, upfrontMicroUsd: 0, idleMicroUsd: 0, idleMs: 0, misses: 0 },
     })

@@ -24,6 +24,7 @@ import { chosen } from '../../../support/selection'
 jest.setTimeout(120_000)
 
 const WORKER = 'crucible-worker'
+const PART = { intent: 'res-part', deployment: 'dep', owner: 'ada' }
 const ALL = [...WORKER_PERMISSIONS, ...STORE_PERMISSIONS].map(({ action }) => action)
 
 let cloud: Cloud
@@ -252,7 +253,7 @@ describe('workers that may buy', () => {
       if (outcome.kind !== 'reserved') throw new Error(outcome.failure.message)
       const held = outcome.reservation
       await reserving.change(held, { kind: 'count', count: 3 }, ask)
-      await reserving.change(held, { kind: 'split', count: 1, token: 'one' }, ask)
+      await reserving.change(held, { kind: 'split', count: 1, ...PART }, ask)
       await reserving.release(held, await reserving.releaseTerms(held, ask), ask)
       const listed = await reserving.reservations(ask)
       expect(listed.map(({ kind, phase }) => `${kind} ${phase}`).sort()).toEqual([

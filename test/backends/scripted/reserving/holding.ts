@@ -13,6 +13,7 @@ interface Settlement {
 
 export interface Extension {
   endsAtMs: number
+  boughtAtMs: number
   payment: Settlement
 }
 
@@ -104,7 +105,10 @@ export function shown(
     ...(kind === 'prepaid' && endsAtMs !== undefined && { usableUntilMs: endsAtMs - cutOffMs }),
     idleMicroUsdPerHour: one.perHourMicro,
     ...(extension !== undefined && {
-      extension: { phase: paymentPhase(extension.payment, nowMs), endsAtMs: extension.endsAtMs },
+      extension: {
+        phase: paymentPhase(extension.payment, nowMs),
+        ...{ endsAtMs: extension.endsAtMs, boughtAtMs: extension.boughtAtMs },
+      },
     }),
   }
 }

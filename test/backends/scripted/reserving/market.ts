@@ -156,7 +156,7 @@ export class ReservationMarket {
       nowMs,
     )
     const extended = quote.extends === undefined ? undefined : this.#holding(quote.extends)
-    if (extended !== undefined) extended.extensions.push({ endsAtMs: quote.endsAtMs!, payment, shownFromMs })
+    extended?.extensions.push({ endsAtMs: quote.endsAtMs!, boughtAtMs: nowMs, payment, shownFromMs })
     const startsAtMs = Math.max(quote.startsAtMs, nowMs)
     const holding =
       extended ??
@@ -207,17 +207,19 @@ export class ReservationMarket {
       one.total = change.count
       return this.#shown(one)
     }
-    const known = this.#splits.get(change.token)
+    const known = this.#splits.get(change.intent)
     if (known !== undefined) return this.#shown(this.#holding(known)!)
     if (change.count >= one.total || change.count > one.total - one.used)
       throw refusal('invalid', `only ${one.total - one.used} of its ${one.total} places are free`)
     one.total -= change.count
-    const { kind, type, region, zone, perHourMicro, tags, endsAtMs, startsAtMs, committedUntilMs } = one
+    const { kind, type, region, zone, perHourMicro, endsAtMs, startsAtMs, committedUntilMs } = one
     const made = this.#hold({
-      ...{ kind, type, region, zone, perHourMicro, tags, startsAtMs, total: change.count },
+      ...{ kind, type, region, zone, perHourMicro, startsAtMs, total: change.count },
+      tags: { deployment: change.deployment, intent: change.intent, send: 1 },
+      shownFromMs: this.clock.now() + this.listsLagMs,
       ...defined({ endsAtMs, committedUntilMs }),
     })
-    this.#splits.set(change.token, made.id)
+    this.#splits.set(change.intent, made.id)
     return this.#shown(made)
   }
 

@@ -1,0 +1,57 @@
+import type { Backend, LookContext } from '../../backends/backend'
+import { BackendError } from '../../backends/errors'
+import { defined } from '../../core/defined'
+import { formatUsd } from '../../core/money'
+import { isHeld, type OwnedReservation } from '../../core/reservation'
+import { formatInstant } from '../../core/time'
+import type { Found } from './garbage'
+
+const DAY_HOURS = 24
+
+/**
+ * Capacity that this deployment bought. If its reservation is over or lost, hourly capacity is given back like a machine without an owner;
+ * prepaid capacity is listed only: it cannot be returned, and jobs can use it.
+ */
+export async function reservationsOf(
+  { name, reserving }: Backend,
+  deployment: string,
+  ctx: LookContext,
+): Promise<Found[]> {
+  if (reserving === undefined) return []
+  const all = await reserving.reservations(ctx)
+  return all
+    .filter((one) => one.deployment === deployment && one.intent !== undefined && isHeld(one.phase))
+    .map((one) => ({
+      facts: {
+        ...{ backend: name, kind: 'reservation', id: one.id, owner: one.intent!, place: one.zone },
+        description: inWords(one),
+        sinceMs: one.createdAtMs ?? 0,
+        ...defined({ costMicroUsdPerDay: costPerDay(one) }),
+      },
+      claim: { reservationId: one.intent!, ...(one.kind === 'prepaid' && { paid: endInWords(one) }) },
+      end: async () => {
+        const terms = await reserving.releaseTerms(one, ctx)
+        if (terms.chargeMicroUsd > 0)
+          throw new BackendError({
+            class: 'invalid',
+            message: `Giving it back still costs ${formatUsd(terms.chargeMicroUsd)}${terms.chargedUntilMs === undefined ? '' : `, until ${formatInstant(terms.chargedUntilMs)}`}: only a person does that, at the provider.`,
+          })
+        await reserving.release(one, terms, ctx)
+      },
+    }))
+}
+
+function inWords({ total, free, type, kind, endsAtMs }: OwnedReservation): string {
+  const end = endsAtMs === undefined ? '' : `, until ${formatInstant(endsAtMs)}`
+  return `${kind} capacity: ${total} × ${type}, ${free} free${end}`
+}
+
+function endInWords({ endsAtMs }: OwnedReservation): string {
+  return endsAtMs === undefined ? 'it is paid for' : `it is paid for until ${formatInstant(endsAtMs)}`
+}
+
+/** Of its free places. */
+function costPerDay({ kind, free, idleMicroUsdPerHour }: OwnedReservation): number | undefined {
+  if (kind === 'prepaid') return 0
+  return idleMicroUsdPerHour === undefined ? undefined : free * idleMicroUsdPerHour * DAY_HOURS
+}

@@ -1,0 +1,124 @@
+import { BackendError } from '../../backends/errors'
+import type { OwnedReservation, ReservationOrder, ReservationRef } from '../../core/reservation'
+import { SHARE_DEFAULT } from '../../core/reservation-hold'
+import type { ChangeReservationTask, SplitReservationTask } from '../../core/reserving-activities'
+import { formatInstant } from '../../core/time'
+import { whyNotChanged, whyNotSplit } from '../../planner/reserving/change'
+import { Purchases } from '../../storage/purchases'
+import { claimReservation, putHolder, putReservationEntry, readHolder } from '../../storage/reservations'
+import { note, reservingOf, type ReservingDeps } from './deps'
+
+/** Sets the number of machines and the end. Both are absolute: a repeated call finds them as wanted, and sends nothing. */
+export async function changeReservation(
+  deps: ReservingDeps,
+  input: ChangeReservationTask,
+  signal: AbortSignal,
+): Promise<OwnedReservation> {
+  const { ref, rule, spentMicroUsd, count, endsAtMs } = input
+  const reserving = reservingOf(deps)
+  const before = await held(deps, ref, signal)
+  const nowMs = deps.now()
+  const why = whyNotChanged({ reservation: before, rule, spentMicroUsd, count, endsAtMs, nowMs })
+  if (why !== undefined) throw invalid(why)
+  let after = before
+  // The end first: more machines without it could stay longer than wanted.
+  if (endsAtMs !== undefined) after = await reserving.change(ref, { kind: 'end', endsAtMs }, { signal })
+  if (count !== undefined) {
+    const counted = await reserving.change(ref, { kind: 'count', count }, { signal })
+    after = { ...after, total: counted.total, free: counted.free }
+  }
+  const end = after.endsAtMs === undefined ? 'without an end' : `until ${formatInstant(after.endsAtMs)}`
+  await note(deps, input, {
+    kind: 'changed',
+    summary: `${ref.id} has ${after.total} machines, ${end}.`,
+    data: { before, count, endsAtMs, rule, spentMicroUsd, nowMs, after },
+  })
+  return after
+}
+
+/**
+ * Splits places off for an intent of their own. What makes it happen once is the provider's token, which is made of the intent, and that the
+ * part shows by its tags once it exists. Its mark and effect are those of a purchase, so that its money counts as spent if its workflow is lost.
+ */
+export async function splitReservation(
+  deps: ReservingDeps,
+  input: SplitReservationTask,
+  signal: AbortSignal,
+): Promise<OwnedReservation> {
+  const { ref, count, part } = input
+  const { reservationId: intent, deployment, owner } = part
+  const { store, now, backend } = deps
+  const reserving = reservingOf(deps)
+  const all = await reserving.reservations({ signal, within: [ref.region] })
+  const isMade = (one: OwnedReservation): boolean => one.intent === intent && one.deployment === deployment
+  const source = all.find(({ id }) => id === ref.id)
+  let made = all.find(isMade)
+  const order = orderOf(source ?? made, input, now())
+  const purchases = new Purchases(store, now)
+  if (made === undefined) {
+    // A part whose list is late exists already: the same request again returns it.
+    const isFirst = (await purchases.read(order)) === undefined
+    const why = source === undefined ? `${ref.id} is over or gone.` : whyNotSplit(source, count)
+    if (isFirst && why !== undefined) throw invalid(why)
+    await purchases.mark(order, { ownedBefore: all.map(({ id }) => id) })
+    // Before it exists, so that no place of it is ever free for everybody.
+    const { share = SHARE_DEFAULT } = (await readHolder(store, input.reservationId)) ?? {}
+    await putHolder(store, intent, { owner, share })
+    made = await reserving.change(ref, { kind: 'split', count, intent, deployment, owner }, { signal })
+  }
+  await putReservationEntry(store, intent, {
+    ...{ seq: 0, atMs: part.submittedAtMs, kind: 'requested', data: part },
+    summary: `${count} × ${made.type}, split off ${ref.id} of ${input.reservationId}`,
+  })
+  await purchases.conclude(order, { kind: 'bought', reservationId: made.id })
+  await claimReservation(store, { backend: backend.name, ownedId: made.id, intent })
+  await note(deps, input, {
+    kind: 'changed',
+    summary: `Split ${count} machines off ${ref.id}: they are ${made.id}, held by ${intent}.`,
+    data: { source, count, part: intent, made },
+  })
+  return made
+}
+
+async function held(
+  deps: ReservingDeps,
+  { id, region }: ReservationRef,
+  signal: AbortSignal,
+): Promise<OwnedReservation> {
+  const all = await reservingOf(deps).reservations({ signal, within: [region] })
+  const found = all.find((one) => one.id === id)
+  if (found !== undefined) return found
+  throw new BackendError({
+    class: 'expired',
+    message: `${id} is over, or the provider does not list it yet.`,
+  })
+}
+
+function orderOf(
+  like: OwnedReservation | undefined,
+  { ref, count, part }: SplitReservationTask,
+  nowMs: number,
+): ReservationOrder {
+  const { reservationId: intent, deployment, owner, wish } = part
+  const { type = wish.types[0]!, zone = '', idleMicroUsdPerHour = 0 } = like ?? {}
+  return {
+    ...{ intent, send: 1, deployment, owner, backend: wish.backend },
+    quote: {
+      ...{
+        id: '',
+        kind: 'hourly',
+        type,
+        count,
+        region: ref.region,
+        zone,
+        startsAtMs: nowMs,
+        readAtMs: nowMs,
+      },
+      ...{ upfrontMicro: 0, perHourMicro: idleMicroUsdPerHour * count, currency: 'USD' },
+    },
+  }
+}
+
+function invalid(message: string): BackendError {
+  return new BackendError({ class: 'invalid', message })
+}

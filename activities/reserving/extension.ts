@@ -1,0 +1,51 @@
+import { defined } from '../../core/defined'
+import type { JobSpec } from '../../core/job'
+import { offerKey } from '../../core/offer'
+import type { PlanReport } from '../../core/plan'
+import type { DecideExtensionTask, Elsewhere, ExtensionDecision } from '../../core/reserving-activities'
+import { judgeExtension, overrunsOf } from '../../planner/reserving/extend'
+import { readRecords } from '../../storage/record'
+import { putReservationEntry } from '../../storage/reservations'
+import type { ObjectStore } from '../../storage/store'
+
+export interface ExtensionDeps {
+  store: ObjectStore
+  now: () => number
+  /** Where a job could run now. */
+  preview: (spec: JobSpec) => Promise<PlanReport>
+}
+
+/** Compares an extension with the best other place of each job that would not be done in time. */
+export async function decideExtension(
+  { store, now, preview }: ExtensionDeps,
+  { reservationId, recordSeq, reservation, rule, extendedMicroUsd, look }: DecideExtensionTask,
+): Promise<ExtensionDecision> {
+  const { jobs, quotes, nowMs } = look
+  const elsewhere: Record<string, Elsewhere> = {}
+  for (const { job, overMs } of overrunsOf(reservation, jobs, nowMs)) {
+    const spec = await specOf(store, job.jobId)
+    // The rest begins there at the end of the reservation, from the checkpoint that is saved before.
+    const rest = spec && { ...spec, durationMs: overMs, ...defined({ durationOn: job.accelerator }) }
+    elsewhere[job.jobId] = rest === undefined ? null : cheapest(await preview(rest), reservation.id)
+  }
+  const facts = { reservation, rule, extendedMicroUsd, jobs, quotes, elsewhere, nowMs }
+  const decision = judgeExtension(facts)
+  const entry = await putReservationEntry(store, reservationId, {
+    ...{ seq: recordSeq, atMs: now(), kind: 'judged-extension', summary: decision.message },
+    data: { facts, decision },
+  })
+  return (entry.data as { decision: ExtensionDecision }).decision
+}
+
+async function specOf(store: ObjectStore, jobId: string): Promise<JobSpec | undefined> {
+  const records = await readRecords(store, jobId)
+  const resolved = records.find(({ kind }) => kind === 'resolved')
+  return resolved?.kind === 'resolved' ? resolved.data.spec : undefined
+}
+
+function cheapest({ placements }: PlanReport, reservation: string): Elsewhere {
+  const [best] = placements
+    .filter(({ offer }) => offer.reservationId !== reservation)
+    .sort((a, b) => a.costMicroUsd - b.costMicroUsd)
+  return best === undefined ? null : { offer: offerKey(best.offer), costMicroUsd: best.costMicroUsd }
+}

@@ -1,0 +1,134 @@
+/** What `crucible reservations` tells a reservation that exists. */
+import type { Share } from '../core/reservation-hold'
+import * as client from '../client/reservations'
+import { CrucibleError } from '../client/errors'
+import { showReservation, type ReservationView } from '../client/reservation-views'
+import { defined } from '../core/defined'
+import { formatUsd } from '../core/money'
+import type { ReservationKind } from '../core/reservation'
+import { instantOf, type Deadline } from './arguments'
+import type { Cli } from './cli'
+import * as text from './reservation-text'
+
+/** The options of the command, of all its actions. */
+export interface Options {
+  backend: string
+  kind: ReservationKind
+  type?: string[]
+  count?: number
+  for?: number
+  from?: Deadline
+  startBy?: Deadline
+  endBy?: Deadline
+  region?: string[]
+  zone?: string[]
+  maxUpfront?: number
+  maxPrice?: number
+  unasked?: number
+  maxSpend?: number
+  releaseIdle?: number
+  extendMax?: number
+  share: Share
+  until?: Deadline | 'never'
+  purpose?: string
+  notify?: string
+  id?: string
+  note?: string
+  bought?: string
+  notBought?: true
+  maxCharge?: number
+  weeks: number
+  ical?: true
+  yes?: true
+}
+
+type Word = 'show' | 'approve' | 'reject' | 'decide' | 'extend' | 'resize' | 'split' | 'release'
+
+export async function tell(
+  cli: Cli,
+  action: Word,
+  { meant, options }: { meant: string; options: Options },
+): Promise<void> {
+  const context = cli.context()
+  const view = await showReservation(context, meant)
+  const { id } = view.status
+  switch (action) {
+    case 'show':
+      return text.showReservationView(cli, view)
+    case 'approve': {
+      const { quote } = view.status
+      if (!cli.out.isJson) text.showReservationView(cli, view)
+      await agree(cli, `Buy it for ${formatUsd(quote?.quote.upfrontMicro ?? 0)}?`, options)
+      return done(cli, id, await client.approveReservation(context, id))
+    }
+    case 'reject':
+      return done(cli, id, await client.rejectReservation(context, id, options.note))
+    case 'decide': {
+      if ((options.bought === undefined) === (options.notBought === undefined))
+        throw new CrucibleError('usage', 'Say what became of the purchase.', {
+          hint: "Add --bought with the provider's id, or --not-bought once its list and bill certainly do not have it.",
+        })
+      return done(cli, id, await client.decidePurchase(context, id, options.bought ?? null))
+    }
+    case 'extend': {
+      const { for: durationMs, maxUpfront: upfrontMaxMicroUsd } = options
+      if (durationMs === undefined || upfrontMaxMicroUsd === undefined)
+        throw new CrucibleError('usage', 'An extension needs its duration and its highest price.', {
+          hint: 'Such as --for 1d --max-upfront 5000.',
+        })
+      await agree(cli, `Prolong ${id} for at most ${formatUsd(upfrontMaxMicroUsd)}?`, options)
+      return done(cli, id, await client.extendReservation(context, id, { durationMs, upfrontMaxMicroUsd }))
+    }
+    case 'resize':
+      return resize(cli, view, options)
+    case 'split': {
+      const { count } = options
+      if (count === undefined)
+        throw new CrucibleError('usage', 'Say how many machines to split off.', {
+          hint: 'Such as --count 2.',
+        })
+      await agree(cli, `Split ${count} machines off ${id}?`, options)
+      const split = { count, ...defined({ id: options.id }) }
+      const { newId, message } = await client.splitReservation(context, id, split)
+      cli.out.json({ id, newId, message })
+      return cli.out.line(`${id}: ${message}`)
+    }
+    case 'release':
+      await agree(cli, `Give back ${id}?`, options)
+      return done(cli, id, await client.releaseReservation(context, id, options.maxCharge ?? 0))
+  }
+}
+
+async function resize(cli: Cli, { status }: ReservationView, options: Options): Promise<void> {
+  const { count, until, maxSpend: spendMaxMicroUsd } = options
+  if (count === undefined && until === undefined && spendMaxMicroUsd === undefined)
+    throw new CrucibleError('usage', 'Say what to change.', {
+      hint: 'Such as --count 4, --until 2027-01-31, --until never, or --max-spend 500.',
+    })
+  const endsAtMs = until === 'never' ? null : until && instantOf(until, cli.now())
+  const { id, reservation } = status
+  const total = reservation?.total ?? status.wish.count
+  const each = reservation?.idleMicroUsdPerHour
+  const cost =
+    count === undefined || each === undefined
+      ? ''
+      : ` They cost ${formatUsd(count * each)} per hour, used or not.`
+  const question = count === undefined ? `Change ${id}?` : `Change ${id} from ${total} to ${count} machines?`
+  await agree(cli, `${question}${cost}`, options)
+  const change = defined({ count, endsAtMs, spendMaxMicroUsd })
+  return done(cli, id, await client.resizeReservation(cli.context(), id, change))
+}
+
+function done(cli: Cli, id: string, { message }: { message: string }): void {
+  cli.out.json({ id, message })
+  cli.out.line(`${id}: ${message}`)
+}
+
+/** A person who is not asked must have said so. */
+async function agree(cli: Cli, question: string, { yes }: Options): Promise<void> {
+  const isAgreed = yes === true || (await cli.confirm(question))
+  if (isAgreed === true) return
+  if (isAgreed === undefined)
+    throw new CrucibleError('usage', 'This needs a confirmation.', { hint: 'Add --yes.' })
+  throw new CrucibleError('usage', 'Nothing was changed.')
+}

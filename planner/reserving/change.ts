@@ -1,0 +1,69 @@
+import { formatUsd, type MicroUsd } from '../../core/money'
+import type { OwnedReservation } from '../../core/reservation'
+import type { PurchaseRule } from '../../core/reserving'
+import { formatInstant, HOUR_MS } from '../../core/time'
+
+/** A change of an hourly reservation that is held. */
+export interface ChangeFacts {
+  reservation: OwnedReservation
+  rule: PurchaseRule
+  /** What its unused time has cost so far. */
+  spentMicroUsd: MicroUsd
+  count?: number | undefined
+  /** Null for no end. */
+  endsAtMs?: number | null | undefined
+  nowMs: number
+}
+
+/**
+ * Why a change is refused; undefined if it is allowed. More machines are bought with it, so that they must fit the rule: their price, and
+ * what they cost unused until the end, or for an hour without an end, from what the limit leaves.
+ */
+export function whyNotChanged(facts: ChangeFacts): string | undefined {
+  const { reservation, count = reservation.total, nowMs } = facts
+  const why = whyUnchangeable(reservation)
+  if (why !== undefined) return why
+  const { id, total } = reservation
+  const used = total - reservation.free
+  const { endsAtMs = reservation.endsAtMs ?? null } = facts
+  if (endsAtMs !== null && endsAtMs <= nowMs)
+    return `${formatInstant(endsAtMs)} has passed. To end it now, give it back (crucible reservations release).`
+  if (count < used)
+    return `${used} of the ${total} places of ${id} are in use, so it cannot have ${count}. Migrate jobs first, or ask for at least ${used}.`
+  return count > total ? whyNotMore(facts, { count, endsAtMs }) : undefined
+}
+
+function whyNotMore(
+  { reservation, rule, spentMicroUsd, nowMs }: ChangeFacts,
+  { count, endsAtMs }: { count: number; endsAtMs: number | null },
+): string | undefined {
+  const { id, idleMicroUsdPerHour: each } = reservation
+  const { machineHourMaxMicroUsd = Infinity, spendMaxMicroUsd = Infinity } = rule
+  if (each === undefined) return `The price of ${reservation.type} is unknown, so ${id} does not grow.`
+  if (each > machineHourMaxMicroUsd)
+    return `A machine of ${id} costs ${formatUsd(each)} per hour now, above the limit of ${formatUsd(machineHourMaxMicroUsd)}.`
+  const heldMs = endsAtMs === null ? HOUR_MS : endsAtMs - nowMs
+  const unused = Math.ceil((count * each * heldMs) / HOUR_MS)
+  if (spentMicroUsd + unused <= spendMaxMicroUsd) return undefined
+  const until = endsAtMs === null ? 'in an hour' : `until ${formatInstant(endsAtMs)}`
+  return (
+    `${count} machines cost ${formatUsd(unused)} ${until} if they stay unused, and the limit of ${formatUsd(spendMaxMicroUsd)} leaves ` +
+    `${formatUsd(Math.max(0, spendMaxMicroUsd - spentMicroUsd))}. Raise it: --max-spend ${Math.ceil((spentMicroUsd + unused) / 1e6)}.`
+  )
+}
+
+/** Why a reservation cannot be split so; undefined if it can. */
+export function whyNotSplit(reservation: OwnedReservation, count: number): string | undefined {
+  const why = whyUnchangeable(reservation)
+  if (why !== undefined) return why
+  const { id, total, free } = reservation
+  if (count >= total) return `${id} has ${total} machines, and keeps at least one.`
+  if (count > free)
+    return `Only ${free} of the ${total} places of ${id} are free, and ${count} are wanted. Migrate jobs first, or split fewer off.`
+  return undefined
+}
+
+function whyUnchangeable({ id, kind, phase }: OwnedReservation): string | undefined {
+  if (kind !== 'hourly') return `${id} is prepaid: its machines are paid for, and do not change.`
+  return phase === 'active' ? undefined : `${id} is ${phase}: it can be changed once it is active.`
+}

@@ -1,0 +1,102 @@
+import { formatUsd } from '../../core/money'
+import type { OwnedReservation } from '../../core/reservation'
+import type { ReservationNews } from '../../core/reserving'
+import type { HoldOutcome } from '../../core/reserving-activities'
+import { DAY_MS, formatDuration, formatInstant, HOUR_MS } from '../../core/time'
+import type { HoldFacts } from './hold'
+
+/** Unused for this long, it is worth a warning. */
+export const IDLE_WARNING_MS = HOUR_MS
+/** A person may still prepare jobs. */
+export const BEGIN_NOTICE_MS = DAY_MS
+
+const MEANS = "Check the account's means of payment."
+
+/** What a person should hear after a look: each once, when it has become so. */
+export function newsOf(facts: HoldFacts, outcome: HoldOutcome): ReservationNews[] {
+  return [payment(facts, outcome), change(facts, outcome), begin(facts), idle(facts, outcome)].filter(
+    (news) => news !== undefined,
+  )
+}
+
+function payment({ held, reservationId }: HoldFacts, outcome: HoldOutcome): ReservationNews | undefined {
+  const { extending } = held
+  const event = 'payment-failed'
+  if (outcome.held.state === 'failed' && held.state === 'unpaid')
+    return { event, text: `${outcome.message} Nothing is held. ${MEANS}` }
+  const hasFailed = outcome.held.upfrontMicroUsd < held.upfrontMicroUsd
+  if (extending === undefined || !hasFailed) return undefined
+  const { id, endsAtMs } = outcome.held.reservation!
+  const end = endsAtMs === undefined ? '' : ` at ${formatInstant(endsAtMs)}`
+  return {
+    event,
+    text:
+      `The payment of ${formatUsd(extending.microUsd)} for the extension of ${id} failed: it ends${end}, as before. ` +
+      `${MEANS} Then: crucible reservations extend ${reservationId}.`,
+  }
+}
+
+function change(facts: HoldFacts, { held: next, message }: HoldOutcome): ReservationNews | undefined {
+  const event = 'changed-by-provider'
+  if (next.state === 'failed' && facts.held.state !== 'unpaid') return { event, text: message }
+  const { warning } = warningAbout(facts) ?? {}
+  return warning === undefined ? undefined : { event, text: warning }
+}
+
+/** Whether it is time to say that it begins. */
+export function beginsSoon({ phase, startsAtMs }: OwnedReservation, nowMs: number): boolean {
+  return phase === 'scheduled' && startsAtMs !== undefined && startsAtMs - nowMs <= BEGIN_NOTICE_MS
+}
+
+function begin({ held, reservation, nowMs }: HoldFacts): ReservationNews | undefined {
+  if (reservation === undefined || held.isBeginTold === true || !beginsSoon(reservation, nowMs))
+    return undefined
+  const { id, total, type, zone, startsAtMs = nowMs, kind } = reservation
+  const cost = kind === 'hourly' ? ' It costs money from then on, used or not.' : ''
+  return {
+    event: 'begins',
+    text: `${total} × ${type} in ${zone} (${id}) begin in ${formatDuration(Math.max(0, startsAtMs - nowMs))}, at ${formatInstant(startsAtMs)}.${cost} Have jobs ready: they prefer it to other machines.`,
+  }
+}
+
+/** Once in each time without a job. */
+function idle(
+  { held, reservationId }: HoldFacts,
+  { held: next, next: step }: HoldOutcome,
+): ReservationNews | undefined {
+  const isNews = next.idleMs >= IDLE_WARNING_MS && held.idleMs < IDLE_WARNING_MS
+  const { reservation } = next
+  if (!isNews || step !== 'hold' || reservation === undefined) return undefined
+  const { id, total, kind, endsAtMs, idleMicroUsdPerHour = 0 } = reservation
+  const since = `No machine has run in ${id} for ${formatDuration(next.idleMs)}.`
+  if (kind === 'prepaid') {
+    const end = endsAtMs === undefined ? '' : ` until ${formatInstant(endsAtMs)}`
+    return {
+      event: 'idle',
+      text: `${since} Its ${total} × ${reservation.type} are paid for${end}: submit jobs.`,
+    }
+  }
+  return {
+    event: 'idle',
+    text:
+      `${since} It costs ${formatUsd(total * idleMicroUsdPerHour)} per hour; its unused time has cost ${formatUsd(next.idleMicroUsd)} so far. ` +
+      `Submit jobs, make it smaller (crucible reservations resize ${reservationId} --count N), or give it back (crucible reservations release ${reservationId}).`,
+  }
+}
+
+/** The provider has moved the end, or taken places away. */
+export function warningAbout({
+  reservation,
+  held: { reservation: before },
+}: HoldFacts): { warning: string } | undefined {
+  if (reservation === undefined || before === undefined) return undefined
+  const { id, endsAtMs = Infinity, usableUntilMs, total } = reservation
+  const { endsAtMs: endedAtMs = Infinity } = before
+  if (endsAtMs < endedAtMs && reservation.kind === 'prepaid')
+    return {
+      warning: `The provider now ends ${id} at ${formatInstant(endsAtMs)} instead of ${formatInstant(endedAtMs)}${usableUntilMs === undefined ? '' : `: usable until ${formatInstant(usableUntilMs)}`}.`,
+    }
+  if (total < before.total && reservation.kind === 'prepaid')
+    return { warning: `${id} has ${total} places now instead of ${before.total}.` }
+  return undefined
+}
