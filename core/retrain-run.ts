@@ -219,7 +219,7 @@ export interface RetrainingActivities {
     input: Omit<RetrainInput, 'carry'>
     workflowId: string
     runId: string
-    /** Of the first of the runs that a reset or a fresh history has made; missing in older ones. */
+    /** The first run, if a reset has made this one of it. */
     firstRunId?: string
     scheduledAtMs: number
   }): Promise<RunRef>

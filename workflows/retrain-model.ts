@@ -140,8 +140,8 @@ async function promote(
   const { verdict } = run.status
   const value = verdict?.value
   const metric = verdict === undefined || value == null ? undefined : { name: verdict.metric, value }
-  const isApproved = promotion.isAsked
-  const task = { ...run.task(), name: promotion.model, model, isApproved, ...defined({ metric }) }
+  const isApproved = promotion.isAsked ? (true as const) : undefined
+  const task = { ...run.task(), name: promotion.model, model, ...defined({ metric, isApproved }) }
   const promoted = await forever(async () => {
     try {
       return await retraining.promoteModel(task)

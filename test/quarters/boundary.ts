@@ -155,7 +155,7 @@ export class Boundary {
     if (timestamp == null) return
     const atMs = this.clock.of(millis(timestamp))
     // Long is what the decoder gives; the encoder also takes numbers.
-    timestamp.seconds = Math.floor(atMs / 1_000) as never
+    timestamp.seconds = Math.floor(atMs / 1_000)
     timestamp.nanos = (atMs % 1_000) * 1e6
   }
 }

@@ -95,7 +95,7 @@ export class Driver {
         const { workflowId, runId } = run
         const handle = client.workflow.getHandle(workflowId, runId)
         const { raw } = await handle.describe()
-        if (raw.workflowExecutionInfo?.status !== RUNNING) run.isOpen = false
+        if (Number(raw.workflowExecutionInfo?.status) !== RUNNING) run.isOpen = false
         return raw.pendingWorkflowTask != null
       } catch (error) {
         if ((error as Error).name !== 'WorkflowNotFoundError') throw error

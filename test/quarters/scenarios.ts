@@ -23,7 +23,7 @@ export const SCENARIOS: readonly Scenario[] = [
   {
     name: 'last-week',
     about: 'nothing is for sale until the last week',
-    historyMax: 60,
+    historyMax: 40,
     quarter: (quarter) => ({ ...USUAL, events: [onSale(quarter, (6 - quarter.index) * DAY_MS)] }),
   },
   {
