@@ -53,7 +53,7 @@ export interface RunRef {
   /** Begins the ids of its jobs. */
   jobPrefix: string
   dates: RunDates
-  /** Where its record goes on, if the server has lost a history of it. */
+  /** Where its record continues, if the server has lost a history of it. */
   firstSeq?: number
 }
 

@@ -89,7 +89,10 @@ export async function readProduction(store: ObjectStore, model: string): Promise
 export async function promote(
   store: ObjectStore,
   name: string,
-  { check, ...model }: Omit<PromotedModel, 'seq' | 'previousSeq'> & {
+  {
+    check,
+    ...model
+  }: Omit<PromotedModel, 'seq' | 'previousSeq'> & {
     check?: (current: PromotedModel | undefined) => void
   },
 ): Promise<PromotedModel> {

@@ -104,7 +104,7 @@ async function evaluate(
   return ask({ production: isSame ? metric.value : null, productionFrom: isSame ? 'recorded' : 'none' })
 }
 
-const HOW_TO_PROMOTE = 'A file with `promotion: ask` lets a person promote it.'
+const HOW_TO_PROMOTE = 'With `ask: true` under `promotion`, a person may promote it.'
 
 /** Returns why the model is not promoted, if it is not. */
 async function approval(run: RetrainRun, askMs: number, older?: string): Promise<string | undefined> {
