@@ -53,7 +53,7 @@ export interface RunRef {
   /** Begins the ids of its jobs. */
   jobPrefix: string
   dates: RunDates
-  /** Where its record goes on, if the server has lost a history of it. */
+  /** Where its record continues, if the server has lost a history of it. */
   firstSeq?: number
 }
 
@@ -231,7 +231,7 @@ export interface RetrainingActivities {
     input: Omit<RetrainInput, 'carry'>
     workflowId: string
     runId: string
-    /** Of the first of the runs that a reset or a fresh history has made; missing in older ones. */
+    /** The first run, if a reset has made this one of it. */
     firstRunId?: string
     scheduledAtMs: number
   }): Promise<RunRef>

@@ -96,13 +96,17 @@ export async function readProduction(store: ObjectStore, model: string): Promise
 export async function promote(
   store: ObjectStore,
   name: string,
-  model: Omit<PromotedModel, 'seq' | 'previousSeq'>,
-  check: (current: PromotedModel | undefined) => void = () => undefined,
+  {
+    check,
+    ...model
+  }: Omit<PromotedModel, 'seq' | 'previousSeq'> & {
+    check?: (current: PromotedModel | undefined) => void
+  },
 ): Promise<PromotedModel> {
   for (let tries = 0; tries < PROMOTIONS_MAX; tries++) {
     const current = await readProduction(store, name)
     const isDone = current?.run === model.run && current.schedule === model.schedule
-    if (!isDone) check(current)
+    if (!isDone) check?.(current)
     const promoted: PromotedModel = isDone
       ? current
       : { ...model, seq: (current?.seq ?? 0) + 1, previousSeq: current?.seq ?? null }

@@ -76,7 +76,7 @@ export class ReservationPage {
   }
 }
 
-/** Whoever uses the reservation must know when this changes: a provider may move the end, and an extension may be paid or not. */
+/** Users of the reservation must know when this changes: a provider may move the end, and an extension may be paid or not. */
 function plannedWith({ reservation }: ReservationStatus): string {
   if (reservation === undefined) return ''
   const { id, endsAtMs, usableUntilMs, total, extension } = reservation

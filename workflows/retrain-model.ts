@@ -104,7 +104,7 @@ async function evaluate(
   return ask({ production: isSame ? metric.value : null, productionFrom: isSame ? 'recorded' : 'none' })
 }
 
-const HOW_TO_PROMOTE = 'A file with `promotion: ask` lets a person promote it.'
+const HOW_TO_PROMOTE = 'With `ask: true` under `promotion`, a person may promote it.'
 
 /** Returns why the model is not promoted, if it is not. */
 async function approval(run: RetrainRun, askMs: number, older?: string): Promise<string | undefined> {
@@ -140,8 +140,8 @@ async function promote(
   const { verdict } = run.status
   const value = verdict?.value
   const metric = verdict === undefined || value == null ? undefined : { name: verdict.metric, value }
-  const isApproved = promotion.isAsked
-  const task = { ...run.task(), name: promotion.model, model, isApproved, ...defined({ metric }) }
+  const isApproved = promotion.isAsked ? (true as const) : undefined
+  const task = { ...run.task(), name: promotion.model, model, ...defined({ metric, isApproved }) }
   const promoted = await forever(async () => {
     try {
       return await retraining.promoteModel(task)

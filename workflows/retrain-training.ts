@@ -20,7 +20,7 @@ export interface Trained {
   source: JobSource
 }
 
-/** How the training ends: with a model, with why there is none, or before it began because its capacity is gone. */
+/** How the training ends: with a model, with why it has no model, or before it began because its capacity is gone. */
 export type TrainingEnd =
   { kind: 'trained'; trained: Trained } | { kind: 'failed'; message: string } | { kind: 'lost' }
 

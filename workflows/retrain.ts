@@ -72,7 +72,8 @@ async function resolve(run: RetrainRun): Promise<void> {
   // Set by the server for what a schedule starts.
   const [scheduledAt] = (searchAttributes['TemporalScheduledStartTime'] ?? []) as (Date | undefined)[]
   const scheduledAtMs = (scheduledAt ?? startTime).getTime()
-  const input = { input: run.input, workflowId, runId, firstRunId: firstExecutionRunId, scheduledAtMs }
+  const firstRunId = firstExecutionRunId === runId ? undefined : firstExecutionRunId
+  const input = { input: run.input, workflowId, runId, scheduledAtMs, ...defined({ firstRunId }) }
   run.resolved(await forever(() => retraining.resolveRun(input), run))
   const { notes, isByHand } = run.run.dates
   if (!isByHand && notes.length > 0) await run.warn(...notes)

@@ -67,10 +67,11 @@ export async function promoteModel(
     ...defined({ metric }),
   }
   // Again: another run may have promoted since this one looked.
-  const promoted = await promote(store, name, made, (current) => {
+  const check = (current: PromotedModel | undefined): void => {
     const older = isApproved === true ? undefined : olderThanProduction(window, current)
     if (older !== undefined) throw new BackendError({ class: 'invalid', message: older })
-  })
+  }
+  const promoted = await promote(store, name, { ...made, check })
   await putRunEntry(
     store,
     { schedule: input.schedule, run: run.id },

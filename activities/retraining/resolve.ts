@@ -58,7 +58,7 @@ async function isSetBack(
   }
 }
 
-/** Its record goes on after what the lost history has put there. */
+/** Its record continues after what the lost history has put there. */
 async function continued(
   { store, now }: RetrainingDeps,
   { runId, workflowId, input }: Input,

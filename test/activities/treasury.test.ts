@@ -75,7 +75,7 @@ describe('money that is certainly spent', () => {
 
   const PAID: SettleRequest = { jobId: 'reservation/res-1/1', owner: 'ada', spentMicroUsd: 5 }
 
-  it('begins the month again on a server that was restored from a backup of before it', async () => {
+  it('begins the month again on a server that was restored from a backup that is older than it', async () => {
     const server = new Forgetful()
     await server.settle({ ...PAID, isCertain: true })
     expect(server.begun).toEqual([{ ...PAID, isCertain: true }])

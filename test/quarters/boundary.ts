@@ -3,7 +3,7 @@ import { coresdk } from '@temporalio/proto'
 import type { Worker } from '@temporalio/worker'
 import type { JumpingClock } from '../backends/scripted/clock'
 
-/** Activities that end only when something else has happened; the clock goes on while they run. */
+/** Activities that end only when something else has happened; the clock continues while they run. */
 const WAITING_ACTIVITIES = ['watch', 'extendCapacity', 'releaseCapacity']
 
 /** A run of a workflow, as its worker sees it. */
@@ -155,7 +155,7 @@ export class Boundary {
     if (timestamp == null) return
     const atMs = this.clock.of(millis(timestamp))
     // Long is what the decoder gives; the encoder also takes numbers.
-    timestamp.seconds = Math.floor(atMs / 1_000) as never
+    timestamp.seconds = Math.floor(atMs / 1_000)
     timestamp.nanos = (atMs % 1_000) * 1e6
   }
 }

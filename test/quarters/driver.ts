@@ -11,7 +11,7 @@ export interface Event {
   act: () => unknown
 }
 
-/** What the driver drives. A deployment without workers has no client: its clock goes on alone. */
+/** What the driver drives. A deployment without workers has no client: its clock continues alone. */
 export interface Driven {
   clock: JumpingClock
   boundary: Boundary
@@ -21,13 +21,13 @@ export interface Driven {
   looked: () => Promise<void>
 }
 
-/** Nothing is at work for so long before the clock jumps. */
+/** Nothing is at work for this long before the clock jumps. */
 const CALM_MS = 12
 const CALM_LIMIT_MS = 20_000
 const LOOK_EVERY_MS = 3
 /** While a machine is watched. Longer than any beat, and shorter than the silence after which it counts as lost. */
 const STEP_MS = 10 * MINUTE_MS
-/** No workflow waits so long: one that does not wake is stuck. */
+/** No workflow waits that long: one that does not wake is stuck. */
 const JUMP_MAX_MS = 60 * DAY_MS
 
 /** Jumps from one instant at which something is due to the next, and lets everything that it causes come to rest in between. */
@@ -95,7 +95,7 @@ export class Driver {
         const { workflowId, runId } = run
         const handle = client.workflow.getHandle(workflowId, runId)
         const { raw } = await handle.describe()
-        if (raw.workflowExecutionInfo?.status !== RUNNING) run.isOpen = false
+        if (Number(raw.workflowExecutionInfo?.status) !== RUNNING) run.isOpen = false
         return raw.pendingWorkflowTask != null
       } catch (error) {
         if ((error as Error).name !== 'WorkflowNotFoundError') throw error

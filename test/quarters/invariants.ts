@@ -1,11 +1,13 @@
 import { isHeld } from '../../core/reservation'
-import { SECOND_MS } from '../../core/time'
-import { monthOf, type TreasuryState } from '../../core/treasury'
+import { DAY_MS, HOUR_MS, SECOND_MS } from '../../core/time'
+import type { TreasuryState } from '../../core/treasury'
 import type { PromotedModel } from '../../core/retraining'
 import type { ScriptedMachine } from '../backends/scripted/scripted-machine'
 import type { SeenRun } from './boundary'
 import type { QuarterEnd, Year } from './year'
 
+/** A run and its reservation are over by then. */
+const RUN_MAX_MS = 60 * DAY_MS
 /** The training begins so soon after the opening, or after the fleet is there again. */
 const LAUNCH_MAX_MS = 60 * SECOND_MS
 /** The server warns from there on, and ends a workflow at five times as much. */
@@ -75,12 +77,7 @@ export function purchasesOf<T extends { atMs: number }>(
   purchases: readonly T[],
   { startsAtMs }: { startsAtMs: number },
 ): T[] {
-  return purchases.filter(({ atMs }) => monthsApart(startsAtMs, atMs))
-}
-
-const RUN_MAX_MS = 60 * 86_400_000
-function monthsApart(startsAtMs: number, atMs: number): boolean {
-  return atMs >= startsAtMs && atMs < startsAtMs + RUN_MAX_MS
+  return purchases.filter(({ atMs }) => atMs >= startsAtMs && atMs < startsAtMs + RUN_MAX_MS)
 }
 
 export interface YearFacts {
@@ -95,10 +92,19 @@ export function breachesOfYear({ year, treasuries, production, runs }: YearFacts
   return [
     ...breachesOfMoney(year, treasuries),
     ...breachesOfGate(year, production),
+    ...breachesOfHistories(year, runs),
     ...runs
       .filter(({ events, bytes }) => events > EVENTS_MAX || bytes > BYTES_MAX)
       .map(({ workflowId, events, bytes }) => `${workflowId} has ${events} events of ${bytes} bytes`),
   ]
+}
+
+/** Where the server suggests it, long waits continue in fresh histories. */
+function breachesOfHistories({ scenario }: Year, runs: readonly SeenRun[]): string[] {
+  if (scenario.historyMax === undefined) return []
+  return ['retrain', 'reserveCapacity']
+    .filter((type) => !runs.some((run) => run.type === type && run.hasContinued))
+    .map((type) => `${type} never continued in a fresh history`)
 }
 
 function breachesOfMoney({ market, world }: Year, treasuries: readonly TreasuryState[]): string[] {
@@ -125,7 +131,7 @@ function slackOf({ priceMicroUsdPerHour }: { priceMicroUsdPerHour: number }): nu
 
 function costOf({ handle, billedFromMs = 0, billedToMs }: ScriptedMachine): number {
   const forMs = (billedToMs ?? billedFromMs) - billedFromMs
-  return Math.ceil((handle.realised.priceMicroUsdPerHour * forMs) / 3_600_000)
+  return Math.ceil((handle.realised.priceMicroUsdPerHour * forMs) / HOUR_MS)
 }
 
 /** The chain of production has exactly the models that are within a tenth of the one before. */
@@ -145,5 +151,3 @@ function breachesOfGate({ ends }: Year, production: readonly PromotedModel[]): s
     wrong.push(`models of older data replaced newer ones: ${windows.join(', ')}`)
   return wrong
 }
-
-export { monthOf }

@@ -23,7 +23,7 @@ export const SCENARIOS: readonly Scenario[] = [
   {
     name: 'last-week',
     about: 'nothing is for sale until the last week',
-    historyMax: 60,
+    historyMax: 40,
     quarter: (quarter) => ({ ...USUAL, events: [onSale(quarter, (6 - quarter.index) * DAY_MS)] }),
   },
   {
@@ -163,7 +163,7 @@ export const SCENARIOS: readonly Scenario[] = [
   {
     name: 'set-back',
     about:
-      'the server is restored from a backup of yesterday: of before the purchase, the run, the payment, the opening',
+      'the server is restored from a backup of yesterday, made before the purchase, the run, the payment, the opening',
     isSetBack: true,
     quarter(quarter) {
       const { index, run, year } = quarter

@@ -15,7 +15,7 @@ export const LIMITS = { monthMicroUsd: microUsd(1_000_000), owners: {} }
 
 export const PRICE = microUsd(400)
 export const LEAD_MS = 21 * DAY_MS
-/** The fallback begins so long before the opening. */
+/** The fallback begins this long before the opening. */
 export const FALLBACK_MS = 2 * DAY_MS
 
 export interface Quarter {
@@ -39,7 +39,7 @@ export interface QuarterPlan {
   paid: number
   /** The training began in the reservation, or elsewhere. */
   trains: 'reserved' | 'elsewhere'
-  /** The provider takes the machines away without a word: nobody can leave before. */
+  /** The provider takes the machines away without a word: no machine can leave before. */
   isTakenAway?: true
 }
 

@@ -169,7 +169,7 @@ export class Year {
     this.servedAtMs = this.clock.now()
   }
 
-  /** Keeps the state of the server as a backup, and goes on. */
+  /** Keeps the state of the server as a backup, and continues. */
   async backUp(): Promise<void> {
     const kept = this.boundary.kept()
     await this.restart(async (server) => server.keep())

@@ -44,7 +44,7 @@ const entry = (seq: number, kind: 'finished' | 'capacity') => ({
 })
 
 describe('a run that a restored server starts again', () => {
-  it('is the same run, so that it buys nothing again, and its record goes on', async () => {
+  it('is the same run, so that it buys nothing again, and its record continues', async () => {
     const first = await resolve('run-1')
     await putRunEntry(store, { schedule: SCHEDULE, run: first.id }, entry(1, 'capacity'))
     const again = await resolve('run-2')

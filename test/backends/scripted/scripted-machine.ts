@@ -43,7 +43,7 @@ export interface MachineOptions {
   startsRunner: boolean
   /** Whether the machine is off, and billed no more, once its runner has powered it off. */
   endsWithRunner: boolean
-  /** Until when the reservation that it is in can be used, as the provider says now. */
+  /** The end of the use of its reservation, as the provider says now. */
   usableUntilMs?: () => number | undefined
   onGone: (machine: ScriptedMachine) => void
 }
