@@ -30,7 +30,14 @@ const STEP_MS = 10 * MINUTE_MS
 /** No workflow waits that long: one that does not wake is stuck. */
 const JUMP_MAX_MS = 60 * DAY_MS
 
-/** Jumps from one instant at which something is due to the next, and lets everything that it causes come to rest in between. */
+/**
+ * The server can skip time only for a workflow without a pending child or activity, and a run has its reservation or its job nearly always. So
+ * the clock is driven here, for all workflows and the provider together: workflows wait for it by timers that a signal ends (`waking.ts`).
+ * What stays in real time are the server's own timeouts and retries of activities: an activity that no worker takes for a day does not time
+ * out. Each wait leaves one event more than in production.
+ *
+ * It jumps from one instant at which something is due to the next, and lets everything that it causes come to rest in between.
+ */
 export class Driver {
   readonly events: Event[] = []
 
