@@ -4,7 +4,8 @@ import type { Worker } from '@temporalio/worker'
 import type { JumpingClock } from '../backends/scripted/clock'
 
 /** Activities that end only when something else has happened; the clock continues while they run. */
-const WAITING_ACTIVITIES = ['watch', 'extendCapacity', 'releaseCapacity']
+const ASKING = 'planWhenAvailable'
+const WAITING_ACTIVITIES = ['watch', 'extendCapacity', 'releaseCapacity', ASKING]
 
 /** A run of a workflow, as its worker sees it. */
 export interface SeenRun {
@@ -40,6 +41,8 @@ export class Boundary {
   readonly runs = new Map<string, SeenRun>()
   /** Activations that a worker works on. */
   private readonly working = new Set<string>()
+  /** How often each workflow's jobs have asked for a place, by its id. */
+  private readonly asked = new Map<string, number>()
 
   constructor(readonly clock: JumpingClock) {}
 
@@ -67,6 +70,8 @@ export class Boundary {
     core.pollActivityTask = async () => {
       const task = ActivityTask.decode(new Uint8Array(await pollActivityTask()))
       const { start } = task
+      const asker = start?.activityType === ASKING ? start.workflowExecution?.workflowId : undefined
+      if (asker != null) this.asked.set(asker, this.timesAsked(asker) + 1)
       if (start != null)
         for (const name of ['scheduledTime', 'startedTime', 'currentAttemptScheduledTime'] as const)
           this.shift(start[name])
@@ -102,6 +107,15 @@ export class Boundary {
   /** Whether a machine is watched: a jump must not be longer than it may be silent. */
   get isWatching(): boolean {
     return this.open.some(({ activities }) => [...activities.values()].includes('watch'))
+  }
+
+  /** Runs that wait for a place, and ask for it again and again. */
+  get asking(): SeenRun[] {
+    return this.open.filter(({ activities }) => [...activities.values()].includes(ASKING))
+  }
+
+  timesAsked(workflowId: string): number {
+    return this.asked.get(workflowId) ?? 0
   }
 
   /** The next instant at which a workflow is to be woken. */

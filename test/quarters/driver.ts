@@ -1,6 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Client } from '@temporalio/client'
-import { DAY_MS, MINUTE_MS } from '../../core/time'
+import { jobWorkflowId } from '../../core/queues'
+import { DAY_MS, MINUTE_MS, SECOND_MS } from '../../core/time'
+import { wakeThrough } from '../../workers/waking'
 import type { JumpingClock } from '../backends/scripted/clock'
 import { patient } from '../support/patience'
 import type { Boundary, SeenRun } from './boundary'
@@ -25,8 +27,11 @@ export interface Driven {
 const CALM_MS = 12
 const CALM_LIMIT_MS = 20_000
 const LOOK_EVERY_MS = 3
+const ASK_EVERY_MS = 100
 /** While a machine is watched. Longer than any beat, and shorter than the silence after which it counts as lost. */
 const STEP_MS = 10 * MINUTE_MS
+/** While a job asks for a place, which it does every few seconds. */
+const ASK_STEP_MS = 10 * SECOND_MS
 /** No workflow waits that long: one that does not wake is stuck. */
 const JUMP_MAX_MS = 60 * DAY_MS
 
@@ -65,7 +70,8 @@ export class Driver {
     const nowMs = clock.now()
     const isWatched = driven.isServed && boundary.isWatching
     const dueAtMs = driven.isServed ? boundary.dueAtMs : Infinity
-    const stepMs = isWatched ? STEP_MS : JUMP_MAX_MS
+    const isAsking = driven.isServed && boundary.asking.length > 0
+    const stepMs = isAsking ? ASK_STEP_MS : isWatched ? STEP_MS : JUMP_MAX_MS
     const toMs = Math.min(dueAtMs, events[0]?.atMs ?? Infinity, nowMs + stepMs, limitAtMs)
     // What was sent before the jump has the time before it.
     await sleep(2)
@@ -75,6 +81,19 @@ export class Driver {
     const due = boundary.open.filter(({ timers }) => Math.min(...timers.values()) <= clock.now())
     await Promise.all(due.map((run) => wake(client, run)))
     if (isWatched) await driven.looked()
+    await Promise.all(boundary.asking.map((run) => this.askAgain(run)))
+  }
+
+  /** Its pauses are in real time: they are cut short. */
+  private async askAgain({ workflowId }: SeenRun): Promise<void> {
+    const { boundary, client } = this.driven
+    const before = boundary.timesAsked(workflowId)
+    const untilMs = performance.now() + patient(CALM_LIMIT_MS)
+    const isAsking = (): boolean => boundary.asking.some((run) => run.workflowId === workflowId)
+    while (isAsking() && boundary.timesAsked(workflowId) === before && performance.now() < untilMs) {
+      await wakeThrough(client)(workflowId.slice(jobWorkflowId('').length))
+      await sleep(ASK_EVERY_MS)
+    }
   }
 
   /** Until nothing is at work. */

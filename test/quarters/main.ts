@@ -66,7 +66,7 @@ function linesOf({ scenario, quarters, breaches, histories, seconds }: YearRepor
         `${one.breaches.length} breaches`,
       ].join('  '),
     ),
-    ...[...quarters.flatMap((one) => one.breaches), ...breaches].map((one) => `! ${one}`),
+    ...[...quarters.flatMap((one) => one.breaches), ...breaches].map((one) => `! ${scenario}: ${one}`),
     `${' '.repeat(20)}${largest.join('; ')}; ${seconds.toFixed(0)} s`,
   ]
 }
