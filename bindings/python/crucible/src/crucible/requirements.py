@@ -48,6 +48,7 @@ class Requirements:
         max_cost_usd: The same (``budget``).
         backends: Allowed backends, such as ``["local", "ec2:spot"]``. None allows all.
         regions: Allowed Regions or zones.
+        reservation: The only reservation to run in.
         max_price: The most that an hour may cost, in dollars.
         optimize: ``cost``, ``time`` (also ``speed``), ``reliability`` or ``balanced``.
         max_failures: How often a failed program is restarted.
@@ -91,6 +92,7 @@ class Requirements:
     budget: Optional[Dollars] = None
     backends: Optional[Texts] = None
     regions: Optional[Texts] = None
+    reservation: Optional[str] = None
     max_price: Optional[Dollars] = None
     optimize: Optional[str] = None
     max_failures: Optional[int] = None
@@ -167,7 +169,7 @@ JOB_FILE: Mapping[str, Tuple[str, ...]] = {
         name: (name,)
         for name in (
             *("duration", "work_family", "interruptible", "isolation", "accept", "on_rebalance", "deadline", "budget"),
-            *("backends", "regions", "max_price", "optimize", "image", "setup", "inputs", "outputs"),
+            *("backends", "regions", "reservation", "max_price", "optimize", "image", "setup", "inputs", "outputs"),
         )
     },
     "max_failures": ("retries", "failures"),
@@ -183,7 +185,7 @@ FLAGS: Mapping[str, str] = {
         for name in (
             *("gpus", "gpu_memory", "cpus", "memory", "disk", "shm", "duration", "work_family", "isolation", "accept"),
             *("on_rebalance", "deadline", "budget", "max_price", "optimize", "max_failures", "max_interruptions"),
-            *("image", "image_password", "setup", "checkpoint_every", "interruptible"),
+            *("image", "image_password", "setup", "checkpoint_every", "interruptible", "reservation"),
         )
     },
     **{"accelerators": "accelerator", "backends": "backend", "regions": "region", "inputs": "input", "outputs": "output"},
