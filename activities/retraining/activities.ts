@@ -74,7 +74,7 @@ export function createRetrainingActivities(deps: RetrainingDeps): RetrainingActi
     readMetric: (input) => readMetric(store, input),
     productionOf: (input) => productionOf(store, input),
     promoteModel: (input) => promoteModel(deps, input),
-    extendCapacity: async ({ reservationId, run, recordSeq, ...wish }) => {
+    extendCapacity: async ({ reservationId, run, recordSeq, ...wish }, signal) => {
       const { durationMs, upfrontMaxMicroUsd, seenEndsAtMs } = wish
       const update: ExtendReservationUpdate = {
         ...{ by: 'its retraining', durationMs, upfrontMaxMicroUsd },
@@ -86,9 +86,10 @@ export function createRetrainingActivities(deps: RetrainingDeps): RetrainingActi
         name: EXTEND_RESERVATION_UPDATE,
         update,
         updateId,
+        signal,
       })
     },
-    releaseCapacity: (input) => releaseCapacity(deps, input),
+    releaseCapacity: (input, signal) => releaseCapacity(deps, input, signal),
     tellRun: (input, signal) => tellRun(deps, input, signal),
     finishRun: (input) => finishRun(deps, input),
   })
@@ -159,16 +160,18 @@ async function decideOverrun(deps: RetrainingDeps, question: OverrunQuestion): P
   })
 }
 
+/** Its workflow may be served by this very worker: once that shuts down, no answer comes. */
 async function updateReservation(
   client: Client,
   reservationId: string,
-  { name, update, updateId }: { name: string; update: object; updateId: string },
+  { name, update, updateId, signal }: { name: string; update: object; updateId: string; signal: AbortSignal },
 ): Promise<void> {
   try {
-    await client.workflow
-      .getHandle(reservationWorkflowId(reservationId))
-      .executeUpdate(name, { args: [update], updateId })
+    const handle = client.workflow.getHandle(reservationWorkflowId(reservationId))
+    await client.withAbortSignal(signal, () => handle.executeUpdate(name, { args: [update], updateId }))
   } catch (error) {
+    // Asked again under the same id, it gives the same answer.
+    if (signal.aborted) throw new BackendError({ class: 'transient', message: 'The answer was not awaited.' })
     const { class: failureClass, message } = failureFrom(error)
     throw new BackendError({ class: failureClass === 'unclassified' ? 'invalid' : failureClass, message })
   }
@@ -178,6 +181,7 @@ async function updateReservation(
 async function releaseCapacity(
   { client }: RetrainingDeps,
   { reservationId, kind, input, run, recordSeq }: Parameters<RetrainingActivities['releaseCapacity']>[0],
+  signal: AbortSignal,
 ): Promise<{ message: string }> {
   if (kind === 'prepaid') {
     const left = `The rest of the reservation ${reservationId} stays for other jobs of ${input.owner}`
@@ -185,6 +189,6 @@ async function releaseCapacity(
   }
   const update: ReleaseUpdate = { by: `${retrainScheduleId(input.schedule)}`, chargeMaxMicroUsd: 0 }
   const updateId = `release/${run.id}/${recordSeq}`
-  await updateReservation(client, reservationId, { name: RELEASE_UPDATE, update, updateId })
+  await updateReservation(client, reservationId, { name: RELEASE_UPDATE, update, updateId, signal })
   return { message: `The reservation ${reservationId} was given back.` }
 }
