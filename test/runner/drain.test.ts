@@ -12,6 +12,8 @@ import { chosen, itInAll } from '../support/selection'
 
 const createWorld = useWorlds()
 const STEPS = 60
+// Too long for the window: the runner asks the command to stop at once, instead of waiting for the end of its save.
+const NEVER_QUIET = { directory: null, everyMs: 0, quietMs: 600_000, keep: 3 }
 
 async function launchCounter(world: World, wanted: object, ...args: string[]): Promise<Machine> {
   const bundle = await world.bundle({ 'counter.py': COUNTER })
@@ -239,6 +241,7 @@ describe('a command that is asked to stop', () => {
   it('that is killed by the signal in the midst of saving leaves no checkpoint', async () => {
     const world = createWorld()
     const machine = await world.launch({
+      checkpoint: NEVER_QUIET,
       run: 'while :; do echo x >> "$CRUCIBLE_CHECKPOINT_DIR/step-7.txt"; echo step 1; sleep 0.05; done',
     })
     await untilStep(machine, 1)
@@ -254,7 +257,10 @@ describe('a command that is asked to stop', () => {
       const saving =
         'while :; do echo x >> "$CRUCIBLE_CHECKPOINT_DIR/step-7.txt"; echo step 1; sleep 0.05; done'
       // The runner waits for the shell that stands still, while the other dies and its sleep runs out.
-      const machine = await world.launch({ run: `sh -c 'sleep 600 & kill -STOP $$; wait' & ${saving}` })
+      const machine = await world.launch({
+        checkpoint: NEVER_QUIET,
+        run: `sh -c 'sleep 600 & kill -STOP $$; wait' & ${saving}`,
+      })
       await untilStep(machine, 1)
       await world.drain(1, {})
       const running = (...starts: string[]) =>
