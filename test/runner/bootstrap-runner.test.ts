@@ -56,9 +56,13 @@ describe('a runner that a bootstrap has started', () => {
   })
 
   it('is the only one that works where a provider made two machines of one send', async () => {
-    await world.order({ run: 'echo once' })
+    // Both are on this host, where the end of a command ends all processes of its attempt: it waits for the other machine.
+    const other = join(world.folder, 'other-has-ended')
+    await world.order({ run: `while [ ! -e ${other} ]; do sleep 0.05; done` })
     const { handOver, send, attemptId } = await b.next()
     const machines = ['a', 'b'].map((name) => b.container(handOver, { attemptId, send, root: b.root(name) }))
+    await Promise.race(machines.map(({ ended }) => ended))
+    writeFileSync(other, '')
     await Promise.all(machines.map(({ ended }) => ended))
     expect(await result()).toMatchObject({ outcome: 'succeeded' })
     const said = machines.map(({ said }) => said)
