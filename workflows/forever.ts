@@ -15,9 +15,10 @@ export interface TroublePage {
 
 const retrySignal = defineSignal(RETRY_SIGNAL)
 
-/** Counts requests to retry immediately instead of after a pause. */
+/** Counts requests to retry immediately instead of after a pause. One that comes during a step ends the pause after that step. */
 export class Retries {
-  asked = 0
+  private asked = 0
+  private answered = 0
 
   constructor() {
     setHandler(retrySignal, () => void (this.asked += 1), { description: 'Skip the current pause.' })
@@ -25,8 +26,8 @@ export class Retries {
 
   /** Waits until a retry is requested or `isOver` says that nothing is left to wait for. */
   async pause(forMs: number, { summary, isOver = () => false }: PauseOptions): Promise<void> {
-    const { asked } = this
-    await condition(() => this.asked > asked || isOver(), forMs, { summary })
+    await condition(() => this.asked > this.answered || isOver(), forMs, { summary })
+    this.answered = this.asked
   }
 }
 

@@ -6,12 +6,17 @@ import { MINUTE_MS } from '../../core/time'
 import type * as Forever from '../../workflows/forever'
 
 let isCancelled: boolean
+let signal: () => void
+/** The pauses that began to wait. */
+let waits: number[]
 
 jest.mock('@temporalio/workflow', () => ({
   CancellationScope: { current: () => ({ consideredCancelled: isCancelled }) },
   defineSignal: (name: string) => name,
+  setHandler: (_: string, handler: () => void) => void (signal = handler),
+  condition: async (isSo: () => boolean, forMs: number) => void (isSo() || waits.push(forMs)),
 }))
-const { forever, localThenOrdinary } = jest.requireActual<typeof Forever>('../../workflows/forever')
+const { forever, localThenOrdinary, Retries } = jest.requireActual<typeof Forever>('../../workflows/forever')
 
 let pauses: number[]
 /** The reports to the page: the class of a trouble, or that it is over. */
@@ -23,6 +28,7 @@ const PAGE = {
 
 beforeEach(() => {
   isCancelled = false
+  waits = []
   pauses = []
   shown = []
 })
@@ -52,6 +58,18 @@ describe('a step that must happen', () => {
     isCancelled = true
     await expect(forever(failing(1), PAGE)).rejects.toThrow('not yet')
     expect(shown).toEqual([])
+  })
+})
+
+describe('a wish to retry now', () => {
+  it('that comes between two pauses ends the next one, and no other', async () => {
+    const retries = new Retries()
+    await retries.pause(1, { summary: 'before' })
+    signal()
+    signal()
+    await retries.pause(2, { summary: 'asked for while no pause was on' })
+    await retries.pause(3, { summary: 'after' })
+    expect(waits).toEqual([1, 3])
   })
 })
 
