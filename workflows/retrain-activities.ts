@@ -35,14 +35,6 @@ export const attempted = proxyActivities<Pick<RetrainingActivities, 'tellRun' | 
   retry: { ...COMMON.retry, maximumAttempts: 5 },
 })
 
-/** A purchase without an answer is looked for up to half an hour. A repeated try waits for the same extension. */
-export const extending = proxyActivities<Pick<RetrainingActivities, 'extendCapacity'>>({
-  ...COMMON,
-  startToCloseTimeout: '1 hour',
-  retry: { ...COMMON.retry, maximumAttempts: 5 },
-  summary: 'prolong the reservation',
-})
-
 const local = proxyLocalActivities<RetrainingActivities>({
   startToCloseTimeout: '10 seconds',
   retry: { maximumAttempts: 1 },

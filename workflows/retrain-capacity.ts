@@ -41,6 +41,7 @@ async function nextStep(run: RetrainRun): Promise<CapacityDecision> {
   return decide(run, 'decideCapacity', {
     ...run.task(),
     tried: run.stepsTried,
+    trainings: run.trainings,
     notifyWorkflowId: workflowInfo().workflowId,
     ...(notice === undefined ? {} : { last: { state: notice.state, message: notice.message } }),
     spentMicroUsd: run.spentMicroUsd,

@@ -190,7 +190,7 @@ describe('the capacity of a retraining run', () => {
           ],
         })
         expect(result.warnings[0]).toMatch(
-          /is over; the training then continues on scripted:spot from its checkpoint/,
+          /is over; the training continues on scripted:spot from its checkpoint/,
         )
         expect(result.model?.jobId).toBe(result.jobs[1]!.jobId)
       },
