@@ -23,9 +23,14 @@ export interface RetrainInput {
 }
 
 export interface RetrainCarry {
-  run: RunRef
+  /** Missing until it is resolved. */
+  run?: RunRef
   status: RetrainStatus
   placement?: RunPlacement
+  /** The reservation that is searched for. */
+  search?: ReservationInput
+  /** A person wants the training to begin before its window. */
+  isStartedNow?: true
   /** How many of the steps of the capacity were tried. */
   stepsTried: number
   /** How many trainings were prepared; missing in older runs. */
@@ -241,6 +246,8 @@ export interface RetrainingActivities {
     scheduledAtMs: number
   }): Promise<RunRef>
   decideCapacity(question: CapacityQuestion): Promise<CapacityDecision>
+  /** How a reservation is that another history of the run has asked for: its last news. */
+  readReservation(input: { reservationId: string }): Promise<ReservationNotice>
   decideOverrun(question: OverrunQuestion): Promise<OverrunDecision>
   judgeModel(
     input: RunTask & {

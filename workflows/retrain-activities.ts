@@ -18,6 +18,7 @@ const step = (summary: string): ActivityInterfaceFor<RetrainingActivities> =>
 
 export const retraining = {
   resolveRun: step('determine the dates of the run').resolveRun,
+  readReservation: step('see how the reservation is').readReservation,
   checkRun: step('check what the run needs').checkRun,
   prepareJob: step('prepare a job').prepareJob,
   resultOf: step('read how the job ended').resultOf,

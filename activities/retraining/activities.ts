@@ -1,8 +1,15 @@
 import { createHash } from 'node:crypto'
-import type { Client } from '@temporalio/client'
+import { WorkflowNotFoundError, type Client } from '@temporalio/client'
 import type { JobSpec } from '../../core/job'
 import type { PlanReport } from '../../core/plan'
-import { RELEASE_UPDATE, type ReleaseUpdate } from '../../core/reserving'
+import {
+  isReservationFinal,
+  RELEASE_UPDATE,
+  RESERVATION_QUERY,
+  type ReleaseUpdate,
+  type ReservationNotice,
+  type ReservationStatus,
+} from '../../core/reserving'
 import { failureFrom } from '../../core/failure'
 import { leftOfBudget } from '../../core/budget'
 import { defined } from '../../core/defined'
@@ -51,6 +58,7 @@ export function createRetrainingActivities(deps: RetrainingDeps): RetrainingActi
   return allBeating<RetrainingActivities>({
     resolveRun: (input) => resolveRun(deps, input),
     decideCapacity: (question) => decideCapacity(deps, question),
+    readReservation: (input, signal) => readReservation(deps, input, signal),
     decideOverrun: (question) => decideOverrun(deps, question),
     judgeModel: async ({ gate, value, production, productionFrom, ...task }) => {
       const facts = { value, production, productionFrom }
@@ -164,6 +172,30 @@ async function decideOverrun(deps: RetrainingDeps, question: OverrunQuestion): P
     inputs: { overrun, reservation },
     answer,
   })
+}
+
+/** One that was ended by hand says nothing about that itself. */
+async function readReservation(
+  { client }: RetrainingDeps,
+  { reservationId: id }: { reservationId: string },
+  signal: AbortSignal,
+): Promise<ReservationNotice> {
+  const handle = client.workflow.getHandle(reservationWorkflowId(id))
+  try {
+    return await client.withAbortSignal(signal, async () => {
+      const [{ status }, last] = await Promise.all([
+        handle.describe(),
+        handle.query<ReservationStatus>(RESERVATION_QUERY),
+      ])
+      const { state, message, quote, reservation, spentMicroUsd } = last
+      if (status.name !== 'RUNNING' && !isReservationFinal(state))
+        return { id, spentMicroUsd, state: 'unavailable', message: 'Its workflow was ended by hand.' }
+      return { id, state, message, spentMicroUsd, ...defined({ quote, reservation }) }
+    })
+  } catch (error) {
+    if (!(error instanceof WorkflowNotFoundError)) throw error
+    return { id, spentMicroUsd: 0, state: 'unavailable', message: 'Its workflow is not there any more.' }
+  }
 }
 
 /** Its workflow may be served by this very worker: once that shuts down, no answer comes. */
