@@ -109,7 +109,7 @@ async function begin(run: RetrainRun, input: ReservationInput, over: () => void)
   }
 }
 
-/** What it has said before, and nobody has heard here. */
+/** Its state as it is now: its earlier news went to another history. */
 async function look(run: RetrainRun, { reservationId }: ReservationInput): Promise<void> {
   run.noticed(await forever(() => retraining.readReservation({ reservationId }), run))
 }
