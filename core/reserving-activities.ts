@@ -145,10 +145,10 @@ export interface ExtensionLook {
 
 export interface LookForExtensionTask extends ReservationTask {
   reservation: OwnedReservation
+  rule: PurchaseRule
 }
 
 export interface DecideExtensionTask extends LookForExtensionTask {
-  rule: PurchaseRule
   extendedMicroUsd: MicroUsd
   look: ExtensionLook
 }

@@ -1,6 +1,7 @@
 /** Buying and holding capacity: what goes in and out of the `reserveCapacity` workflow. */
 import type { Failure } from './failure'
 import type { MicroUsd } from './money'
+import type { BackendChoice } from './offer'
 import type { AwaitedJob, Share } from './reservation-hold'
 import { DAY_MS } from './time'
 import type { HeldSoFar } from './reserving-activities'
@@ -23,12 +24,22 @@ export interface PurchaseRule {
    * missing: never.
    */
   extendMaxMicroUsd?: MicroUsd
+  /** The jobs that it is extended for; missing: all that run in it, and they move where their own files say. */
+  extendFor?: ExtensionPurpose
   /** `hourly` only: released once none of its places was used for this long; missing: never, but a warning is shown. */
   idleMaxMs?: number
   /** Who may use idle places besides the owner's jobs that name the reservation; `SHARE_DEFAULT` if missing. */
   share?: Share
   /** The job that it is bought for, if that is known. */
   awaited?: AwaitedJob
+}
+
+/** The trainings of one run of a schedule, and where they continue without an extension: nowhere, if no backend is named. @experimental */
+export interface ExtensionPurpose {
+  /** The id of its first training; those of the others begin with it. */
+  trainings: string
+  backends: readonly BackendChoice[]
+  regions?: readonly string[]
 }
 
 /** Input of the `reserveCapacity` workflow. */

@@ -23,9 +23,14 @@ export interface RetrainInput {
 }
 
 export interface RetrainCarry {
-  run: RunRef
+  /** Missing until it is resolved. */
+  run?: RunRef
   status: RetrainStatus
   placement?: RunPlacement
+  /** The reservation that is searched for. */
+  search?: ReservationInput
+  /** A person wants the training to begin before its window. */
+  isStartedNow?: true
   /** How many of the steps of the capacity were tried. */
   stepsTried: number
   /** How many trainings were prepared; missing in older runs. */
@@ -77,6 +82,11 @@ export function runJobId(
   { part, number = 1 }: { part: RunJob['part']; number?: number },
 ): string {
   return `${jobPrefix}-${SUFFIXES[part]}${number === 1 ? '' : `-t${number}`}`
+}
+
+/** Whether a job is one of the trainings of a run, whose first one is known. */
+export function isTrainingOf(first: string, jobId: string): boolean {
+  return jobId === first || (jobId.startsWith(`${first}-t`) && /^\d+$/.test(jobId.slice(first.length + 2)))
 }
 
 /** The answer of the gate. @experimental */
@@ -184,6 +194,8 @@ export interface RunTask {
 export interface CapacityQuestion extends RunTask {
   /** How many steps were tried. */
   tried: number
+  /** How many trainings were prepared; missing in older runs. */
+  trainings?: number
   /** What became of the last one. */
   last?: Pick<ReservationNotice, 'state' | 'message'>
   /** Gets the news of reservations. */
@@ -216,11 +228,9 @@ export interface RunChecks {
 
 export interface OverrunQuestion extends RunTask {
   reservation: OwnedReservation
-  leftMs: number
 }
 
 export type OverrunDecision =
-  | { kind: 'extend'; durationMs: number; upfrontMaxMicroUsd: MicroUsd; message: string }
   | { kind: 'continue'; backends: readonly BackendChoice[]; message: string }
   | { kind: 'stop'; message: string }
 
@@ -236,6 +246,8 @@ export interface RetrainingActivities {
     scheduledAtMs: number
   }): Promise<RunRef>
   decideCapacity(question: CapacityQuestion): Promise<CapacityDecision>
+  /** How a reservation is that another history of the run has asked for: its last news. */
+  readReservation(input: { reservationId: string }): Promise<ReservationNotice>
   decideOverrun(question: OverrunQuestion): Promise<OverrunDecision>
   judgeModel(
     input: RunTask & {
@@ -273,15 +285,6 @@ export interface RetrainingActivities {
       isApproved?: boolean
     },
   ): Promise<PromotedModel>
-  /** Prolongs a reservation, once for its task. `seenEndsAtMs` is as in `ExtendReservationUpdate`. */
-  extendCapacity(
-    input: RunTask & {
-      reservationId: string
-      durationMs: number
-      upfrontMaxMicroUsd: MicroUsd
-      seenEndsAtMs?: number
-    },
-  ): Promise<void>
   /** Gives back hourly capacity; prepaid capacity stays for the owner's other jobs. Returns what happened. */
   releaseCapacity(
     input: RunTask & { reservationId: string; kind: 'prepaid' | 'hourly' },

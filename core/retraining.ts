@@ -60,9 +60,9 @@ export interface CapacityPlan {
 
 /** What happens to a training that its reservation is too short for. @experimental */
 export interface OverrunRule {
-  /** Prolong the reservation by this, for at most this payment. */
-  extend?: { durationMs: number; upfrontMaxMicroUsd: MicroUsd }
-  /** Then continue here, from the newest checkpoint. */
+  /** Prolong the reservation where that is cheaper than moving, for this much in all. */
+  extendMaxMicroUsd?: MicroUsd
+  /** Otherwise continue here, from the newest checkpoint. */
   backends?: readonly BackendChoice[]
 }
 

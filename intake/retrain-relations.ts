@@ -126,9 +126,10 @@ function overrunFaults({ overrun, capacity }: Written): Fault[] {
     const message = 'is about the end of a reservation, but there is no capacity'
     return [{ path: ['overrun'], isAboutName: true, message, remedy: 'remove it, or add capacity' }]
   }
-  if (overrun.extend === undefined || overrun.max_upfront !== undefined) return []
-  const message = 'has no max_upfront, and an extension costs money'
-  return [{ path: ['overrun'], message, remedy: 'add max_upfront: $6000' }]
+  const kinds = [capacity.kind, ...(capacity.fallbacks ?? []).map(({ kind }) => kind ?? capacity.kind)]
+  if (overrun.extend_max === undefined || kinds.some((kind) => kind !== 'hourly')) return []
+  const message = 'is about prepaid capacity, and hourly capacity has no fixed time'
+  return [{ path: ['overrun', 'extend_max'], isAboutName: true, message, remedy: 'remove it' }]
 }
 
 function promotionFaults({ promotion, evaluation, notify }: Written): Fault[] {

@@ -153,13 +153,12 @@ export const retrainFile = z
     ).exactOptional(),
     overrun: field(
       z.strictObject({
-        extend: field(as.span, 'Prolong the reservation by this.', '1d').exactOptional(),
-        max_upfront: field(
+        extend_max: field(
           as.budget,
-          'The most that this may cost; required with `extend`.',
+          'Extend a prepaid reservation where that costs at most what moving the rest to `backends` costs, for this much in all; without `backends`, whenever it is too short.',
           '$6000',
         ).exactOptional(),
-        backends: field(backends, 'Then, or without `extend`: continue here from the newest checkpoint.', [
+        backends: field(backends, 'Otherwise continue here from the newest checkpoint.', [
           'ec2:on-demand',
         ]).exactOptional(),
       }),

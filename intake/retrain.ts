@@ -207,11 +207,8 @@ function monthsOf(everyMonths: number): number[] {
 }
 
 function overrunOf(overrun: Written['overrun']): RetrainSpec['overrun'] {
-  const { extend, max_upfront: most, backends } = overrun ?? {}
-  return defined({
-    extend: extend === undefined ? undefined : { durationMs: extend, upfrontMaxMicroUsd: most ?? 0 },
-    backends,
-  })
+  const { extend_max: extendMaxMicroUsd, backends } = overrun ?? {}
+  return defined({ extendMaxMicroUsd, backends })
 }
 
 function evaluationOf(

@@ -1,16 +1,22 @@
 import { CancellationScope, condition, defineSignal, setHandler } from '@temporalio/workflow'
 import { failureFrom, type Failure } from '../core/failure'
 import { RETRY_SIGNAL } from '../core/messages'
-import { MINUTE_MS } from '../core/time'
+import { HOUR_MS, MINUTE_MS } from '../core/time'
 
 /** Pauses between tries of a step that must happen: soon at first, then rarely enough to need little history. */
-const PAUSES_MS = [10_000, MINUTE_MS, 10 * MINUTE_MS]
+const PAUSES_MS = [10_000, MINUTE_MS]
+const OFTEN_MS = 10 * MINUTE_MS
+/** After about a day the trouble needs a person, who can skip the pause. A year of tries then is half of what the server keeps. */
+const OFTEN_TRIES = 150
+const RARELY_MS = 6 * HOUR_MS
 
 /** Shows trouble while a step is retried. */
 export interface TroublePage {
   /** Missing once the trouble is over. */
   trouble(failure: Failure | undefined): void
   readonly retries: Retries
+  /** Continues in a fresh history if this one has become long, where the workflow can do that in the middle of a step. */
+  continueFresh?(): Promise<void>
 }
 
 const retrySignal = defineSignal(RETRY_SIGNAL)
@@ -59,7 +65,8 @@ export async function forever<T>(work: () => Promise<T>, page: TroublePage): Pro
       if (CancellationScope.current().consideredCancelled) throw error
       page.trouble(failureFrom(error))
     }
-    const pauseMs = PAUSES_MS[Math.min(tries, PAUSES_MS.length - 1)]!
+    await page.continueFresh?.()
+    const pauseMs = tries < PAUSES_MS.length ? PAUSES_MS[tries]! : tries < OFTEN_TRIES ? OFTEN_MS : RARELY_MS
     await page.retries.pause(pauseMs, { summary: 'trouble: retrying' })
   }
 }

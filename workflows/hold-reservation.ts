@@ -118,15 +118,15 @@ async function releaseByRule(run: ReservationRun, { message, lookInMs }: HoldOut
 async function extendByForecast(run: ReservationRun): Promise<void> {
   const { page, input } = run
   const { reservation, extendedMicroUsd = 0 } = run.held!
-  const task = { reservation: reservation! }
+  const { rule } = page.status
+  const task = { reservation: reservation!, rule }
   try {
     const acts = reservingOn(input.wish.backend, 'look whether the jobs will be done in time')
     const look = await acts.lookForExtension({ ...run.task(), ...task })
     if (look.jobs.length === 0) return
-    const { rule } = page.status
     const decision = await reservationDocuments.decideExtension({
       ...run.task(),
-      ...{ ...task, rule, extendedMicroUsd, look },
+      ...{ ...task, extendedMicroUsd, look },
     })
     if (decision.kind !== 'extend') return page.update({ message: decision.message })
     const { isBought, message } = await extend(run, decision.durationMs, decision.upfrontMaxMicroUsd)

@@ -18,6 +18,7 @@ const step = (summary: string): ActivityInterfaceFor<RetrainingActivities> =>
 
 export const retraining = {
   resolveRun: step('determine the dates of the run').resolveRun,
+  readReservation: step('see how the reservation is').readReservation,
   checkRun: step('check what the run needs').checkRun,
   prepareJob: step('prepare a job').prepareJob,
   resultOf: step('read how the job ended').resultOf,
@@ -33,14 +34,6 @@ export const attempted = proxyActivities<Pick<RetrainingActivities, 'tellRun' | 
   ...COMMON,
   startToCloseTimeout: '1 minute',
   retry: { ...COMMON.retry, maximumAttempts: 5 },
-})
-
-/** A purchase without an answer is looked for up to half an hour. A repeated try waits for the same extension. */
-export const extending = proxyActivities<Pick<RetrainingActivities, 'extendCapacity'>>({
-  ...COMMON,
-  startToCloseTimeout: '1 hour',
-  retry: { ...COMMON.retry, maximumAttempts: 5 },
-  summary: 'prolong the reservation',
 })
 
 const local = proxyLocalActivities<RetrainingActivities>({

@@ -5,17 +5,21 @@ import {
   startChild,
   workflowInfo,
 } from '@temporalio/workflow'
+import { WorkflowExecutionAlreadyStartedError } from '@temporalio/common'
 import type { CapacityDecision } from '../core/retrain-run'
 import { isReservationFinal, type ReservationInput } from '../core/reserving'
 import { DAY_MS } from '../core/time'
 import { ORCHESTRATOR_QUEUE, reservationWorkflowId, WORKFLOW_TYPES } from '../core/queues'
 import type { reserveCapacity } from './reserve-capacity'
 import { attributesOf } from './attributes'
-import { decide } from './retrain-activities'
+import { forever } from './forever'
+import { decide, retraining } from './retrain-activities'
 import type { RetrainRun } from './retrain-run'
 
 /** After the end of its search, a reservation that says nothing any more was ended by hand. */
 const SILENT_MS = DAY_MS
+/** One that is no child of this history may be ended by hand without a word. */
+const LOOK_MS = DAY_MS
 
 /**
  * Gets capacity by the steps of the file, in order. Sets the run's placement, or returns why not. A purchase that waits for a
@@ -23,6 +27,7 @@ const SILENT_MS = DAY_MS
  */
 export async function getCapacity(run: RetrainRun): Promise<string | undefined> {
   if (run.input.spec.capacity === undefined) run.placement = { kind: 'open' }
+  if (run.search !== undefined) await reserve(run, run.search)
   while (run.placement === undefined && run.stop === undefined) {
     const decision = await nextStep(run)
     if (decision.kind === 'give-up') return decision.message
@@ -41,6 +46,7 @@ async function nextStep(run: RetrainRun): Promise<CapacityDecision> {
   return decide(run, 'decideCapacity', {
     ...run.task(),
     tried: run.stepsTried,
+    trainings: run.trainings,
     notifyWorkflowId: workflowInfo().workflowId,
     ...(notice === undefined ? {} : { last: { state: notice.state, message: notice.message } }),
     spentMicroUsd: run.spentMicroUsd,
@@ -49,31 +55,25 @@ async function nextStep(run: RetrainRun): Promise<CapacityDecision> {
 
 /** One reservation, until it is held or over. It outlives the run: the owner's other jobs use the rest. */
 async function reserve(run: RetrainRun, input: ReservationInput): Promise<void> {
-  run.asked(input.reservationId)
+  const isResumed = run.search !== undefined
+  run.search = input
+  if (!isResumed) run.asked(input.reservationId)
   const life = { isOver: false }
-  const child = await startChild<typeof reserveCapacity>(WORKFLOW_TYPES.reserveCapacity, {
-    workflowId: reservationWorkflowId(input.reservationId),
-    workflowIdReusePolicy: 'REJECT_DUPLICATE',
-    taskQueue: ORCHESTRATOR_QUEUE,
-    args: [input],
-    parentClosePolicy: ParentClosePolicy.ABANDON,
-    typedSearchAttributes: attributesOf({
-      ...{ name: run.input.schedule, owner: run.input.owner, state: 'searching' },
-      backend: input.wish.backend,
-    }),
-    staticSummary: `capacity of ${run.input.schedule}, ${run.run.id}`,
-  })
-  const over = (): void => void (life.isOver = true)
-  // Its last word comes as a signal.
-  child.result().then(over, over).catch(over)
+  const isChild = !isResumed && (await begin(run, input, () => (life.isOver = true)))
+  if (!isChild) await look(run, input)
   const isDone = (): boolean => run.stop !== undefined || life.isOver || isDecided(run)
-  for (let isLate = false; !isDone() && !isLate;) {
-    const isNews = (): boolean => isDone() || run.news.length > 0
-    isLate = !(await condition(isNews, untilSilent(input), {
+  const silentAtMs = Date.now() + untilSilent(input)
+  while (!isDone() && Date.now() < silentAtMs) {
+    const isNews = (): boolean => isDone() || run.news.length > 0 || run.isLong
+    const waitMs = isChild ? silentAtMs - Date.now() : Math.min(LOOK_MS, silentAtMs - Date.now())
+    const hasNews = await condition(isNews, waitMs, {
       summary: 'until there is capacity, or the search is over',
-    }))
+    })
     await run.warn(...run.news.splice(0))
+    if (!isDone()) await run.continueFresh()
+    if (!hasNews && !isChild) await look(run, input)
   }
+  run.search = undefined
   const { notice } = run
   if (run.stop !== undefined) return callOff(run)
   if (notice?.reservation !== undefined && isHeldBy(run)) {
@@ -83,6 +83,35 @@ async function reserve(run: RetrainRun, input: ReservationInput): Promise<void> 
   // Ended by hand: it never said a last word.
   if (notice !== undefined && !isReservationFinal(notice.state))
     run.noticed({ ...notice, state: 'unavailable', message: 'Its workflow is over, or silent.' })
+}
+
+/** False if it has begun already: this history was reset, or continues another one. */
+async function begin(run: RetrainRun, input: ReservationInput, over: () => void): Promise<boolean> {
+  try {
+    const child = await startChild<typeof reserveCapacity>(WORKFLOW_TYPES.reserveCapacity, {
+      workflowId: reservationWorkflowId(input.reservationId),
+      workflowIdReusePolicy: 'REJECT_DUPLICATE',
+      taskQueue: ORCHESTRATOR_QUEUE,
+      args: [input],
+      parentClosePolicy: ParentClosePolicy.ABANDON,
+      typedSearchAttributes: attributesOf({
+        ...{ name: run.input.schedule, owner: run.input.owner, state: 'searching' },
+        backend: input.wish.backend,
+      }),
+      staticSummary: `capacity of ${run.input.schedule}, ${run.run.id}`,
+    })
+    // Its last word comes as a signal.
+    child.result().then(over, over).catch(over)
+    return true
+  } catch (error) {
+    if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error
+    return false
+  }
+}
+
+/** Its state as it is now: its earlier news went to another history. */
+async function look(run: RetrainRun, { reservationId }: ReservationInput): Promise<void> {
+  run.noticed(await forever(() => retraining.readReservation({ reservationId }), run))
 }
 
 function untilSilent({ rule, wish }: ReservationInput): number {

@@ -1,5 +1,8 @@
 import {
+  allHandlersFinished,
   CancellationScope,
+  condition,
+  continueAsNew,
   defineQuery,
   defineSignal,
   defineUpdate,
@@ -32,6 +35,7 @@ import {
 import {
   isReservationFinal,
   RESERVATION_SIGNAL,
+  type ReservationInput,
   type ReservationNotice,
   type ReservationState,
 } from '../core/reserving'
@@ -71,6 +75,8 @@ export class RetrainRun implements TroublePage {
   /** News of a reservation that need a person. */
   readonly news: string[] = []
   placement: RunPlacement | undefined
+  /** The reservation that is searched for. */
+  search: ReservationInput | undefined
   stepsTried: number
   /** Trainings that were prepared: each has its number in the id of its job. */
   trainings: number
@@ -89,6 +95,8 @@ export class RetrainRun implements TroublePage {
       ...{ reservations: [], warnings: [], jobs: [] },
     }
     this.placement = carry?.placement
+    this.search = carry?.search
+    this.isStartedNow = carry?.isStartedNow === true
     this.stepsTried = carry?.stepsTried ?? 0
     this.trainings = carry?.trainings ?? 0
     this.recordSeq = carry?.recordSeq ?? FIRST_FREE_SEQ
@@ -102,8 +110,6 @@ export class RetrainRun implements TroublePage {
   }
 
   private listen(): void {
-    const isBeforeTraining = (): boolean =>
-      ['starting', 'searching', 'waiting', 'checking'].includes(this.status.state)
     const awaitsApproval = (_: object): void => {
       if (this.status.state !== 'awaiting-approval')
         throw refused(`No model waits for approval: the run is ${this.status.state}.`)
@@ -128,7 +134,7 @@ export class RetrainRun implements TroublePage {
       },
       {
         validator: (_: SkipRunUpdate) => {
-          if (!isBeforeTraining()) throw refused(`The training has begun: cancel its job instead.`)
+          if (!this.isBeforeTraining) throw refused(`The training has begun: cancel its job instead.`)
         },
         description: 'End the run before its training.',
       },
@@ -141,7 +147,7 @@ export class RetrainRun implements TroublePage {
       },
       {
         validator: () => {
-          if (!isBeforeTraining()) throw refused('The training has begun already.')
+          if (!this.isBeforeTraining) throw refused('The training has begun already.')
           if (this.placement === undefined) throw refused('There is no capacity yet.')
         },
         description: 'Do not wait for the window.',
@@ -170,9 +176,31 @@ export class RetrainRun implements TroublePage {
     return { input, run, recordSeq }
   }
 
-  carry(): RetrainCarry {
-    const { run, status, stepsTried, trainings, recordSeq, placement } = this
-    return { run, status, stepsTried, trainings, recordSeq, ...defined({ placement }) }
+  private carry(): RetrainCarry {
+    const { status, stepsTried, trainings, recordSeq, placement, search } = this
+    const isStartedNow = this.isStartedNow ? (true as const) : undefined
+    return {
+      ...{ status, stepsTried, trainings, recordSeq },
+      ...defined({ run: status.run, placement, search, isStartedNow }),
+    }
+  }
+
+  /** Its history is long, and no job of it runs. A reservation continues by its own workflow. */
+  get isLong(): boolean {
+    const hasJob = this.status.jobs.some(({ endedAtMs }) => endedAtMs === undefined)
+    return workflowInfo().continueAsNewSuggested && this.isBeforeTraining && !hasJob
+  }
+
+  /** Continues in a fresh history if its own has become long. What a person has asked for is done first. */
+  async continueFresh(): Promise<void> {
+    if (!this.isLong || this.stop !== undefined) return
+    await condition(allHandlersFinished)
+    const { input } = this
+    await continueAsNew<(input: RetrainInput) => Promise<unknown>>({ ...input, carry: this.carry() })
+  }
+
+  private get isBeforeTraining(): boolean {
+    return ['starting', 'searching', 'waiting', 'checking'].includes(this.status.state)
   }
 
   /** The current reservation, as last heard. */

@@ -4,7 +4,6 @@ import {
   CancellationScope,
   CancelledFailure,
   condition,
-  continueAsNew,
   TemporalFailure,
   workflowInfo,
 } from '@temporalio/workflow'
@@ -13,7 +12,7 @@ import type { JobInput } from '../core/messages'
 import type { RetrainInput, RetrainResult } from '../core/retrain-run'
 import { isReservationFinal } from '../core/reserving'
 import { defined } from '../core/defined'
-import { MINUTE_MS } from '../core/time'
+import { formatDuration, HOUR_MS, MINUTE_MS } from '../core/time'
 import { setAttributes } from './attributes'
 import { forever } from './forever'
 import { attempted, retraining } from './retrain-activities'
@@ -23,6 +22,8 @@ import { judgeAndPromote, type RunEnd } from './retrain-model'
 import { RetrainRun } from './retrain-run'
 import { train } from './retrain-training'
 
+/** So late it is news that a run of the schedule begins. */
+const LATE_MS = HOUR_MS
 /** The job is prepared this long before its window, so that it starts within seconds of the opening. */
 const PREPARE_MS = 5 * MINUTE_MS
 
@@ -68,15 +69,18 @@ async function resolve(run: RetrainRun): Promise<void> {
   if (run.status.run !== undefined) return
   const { schedule, owner } = run.input
   setAttributes({ name: schedule, owner, state: 'starting', reason: 'starting' })
-  const { workflowId, runId, firstExecutionRunId, searchAttributes, startTime } = workflowInfo()
+  const { workflowId, runId, firstExecutionRunId, searchAttributes } = workflowInfo()
   // Set by the server for what a schedule starts.
   const [scheduledAt] = (searchAttributes['TemporalScheduledStartTime'] ?? []) as (Date | undefined)[]
-  const scheduledAtMs = (scheduledAt ?? startTime).getTime()
+  const scheduledAtMs = scheduledAt?.getTime() ?? run.status.startedAtMs
   const firstRunId = firstExecutionRunId === runId ? undefined : firstExecutionRunId
   const input = { input: run.input, workflowId, runId, scheduledAtMs, ...defined({ firstRunId }) }
   run.resolved(await forever(() => retraining.resolveRun(input), run))
   const { notes, isByHand } = run.run.dates
-  if (!isByHand && notes.length > 0) await run.warn(...notes)
+  const lateMs = Date.now() - (scheduledAt?.getTime() ?? Date.now())
+  const late = `It begins ${formatDuration(lateMs)} after its date: the run before was not over, the server was away, or the date is made up for.`
+  const words = [...(isByHand ? [] : notes), ...(lateMs >= LATE_MS ? [late] : [])]
+  await run.warn(...words)
 }
 
 async function lost(run: RetrainRun): Promise<void> {
@@ -91,7 +95,7 @@ async function lost(run: RetrainRun): Promise<void> {
 async function check(run: RetrainRun): Promise<void> {
   const { rehearsal, checkMs } = run.input.spec
   if (run.status.jobs.length > 0 || run.placement === undefined) return
-  await wait(run, openingOf(run) - checkMs, 'until the checks')
+  await wait(run, openingOf(run) - checkMs, { summary: 'until the checks' })
   if (isDisturbed(run)) return
   run.move('checking', 'Checking what the training needs.')
   const { problems } = await forever(
@@ -108,13 +112,14 @@ async function check(run: RetrainRun): Promise<void> {
 
 /** Returns the prepared training once the window is open, or earlier by a person's word, or if its capacity is lost. */
 async function waitForWindow(run: RetrainRun): Promise<JobInput | PartEnd> {
-  await wait(run, openingOf(run) - PREPARE_MS, 'until the window is near')
+  await wait(run, openingOf(run) - PREPARE_MS, { summary: 'until the window is near' })
   const { placement } = run
   if (placement === undefined || run.stop !== undefined || run.isCapacityLost) return NOTHING
-  // What was prepared for another placement is another job.
-  run.trainings += 1
-  const prepared = await prepare(run, { part: 'training', placement, number: run.trainings })
-  await wait(run, openingOf(run), 'until the window opens')
+  // What was prepared for another placement is another job; what a history before has begun to prepare is the same one.
+  const number = run.trainings + 1
+  const prepared = await prepare(run, { part: 'training', placement, number })
+  run.trainings = number
+  await wait(run, openingOf(run), { summary: 'until the window opens', isPrepared: true })
   return prepared
 }
 
@@ -129,20 +134,19 @@ function openingOf({ run, placement, isStartedNow }: RetrainRun): number {
 
 const isDisturbed = (run: RetrainRun): boolean => run.stop !== undefined || run.isCapacityLost
 
-async function wait(run: RetrainRun, untilAtMs: number, summary: string): Promise<void> {
+async function wait(
+  run: RetrainRun,
+  untilAtMs: number,
+  { summary, isPrepared = false }: { summary: string; isPrepared?: boolean },
+): Promise<void> {
   const { isStartedNow } = run
   if (untilAtMs <= Date.now() || isDisturbed(run)) return
   run.move('waiting', `Waiting ${summary}.`)
-  await continueFresh(run)
   const isWoken = (): boolean => isDisturbed(run) || run.isStartedNow !== isStartedNow
-  await condition(isWoken, untilAtMs - Date.now(), { summary })
-}
-
-/** A run that waits for weeks starts a fresh history if its own has become long. No job runs then; a reservation continues by its own workflow. */
-async function continueFresh(run: RetrainRun): Promise<void> {
-  if (!workflowInfo().continueAsNewSuggested || run.stop !== undefined) return
-  await condition(allHandlersFinished)
-  await continueAsNew<typeof retrain>({ ...run.input, carry: run.carry() })
+  // A fresh history would prepare another job.
+  const isLong = (): boolean => !isPrepared && run.isLong
+  await condition(() => isWoken() || isLong(), untilAtMs - Date.now(), { summary })
+  if (!isWoken() && isLong()) await run.continueFresh()
 }
 
 /** Errors that would close the workflow silently end the run instead. A bug in our code does not close it. */

@@ -1,5 +1,6 @@
 import { defined } from '../../core/defined'
 import { parseAttemptId } from '../../core/queues'
+import { isTrainingOf } from '../../core/retrain-run'
 import { leftTimeOf } from '../../core/remaining'
 import type { ExtensionLook, JobInReservation, LookForExtensionTask } from '../../core/reserving-activities'
 import { overrunsOf } from '../../planner/reserving/extend'
@@ -7,17 +8,19 @@ import { readRecords } from '../../storage/record'
 import { AttemptDocuments, type AttemptKey } from '../documents'
 import { reservingOf, type ReservingDeps } from './deps'
 
-/** The jobs that run in a reservation, and the extensions for sale if one of them will not be done in time. */
+/** The jobs in a reservation for which it may be extended, and the extensions for sale if one of them will not be done in time. */
 export async function lookForExtension(
   deps: ReservingDeps,
-  { reservation, deployment }: LookForExtensionTask,
+  { reservation, deployment, rule }: LookForExtensionTask,
   signal: AbortSignal,
 ): Promise<ExtensionLook> {
   const { backend, now } = deps
   const resources = await backend.list(deployment, { signal })
+  const { extendFor } = rule
   const attempts = resources
     .filter(({ owner, handle }) => owner.deployment === deployment && handle.kind === 'machine')
     .flatMap(({ owner }) => parseAttemptId(owner.attemptId) ?? [])
+    .filter(({ jobId }) => extendFor === undefined || isTrainingOf(extendFor.trainings, jobId))
   const found = await Promise.all(attempts.map((at) => jobIn(deps, reservation.id, at)))
   const jobs = found.filter((job) => job !== undefined)
   const nowMs = now()

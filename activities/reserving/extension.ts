@@ -1,7 +1,8 @@
-import { defined } from '../../core/defined'
+import { defined, without } from '../../core/defined'
 import type { JobSpec } from '../../core/job'
 import { offerKey } from '../../core/offer'
 import type { PlanReport } from '../../core/plan'
+import type { PurchaseRule } from '../../core/reserving'
 import type { DecideExtensionTask, Elsewhere, ExtensionDecision } from '../../core/reserving-activities'
 import { judgeExtension, overrunsOf } from '../../planner/reserving/extend'
 import { readRecords } from '../../storage/record'
@@ -23,7 +24,7 @@ export async function decideExtension(
   const { jobs, quotes, nowMs } = look
   const elsewhere: Record<string, Elsewhere> = {}
   for (const { job, overMs } of overrunsOf(reservation, jobs, nowMs)) {
-    const spec = await specOf(store, job.jobId)
+    const spec = movable(await specOf(store, job.jobId), rule)
     // The rest begins there at the end of the reservation, from the checkpoint that is saved before.
     const rest = spec && { ...spec, durationMs: overMs, ...defined({ durationOn: job.accelerator }) }
     elsewhere[job.jobId] = rest === undefined ? null : cheapest(await preview(rest), reservation.id)
@@ -41,6 +42,15 @@ async function specOf(store: ObjectStore, jobId: string): Promise<JobSpec | unde
   const records = await readRecords(store, jobId)
   const resolved = records.find(({ kind }) => kind === 'resolved')
   return resolved?.kind === 'resolved' ? resolved.data.spec : undefined
+}
+
+/** The job as it would continue; undefined if it would not. */
+function movable(spec: JobSpec | undefined, { extendFor }: PurchaseRule): JobSpec | undefined {
+  if (spec === undefined || extendFor === undefined) return spec
+  const { backends, regions } = extendFor
+  if (backends.length === 0) return undefined
+  const free = without(spec, ['reservation', 'regions'])
+  return { ...free, backends: [...backends], ...defined({ regions: regions && [...regions] }) }
 }
 
 function cheapest({ placements }: PlanReport, reservation: string): Elsewhere {

@@ -1,12 +1,14 @@
 import { createHash } from 'node:crypto'
-import type { Client } from '@temporalio/client'
+import { WorkflowNotFoundError, type Client } from '@temporalio/client'
 import type { JobSpec } from '../../core/job'
 import type { PlanReport } from '../../core/plan'
 import {
-  EXTEND_RESERVATION_UPDATE,
+  isReservationFinal,
   RELEASE_UPDATE,
-  type ExtendReservationUpdate,
+  RESERVATION_QUERY,
   type ReleaseUpdate,
+  type ReservationNotice,
+  type ReservationStatus,
 } from '../../core/reserving'
 import { failureFrom } from '../../core/failure'
 import { leftOfBudget } from '../../core/budget'
@@ -24,14 +26,14 @@ import {
 } from '../../core/retrain-run'
 import { reservationWorkflowId, retrainScheduleId } from '../../core/queues'
 import { BackendError } from '../../backends/errors'
-import { nextCapacity } from '../../planner/retraining/capacity'
+import { nextCapacity, type CapacityFacts } from '../../planner/retraining/capacity'
 import { judge } from '../../planner/retraining/gate'
 import { onOverrun } from '../../planner/retraining/overrun'
 import { putRunEntry } from '../../storage/schedules'
 import type { ObjectStore } from '../../storage/store'
 import { allBeating } from '../heartbeat'
 import { checkRun, type MeasureSource } from './checks'
-import { prepareJob, resultOf } from './jobs'
+import { prepareJob, resultOf, specOf } from './jobs'
 import { modelOf, productionOf, promoteModel, readMetric } from './models'
 import { finishRun, tellRun } from './reports'
 import { resolveRun } from './resolve'
@@ -56,6 +58,7 @@ export function createRetrainingActivities(deps: RetrainingDeps): RetrainingActi
   return allBeating<RetrainingActivities>({
     resolveRun: (input) => resolveRun(deps, input),
     decideCapacity: (question) => decideCapacity(deps, question),
+    readReservation: (input, signal) => readReservation(deps, input, signal),
     decideOverrun: (question) => decideOverrun(deps, question),
     judgeModel: async ({ gate, value, production, productionFrom, ...task }) => {
       const facts = { value, production, productionFrom }
@@ -74,21 +77,6 @@ export function createRetrainingActivities(deps: RetrainingDeps): RetrainingActi
     readMetric: (input) => readMetric(store, input),
     productionOf: (input) => productionOf(store, input),
     promoteModel: (input) => promoteModel(deps, input),
-    extendCapacity: async ({ reservationId, run, recordSeq, ...wish }, signal) => {
-      const { durationMs, upfrontMaxMicroUsd, seenEndsAtMs } = wish
-      const update: ExtendReservationUpdate = {
-        ...{ by: 'its retraining', durationMs, upfrontMaxMicroUsd },
-        ...defined({ seenEndsAtMs }),
-      }
-      // A repeated try asks for the same extension, not for another one.
-      const updateId = `extend/${run.id}/${recordSeq}`
-      await updateReservation(deps.client, reservationId, {
-        name: EXTEND_RESERVATION_UPDATE,
-        update,
-        updateId,
-        signal,
-      })
-    },
     releaseCapacity: (input, signal) => releaseCapacity(deps, input, signal),
     tellRun: (input, signal) => tellRun(deps, input, signal),
     finishRun: (input) => finishRun(deps, input),
@@ -112,12 +100,17 @@ async function onRecord<Answer>(
 }
 
 async function decideCapacity(deps: RetrainingDeps, question: CapacityQuestion): Promise<CapacityDecision> {
-  const { input, run, tried, last, spentMicroUsd } = question
+  const { input, run, tried, trainings = 0, last, spentMicroUsd } = question
   const { spec, schedule, owner, deployment } = input
-  const facts = {
-    ...{ plan: spec.capacity!, dates: run.dates, tried, nowMs: deps.now() },
-    awaitedBy: { jobId: runJobId(run, { part: 'training' }), schedule, run: run.id },
-    ...defined({ last, leftMicroUsd: leftOfBudget(spec.budgetMicroUsd, spentMicroUsd) }),
+  const nowMs = deps.now()
+  const facts: CapacityFacts = {
+    ...{ plan: spec.capacity!, dates: run.dates, tried, nowMs },
+    awaitedBy: { jobId: runJobId(run, { part: 'training', number: trainings + 1 }), schedule, run: run.id },
+    ...defined({
+      last,
+      leftMicroUsd: leftOfBudget(spec.budgetMicroUsd, spentMicroUsd),
+      extension: extensionOf(question, nowMs),
+    }),
   }
   const next = nextCapacity(facts)
   const decision: CapacityDecision =
@@ -128,7 +121,7 @@ async function decideCapacity(deps: RetrainingDeps, question: CapacityQuestion):
           input: {
             ...next.reservation,
             reservationId: reservationIdOf(schedule, run.id, next.index),
-            ...{ owner, deployment, submittedAtMs: facts.nowMs },
+            ...{ owner, deployment, submittedAtMs: nowMs },
             purpose: `training of ${schedule}, ${run.id}`,
             notifyWorkflowId: question.notifyWorkflowId,
           },
@@ -141,6 +134,27 @@ async function decideCapacity(deps: RetrainingDeps, question: CapacityQuestion):
   })
 }
 
+/** What the file allows for extensions: for the training, which continues by the file without one. */
+function extensionOf(question: CapacityQuestion, nowMs: number): CapacityFacts['extension'] {
+  const { input, run } = question
+  const { extendMaxMicroUsd: maxMicroUsd, backends = [] } = input.spec.overrun
+  if (maxMicroUsd === undefined) return undefined
+  const trainings = runJobId(run, { part: 'training' })
+  return {
+    maxMicroUsd,
+    purpose: { trainings, backends, ...defined({ regions: regionsOf(question, nowMs) }) },
+  }
+}
+
+/** Of the training itself. A file that is invalid for this run is reported by the checks. */
+function regionsOf(question: CapacityQuestion, nowMs: number): readonly string[] | undefined {
+  try {
+    return specOf({ ...question, part: 'training', jobId: '' }, nowMs).regions
+  } catch {
+    return undefined
+  }
+}
+
 /** The same at every try, so that nothing is asked for twice. */
 function reservationIdOf(...parts: (string | number)[]): string {
   return `res-${createHash('sha256').update(parts.join('/')).digest('hex').slice(0, ID_LENGTH)}`
@@ -149,15 +163,39 @@ function reservationIdOf(...parts: (string | number)[]): string {
 const ID_LENGTH = 10
 
 async function decideOverrun(deps: RetrainingDeps, question: OverrunQuestion): Promise<OverrunDecision> {
-  const { input, reservation, leftMs } = question
+  const { input, reservation } = question
   const { overrun } = input.spec
-  const answer = onOverrun(overrun, { reservation, leftMs })
+  const answer = onOverrun(overrun, { reservation })
   return onRecord(deps, question, {
     kind: 'overrun',
     summary: answer.message,
-    inputs: { overrun, reservation, leftMs },
+    inputs: { overrun, reservation },
     answer,
   })
+}
+
+/** One that was ended by hand says nothing about that itself. */
+async function readReservation(
+  { client }: RetrainingDeps,
+  { reservationId: id }: { reservationId: string },
+  signal: AbortSignal,
+): Promise<ReservationNotice> {
+  const handle = client.workflow.getHandle(reservationWorkflowId(id))
+  try {
+    return await client.withAbortSignal(signal, async () => {
+      const [{ status }, last] = await Promise.all([
+        handle.describe(),
+        handle.query<ReservationStatus>(RESERVATION_QUERY),
+      ])
+      const { state, message, quote, reservation, spentMicroUsd } = last
+      if (status.name !== 'RUNNING' && !isReservationFinal(state))
+        return { id, spentMicroUsd, state: 'unavailable', message: 'Its workflow was ended by hand.' }
+      return { id, state, message, spentMicroUsd, ...defined({ quote, reservation }) }
+    })
+  } catch (error) {
+    if (!(error instanceof WorkflowNotFoundError)) throw error
+    return { id, spentMicroUsd: 0, state: 'unavailable', message: 'Its workflow is not there any more.' }
+  }
 }
 
 /** Its workflow may be served by this very worker: once that shuts down, no answer comes. */

@@ -10,6 +10,7 @@ import type {
 import type { MicroUsd } from '../../core/money'
 import { formatUsd } from '../../core/money'
 import { formatBackendChoice } from '../../core/offer'
+import type { ExtensionPurpose, PurchaseRule } from '../../core/reserving'
 import type { AwaitedJob } from '../../core/reservation-hold'
 import { formatDuration, HOUR_MS } from '../../core/time'
 
@@ -24,6 +25,8 @@ export interface CapacityFacts {
   leftMicroUsd?: MicroUsd
   /** The training for which places are kept. */
   awaitedBy?: Pick<AwaitedJob, 'jobId' | 'schedule' | 'run'>
+  /** The most that extensions may cost, and what they are for. */
+  extension?: { maxMicroUsd: MicroUsd; purpose: ExtensionPurpose }
   nowMs: number
 }
 
@@ -92,8 +95,19 @@ function reservationOf(step: ReservedStep, index: number, facts: CapacityFacts):
         share: step.share,
         awaited: awaitedBy && { ...awaitedBy, fromMs, untilMs: latestStartAtMs + LATE_MS },
       }),
+      ...(kind === 'prepaid' ? extensionRule(facts, upfront ?? 0) : {}),
     },
   }
+}
+
+/** The budget of the run also pays for extensions: with what the purchase itself is sure to leave. */
+function extensionRule(
+  { extension, leftMicroUsd = Infinity }: CapacityFacts,
+  upfrontMicroUsd: MicroUsd,
+): Pick<PurchaseRule, 'extendMaxMicroUsd' | 'extendFor'> {
+  if (extension === undefined) return {}
+  const extendMaxMicroUsd = Math.min(extension.maxMicroUsd, leftMicroUsd - upfrontMicroUsd)
+  return extendMaxMicroUsd > 0 ? { extendMaxMicroUsd, extendFor: extension.purpose } : {}
 }
 
 /**

@@ -181,7 +181,10 @@ describe('a retraining file with a mistake', () => {
     ['check_before: 2d\n', '1:15: check_before is 2d, but a run begins only 1d before its window.'],
     ['data: fortnight\n', '1:7: data "fortnight" is not a data window.'],
     ['promotion: {}\n', '1:1: promotion would put every new model into production, without an evaluation'],
-    ['overrun: {extend: 1d}\n', '1:1: overrun is about the end of a reservation, but there is no capacity.'],
+    [
+      'overrun: {extend_max: $9}\n',
+      '1:1: overrun is about the end of a reservation, but there is no capacity.',
+    ],
     ['evaluation: {run: x}\n', '1:13: evaluation.metric is missing. Write, for example, metric: val_loss.'],
     [
       'evaluation: {run: x, metric: a, tolerance: much}\n',
@@ -213,7 +216,10 @@ describe('a retraining file with a mistake', () => {
       `${CAPACITY}  fallbacks: [{deadline: 2d}]\n`,
       '6:26: capacity.fallbacks[0].deadline belongs to backends',
     ],
-    [`${CAPACITY}overrun: {extend: 1d}\n`, '6:10: overrun has no max_upfront, and an extension costs money.'],
+    [
+      'capacity: {backend: ec2, types: p5, duration: 4d, kind: hourly, max_spend: $9}\noverrun: {extend_max: $9}\n',
+      '2:11: overrun.extend_max is about prepaid capacity, and hourly capacity has no fixed time. Remove it.',
+    ],
   ])('is refused with line and column: %j', (text, problem) => {
     expect(problems(text + JOB)[0]).toContain(`ranker.yaml:${problem}`)
   })

@@ -182,19 +182,37 @@ describe('the next way to get capacity', () => {
   })
 })
 
-describe('a training that its reservation is too short for', () => {
-  const reservation = { id: 'cr-1' }
-  const rule = {
-    extend: { durationMs: DAY_MS, upfrontMaxMicroUsd: microUsd(6_000) },
-    backends: [{ backend: 'ec2', capacityType: 'on-demand' as const }],
+describe('what may be paid for extensions', () => {
+  const purpose = { trainings: 'ranker-20270101-train', backends: [] }
+  const rule = (facts: Partial<CapacityFacts>) => {
+    const extension = { maxMicroUsd: microUsd(6_000), purpose }
+    const next = nextCapacity({ ...FACTS, extension, ...facts })
+    if (next.kind !== 'reserve') throw new Error(next.kind)
+    return next.reservation.rule
   }
 
-  it.each([
-    ['is extended while that is possible', rule, 3 * HOUR_MS, 'extend'],
-    ['continues elsewhere when it is too late for that', rule, HOUR_MS - 1, 'continue'],
-    ['continues elsewhere when it is lost', rule, 0, 'continue'],
-    ['stops, if the file says nothing', {}, 3 * HOUR_MS, 'stop'],
-  ])('%s', (_, overrun, leftMs, kind) => {
-    expect(onOverrun(overrun, { reservation, leftMs })).toMatchObject({ kind })
+  it('is the limit of the file, within what the purchase leaves of the budget', () => {
+    expect(rule({})).toMatchObject({ extendMaxMicroUsd: microUsd(6_000), extendFor: purpose })
+    expect(rule({ leftMicroUsd: microUsd(25_000) }).extendMaxMicroUsd).toBe(microUsd(5_000))
+    expect(rule({ leftMicroUsd: microUsd(20_000) })).not.toHaveProperty('extendMaxMicroUsd')
+  })
+
+  it('is nothing if the file says nothing, and for hourly capacity, which has no fixed time', () => {
+    const plan = { ...PLAN, steps: [PLAN.steps[2]!] }
+    expect(rule({ plan })).not.toHaveProperty('extendMaxMicroUsd')
+    expect(rule({ plan: { ...PLAN, steps: [STEP] } })).toHaveProperty('extendFor')
+  })
+})
+
+describe('a training whose reservation is over', () => {
+  const reservation = { id: 'cr-1' }
+
+  it('continues where the file says, and stops if it says nothing', () => {
+    const backends = [{ backend: 'ec2', capacityType: 'on-demand' as const }]
+    expect(onOverrun({ backends }, { reservation })).toEqual({
+      ...{ kind: 'continue', backends },
+      message: 'The reservation cr-1 is over; the training continues on ec2:on-demand from its checkpoint.',
+    })
+    expect(onOverrun({ extendMaxMicroUsd: microUsd(9) }, { reservation })).toMatchObject({ kind: 'stop' })
   })
 })

@@ -5,7 +5,7 @@ import type { JumpingClock } from '../backends/scripted/clock'
 
 /** Activities that end only when something else has happened; the clock continues while they run. */
 const ASKING = 'planWhenAvailable'
-const WAITING_ACTIVITIES = ['watch', 'extendCapacity', 'releaseCapacity', ASKING]
+const WAITING_ACTIVITIES = ['watch', 'releaseCapacity', ASKING]
 
 /** A run of a workflow, as its worker sees it. */
 export interface SeenRun {

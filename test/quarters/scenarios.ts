@@ -3,7 +3,12 @@ import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from '../../core/time'
 import { LEAD_MS, onSale, PRICE, priceOf, trains, USUAL, type Scenario } from './world'
 
 const LONG_MS = 8 * HOUR_MS
-const EXTENSION = { extend: { durationMs: 5 * HOUR_MS, upfrontMaxMicroUsd: microUsd(500) } }
+/** Less than the rest of a training costs elsewhere. */
+const CHEAP = microUsd(5)
+const OVERRUN = {
+  extendMaxMicroUsd: microUsd(500),
+  backends: [{ backend: 'scripted', capacityType: 'on-demand' as const }],
+}
 
 export const SCENARIOS: readonly Scenario[] = [
   {
@@ -89,19 +94,21 @@ export const SCENARIOS: readonly Scenario[] = [
   },
   {
     name: 'extended',
-    about: 'the training is longer than its block, which is extended; the third payment for that fails',
-    spec: { overrun: { ...EXTENSION, backends: [{ backend: 'scripted', capacityType: 'on-demand' }] } },
+    about:
+      'the training is longer than its block, which is extended; the third payment for that fails, and the fourth is dearer than moving',
+    spec: { overrun: OVERRUN },
     quarter(quarter) {
       const { index, run, market, reservation } = quarter
       const sell = (): void => {
         if (index === 2) market.payment = { kind: 'failed', afterMs: 10 * MINUTE_MS }
         market.sell({
-          ...{ kind: 'extension', reservation: reservation(), durationMs: 6 * HOUR_MS, upfrontMicro: PRICE },
+          ...{ kind: 'extension', reservation: reservation(), durationMs: 6 * HOUR_MS },
+          upfrontMicro: index === 3 ? PRICE : CHEAP,
         })
       }
       const paysAgain = (): void => void (market.payment = { kind: 'confirmed', afterMs: 5 * MINUTE_MS })
       return {
-        ...{ ...USUAL, behave: trains(LONG_MS), paid: index === 2 ? 1 : 2 },
+        ...{ ...USUAL, behave: trains(LONG_MS), paid: index < 2 ? 2 : 1 },
         events: [
           { atMs: run.startsAtMs - DAY_MS, act: paysAgain },
           onSale(quarter),
@@ -113,7 +120,7 @@ export const SCENARIOS: readonly Scenario[] = [
   {
     name: 'not-extended',
     about: 'the training is longer than its block, and no extension is for sale',
-    spec: { overrun: { ...EXTENSION, backends: [{ backend: 'scripted', capacityType: 'on-demand' }] } },
+    spec: { overrun: OVERRUN },
     quarter: (quarter) => ({ ...USUAL, behave: trains(LONG_MS), events: [onSale(quarter)] }),
   },
   {

@@ -91,7 +91,8 @@ export function trains(durationMs: number): QuarterPlan['behave'] {
   return (jobId) => {
     const forMs = jobId.includes('-train') ? durationMs : 3 * MINUTE_MS
     const stepsTotal = 60
-    return { stepsTotal, stepsPerSecond: (stepsTotal * 1_000) / forMs, checkpointEverySteps: 5 }
+    const stepsPerSecond = (stepsTotal * 1_000) / forMs
+    return { stepsTotal, stepsPerSecond, checkpointEverySteps: 5, tellsFirstStep: true }
   }
 }
 

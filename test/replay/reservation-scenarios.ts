@@ -171,6 +171,11 @@ const HOURLY: Kept = {
   },
 }
 
+const resized = async (told: Told): Promise<void> => {
+  await told.reached('active')
+  await told.tell('resizeReservation', { count: 4, spendMaxMicroUsd: microUsd(7_000) })
+}
+
 export const RESERVATION_SCENARIOS: readonly Scenario[] = [
   scenario('bought', { market: () => marketOf() }),
   scenario('approved', { market: () => marketOf(), rule: {}, then: approves }),
@@ -182,6 +187,7 @@ export const RESERVATION_SCENARIOS: readonly Scenario[] = [
     then: paysLater,
   }),
   scenario('hourly-released', HOURLY),
+  scenario('resized', { ...HOURLY, then: resized }),
   scenario('extended', { market: () => marketOf(), then: extended }),
   scenario('bought', { market: () => marketOf(), buyer: true }),
   scenario('refused', { market: () => marketOf([TAKEN]), buyer: true }),

@@ -2,8 +2,9 @@ import { RETRY_SIGNAL } from '../../core/messages'
 import { microUsd } from '../../core/money'
 import { reservationWorkflowId } from '../../core/queues'
 import type { ReservedStep } from '../../core/retraining'
-import { DAY_MS } from '../../core/time'
+import { DAY_MS, HOUR_MS } from '../../core/time'
 import { RealClock } from '../backends/scripted/clock'
+import type { PrepaidLot } from '../backends/scripted/reserving/lots'
 import { ReservationMarket } from '../backends/scripted/reserving/market'
 import { skipTime } from '../support/temporal'
 import { until } from '../support/until'
@@ -24,6 +25,9 @@ const SHORT = new ReservationMarket({
   clock: new RealClock(),
   lots: [],
   payment: { kind: 'confirmed', afterMs: 0 },
+})
+const SOON = new ReservationMarket({
+  ...{ clock: new RealClock(), lots: [], payment: { kind: 'confirmed', afterMs: 0 } },
 })
 const RESERVED = {
   capacityType: 'reserved',
@@ -115,6 +119,41 @@ export const RETRAIN_SCENARIOS: readonly Scenario[] = [
         await handle.signal(RETRY_SIGNAL).catch(() => undefined)
         return (await runStatus(run)).jobs.length > 1
       })
+      await run.result()
+      return run.workflowId
+    },
+  },
+  {
+    name: 'retrain.continued-in-its-search',
+    wishes: { market: SOON },
+    suggestsFreshHistoryAfterEvents: 30,
+    play: async (d) => {
+      const step: ReservedStep = {
+        ...{ kind: 'prepaid', backend: 'scripted', types: ['v100'], count: 8, durationMs: DAY_MS },
+        ...{ startWithinMs: DAY_MS, upfrontMaxMicroUsd: microUsd(500) },
+      }
+      const block: PrepaidLot = {
+        ...{ kind: 'prepaid', type: 'v100', region: 'a', zone: 'a', count: 8, durationMs: 4 * DAY_MS },
+        ...{ startsAtMs: Date.now() + DAY_MS + HOUR_MS, upfrontMicro: microUsd(400) },
+      }
+      SOON.sell({ ...block, stock: 0 })
+      const first = await startRun(d, {
+        ...opensIn(1).spec,
+        job: { run: 'train', interruptible: true },
+        capacity: { steps: [step], fallbackMs: 0 },
+      })
+      const run = d.client.workflow.getHandle(first.workflowId)
+      await until(async () => {
+        await run.signal(RETRY_SIGNAL)
+        return (await run.describe()).runId !== first.firstExecutionRunId
+      })
+      SOON.sell({ ...block, startsAtMs: block.startsAtMs + HOUR_MS })
+      const [asked] = (await runStatus(run)).reservations
+      await until(async () => {
+        await d.client.workflow.getHandle(reservationWorkflowId(asked!.id)).signal(RETRY_SIGNAL)
+        return (await runStatus(run)).state === 'waiting'
+      })
+      await run.executeUpdate('skipRun', { args: [{ by: 'ada' }] })
       await run.result()
       return run.workflowId
     },

@@ -2,7 +2,7 @@
 import { beforeEach, describe, expect, it, jest } from '@jest/globals'
 import { ApplicationFailure } from '@temporalio/common'
 import type { Failure } from '../../core/failure'
-import { MINUTE_MS } from '../../core/time'
+import { DAY_MS, MINUTE_MS } from '../../core/time'
 import type * as Forever from '../../workflows/forever'
 
 let isCancelled: boolean
@@ -52,6 +52,21 @@ describe('a step that must happen', () => {
     expect(await forever(failing(5), PAGE)).toBe('done')
     expect(pauses).toEqual([10_000, MINUTE_MS, 10 * MINUTE_MS, 10 * MINUTE_MS, 10 * MINUTE_MS])
     expect(shown).toEqual([...Array<string>(5).fill('transient'), 'over'])
+  })
+
+  it('is tried rarely after about a day, so that a year of trouble fits into a history', async () => {
+    await forever(failing(2_000), PAGE)
+    expect(pauses.reduce((sum, one) => sum + one, 0)).toBeGreaterThan(366 * DAY_MS)
+    expect(pauses.slice(0, 150).reduce((sum, one) => sum + one, 0)).toBeGreaterThan(DAY_MS)
+    // Eleven events for each try, of 51,200 that the server keeps.
+    const ofYear = pauses.findIndex((_, at) => pauses.slice(0, at).reduce((a, b) => a + b, 0) > 366 * DAY_MS)
+    expect(ofYear * 11).toBeLessThan(51_200 / 2)
+  })
+
+  it('may continue in a fresh history before each pause', async () => {
+    const page = { ...PAGE, continueFresh: () => Promise.reject(new Error('continued')) }
+    await expect(forever(failing(1), page)).rejects.toThrow('continued')
+    expect(pauses).toEqual([])
   })
 
   it('ends with its scope', async () => {

@@ -1,15 +1,23 @@
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals'
+import type { WorkflowHandle } from '@temporalio/client'
 import type { JobSpec } from '../../core/job'
-import type { JobInput } from '../../core/messages'
+import { RETRY_SIGNAL, type JobInput } from '../../core/messages'
 import { microUsd } from '../../core/money'
 import { ORCHESTRATOR_QUEUE, reservationWorkflowId, WORKFLOW_TYPES } from '../../core/queues'
-import { RESERVATION_QUERY, type ReservationInput, type ReservationStatus } from '../../core/reserving'
-import { HOUR_MS } from '../../core/time'
+import {
+  RESERVATION_QUERY,
+  type PurchaseRule,
+  type ReservationInput,
+  type ReservationStatus,
+} from '../../core/reserving'
+import type { CapacityWish } from '../../core/reservation'
+import { HOUR_MS, SECOND_MS } from '../../core/time'
+import { readReservationEntries } from '../../storage/reservations'
 import { RealClock } from '../backends/scripted/clock'
 import { ReservationMarket } from '../backends/scripted/reserving/market'
 import { connectTo, quietWorkers, type TestConnection } from '../support/temporal'
 import { DEPLOYMENT_ID, LONG, SPOT, worldsOn, type Deployment, type JobHandle } from './harness'
-import { eventually, forReason, running, TEST_LIMIT_MS } from './looks'
+import { atStep, eventually, forReason, running, TEST_LIMIT_MS } from './looks'
 
 jest.setTimeout(TEST_LIMIT_MS)
 
@@ -24,18 +32,29 @@ const inWorld = worldsOn(() => at)
 const ID = 'res-test'
 const lots = [{ kind: 'hourly', type: 'v100', region: 'r', zone: 'b', perHourMicro: microUsd(3) } as const]
 
-/** One place, which is held at once. */
-async function reserved({ client, world }: Deployment): Promise<void> {
+const statusOf = (one: WorkflowHandle): Promise<ReservationStatus> =>
+  one.query<ReservationStatus>(RESERVATION_QUERY)
+
+/** One place, which is held soon. */
+async function reserved(
+  { client, world }: Deployment,
+  wish: Partial<CapacityWish> = {},
+  rule: PurchaseRule = { spendMaxMicroUsd: microUsd(100) },
+): Promise<WorkflowHandle> {
   const workflowId = reservationWorkflowId(ID)
   const input: ReservationInput = {
     ...{ reservationId: ID, owner: 'ann', deployment: DEPLOYMENT_ID, submittedAtMs: Date.now() },
-    wish: { backend: world.name, kind: 'hourly', types: ['v100'], count: 1, durationMs: 10 * HOUR_MS },
-    rule: { unaskedMaxMicroUsd: microUsd(100), spendMaxMicroUsd: microUsd(100) },
+    wish: {
+      ...{ backend: world.name, kind: 'hourly', types: ['v100'], count: 1, durationMs: 10 * HOUR_MS },
+      ...wish,
+    },
+    rule: { unaskedMaxMicroUsd: microUsd(100), ...rule },
   }
   const handle = await client.workflow.start(WORKFLOW_TYPES.reserveCapacity, {
     ...{ workflowId, taskQueue: ORCHESTRATOR_QUEUE, args: [input] },
   })
-  await eventually(async () => (await handle.query<ReservationStatus>(RESERVATION_QUERY)).state === 'active')
+  await eventually(async () => (await statusOf(handle)).state === 'active')
+  return handle
 }
 
 const RESERVED: Partial<JobSpec> = { backends: [{ backend: 'scripted', capacityType: 'reserved' }] }
@@ -84,6 +103,58 @@ describe('the only place of a reservation', () => {
           ['naming', 'reserved'],
           ['other', 'reserved'],
         ])
+      },
+    ),
+  )
+})
+
+describe('a prepaid reservation that is too short for its job', () => {
+  const market = new ReservationMarket({
+    ...{ clock: new RealClock(), lots: [], payment: { kind: 'confirmed', afterMs: 0 } },
+  })
+  it.concurrent(
+    'is extended for it, once, by the shortest extension that is long enough',
+    inWorld(
+      {
+        ...{ market, wares: [] },
+        behave: () => ({ ...LONG, stepsPerSecond: 0.5, tellsFirstStep: true }),
+      },
+      async (deployment) => {
+        market.sell({
+          ...{ kind: 'prepaid', type: 'v100', region: 'r', zone: 'b', count: 1 },
+          ...{ startsAtMs: Date.now() + 4 * SECOND_MS, durationMs: 4 * HOUR_MS, upfrontMicro: microUsd(50) },
+        })
+        const wish = { kind: 'prepaid', durationMs: 3 * HOUR_MS } as const
+        const reservation = await reserved(deployment, wish, { extendMaxMicroUsd: microUsd(20) })
+        const { id, endsAtMs } = (await statusOf(reservation)).reservation!
+        // The job needs five and a half hours.
+        for (const [hours, usd] of [
+          [1, 1],
+          [24, 15],
+          [48, 15],
+        ] as const)
+          market.sell({
+            ...{ kind: 'extension', reservation: id, durationMs: hours * HOUR_MS },
+            upfrontMicro: microUsd(usd),
+          })
+        const job = await deployment.submit({ reservation: ID }, { owner: 'ann' })
+        await running(job)
+        await atStep(deployment, 1)
+        await eventually(async () => {
+          await reservation.signal(RETRY_SIGNAL)
+          return (await statusOf(reservation)).reservation!.endsAtMs !== endsAtMs
+        })
+        expect(await statusOf(reservation)).toMatchObject({
+          ...{ spentMicroUsd: microUsd(65), reservation: { endsAtMs: endsAtMs! + 24 * HOUR_MS } },
+        })
+        expect(market.purchases.map(({ kind }) => kind)).toEqual(['reservation', 'extension'])
+        const judged = (await readReservationEntries(deployment.store, ID)).filter(
+          ({ kind }) => kind === 'judged-extension',
+        )
+        expect(judged.at(-1)!.summary).toMatch(
+          /^job-test would be done .* it is extended to .* for \$15\.00, because there is no other place/,
+        )
+        await job.cancel()
       },
     ),
   )

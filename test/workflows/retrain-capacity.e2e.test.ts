@@ -2,13 +2,18 @@ import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals'
 import { microUsd } from '../../core/money'
 import { DAY_MS, HOUR_MS, SECOND_MS } from '../../core/time'
 import type { CapacityPlan, ReservedStep } from '../../core/retraining'
+import { RETRY_SIGNAL } from '../../core/messages'
+import type { JobSpec } from '../../core/job'
+import { layout } from '../../storage/layout'
+import { readHolder } from '../../storage/reservations'
 import { readRun } from '../../storage/schedules'
+import { serverOfShortHistories } from '../support/own-server'
 import { RealClock } from '../backends/scripted/clock'
 import type { PrepaidLot } from '../backends/scripted/reserving/lots'
 import { ReservationMarket, type MarketOptions } from '../backends/scripted/reserving/market'
 import { connectTo, quietWorkers, type TestConnection } from '../support/temporal'
 import { eventually, TEST_LIMIT_MS } from './looks'
-import { LONG, SPOT, worldsOn, type WorldWishes } from './harness'
+import { Deployment, LONG, SPOT, worldsOn, type WorldWishes } from './harness'
 import { inRunState, opensIn, runFailure, runStatus, SCHEDULE, startRun } from './retraining'
 
 jest.setTimeout(TEST_LIMIT_MS)
@@ -71,6 +76,19 @@ describe('the capacity of a retraining run', () => {
       const { startsAtMs } = bought.purchases[0]!.quote
       expect(result.jobs[0]!.startedAtMs - startsAtMs).toBeGreaterThanOrEqual(0)
       expect(result.jobs[0]!.startedAtMs - startsAtMs).toBeLessThan(60_000)
+      // Only this run's job may use it, and its places are kept for that.
+      const { id } = (await runStatus(run)).reservations[0]!
+      const jobId = result.jobs[0]!.jobId
+      const first = JSON.parse((await deployment.store.get(layout.record(jobId, 0)))!.toString()) as {
+        data: { spec: JobSpec }
+      }
+      expect(first.data.spec).toMatchObject({
+        reservation: id,
+        backends: [{ backend: 'scripted', capacityType: 'reserved' }],
+      })
+      expect((await readHolder(deployment.store, id))?.awaited).toMatchObject({
+        ...{ jobId, schedule: SCHEDULE, run: result.run.id },
+      })
       const kinds = (await readRun(deployment.store, SCHEDULE, result.run.id)).map(({ kind }) => kind)
       expect(kinds).toEqual(['started', 'capacity', 'checked', 'model', 'finished'])
     }),
@@ -190,10 +208,75 @@ describe('the capacity of a retraining run', () => {
           ],
         })
         expect(result.warnings[0]).toMatch(
-          /is over; the training then continues on scripted:spot from its checkpoint/,
+          /is over; the training continues on scripted:spot from its checkpoint/,
         )
         expect(result.model?.jobId).toBe(result.jobs[1]!.jobId)
       },
     ),
   )
+
+  const again = market([])
+  it.concurrent(
+    'is the same for a run that is reset, which buys nothing again',
+    inWorld({ ...WORLD, market: again }, async (deployment) => {
+      again.sell(lot({ startsAtMs: Date.now() + DAY_MS + HOUR_MS, stock: 2 }))
+      const { spec } = opensIn(1)
+      const capacity = plan({ ...STEP, durationMs: DAY_MS }, OPEN)
+      const run = await startRun(deployment, { ...spec, ...ON_GPUS, capacity })
+      await inRunState(run, 'waiting')
+      const [before] = (await runStatus(run)).reservations
+      const { client, namespace } = deployment
+      const { events } = await run.fetchHistory()
+      const started = events!.find((event) => event.startChildWorkflowExecutionInitiatedEventAttributes)!
+      const { workflowTaskCompletedEventId } = started.startChildWorkflowExecutionInitiatedEventAttributes!
+      await client.workflowService.resetWorkflowExecution({
+        ...{ namespace, reason: 'a test', requestId: 'reset-1' },
+        workflowExecution: { workflowId: run.workflowId, runId: run.firstExecutionRunId },
+        workflowTaskFinishEventId: workflowTaskCompletedEventId!,
+      })
+      const fresh = client.workflow.getHandle(run.workflowId)
+      await inRunState(fresh, 'waiting')
+      const [after] = (await runStatus(fresh)).reservations
+      expect(after).toMatchObject({ id: before!.id, reservation: { id: before!.reservation!.id } })
+      expect(again.purchases).toHaveLength(1)
+      await fresh.executeUpdate('skipRun', { args: [{ by: 'ada' }] })
+      expect(await fresh.result()).toMatchObject({ state: 'skipped', capacityMicroUsd: microUsd(400) })
+    }),
+  )
+
+  it.concurrent('is still searched for after the run has continued in a fresh history', async () => {
+    const server = await serverOfShortHistories(30)
+    const sold = market([])
+    const deployment = await Deployment.start(server.at, { ...WORLD, market: sold })
+    try {
+      // Sold some day, and not now.
+      sold.sell(lot({ startsAtMs: Date.now() + DAY_MS + HOUR_MS, stock: 0 }))
+      const { spec } = opensIn(1)
+      const capacity = plan({ ...STEP, durationMs: DAY_MS })
+      const run = await startRun(deployment, { ...spec, ...ON_GPUS, capacity })
+      const fresh = deployment.client.workflow.getHandle(run.workflowId)
+      await inRunState(fresh, 'searching')
+      const runIdNow = async (): Promise<string> => (await fresh.describe()).runId
+      await eventually(async () => {
+        await fresh.signal(RETRY_SIGNAL)
+        return (await runIdNow()) !== run.firstExecutionRunId
+      })
+      const [asked] = (await runStatus(fresh)).reservations
+      expect(await runStatus(fresh)).toMatchObject({ state: 'searching', jobs: [] })
+      sold.sell(lot({ startsAtMs: Date.now() + DAY_MS + HOUR_MS }))
+      const search = deployment.client.workflow.getHandle(`reservation/${asked!.id}`)
+      await eventually(async () => {
+        await search.signal(RETRY_SIGNAL)
+        return (await runStatus(fresh)).state === 'waiting'
+      })
+      const { reservations } = await runStatus(fresh)
+      expect(reservations).toMatchObject([{ id: asked!.id, state: 'scheduled' }])
+      expect(sold.purchases).toHaveLength(1)
+      await fresh.executeUpdate('skipRun', { args: [{ by: 'ada' }] })
+      expect(await fresh.result()).toMatchObject({ state: 'skipped', capacityMicroUsd: microUsd(400) })
+    } finally {
+      await deployment.close()
+      await server.stop()
+    }
+  })
 })

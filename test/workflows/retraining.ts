@@ -35,6 +35,7 @@ export const GATED: Partial<RetrainSpec> = {
 }
 
 export interface RunHandle extends WorkflowHandle {
+  firstExecutionRunId: string
   result(): Promise<RetrainResult>
 }
 

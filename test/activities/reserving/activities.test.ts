@@ -388,7 +388,7 @@ describe('a look for an extension', () => {
   it('finds the jobs in it and what an extension costs', async () => {
     const { desk, reservation } = await running()
     expect(reservation.usableUntilMs).toBe(usableUntilMs)
-    expect(await desk.run('lookForExtension', { reservation })).toMatchObject({
+    expect(await desk.run('lookForExtension', { reservation, rule: {} })).toMatchObject({
       jobs: [
         { jobId: 'job-a', attempt: 1, left: { ms: 4 * HOUR_MS, basis: 'forecast' }, accelerator: 'H100' },
       ],
@@ -400,12 +400,22 @@ describe('a look for an extension', () => {
   it('asks for no extension while everything is done in time, and leaves other machines out', async () => {
     const { desk, reservation } = await running()
     const later = { ...reservation, usableUntilMs: usableUntilMs + HOUR_MS }
-    expect(await desk.run('lookForExtension', { reservation: later })).toMatchObject({ quotes: [] })
+    expect(await desk.run('lookForExtension', { reservation: later, rule: {} })).toMatchObject({ quotes: [] })
     expect(desk.market.calls.some(({ verb }) => verb === 'reservable')).toBe(false)
     const other = await running('r-9')
-    expect(await other.desk.run('lookForExtension', { reservation: other.reservation })).toMatchObject({
-      jobs: [],
-    })
+    const elsewhere = { reservation: other.reservation, rule: {} }
+    expect(await other.desk.run('lookForExtension', elsewhere)).toMatchObject({ jobs: [] })
+  })
+
+  it('leaves out jobs that it is not for', async () => {
+    const { desk, reservation } = await running()
+    const jobsOf = async (trainings: string): Promise<string[]> => {
+      const rule = { extendFor: { trainings, backends: [] } }
+      const { jobs } = await desk.run('lookForExtension', { reservation, rule })
+      return jobs.map(({ jobId }) => jobId)
+    }
+    expect(await jobsOf('job-a')).toEqual(['job-a'])
+    expect(await jobsOf('job-b')).toEqual([])
   })
 
   it('is decided by the next best place for the rest, once, with its inputs on record', async () => {
@@ -423,7 +433,7 @@ describe('a look for an extension', () => {
       asked.push(rest)
       return { placements: [place(1, reservation.id), place(30), place(12)] } as PlanReport
     }
-    const look = await desk.run('lookForExtension', { reservation })
+    const look = await desk.run('lookForExtension', { reservation, rule: {} })
     const task = { reservationId: INTENT, deployment: 'dep', owner: 'ada', recordSeq: 50 }
     const rule = { extendMaxMicroUsd: microUsd(20) }
     const deps = { store: desk.store, now: () => desk.clock.now(), preview }
@@ -445,5 +455,33 @@ describe('a look for an extension', () => {
     // A repeated activity answers what is on record.
     expect(await decide({ rule: {} })).toMatchObject({ kind: 'extend' })
     expect(await decide({ rule: {}, recordSeq: 51 })).toMatchObject({ kind: 'move' })
+  })
+
+  it('for a training is compared with the backends on which it would continue, if there are any', async () => {
+    const { desk, reservation } = await running()
+    const spec = { name: 'a', reservation: 'res-1', regions: ['b'], backends: [] } as unknown as JobSpec
+    await putDocument(desk.store, layout.record('job-a', 1), {
+      ...{ seq: 1, atMs: START_MS, kind: 'resolved', summary: '', data: { spec } },
+    })
+    const asked: JobSpec[] = []
+    const preview = async (rest: JobSpec): Promise<PlanReport> => {
+      asked.push(rest)
+      const offer = { backend: 'ec2', capacityType: 'spot', type: 'p5', place: 'a' }
+      return { placements: [{ costMicroUsd: microUsd(5), offer }] } as unknown as PlanReport
+    }
+    const decide = async (recordSeq: number, extendFor: object): Promise<string> => {
+      const rule = { extendMaxMicroUsd: microUsd(20), extendFor: { trainings: 'job-a', ...extendFor } }
+      const at = { reservationId: INTENT, deployment: 'dep', owner: 'ada', recordSeq }
+      const look = await desk.run('lookForExtension', { reservation, rule } as never)
+      const deps = { store: desk.store, now: () => desk.clock.now(), preview }
+      const task = { ...at, reservation, rule, extendedMicroUsd: 0, look }
+      return (await decideExtension(deps, task as never)).kind
+    }
+    const backends = [{ backend: 'ec2', capacityType: 'spot' }]
+    // $9 against $5, and against nothing.
+    expect(await decide(60, { backends, regions: ['c'] })).toBe('move')
+    expect(asked).toEqual([{ name: 'a', backends, regions: ['c'], durationMs: HOUR_MS, durationOn: 'H100' }])
+    expect(await decide(61, { backends: [] })).toBe('extend')
+    expect(asked).toHaveLength(1)
   })
 })

@@ -76,7 +76,8 @@ export class ScriptedMachine {
     this.#o = options
     const { clock, id, order, offer, send, queueMs = 0 } = options
     const { deployment, jobId, attemptId } = order
-    const { capacityType, type, place, priceMicroUsdPerHour, billedAtLeastMs, billedInStepsOfMs } = offer
+    const { capacityType, type, place, priceMicroUsdPerHour, reservationId } = offer
+    const { billedAtLeastMs, billedInStepsOfMs } = offer
     const launchedAtMs = clock.now()
     this.owner = { deployment, jobId, attemptId }
     this.handle = {
@@ -84,7 +85,7 @@ export class ScriptedMachine {
       ...(send === undefined ? {} : { send }),
       realised: {
         ...{ capacityType, type, place, priceMicroUsdPerHour },
-        ...defined({ billedAtLeastMs, billedInStepsOfMs }),
+        ...defined({ reservationId, billedAtLeastMs, billedInStepsOfMs }),
       },
     }
     this.#forget = () => undefined
