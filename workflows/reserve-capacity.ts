@@ -122,8 +122,7 @@ async function look(run: ReservationRun): Promise<CapacityVerdict> {
     wish,
     rule,
     sends: run.sends,
-    earlierMicroUsd: run.earlierMicroUsd,
-    ...defined({ approved }),
+    ...defined({ approved, earlierMicroUsd: run.earlierMicroUsd || undefined }),
   }
   const verdict = await forever(
     () => reservingOn(wish.backend, 'look for capacity').lookForCapacity(task),

@@ -9,7 +9,7 @@ import { DAY_MS, formatDuration, formatInstant, HOUR_MS, MINUTE_MS, SECOND_MS } 
 
 /** One look at a reservation that is held. */
 export interface HoldFacts {
-  /** Others with the tags of this wish, which nobody watches: a purchase that was taken for not made. */
+  /** Others with the tags of this wish, which no workflow watches: a purchase that was taken for not made. */
   strays?: readonly OwnedReservation[]
   /** Missing if the provider does not report it (any more). */
   reservation: OwnedReservation | undefined

@@ -251,7 +251,7 @@ describe('a reservation that is lost before its start', () => {
 })
 
 describe('an approval', () => {
-  it('of what is not for sale any more is not shown beside another offer', async () => {
+  it('of what is not for sale any more is not shown with another offer', async () => {
     const other = { ...JUDGED, quote: quoteOf({ zone: 'east-b' }) }
     looks = [ask, () => ({ ...ask(), judged: other })]
     const running = reserveCapacity(INPUT)

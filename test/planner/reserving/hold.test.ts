@@ -307,7 +307,7 @@ describe('what was given back', () => {
 })
 
 describe('a look at a bad moment', () => {
-  it('counts the last known price if there is none: unknown is not free', () => {
+  it('counts the last known price if it cannot be read: unknown is not free', () => {
     const now = without(hourly(), 'idleMicroUsdPerHour')
     const { held, next } = look({ now, before: hourly(), rule: { spendMaxMicroUsd: 7_000_000 } })
     expect(held).toMatchObject({ idleMicroUsd: 4_000_000, reservation: { idleMicroUsdPerHour: 6_000_000 } })
