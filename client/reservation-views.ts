@@ -1,7 +1,12 @@
 /** What became of wishes for reserved capacity. */
-import { defined } from '../core/defined'
+import { defined, without } from '../core/defined'
 import { reservationWorkflowId } from '../core/queues'
-import { RESERVATION_QUERY, type ReservationInput, type ReservationStatus } from '../core/reserving'
+import {
+  isReservationFinal,
+  RESERVATION_QUERY,
+  type ReservationInput,
+  type ReservationStatus,
+} from '../core/reserving'
 import type { ReservationEntry } from '../core/reserving-activities'
 import { eachOf } from '../storage/parallel'
 import { readReservationEntries, reservationIds } from '../storage/reservations'
@@ -65,12 +70,27 @@ async function liveStatus(context: Context, id: string): Promise<ReservationStat
   const client = await context.temporal()
   try {
     const handle = client.workflow.getHandle(reservationWorkflowId(id))
-    return await client.withDeadline(Date.now() + UPDATE_LIMIT_MS, () =>
-      handle.query<ReservationStatus>(RESERVATION_QUERY),
+    const [status, described] = await client.withDeadline(Date.now() + UPDATE_LIMIT_MS, () =>
+      Promise.all([handle.query<ReservationStatus>(RESERVATION_QUERY), handle.describe()]),
     )
+    const isOpen = ['RUNNING', 'PAUSED'].includes(described.status.name)
+    return isOpen || isReservationFinal(status.state) ? status : unwatched(status)
   } catch (error) {
     if (toCrucibleError(error).kind === 'unavailable') throw error
     return undefined
+  }
+}
+
+/** Its workflow was ended by hand, and still answers with its last state. */
+function unwatched(last: ReservationStatus): ReservationStatus {
+  const status = without(last, ['nextLookAtMs'])
+  const held =
+    last.reservation === undefined
+      ? ''
+      : ' `crucible gc` gives hourly capacity back, and lists prepaid capacity.'
+  return {
+    ...status,
+    trouble: `Its workflow was ended by hand: this is its last state, and nothing watches it now.${held}`,
   }
 }
 

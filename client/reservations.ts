@@ -93,7 +93,16 @@ export async function reserve(context: Context, request: ReservationRequest): Pr
 }
 
 function checkedUrl(webhook: string): string {
-  if (/^https?:$/.test(URL.parse(webhook)?.protocol ?? '')) return webhook
+  const { protocol = '', username, password } = URL.parse(webhook) ?? {}
+  if (username || password)
+    throw new CrucibleError(
+      'usage',
+      'The webhook has a user name or a password in its URL, and no request can be sent so.',
+      {
+        hint: 'Leave them out: a webhook is trusted by its path.',
+      },
+    )
+  if (/^https?:$/.test(protocol)) return webhook
   throw new CrucibleError('usage', 'The webhook is not a URL of http or https.', {
     hint: 'Such as --notify https://hooks.example.com/crucible.',
   })

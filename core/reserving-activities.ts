@@ -34,6 +34,8 @@ export interface LookForCapacityInput extends ReservationTask {
   rule: PurchaseRule
   /** The quote that a person has approved. */
   approved?: CapacityQuote
+  /** Paid for capacity of this wish that was lost: it counts as spent without asking. */
+  earlierMicroUsd?: MicroUsd
   /** Purchases that the workflow knows of. */
   sends: number
   /** Then a wish that the provider never sells ends the search; later it may only be sold out. */
@@ -108,6 +110,8 @@ export interface HeldSoFar {
   misses: number
   /** Paid for extensions; part of `upfrontMicroUsd`. */
   extendedMicroUsd?: MicroUsd
+  /** Time since it was given back; lists may show it as held for a while. */
+  releasedForMs?: number
   /** It was said that it begins soon. */
   isBeginTold?: true
 }

@@ -76,6 +76,8 @@ export interface ReservationCarry {
   /** The offer that the last news asked to approve. */
   askedFor?: CapacityQuote
   lookedAtMs?: number
+  /** Reservations that were split off. */
+  parts?: string[]
   /** Money of a month that is promised to it. */
   promise?: { jobId: string; month: string; microUsd: MicroUsd }
 }

@@ -74,6 +74,11 @@ export interface PromiseRequest {
   owner: string
   microUsd: MicroUsd
   limits: MonthlyLimits
+  /**
+   * The money is moved out of what is reserved under this name, for a part of what that pays for. It needs no decision: no more is reserved
+   * than before, and the part exists already.
+   */
+  from?: string
 }
 
 /** The same for a month; the limits are those of the worker that asks. */
@@ -134,6 +139,18 @@ export function applyAnswer(
   const next = { ...state, limits }
   if (answer.kind === 'refused') return next
   return { ...next, promised: { ...state.promised, [jobId]: { owner, microUsd } } }
+}
+
+/** Moves reserved money to another name, once. */
+export function move(
+  state: TreasuryState,
+  { jobId, owner, microUsd, from }: Omit<PromiseRequest, 'limits'> & { from: string },
+): TreasuryState {
+  const { promised, over } = state
+  if (promised[jobId] !== undefined || over.includes(jobId)) return state
+  const { [from]: source } = promised
+  const rest = source && { [from]: { ...source, microUsd: Math.max(0, source.microUsd - microUsd) } }
+  return { ...state, promised: { ...promised, ...rest, [jobId]: { owner, microUsd } } }
 }
 
 export function settle(

@@ -15,6 +15,8 @@ export type PurchaseMark =
       ownedBefore: string[]
       /** For an extension: when the last one before was bought; null without one. Missing for a purchase of something else. */
       extendedBeforeAtMs?: number | null
+      /** For a part: the reservation that it is split off. */
+      splitOff?: string
     }
   | { kind: 'sealed'; atMs: number }
 
@@ -39,7 +41,7 @@ export class Purchases {
   /** True for the only caller that may send this order. */
   async mark(
     order: ReservationOrder,
-    before: Pick<Extract<PurchaseMark, { kind: 'sent' }>, 'ownedBefore' | 'extendedBeforeAtMs'>,
+    before: Pick<Extract<PurchaseMark, { kind: 'sent' }>, 'ownedBefore' | 'extendedBeforeAtMs' | 'splitOff'>,
   ): Promise<{ atMs: number } | undefined> {
     const mark: PurchaseMark = { kind: 'sent', order, atMs: this.now(), ...before }
     return (await this.put(order, mark)) ? { atMs: mark.atMs } : undefined

@@ -13,10 +13,23 @@ export const measureInput: MeasureSource = (source, signal) => {
   })
 }
 
-/** Posts JSON. Throws if it is not taken. */
+/**
+ * Posts JSON. Throws if it is not taken. It goes nowhere but to this URL, whose words, which may be a secret, are in no error, and whose
+ * answer is not read: it could have any length.
+ */
 export async function postJson(url: string, body: string, signal: AbortSignal): Promise<void> {
   const headers = { 'content-type': 'application/json' }
-  const response = await fetch(url, { method: 'POST', headers, body, signal })
-  await response.arrayBuffer()
+  const request = { method: 'POST', headers, body, signal, redirect: 'manual' } as const
+  const response = await fetch(url, request).catch((error: unknown) => {
+    if (signal.aborted) throw error
+    throw new Error(`the webhook cannot be reached (${reasonOf(error)})`)
+  })
+  await response.body?.cancel()
   if (!response.ok) throw new Error(`the webhook answered ${response.status}`)
+}
+
+/** Names of errors only: messages of `fetch` may contain the URL. */
+function reasonOf(error: unknown): string {
+  const { cause, name } = error as { cause?: { code?: string }; name?: string }
+  return cause?.code ?? name ?? 'unknown'
 }

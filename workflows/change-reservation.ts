@@ -15,10 +15,9 @@ import {
 } from '../core/reserving'
 import type { HeldSoFar } from '../core/reserving-activities'
 import { formatInstant } from '../core/time'
-import { monthOf, reservationBudgetId } from '../core/treasury'
 import { attributesOf } from './attributes'
 import { forever } from './forever'
-import { reservationDocuments, reservingOn } from './reservation-activities'
+import { reservingOn } from './reservation-activities'
 import type { ReservationRun } from './reservation-run'
 
 /** Sets the number, the end and the limit of what is held. The money of a higher limit is promised first. */
@@ -61,7 +60,7 @@ function inWords({ id, total, endsAtMs }: OwnedReservation, spendMaxMicroUsd: nu
 
 /**
  * Moves free places into a reservation of its own, which begins as held: it never searches, and so buys nothing. Its share of the limit
- * goes with it, and its money is promised before anything is changed.
+ * goes with it, and so does the money of the month that is reserved for that.
  */
 export async function splitOnRequest(run: ReservationRun): Promise<void> {
   const asked = run.requests.split!
@@ -77,26 +76,27 @@ export async function splitOnRequest(run: ReservationRun): Promise<void> {
 async function split(run: ReservationRun, update: SplitReservationUpdate): Promise<string> {
   const { page } = run
   const { count, newId } = update
+  if (run.parts.includes(newId)) return `${newId} exists already: nothing more was split off.`
   const { wish } = page.status
   const { id, region } = run.held!.reservation!
   const part = partOf(run, update)
-  const money = { jobId: reservationBudgetId(newId, 1), owner: part.owner, month: monthOf(Date.now()) }
-  const microUsd = part.rule.spendMaxMicroUsd ?? 0
-  const refusal = await run.promised({ ...money, microUsd })
-  if (refusal !== undefined) throw new Error(refusal)
   const acts = reservingOn(wish.backend, 'split the reservation')
   const task = { ...run.task(), ref: { id, region }, count, part }
   // Whatever else happens to this step, it may have had its effect: it is repeated until its outcome is certain.
   const outcome = await forever(() => acts.splitReservation(task).catch(refusalOf), page)
-  if ('class' in outcome) {
-    await forever(() => reservationDocuments.settleBudget({ ...money, spentMicroUsd: 0 }), page)
-    throw new Error(outcome.message)
-  }
-  await startPart(part, outcome, { ...money, microUsd })
+  if ('class' in outcome) throw new Error(outcome.message)
+  run.parts.push(newId)
+  const microUsd = part.rule.spendMaxMicroUsd ?? 0
+  await startPart(part, outcome, await run.moveMoney(newId, microUsd))
   const { total, free } = run.held!.reservation!
+  const reservation = { ...run.held!.reservation!, total: total - count, free: free - count }
+  run.held = { ...run.held!, reservation }
   page.update({
-    ...{ rule: ruleWithout(page.status.rule, microUsd), wish: { ...wish, count: total - count } },
-    reservation: { ...run.held!.reservation!, total: total - count, free: free - count },
+    ...{
+      rule: ruleWithout(page.status.rule, microUsd),
+      wish: { ...wish, count: total - count },
+      reservation,
+    },
   })
   return `${count} machines of ${id} are ${outcome.id} now, held by ${newId}.`
 }

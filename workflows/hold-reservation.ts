@@ -92,16 +92,22 @@ async function over(run: ReservationRun, before: ReservationState, message: stri
   if (isUnpaid) run.paymentFailures += 1
   const isLost = hasFailed && (isUnpaid || before === 'scheduled')
   if (isLost && run.paymentFailures < PAYMENT_FAILURES_MAX) {
+    run.requests.close(message)
+    page.forget('quote', 'decision', 'reservation', 'isAdopted', 'idleSinceMs')
     page.move('searching', `${message} The search begins again.`, { spentMicroUsd })
     run.earlierMicroUsd = spentMicroUsd
     return 'lost'
   }
-  const advice =
-    run.paymentFailures < PAYMENT_FAILURES_MAX
-      ? ''
-      : ` ${run.paymentFailures} payments failed: check the account's means of payment, then reserve again.`
+  const advice = run.paymentFailures < PAYMENT_FAILURES_MAX ? '' : failuresInWords(run)
   page.move(state, `${message}${advice}`, { ...figuresOf(run), spentMicroUsd })
   return 'over'
+}
+
+/** Hourly capacity has no payment that could fail: the provider did not have it after all. */
+function failuresInWords({ input, paymentFailures }: ReservationRun): string {
+  return input.wish.kind === 'hourly'
+    ? ` The provider took ${paymentFailures} orders and could not hold them: reserve again later, or elsewhere.`
+    : ` ${paymentFailures} payments failed: check the account's means of payment, then reserve again.`
 }
 
 async function releaseByRule(run: ReservationRun, { message, lookInMs }: HoldOutcome): Promise<void> {
@@ -182,4 +188,5 @@ async function release(
   const acts = reservingOn(run.input.wish.backend, 'give the reservation back')
   run.page.move('releasing', reason)
   await acts.releaseReservation({ ...run.task(), ref: { id, region }, reason, chargeMaxMicroUsd })
+  run.held = { ...run.held!, releasedForMs: 0 }
 }

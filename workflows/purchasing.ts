@@ -84,11 +84,16 @@ export async function decision(
         page.update({ undecided })
         continue
       }
-      asked?.done(
+      const words =
         found.kind === 'found'
           ? `It is ${found.reservation.id}.`
-          : 'Nothing was bought; the search continues.',
-      )
+          : 'Nothing was bought; the search continues.'
+      asked?.done(words)
+      // One that came during a look that has found it out itself.
+      if (requests.decision !== asked) {
+        requests.decision?.refuse(`That is known meanwhile. ${words}`)
+        requests.decision = undefined
+      }
       return found.kind === 'found'
         ? { kind: 'reserved', reservation: found.reservation }
         : { kind: 'refused', failure: found.failure }
@@ -181,5 +186,6 @@ async function settledExtension(
   if (result.kind === 'reserved') return result.reservation
   const { sentAtMs, account, candidates } = result
   const decided = await decision(run, { order, sentAtMs, account, candidates })
+  run.page.forget('undecided')
   return decided.kind === 'reserved' ? decided.reservation : undefined
 }

@@ -80,10 +80,11 @@ export class ReservationRequests {
       },
     )
     setHandler(decideUpdate, (update) => (this.decision = new Request(update)).answer, {
-      validator: (_: DecidePurchaseUpdate) => {
+      validator: ({ kind }: DecidePurchaseUpdate) => {
         if (page.status.state !== 'undecided')
           refuse(`Nothing is undecided: the reservation is ${page.status.state}.`)
         if (this.decision !== undefined) refuse('Another decision is being checked.')
+        if (!['bought', 'not-bought'].includes(kind)) refuse('Say whether it was bought or not.')
       },
       description: 'Say what became of a purchase with an unknown outcome.',
     })
@@ -100,7 +101,7 @@ export class ReservationRequests {
       description: 'Move free places into a reservation of their own.',
     })
     setHandler(releaseUpdate, (update) => (this.release = new Request(update)).answer, {
-      validator: (_: ReleaseUpdate) => this.refuseRelease(),
+      validator: (update: ReleaseUpdate) => this.refuseRelease(update),
       description: 'Give it back.',
     })
   }
@@ -165,8 +166,10 @@ export class ReservationRequests {
     if (this.resize !== undefined || this.split !== undefined) refuse('Another change is being made.')
   }
 
-  private refuseRelease(): void {
+  private refuseRelease({ chargeMaxMicroUsd }: ReleaseUpdate): void {
     const { state, wish } = this.page.status
+    if (!Number.isFinite(chargeMaxMicroUsd) || chargeMaxMicroUsd < 0)
+      refuse('Say which charge is accepted: 0 for none.')
     if (!['unpaid', 'scheduled', 'active'].includes(state))
       refuse(`Nothing is held: the reservation is ${state}.`)
     if (wish.kind !== 'hourly')

@@ -59,7 +59,10 @@ export class ReservationPage {
   }
 
   forget(
-    ...names: ('quote' | 'undecided' | 'decision' | 'idleSinceMs' | 'nextLookAtMs' | 'webhookTrouble')[]
+    ...names: (
+      | ('quote' | 'undecided' | 'decision' | 'reservation' | 'isAdopted')
+      | ('idleSinceMs' | 'nextLookAtMs' | 'webhookTrouble')
+    )[]
   ): void {
     for (const name of names) delete this.status[name]
     this.show()

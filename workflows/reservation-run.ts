@@ -35,6 +35,8 @@ export class ReservationRun {
   private askedFor: CapacityQuote | undefined
   /** The last look at what is held; missing before the first one. */
   lookedAtMs: number | undefined
+  /** Reservations that were split off. */
+  readonly parts: string[]
   private recordSeq: number
   /** Money of a month that is promised to it. */
   private promise: ReservationCarry['promise']
@@ -52,6 +54,7 @@ export class ReservationRun {
     this.askedFor = carry?.askedFor
     this.lookedAtMs = carry?.lookedAtMs
     this.promise = carry?.promise
+    this.parts = carry?.parts ?? []
     this.page.onMove = () => this.tell()
   }
 
@@ -98,6 +101,25 @@ export class ReservationRun {
     const refusal = await this.promised({ jobId, owner, month, microUsd })
     if (refusal === undefined) this.promise = { jobId, month, microUsd }
     return refusal
+  }
+
+  /** Moves a share of what is reserved to a part that was split off, in the same month. */
+  async moveMoney(
+    newId: string,
+    microUsd: MicroUsd,
+  ): Promise<{ jobId: string; month: string; microUsd: MicroUsd }> {
+    const { promise } = this
+    const { reservationId, owner } = this.input
+    const { jobId: from, month } = promise ?? {
+      jobId: reservationBudgetId(reservationId, Math.max(1, this.sends)),
+      month: monthOf(Date.now()),
+    }
+    const jobId = reservationBudgetId(newId, 1)
+    // Refused only for a month whose treasury was ended by hand, which keeps no money.
+    await this.promised({ jobId, owner, month, microUsd, from })
+    if (promise !== undefined)
+      this.promise = { ...promise, microUsd: Math.max(0, promise.microUsd - microUsd) }
+    return { jobId, month, microUsd }
   }
 
   /** Undefined once it is promised; otherwise why not. */
@@ -162,7 +184,7 @@ export class ReservationRun {
   carry(): ReservationCarry {
     const { sends, recordSeq, held, promise, paymentFailures, earlierMicroUsd, askedFor, lookedAtMs } = this
     return {
-      ...{ status: this.page.status, sends, recordSeq, paymentFailures, earlierMicroUsd },
+      ...{ status: this.page.status, sends, recordSeq, paymentFailures, earlierMicroUsd, parts: this.parts },
       ...defined({ held, promise, askedFor, lookedAtMs }),
     }
   }

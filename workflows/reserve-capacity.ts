@@ -1,6 +1,7 @@
 import { allHandlersFinished, CancellationScope, condition, continueAsNew } from '@temporalio/workflow'
 import { defined } from '../core/defined'
-import type { OwnedReservation, ReservationOrder } from '../core/reservation'
+import type { MicroUsd } from '../core/money'
+import type { CapacityQuote, OwnedReservation, ReservationOrder } from '../core/reservation'
 import type { ReservationInput, ReservationResult } from '../core/reserving'
 import type { CapacityVerdict } from '../core/reserving-activities'
 import { HOUR_MS, MINUTE_MS } from '../core/time'
@@ -34,7 +35,7 @@ export async function reserveCapacity(input: ReservationInput): Promise<Reservat
         run.held = {
           ...{
             state: ['scheduled', 'active'].includes(reservation.phase) ? 'scheduled' : 'unpaid',
-            reservation,
+            reservation: { ...defined({ idleMicroUsdPerHour: priceOf(quote?.quote) }), ...reservation },
             upfrontMicroUsd,
           },
           ...{ idleMicroUsd: 0, idleMs: 0, misses: 0 },
@@ -47,6 +48,11 @@ export async function reserveCapacity(input: ReservationInput): Promise<Reservat
     }
     return finish(run)
   })
+}
+
+/** Of an unused machine; for a provider that does not tell it when it sells. */
+function priceOf(quote: CapacityQuote | undefined): MicroUsd | undefined {
+  return quote?.kind === 'hourly' ? Math.ceil(quote.perHourMicro / quote.count) : undefined
 }
 
 /** Looks until something is held; `undefined` once the search is over. */
@@ -64,6 +70,8 @@ async function acquire(run: ReservationRun): Promise<OwnedReservation | undefine
     }
     const verdict = await look(run)
     page.update({ alternatives: verdict.alternatives })
+    // An approval of something that is not for sale any more is over.
+    if (['ask', 'wait'].includes(verdict.kind) && requests.approved === undefined) page.forget('decision')
     switch (verdict.kind) {
       case 'resume': {
         const { order } = verdict
@@ -114,7 +122,7 @@ async function look(run: ReservationRun): Promise<CapacityVerdict> {
     wish,
     rule,
     sends: run.sends,
-    ...defined({ approved }),
+    ...defined({ approved, earlierMicroUsd: run.earlierMicroUsd || undefined }),
   }
   const verdict = await forever(
     () => reservingOn(wish.backend, 'look for capacity').lookForCapacity(task),
@@ -180,11 +188,13 @@ async function settled(
   }
 }
 
-/** A wish that waits for months starts fresh histories. */
+/** A wish that waits for months starts fresh histories. What is asked meanwhile is not lost: it is done first. */
 async function continueFresh(run: ReservationRun): Promise<void> {
   if (!run.isLong) return
-  await condition(allHandlersFinished)
-  await run.told()
+  const isAsked = (): boolean => run.requests.isAny
+  await Promise.race([run.told(), condition(isAsked)])
+  await condition(() => allHandlersFinished() || isAsked())
+  if (isAsked()) return
   await continueAsNew<typeof reserveCapacity>({ ...run.input, carry: run.carry() })
 }
 

@@ -15,6 +15,7 @@ import { PROMISE_UPDATE, SETTLE_UPDATE, TREASURY_QUERY } from '../core/messages'
 import {
   applyAnswer,
   isGranted,
+  move,
   questionOf,
   settle,
   viewOf,
@@ -40,7 +41,7 @@ const stateQuery = defineQuery<TreasuryState>(TREASURY_QUERY)
 export async function treasury(input: TreasuryState): Promise<void> {
   let state = input
   const inTurn = oneAfterAnother()
-  const move = (next: TreasuryState): void => {
+  const show = (next: TreasuryState): void => {
     state = next
     setCurrentDetails(detailsOf(state))
   }
@@ -49,17 +50,22 @@ export async function treasury(input: TreasuryState): Promise<void> {
     promiseUpdate,
     (request) =>
       inTurn(async () => {
+        const { from } = request
+        if (from !== undefined) {
+          show(move(state, { ...request, from }))
+          return { kind: 'promised' }
+        }
         if (isGranted(state, request)) return { kind: 'promised' }
         const answer = await decideOn(state, request)
-        move(applyAnswer(state, request, answer))
+        show(applyAnswer(state, request, answer))
         return answer
       }),
     { description: 'Reserve the budget of a job.' },
   )
-  setHandler(settleUpdate, (request) => inTurn(() => move(settle(state, request))), {
+  setHandler(settleUpdate, (request) => inTurn(() => show(settle(state, request))), {
     description: 'Report the end of a job, which releases its unspent money.',
   })
-  move(state)
+  show(state)
   await condition(() => workflowInfo().continueAsNewSuggested)
   await condition(allHandlersFinished)
   await continueAsNew<typeof treasury>(state)

@@ -2,7 +2,7 @@ import type { LookContext } from '../../backends/backend'
 import { BackendError, failureOf } from '../../backends/errors'
 import { defined } from '../../core/defined'
 import { formatUsd } from '../../core/money'
-import type { ReleaseTerms, ReservationOrder } from '../../core/reservation'
+import { isHeld, type ReleaseTerms, type ReservationOrder } from '../../core/reservation'
 import { SHARE_DEFAULT } from '../../core/reservation-hold'
 import type { PurchaseRule } from '../../core/reserving'
 import type {
@@ -18,7 +18,8 @@ import type {
   ReservingActivities,
 } from '../../core/reserving-activities'
 import { judgeHold } from '../../planner/reserving/hold'
-import { judgeCapacity, quoteInWords, rankQuotes } from '../../planner/reserving/judge'
+import { judgeCapacity, rankQuotes } from '../../planner/reserving/judge'
+import { quoteInWords } from '../../planner/reserving/words'
 import { claimedReservations, claimReservation, putHolder } from '../../storage/reservations'
 import { Purchases } from '../../storage/purchases'
 import { allBeating } from '../heartbeat'
@@ -85,7 +86,7 @@ async function lookForCapacity(
 ): Promise<CapacityVerdict> {
   const { backend, store, now } = deps
   const reserving = reservingOf(deps)
-  const { wish, rule, reservationId, deployment, approved, isFirst } = input
+  const { wish, rule, reservationId, deployment, approved, isFirst, earlierMicroUsd = 0 } = input
   await noteHolder(deps, input)
   const { sends, open } = await sentBefore(deps, reservationId, input.sends)
   if (open !== undefined) return resumed(open, { sends, account: await reserving.account({ signal }) })
@@ -102,7 +103,18 @@ async function lookForCapacity(
     }),
     claimedReservations(store, backend.name),
   ])
-  const facts = { wish, rule, reservationId, deployment, account, sends, owned, quotes, claims }
+  const facts = {
+    wish,
+    rule,
+    reservationId,
+    deployment,
+    account,
+    sends,
+    owned,
+    quotes,
+    claims,
+    earlierMicroUsd,
+  }
   const verdict = judgeCapacity({
     ...facts,
     ...{ unseen: unseen(), nowMs: now(), approved, unsold, isFirst },
@@ -228,7 +240,12 @@ async function holdReservation(
   const { ref, held, rule, reservationId, elapsedMs = 0 } = input
   const all = await reservingOf(deps).reservations({ signal, within: [ref.region] })
   const reservation = all.find(({ id }) => id === ref.id)
-  const outcome = judgeHold({ reservation, held, reservationId, rule, elapsedMs, nowMs: deps.now() })
+  const strays = all.filter(
+    ({ id, intent, deployment, phase }) =>
+      id !== ref.id && intent === reservationId && deployment === input.deployment && isHeld(phase),
+  )
+  const facts = { reservation, held, reservationId, rule, elapsedMs, strays }
+  const outcome = judgeHold({ ...facts, nowMs: deps.now() })
   const isNews = outcome.held.state !== held.state || outcome.warning !== undefined || outcome.next !== 'hold'
   if (isNews)
     await note(deps, input, { kind: 'held', summary: outcome.warning ?? outcome.message, data: outcome })

@@ -5,7 +5,13 @@ import type { ChangeReservationTask, SplitReservationTask } from '../../core/res
 import { formatInstant } from '../../core/time'
 import { whyNotChanged, whyNotSplit } from '../../planner/reserving/change'
 import { Purchases } from '../../storage/purchases'
-import { claimReservation, putHolder, putReservationEntry, readHolder } from '../../storage/reservations'
+import {
+  claimReservation,
+  lastReservationEntry,
+  putHolder,
+  putReservationEntry,
+  readHolder,
+} from '../../storage/reservations'
 import { note, reservingOf, type ReservingDeps } from './deps'
 
 /** Sets the number of machines and the end. Both are absolute: a repeated call finds them as wanted, and sends nothing. */
@@ -55,12 +61,14 @@ export async function splitReservation(
   let made = all.find(isMade)
   const order = orderOf(source ?? made, input, now())
   const purchases = new Purchases(store, now)
+  // A part whose list is late exists already: the same request again returns it.
+  const isFirst = !(await isBegun(deps, input))
+  if (isFirst && made !== undefined) throw taken(intent)
   if (made === undefined) {
-    // A part whose list is late exists already: the same request again returns it.
-    const isFirst = (await purchases.read(order)) === undefined
     const why = source === undefined ? `${ref.id} is over or gone.` : whyNotSplit(source, count)
     if (isFirst && why !== undefined) throw invalid(why)
-    await purchases.mark(order, { ownedBefore: all.map(({ id }) => id) })
+    await purchases.mark(order, { ownedBefore: all.map(({ id }) => id), splitOff: ref.id })
+    if (!(await isBegun(deps, input))) throw taken(intent)
     // Before it exists, so that no place of it is ever free for everybody.
     const { share = SHARE_DEFAULT } = (await readHolder(store, input.reservationId)) ?? {}
     await putHolder(store, intent, { owner, share })
@@ -78,6 +86,19 @@ export async function splitReservation(
     data: { source, count, part: intent, made },
   })
   return made
+}
+
+/** Whether this very split was marked before. Throws if its id belongs to another reservation. */
+async function isBegun({ store, now }: ReservingDeps, { ref, part }: SplitReservationTask): Promise<boolean> {
+  const { reservationId: intent } = part
+  const mark = await new Purchases(store, now).read({ intent, send: 1 })
+  if (mark === undefined && (await lastReservationEntry(store, intent)) === undefined) return false
+  if (mark?.kind === 'sent' && mark.splitOff === ref.id) return true
+  throw taken(intent)
+}
+
+function taken(intent: string): BackendError {
+  return invalid(`${intent} is another reservation: nothing was split off. Choose another id for the part.`)
 }
 
 async function held(

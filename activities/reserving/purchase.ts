@@ -221,14 +221,32 @@ export async function decidePurchase(
   const reservation = owned.find(({ id }) => id === ownedId)
   if (reservation === undefined)
     throw invalid(`The account has no reservation ${ownedId} in ${order.quote.region}.`)
-  if (reservation.intent !== undefined && reservation.intent !== order.intent)
-    throw invalid(`${ownedId} was bought for ${reservation.intent}.`)
+  const why = whyNotIt(reservation, order, await purchases.read(order))
+  if (why !== undefined) throw invalid(why)
   // Without tags, nothing else keeps another wish from it.
   const { backend, intent } = order
   const owner = await claimReservation(deps.store, { backend, ownedId, intent })
   if (owner !== intent) throw invalid(`${ownedId} serves ${owner} already.`)
   await purchases.conclude(order, { kind: 'bought', reservationId: ownedId, by })
   return { kind: 'found', reservation }
+}
+
+/** Why a reservation is certainly not what was bought. */
+function whyNotIt(
+  { id, kind, type, intent, deployment }: OwnedReservation,
+  { quote, ...order }: ReservationOrder,
+  mark: PurchaseMark | undefined,
+): string | undefined {
+  if (quote.extends !== undefined)
+    return id === quote.extends ? undefined : `The purchase was an extension of ${quote.extends}, not ${id}.`
+  if (intent !== undefined && intent !== order.intent) return `${id} was bought for ${intent}.`
+  if (deployment !== undefined && deployment !== order.deployment)
+    return `${id} was bought by another deployment (${deployment}).`
+  if (kind !== quote.kind || type !== quote.type)
+    return `${id} is ${kind} capacity of type ${type}, and ${quote.kind} capacity of type ${quote.type} was ordered.`
+  if (mark?.kind === 'sent' && mark.ownedBefore.includes(id))
+    return `${id} was there before the purchase was sent.`
+  return undefined
 }
 
 /** What is certain counts more than what a person says. */

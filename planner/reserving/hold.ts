@@ -1,3 +1,4 @@
+import { defined } from '../../core/defined'
 import { formatUsd, type MicroUsd } from '../../core/money'
 import { isHeld, type OwnedReservation } from '../../core/reservation'
 import type { PurchaseRule, ReservationState } from '../../core/reserving'
@@ -8,6 +9,8 @@ import { DAY_MS, formatDuration, formatInstant, HOUR_MS, MINUTE_MS, SECOND_MS } 
 
 /** One look at a reservation that is held. */
 export interface HoldFacts {
+  /** Others with the tags of this wish, which no workflow watches: a purchase that was taken for not made. */
+  strays?: readonly OwnedReservation[]
   /** Missing if the provider does not report it (any more). */
   reservation: OwnedReservation | undefined
   held: HeldSoFar
@@ -23,13 +26,17 @@ export interface HoldFacts {
 const MISSES_MAX = 4
 const MISSED_LOOK_MS = 10 * MINUTE_MS
 const UNPAID_LOOK_MS = 5 * MINUTE_MS
+/** A list that shows it as held for longer than this after its return is right. */
+const STALE_MS = 15 * MINUTE_MS
+const RETURNED_LOOK_MS = 30 * SECOND_MS
 /** Hourly capacity costs money while it is idle. */
 const ACTIVE_LOOK_MS: Readonly<Record<OwnedReservation['kind'], number>> = {
   prepaid: HOUR_MS,
   hourly: 10 * MINUTE_MS,
 }
 /** What a reservation has cost so far, whether to keep it, and what is news. */
-export function judgeHold(facts: HoldFacts): HoldOutcome {
+export function judgeHold(seen: HoldFacts): HoldOutcome {
+  const facts = asCounted(seen)
   const outcome = judged(facts)
   const news = newsOf(facts, outcome)
   if (news.length === 0) return outcome
@@ -37,9 +44,21 @@ export function judgeHold(facts: HoldFacts): HoldOutcome {
   return { ...outcome, news, ...(hasBegin && { held: { ...outcome.held, isBeginTold: true as const } }) }
 }
 
+/** A clock that is set back brings no money back, and a price that cannot be read is the last known one: unknown is not free. */
+function asCounted(facts: HoldFacts): HoldFacts {
+  const { reservation, held, elapsedMs } = facts
+  const { idleMicroUsdPerHour } = held.reservation ?? {}
+  return {
+    ...facts,
+    elapsedMs: Math.max(0, elapsedMs),
+    reservation: reservation && { ...defined({ idleMicroUsdPerHour }), ...reservation },
+  }
+}
+
 function judged(facts: HoldFacts): HoldOutcome {
   const { reservation, held, nowMs } = facts
   if (reservation === undefined) return missing(facts)
+  if (isLate(facts)) return returned(facts)
   const idleMicroUsd = held.idleMicroUsd + idleCost(facts)
   // Unused at both looks: the time before it was active does not count.
   const isStillIdle = held.reservation !== undefined && isIdle(held.reservation)
@@ -53,6 +72,7 @@ function judged(facts: HoldFacts): HoldOutcome {
     idleMs,
     misses: 0,
   }
+  delete next.releasedForMs
   const message = messageOf(reservation)
   if (!isHeld(reservation.phase))
     return { held: next, message, next: 'over', lookInMs: 0, ...warningAbout(facts) }
@@ -60,8 +80,22 @@ function judged(facts: HoldFacts): HoldOutcome {
   if (why !== undefined) return { held: next, message: why, next: 'release', lookInMs: MINUTE_MS }
   return {
     ...{ held: next, message, next: 'hold', lookInMs: lookInMs(reservation, nowMs) },
-    ...(warningAbout(facts) ?? idleWarning(next)),
+    ...(warningAbout(facts) ?? strayWarning(facts) ?? idleWarning(next)),
     ...(isExtensionDue(reservation, facts) && next.extending === undefined && { isEndNear: true as const }),
+  }
+}
+
+/** Given back, and still listed as held: it is neither in use nor idle. */
+function isLate({ reservation, held: { releasedForMs = Infinity }, elapsedMs }: HoldFacts): boolean {
+  return isHeld(reservation!.phase) && releasedForMs + elapsedMs < STALE_MS
+}
+
+function returned({ reservation, held, elapsedMs }: HoldFacts): HoldOutcome {
+  const message = `${reservation!.id} is given back; the provider still lists it.`
+  const releasedForMs = held.releasedForMs! + elapsedMs
+  return {
+    ...{ held: { ...held, state: 'releasing', releasedForMs }, message, next: 'hold' },
+    lookInMs: RETURNED_LOOK_MS,
   }
 }
 
@@ -87,7 +121,7 @@ function missing(facts: HoldFacts): HoldOutcome {
   // A look soon after the last one proves nothing: lists are late.
   const misses = held.misses + (facts.elapsedMs >= MISSED_LOOK_MS ? 1 : 0)
   const hasEnded = reservation?.endsAtMs !== undefined && nowMs >= reservation.endsAtMs
-  if (hasEnded) {
+  if (hasEnded || held.releasedForMs !== undefined) {
     const message = 'The reservation has ended.'
     return { held: { ...held, misses, state: 'ended' }, message, next: 'over', lookInMs: 0 }
   }
@@ -119,10 +153,17 @@ function isIdle({ phase, free, total }: OwnedReservation): boolean {
 }
 
 /** The free places since the last look: the more of then and now. A used place is part of its job's cost. */
-function idleCost({ held, elapsedMs, reservation = held.reservation }: HoldFacts): MicroUsd {
+function idleCost(facts: HoldFacts): MicroUsd {
+  const { held, reservation = held.reservation } = facts
   if (reservation?.kind !== 'hourly' || held.reservation?.phase !== 'active') return 0
   const free = Math.max(reservation.free, held.reservation.free)
-  return Math.ceil((free * (reservation.idleMicroUsdPerHour ?? 0) * elapsedMs) / HOUR_MS)
+  return Math.ceil((free * (reservation.idleMicroUsdPerHour ?? 0) * billedMs(facts)) / HOUR_MS)
+}
+
+/** Nothing from its return on, unless the return had no effect. */
+function billedMs({ reservation, held: { releasedForMs }, elapsedMs }: HoldFacts): number {
+  if (releasedForMs === undefined) return elapsedMs
+  return reservation !== undefined && isHeld(reservation.phase) ? releasedForMs + elapsedMs : 0
 }
 
 function whyRelease({ rule, reservation }: HoldFacts, next: HeldSoFar): string | undefined {
@@ -158,6 +199,17 @@ function messageOf(reservation: OwnedReservation): string {
     case 'failed':
       return `${id} failed: the provider reports ${state}.`
   }
+}
+
+function strayWarning({ strays = [], reservationId }: HoldFacts): { warning: string } | undefined {
+  const [first] = strays
+  if (first === undefined) return undefined
+  const what = strays.map(({ id, total, type }) => `${id} (${total} × ${type})`).join(', ')
+  const how =
+    first.kind === 'hourly'
+      ? 'It costs money until it is given back: cancel it at the provider.'
+      : 'It is paid for: jobs can use it.'
+  return { warning: `${what} was bought for ${reservationId}, too, and is not what it holds. ${how}` }
 }
 
 function idleWarning({ idleMs, idleMicroUsd, reservation }: HeldSoFar): { warning: string } | undefined {

@@ -4,6 +4,7 @@ import { isInRegion } from '../../core/offer'
 import { isHeld, type CapacityQuote, type CapacityWish, type OwnedReservation } from '../../core/reservation'
 import { isAsApproved, quoteKey, type JudgedQuote, type PurchaseRule } from '../../core/reserving'
 import type { CapacityVerdict } from '../../core/reserving-activities'
+import { capital, lostInWords, priceInWords, quoteInWords, sentence } from './words'
 import { DAY_MS, formatDuration, formatInstant, HOUR_MS, MINUTE_MS } from '../../core/time'
 
 /** What one look has found. */
@@ -26,6 +27,8 @@ export interface CapacityFacts {
   nowMs: number
   /** The quote that a person has approved. */
   approved?: CapacityQuote | undefined
+  /** Paid for capacity of this wish that was lost. */
+  earlierMicroUsd?: MicroUsd
 }
 
 /** Quotes kept for display. */
@@ -65,7 +68,7 @@ export function judgeCapacity(facts: CapacityFacts): CapacityVerdict {
       : {
           ...common,
           ...{ kind: 'ask', judged: best, lookInMs },
-          message: `${capital(quoteInWords(best.quote))} is for sale: ${price}. It waits for approval.`,
+          message: `${capital(quoteInWords(best.quote))} is for sale: ${price}. ${lostInWords(facts.earlierMicroUsd ?? 0)}It waits for approval.`,
         }
   }
   const why =
@@ -146,7 +149,10 @@ function unlike(wish: CapacityWish, quote: CapacityQuote): string | undefined {
     !regions.some((name) => isInRegion({ region: quote.region, place: quote.zone }, name))
   )
     return `it is in ${quote.region}`
-  if (extended !== undefined) return undefined
+  if (extended !== undefined)
+    return endsAtMs - startsAtMs < durationMs
+      ? `it adds ${formatDuration(endsAtMs - startsAtMs)}, and ${formatDuration(durationMs)} are needed`
+      : undefined
   if (startsAtMs < earliestStartAtMs) return `it begins ${formatInstant(startsAtMs)}, before the wanted time`
   if (startsAtMs > latestStartAtMs) return `it begins ${formatInstant(startsAtMs)}, after the wanted time`
   if (endsAtMs !== Infinity && endsAtMs > latestEndAtMs)
@@ -173,7 +179,7 @@ function tooDear(rule: PurchaseRule, quote: CapacityQuote, machineHourMicro: Mic
 
 /** Whether it is bought without a person, or a person has approved exactly this. */
 function isUnasked(
-  { rule: { unaskedMaxMicroUsd = 0, spendMaxMicroUsd }, approved }: CapacityFacts,
+  { rule: { unaskedMaxMicroUsd = 0, spendMaxMicroUsd }, approved, earlierMicroUsd = 0 }: CapacityFacts,
   { quote }: JudgedQuote,
 ): boolean {
   if (approved !== undefined && isAsApproved(quote, approved)) return true
@@ -182,7 +188,7 @@ function isUnasked(
     quote.kind === 'hourly' && quote.endsAtMs === undefined
       ? (spendMaxMicroUsd ?? Infinity)
       : wholePriceOf(quote)
-  return whole <= unaskedMaxMicroUsd
+  return earlierMicroUsd + whole <= unaskedMaxMicroUsd
 }
 
 /** What a person has approved, then the preferred type, the lower price, the earlier start. */
@@ -271,25 +277,4 @@ function whyNothing({ wish, unseen, unsold }: CapacityFacts, refused: JudgedQuot
   const [nearest] = refused
   if (nearest === undefined) return `nothing is for sale for ${what}.${blind}`
   return `${refused.length} found for ${what}, and none may be bought; the nearest is ${quoteInWords(nearest.quote)}: ${nearest.refusal}.${blind}`
-}
-
-/** `8 × p5.48xlarge in us-east-1a, 2027-01-04T11:30:00Z to 2027-01-11T11:30:00Z`. */
-export function quoteInWords({ type, count, zone, startsAtMs, endsAtMs }: CapacityQuote): string {
-  const end = endsAtMs === undefined ? 'until it is released' : `to ${formatInstant(endsAtMs)}`
-  return `${count} × ${type} in ${zone}, ${formatInstant(startsAtMs)} ${end}`
-}
-
-export function priceInWords({ quote, machineHourMicro }: JudgedQuote): string {
-  const each = `${formatUsd(machineHourMicro)} per machine and hour`
-  return quote.kind === 'prepaid'
-    ? `${formatUsd(quote.upfrontMicro)} upfront, ${each}`
-    : `${each}, used or not`
-}
-
-function capital(text: string): string {
-  return `${text.charAt(0).toUpperCase()}${text.slice(1)}`
-}
-
-function sentence(text: string): string {
-  return /[.!?]$/.test(text) ? capital(text) : `${capital(text)}.`
 }

@@ -19,10 +19,15 @@ export function newsOf(facts: HoldFacts, outcome: HoldOutcome): ReservationNews[
   )
 }
 
-function payment({ held, reservationId }: HoldFacts, outcome: HoldOutcome): ReservationNews | undefined {
+/** What is paid by the hour has no payment that could fail before it begins. */
+const isPrepaid = ({ reservation, held }: HoldFacts): boolean =>
+  (reservation ?? held.reservation)?.kind !== 'hourly'
+
+function payment(facts: HoldFacts, outcome: HoldOutcome): ReservationNews | undefined {
+  const { held, reservationId } = facts
   const { extending } = held
   const event = 'payment-failed'
-  if (outcome.held.state === 'failed' && held.state === 'unpaid')
+  if (outcome.held.state === 'failed' && held.state === 'unpaid' && isPrepaid(facts))
     return { event, text: `${outcome.message} Nothing is held. ${MEANS}` }
   const hasFailed = outcome.held.upfrontMicroUsd < held.upfrontMicroUsd
   if (extending === undefined || !hasFailed) return undefined
@@ -38,7 +43,8 @@ function payment({ held, reservationId }: HoldFacts, outcome: HoldOutcome): Rese
 
 function change(facts: HoldFacts, { held: next, message }: HoldOutcome): ReservationNews | undefined {
   const event = 'changed-by-provider'
-  if (next.state === 'failed' && facts.held.state !== 'unpaid') return { event, text: message }
+  if (next.state === 'failed' && (facts.held.state !== 'unpaid' || !isPrepaid(facts)))
+    return { event, text: message }
   const { warning } = warningAbout(facts) ?? {}
   return warning === undefined ? undefined : { event, text: warning }
 }

@@ -4,6 +4,7 @@ import {
   emptyTreasury,
   limitsAnybody,
   monthOf,
+  move,
   settle,
   viewOf,
   type MonthlyLimits,
@@ -114,4 +115,24 @@ it.each<[boolean, MonthlyLimits]>([
   [true, { owners: { bob: 0 } }],
 ])('whether anybody is limited: %s by %j', (isLimited, limits) => {
   expect(limitsAnybody(limits)).toBe(isLimited)
+})
+
+describe('money that is moved to a part', () => {
+  const part = { jobId: 'part', owner: 'ada', microUsd: microUsd(15), from: 'whole' }
+  const promisedIn = ({ promised }: TreasuryState): Record<string, number> =>
+    Object.fromEntries(Object.entries(promised).map(([id, { microUsd: amount }]) => [id, amount / 1e6]))
+
+  it('is reserved once in all, however often that is asked for', () => {
+    const till = new Till()
+    till.promise('whole', 'ada', 60)
+    const moved = move(move(till.state, part), part)
+    expect(promisedIn(moved)).toEqual({ whole: 45, part: 15 })
+    till.state = moved
+    till.settle('part', 'ada', 3)
+    expect(promisedIn(move(till.state, part))).toEqual({ whole: 45 })
+  })
+
+  it('is reserved also where nothing is to be moved: the part exists', () => {
+    expect(promisedIn(move(emptyTreasury('2026-11'), part))).toEqual({ part: 15 })
+  })
 })

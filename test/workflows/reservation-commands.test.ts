@@ -138,6 +138,12 @@ describe('a decision', () => {
     expect(await told).toEqual({ message: 'Nothing was bought.' })
   })
 
+  it('that says neither is refused: it does not count as not bought', async () => {
+    page.move('undecided', 'Unknown.')
+    await expect(tell('decidePurchase', { kind: 'Bought' })).rejects.toThrow('Say whether it was bought')
+    expect(requests.isAny).toBe(false)
+  })
+
   it('that is contradicted is refused as invalid', async () => {
     page.move('undecided', 'Unknown.')
     const told = tell('decidePurchase', { kind: 'not-bought' })
@@ -268,6 +274,15 @@ describe('a release', () => {
   const release = { chargeMaxMicroUsd: 0 }
   beforeEach(() => begin('hourly'))
 
+  it.each([undefined, null, -1, 'all'])(
+    'that accepts %s as a charge is refused',
+    async (chargeMaxMicroUsd) => {
+      begin('hourly')
+      page.move('active', 'So.')
+      await expect(tell('release', { chargeMaxMicroUsd })).rejects.toThrow('Say which charge is accepted')
+    },
+  )
+
   it.each(['unpaid', 'scheduled', 'active'] as const)('gives back what is %s, once', async (state) => {
     page.move(state, 'So.')
     const told = tell('release', release)
@@ -300,7 +315,7 @@ describe('requests that are open at the end', () => {
     page.update({ wish: hourly })
     const resize = tell('resizeReservation', { count: 1 })
     page.move('undecided', 'Unknown.')
-    const decision = tell('decidePurchase')
+    const decision = tell('decidePurchase', { kind: 'not-bought' })
     requests.close('The reservation is over (ended).')
     await expect(extension).rejects.toThrow('The reservation is over (ended).')
     await expect(decision).rejects.toThrow('The reservation is over (ended).')

@@ -487,7 +487,8 @@ describe('a reservation', () => {
   it.concurrent(
     'that the provider takes back before its start still counts as paid, with the one after it',
     inWorld({ market: takenBack }, async (deployment) => {
-      const reservation = await reserve(deployment)
+      const rule = { unaskedMaxMicroUsd: microUsd(8_000) }
+      const reservation = await reserve(deployment, { rule })
       const { reservation: first } = await until(reservation, 'scheduled')
       takenBack.refuse(first!.id)
       await eventually(() => takenBack.purchases.length === 2)

@@ -14,7 +14,12 @@ import type { ReservationEntry, ReservingActivities } from '../../../core/reserv
 import { DAY_MS, HOUR_MS } from '../../../core/time'
 import { putDocument } from '../../../storage/json'
 import { layout } from '../../../storage/layout'
-import { claimReservation, readReservationEntries, readHolder } from '../../../storage/reservations'
+import {
+  claimReservation,
+  putReservationEntry,
+  readHolder,
+  readReservationEntries,
+} from '../../../storage/reservations'
 import { BuyingPlace, INTENT, START_MS } from './place'
 
 const HOURLY = { type: 'p5', region: 'east', zone: 'east-a', perHourMicro: microUsd(2) }
@@ -60,6 +65,12 @@ class Desk extends BuyingPlace {
     const task = { reservationId: INTENT, deployment: 'dep', owner: 'ada', recordSeq: this.seq, ...input }
     const activity = this.activities[name] as (input: unknown) => Promise<never>
     return environment().run(() => activity(task))
+  }
+
+  /** As a client does when it asks for a reservation. */
+  note(id: string): Promise<unknown> {
+    const entry = { seq: 0, atMs: START_MS, kind: 'requested', summary: '', data: {} } as const
+    return putReservationEntry(this.store, id, entry)
   }
 
   record(id = INTENT): Promise<ReservationEntry[]> {
@@ -244,6 +255,26 @@ describe('a look at what is held', () => {
   })
 })
 
+describe('a second purchase with the tags of a wish', () => {
+  it('that the wish does not hold is said, while it is held', async () => {
+    const desk = new Desk()
+    const ref = desk.hourly()
+    const stray = desk.hourly()
+    desk.hourly({ tags: { deployment: 'other', intent: INTENT } })
+    const held = {
+      ...({ state: 'active', upfrontMicroUsd: 0, idleMicroUsd: 0, idleMs: 0, misses: 0 } as const),
+      reservation: desk.market.reservation(ref.id)!,
+    }
+    const look = (): Promise<{ warning?: string }> =>
+      desk.run('holdReservation', { ref, held, wish: WISH, rule: {} })
+    expect((await look()).warning).toMatch(
+      new RegExp(`^${stray.id} \\(4 × p5\\) was bought for ${INTENT}, too, .* cancel it at the provider`),
+    )
+    desk.market.release(stray, { chargeMicroUsd: 0 })
+    expect(await look()).not.toHaveProperty('warning')
+  })
+})
+
 describe('a release', () => {
   const give = (desk: Desk, ref: { id: string; region: string }, chargeMaxMicroUsd = 0): Promise<void> =>
     desk.run('releaseReservation', { ref, reason: 'ada asked for it', chargeMaxMicroUsd })
@@ -348,6 +379,18 @@ describe('a split', () => {
     const ref = desk.hourly()
     const other = desk.hourly({ tags: { deployment: 'other', intent: 'res-part' } })
     expect((await split(desk, ref)).id).not.toBe(other.id)
+  })
+
+  it.each([
+    ['is searched for', (desk: Desk) => desk.note('res-part')],
+    ['is being bought', (desk: Desk) => desk.purchases.seal({ intent: 'res-part', send: 1 })],
+    ['is held', (desk: Desk) => desk.hourly({ tags: { deployment: 'dep', intent: 'res-part' } })],
+  ] as const)('into a reservation that %s already is refused', async (_, take) => {
+    const desk = new Desk()
+    const ref = desk.hourly()
+    await take(desk)
+    await expect(split(desk, ref)).rejects.toThrow(/^res-part is another reservation: nothing was split off/)
+    expect(desk.market.held()[0]).toMatchObject({ id: ref.id, total: 4 })
   })
 
   it('of places in use, or of what is gone, is refused without a trace', async () => {

@@ -279,6 +279,15 @@ describe('an extension', () => {
     expect(await place.purchases.effect(order)).toMatchObject({ kind: 'no-effect' })
   })
 
+  it('is what a decision about it must name', async () => {
+    const { place, order } = await extending()
+    place.market.faults.add('reserve', NEVER_MADE)
+    await place.buy(order)
+    const other = place.untagged()
+    await expect(place.decide(other, order)).rejects.toThrow(/was an extension of r-\d, not r-\d/)
+    expect(await place.decide(order.quote.extends!, order)).toMatchObject({ kind: 'found' })
+  })
+
   it('does not count as one before it whose payment failed', async () => {
     const { place, order } = await extending()
     place.market.lots.at(-1)!.stock = 2
@@ -299,6 +308,24 @@ describe('a decision about a purchase', () => {
     await place.buy()
     return place
   }
+
+  it.each([
+    ['by another deployment', { tags: { intent: INTENT, deployment: 'other' } }, /another deployment/],
+    ['of another kind', { kind: 'hourly' }, /is hourly capacity of type p5, and prepaid capacity/],
+    ['of another type', { type: 'p4' }, /of type p4, and prepaid capacity of type p5 was ordered/],
+  ] as const)('names nothing that was bought %s', async (_, changes, message) => {
+    const place = await undecided()
+    await expect(place.decide(place.untagged(changes))).rejects.toThrow(message)
+    expect(await place.purchases.effect(place.order())).toBeUndefined()
+  })
+
+  it('names nothing that was there before', async () => {
+    const place = new BuyingPlace()
+    const before = place.untagged()
+    place.market.faults.add('reserve', NEVER_MADE)
+    await place.buy()
+    await expect(place.decide(before)).rejects.toThrow(`${before} was there before the purchase was sent.`)
+  })
 
   it('that it was not bought is on record with its author', async () => {
     const place = await undecided()

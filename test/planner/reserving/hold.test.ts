@@ -277,3 +277,45 @@ describe('a warning', () => {
     )
   })
 })
+
+describe('what was given back', () => {
+  const released = (more: Partial<Look> = {}): HoldOutcome =>
+    look({ now: hourly(), held: { releasedForMs: 0, idleMs: HOUR_MS }, rule: { idleMaxMs: 1 }, ...more })
+
+  it('is neither given back again nor idle while lists still show it', () => {
+    const { held, next, message } = released()
+    expect({ held, next }).toMatchObject({
+      held: { state: 'releasing', idleMicroUsd: 0, releasedForMs: 10 * MINUTE_MS },
+      next: 'hold',
+    })
+    expect(message).toBe('cr-1 is given back; the provider still lists it.')
+  })
+
+  it('is judged again, with what it has cost, once no list can be as late', () => {
+    const { held, next } = released({ held: { releasedForMs: 10 * MINUTE_MS }, rule: {} })
+    expect(held).toMatchObject({ state: 'active', idleMicroUsd: 8_000_000 })
+    expect(held).not.toHaveProperty('releasedForMs')
+    expect(next).toBe('hold')
+  })
+
+  it('is over once it is gone, and costs nothing from its return on', () => {
+    for (const now of [undefined, hourly({ phase: 'ended' })])
+      expect(released({ now, before: hourly() })).toMatchObject({
+        ...{ next: 'over', held: { state: 'ended', idleMicroUsd: 0 } },
+      })
+  })
+})
+
+describe('a look at a bad moment', () => {
+  it('counts the last known price if it cannot be read: unknown is not free', () => {
+    const now = without(hourly(), 'idleMicroUsdPerHour')
+    const { held, next } = look({ now, before: hourly(), rule: { spendMaxMicroUsd: 7_000_000 } })
+    expect(held).toMatchObject({ idleMicroUsd: 4_000_000, reservation: { idleMicroUsdPerHour: 6_000_000 } })
+    expect(next).toBe('release')
+  })
+
+  it('takes nothing back if a clock was set back', () => {
+    const { held } = look({ now: hourly(), held: { idleMicroUsd: 5, idleMs: 7 }, elapsedMs: -HOUR_MS })
+    expect(held).toMatchObject({ idleMicroUsd: 5, idleMs: 7 })
+  })
+})

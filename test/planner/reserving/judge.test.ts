@@ -314,3 +314,14 @@ describe('an approval', () => {
     expect(quoteKey(hourlyOf())).toContain(`/${NOW_MS}//`)
   })
 })
+
+describe('after capacity of the same wish was lost', () => {
+  it('what was paid for it counts as bought without asking', () => {
+    const rule = { unaskedMaxMicroUsd: 2 * 960_000_000 }
+    const facts = { quotes: [quoteOf()], rule }
+    expect(judge({ ...facts, earlierMicroUsd: 960_000_000 }).kind).toBe('buy')
+    const verdict = judge({ ...facts, earlierMicroUsd: 960_000_001 })
+    expect(verdict.kind).toBe('ask')
+    expect(verdict.message).toMatch(/\$960\.00 were paid before, for capacity that was lost\. It waits/)
+  })
+})

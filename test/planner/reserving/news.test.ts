@@ -160,3 +160,12 @@ describe('an extension that is not paid yet', () => {
     ])
   })
 })
+
+describe('hourly capacity that the provider could not hold after all', () => {
+  it('is no failed payment', () => {
+    const failed = { ...HOURLY, phase: 'failed', state: 'failed' } as const
+    expect(look(failed, { state: 'unpaid', reservation: { ...HOURLY, phase: 'assessing' } }).news).toEqual([
+      { event: 'changed-by-provider', text: 'cr-1 failed: the provider reports failed.' },
+    ])
+  })
+})

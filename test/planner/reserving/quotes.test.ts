@@ -2,7 +2,8 @@ import { describe, expect, it } from '@jest/globals'
 import type { CapacityQuote, CapacityWish } from '../../../core/reservation'
 import type { PurchaseRule } from '../../../core/reserving'
 import { DAY_MS, HOUR_MS } from '../../../core/time'
-import { judgeQuote, priceInWords, quoteInWords, wholePriceOf } from '../../../planner/reserving/judge'
+import { judgeQuote, wholePriceOf } from '../../../planner/reserving/judge'
+import { priceInWords, quoteInWords } from '../../../planner/reserving/words'
 import { factsOf, hourlyOf, NOW_MS, quoteOf, without } from './facts'
 
 const HOURLY: Partial<CapacityWish> = { kind: 'hourly', durationMs: 10 * HOUR_MS }
@@ -18,6 +19,7 @@ const refusalOf = ({ wish = {}, rule = {}, quote = quoteOf() }: Case): string | 
 describe('a quote', () => {
   const [startsAtMs, endsAtMs] = [NOW_MS + DAY_MS, NOW_MS + 3 * DAY_MS]
   const extended = { id: 'cr-1', region: 'east' }
+  const anHour = { extends: extended, durationMs: HOUR_MS }
   const ofExtension = quoteOf({ extends: 'cr-1', startsAtMs: endsAtMs, endsAtMs: endsAtMs + HOUR_MS })
 
   it.each<[string, Case]>([
@@ -47,7 +49,7 @@ describe('a quote', () => {
     ['above the limit of hourly capacity', { rule: { spendMaxMicroUsd: 1 } }],
     [
       'of an extension, whatever its times',
-      { wish: { extends: extended, latestStartAtMs: NOW_MS, latestEndAtMs: NOW_MS }, quote: ofExtension },
+      { wish: { ...anHour, latestStartAtMs: NOW_MS, latestEndAtMs: NOW_MS }, quote: ofExtension },
     ],
   ])('%s may be bought', (_, one) => {
     expect(refusalOf(one)).toBeUndefined()
@@ -142,7 +144,7 @@ describe('a quote', () => {
     ],
     [
       'above the limit of an extension',
-      { wish: { extends: extended }, rule: { upfrontMaxMicroUsd: 959_000_000 }, quote: ofExtension },
+      { wish: anHour, rule: { upfrontMaxMicroUsd: 959_000_000 }, quote: ofExtension },
       'it costs $960.00, above the limit of $959.00',
     ],
   ])('%s is refused', (_, one, refusal) => {
@@ -196,5 +198,16 @@ describe('the words for a quote', () => {
     const words = (quote: CapacityQuote): string => priceInWords(judgeQuote(factsOf(), quote))
     expect(words(quoteOf())).toBe('$960.00 upfront, $5.00 per machine and hour')
     expect(words(hourlyOf())).toBe('$2.00 per machine and hour, used or not')
+  })
+})
+
+describe('an extension', () => {
+  it('that adds less than is needed is refused, whatever was asked for', () => {
+    const { wish, rule } = factsOf({
+      wish: { extends: { id: 'cr-1', region: 'east' }, durationMs: 2 * DAY_MS },
+    })
+    const short = quoteOf({ extends: 'cr-1', endsAtMs: NOW_MS + 2 * DAY_MS })
+    expect(judgeQuote({ wish, rule }, short).refusal).toMatch(/^it adds 1d.*, and 2d.* are needed$/)
+    expect(judgeQuote({ wish, rule }, quoteOf({ extends: 'cr-1' }))).not.toHaveProperty('refusal')
   })
 })

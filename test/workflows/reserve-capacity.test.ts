@@ -1,0 +1,295 @@
+/** The main line of a reservation, with what its activities answer: what it does with requests that come at a bad moment. */
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals'
+import type { CapacityVerdict, HeldSoFar, HoldInput, HoldOutcome } from '../../core/reserving-activities'
+import type { ReservationInput, ReservationStatus } from '../../core/reserving'
+import type { OwnedReservation } from '../../core/reservation'
+import { quoteKey } from '../../core/reserving'
+import { DAY_MS, HOUR_MS } from '../../core/time'
+import type { PromiseInput } from '../../core/treasury'
+import { hourlyOf, INTENT, NOW_MS, ownedOf, quoteOf } from '../planner/reserving/facts'
+import type * as Reserving from '../../workflows/reserve-capacity'
+
+interface Handler {
+  handle: (argument: object) => unknown
+  validate: (argument: object) => void
+}
+
+const handlers = new Map<string, Handler>()
+/** What waits without a limit ends with its test. */
+let test = 0
+/** Handlers that have not answered. */
+let open: number
+/** Steps of the world, each used once. Without any left, a search gives up and a hold is over. */
+let looks: (() => Partial<CapacityVerdict>)[]
+let holds: ((input: HoldInput) => Partial<HoldOutcome>)[]
+let purchases: (() => object)[]
+let pauses: string[]
+let promised: PromiseInput[]
+let settled: { jobId: string; spentMicroUsd: number }[]
+let told: (() => void)[]
+let isLong: boolean
+let continued: ReservationInput[]
+let findings: (() => object)[]
+let split: (() => OwnedReservation)[]
+let started: { args: [ReservationInput] }[]
+
+class Continued extends Error {}
+
+/** Lets everything run that waits for nothing but a turn. */
+const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
+
+jest.mock('@temporalio/workflow', () => {
+  const none = (): void => undefined
+  const never = new Promise<never>(() => undefined)
+  class CancellationScope {
+    static nonCancellable = async (work: () => unknown): Promise<unknown> => work()
+    static current = () => ({ cancelRequested: never, consideredCancelled: false })
+  }
+  const condition = async (
+    isSo: () => boolean,
+    forMs?: number,
+    { summary = '' } = {},
+  ): Promise<boolean | undefined> => {
+    if (forMs !== undefined && !isSo()) {
+      pauses.push(summary)
+      await turn()
+      return isSo()
+    }
+    const own = test
+    while (!isSo() && test === own) await turn()
+    return test === own || never
+  }
+  return {
+    ...jest.requireActual<object>('@temporalio/common'),
+    ...{ CancellationScope, condition, sleep: turn, allHandlersFinished: () => open === 0 },
+    continueAsNew: async (input: ReservationInput) => {
+      continued.push(input)
+      throw new Continued('continues in a fresh history')
+    },
+    executeChild: async () => purchases.shift()!(),
+    startChild: async (_type: string, options: { args: [ReservationInput] }) => void started.push(options),
+    workflowInfo: () => ({ runId: 'run', continueAsNewSuggested: isLong }),
+    setHandler: (name: string, handle: Handler['handle'], { validator = none } = {}) =>
+      handlers.set(name, { handle, validate: validator }),
+    ...{ setCurrentDetails: none, upsertSearchAttributes: none },
+    ...{
+      defineSignal: (name: string) => name,
+      defineUpdate: (name: string) => name,
+      defineQuery: (name: string) => name,
+    },
+  }
+})
+jest.mock('../../workflows/reservation-activities', () => ({
+  reservingOn: () => ({
+    lookForCapacity: async ({ sends }: { sends: number }): Promise<object> => ({
+      ...{ account: 'account', alternatives: [], unseen: [], sends, kind: 'give-up', message: 'Over.' },
+      ...looks.shift()?.(),
+    }),
+    holdReservation: async (input: HoldInput): Promise<object> => ({
+      ...{ held: input.held, message: 'Held.', next: 'over', lookInMs: HOUR_MS },
+      ...holds.shift()?.(input),
+    }),
+    splitReservation: async () => split.shift()!(),
+  }),
+  looking: () => ({ findPurchase: async () => findings.shift()!() }),
+  telling: { tellReservation: () => new Promise<void>((done) => told.push(done)) },
+  reservationDocuments: {
+    promiseBudget: async (input: PromiseInput) => void promised.push(input),
+    settleBudget: async (input: (typeof settled)[0]) => void settled.push(input),
+    releaseBudget: async () => undefined,
+    endReservation: async () => undefined,
+  },
+}))
+
+const { reserveCapacity } = jest.requireActual<typeof Reserving>('../../workflows/reserve-capacity')
+
+const INPUT: ReservationInput = {
+  ...{ reservationId: INTENT, owner: 'ada', deployment: 'dep', submittedAtMs: NOW_MS, rule: {} },
+  wish: { backend: 'ec2', kind: 'prepaid', types: ['p5'], count: 4, durationMs: HOUR_MS },
+}
+
+afterEach(() => void (test += 1))
+beforeEach(() => {
+  handlers.clear()
+  ;[looks, holds, purchases, pauses, promised, settled, told] = [[], [], [], [], [], [], []]
+  ;[continued, findings, split, started] = [[], [], [], []]
+  isLong = false
+  open = 0
+})
+
+/** As the server does it: what the validator refuses is not handled. */
+async function tell(name: string, argument: object): Promise<string> {
+  const { validate, handle } = handlers.get(name)!
+  const update = { by: 'ada', ...argument }
+  open += 1
+  try {
+    validate(update)
+    return ((await handle(update)) as { message: string }).message
+  } catch (error) {
+    return `refused: ${(error as Error).message}`
+  } finally {
+    open -= 1
+  }
+}
+
+const status = (): ReservationStatus => (handlers.get('reservation')!.handle as () => ReservationStatus)()
+
+const JUDGED = { quote: quoteOf(), machineHourMicro: 1 }
+const buy = (): Partial<CapacityVerdict> => ({ kind: 'buy', judged: JUDGED, lookInMs: HOUR_MS })
+const ask = (): Partial<CapacityVerdict> => ({ kind: 'ask', judged: JUDGED, lookInMs: HOUR_MS })
+const wait = (): Partial<CapacityVerdict> => ({ kind: 'wait', lookInMs: HOUR_MS, message: 'Sold out.' })
+const bought =
+  (reservation = ownedOf()) =>
+  (): object => ({ kind: 'reserved', reservation })
+const in_ =
+  (state: HeldSoFar['state'], more: Partial<HoldOutcome> = {}) =>
+  ({ held }: HoldInput): Partial<HoldOutcome> => ({ held: { ...held, state }, next: 'hold', ...more })
+/** The provider takes it back before its start. */
+const lost = ({ held }: HoldInput): Partial<HoldOutcome> => ({
+  held: { ...held, state: 'failed', reservation: { ...held.reservation!, phase: 'failed' } },
+  message: 'r-1 failed.',
+})
+
+describe('a request to a reservation whose history is long', () => {
+  it('that comes while its news are posted is done before a fresh history begins', async () => {
+    looks = [ask, wait]
+    const running = reserveCapacity({ ...INPUT, webhookOf: INTENT })
+    await turn()
+    isLong = true
+    while (told.length === 0) await turn()
+    expect(status().state).toBe('awaiting-approval')
+    await turn()
+    expect(await tell('reject', { reason: 'too dear' })).toMatch(/^Rejected: nothing is bought/)
+    for (const done of told) done()
+    expect(await running).toMatchObject({ state: 'rejected' })
+    expect(continued).toEqual([])
+  })
+
+  it('that the main line must answer is answered before a fresh history begins', async () => {
+    ;[looks, purchases] = [[buy, wait], [bought()]]
+    holds = [in_('scheduled', { news: [{ event: 'begins', text: 'Soon.' }] }), in_('scheduled')]
+    holds.push(...Array.from({ length: 9 }, () => in_('scheduled')))
+    const running = reserveCapacity({ ...INPUT, webhookOf: INTENT })
+    while (told.length === 0) await turn()
+    isLong = true
+    for (let turns = 0; turns < 9; turns++) await turn()
+    const answer = tell('extendReservation', { durationMs: DAY_MS, upfrontMaxMicroUsd: 1 })
+    const end = expect(running).rejects.toBeInstanceOf(Continued)
+    await turn()
+    while (told.length > 0) told.shift()!()
+    await end
+    expect(await answer).toBe('refused: cr-1 was not prolonged: none is for sale.')
+  })
+})
+
+describe('a decision about a purchase', () => {
+  it('that comes during the look that finds the purchase is answered, and the hold pauses', async () => {
+    ;[looks, holds] = [[buy], [in_('scheduled'), in_('scheduled')]]
+    purchases = [() => ({ kind: 'undecided', sentAtMs: 0, account: [], candidates: [] })]
+    let answer: Promise<string> | undefined
+    findings = [
+      () => {
+        answer = tell('decidePurchase', { kind: 'not-bought' })
+        return { kind: 'found', reservation: ownedOf() }
+      },
+    ]
+    await reserveCapacity(INPUT)
+    expect(await answer).toBe('refused: That is known meanwhile. It is cr-1.')
+    expect(pauses.filter((one) => one === 'until the next look at the reservation')).toHaveLength(2)
+  })
+
+  it('about an extension is no question any more once it is answered', async () => {
+    looks = [buy, buy]
+    purchases = [bought(), () => ({ kind: 'undecided', sentAtMs: 0, account: [], candidates: [] })]
+    findings = [() => ({ kind: 'no-effect', failure: { class: 'transient', message: 'No.' } })]
+    let answer: Promise<string> | undefined
+    const asked = (input: HoldInput): Partial<HoldOutcome> => {
+      answer = tell('extendReservation', { durationMs: DAY_MS, upfrontMaxMicroUsd: 1e12 })
+      return in_('scheduled')(input)
+    }
+    holds = [in_('scheduled'), asked]
+    await reserveCapacity(INPUT)
+    expect(await answer).toBe('refused: It was not bought.')
+    expect(status()).not.toHaveProperty('undecided')
+  })
+})
+
+describe('a reservation that is lost before its start', () => {
+  it('answers what was asked of it, and pauses in its new search', async () => {
+    ;[looks, purchases] = [[buy, wait, wait], [bought()]]
+    let answer: Promise<string> | undefined
+    holds = [
+      in_('scheduled'),
+      (input) => {
+        answer = tell('extendReservation', { durationMs: DAY_MS, upfrontMaxMicroUsd: 1 })
+        return lost(input)
+      },
+    ]
+    await reserveCapacity(INPUT)
+    expect(await answer).toBe('refused: r-1 failed.')
+    expect(pauses.filter((one) => one === 'until the next look for capacity')).toHaveLength(2)
+  })
+
+  it('shows nothing of it in the new search', async () => {
+    ;[looks, purchases, holds] = [[ask, buy, wait], [bought()], [in_('scheduled'), lost]]
+    const running = reserveCapacity(INPUT)
+    while (status().state !== 'awaiting-approval') await turn()
+    await tell('approve', { quote: quoteKey(JUDGED.quote) })
+    await running
+    const { reservation, quote, decision } = status()
+    expect({ reservation, quote, decision }).toEqual({})
+  })
+
+  it('and was owned already counts what is bought in its place', async () => {
+    looks = [() => ({ kind: 'adopt', reservation: ownedOf(), message: 'Owned.' }), buy]
+    ;[purchases, holds] = [[bought(ownedOf({ id: 'r-2' }))], [in_('scheduled'), lost, in_('scheduled')]]
+    await reserveCapacity(INPUT)
+    expect(status()).toMatchObject({ spentMicroUsd: quoteOf().upfrontMicro })
+    expect(status()).not.toHaveProperty('isAdopted')
+    expect(settled).toMatchObject([{ spentMicroUsd: quoteOf().upfrontMicro }])
+  })
+})
+
+describe('an approval', () => {
+  it('of what is not for sale any more is not shown with another offer', async () => {
+    const other = { ...JUDGED, quote: quoteOf({ zone: 'east-b' }) }
+    looks = [ask, () => ({ ...ask(), judged: other })]
+    const running = reserveCapacity(INPUT)
+    while (status().state !== 'awaiting-approval') await turn()
+    await tell('approve', { quote: quoteKey(JUDGED.quote) })
+    while (status().quote!.quote.zone !== 'east-b') await turn()
+    expect(status()).not.toHaveProperty('decision')
+    await running
+  })
+})
+
+describe('a split', () => {
+  const HOURLY: ReservationInput = {
+    ...INPUT,
+    wish: { ...INPUT.wish, kind: 'hourly' },
+    rule: { spendMaxMicroUsd: 60 },
+  }
+
+  it('moves its money, and is made once for each id', async () => {
+    looks = [() => ({ ...buy(), judged: { quote: hourlyOf(), machineHourMicro: 1 } })]
+    purchases = [bought(ownedOf({ kind: 'hourly', phase: 'active', free: 4 }))]
+    const answers: Promise<string>[] = []
+    const asked = (input: HoldInput): Partial<HoldOutcome> => {
+      answers.push(tell('splitReservation', { count: 1, newId: 'res-part' }))
+      return in_('active')(input)
+    }
+    holds = [in_('active'), asked, asked]
+    split = [() => ownedOf({ id: 'r-2', kind: 'hourly', total: 1 })]
+    await reserveCapacity(HOURLY)
+    expect(await Promise.all(answers)).toEqual([
+      '1 machines of cr-1 are r-2 now, held by res-part.',
+      'res-part exists already: nothing more was split off.',
+    ])
+    expect(promised.map(({ jobId, microUsd, from }) => [jobId, microUsd, from])).toEqual([
+      [`reservation/${INTENT}/1`, 60, undefined],
+      ['reservation/res-part/1', 15, `reservation/${INTENT}/1`],
+    ])
+    expect(status()).toMatchObject({ rule: { spendMaxMicroUsd: 45 }, wish: { count: 3 } })
+    expect(started).toHaveLength(1)
+  })
+})
