@@ -1,5 +1,7 @@
 import { Argument, Option, type Command } from 'commander'
+import type * as registry from '../../backends/registry'
 import type * as clientSurvey from '../../client/capacity-survey'
+import type * as preflight from '../../client/preflight'
 import type * as clientViews from '../../client/reservation-views'
 import type * as clientReservations from '../../client/reservations'
 import type * as clientSchedules from '../../client/planned-runs'
@@ -113,6 +115,13 @@ export function define(command: Command, cli: Cli): void {
 const viewing = (): typeof clientViews => require('../../client/reservation-views') as typeof clientViews
 const surveying = (): typeof clientSurvey => require('../../client/capacity-survey') as typeof clientSurvey
 
+function checkBackend(backend: string): void {
+  const { unknownBackends } = require('../../client/preflight') as typeof preflight
+  const { BACKENDS } = require('../../backends/registry') as typeof registry
+  const [problem] = unknownBackends([backend], Object.keys(BACKENDS))
+  if (problem !== undefined) throw new CrucibleError('usage', problem)
+}
+
 interface Given {
   action: Action
   meant: string | undefined
@@ -120,6 +129,7 @@ interface Given {
 }
 
 async function run(cli: Cli, { action, meant, options }: Given): Promise<void> {
+  checkBackend(options.backend)
   const text = require('../reservation-text') as typeof texts
   switch (action) {
     case 'list': {
