@@ -4,6 +4,7 @@ import { isDate } from '../../core/calendar'
 import { defined } from '../../core/defined'
 import { startOfDay } from '../../core/zones'
 import { countArgument } from '../arguments'
+import { checkOptions } from '../action-options'
 import type { Cli } from '../cli'
 import { examples } from '../examples'
 import type * as clientRuns from '../../client/schedule-runs'
@@ -16,6 +17,13 @@ const ACTIONS = [
   ...(['trigger', 'backfill', 'approve', 'reject', 'skip', 'start-now', 'delete'] as const),
 ] as const
 type Action = (typeof ACTIONS)[number]
+
+/** Which action each option belongs to. */
+const ACTIONS_OF: Readonly<Record<string, readonly Action[]>> = {
+  ...{ count: ['next', 'history'], from: ['backfill'], to: ['backfill'] },
+  ...{ note: ['pause', 'resume', 'reject'], run: ['approve', 'reject', 'skip', 'start-now'] },
+  ...{ secrets: ['create', 'update'] },
+}
 
 interface Options {
   count?: number
@@ -54,9 +62,10 @@ export function define(command: Command, cli: Cli): void {
         ['HF_TOKEN=... crucible schedule update ranker --secrets', 'replace the stored secrets'],
       ),
     )
-    .action((action: Action, name: string | undefined, options: Options) =>
-      run(cli, action, { name, options }),
-    )
+    .action((action: Action, name: string | undefined, options: Options) => {
+      checkOptions(command, action, ACTIONS_OF)
+      return run(cli, action, { name, options })
+    })
 }
 
 interface Given {

@@ -1,5 +1,4 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
-import type { Client } from '@temporalio/client'
 import { tellRun, type RunWord } from '../../client/schedule-runs'
 import type { RetrainState } from '../../core/retrain-run'
 import { putRevision, type ScheduleRevision } from '../../storage/schedules'
