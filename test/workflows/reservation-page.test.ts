@@ -134,7 +134,7 @@ describe('the page of a reservation', () => {
     expect(details).toContain(`\`crucible reservations approve ${INTENT}\``)
     expect(details).toContain(`\`crucible reservations reject ${INTENT}\``)
     expect(details).toMatch(
-      /\*\*Other offers\*\*\n\n1\. 4 × p5 in east-a, 2026-11-02T00:00:00Z to its release: `\$0\.00` upfront, .* \(it is another kind\)/,
+      /\*\*Other offers\*\*\n\n1\. 4 × p5 in east-a, 2026-11-02T00:00:00Z to its release: `\$[\d.]+` per hour, used or not, .* \(it is another kind\)/,
     )
     page.forget('quote')
     page.move('searching', 'It is gone.')
