@@ -15,7 +15,7 @@ describe('an option of a command with several actions', () => {
       message: '--count has no effect on `crucible things show`.',
       hint: 'Leave it out; it belongs to buy, sell.',
     })
-    expect(() => run('show', '--count', '3')).toThrow(refused as never)
+    expect(() => run('show', '--count', '3')).toThrow(refused)
   })
 
   it('is taken where it belongs, by default, and if it is of all actions', () => {
