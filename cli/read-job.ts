@@ -161,7 +161,8 @@ function folderOf(workdir: string): string | null {
   return workdir === 'none' ? null : resolve(workdir)
 }
 
-export async function readText(file: string): Promise<string> {
+/** @param what may be named instead, in messages */
+export async function readText(file: string, what = 'job file or script'): Promise<string> {
   try {
     return await readFile(file, 'utf8')
   } catch (error) {
@@ -169,11 +170,10 @@ export async function readText(file: string): Promise<string> {
     if (code === 'ENOENT')
       throw new CrucibleError(
         'usage',
-        `There is no file ${file} here. Name a job file or a script by its path from ${process.cwd()}.`,
+        `There is no file ${file} here. Name a ${what} by its path from ${process.cwd()}.`,
         { cause: error },
       )
-    if (code === 'EISDIR')
-      throw new CrucibleError('usage', `${file} is a folder: name the job file or script in it.`)
+    if (code === 'EISDIR') throw new CrucibleError('usage', `${file} is a folder: name the ${what} in it.`)
     throw error
   }
 }

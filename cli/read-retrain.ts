@@ -1,7 +1,7 @@
 import { dirname, resolve } from 'node:path'
 import { CrucibleError } from '../client/errors'
 import { formatProblem } from '../client/job-file'
-import { preflight } from '../client/preflight'
+import { preflight, unknownBackends } from '../client/preflight'
 import type { ScheduleSubmission } from '../client/schedules'
 import type * as registry from '../backends/registry'
 import { parseRetrainFile } from '../intake/retrain'
@@ -10,7 +10,7 @@ import { readText } from './read-job'
 
 /** Reads a retraining file. Throws `usage` with all problems at once, each with its position. */
 export async function readRetrainFile(cli: Cli, file: string): Promise<ScheduleSubmission> {
-  const read = parseRetrainFile(await readText(file), { fileName: file, nowMs: cli.now() })
+  const read = parseRetrainFile(await readText(file, 'retraining file'), { fileName: file, nowMs: cli.now() })
   if ('problems' in read) {
     throw new CrucibleError('usage', read.problems.map(formatProblem).join('\n'), {
       details: { problems: read.problems },
@@ -27,6 +27,11 @@ export async function readCheckedRetrain(cli: Cli, file: string): Promise<Schedu
   const { retrain, directory } = submission
   // Secrets have their own check, of all jobs together.
   const spec = { ...retrain.sample, secrets: [] }
+  const named = (retrain.spec.capacity?.steps ?? []).flatMap((step) =>
+    step.kind === 'unreserved' ? step.backends.map(({ backend }) => backend) : [step.backend],
+  )
+  const problems = unknownBackends(named, Object.keys(BACKENDS))
+  if (problems.length > 0) throw new CrucibleError('usage', `capacity: ${problems.join('\n')}`)
   const warnings = await preflight(cli.context(), { spec, directory }, Object.keys(BACKENDS))
   for (const warning of warnings) cli.out.note(cli.out.paintNote.yellow(warning))
   return submission

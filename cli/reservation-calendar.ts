@@ -4,6 +4,7 @@ import { isHeld, type OwnedReservation } from '../core/reservation'
 import { isReservationFinal, type ReservationStatus } from '../core/reserving'
 import { DAY_MS, HOUR_MS } from '../core/time'
 import type { Cli } from './cli'
+import { clip } from './words'
 
 export const WEEK_MS = 7 * DAY_MS
 
@@ -77,7 +78,10 @@ export function weeksOf({ kind, startsAtMs, endsAtMs }: CalendarLine, fromMs: nu
   return Array.from({ length: weeks }, (_, week) => days.slice(week * 7, week * 7 + 7).join('')).join('|')
 }
 
-const LEGEND = '# in use   - idle   = bought, to come   . planned, not bought; one character per day (UTC)'
+const LEGEND = [
+  '# in use   - idle   = bought, to come   . planned, not bought',
+  'one character per day (UTC)',
+]
 
 /** Monday, 0 h UTC, of the week. */
 export function mondayOf(nowMs: number): number {
@@ -106,7 +110,27 @@ export function iCalendarOf(lines: readonly CalendarLine[], nowMs: number): stri
   return calendar.toString()
 }
 
-const NAME_WIDTH = 30
+/** A column of titles is no wider than this on a wide terminal, and never narrower than an id needs. */
+const TITLE_WIDTH = { most: 60, least: 24 }
+/** With the bar between two weeks. */
+const WEEK_WIDTH = 8
+
+/** How many weeks fit next to a column of titles. A terminal that is too narrow for all of them gets them in several parts. */
+export function calendarLayout(
+  lines: readonly CalendarLine[],
+  { width, weeks }: { width: number; weeks: number },
+): { titleWidth: number; weeksInPart: number } {
+  const { most, least } = TITLE_WIDTH
+  const wanted = Math.min(most, Math.max(...lines.map((line) => labelOf(line).length)))
+  const besides = width - (weeks * WEEK_WIDTH - 1) - 1
+  const titleWidth = Math.min(wanted, Math.max(least, besides))
+  const fitting = Math.floor((width - titleWidth) / WEEK_WIDTH)
+  return { titleWidth, weeksInPart: Math.max(1, Math.min(weeks, fitting)) }
+}
+
+function labelOf({ id, title }: CalendarLine): string {
+  return title.includes(id) ? title : `${id}: ${title}`
+}
 
 /** Weeks as columns, one line for each reservation and planned run. */
 export function showCalendar(
@@ -121,10 +145,28 @@ export function showCalendar(
   }
   out.json({ fromMs, weeks, lines })
   if (lines.length === 0) return out.line(`Nothing is reserved or planned in ${weeks} weeks.`)
+  const { titleWidth, weeksInPart } = calendarLayout(lines, {
+    width: out.isTerminal ? out.width : Infinity,
+    weeks,
+  })
+  for (let week = 0; week < weeks; week += weeksInPart) {
+    if (week > 0) out.line()
+    const part = { fromMs: fromMs + week * WEEK_MS, weeks: Math.min(weeksInPart, weeks - week) }
+    showPart(cli, lines, { ...part, titleWidth })
+  }
+  for (const line of LEGEND) out.line(line)
+}
+
+function showPart(
+  { out }: Cli,
+  lines: readonly CalendarLine[],
+  { fromMs, weeks, titleWidth }: { fromMs: number; weeks: number; titleWidth: number },
+): void {
   const day = (atMs: number): string => new Date(atMs).toISOString().slice(5, 10)
   const heads = Array.from({ length: weeks }, (_, week) => day(fromMs + week * WEEK_MS).padEnd(7))
-  out.line(`${''.padEnd(NAME_WIDTH)} ${heads.join(' ')}`)
+  out.line(`${''.padEnd(titleWidth)} ${heads.join(' ')}`.trimEnd())
   for (const line of lines)
-    out.line(`${line.title.slice(0, NAME_WIDTH).padEnd(NAME_WIDTH)} ${weeksOf(line, fromMs, weeks)}`)
-  out.line(LEGEND)
+    out.line(
+      `${clip(labelOf(line), titleWidth).padEnd(titleWidth)} ${weeksOf(line, fromMs, weeks)}`.trimEnd(),
+    )
 }

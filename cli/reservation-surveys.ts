@@ -1,5 +1,6 @@
 import { surveyCapacity } from '../client/capacity-survey'
 import { toCrucibleError } from '../client/errors'
+import type { ReservationStatus } from '../core/reserving'
 import type { CapacitySurvey } from '../core/reserving-activities'
 import type { Cli } from './cli'
 
@@ -15,4 +16,18 @@ export async function surveysOf(
     cli.out.note(`What the account of ${backend} owns besides is not shown: ${message}`)
     return []
   }
+}
+
+/** Reservations with the places that are free now: their workflows look every ten minutes at most. */
+export function withFreshPlaces(
+  statuses: readonly ReservationStatus[],
+  surveys: readonly CapacitySurvey[],
+): ReservationStatus[] {
+  const seen = new Map(surveys.flatMap(({ owned }) => owned).map((one) => [one.id, one]))
+  return statuses.map((status) => {
+    const { reservation } = status
+    const now = reservation && seen.get(reservation.id)
+    if (now === undefined || reservation?.phase !== 'active' || now.phase !== 'active') return status
+    return { ...status, reservation: { ...reservation, free: now.free, total: now.total } }
+  })
 }

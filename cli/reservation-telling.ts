@@ -4,6 +4,8 @@ import * as client from '../client/reservations'
 import { CrucibleError } from '../client/errors'
 import { showReservation, type ReservationView } from '../client/reservation-views'
 import { defined } from '../core/defined'
+import { plural } from '../core/plural'
+import { priceInWords } from '../core/quote-words'
 import { formatUsd } from '../core/money'
 import type { ReservationKind } from '../core/reservation'
 import { instantOf, type Deadline } from './arguments'
@@ -28,7 +30,7 @@ export interface Options {
   maxSpend?: number
   releaseIdle?: number
   extendMax?: number
-  share: Share
+  share?: Share
   until?: Deadline | 'never'
   purpose?: string
   notify?: string
@@ -56,9 +58,11 @@ export async function tell(
     case 'show':
       return text.showReservationView(cli, view)
     case 'approve': {
-      const { quote } = view.status
-      if (!cli.out.isJson) text.showReservationView(cli, view)
-      await agree(cli, `Buy it for ${formatUsd(quote?.quote.upfrontMicro ?? 0)}?`, options)
+      const { quote, state } = view.status
+      if (quote !== undefined && state === 'awaiting-approval') {
+        if (!cli.out.isJson) text.showReservationView(cli, view)
+        await agree(cli, `Buy it for ${priceInWords(quote.quote)}?`, options)
+      }
       return done(cli, id, await client.approveReservation(context, id))
     }
     case 'reject':
@@ -87,23 +91,37 @@ export async function tell(
         throw new CrucibleError('usage', 'Say how many machines to split off.', {
           hint: 'Such as --count 2.',
         })
-      await agree(cli, `Split ${count} machines off ${id}?`, options)
+      await agree(cli, `Split ${plural(count, 'machine')} off ${id}?`, options)
       const split = { count, ...defined({ id: options.id }) }
       const { newId, message } = await client.splitReservation(context, id, split)
       cli.out.json({ id, newId, message })
       return cli.out.line(`${id}: ${message}`)
     }
     case 'release':
-      await agree(cli, `Give back ${id}?`, options)
-      return done(cli, id, await client.releaseReservation(context, id, options.maxCharge ?? 0))
+      return release(cli, view, options)
   }
 }
 
+/** Of hourly capacity, the provider ends no machine with its reservation. */
+const MACHINES_STAY = 'Machines that run in it keep running, at the price on demand.'
+
+async function release(cli: Cli, { status }: ReservationView, options: Options): Promise<void> {
+  const { id, state, reservation, wish } = status
+  if (state === 'searching' || state === 'awaiting-approval')
+    throw new CrucibleError('usage', `${id} holds nothing yet.`, {
+      hint: `Stop its search with \`crucible reservations reject ${id}\`.`,
+    })
+  const what = reservation === undefined ? id : `${id} (${reservation.total} × ${reservation.type})`
+  if (wish.kind === 'hourly') await agree(cli, `Give back ${what}? ${MACHINES_STAY}`, options)
+  const { message } = await client.releaseReservation(cli.context(), id, options.maxCharge ?? 0)
+  return done(cli, id, { message: `${message} ${MACHINES_STAY}` })
+}
+
 async function resize(cli: Cli, { status }: ReservationView, options: Options): Promise<void> {
-  const { count, until, maxSpend: spendMaxMicroUsd } = options
-  if (count === undefined && until === undefined && spendMaxMicroUsd === undefined)
+  const { count, until, maxSpend: spendMaxMicroUsd, share } = options
+  if ([count, until, spendMaxMicroUsd, share].every((one) => one === undefined))
     throw new CrucibleError('usage', 'Say what to change.', {
-      hint: 'Such as --count 4, --until 2027-01-31, --until never, or --max-spend 500.',
+      hint: 'Such as --count 4, --until 2027-01-31T18:00:00Z, --until never, --max-spend 500, or --share none.',
     })
   const endsAtMs = until === 'never' ? null : until && instantOf(until, cli.now())
   const { id, reservation } = status
@@ -112,10 +130,11 @@ async function resize(cli: Cli, { status }: ReservationView, options: Options): 
   const cost =
     count === undefined || each === undefined
       ? ''
-      : ` They cost ${formatUsd(count * each)} per hour, used or not.`
-  const question = count === undefined ? `Change ${id}?` : `Change ${id} from ${total} to ${count} machines?`
+      : ` ${count === 1 ? 'It costs' : 'They cost'} ${formatUsd(count * each)} per hour, used or not.`
+  const question =
+    count === undefined ? `Change ${id}?` : `Change ${id} from ${total} to ${plural(count, 'machine')}?`
   await agree(cli, `${question}${cost}`, options)
-  const change = defined({ count, endsAtMs, spendMaxMicroUsd })
+  const change = defined({ count, endsAtMs, spendMaxMicroUsd, share })
   return done(cli, id, await client.resizeReservation(cli.context(), id, change))
 }
 

@@ -2,11 +2,17 @@
 import type { ReservationView } from '../client/reservation-views'
 import { formatUsd } from '../core/money'
 import type { OwnedReservation } from '../core/reservation'
-import type { JudgedQuote, ReservationStatus } from '../core/reserving'
+import { SHARE_DEFAULT, shareInWords } from '../core/reservation-hold'
+import {
+  isReservationFinal,
+  type JudgedQuote,
+  type PurchaseRule,
+  type ReservationStatus,
+} from '../core/reserving'
 import type { CapacitySurvey } from '../core/reserving-activities'
 import { formatDuration, formatInstant } from '../core/time'
 import type { Cli } from './cli'
-import { age, NOTHING } from './words'
+import { age, NOTHING, plural } from './words'
 
 const minute = (atMs: number | undefined): string =>
   atMs === undefined ? NOTHING : formatInstant(atMs).slice(0, 16).replace('T', ' ')
@@ -86,6 +92,7 @@ export function showReservationView(cli: Cli, view: ReservationView): void {
     decision,
     undecided,
     wish,
+    rule: wishRule,
     owner,
     purpose,
   } = status
@@ -93,6 +100,9 @@ export function showReservationView(cli: Cli, view: ReservationView): void {
   const row = (title: string, text: string): void => out.line(`  ${title.padEnd(10)} ${text}`)
   row('wanted', `${wish.count} × ${wish.types.join(' or ')}, ${wish.kind}, of ${wish.backend}`)
   row('owner', purpose === undefined ? owner : `${owner}: ${purpose}`)
+  row('shared', `idle places are for ${shareInWords(wishRule.share ?? SHARE_DEFAULT)}`)
+  const limits = limitsOf(wishRule)
+  if (limits.length > 0) row('limits', limits.join(', '))
   if (quote !== undefined) row('offer', quoteLine(quote))
   if (decision !== undefined) row(decision.kind, `by ${decision.by} ${age(decision.atMs, cli.now())} ago`)
   if (reservation !== undefined) {
@@ -100,7 +110,7 @@ export function showReservationView(cli: Cli, view: ReservationView): void {
       'held',
       `${reservation.id}: ${reservation.total} × ${reservation.type} in ${reservation.zone}, ${reservation.state}`,
     )
-    row('window', windowOf(reservation))
+    row('window', `${windowOf(reservation)} (UTC)`)
   }
   row('spent', `${formatUsd(status.spentMicroUsd)}, of it for unused time ${formatUsd(status.idleMicroUsd)}`)
   if (status.nextLookAtMs !== undefined)
@@ -123,10 +133,25 @@ export function showReservationView(cli: Cli, view: ReservationView): void {
       ),
     )
   }
-  if (alternatives.length > 0) out.line('  Others:')
-  for (const one of alternatives) out.line(`    ${quoteLine(one)}`)
-  if (record.length > 0) out.line('  Record:')
+  // Once something is held, what else was for sale then is of no use.
+  const others = reservation === undefined && !isReservationFinal(state) ? alternatives : []
+  if (others.length > 0) out.line('  Others:')
+  for (const one of others) out.line(`    ${quoteLine(one)}`)
+  if (record.length > 0) out.line('  Record (UTC):')
   for (const { atMs, summary } of record.slice(-RECORD_SHOWN)) out.line(`    ${minute(atMs)}  ${summary}`)
+}
+
+/** What it may cost, as the rule says it. */
+function limitsOf(rule: PurchaseRule): string[] {
+  const limits: [number | undefined, (amount: number) => string][] = [
+    [rule.upfrontMaxMicroUsd, (amount) => `${formatUsd(amount)} upfront`],
+    [rule.machineHourMaxMicroUsd, (amount) => `${formatUsd(amount)} per machine and hour`],
+    [rule.unaskedMaxMicroUsd, (amount) => `up to ${formatUsd(amount)} without approval`],
+    [rule.spendMaxMicroUsd, (amount) => `released before unused time costs ${formatUsd(amount)}`],
+    [rule.extendMaxMicroUsd, (amount) => `${formatUsd(amount)} for extensions`],
+    [rule.idleMaxMs, (ms) => `released after ${formatDuration(ms)} without use`],
+  ]
+  return limits.flatMap(([limit, words]) => (limit === undefined ? [] : [words(limit)]))
 }
 
 function windowOf({ startsAtMs, endsAtMs, usableUntilMs }: OwnedReservation): string {
@@ -152,10 +177,16 @@ export function showOffers(cli: Cli, { quotes, unseen }: Pick<CapacitySurvey, 'q
       quote.endsAtMs === undefined ? 'until released' : minute(quote.endsAtMs),
       quote.kind === 'prepaid' ? amount(quote.upfrontMicro, quote.currency) : NOTHING,
       amount(machineHourMicro, quote.currency),
-      refusal ?? quote.note ?? '',
+      refusal === undefined ? (quote.note ?? '') : 'refused',
     ]),
     { right: ['UPFRONT', 'MACHINE-HOUR'], flexible: 'REMARK' },
   )
+  // Whole: what is cut explains nothing.
+  const refusals = quotes.flatMap(({ refusal }) => refusal ?? [])
+  for (const reason of new Set(refusals)) {
+    const count = refusals.filter((other) => other === reason).length
+    out.line(`The rule refuses ${plural(count, 'offer')}: ${reason}.`)
+  }
 }
 
 function amount(micro: number, currency: string): string {

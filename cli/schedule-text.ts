@@ -93,12 +93,20 @@ export function showSchedule(cli: Cli, view: ScheduleView): void {
   if (running.length === 0) out.line('No run is under way.')
 }
 
-function showRunning(cli: Cli, { run, state, message, trouble, warnings, jobs }: RetrainStatus): void {
+function showRunning(cli: Cli, status: RetrainStatus): void {
+  const { schedule, run, state, message, trouble, warnings, jobs, verdict } = status
   const { out } = cli
   out.line()
   out.line(`Run ${run?.id ?? ''}  ${state}: ${message}`)
   for (const { part, jobId, state: jobState } of jobs)
     out.line(`  ${part.padEnd(11)} ${jobId}  ${jobState ?? 'running'}`)
+  if (verdict !== undefined) out.line(`  ${'quality'.padEnd(11)} ${verdict.message}`)
+  if (state === 'awaiting-approval')
+    out.line(
+      cli.asCalled(
+        `  Put the model into production with \`crucible schedule approve ${schedule} --run ${run?.id ?? ''}\`, or \`reject\` it.`,
+      ),
+    )
   for (const warning of warnings) out.note(out.paintNote.yellow(warning))
   if (trouble !== undefined) out.note(out.paintNote.yellow(`trouble: ${trouble}`))
 }

@@ -4,8 +4,10 @@ import type { UploadProgress } from '../core/beat-parts'
 import type { Checkpoint, CheckpointState } from '../core/checkpoint'
 import type { JobState } from '../core/job'
 import { formatUsd } from '../core/money'
+import { plural } from '../core/plural'
 import { formatBytes } from '../core/resources'
 import { formatDuration } from '../core/time'
+export { plural } from '../core/plural'
 export { formatBytes as bytes } from '../core/resources'
 
 /** Shown for an unknown value. */
@@ -108,10 +110,6 @@ export function attemptReason({ state, reason }: Pick<AttemptView, 'state' | 're
 export function clip(text: string, width: number): string {
   const line = text.replace(/\s+/g, ' ')
   return line.length > width ? `${line.slice(0, width - 1)}…` : line
-}
-
-export function plural(count: number, one: string, many = `${one}s`): string {
-  return `${count} ${count === 1 ? one : many}`
 }
 
 /** The state of a checkpoint for people, who need not know the two kinds of provisional. */

@@ -18,7 +18,10 @@ export async function preflight(
   const { spec } = submission
   const problems = [
     ...(await missingScript(submission)),
-    ...unknownBackends(spec, knownBackends),
+    ...unknownBackends(
+      spec.backends.map(({ backend }) => backend),
+      knownBackends,
+    ),
     ...unsetSecrets(context, spec),
   ]
   if (problems.length > 0) throw new CrucibleError('usage', problems.join('\n'), { details: { problems } })
@@ -35,8 +38,9 @@ export function unsetSecrets({ config }: Context, spec: JobSpec): string[] {
   ]
 }
 
-function unknownBackends({ backends }: JobSpec, known: readonly string[]): string[] {
-  const unknown = [...new Set(backends.map(({ backend }) => backend))].filter((name) => !known.includes(name))
+/** Each backend that does not exist, as a sentence with those that do. */
+export function unknownBackends(names: readonly string[], known: readonly string[]): string[] {
+  const unknown = [...new Set(names)].filter((name) => !known.includes(name))
   return unknown.map((name) => `Unknown backend ${name}.${meant(name, known)} Known: ${known.join(', ')}.`)
 }
 

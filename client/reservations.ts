@@ -145,7 +145,10 @@ export async function approveReservation(
 ): Promise<UpdateReceipt> {
   const { status } = await showReservation(context, meant)
   if (status.quote === undefined)
-    throw new CrucibleError('failed', `Nothing of ${status.id} waits for approval: it is ${status.state}.`)
+    throw new CrucibleError(
+      'failed',
+      `Nothing of ${status.id} waits for approval: its state is ${status.state}.`,
+    )
   return tell(context, status.id, {
     name: APPROVE_UPDATE,
     update: { quote: seen ?? quoteKey(status.quote.quote) },
@@ -187,7 +190,7 @@ export async function extendReservation(
   })
 }
 
-/** Sets the number of machines, the end (null: none) or the limit of an hourly reservation. It states the result: a repeated one is harmless. */
+/** Sets machines, end (null: none) or limit of an hourly reservation, or the share of any. It states the result: a repeated one is harmless. */
 export async function resizeReservation(
   context: Context,
   meant: string,

@@ -92,7 +92,7 @@ export interface HeldSchedule {
   isPaused: boolean
   note: string | null
   nextStartsAtMs: number[]
-  /** Workflow ids of the runs that go on. */
+  /** Workflow ids of the runs that go on, those by hand included. */
   running: string[]
 }
 
@@ -100,16 +100,25 @@ export async function heldSchedule(context: Context, name: string): Promise<Held
   const client = await context.temporal()
   try {
     const { state, info } = await handleOf(client, name).describe()
+    const followed = info.runningActions.flatMap((action) =>
+      action.type === 'startWorkflow' ? [action.workflow.workflowId] : [],
+    )
     return {
       isPaused: state.paused,
       note: state.note ?? null,
       nextStartsAtMs: info.nextActionTimes.map((date) => date.getTime()),
-      running: info.runningActions.flatMap((action) =>
-        action.type === 'startWorkflow' ? [action.workflow.workflowId] : [],
-      ),
+      running: [...new Set([...followed, ...(await listedRuns(client, name))])],
     }
   } catch (error) {
     if (isNamed(error, 'ScheduleNotFoundError')) return undefined
     throw error
   }
+}
+
+/** A schedule does not follow runs that may overlap others, as those by hand do. The server's list has them a moment later. */
+async function listedRuns(client: temporal.Client, name: string): Promise<string[]> {
+  const query = `TemporalScheduledById = '${retrainScheduleId(name)}' AND ExecutionStatus = 'Running'`
+  const found: string[] = []
+  for await (const { workflowId } of client.workflow.list({ query })) found.push(workflowId)
+  return found
 }

@@ -172,37 +172,46 @@ export async function triggerSchedule(context: Context, name: string): Promise<v
   await handleOf(await context.temporal(), name).trigger('ALLOW_ALL')
 }
 
-/** A word to a run: its update, and the states in which it may be said. */
+const WAITS = { states: ['awaiting-approval'], one: 'waits for approval', many: 'wait for approval' } as const
+
+/** A word to a run: its update, the states in which it may be said, and what a run is called in them. */
 const WORDS = {
-  approve: { update: APPROVE_MODEL_UPDATE, states: ['awaiting-approval'] },
-  reject: { update: REJECT_MODEL_UPDATE, states: ['awaiting-approval'] },
-  skip: { update: SKIP_RUN_UPDATE, states: ['starting', 'searching', 'waiting', 'checking'] },
-  'start-now': { update: START_NOW_UPDATE, states: ['waiting', 'checking'] },
-} as const satisfies Record<string, { update: string; states: RetrainState[] }>
+  approve: { ...WAITS, update: APPROVE_MODEL_UPDATE },
+  reject: { ...WAITS, update: REJECT_MODEL_UPDATE },
+  skip: {
+    ...{ update: SKIP_RUN_UPDATE, states: ['starting', 'searching', 'waiting', 'checking'] },
+    ...{ one: 'can be skipped', many: 'can be skipped' },
+  },
+  'start-now': {
+    ...{ update: START_NOW_UPDATE, states: ['waiting', 'checking'] },
+    ...{ one: 'waits for its window', many: 'wait for their windows' },
+  },
+} as const satisfies Record<
+  string,
+  { update: string; states: readonly RetrainState[]; one: string; many: string }
+>
 
 /** @experimental */
 export type RunWord = keyof typeof WORDS
 
-/** Says a word to the one run of a schedule that it is for. Throws `usage` without such a run, or with several. */
+/**
+ * Says a word to the one run of a schedule that it is for, or to the one with the id `run`. Throws `usage` without such a run, or with
+ * several.
+ */
 export async function tellRun(
   context: Context,
   name: string,
-  { word, reason }: { word: RunWord; reason?: string },
+  { word, reason, run }: { word: RunWord; reason?: string; run?: string },
 ): Promise<UpdateReceipt> {
   await currentOf(context, name)
-  const { update, states } = WORDS[word]
   const running = await runningOf(context, await heldSchedule(context, name))
-  const meant = running.filter(({ status }) => (states as readonly RetrainState[]).includes(status.state))
-  if (meant.length !== 1) {
-    const seen = running.map(({ status }) => `${status.run?.id ?? 'a new run'} is ${status.state}`).join(', ')
-    throw new CrucibleError(
-      'usage',
-      meant.length === 0
-        ? `No run of ${name} can be told to ${word}${seen === '' ? '' : `: ${seen}`}.`
-        : `Several runs of ${name} can be told to ${word}: ${seen}.`,
-      { hint: '`crucible schedule show NAME` shows its runs.' },
-    )
-  }
+  const { update, states } = WORDS[word]
+  const meant = running.filter(
+    ({ status }) =>
+      (states as readonly RetrainState[]).includes(status.state) &&
+      (run === undefined || status.run?.id === run),
+  )
+  if (meant.length !== 1) throw notOneRun(name, { word, run, running, meant })
   const client = await context.temporal()
   const args = [{ by: context.config.owner, ...defined({ reason }) }]
   try {
@@ -216,4 +225,27 @@ export async function tellRun(
       throw new CrucibleError('failed', failureFrom(error).message, { cause: error })
     throw error
   }
+}
+
+function notOneRun(
+  name: string,
+  {
+    word,
+    run,
+    running,
+    meant,
+  }: { word: RunWord; run?: string | undefined } & Record<'running' | 'meant', RunningRun[]>,
+): CrucibleError {
+  const { one, many } = WORDS[word]
+  const ids = meant.map(({ status }) => status.run?.id).filter((id) => id !== undefined)
+  if (meant.length > 1)
+    return new CrucibleError('usage', `Several runs of ${name} ${many}: ${ids.join(', ')}.`, {
+      hint: `Say which: --run ${ids[0] ?? 'RUN'}.`,
+    })
+  const seen = running.map(({ status }) => `${status.run?.id ?? 'a new run'} is ${status.state}`).join(', ')
+  const which =
+    run === undefined ? `No run of ${name} ${one}` : `The run ${run} of ${name} is none that ${one}`
+  return new CrucibleError('usage', `${which}${seen === '' ? '' : `: ${seen}`}.`, {
+    hint: `See its runs with \`crucible schedule show ${name}\`.`,
+  })
 }

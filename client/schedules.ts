@@ -1,3 +1,4 @@
+import { formatInstant } from '../core/time'
 import { randomBytes, randomInt } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import { makeDeploymentId } from '../core/ids'
@@ -116,7 +117,7 @@ async function revise(context: Context, { kind, input, code, values }: Change): 
   }
   if (await putRevision(store, made)) return made
   throw new CrucibleError('failed', `Somebody else has just changed the schedule ${name}.`, {
-    hint: 'Look at it with `crucible schedule show NAME`, then try again.',
+    hint: `Look at it with \`crucible schedule show ${name}\`, then try again.`,
   })
 }
 
@@ -157,7 +158,8 @@ export async function renewSecrets(
   context: Context,
   name: string,
 ): Promise<{ revision: number; secrets: string[] }> {
-  const { input } = await currentOf(context, name)
+  const { input, revision: current } = await currentOf(context, name)
+  if (input.secrets.length === 0) return { revision: current, secrets: [] }
   const values = secretValues(context, input.secrets)
   const revision = await revise(context, { kind: 'secrets', input, values })
   await establish(context, revision)
@@ -192,7 +194,14 @@ export async function backfill(
   }
   if (runs.length === 0) {
     throw new CrucibleError('usage', `${name} has no date in that time.`, {
-      hint: '`crucible schedule next NAME` shows its dates.',
+      hint: `\`crucible schedule next ${name}\` shows its dates to come.`,
+    })
+  }
+  const ahead = runs.find(({ startsAtMs }) => startsAtMs > nowMs)
+  if (ahead !== undefined) {
+    const startsAt = formatInstant(ahead.startsAtMs)
+    throw new CrucibleError('usage', `${ahead.date} is not missed: its run begins ${startsAt}.`, {
+      hint: `Choose dates of the past, or start a run now with \`crucible schedule trigger ${name}\`.`,
     })
   }
   const handle = handleOf(await context.temporal(), name)

@@ -12,6 +12,15 @@ export const SHARES = ['none', 'owner', 'all'] as const
 export type Share = (typeof SHARES)[number]
 export const SHARE_DEFAULT: Share = 'owner'
 
+/** For whom idle places are: completes "Idle places are for ...". */
+export function shareInWords(share: Share): string {
+  return {
+    none: 'jobs of its owner that name it',
+    owner: 'all jobs of its owner',
+    all: 'jobs of all owners',
+  }[share]
+}
+
 /** A job that will begin in the reservation: before that, no other job gets a place that it would still use then. @experimental */
 export interface AwaitedJob {
   jobId: string
@@ -24,7 +33,7 @@ export interface AwaitedJob {
   run: string
 }
 
-/** `reservations/<id>/holder.json`, put once, before anything is bought: whom the wish holds its places for. */
+/** `reservations/<id>/holder.json`, put before anything is bought: whom the wish holds its places for. A person may change the share. */
 export interface ReservationHolder {
   owner: string
   share: Share

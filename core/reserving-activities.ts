@@ -1,6 +1,7 @@
 /** The activities of reservations by name. `activities/reserving/` implements them, on `backendQueue(name)` unless said otherwise. */
 import type { Failure } from './failure'
 import type { MicroUsd } from './money'
+import type { Share } from './reservation-hold'
 import type { LeftTime } from './remaining'
 import type {
   CapacityQuote,
@@ -242,6 +243,8 @@ export interface ReservationDocuments {
   decideExtension(input: DecideExtensionTask): Promise<ExtensionDecision>
   /** Posts news to the stored webhook. Throws if it is not taken. */
   tellReservation(input: ReservationTask & TellTask): Promise<void>
+  /** Records who may use idle places from now on. Idempotent. */
+  shareReservation(input: ReservationTask & { share: Share }): Promise<void>
   /** Completes the record, and settles money that an earlier history has promised. */
   endReservation(input: ReservationTask & { status: ReservationStatus; sends: number }): Promise<void>
 }

@@ -213,7 +213,7 @@ export interface ExtendReservationUpdate {
   seenEndsAtMs?: number
 }
 
-/** Update: change the number of machines, the end, or the limit of an hourly one. At least one is given. @experimental */
+/** Update: change the number of machines, the end or the limit of an hourly one, or the share of any. At least one is given. @experimental */
 export interface ResizeReservationUpdate {
   by: string
   /** Machines in total, so that a repeated request changes nothing more. */
@@ -222,6 +222,8 @@ export interface ResizeReservationUpdate {
   endsAtMs?: number | null
   /** Replaces that of the rule; it can only be raised. */
   spendMaxMicroUsd?: MicroUsd
+  /** Who may use idle places from now on; jobs that run in them stay. */
+  share?: Share
 }
 
 /** Update: move free places of an hourly one into a reservation of its own. @experimental */

@@ -15,6 +15,7 @@ import { formatPath, type Fault, type Problem } from './problem'
 import { problemsIn, wordsOf, writeField } from './problems'
 import { retrainFile } from './retrain-schema'
 import { capacityOf, retrainFaults } from './retrain-relations'
+import { fieldsAt } from './schema-walk'
 import { templateFaults, filled, type TemplateValues } from './templates'
 import { readYaml } from './yaml-text'
 
@@ -73,8 +74,10 @@ function readRetrain(value: unknown, options: ReadOptions): { retrain: Retrain }
     return { faults: [{ path: [], message, remedy: 'write at least job: and its fields' }] }
   }
   const parsed = retrainFile.safeParse(value)
-  if (!parsed.success)
-    return { faults: faultsOf(parsed.error.issues, { value, schema: retrainFile, synonyms: SYNONYMS }) }
+  if (!parsed.success) {
+    const found = faultsOf(parsed.error.issues, { value, schema: retrainFile, synonyms: SYNONYMS })
+    return { faults: found.map(asFieldOfJob) }
+  }
   const spec = specOf(parsed.data, options)
   const faults = retrainFaults(parsed.data, spec)
   if (faults.length > 0) return { faults }
@@ -95,8 +98,16 @@ function readRetrain(value: unknown, options: ReadOptions): { retrain: Retrain }
   return { retrain: { spec, workdir, secrets: [...new Set(secrets)], sample: sample! } }
 }
 
+/** Fields of a job at the top: somebody gave a job file, or lost the indentation. */
+function asFieldOfJob(fault: Fault): Fault {
+  const [name, ...rest] = fault.path.map(String)
+  const isOfJob = rest.length === 0 && fieldsAt(jobFile, []).includes(name ?? '')
+  return fault.isAboutName === true && isOfJob ? { ...fault, remedy: `write it as job.${name}` } : fault
+}
+
 const SYNONYMS: ReadonlyMap<string, string> = new Map([
   ['schedule', 'every'],
+  ['cron', 'every'],
   ['timezone', 'zone'],
   ['tz', 'zone'],
   ['hour', 'time'],

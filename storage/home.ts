@@ -1,4 +1,13 @@
-import { chmodSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { homedir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -32,9 +41,21 @@ export function homeOf(env: Environment): Home {
  * @param uid of this process; a home of another user is left as it is
  */
 export function closeHome({ directory }: Home, uid: number | undefined): void {
-  mkdirSync(directory, { recursive: true, mode: 0o700 })
+  makeFolder(directory)
   const { mode, uid: owner } = statSync(directory)
   if ((mode & 0o077) !== 0 && owner === uid) chmodSync(directory, mode & 0o700)
+}
+
+/** One after another: Node's `recursive` never ends in a file system that takes no folders, such as /proc. */
+function makeFolder(path: string): void {
+  if (existsSync(path)) return
+  if (dirname(path) !== path) makeFolder(dirname(path))
+  try {
+    mkdirSync(path, { mode: 0o700 })
+  } catch (error) {
+    // Made by another process meanwhile.
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+  }
 }
 
 function expand(path: string): string {

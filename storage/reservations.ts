@@ -1,6 +1,6 @@
 import type { ReservationHolder } from '../core/reservation-hold'
 import type { ReservationEntry } from '../core/reserving-activities'
-import { putDocumentIfAbsent, readDocument } from './json'
+import { putDocument, putDocumentIfAbsent, readDocument } from './json'
 import { layout } from './layout'
 import { eachOf } from './parallel'
 import type { ObjectStore } from './store'
@@ -38,6 +38,16 @@ export async function lastReservationEntry(
 /** Records for whom a wish holds its capacity, once. */
 export async function putHolder(store: ObjectStore, id: string, holder: ReservationHolder): Promise<void> {
   await putDocumentIfAbsent(store, layout.reservationHolder(id), holder)
+}
+
+/** Changes who may use idle places; the rest stays as recorded. */
+export async function changeShare(
+  store: ObjectStore,
+  id: string,
+  { owner, share }: Pick<ReservationHolder, 'owner' | 'share'>,
+): Promise<void> {
+  const holder = (await readHolder(store, id)) ?? { owner }
+  await putDocument(store, layout.reservationHolder(id), { ...holder, share })
 }
 
 export async function readHolder(store: ObjectStore, id: string): Promise<ReservationHolder | undefined> {

@@ -2,6 +2,8 @@ import { WorkflowExecutionAlreadyStartedError } from '@temporalio/common'
 import { startChild } from '@temporalio/workflow'
 import { defined } from '../core/defined'
 import { failureFrom, isWithoutEffect, type Failure } from '../core/failure'
+import { plural } from '../core/plural'
+import { shareInWords, type Share } from '../core/reservation-hold'
 import { formatUsd, type MicroUsd } from '../core/money'
 import { ORCHESTRATOR_QUEUE, reservationWorkflowId, WORKFLOW_TYPES } from '../core/queues'
 import type { OwnedReservation } from '../core/reservation'
@@ -23,7 +25,7 @@ import type { ReservationRun } from './reservation-run'
 /** Sets the number, the end and the limit of what is held. The money of a higher limit is promised first. */
 export async function resizeOnRequest(run: ReservationRun): Promise<void> {
   const asked = run.requests.resize!
-  const { count, endsAtMs, spendMaxMicroUsd } = asked.update
+  const { count, endsAtMs, spendMaxMicroUsd, share } = asked.update
   const { page } = run
   try {
     const { wish, rule } = page.status
@@ -40,8 +42,10 @@ export async function resizeOnRequest(run: ReservationRun): Promise<void> {
         spentMicroUsd: page.status.spentMicroUsd,
         ...defined({ count, endsAtMs }),
       })
-    page.update({ reservation, rule: wanted, wish: { ...wish, count: reservation.total } })
-    asked.done(inWords(reservation, spendMaxMicroUsd))
+    if (share !== undefined) await reservationDocuments.shareReservation({ ...run.task(), share })
+    const next = { ...wanted, ...defined({ share }) }
+    page.update({ reservation, rule: next, wish: { ...wish, count: reservation.total } })
+    asked.done(inWords(reservation, { spendMaxMicroUsd, share }))
   } catch (error) {
     asked.refuse(failureFrom(error).message)
   } finally {
@@ -49,13 +53,17 @@ export async function resizeOnRequest(run: ReservationRun): Promise<void> {
   }
 }
 
-function inWords({ id, total, endsAtMs }: OwnedReservation, spendMaxMicroUsd: number | undefined): string {
+function inWords(
+  { id, total, endsAtMs }: OwnedReservation,
+  { spendMaxMicroUsd, share }: { spendMaxMicroUsd: MicroUsd | undefined; share: Share | undefined },
+): string {
   const end = endsAtMs === undefined ? 'until it is released' : `until ${formatInstant(endsAtMs)}`
   const limit =
     spendMaxMicroUsd === undefined
       ? ''
       : ` Its unused time may cost ${formatUsd(spendMaxMicroUsd)} before it is released.`
-  return `${id} has ${total} machines, ${end}.${limit}`
+  const use = share === undefined ? '' : ` Idle places are for ${shareInWords(share)}.`
+  return `${id} has ${plural(total, 'machine')}, ${end}.${limit}${use}`
 }
 
 /**
@@ -98,7 +106,7 @@ async function split(run: ReservationRun, update: SplitReservationUpdate): Promi
       reservation,
     },
   })
-  return `${count} machines of ${id} are ${outcome.id} now, held by ${newId}.`
+  return `${plural(count, 'machine')} of ${id} ${count === 1 ? 'is' : 'are'} ${outcome.id} now, held by ${newId}.`
 }
 
 function refusalOf(error: unknown): Failure {

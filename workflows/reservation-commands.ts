@@ -1,8 +1,11 @@
 import { ApplicationFailure, CancellationScope, defineUpdate, setHandler } from '@temporalio/workflow'
 import { carrying } from '../core/failure'
 import type { UpdateReceipt } from '../core/messages'
+import { plural } from '../core/plural'
+import { priceInWords } from '../core/quote-words'
 import { formatUsd } from '../core/money'
 import type { CapacityQuote } from '../core/reservation'
+import { SHARES } from '../core/reservation-hold'
 import {
   APPROVE_UPDATE,
   DECIDE_PURCHASE_UPDATE,
@@ -56,9 +59,8 @@ export class ReservationRequests {
       ({ by }) => {
         this.approved = page.status.quote!.quote
         page.update({ decision: { kind: 'approved', by, atMs: Date.now() } })
-        return {
-          message: `Approved: ${formatUsd(page.status.quote!.quote.upfrontMicro)} upfront. It is bought now, if it is still for sale.`,
-        }
+        const price = priceInWords(page.status.quote!.quote)
+        return { message: `Approved: ${price}. It is bought now, if it is still for sale.` }
       },
       {
         validator: (update: ApproveUpdate) => this.refuseApproval(update),
@@ -137,10 +139,15 @@ export class ReservationRequests {
     if (!(upfrontMaxMicroUsd > 0)) refuse('Say how much the extension may cost.')
   }
 
-  private refuseResize({ count, endsAtMs, spendMaxMicroUsd }: ResizeReservationUpdate): void {
+  private refuseResize({ count, endsAtMs, spendMaxMicroUsd, share }: ResizeReservationUpdate): void {
+    if (share !== undefined && !SHARES.includes(share)) refuse(`Share it with ${SHARES.join(', ')}.`)
+    if ([count, endsAtMs, spendMaxMicroUsd].every((one) => one === undefined)) {
+      if (share === undefined)
+        refuse('Say what to change: the number of machines, the end, the limit, or who may use idle places.')
+      // The provider has no part in this: also of what is prepaid, and before it begins.
+      return this.refuseShare()
+    }
     this.refuseChange()
-    if ([count, endsAtMs, spendMaxMicroUsd].every((one) => one === undefined))
-      refuse('Say what to change: the number of machines, the end, or the limit.')
     if (count !== undefined) refuseCount(count)
     const { spendMaxMicroUsd: limit } = this.page.status.rule
     if (spendMaxMicroUsd !== undefined && !(spendMaxMicroUsd >= (limit ?? 0)))
@@ -149,12 +156,19 @@ export class ReservationRequests {
       )
   }
 
+  private refuseShare(): void {
+    const { state } = this.page.status
+    if (!['unpaid', 'scheduled', 'active'].includes(state))
+      refuse(`Only held capacity can be changed: the reservation is ${state}.`)
+    if (this.resize !== undefined || this.split !== undefined) refuse('Another change is being made.')
+  }
+
   private refuseSplit({ count, newId }: SplitReservationUpdate): void {
     this.refuseChange()
     refuseCount(count)
     const { id, reservation } = this.page.status
     if (count >= (reservation?.total ?? Infinity))
-      refuse(`It has ${reservation?.total} machines, and keeps at least one.`)
+      refuse(`It has ${plural(reservation!.total, 'machine')}, and keeps at least one.`)
     if (!RESERVATION_ID_PATTERN.test(newId) || newId === id)
       refuse(`"${newId}" is no id for another reservation.`)
   }

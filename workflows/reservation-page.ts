@@ -11,6 +11,8 @@ import {
   type ReservationState,
   type ReservationStatus,
 } from '../core/reserving'
+import { priceInWords } from '../core/quote-words'
+import { shareInWords, SHARE_DEFAULT } from '../core/reservation-hold'
 import { formatInstant } from '../core/time'
 import { setAttributes } from './attributes'
 import { Retries } from './forever'
@@ -25,7 +27,10 @@ export class ReservationPage {
   /** Called after each change of state, and of what others plan with. */
   onMove: () => void = () => {}
 
+  private readonly pageUrl: string | undefined
+
   constructor(input: ReservationInput) {
+    this.pageUrl = input.pageUrl
     const { reservationId: id, owner, purpose, wish, rule, submittedAtMs } = input
     this.status = input.carry?.status ?? {
       ...{ id, owner, wish, rule, submittedAtMs, state: 'searching', message: 'Looking for capacity.' },
@@ -75,7 +80,7 @@ export class ReservationPage {
   }
 
   private show(): void {
-    setCurrentDetails(detailsOf(this.status))
+    setCurrentDetails(detailsOf(this.status, this.pageUrl))
   }
 }
 
@@ -87,7 +92,7 @@ function plannedWith({ reservation }: ReservationStatus): string {
 }
 
 /** The page in the Temporal UI. */
-function detailsOf(status: ReservationStatus): string {
+function detailsOf(status: ReservationStatus, pageUrl: string | undefined): string {
   const { id, state, message, trouble, wish, quote, reservation, alternatives, decision, undecided } = status
   return [
     headline({ state, reason: state, text: message }),
@@ -97,12 +102,15 @@ function detailsOf(status: ReservationStatus): string {
     `- wanted: ${sentence(`${wish.count} × ${wish.types.join(' or ')}, ${wish.kind}`)}`,
     ...(quote === undefined ? [] : [`- offer: ${lineOf(quote)}`]),
     ...(reservation === undefined ? [] : [`- held: ${heldLine(reservation)}`]),
+    ...(reservation === undefined
+      ? []
+      : [`- idle places: for ${shareInWords(status.rule.share ?? SHARE_DEFAULT)}`]),
     ...(decision === undefined
       ? []
       : [`- ${decision.kind} by ${nameInMarkdown(decision.by)}, ${formatInstant(decision.atMs)}`]),
     `- spent: ${money(status.spentMicroUsd)}, of it for unused time ${money(status.idleMicroUsd)}`,
     ...(status.nextLookAtMs === undefined ? [] : [`- next look: ${formatInstant(status.nextLookAtMs)}`]),
-    ...(state === 'awaiting-approval' ? approvalLines(id) : []),
+    ...(state === 'awaiting-approval' ? approvalLines(id, pageUrl) : []),
     ...(undecided === undefined ? [] : undecidedLines(id, undecided)),
     ...(alternatives.length === 0
       ? []
@@ -112,12 +120,14 @@ function detailsOf(status: ReservationStatus): string {
   ].join('\n')
 }
 
-function approvalLines(id: string): string[] {
+/** With the link that the news have: for another person, to pass on. */
+function approvalLines(id: string, pageUrl: string | undefined): string[] {
   return [
     '',
     '**Waits for approval.** Another customer may buy this offer first; then the search continues within the rule.',
     '',
     `Buy it: \`crucible reservations approve ${id}\`. Do not: \`crucible reservations reject ${id}\`.`,
+    ...(pageUrl === undefined ? [] : ['', `Link for whoever approves it: <${pageUrl}>`]),
   ]
 }
 
@@ -137,9 +147,9 @@ function undecidedLines(
 }
 
 function lineOf({ quote, machineHourMicro, refusal }: JudgedQuote): string {
-  const { count, type, zone, startsAtMs, endsAtMs, upfrontMicro } = quote
+  const { count, type, zone, startsAtMs, endsAtMs } = quote
   const window = `${formatInstant(startsAtMs)} to ${endsAtMs === undefined ? 'its release' : formatInstant(endsAtMs)}`
-  const price = `${money(upfrontMicro)} upfront, ${money(machineHourMicro)} per machine and hour`
+  const price = `${sentence(priceInWords(quote))}, ${money(machineHourMicro)} per machine and hour`
   const why = refusal === undefined ? '' : ` (${sentence(refusal)})`
   return `${count} × ${nameInMarkdown(`${type} in ${zone}`)}, ${window}: ${price}${why}`
 }

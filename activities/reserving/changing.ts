@@ -1,4 +1,5 @@
 import { BackendError } from '../../backends/errors'
+import { plural } from '../../core/plural'
 import type { OwnedReservation, ReservationOrder, ReservationRef } from '../../core/reservation'
 import { SHARE_DEFAULT } from '../../core/reservation-hold'
 import type { ChangeReservationTask, SplitReservationTask } from '../../core/reserving-activities'
@@ -36,7 +37,7 @@ export async function changeReservation(
   const end = after.endsAtMs === undefined ? 'without an end' : `until ${formatInstant(after.endsAtMs)}`
   await note(deps, input, {
     kind: 'changed',
-    summary: `${ref.id} has ${after.total} machines, ${end}.`,
+    summary: `${ref.id} has ${plural(after.total, 'machine')}, ${end}.`,
     data: { before, count, endsAtMs, rule, spentMicroUsd, nowMs, after },
   })
   return after
@@ -82,7 +83,7 @@ export async function splitReservation(
   await claimReservation(store, { backend: backend.name, ownedId: made.id, intent })
   await note(deps, input, {
     kind: 'changed',
-    summary: `Split ${count} machines off ${ref.id}: they are ${made.id}, held by ${intent}.`,
+    summary: `Split ${plural(count, 'machine')} off ${ref.id} into ${made.id}, held by ${intent}.`,
     data: { source, count, part: intent, made },
   })
   return made

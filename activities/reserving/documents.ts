@@ -1,7 +1,8 @@
 import { BackendError } from '../../backends/errors'
+import { shareInWords } from '../../core/reservation-hold'
 import type { ReservationDocuments } from '../../core/reserving-activities'
 import { monthBefore, monthOf } from '../../core/treasury'
-import { putReservationEntry } from '../../storage/reservations'
+import { changeShare, putReservationEntry } from '../../storage/reservations'
 import type { ObjectStore } from '../../storage/store'
 import { readWebhook } from '../../storage/webhooks'
 import { allBeating, type Signalled } from '../heartbeat'
@@ -52,6 +53,13 @@ export function createReservationDocuments({
         JSON.stringify({ schema: 'crucible/1', event, text, ...more, reservation: status }),
         signal,
       )
+    },
+    shareReservation: async ({ reservationId, recordSeq, owner, share }) => {
+      await changeShare(store, reservationId, { owner, share })
+      await putReservationEntry(store, reservationId, {
+        ...{ seq: recordSeq, atMs: now(), kind: 'changed', data: { share } },
+        summary: `Idle places are for ${shareInWords(share)}.`,
+      })
     },
     endReservation: async ({ reservationId, recordSeq, status, sends }, signal) => {
       // The last purchase that is known, and the one that may have been about to begin.

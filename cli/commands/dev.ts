@@ -1,3 +1,4 @@
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Command } from 'commander'
 import { defined } from '../../core/defined'
@@ -155,11 +156,12 @@ async function cloudFor(
     })
   }
   const { startDevCloud } = require('../dev/cloud') as typeof devCloud
-  const { portOrFree } = require('../dev/server') as typeof devServer
+  const { claimPort } = require('../dev/server') as typeof devServer
   const progress = progressOn(cli.out.stderr, () => cli.now())
   progress.note('Starting the small cloud.')
-  const port = await portOrFree(CLOUD_PORTS.port, progress)
-  const storePort = await portOrFree(CLOUD_PORTS.storePort, progress)
+  const claims = { progress, directory: join(tmpdir(), 'crucible-ports') }
+  const port = await claimPort(CLOUD_PORTS.port, claims)
+  const storePort = await claimPort(CLOUD_PORTS.storePort, claims)
   const place = placeOfCloud(home)
   return startDevCloud({
     ...(sim === true ? {} : { world: sim }),

@@ -1,5 +1,7 @@
 import { Argument, Option, type Command } from 'commander'
+import type * as registry from '../../backends/registry'
 import type * as clientSurvey from '../../client/capacity-survey'
+import type * as preflight from '../../client/preflight'
 import type * as clientViews from '../../client/reservation-views'
 import type * as clientReservations from '../../client/reservations'
 import type * as clientSchedules from '../../client/planned-runs'
@@ -17,10 +19,11 @@ import {
   timeArgument,
   type Deadline,
 } from '../arguments'
+import { checkOptions } from '../action-options'
 import type { Cli } from '../cli'
 import { examples } from '../examples'
 import type * as calendars from '../reservation-calendar'
-import { surveysOf } from '../reservation-surveys'
+import { surveysOf, withFreshPlaces } from '../reservation-surveys'
 import type * as telling from '../reservation-telling'
 import type { Options } from '../reservation-telling'
 import type * as texts from '../reservation-text'
@@ -30,6 +33,22 @@ const ACTIONS = [
   ...(['decide', 'extend', 'resize', 'split', 'release', 'calendar'] as const),
 ] as const
 type Action = (typeof ACTIONS)[number]
+
+const WISH = ['offers', 'reserve'] as const
+
+/** Which action each option belongs to. */
+const ACTIONS_OF: Readonly<Record<string, readonly Action[]>> = {
+  backend: ['list', ...WISH, 'calendar'],
+  ...{ kind: WISH, type: WISH, region: WISH, zone: WISH },
+  ...{ from: WISH, startBy: WISH, endBy: WISH, maxPrice: WISH, unasked: WISH },
+  ...{ extendMax: WISH, releaseIdle: WISH },
+  ...{ for: [...WISH, 'extend'], maxUpfront: [...WISH, 'extend'] },
+  ...{ count: [...WISH, 'resize', 'split'], maxSpend: [...WISH, 'resize'] },
+  ...{ share: ['reserve', 'resize'], until: ['reserve', 'resize'] },
+  ...{ notify: ['reserve'], purpose: ['reserve'], id: ['reserve', 'split'] },
+  ...{ note: ['reject'], bought: ['decide'], notBought: ['decide'], maxCharge: ['release'] },
+  ...{ weeks: ['calendar'], ical: ['calendar'] },
+}
 
 const WEEKS = 13
 
@@ -82,9 +101,10 @@ export function define(command: Command, cli: Cli): void {
     )
     .option('--release-idle <duration>', 'hourly: release it once unused for this long', durationArgument)
     .addOption(
-      new Option('--share <jobs>', 'jobs that may use idle places, besides those of its owner that name it')
-        .choices(SHARES)
-        .default(SHARE_DEFAULT),
+      new Option(
+        '--share <jobs>',
+        'reserve, resize: jobs that may use idle places, besides those of its owner that name it (default: owner)',
+      ).choices(SHARES),
     )
     .option(
       '--until <time>',
@@ -97,7 +117,7 @@ export function define(command: Command, cli: Cli): void {
     )
     .option('--purpose <text>', 'what it is for')
     .option('--id <id>', 'reserve, split: makes the command repeatable, such as res-ranker-2027-q1')
-    .option('--note <text>', 'reject: why')
+    .option('--note <text>', 'reject: why; it also ends a search')
     .option('--bought <reservation>', "decide: the provider's id of what was bought")
     .option('--not-bought', 'decide: it was certainly not bought')
     .option('--max-charge <usd>', 'release: accept what is still charged, up to this', moneyArgument)
@@ -105,13 +125,21 @@ export function define(command: Command, cli: Cli): void {
     .option('--ical', 'calendar: print iCalendar')
     .option('--yes', 'approve, extend, resize, split, release: without asking')
     .addHelpText('after', EXAMPLES())
-    .action((action: Action, meant: string | undefined, options: Options) =>
-      run(cli, { action, meant, options }),
-    )
+    .action((action: Action, meant: string | undefined, options: Options) => {
+      checkOptions(command, action, ACTIONS_OF)
+      return run(cli, { action, meant, options })
+    })
 }
 
 const viewing = (): typeof clientViews => require('../../client/reservation-views') as typeof clientViews
 const surveying = (): typeof clientSurvey => require('../../client/capacity-survey') as typeof clientSurvey
+
+function checkBackend(backend: string): void {
+  const { unknownBackends } = require('../../client/preflight') as typeof preflight
+  const { BACKENDS } = require('../../backends/registry') as typeof registry
+  const [problem] = unknownBackends([backend], Object.keys(BACKENDS))
+  if (problem !== undefined) throw new CrucibleError('usage', problem)
+}
 
 interface Given {
   action: Action
@@ -120,11 +148,14 @@ interface Given {
 }
 
 async function run(cli: Cli, { action, meant, options }: Given): Promise<void> {
+  checkBackend(options.backend)
   const text = require('../reservation-text') as typeof texts
   switch (action) {
     case 'list': {
-      const reservations = await viewing().listReservations(cli.context())
-      return text.showReservations(cli, { reservations, surveys: await surveysOf(cli, options.backend) })
+      const statuses = await viewing().listReservations(cli.context())
+      const surveys = await surveysOf(cli, options.backend)
+      const reservations = withFreshPlaces(statuses, surveys)
+      return text.showReservations(cli, { reservations, surveys })
     }
     case 'offers':
       return text.showOffers(
@@ -154,6 +185,20 @@ async function run(cli: Cli, { action, meant, options }: Given): Promise<void> {
   }
 }
 
+/** Limits of the other kind would be ignored: a person relies on them. */
+function checkKind({ kind, maxUpfront, extendMax, maxSpend, releaseIdle }: Options): void {
+  const [flags, instead] =
+    kind === 'prepaid'
+      ? [{ '--max-spend': maxSpend, '--release-idle': releaseIdle }, '--max-upfront or --max-price']
+      : [{ '--max-upfront': maxUpfront, '--extend-max': extendMax }, '--max-spend or --max-price']
+  const [given] = Object.entries(flags).filter(([, value]) => value !== undefined)
+  if (given === undefined) return
+  const other = kind === 'prepaid' ? 'hourly' : 'prepaid'
+  throw new CrucibleError('usage', `${given[0]} is for capacity that is ${other}, and this is ${kind}.`, {
+    hint: `Leave it out, add --kind ${other}, or limit the cost with ${instead}.`,
+  })
+}
+
 /** Up to this long before the end of prepaid capacity, its machines are ended: a person who asks for four days wants what is sold as four days. */
 const CUT_OFF_MS = HOUR_MS
 
@@ -162,6 +207,7 @@ function wishOf(cli: Cli, options: Options): CapacityWish {
   const at = (time: Deadline | undefined): number | undefined => time && instantOf(time, cli.now())
   if (type.length === 0)
     throw new CrucibleError('usage', 'Say which machines.', { hint: 'Such as --type p5.48xlarge --count 8.' })
+  checkKind(options)
   if (kind === 'prepaid' && durationMs === undefined)
     throw new CrucibleError('usage', 'Prepaid capacity needs a duration.', { hint: 'Such as --for 4d.' })
   return {
@@ -186,7 +232,7 @@ function ruleOf(cli: Cli, options: Options): PurchaseRule {
     unaskedMaxMicroUsd: unasked,
     spendMaxMicroUsd: maxSpend,
     idleMaxMs: releaseIdle,
-    share,
+    share: share ?? SHARE_DEFAULT,
     extendMaxMicroUsd: extendMax,
     searchUntilAtMs: searchEnd && instantOf(searchEnd, cli.now()),
   })
@@ -197,6 +243,10 @@ const SEARCH_MS = 56 * DAY_MS
 
 async function reserve(cli: Cli, options: Options): Promise<void> {
   const client = require('../../client/reservations') as typeof clientReservations
+  if (options.until === 'never')
+    throw new CrucibleError('usage', 'A search always ends; --until never is for resize.', {
+      hint: 'Leave it out for eight weeks, or write a time such as --until 30d.',
+    })
   const wish = wishOf(cli, options)
   const rule = ruleOf(cli, options)
   if (wish.kind === 'hourly' && rule.spendMaxMicroUsd === undefined)
@@ -217,8 +267,10 @@ async function reserve(cli: Cli, options: Options): Promise<void> {
 async function calendar(cli: Cli, { backend, weeks, ical }: Options): Promise<void> {
   const { calendarLines, mondayOf, showCalendar, WEEK_MS } =
     require('../reservation-calendar') as typeof calendars
-  const statuses = await viewing().listReservations(cli.context())
-  const owned = (await surveysOf(cli, backend)).flatMap((survey) => survey.owned)
+  const known = await viewing().listReservations(cli.context())
+  const surveys = await surveysOf(cli, backend)
+  const statuses = withFreshPlaces(known, surveys)
+  const owned = surveys.flatMap((survey) => survey.owned)
   const fromMs = mondayOf(cli.now())
   const toMs = fromMs + weeks * WEEK_MS
   const { plannedRuns } = require('../../client/planned-runs') as typeof clientSchedules

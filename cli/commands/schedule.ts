@@ -1,8 +1,10 @@
 import { Argument, InvalidArgumentError, type Command } from 'commander'
 import { CrucibleError } from '../../client/errors'
 import { isDate } from '../../core/calendar'
+import { defined } from '../../core/defined'
 import { startOfDay } from '../../core/zones'
 import { countArgument } from '../arguments'
+import { checkOptions } from '../action-options'
 import type { Cli } from '../cli'
 import { examples } from '../examples'
 import type * as clientRuns from '../../client/schedule-runs'
@@ -16,11 +18,19 @@ const ACTIONS = [
 ] as const
 type Action = (typeof ACTIONS)[number]
 
+/** Which action each option belongs to. */
+const ACTIONS_OF: Readonly<Record<string, readonly Action[]>> = {
+  ...{ count: ['next', 'history'], from: ['backfill'], to: ['backfill'] },
+  ...{ note: ['pause', 'resume', 'reject'], run: ['approve', 'reject', 'skip', 'start-now'] },
+  ...{ secrets: ['create', 'update'] },
+}
+
 interface Options {
   count?: number
   from?: string
   to?: string
   note?: string
+  run?: string
   secrets?: true
   yes?: true
 }
@@ -37,6 +47,7 @@ export function define(command: Command, cli: Cli): void {
     .option('--from <date>', 'backfill: the first day whose window is made up for', parseDate)
     .option('--to <date>', 'backfill: the last day (default: the first)', parseDate)
     .option('--note <text>', 'pause, resume, reject: why')
+    .option('--run <run>', 'approve, reject, skip, start-now: the id of the run, if there are several')
     .option('--secrets', 'update: only read the secrets of a schedule again, from the environment')
     .option('--yes', 'delete: without asking')
     .addHelpText(
@@ -46,14 +57,15 @@ export function define(command: Command, cli: Cli): void {
         ['crucible schedule create retrain.yaml', 'create its schedule; repeating it has no effect'],
         ['crucible schedule history ranker', 'the last runs: model, quality, cost'],
         ['crucible schedule trigger ranker', 'a run now, outside of the calendar'],
-        ['crucible schedule backfill ranker --from 2027-01-04', 'make up for a date'],
+        ['crucible schedule backfill ranker --from 2026-10-05', 'make up for a date that was missed'],
         ['crucible schedule approve ranker', 'put the new model into production'],
         ['HF_TOKEN=... crucible schedule update ranker --secrets', 'replace the stored secrets'],
       ),
     )
-    .action((action: Action, name: string | undefined, options: Options) =>
-      run(cli, action, { name, options }),
-    )
+    .action((action: Action, name: string | undefined, options: Options) => {
+      checkOptions(command, action, ACTIONS_OF)
+      return run(cli, action, { name, options })
+    })
 }
 
 interface Given {
@@ -94,8 +106,9 @@ async function run(cli: Cli, action: Action, { name, options }: Given): Promise<
     case 'reject':
     case 'skip':
     case 'start-now': {
-      const reason = options.note === undefined ? {} : { reason: options.note }
-      const { message } = await runs.tellRun(cli.context(), name, { word: action, ...reason })
+      const { note: reason, run: which } = options
+      const told = { word: action, ...defined({ reason, run: which }) }
+      const { message } = await runs.tellRun(cli.context(), name, told)
       return done(cli, { name, action }, message)
     }
   }
@@ -174,9 +187,13 @@ async function pause(
 async function backfill(cli: Cli, name: string, { from, to }: Options): Promise<void> {
   if (from === undefined) {
     throw new CrucibleError('usage', 'backfill needs the day whose window is made up for.', {
-      hint: 'Such as --from 2027-01-04; `crucible schedule next NAME` shows the dates to come.',
+      hint: 'Such as --from 2026-10-05.',
     })
   }
+  if (to !== undefined && to < from)
+    throw new CrucibleError('usage', `--to ${to} is before --from ${from}.`, {
+      hint: `Write --from ${to} --to ${from}.`,
+    })
   const schedules = require('../../client/schedules') as typeof clientSchedules
   const { spec } = (await schedules.currentOf(cli.context(), name)).input
   const { zone } = spec.calendar
@@ -212,5 +229,5 @@ async function remove(cli: Cli, name: string, isSure: boolean): Promise<void> {
 
 function parseDate(text: string): string {
   if (isDate(text)) return text
-  throw new InvalidArgumentError('Write a date such as 2027-01-04.')
+  throw new InvalidArgumentError('Write a date such as 2026-10-05.')
 }

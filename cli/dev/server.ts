@@ -1,6 +1,8 @@
+import { join } from 'node:path'
 import { defined } from '../../core/defined'
 import type { TemporalAddress } from './temporal/address'
 import { startDevServer, type DevServer } from './temporal/dev-server'
+import { acquireLock } from './temporal/lock'
 import { choosePorts, type WantedPorts } from './temporal/ports'
 import { noteRestart, type Progress } from './temporal/progress'
 import type { TemporalExecutable } from './temporal/resolve'
@@ -86,6 +88,24 @@ export async function portOrFree(port: number, progress: Progress, choose = ''):
     progress.note(`Port ${port} is taken by another program; using a free one${choose}.`)
     return undefined
   }
+}
+
+/**
+ * The same, and until this process ends no other one here gets it: a server that starts later would otherwise answer for ours.
+ *
+ * @param directory of the claims, common to all homes of this machine
+ */
+export async function claimPort(
+  port: number,
+  { progress, directory }: { progress: Progress; directory: string },
+): Promise<number | undefined> {
+  // Without a place for claims, such as one that belongs to another user, a port that is free is taken.
+  const claim = await acquireLock(join(directory, String(port)), { info: port, waitMs: 0 }).catch(
+    () => undefined,
+  )
+  if (claim === undefined || !('heldBy' in claim)) return portOrFree(port, progress)
+  progress.note(`Port ${port} is taken by another \`crucible dev\`; using a free one.`)
+  return undefined
 }
 
 function usual(which: keyof typeof DEFAULT_PORTS, progress: Progress): Promise<number | undefined> {

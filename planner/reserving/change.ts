@@ -1,6 +1,7 @@
 import { formatUsd, type MicroUsd } from '../../core/money'
 import type { OwnedReservation } from '../../core/reservation'
 import type { PurchaseRule } from '../../core/reserving'
+import { plural } from '../../core/plural'
 import { formatInstant, HOUR_MS } from '../../core/time'
 
 /** A change of an hourly reservation that is held. */
@@ -29,7 +30,7 @@ export function whyNotChanged(facts: ChangeFacts): string | undefined {
   if (endsAtMs !== null && endsAtMs <= nowMs)
     return `${formatInstant(endsAtMs)} has passed. To end it now, give it back (crucible reservations release).`
   if (count < used)
-    return `${used} of the ${total} places of ${id} are in use, so it cannot have ${count}. Migrate jobs first, or ask for at least ${used}.`
+    return `${used} of the ${plural(total, 'place')} of ${id} ${used === 1 ? 'is' : 'are'} in use, so it cannot have ${count}. Migrate jobs first, or ask for at least ${used}.`
   return count > total ? whyNotMore(facts, { count, endsAtMs }) : undefined
 }
 
@@ -47,7 +48,7 @@ function whyNotMore(
   if (spentMicroUsd + unused <= spendMaxMicroUsd) return undefined
   const until = endsAtMs === null ? 'in an hour' : `until ${formatInstant(endsAtMs)}`
   return (
-    `${count} machines cost ${formatUsd(unused)} ${until} if they stay unused, and the limit of ${formatUsd(spendMaxMicroUsd)} leaves ` +
+    `${plural(count, 'machine costs', 'machines cost')} ${formatUsd(unused)} ${until} if they stay unused, and the limit of ${formatUsd(spendMaxMicroUsd)} leaves ` +
     `${formatUsd(Math.max(0, spendMaxMicroUsd - spentMicroUsd))}. Raise it: --max-spend ${Math.ceil((spentMicroUsd + unused) / 1e6)}.`
   )
 }
@@ -57,9 +58,9 @@ export function whyNotSplit(reservation: OwnedReservation, count: number): strin
   const why = whyUnchangeable(reservation)
   if (why !== undefined) return why
   const { id, total, free } = reservation
-  if (count >= total) return `${id} has ${total} machines, and keeps at least one.`
+  if (count >= total) return `${id} has ${plural(total, 'machine')}, and keeps at least one.`
   if (count > free)
-    return `Only ${free} of the ${total} places of ${id} are free, and ${count} are wanted. Migrate jobs first, or split fewer off.`
+    return `Only ${free} of the ${plural(total, 'place')} of ${id} ${free === 1 ? 'is' : 'are'} free, and ${count} are wanted. Migrate jobs first, or split fewer off.`
   return undefined
 }
 

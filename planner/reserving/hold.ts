@@ -1,5 +1,6 @@
 import { defined } from '../../core/defined'
 import { formatUsd, type MicroUsd } from '../../core/money'
+import { plural } from '../../core/plural'
 import { isHeld, type OwnedReservation } from '../../core/reservation'
 import type { PurchaseRule, ReservationState } from '../../core/reserving'
 import type { HeldSoFar, HoldOutcome } from '../../core/reserving-activities'
@@ -192,7 +193,7 @@ function messageOf(reservation: OwnedReservation): string {
     case 'delayed':
       return `${id} should have begun${startsAtMs === undefined ? '' : ` ${formatInstant(startsAtMs)}`}; the provider is late.`
     case 'active':
-      return `${id} is active: ${free} of ${total} places are free${endsAtMs === undefined ? '' : `; it ends ${formatInstant(endsAtMs)}`}.`
+      return `${id} is active: ${free} of ${plural(total, 'place')} ${free === 1 ? 'is' : 'are'} free${endsAtMs === undefined ? '' : `; it ends ${formatInstant(endsAtMs)}`}.`
     case 'ending':
     case 'ended':
       return `${id} has ended.`

@@ -1,4 +1,5 @@
 import { defined } from '../../core/defined'
+import { plural } from '../../core/plural'
 import { formatUsd, type MicroUsd } from '../../core/money'
 import { isInRegion } from '../../core/offer'
 import { isHeld, type CapacityQuote, type CapacityWish, type OwnedReservation } from '../../core/reservation'
@@ -142,7 +143,7 @@ function unlike(wish: CapacityWish, quote: CapacityQuote): string | undefined {
   const { startsAtMs, endsAtMs = Infinity, usableUntilMs = endsAtMs, readAtMs } = quote
   if (quote.kind !== kind || quote.extends !== extended?.id) return 'it is another kind of reservation'
   if (!types.includes(quote.type)) return `it is for ${quote.type}`
-  if (quote.count !== count) return `it has ${quote.count} machines, not ${count}`
+  if (quote.count !== count) return `it has ${plural(quote.count, 'machine')}, not ${count}`
   if (zones.length > 0 && !zones.includes(quote.zone)) return `it is in ${quote.zone}`
   if (
     regions.length > 0 &&

@@ -1,4 +1,5 @@
 import { formatUsd } from '../../core/money'
+import { plural } from '../../core/plural'
 import type { OwnedReservation } from '../../core/reservation'
 import type { ReservationNews } from '../../core/reserving'
 import type { HoldOutcome } from '../../core/reserving-activities'
@@ -103,6 +104,6 @@ export function warningAbout({
       warning: `The provider now ends ${id} at ${formatInstant(endsAtMs)} instead of ${formatInstant(endedAtMs)}${usableUntilMs === undefined ? '' : `: usable until ${formatInstant(usableUntilMs)}`}.`,
     }
   if (total < before.total && reservation.kind === 'prepaid')
-    return { warning: `${id} has ${total} places now instead of ${before.total}.` }
+    return { warning: `${id} has ${plural(total, 'place')} now instead of ${before.total}.` }
   return undefined
 }

@@ -1,5 +1,7 @@
 import { describe, expect, it } from '@jest/globals'
+import { withFreshPlaces } from '../../cli/reservation-surveys'
 import {
+  calendarLayout,
   calendarLines,
   iCalendarOf,
   mondayOf,
@@ -66,6 +68,30 @@ describe('the calendar of reservations', () => {
     }
     expect(weeksOf(line, fromMs, 2)).toBe('   ====|==     ')
     expect(weeksOf({ ...line, endsAtMs: null }, fromMs, 2)).toBe('   ====|=======')
+  })
+
+  it.each([
+    [80, 13, { titleWidth: 24, weeksInPart: 7 }],
+    [120, 13, { titleWidth: 24, weeksInPart: 12 }],
+    [160, 13, { titleWidth: 42, weeksInPart: 13 }],
+    [80, 4, { titleWidth: 42, weeksInPart: 4 }],
+    [Infinity, 13, { titleWidth: 42, weeksInPart: 13 }],
+    [20, 13, { titleWidth: 24, weeksInPart: 1 }],
+  ])('fits a terminal of %d columns with %d weeks', (width, weeks, layout) => {
+    const line: CalendarLine = {
+      ...{ id: 'res-ranker-2027', kind: 'idle', title: 'training: 2 × p5.48xlarge', startsAtMs: NOW },
+      endsAtMs: null,
+    }
+    expect(calendarLayout([line], { width, weeks })).toEqual(layout)
+  })
+
+  it('shows the places that are free now, not those of the last look', () => {
+    const held = { ...WISHED, reservation: OWNED }
+    const survey = { account: '1', serves: {}, quotes: [], unseen: [], owned: [{ ...OWNED, free: 1 }] }
+    const [fresh] = withFreshPlaces([held], [survey])
+    expect(fresh!.reservation).toMatchObject({ free: 1, total: 2 })
+    expect(lines([fresh!])).toMatchObject([{ kind: 'owned' }])
+    expect(withFreshPlaces([held], [])).toEqual([held])
   })
 
   it('is read by calendar programs', () => {

@@ -5,7 +5,13 @@ import { pathToFileURL } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals'
 import { Context } from '../../client/context'
 import { heldSchedule } from '../../client/schedule-handles'
-import { listSchedules, pauseSchedule, resumeSchedule, showSchedule } from '../../client/schedule-runs'
+import {
+  listSchedules,
+  pauseSchedule,
+  resumeSchedule,
+  showSchedule,
+  triggerSchedule,
+} from '../../client/schedule-runs'
 import {
   backfill,
   createSchedule,
@@ -155,6 +161,17 @@ describe('a retraining schedule in Temporal', () => {
     expect(running).toEqual([`retrain/missed-${scheduledAt}`])
     const other = { fromMs: fromMs + 2 * DAY_MS, toMs: fromMs + 3 * DAY_MS }
     await expect(backfill(context, 'missed', other)).rejects.toThrow('has no date in that time')
+  })
+
+  it('shows a run by hand, and makes up for no date to come', async () => {
+    await createSchedule(context, submissionOf('by-hand'))
+    await triggerSchedule(context, 'by-hand')
+    await until(async () => (await heldSchedule(context, 'by-hand'))!.running.length > 0)
+    expect((await heldSchedule(context, 'by-hand'))!.running).toEqual([
+      expect.stringMatching(/^retrain\/by-hand-/),
+    ])
+    const toMs = Date.now() + 400 * DAY_MS
+    await expect(backfill(context, 'by-hand', { fromMs: Date.now(), toMs })).rejects.toThrow('is not missed')
   })
 
   it('is deleted with its secrets; its revisions stay', async () => {

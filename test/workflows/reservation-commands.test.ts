@@ -80,6 +80,14 @@ describe('an approval', () => {
     expect(page.status.decision).toMatchObject({ kind: 'approved', by: 'ada' })
   })
 
+  it('of hourly capacity names its price by the hour', async () => {
+    const hourly = quoteOf({ kind: 'hourly', upfrontMicro: 0, perHourMicro: 2_010_000 })
+    page.move('awaiting-approval', 'For sale.', { quote: { quote: hourly, machineHourMicro: 1 } })
+    expect(await tell('approve', { quote: quoteKey(hourly) })).toEqual({
+      message: 'Approved: $2.01 per hour, used or not. It is bought now, if it is still for sale.',
+    })
+  })
+
   it('of another offer is refused', async () => {
     page.move('awaiting-approval', 'For sale.', { quote: judged })
     const other = quoteKey(quoteOf({ upfrontMicro: 1 }))
@@ -232,6 +240,18 @@ describe('a change of the machines', () => {
     page.update({ rule: { spendMaxMicroUsd: microUsd(50) } })
     page.move('active', 'So.')
     await expect(tell('resizeReservation', change)).rejects.toThrow(words)
+  })
+
+  it('may be one of the share alone, which also fits what is prepaid and has not begun', async () => {
+    begin()
+    page.move('unpaid', 'So.')
+    void Promise.resolve(tell('resizeReservation', { share: 'all' })).catch(() => undefined)
+    await Promise.resolve()
+    expect(requests.resize?.update).toMatchObject({ share: 'all' })
+    begin()
+    page.move('searching', 'So.')
+    await expect(tell('resizeReservation', { share: 'all' })).rejects.toThrow('Only held capacity')
+    await expect(tell('resizeReservation', { share: 'friends' })).rejects.toThrow('none, owner, all')
   })
 
   it.each([{ endsAtMs: null }, { endsAtMs: NOW_MS }, { spendMaxMicroUsd: microUsd(50) }])(

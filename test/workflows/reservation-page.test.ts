@@ -34,6 +34,25 @@ beforeEach(() => {
 })
 
 describe('the page of a reservation', () => {
+  it('has the link of the news while it waits for approval, if the client knew one', () => {
+    const waits = (): void =>
+      page.move('awaiting-approval', 'For sale.', { quote: { quote: quoteOf(), machineHourMicro: 1 } })
+    waits()
+    expect(details).not.toContain('Link')
+    page = new ReservationPage({ ...INPUT, pageUrl: 'https://ui.test/res' })
+    waits()
+    expect(details).toContain('Link for whoever approves it: <https://ui.test/res>')
+    page.move('active', 'It is active.')
+    expect(details).not.toContain('Link')
+  })
+
+  it('says for whom idle places are', () => {
+    page.move('active', 'It is active.', { reservation: ownedOf() })
+    expect(details).toContain('- idle places: for all jobs of its owner')
+    page.update({ rule: { share: 'none' } })
+    expect(details).toContain('- idle places: for jobs of its owner that name it')
+  })
+
   it('tells who uses it when its end or its extension changes, and not at every look', () => {
     const reservation = { ...ownedOf(), endsAtMs: NOW_MS + DAY_MS }
     page.move('active', 'It is active.', { reservation })
@@ -115,7 +134,7 @@ describe('the page of a reservation', () => {
     expect(details).toContain(`\`crucible reservations approve ${INTENT}\``)
     expect(details).toContain(`\`crucible reservations reject ${INTENT}\``)
     expect(details).toMatch(
-      /\*\*Other offers\*\*\n\n1\. 4 × p5 in east-a, 2026-11-02T00:00:00Z to its release: `\$0\.00` upfront, .* \(it is another kind\)/,
+      /\*\*Other offers\*\*\n\n1\. 4 × p5 in east-a, 2026-11-02T00:00:00Z to its release: `\$[\d.]+` per hour, used or not, .* \(it is another kind\)/,
     )
     page.forget('quote')
     page.move('searching', 'It is gone.')

@@ -404,7 +404,7 @@ describe('a reservation', () => {
       )
       expect((await resize({ spendMaxMicroUsd: microUsd(90) })).message).toMatch(/may cost \$90\.00 before/)
       const endsAtMs = Date.now() + 3 * HOUR_MS
-      expect((await resize({ count: 1, endsAtMs })).message).toMatch(/has 1 machines, until 20/)
+      expect((await resize({ count: 1, endsAtMs })).message).toMatch(/has 1 machine, until 20/)
       const { rule, reservation: held, wish } = await statusOf(reservation)
       expect({ rule, held, wish }).toMatchObject({
         rule: { spendMaxMicroUsd: microUsd(90) },
@@ -430,7 +430,7 @@ describe('a reservation', () => {
       const { message } = await reservation.executeUpdate<{ message: string }, [object]>('splitReservation', {
         args: [update],
       })
-      expect(message).toMatch(/^1 machines of r-1 are r-2 now, held by res-part\.$/)
+      expect(message).toMatch(/^1 machine of r-1 is r-2 now, held by res-part\.$/)
       const part = deployment.client.workflow.getHandle(reservationWorkflowId('res-part'))
       expect(await statusOf(part)).toMatchObject({
         ...{ id: 'res-part', state: 'active', rule: { spendMaxMicroUsd: microUsd(30) }, wish: { count: 1 } },

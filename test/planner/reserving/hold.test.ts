@@ -64,7 +64,7 @@ describe('a held reservation', () => {
       MINUTE_MS,
     ],
     [active(), 'active', 'cr-1 is active: 4 of 4 places are free; it ends 2026-11-05T00:00:00Z.', HOUR_MS],
-    [hourly({ free: 1 }), 'active', 'cr-1 is active: 1 of 4 places are free.', 10 * MINUTE_MS],
+    [hourly({ free: 1 }), 'active', 'cr-1 is active: 1 of 4 places is free.', 10 * MINUTE_MS],
   ])('is held on: %#', (now, state, message, lookInMs) => {
     const outcome = look({ now, held: { misses: 3 } })
     expect(outcome).toMatchObject({

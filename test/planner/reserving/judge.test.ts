@@ -99,7 +99,7 @@ describe('of several quotes', () => {
     expect(ids(judge({ quotes: [small, ...quotes] }))).toEqual(['2', '3', '4', '5', '6'])
     const few = judge({ quotes: [small, ...quotes.slice(4)] })
     expect(ids(few)).toEqual(['2', 'small'])
-    expect(few.alternatives[1]!.refusal).toBe('it has 1 machines, not 4')
+    expect(few.alternatives[1]!.refusal).toBe('it has 1 machine, not 4')
   })
 })
 

@@ -1,0 +1,4 @@
+/** `1 machine`, `2 machines`. */
+export function plural(count: number, one: string, many = `${one}s`): string {
+  return `${count} ${count === 1 ? one : many}`
+}
