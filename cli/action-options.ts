@@ -5,7 +5,7 @@ import { CrucibleError } from '../client/errors'
 /** The actions of each option, by its name in the code; one that is missing belongs to all. */
 export type ActionsOf = Readonly<Record<string, readonly string[]>>
 
-/** Refuses an option that the action would ignore: whoever wrote it, such as a limit of money, relies on it. */
+/** Refuses an option that the action would ignore: the person who wrote it relies on it, as on a limit of money. */
 export function checkOptions(command: Command, action: string, actionsOf: ActionsOf): void {
   for (const option of command.options) {
     const name = option.attributeName()

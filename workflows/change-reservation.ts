@@ -19,7 +19,7 @@ import type { HeldSoFar } from '../core/reserving-activities'
 import { formatInstant } from '../core/time'
 import { attributesOf } from './attributes'
 import { forever } from './forever'
-import { reservingOn } from './reservation-activities'
+import { reservationDocuments, reservingOn } from './reservation-activities'
 import type { ReservationRun } from './reservation-run'
 
 /** Sets the number, the end and the limit of what is held. The money of a higher limit is promised first. */

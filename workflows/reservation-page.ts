@@ -127,7 +127,7 @@ function approvalLines(id: string, pageUrl: string | undefined): string[] {
     '**Waits for approval.** Another customer may buy this offer first; then the search continues within the rule.',
     '',
     `Buy it: \`crucible reservations approve ${id}\`. Do not: \`crucible reservations reject ${id}\`.`,
-    ...(pageUrl === undefined ? [] : ['', `Link for whoever approves it: <${pageUrl}>`]),
+    ...(pageUrl === undefined ? [] : ['', `Link for the person who approves it: <${pageUrl}>`]),
   ]
 }
 

@@ -239,14 +239,18 @@ describe('a reservation', () => {
     'payment-failed': 2,
     extended: 2,
   }
+  /** The money of a higher limit is promised besides. */
+  const RAISES = { resized: 1 }
 
   it.each(named('reserveCapacity.'))(
     'buys by a workflow of its own, with money promised first: %s',
     (name, events) => {
-      const purchases = new Map(Object.entries(PURCHASES)).get(name.replace('reserveCapacity.', '')) ?? 1
+      const scenario = name.replace('reserveCapacity.', '')
+      const purchases = new Map(Object.entries(PURCHASES)).get(scenario) ?? 1
+      const raises = new Map(Object.entries(RAISES)).get(scenario) ?? 0
       expect(children(events)).toBe(purchases)
       const steps = scheduled(events)
-      expect(steps.filter((step) => step === 'promiseBudget')).toHaveLength(purchases)
+      expect(steps.filter((step) => step === 'promiseBudget')).toHaveLength(purchases + raises)
       expect(steps.filter((step) => step === 'settleBudget')).toHaveLength(purchases)
       expect(steps).not.toContain('buyCapacity')
       expect(steps.at(-1)).toBe('endReservation')

@@ -41,7 +41,7 @@ describe('the page of a reservation', () => {
     expect(details).not.toContain('Link')
     page = new ReservationPage({ ...INPUT, pageUrl: 'https://ui.test/res' })
     waits()
-    expect(details).toContain('Link for whoever approves it: <https://ui.test/res>')
+    expect(details).toContain('Link for the person who approves it: <https://ui.test/res>')
     page.move('active', 'It is active.')
     expect(details).not.toContain('Link')
   })
