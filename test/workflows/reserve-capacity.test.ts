@@ -282,7 +282,7 @@ describe('a split', () => {
     split = [() => ownedOf({ id: 'r-2', kind: 'hourly', total: 1 })]
     await reserveCapacity(HOURLY)
     expect(await Promise.all(answers)).toEqual([
-      '1 machines of cr-1 are r-2 now, held by res-part.',
+      '1 machine of cr-1 is r-2 now, held by res-part.',
       'res-part exists already: nothing more was split off.',
     ])
     expect(promised.map(({ jobId, microUsd, from }) => [jobId, microUsd, from])).toEqual([
