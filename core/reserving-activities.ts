@@ -111,7 +111,7 @@ export interface HeldSoFar {
   misses: number
   /** Paid for extensions; part of `upfrontMicroUsd`. */
   extendedMicroUsd?: MicroUsd
-  /** Time since it was given back; lists may show it as held for a while. */
+  /** At the last look: the time since it was given back, during which lists may show it as held. Negative if that was after the look. */
   releasedForMs?: number
   /** It was said that it begins soon. */
   isBeginTold?: true

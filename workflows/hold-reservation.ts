@@ -188,5 +188,5 @@ async function release(
   const acts = reservingOn(run.input.wish.backend, 'give the reservation back')
   run.page.move('releasing', reason)
   await acts.releaseReservation({ ...run.task(), ref: { id, region }, reason, chargeMaxMicroUsd })
-  run.held = { ...run.held!, releasedForMs: 0 }
+  run.held = { ...run.held!, releasedForMs: (run.lookedAtMs ?? Date.now()) - Date.now() }
 }

@@ -26,6 +26,8 @@ import { train } from './retrain-training'
 const LATE_MS = HOUR_MS
 /** The job is prepared this long before its window, so that it starts within seconds of the opening. */
 const PREPARE_MS = 5 * MINUTE_MS
+/** A provider shows within this time that a reservation was given back. */
+const RELEASE_MS = 10 * MINUTE_MS
 
 /**
  * One run of a schedule: gets capacity, checks, waits for the window, trains, evaluates, promotes or keeps the old model, and reports. It ends
@@ -166,6 +168,15 @@ async function release(run: RetrainRun): Promise<void> {
   } catch (error) {
     await run.warn(`The capacity ${notice.id} was not given back: ${failureFrom(error).message}`)
   }
+  if (kind === 'hourly') await hearBill(run)
+}
+
+/** What an hourly reservation has cost is known at its end, which its workflow tells. Without that, its present cost counts. */
+async function hearBill(run: RetrainRun): Promise<void> {
+  const isOver = (): boolean => isReservationFinal(run.notice!.state)
+  if (await condition(isOver, RELEASE_MS, { summary: 'until the reservation is over' })) return
+  const { id: reservationId } = run.notice!
+  run.noticed(await forever(() => retraining.readReservation({ reservationId }), run))
 }
 
 async function finish(run: RetrainRun, { state, message }: RunEnd): Promise<RetrainResult> {

@@ -91,11 +91,13 @@ function isLate({ reservation, held: { releasedForMs = Infinity }, elapsedMs }: 
   return isHeld(reservation!.phase) && releasedForMs + elapsedMs < STALE_MS
 }
 
-function returned({ reservation, held, elapsedMs }: HoldFacts): HoldOutcome {
+function returned(facts: HoldFacts): HoldOutcome {
+  const { reservation, held, elapsedMs } = facts
   const message = `${reservation!.id} is given back; the provider still lists it.`
+  const idleMicroUsd = held.idleMicroUsd + idleCost({ ...facts, reservation: undefined })
   const releasedForMs = held.releasedForMs! + elapsedMs
   return {
-    ...{ held: { ...held, state: 'releasing', releasedForMs }, message, next: 'hold' },
+    ...{ held: { ...held, state: 'releasing', idleMicroUsd, releasedForMs }, message, next: 'hold' },
     lookInMs: RETURNED_LOOK_MS,
   }
 }
@@ -164,7 +166,9 @@ function idleCost(facts: HoldFacts): MicroUsd {
 /** Nothing from its return on, unless the return had no effect. */
 function billedMs({ reservation, held: { releasedForMs }, elapsedMs }: HoldFacts): number {
   if (releasedForMs === undefined) return elapsedMs
-  return reservation !== undefined && isHeld(reservation.phase) ? releasedForMs + elapsedMs : 0
+  const beforeMs = Math.max(0, -releasedForMs)
+  const hasNoEffect = reservation !== undefined && isHeld(reservation.phase)
+  return hasNoEffect ? beforeMs + releasedForMs + elapsedMs : beforeMs
 }
 
 function whyRelease({ rule, reservation }: HoldFacts, next: HeldSoFar): string | undefined {

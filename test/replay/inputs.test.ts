@@ -35,8 +35,6 @@ const INTENDED = [
   'attempt.reservation-ends-unheeded.v1.json, event 38, activity 6 settle: $[0].drainReason was null, is "expired"',
   // The planner learns whether the attempt saved: a run limit after a checkpoint is a planned hand-over.
   'job.decided-after-trouble.v1.json, event 23, activity 4 decide: $[0].hasSaved was absent, is true',
-  // A look at what was given back learns of it: lists may still show it as held.
-  'reserveCapacity.hourly-released.v1.json, event 82, activity 8 holdReservation: $[0].held.releasedForMs was absent, is 0',
 ]
 
 function renamed({ what, input }: Command): unknown {

@@ -306,6 +306,30 @@ describe('what was given back', () => {
   })
 })
 
+describe('the time between the last look and the return', () => {
+  const idle = (now: OwnedReservation | undefined): HoldOutcome =>
+    look({ now, before: hourly(), held: { releasedForMs: -4 * MINUTE_MS } })
+
+  it.each([
+    ['no longer listed', undefined],
+    ['ended', hourly({ phase: 'ended', free: 0 })],
+    ['still listed as held', hourly()],
+  ])('counts, and nothing after it: %s', (_, now) => {
+    expect(idle(now).held.idleMicroUsd).toBe(1_600_000)
+  })
+
+  it('counts once', () => {
+    const { held } = idle(hourly())
+    expect(held.releasedForMs).toBe(6 * MINUTE_MS)
+    expect(look({ now: undefined, before: hourly(), held }).held.idleMicroUsd).toBe(1_600_000)
+  })
+
+  it('counts in full with the rest if the return had no effect', () => {
+    const late = { now: hourly(), held: { releasedForMs: -4 * MINUTE_MS }, elapsedMs: 20 * MINUTE_MS }
+    expect(look(late).held).toMatchObject({ state: 'active', idleMicroUsd: 8_000_000 })
+  })
+})
+
 describe('a look at a bad moment', () => {
   it('counts the last known price if it cannot be read: unknown is not free', () => {
     const now = without(hourly(), 'idleMicroUsdPerHour')
