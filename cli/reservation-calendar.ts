@@ -4,6 +4,7 @@ import { isHeld, type OwnedReservation } from '../core/reservation'
 import { isReservationFinal, type ReservationStatus } from '../core/reserving'
 import { DAY_MS, HOUR_MS } from '../core/time'
 import type { Cli } from './cli'
+import { plain } from './plain'
 import { clip } from './words'
 
 export const WEEK_MS = 7 * DAY_MS
@@ -140,7 +141,8 @@ export function showCalendar(
 ): void {
   const { out } = cli
   if (isICal && !out.isJson) {
-    for (const line of iCalendarOf(lines, cli.now()).trimEnd().split(/\r?\n/)) out.line(line)
+    // Its lines end with CRLF (RFC 5545).
+    for (const line of iCalendarOf(lines, cli.now()).trimEnd().split(/\r?\n/)) out.raw(`${plain(line)}\r`)
     return
   }
   out.json({ fromMs, weeks, lines })

@@ -7,7 +7,7 @@ import {
   type ReservationInput,
   type ReservationStatus,
 } from '../core/reserving'
-import type { ReservationEntry } from '../core/reserving-activities'
+import type { HoldOutcome, ReservationEntry } from '../core/reserving-activities'
 import { eachOf } from '../storage/parallel'
 import { readReservationEntries, reservationIds } from '../storage/reservations'
 import type { Context } from './context'
@@ -60,8 +60,7 @@ async function readReservation(context: Context, id: string): Promise<Reservatio
   const [first, last] = [record[0], record.at(-1)]
   if (last?.kind === 'over') return { status: last.data as ReservationStatus, record }
   const live = await liveStatus(context, id)
-  const status =
-    live ?? (first?.kind === 'requested' ? silentStatus(first.data as ReservationInput) : undefined)
+  const status = live ?? (first?.kind === 'requested' ? silentStatus(first, record) : undefined)
   return status && { status, record }
 }
 
@@ -94,18 +93,17 @@ function unwatched(last: ReservationStatus): ReservationStatus {
   }
 }
 
-function silentStatus({
-  reservationId: id,
-  owner,
-  wish,
-  rule,
-  submittedAtMs,
-  purpose,
-}: ReservationInput): ReservationStatus {
+/** What was noted last: no worker answers. */
+function silentStatus(requested: ReservationEntry, record: readonly ReservationEntry[]): ReservationStatus {
+  const { reservationId: id, owner, wish, rule, submittedAtMs, purpose } = requested.data as ReservationInput
+  const noted = record.findLast(({ kind }) => kind === 'held')
+  const { held } = (noted?.data ?? {}) as Partial<HoldOutcome>
+  const { state = 'searching', upfrontMicroUsd = 0, idleMicroUsd = 0, reservation } = held ?? {}
   return {
-    ...{ id, owner, wish, rule, submittedAtMs, state: 'searching', alternatives: [] },
-    message: 'No worker answers for it; its record says more.',
-    ...{ spentMicroUsd: 0, idleMicroUsd: 0 },
-    ...defined({ purpose }),
+    ...{ id, owner, wish, rule, submittedAtMs, state, alternatives: [] },
+    message: noted?.summary ?? 'Nothing is known to be held.',
+    trouble: 'No worker answers for it: this is what its record says.',
+    ...{ spentMicroUsd: upfrontMicroUsd + idleMicroUsd, idleMicroUsd },
+    ...defined({ purpose, reservation }),
   }
 }

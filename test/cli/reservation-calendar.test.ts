@@ -1,10 +1,12 @@
 import { describe, expect, it } from '@jest/globals'
+import type { Cli } from '../../cli/cli'
 import { withFreshPlaces } from '../../cli/reservation-surveys'
 import {
   calendarLayout,
   calendarLines,
   iCalendarOf,
   mondayOf,
+  showCalendar,
   weeksOf,
   type CalendarLine,
 } from '../../cli/reservation-calendar'
@@ -105,5 +107,23 @@ describe('the calendar of reservations', () => {
         'SUMMARY:a\\; b\\, c (planned\\, not bought)',
       ]),
     )
+  })
+})
+
+describe('the iCalendar text', () => {
+  it('has the line ends of its standard, and no control character of a title', () => {
+    const printed: string[] = []
+    const out = { isJson: false, raw: (line: string) => void printed.push(line) }
+    const line: CalendarLine = {
+      id: 'a',
+      kind: 'bought',
+      title: 'b\u001b[2J',
+      startsAtMs: NOW,
+      endsAtMs: NOW,
+    }
+    showCalendar({ out, now: () => NOW } as unknown as Cli, [line], { fromMs: 0, weeks: 1, isICal: true })
+    expect(printed.every((each) => each.endsWith('\r'))).toBe(true)
+    expect(printed.join('\n')).not.toContain('\u001b')
+    expect(printed.at(-1)).toBe('END:VCALENDAR\r')
   })
 })
