@@ -16,7 +16,7 @@ import {
 import type { CapacityWish } from '../../core/reservation'
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../core/time'
 import { Purchases } from '../../storage/purchases'
-import { readReservationEntries } from '../../storage/reservations'
+import { readHolder, readReservationEntries } from '../../storage/reservations'
 import { putWebhook } from '../../storage/webhooks'
 import { RealClock } from '../backends/scripted/clock'
 import { ReservationMarket, type MarketOptions } from '../backends/scripted/reserving/market'
@@ -405,9 +405,11 @@ describe('a reservation', () => {
       expect((await resize({ spendMaxMicroUsd: microUsd(90) })).message).toMatch(/may cost \$90\.00 before/)
       const endsAtMs = Date.now() + 3 * HOUR_MS
       expect((await resize({ count: 1, endsAtMs })).message).toMatch(/has 1 machine, until 20/)
+      expect((await resize({ share: 'all' })).message).toMatch(/Idle places are for /)
+      expect(await readHolder(deployment.store, ID)).toMatchObject({ share: 'all' })
       const { rule, reservation: held, wish } = await statusOf(reservation)
       expect({ rule, held, wish }).toMatchObject({
-        rule: { spendMaxMicroUsd: microUsd(90) },
+        rule: { spendMaxMicroUsd: microUsd(90), share: 'all' },
         held: { total: 1, endsAtMs },
         wish: { count: 1 },
       })
@@ -415,7 +417,7 @@ describe('a reservation', () => {
       const changes = (await readReservationEntries(deployment.store, ID)).filter(
         ({ kind }) => kind === 'changed',
       )
-      expect(changes).toHaveLength(2)
+      expect(changes).toHaveLength(3)
     }),
   )
 
