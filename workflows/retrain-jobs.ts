@@ -102,7 +102,7 @@ async function adopted(run: RetrainRun, jobId: string): Promise<PartEnd> {
   const scope = CancellationScope.current()
   return CancellationScope.nonCancellable(async () => {
     const cancel = (): Promise<void> => getExternalWorkflowHandle(jobWorkflowId(jobId)).cancel()
-    void kept(scope.cancelRequested.catch(() => CancellationScope.nonCancellable(cancel)))
+    scope.cancelRequested.catch(() => CancellationScope.nonCancellable(cancel)).catch(() => undefined)
     const result = await forever(() => awaited.endOfJob({ jobId }), run)
     if (result === null) return { jobId, isSucceeded: false, message: 'It was ended by hand.' }
     return { jobId, isSucceeded: result.state === 'succeeded', message: result.message, result }
