@@ -31,7 +31,10 @@ export interface RetrainCarry {
   search?: ReservationInput
   /** A person wants the training to begin before its window. */
   isStartedNow?: true
-  /** How many of the steps of the capacity were tried. */
+  isChecked?: true
+  isRehearsed?: true
+  /** News of reservations that the owner has not heard. */
+  news?: string[]
   stepsTried: number
   /** How many trainings were prepared; missing in older runs. */
   trainings?: number
@@ -92,13 +95,14 @@ export function isTrainingOf(first: string, jobId: string): boolean {
 /** The answer of the gate. @experimental */
 export interface GateVerdict {
   isPassed: boolean
-  /** One sentence. */
   message: string
   metric: string
   value: number | null
   production: number | null
-  /** Where the value of production is from. */
-  productionFrom: 'rerun' | 'recorded' | 'none'
+  /** Where the value of production is from: `none` without a model in production, `unknown` if that one has no such value. */
+  productionFrom: 'rerun' | 'recorded' | 'none' | 'unknown'
+  /** The models cannot be compared: a person may decide. */
+  isUndecided?: true
 }
 
 /** Answer of the status query. @experimental */
@@ -163,13 +167,10 @@ export interface RunEntry {
 }
 
 /** Update: promote the model that waits for approval. @experimental */
-export interface ApproveModelUpdate {
-  by: string
-}
+export type ApproveModelUpdate = SkipRunUpdate
 
 /** Update: keep the old model. @experimental */
-export interface RejectModelUpdate {
-  by: string
+export interface RejectModelUpdate extends SkipRunUpdate {
   reason?: string
 }
 
@@ -262,6 +263,8 @@ export interface RetrainingActivities {
   prepareJob(input: PrepareJobTask): Promise<JobInput>
   /** The result of a job that closed without one in its failure, as a cancelled one does; null if its record has none. */
   resultOf(input: { jobId: string }): Promise<JobResult | null>
+  /** Returns at the end of a job that is no child of this history; null if it closed without a result. */
+  endOfJob(input: { jobId: string }): Promise<JobResult | null>
   /** The model that a job left: its newest good checkpoint. */
   modelOf(input: RunTask & { jobId: string }): Promise<{ model: ModelRef; source: JobSource } | null>
   readMetric(input: RunTask & { jobId: string; attempts: number; metric: string }): Promise<number | null>
@@ -283,6 +286,8 @@ export interface RetrainingActivities {
       model: ModelRef
       metric?: { name: string; value: number }
       isApproved?: boolean
+      /** The version that it was judged against; 0 without one, and missing in older runs. */
+      judgedAgainst?: number
     },
   ): Promise<PromotedModel>
   /** Gives back hourly capacity; prepaid capacity stays for the owner's other jobs. Returns what happened. */

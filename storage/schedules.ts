@@ -36,15 +36,23 @@ export async function scheduleNames(store: ObjectStore): Promise<string[]> {
   return store.listFolders(layout.schedules())
 }
 
-/** Puts an entry on the record of a run, once. Returns the stored one, which a repeated activity may have put before. */
+/**
+ * Puts an entry on the record of a run, once. Returns the stored one, which a repeated activity may have put before. An entry of another kind
+ * is of a history that was reset, and that had come further: this one gets the next free number.
+ */
 export async function putRunEntry<T extends RunEntry>(
   store: ObjectStore,
   { schedule, run }: { schedule: string; run: string },
   entry: T,
 ): Promise<T> {
-  const key = layout.runRecord(schedule, run, entry.seq)
-  if (await putDocumentIfAbsent(store, key, entry)) return entry
-  return (await readDocument<T>(store, key, parse)) ?? entry
+  for (let { seq } = entry; ; seq++) {
+    const key = layout.runRecord(schedule, run, seq)
+    const numbered = { ...entry, seq }
+    if (await putDocumentIfAbsent(store, key, numbered)) return numbered
+    const stored = await readDocument<T>(store, key, parse)
+    if (stored === undefined) return numbered
+    if (stored.kind === entry.kind) return stored
+  }
 }
 
 /** The record of a run, in order. */
@@ -104,17 +112,28 @@ export async function promote(
   },
 ): Promise<PromotedModel> {
   for (let tries = 0; tries < PROMOTIONS_MAX; tries++) {
-    const current = await readProduction(store, name)
-    const isDone = current?.run === model.run && current.schedule === model.schedule
-    if (!isDone) check?.(current)
-    const promoted: PromotedModel = isDone
-      ? current
-      : { ...model, seq: (current?.seq ?? 0) + 1, previousSeq: current?.seq ?? null }
-    if (!isDone && !(await putDocumentIfAbsent(store, layout.model(name, promoted.seq), promoted))) continue
+    const chain = await readChain(store, name)
+    const done = chain.find(({ run, schedule }) => run === model.run && schedule === model.schedule)
+    const current = chain.at(-1)
+    if (done === undefined) check?.(current)
+    const promoted: PromotedModel = done ?? {
+      ...{ ...model, seq: (current?.seq ?? 0) + 1, previousSeq: current?.seq ?? null },
+    }
+    const isPut =
+      done !== undefined || (await putDocumentIfAbsent(store, layout.model(name, promoted.seq), promoted))
+    if (!isPut) continue
     await copyProduction(store, name)
     return promoted
   }
   throw new StoreError(`The model ${name} is promoted by many runs at once.`, { isTransient: true })
+}
+
+/** Every model that was put into production under a name, oldest first. */
+async function readChain(store: ObjectStore, model: string): Promise<PromotedModel[]> {
+  const read = await eachOf(await keysUnder(store, layout.models(model)), (key) =>
+    readDocument<PromotedModel>(store, key, parse),
+  )
+  return read.filter((promoted) => promoted !== undefined)
 }
 
 /** Writers of one model at the same time are two at most: a run by hand and one of the calendar. */

@@ -29,6 +29,13 @@ export const retraining = {
   finishRun: step('complete the record').finishRun,
 }
 
+/** Takes as long as the job. */
+export const awaited = proxyActivities<Pick<RetrainingActivities, 'endOfJob'>>({
+  ...COMMON,
+  startToCloseTimeout: '30 days',
+  summary: 'wait for a job that an earlier history has started',
+})
+
 /** Tried for a while, and not worth more: the run continues without it. */
 export const attempted = proxyActivities<Pick<RetrainingActivities, 'tellRun' | 'releaseCapacity'>>({
   ...COMMON,

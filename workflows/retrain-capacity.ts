@@ -30,11 +30,13 @@ export async function getCapacity(run: RetrainRun): Promise<string | undefined> 
   if (run.search !== undefined) await reserve(run, run.search)
   while (run.placement === undefined && run.stop === undefined) {
     const decision = await nextStep(run)
+    // A stop that came during the decision: nothing is begun any more.
+    if (run.stop !== undefined) return undefined
     if (decision.kind === 'give-up') return decision.message
     const isFallback = decision.index > 0
     run.stepsTried = decision.index + 1
     run.move('searching', decision.message)
-    if (isFallback) await run.warn(decision.message)
+    if (isFallback) run.warn(decision.message)
     if (decision.kind === 'open') run.placement = decision.placement
     else await reserve(run, decision.input)
   }
@@ -69,7 +71,7 @@ async function reserve(run: RetrainRun, input: ReservationInput): Promise<void> 
     const hasNews = await condition(isNews, waitMs, {
       summary: 'until there is capacity, or the search is over',
     })
-    await run.warn(...run.news.splice(0))
+    run.warn(...run.news.splice(0))
     if (!isDone()) await run.continueFresh()
     if (!hasNews && !isChild) await look(run, input)
   }

@@ -5,10 +5,11 @@ import {
   ChildWorkflowFailure,
   condition,
   executeChild,
+  getExternalWorkflowHandle,
   ParentClosePolicy,
   type ChildWorkflowOptions,
 } from '@temporalio/workflow'
-import type { WithWorkflowArgs } from '@temporalio/common'
+import { WorkflowExecutionAlreadyStartedError, type WithWorkflowArgs } from '@temporalio/common'
 import { defined } from '../core/defined'
 import { failureFrom } from '../core/failure'
 import type { JobInput, JobResult, JobSource } from '../core/messages'
@@ -19,7 +20,7 @@ import { plainInMarkdown } from '../core/markdown'
 import type { job } from './job'
 import { attributesOf } from './attributes'
 import { forever, kept } from './forever'
-import { retraining } from './retrain-activities'
+import { awaited, retraining } from './retrain-activities'
 import type { RetrainRun } from './retrain-run'
 
 export interface PartWish {
@@ -76,7 +77,11 @@ export async function runPart(
     scope
       .run(() => executeChild<typeof job>(WORKFLOW_TYPES.job, optionsOf(run, input)))
       .then((result): PartEnd => ({ jobId: input.jobId, isSucceeded: true, message: result.message, result }))
-      .catch((error: unknown) => endOf(input.jobId, error))
+      .catch((error: unknown) =>
+        error instanceof WorkflowExecutionAlreadyStartedError
+          ? scope.run(() => adopted(run, input.jobId))
+          : endOf(input.jobId, error),
+      )
       .finally(() => (life.isOver = true)),
   )
   const early = [kept(condition(() => run.stop !== undefined))]
@@ -90,6 +95,18 @@ export async function runPart(
   }
   run.update({ jobs: run.status.jobs.map((each) => (each.jobId === ended.jobId ? ended : each)) })
   return end
+}
+
+/** A history of this run that was reset has started the job: it is followed to its end, as a child of this one would be. */
+async function adopted(run: RetrainRun, jobId: string): Promise<PartEnd> {
+  const scope = CancellationScope.current()
+  return CancellationScope.nonCancellable(async () => {
+    const cancel = (): Promise<void> => getExternalWorkflowHandle(jobWorkflowId(jobId)).cancel()
+    scope.cancelRequested.catch(() => CancellationScope.nonCancellable(cancel)).catch(() => undefined)
+    const result = await forever(() => awaited.endOfJob({ jobId }), run)
+    if (result === null) return { jobId, isSucceeded: false, message: 'It was ended by hand.' }
+    return { jobId, isSucceeded: result.state === 'succeeded', message: result.message, result }
+  })
 }
 
 /** A cancelled job closes without its result. */

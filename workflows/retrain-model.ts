@@ -35,12 +35,17 @@ export async function judgeAndPromote(run: RetrainRun, trained: Trained): Promis
     const verdict = await evaluate(run, trained, production)
     if (run.stop !== undefined) return run.stop
     run.update({ verdict })
-    if (!verdict.isPassed) return { state: 'kept', message: keptBecause(verdict.message, production) }
+    if (!verdict.isPassed && !(verdict.isUndecided === true && promotion?.isAsked === true)) {
+      const how = verdict.isUndecided === true ? ` ${HOW_TO_PROMOTE}` : ''
+      return { state: 'kept', message: keptBecause(`${verdict.message}${how}`, production) }
+    }
   }
   if (promotion === undefined)
     return { state: 'trained', message: 'The model is trained; the file has no promotion.' }
   if (promotion.isAsked) {
-    const refusal = await approval(run, promotion.askMs, production?.older)
+    const { verdict } = run.status
+    const doubt = verdict?.isUndecided === true ? verdict.message : undefined
+    const refusal = await approval(run, promotion.askMs, production?.older ?? doubt)
     if (run.stop !== undefined) return run.stop
     if (refusal !== undefined) return { state: 'kept', message: keptBecause(refusal, production) }
   }
@@ -97,20 +102,20 @@ async function evaluate(
     // As the model that is evaluated, not as the one to compare with.
     const again = await measure('production', production.source, { model: production.promoted })
     if (typeof again === 'number') return ask({ production: again, productionFrom: 'rerun' })
-    await run.warn(`${again} Its recorded metric is used.`)
+    run.warn(`${again} Its recorded metric is used.`)
   }
   const { metric } = production.promoted
   const isSame = metric?.name === gate.metric
-  return ask({ production: isSame ? metric.value : null, productionFrom: isSame ? 'recorded' : 'none' })
+  return ask({ production: isSame ? metric.value : null, productionFrom: isSame ? 'recorded' : 'unknown' })
 }
 
 const HOW_TO_PROMOTE = 'With `ask: true` under `promotion`, a person may promote it.'
 
 /** Returns why the model is not promoted, if it is not. */
-async function approval(run: RetrainRun, askMs: number, older?: string): Promise<string | undefined> {
+async function approval(run: RetrainRun, askMs: number, doubt?: string): Promise<string | undefined> {
   const waits = `The new model waits for approval, for ${formatDuration(askMs)}.`
-  run.move('awaiting-approval', older === undefined ? waits : `${waits} ${older}`)
-  await run.tell()
+  run.move('awaiting-approval', doubt === undefined ? waits : `${waits} ${doubt}`)
+  run.tell()
   await condition(() => run.status.decision !== undefined || run.stop !== undefined, askMs, {
     summary: 'waiting for approval',
   })
@@ -141,7 +146,11 @@ async function promote(
   const value = verdict?.value
   const metric = verdict === undefined || value == null ? undefined : { name: verdict.metric, value }
   const isApproved = promotion.isAsked ? (true as const) : undefined
-  const task = { ...run.task(), name: promotion.model, model, ...defined({ metric, isApproved }) }
+  const judgedAgainst = production?.promoted.seq ?? 0
+  const task = {
+    ...{ ...run.task(), name: promotion.model, model, judgedAgainst },
+    ...defined({ metric, isApproved }),
+  }
   const promoted = await forever(async () => {
     try {
       return await retraining.promoteModel(task)

@@ -5,24 +5,16 @@ import {
   continueAsNew,
   defineQuery,
   defineSignal,
-  defineUpdate,
   setCurrentDetails,
   setHandler,
   workflowInfo,
 } from '@temporalio/workflow'
-import { ApplicationFailure } from '@temporalio/common'
 import { defined, without } from '../core/defined'
 import type { Failure } from '../core/failure'
-import { STATUS_QUERY, type UpdateReceipt } from '../core/messages'
+import { STATUS_QUERY } from '../core/messages'
 import type { MicroUsd } from '../core/money'
 import {
-  APPROVE_MODEL_UPDATE,
   isRetrainFinal,
-  REJECT_MODEL_UPDATE,
-  SKIP_RUN_UPDATE,
-  START_NOW_UPDATE,
-  type ApproveModelUpdate,
-  type RejectModelUpdate,
   type RetrainCarry,
   type RetrainInput,
   type RetrainState,
@@ -30,7 +22,6 @@ import {
   type RunPlacement,
   type RunRef,
   type RunTask,
-  type SkipRunUpdate,
 } from '../core/retrain-run'
 import {
   isReservationFinal,
@@ -40,16 +31,13 @@ import {
   type ReservationState,
 } from '../core/reserving'
 import { setAttributes } from './attributes'
-import { Retries, type TroublePage } from './forever'
+import { kept, Retries, type TroublePage } from './forever'
 import { attempted } from './retrain-activities'
 import { retrainDetails } from './retrain-page'
+import { listen } from './retrain-requests'
 
 const statusQuery = defineQuery<RetrainStatus>(STATUS_QUERY)
 const reservationSignal = defineSignal<[ReservationNotice]>(RESERVATION_SIGNAL)
-const approveUpdate = defineUpdate<UpdateReceipt, [ApproveModelUpdate]>(APPROVE_MODEL_UPDATE)
-const rejectUpdate = defineUpdate<UpdateReceipt, [RejectModelUpdate]>(REJECT_MODEL_UPDATE)
-const skipUpdate = defineUpdate<UpdateReceipt, [SkipRunUpdate]>(SKIP_RUN_UPDATE)
-const startNowUpdate = defineUpdate<UpdateReceipt>(START_NOW_UPDATE)
 
 /** Number 0 is the start of the run. */
 const FIRST_FREE_SEQ = 1
@@ -72,8 +60,11 @@ export class RetrainRun implements TroublePage {
   readonly input: Omit<RetrainInput, 'carry'>
   stop: Stop | undefined
   isStartedNow = false
+  /** The placement was checked; another one is checked again. */
+  isChecked: boolean
+  isRehearsed: boolean
   /** News of a reservation that need a person. */
-  readonly news: string[] = []
+  readonly news: string[]
   placement: RunPlacement | undefined
   /** The reservation that is searched for. */
   search: ReservationInput | undefined
@@ -81,6 +72,7 @@ export class RetrainRun implements TroublePage {
   /** Trainings that were prepared: each has its number in the id of its job. */
   trainings: number
   private recordSeq: number
+  private telling = kept(Promise.resolve())
 
   constructor(input: RetrainInput) {
     const { carry } = input
@@ -97,6 +89,9 @@ export class RetrainRun implements TroublePage {
     this.placement = carry?.placement
     this.search = carry?.search
     this.isStartedNow = carry?.isStartedNow === true
+    this.isChecked = carry?.isChecked === true
+    this.isRehearsed = carry?.isRehearsed === true
+    this.news = carry?.news ?? []
     this.stepsTried = carry?.stepsTried ?? 0
     this.trainings = carry?.trainings ?? 0
     this.recordSeq = carry?.recordSeq ?? FIRST_FREE_SEQ
@@ -105,54 +100,8 @@ export class RetrainRun implements TroublePage {
     CancellationScope.current().cancelRequested.catch(() => {
       this.stop ??= { state: 'cancelled', message: 'Cancelled in Temporal.' }
     })
-    this.listen()
+    listen(this)
     this.show()
-  }
-
-  private listen(): void {
-    const awaitsApproval = (_: object): void => {
-      if (this.status.state !== 'awaiting-approval')
-        throw refused(`No model waits for approval: the run is ${this.status.state}.`)
-    }
-    const decide = (kind: 'approved' | 'rejected', { by, reason }: RejectModelUpdate): UpdateReceipt => {
-      this.update({ decision: { kind, by, atMs: Date.now(), ...defined({ reason }) } })
-      return { message: kind === 'approved' ? 'The model goes into production.' : 'The old model stays.' }
-    }
-    setHandler(approveUpdate, (update) => decide('approved', update), {
-      validator: (update: ApproveModelUpdate) => awaitsApproval(update),
-      description: 'Put the new model into production.',
-    })
-    setHandler(rejectUpdate, (update) => decide('rejected', update), {
-      validator: (update: RejectModelUpdate) => awaitsApproval(update),
-      description: 'Keep the model in production.',
-    })
-    setHandler(
-      skipUpdate,
-      ({ by }) => {
-        this.stop ??= { state: 'skipped', message: `Skipped by ${by}.` }
-        return { message: 'The run ends without a training.' }
-      },
-      {
-        validator: (_: SkipRunUpdate) => {
-          if (!this.isBeforeTraining) throw refused(`The training has begun: cancel its job instead.`)
-        },
-        description: 'End the run before its training.',
-      },
-    )
-    setHandler(
-      startNowUpdate,
-      () => {
-        this.isStartedNow = true
-        return { message: 'The training begins without waiting for the window.' }
-      },
-      {
-        validator: () => {
-          if (!this.isBeforeTraining) throw refused('The training has begun already.')
-          if (this.placement === undefined) throw refused('There is no capacity yet.')
-        },
-        description: 'Do not wait for the window.',
-      },
-    )
   }
 
   get run(): RunRef {
@@ -177,11 +126,12 @@ export class RetrainRun implements TroublePage {
   }
 
   private carry(): RetrainCarry {
-    const { status, stepsTried, trainings, recordSeq, placement, search } = this
-    const isStartedNow = this.isStartedNow ? (true as const) : undefined
+    const { status, stepsTried, trainings, recordSeq, placement, search, news } = this
+    const only = (flag: boolean): true | undefined => (flag ? true : undefined)
     return {
-      ...{ status, stepsTried, trainings, recordSeq },
-      ...defined({ run: status.run, placement, search, isStartedNow }),
+      ...{ status, stepsTried, trainings, recordSeq, news },
+      ...defined({ run: status.run, placement, search, isStartedNow: only(this.isStartedNow) }),
+      ...defined({ isChecked: only(this.isChecked), isRehearsed: only(this.isRehearsed) }),
     }
   }
 
@@ -195,11 +145,13 @@ export class RetrainRun implements TroublePage {
   async continueFresh(): Promise<void> {
     if (!this.isLong || this.stop !== undefined) return
     await condition(allHandlersFinished)
+    await this.told()
+    if (this.stop !== undefined) return
     const { input } = this
     await continueAsNew<(input: RetrainInput) => Promise<unknown>>({ ...input, carry: this.carry() })
   }
 
-  private get isBeforeTraining(): boolean {
+  get isBeforeTraining(): boolean {
     return ['starting', 'searching', 'waiting', 'checking'].includes(this.status.state)
   }
 
@@ -225,9 +177,12 @@ export class RetrainRun implements TroublePage {
   /** News may come late, also of an earlier reservation. */
   noticed(notice: ReservationNotice): void {
     const { reservations } = this.status
-    if (!reservations.some(({ id }) => id === notice.id)) return
+    const before = reservations.find(({ id }) => id === notice.id)
+    if (before === undefined) return
+    const isSame = before.state === notice.state && before.message === notice.message
     this.update({ reservations: reservations.map((each) => (each.id === notice.id ? notice : each)) })
-    if (NEEDS_PERSON.includes(notice.state)) this.news.push(`Capacity ${notice.id}: ${notice.message}`)
+    if (!isSame && NEEDS_PERSON.includes(notice.state))
+      this.news.push(`Capacity ${notice.id}: ${notice.message}`)
     const { placement } = this
     const isCurrent = placement?.kind === 'reserved' && this.notice?.id === notice.id
     if (isCurrent && notice.reservation !== undefined) placement.reservation = notice.reservation
@@ -261,21 +216,30 @@ export class RetrainRun implements TroublePage {
   }
 
   /** An early word: to the page, and to the webhook. */
-  async warn(...warnings: string[]): Promise<void> {
+  warn(...warnings: string[]): void {
     if (warnings.length === 0) return
     this.update({ warnings: [...this.status.warnings, ...warnings] })
-    await this.tell()
+    this.tell()
   }
 
-  /** Posts the status to the webhook, if there is one. A deaf one stops nothing. */
-  async tell(): Promise<void> {
+  /** Posts the status to the webhook, if there is one. Nothing waits for it: a deaf one must not delay a launch. */
+  tell(): void {
     const { webhook, webhookSecret } = this.input.spec.notify
     if ((webhook ?? webhookSecret) === undefined) return
-    try {
-      await attempted.tellRun({ ...this.task(), status: this.status })
-    } catch {
-      this.update({ warnings: [...this.status.warnings, 'The webhook did not take the news.'] })
+    const task = { ...this.task(), status: { ...this.status } }
+    const post = async (): Promise<void> => {
+      try {
+        await attempted.tellRun(task)
+      } catch {
+        this.update({ warnings: [...this.status.warnings, 'The webhook did not take the news.'] })
+      }
     }
+    this.telling = kept(this.telling.then(post))
+  }
+
+  /** All news were posted, or given up. */
+  async told(): Promise<void> {
+    await this.telling
   }
 
   trouble(failure: Failure | undefined): void {
@@ -291,8 +255,4 @@ export class RetrainRun implements TroublePage {
   private show(): void {
     setCurrentDetails(retrainDetails(this.status))
   }
-}
-
-function refused(message: string): ApplicationFailure {
-  return ApplicationFailure.create({ type: 'invalid', message, nonRetryable: true })
 }

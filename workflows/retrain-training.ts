@@ -50,7 +50,7 @@ export async function train(run: RetrainRun, prepared: JobInput | PartEnd): Prom
       const kept = found === null ? '' : ` Its checkpoint of step ${found.model.step} is kept.`
       return { kind: 'failed', message: `${why}${kept}` }
     }
-    await run.warn(next.message)
+    run.warn(next.message)
     placement = { kind: 'open', backends: next.backends }
     source = found?.source
   }
@@ -97,7 +97,7 @@ class EndWatch {
       else if (leftMs > 0) await condition(isNews, leftMs, { summary: 'until the reservation is over' })
       if (isOver()) return
       if (run.isCapacityLost || !hasMoved()) break
-      await run.warn(movedTo(placement.reservation))
+      run.warn(movedTo(placement.reservation))
     }
     this.hasLeft = true
   }

@@ -51,7 +51,7 @@ async function live(run: RetrainRun): Promise<RunEnd> {
     const prepared = await waitForWindow(run)
     if (run.stop !== undefined) return run.stop
     if (run.isCapacityLost) {
-      await lost(run)
+      lost(run)
       continue
     }
     run.move('training', 'Training.')
@@ -62,7 +62,7 @@ async function live(run: RetrainRun): Promise<RunEnd> {
       run.update({ model: end.trained.model })
       return judgeAndPromote(run, end.trained)
     }
-    await lost(run)
+    lost(run)
   }
 }
 
@@ -82,34 +82,56 @@ async function resolve(run: RetrainRun): Promise<void> {
   const lateMs = Date.now() - (scheduledAt?.getTime() ?? Date.now())
   const late = `It begins ${formatDuration(lateMs)} after its date: the run before was not over, the server was away, or the date is made up for.`
   const words = [...(isByHand ? [] : notes), ...(lateMs >= LATE_MS ? [late] : [])]
-  await run.warn(...words)
+  run.warn(...words)
 }
 
-async function lost(run: RetrainRun): Promise<void> {
+function lost(run: RetrainRun): void {
   run.placement = undefined
+  run.isChecked = false
   const why = isReservationFinal(run.notice?.state ?? 'searching')
     ? run.notice!.message
     : 'its place is gone.'
-  await run.warn(`The capacity is lost: ${why} The next step of the file is tried.`)
+  run.warn(`The capacity is lost: ${why} The next step of the file is tried.`)
 }
 
 /** Checks what the training needs, and rehearses it if the file says so: early enough for a person to react. */
 async function check(run: RetrainRun): Promise<void> {
-  const { rehearsal, checkMs } = run.input.spec
-  if (run.status.jobs.length > 0 || run.placement === undefined) return
+  const { checkMs } = run.input.spec
+  if (run.trainings > 0 || run.placement === undefined) return
   await wait(run, openingOf(run) - checkMs, { summary: 'until the checks' })
   if (isDisturbed(run)) return
+  if (!run.isChecked) await checkPlace(run)
+  if (!run.isRehearsed) await rehearse(run)
+}
+
+async function checkPlace(run: RetrainRun): Promise<void> {
   run.move('checking', 'Checking what the training needs.')
   const { problems } = await forever(
     () => retraining.checkRun({ ...run.task(), placement: run.placement! }),
     run,
   )
-  await run.warn(...problems)
-  // Reserved capacity must not wait for a rehearsal.
-  const isInTime = run.placement.kind === 'open' || openingOf(run) > Date.now()
-  if (rehearsal === undefined || !isInTime) return
-  const end = await runPart(run, { part: 'rehearsal' })
-  if (!end.isSucceeded && run.stop === undefined) await run.warn(`The rehearsal failed: ${end.message}`)
+  run.warn(...problems)
+  run.isChecked = true
+}
+
+/** Reserved capacity and the window do not wait for a rehearsal; a run that is late or by hand on other capacity does. */
+async function rehearse(run: RetrainRun): Promise<void> {
+  const untilAtMs = openingOf(run) - PREPARE_MS
+  const isWaitedFor = run.placement?.kind === 'open' && openingOf(run) <= Date.now()
+  if (run.input.spec.rehearsal === undefined || !(isWaitedFor || untilAtMs > Date.now())) return
+  run.move('checking', 'Rehearsing the training.')
+  const cut = { isDone: false }
+  const until = async (isOver: () => boolean): Promise<void> => {
+    const isEarly = (): boolean => isOver() || run.isCapacityLost
+    if (isWaitedFor) await condition(isEarly)
+    else await condition(isEarly, untilAtMs - Date.now(), { summary: 'until the rehearsal must end' })
+    cut.isDone = !isOver()
+  }
+  const end = await runPart(run, { part: 'rehearsal' }, { until })
+  run.isRehearsed = true
+  if (end.isSucceeded || run.stop !== undefined) return
+  const why = run.isCapacityLost ? 'the capacity was lost' : 'the window opens soon'
+  run.warn(cut.isDone ? `The rehearsal was ended early: ${why}.` : `The rehearsal failed: ${end.message}`)
 }
 
 /** Returns the prepared training once the window is open, or earlier by a person's word, or if its capacity is lost. */
@@ -159,14 +181,15 @@ function lastWord(error: unknown): RunEnd {
 
 /** Gives back hourly capacity; prepaid capacity stays for the owner's other jobs. */
 async function release(run: RetrainRun): Promise<void> {
-  const { notice, placement } = run
-  if (notice === undefined || isReservationFinal(notice.state)) return
-  const kind = placement?.kind === 'reserved' ? placement.reservation.kind : 'prepaid'
+  const { notice } = run
+  // A search that was called off has nothing to give back.
+  if (notice?.reservation === undefined || isReservationFinal(notice.state)) return
+  const { kind } = notice.reservation
   try {
     const released = await attempted.releaseCapacity({ ...run.task(), reservationId: notice.id, kind })
     if (released.message !== '') run.update({ warnings: [...run.status.warnings, released.message] })
   } catch (error) {
-    await run.warn(`The capacity ${notice.id} was not given back: ${failureFrom(error).message}`)
+    run.warn(`The capacity ${notice.id} was not given back: ${failureFrom(error).message}`)
   }
   if (kind === 'hourly') await hearBill(run)
 }
@@ -183,6 +206,8 @@ async function finish(run: RetrainRun, { state, message }: RunEnd): Promise<Retr
   await release(run)
   run.update({ endedAtMs: Date.now() })
   run.move(state, message)
+  run.tell()
+  await run.told()
   const { schedule, startedAtMs, warnings, jobs, model, verdict, promoted } = run.status
   const result = await forever(
     () =>
@@ -196,7 +221,6 @@ async function finish(run: RetrainRun, { state, message }: RunEnd): Promise<Retr
       }),
     run,
   )
-  await run.tell()
   await condition(allHandlersFinished)
   if (state === 'cancelled') throw new CancelledFailure(message, [result])
   if (state !== 'failed') return result

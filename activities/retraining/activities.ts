@@ -33,7 +33,7 @@ import { putRunEntry } from '../../storage/schedules'
 import type { ObjectStore } from '../../storage/store'
 import { allBeating } from '../heartbeat'
 import { checkRun, type MeasureSource } from './checks'
-import { prepareJob, resultOf, specOf } from './jobs'
+import { endOfJob, prepareJob, resultOf, specOf } from './jobs'
 import { modelOf, productionOf, promoteModel, readMetric } from './models'
 import { finishRun, tellRun } from './reports'
 import { resolveRun } from './resolve'
@@ -73,6 +73,7 @@ export function createRetrainingActivities(deps: RetrainingDeps): RetrainingActi
     checkRun: (input, signal) => checkRun(deps, input, signal),
     prepareJob: (input) => prepareJob(deps, input),
     resultOf: ({ jobId }) => resultOf(deps, jobId),
+    endOfJob: ({ jobId }, signal) => endOfJob(deps, jobId, signal),
     modelOf: (input) => modelOf(deps, input),
     readMetric: (input) => readMetric(store, input),
     productionOf: (input) => productionOf(store, input),

@@ -1,8 +1,10 @@
 import { randomBytes } from 'node:crypto'
+import { WorkflowFailedError, WorkflowNotFoundError } from '@temporalio/client'
 import { BackendError } from '../../backends/errors'
 import { defined } from '../../core/defined'
 import { secretsNeeded, type JobSpec } from '../../core/job'
 import type { JobInput, JobResult } from '../../core/messages'
+import { jobWorkflowId } from '../../core/queues'
 import { dateValues } from '../../core/run-dates'
 import type { PrepareJobTask, RunPlacement } from '../../core/retrain-run'
 import type { JobTemplate, ModelRef, RetrainSpec } from '../../core/retraining'
@@ -43,6 +45,21 @@ export async function resultOf(
 ): Promise<JobResult | null> {
   const [last] = await readRecords(store, jobId, { last: 1 })
   return last?.kind === 'finished' ? last.data.result : null
+}
+
+/** The same, once it has closed. */
+export async function endOfJob(
+  { client, store }: Pick<RetrainingDeps, 'client' | 'store'>,
+  jobId: string,
+  signal: AbortSignal,
+): Promise<JobResult | null> {
+  try {
+    const handle = client.workflow.getHandle(jobWorkflowId(jobId))
+    await client.withAbortSignal(signal, () => handle.result())
+  } catch (error) {
+    if (!(error instanceof WorkflowFailedError || error instanceof WorkflowNotFoundError)) throw error
+  }
+  return resultOf({ store }, jobId)
 }
 
 /** The job of a part of the run, where it may run, and with the rest of the budget. */

@@ -3,7 +3,7 @@ import type { JobSource } from '../../core/messages'
 import type { RetrainingActivities } from '../../core/retrain-run'
 import type { ModelRef, PromotedModel } from '../../core/retraining'
 import { defined } from '../../core/defined'
-import { olderThanProduction } from '../../planner/retraining/gate'
+import { olderThanProduction, otherThanJudged } from '../../planner/retraining/gate'
 import { CHECKPOINT_PARSERS, parseLogLine } from '../../intake/documents'
 import { readArtifact } from '../../storage/artifacts'
 import { sha256 } from '../../storage/checkpoint-digests'
@@ -11,7 +11,7 @@ import { newestGoodCheckpoint } from '../../storage/checkpoints'
 import { layout } from '../../storage/layout'
 import { readLines } from '../../storage/logs'
 import { promote, putRunEntry, readProduction } from '../../storage/schedules'
-import type { ObjectStore } from '../../storage/store'
+import { StoreError, type ObjectStore } from '../../storage/store'
 import type { RetrainingDeps } from './activities'
 
 type Task<Name extends keyof RetrainingActivities> = Parameters<RetrainingActivities[Name]>[0]
@@ -49,15 +49,21 @@ export async function productionOf(
   const promoted = await readProduction(store, name)
   if (promoted === undefined) return null
   const { jobId, checkpointId } = promoted
-  const good = await newestGoodCheckpoint(store, jobId, CHECKPOINT_PARSERS).catch(() => undefined)
+  const good = await newestGoodCheckpoint(store, jobId, CHECKPOINT_PARSERS).catch(unlessTransient)
   const isThere = good?.checkpoint.id === checkpointId
   const older = window && olderThanProduction(window, promoted)
   return { promoted, source: isThere ? { jobId, checkpoint: good.checkpoint } : null, ...defined({ older }) }
 }
 
+/** A store that does not answer now must not decide how the models are compared. */
+function unlessTransient(error: unknown): undefined {
+  if (error instanceof StoreError && error.isTransient) throw error
+  return undefined
+}
+
 export async function promoteModel(
   { store, now }: RetrainingDeps,
-  { input, run, recordSeq, name, model, metric, isApproved }: Task<'promoteModel'>,
+  { input, run, recordSeq, name, model, metric, isApproved, judgedAgainst }: Task<'promoteModel'>,
 ): Promise<PromotedModel> {
   const { window } = run.dates
   const made = {
@@ -68,8 +74,11 @@ export async function promoteModel(
   }
   // Again: another run may have promoted since this one looked.
   const check = (current: PromotedModel | undefined): void => {
-    const older = isApproved === true ? undefined : olderThanProduction(window, current)
-    if (older !== undefined) throw new BackendError({ class: 'invalid', message: older })
+    if (isApproved === true) return
+    const message =
+      olderThanProduction(window, current) ??
+      (judgedAgainst === undefined ? undefined : otherThanJudged(judgedAgainst, current))
+    if (message !== undefined) throw new BackendError({ class: 'invalid', message })
   }
   const promoted = await promote(store, name, { ...made, check })
   await putRunEntry(
@@ -90,22 +99,28 @@ export async function readMetric(
 ): Promise<number | null> {
   const file = await readArtifact(store, jobId, METRICS_FILE)
   const written = file === undefined ? undefined : numberIn(file.toString('utf8'), metric)
-  if (written !== undefined) return written
+  if (written !== undefined) return usable(written)
   let found: number | undefined
   const range = { jobId, attempt: attempts, afterLine: 0, isOver: true }
   for await (const { s, m } of readLines(store, range, parseLogLine))
     if (s === 'out' || s === 'err') found = numberIn(m, metric) ?? numberAfter(m, metric) ?? found
-  return found ?? null
+  return usable(found)
+}
+
+/** The last value counts, also if it is none: an earlier one is not that of the model. */
+function usable(value: number | undefined): number | null {
+  return value !== undefined && Number.isFinite(value) ? value : null
 }
 
 const METRICS_FILE = 'metrics.json'
 
-/** A number under a name in a JSON object. */
+/** A number under a name in a JSON object. Python writes NaN and infinities, which JSON does not have. */
 function numberIn(text: string, metric: string): number | undefined {
   if (!text.trimStart().startsWith('{')) return undefined
   try {
-    const value = (JSON.parse(text) as Record<string, unknown>)[metric]
-    return typeof value === 'number' ? value : undefined
+    const plain = text.replace(/([:[,]\s*)(?:NaN|-?Infinity)(?=\s*[,\]}])/g, '$1null')
+    const value = (JSON.parse(plain) as Record<string, unknown>)[metric]
+    return typeof value === 'number' ? value : value === null ? NaN : undefined
   } catch {
     return undefined
   }
@@ -115,7 +130,7 @@ function numberIn(text: string, metric: string): number | undefined {
 function numberAfter(line: string, metric: string): number | undefined {
   const name = metric.replace(/[.*+?^${}()|[\]\\/]/g, String.raw`\$&`)
   const match = new RegExp(
-    String.raw`(?:^|[\s,;])${name}\s*[:=\s]\s*(-?\d+(?:\.\d+)?(?:e[+-]?\d+)?)(?![\w.])`,
+    String.raw`(?:^|[\s,;])${name}\s*[:=\s]\s*(-?\d+(?:\.\d+)?(?:e[+-]?\d+)?|nan|[+-]?inf(?:inity)?)(?![\w.])`,
     'i',
   ).exec(line)
   return match === null ? undefined : Number(match[1])

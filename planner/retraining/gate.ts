@@ -18,6 +18,10 @@ export function judge(gate: Gate, { value, production, productionFrom }: Measure
   const new_ = value!
   if (gate.limit !== undefined && isWorse(gate, new_, gate.limit))
     return verdict(false, `${metric} is ${new_}, beyond the limit of ${gate.limit}.`)
+  if (productionFrom === 'unknown') {
+    const message = `${metric} is ${new_}, and the model in production has no ${metric} to compare with.`
+    return { ...verdict(false, message), isUndecided: true }
+  }
   if (usable(production) === null)
     return verdict(true, `${metric} is ${new_}; no model in production to compare with.`)
   const bound = boundOf(gate, production!)
@@ -43,6 +47,16 @@ export function olderThanProduction(
   if (production === undefined || window.end >= production.window.end) return undefined
   const { seq } = production
   return `The new model was trained on data up to ${window.end}, and version ${seq} in production on newer data, up to ${production.window.end}.`
+}
+
+/** Why a model must not replace another one than it was judged against: another run has promoted meanwhile. Undefined if it may. */
+export function otherThanJudged(
+  judgedAgainst: number,
+  production: Pick<PromotedModel, 'seq' | 'run'> | undefined,
+): string | undefined {
+  if (production === undefined || production.seq === judgedAgainst) return undefined
+  const { seq, run } = production
+  return `The run ${run} has put version ${seq} into production since the new model was judged.`
 }
 
 /** NaN and infinities come from programs that diverged. */

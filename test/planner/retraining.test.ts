@@ -3,7 +3,7 @@ import { microUsd } from '../../core/money'
 import type { CapacityPlan, Gate, ReservedStep } from '../../core/retraining'
 import { DAY_MS, HOUR_MS } from '../../core/time'
 import { nextCapacity, type CapacityFacts } from '../../planner/retraining/capacity'
-import { judge, olderThanProduction } from '../../planner/retraining/gate'
+import { judge, olderThanProduction, otherThanJudged } from '../../planner/retraining/gate'
 import { onOverrun } from '../../planner/retraining/overrun'
 
 const GATE: Gate = { metric: 'loss', better: 'lower', tolerance: { kind: 'relative', value: 0.02 } }
@@ -48,6 +48,24 @@ describe('the gate of a retraining', () => {
   ] as const)('judges a value that is %s', (_, value, production, isPassed, message) => {
     const verdict = judge(GATE, { value, production, productionFrom: 'rerun' })
     expect(verdict).toMatchObject({ isPassed, message })
+  })
+
+  it('leaves it to a person if the model in production has no such value', () => {
+    const facts = { value: 0.5, production: null, productionFrom: 'unknown' } as const
+    expect(judge(GATE, facts)).toMatchObject({
+      ...{ isPassed: false, isUndecided: true },
+      message: 'loss is 0.5, and the model in production has no loss to compare with.',
+    })
+    expect(judge({ ...GATE, limit: 0.4 }, facts)).not.toHaveProperty('isUndecided')
+    expect(judge(GATE, { ...facts, value: NaN })).not.toHaveProperty('isUndecided')
+  })
+
+  it('holds only for the model in production that the new one was judged against', () => {
+    expect(otherThanJudged(0, undefined)).toBeUndefined()
+    expect(otherThanJudged(2, { seq: 2, run: 'a' })).toBeUndefined()
+    expect(otherThanJudged(2, { seq: 3, run: 'b' })).toBe(
+      'The run b has put version 3 into production since the new model was judged.',
+    )
   })
 
   it('knows metrics that are better when higher, amounts, limits, and recorded values', () => {

@@ -32,6 +32,14 @@ describe('the model in production', () => {
     })
   })
 
+  it('does not move back when a run repeats its promotion after that of another run', async () => {
+    const store = new MemoryStore(() => 0)
+    const first = await promote(store, 'ranker', MODEL)
+    const second = await promote(store, 'ranker', { ...MODEL, run: 'other' })
+    expect(await promote(store, 'ranker', MODEL)).toEqual(first)
+    expect(await readProduction(store, 'ranker')).toEqual(second)
+  })
+
   it('is copied for programs also if the copy was lost', async () => {
     const store = new MemoryStore(() => 0)
     const first = await promote(store, 'ranker', MODEL)
@@ -53,5 +61,9 @@ describe('the record of a schedule', () => {
     const entry = { seq: 0, atMs: 1, kind: 'started' as const, summary: 'x', data: 1 }
     expect(await putRunEntry(store, at, entry)).toEqual(entry)
     expect(await putRunEntry(store, at, { ...entry, data: 2 })).toEqual(entry)
+    // Of a history that was reset: the entry of the new one goes behind it.
+    const checked = { ...entry, kind: 'checked' as const }
+    expect(await putRunEntry(store, at, checked)).toEqual({ ...checked, seq: 1 })
+    expect(await putRunEntry(store, at, { ...checked, data: 2 })).toEqual({ ...checked, seq: 1 })
   })
 })

@@ -206,6 +206,34 @@ describe('a retraining run', () => {
   )
 
   it.concurrent(
+    'follows the training that it had before its workflow was reset, and lets it save',
+    inWorld({ behave: () => LONG }, async (deployment) => {
+      const run = await startRun(deployment)
+      await eventually(async () => deployment.world.machines.length > 0)
+      const { client, namespace } = deployment
+      const { events } = await run.fetchHistory()
+      const started = events!.find((event) => event.startChildWorkflowExecutionInitiatedEventAttributes)!
+      const { workflowTaskCompletedEventId } = started.startChildWorkflowExecutionInitiatedEventAttributes!
+      await client.workflowService.resetWorkflowExecution({
+        ...{ namespace, reason: 'a test', requestId: 'reset-1' },
+        workflowExecution: { workflowId: run.workflowId, runId: run.firstExecutionRunId },
+        workflowTaskFinishEventId: workflowTaskCompletedEventId!,
+      })
+      const fresh = client.workflow.getHandle(run.workflowId)
+      await eventually(async () => {
+        const history = await fresh.fetchHistory()
+        return history.events!.some((event) => event.startChildWorkflowExecutionFailedEventAttributes)
+      })
+      expect((await runStatus(fresh)).state).toBe('training')
+      await fresh.cancel()
+      await expect(fresh.result()).rejects.toMatchObject({ cause: { name: 'CancelledFailure' } })
+      const [recorded] = await readRuns(deployment.store, SCHEDULE, 1)
+      expect(recorded?.result).toMatchObject({ state: 'cancelled', jobs: [{ state: 'cancelled' }] })
+      expect(deployment.world.machines).toHaveLength(1)
+    }),
+  )
+
+  it.concurrent(
     'says early what the checks find, rehearses, and posts its news',
     inWorld({ posted: [], wares: [] }, async (deployment) => {
       const { posted } = deployment.wishes

@@ -3,6 +3,7 @@ import { WorkflowNotFoundError } from '@temporalio/client'
 import type { RetrainingDeps } from '../../../activities/retraining/activities'
 import { promoteModel, productionOf } from '../../../activities/retraining/models'
 import { resolveRun } from '../../../activities/retraining/resolve'
+import { defined } from '../../../core/defined'
 import type { RunRef } from '../../../core/retrain-run'
 import { putRunEntry, readProduction, readRun } from '../../../storage/schedules'
 import { MemoryStore } from '../../backends/scripted/memory-store'
@@ -80,11 +81,25 @@ describe('a run that a restored server starts again', () => {
 
 describe('a run that was made up for', () => {
   const MODEL = { jobId: 'job', checkpointId: '1-1', step: 1, digest: 'd', artifactsUrl: 'u' }
-  const promoteFor = (id: string, end: string, isApproved = false): ReturnType<typeof promoteModel> => {
+  const promoteFor = (
+    id: string,
+    end: string,
+    isApproved = false,
+    judgedAgainst?: number,
+  ): ReturnType<typeof promoteModel> => {
     const dates = { nominal: id, opensAtMs: NOW_MS, zone: 'UTC', isByHand: true, notes: [] }
     const run = { id, jobPrefix: id, dates: { ...dates, window: { start: '2026-01-01', end } } }
-    return promoteModel(deps, { input: INPUT, run, recordSeq: 1, name: SCHEDULE, model: MODEL, isApproved })
+    const task = { input: INPUT, run, recordSeq: 1, name: SCHEDULE, model: MODEL, isApproved }
+    return promoteModel(deps, { ...task, ...defined({ judgedAgainst }) })
   }
+
+  it('does not replace a model that it was not judged against', async () => {
+    await promoteFor('one', '2027-01-01', false, 0)
+    await expect(promoteFor('two', '2027-01-01', false, 0)).rejects.toMatchObject({
+      failure: { class: 'invalid', message: expect.stringMatching(/^The run one has put version 1/) },
+    })
+    expect(await promoteFor('two', '2027-01-01', false, 1)).toMatchObject({ seq: 2 })
+  })
 
   it('does not put a model of older data into production, unless a person has approved it', async () => {
     await promoteFor('newer', '2027-01-01')
