@@ -66,6 +66,8 @@ describe('the only place of a reservation', () => {
       {
         ...{ market: new ReservationMarket({ clock: new RealClock(), lots: [...lots] }), wares: [SPOT] },
         behave: ({ jobId }) => (jobId === 'first' ? LONG : {}),
+        // A shared answer, a second old, shows the place as free: the others would try it, and avoid it for minutes.
+        looksOnce: true,
       },
       async (deployment) => {
         await reserved(deployment)
