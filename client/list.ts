@@ -5,6 +5,7 @@ import { SEARCH_ATTRIBUTES, WORKFLOW_TYPES } from '../core/queues'
 import type { RecordEntry } from '../core/record'
 import { SECOND_MS } from '../core/time'
 import type { Waiter } from '../core/waiting'
+import { isOpenStatus } from '../core/workflow-status'
 import { eachOf } from '../storage/parallel'
 import { readLine } from '../storage/waiting-line'
 import { ATTRIBUTE_KEYS } from './attributes'
@@ -50,7 +51,7 @@ export async function listJobs(context: Context, filter: ListFilter = {}): Promi
     entries: await reads.tryRead(() => readLastEntries(context.store, jobIdOf(execution.workflowId))),
   }))
   refuseForeign(context, read)
-  const isAnyOpen = found.some(({ status }) => OPEN.includes(status.name))
+  const isAnyOpen = found.some(({ status }) => isOpenStatus(status.name))
   const line = isAnyOpen ? await reads.tryRead(() => readLine(context.store)) : undefined
   const jobs = await eachOf(read, (one) => summarise(context, one, { reads, waiters: line?.waiters ?? [] }))
   const recorded = await listRecorded(context, { client, filter, reads, jobs })
@@ -211,7 +212,7 @@ async function summarise(
   const status = statusOf(jobId, execution, entries)
   const last = status.attempts.at(-1)
   const isRunning = last !== undefined && !isAttemptOver(last) && !isFinal(status.state)
-  const isOpen = OPEN.includes(execution.status.name)
+  const isOpen = isOpenStatus(execution.status.name)
   return joinSummary({
     status,
     trouble: isOpen ? await troubleNow(context, status) : null,
@@ -231,15 +232,13 @@ async function troubleNow(context: Context, status: JobStatus): Promise<TroubleV
   }
 }
 
-const OPEN = ['RUNNING', 'PAUSED']
-
 /** The search attributes contain the state of a job; its record contains the rest, unless the job belongs to another store. */
 function statusOf(jobId: string, execution: WorkflowExecutionInfo, entries: RecordEntry[]): JobStatus {
   const attribute = (name: keyof typeof SEARCH_ATTRIBUTES): string =>
     execution.typedSearchAttributes.get(ATTRIBUTE_KEYS[name]) ?? ''
   const recorded = statusFromRecord(entries)
   if (recorded !== undefined && resultOf(entries) !== undefined) return recorded
-  const isClosed = !OPEN.includes(execution.status.name)
+  const isClosed = !isOpenStatus(execution.status.name)
   return {
     id: jobId,
     name: attribute('name'),

@@ -8,6 +8,7 @@ import {
   type ReservationStatus,
 } from '../core/reserving'
 import type { HoldOutcome, ReservationEntry } from '../core/reserving-activities'
+import { isOpenStatus } from '../core/workflow-status'
 import { eachOf } from '../storage/parallel'
 import { readReservationEntries, reservationIds } from '../storage/reservations'
 import type { Context } from './context'
@@ -72,8 +73,9 @@ async function liveStatus(context: Context, id: string): Promise<ReservationStat
     const [status, described] = await client.withDeadline(Date.now() + UPDATE_LIMIT_MS, () =>
       Promise.all([handle.query<ReservationStatus>(RESERVATION_QUERY), handle.describe()]),
     )
-    const isOpen = ['RUNNING', 'PAUSED'].includes(described.status.name)
-    return isOpen || isReservationFinal(status.state) ? status : unwatched(status)
+    return isOpenStatus(described.status.name) || isReservationFinal(status.state)
+      ? status
+      : unwatched(status)
   } catch (error) {
     if (toCrucibleError(error).kind === 'unavailable') throw error
     return undefined

@@ -7,6 +7,7 @@ import type { RetrainInput } from '../core/retrain-run'
 import type { Overlap } from '../core/retraining'
 import { calendarEntries, CATCH_UP_MS, writtenFrom, type CalendarEntry } from '../core/schedule-dates'
 import { stamped } from '../core/stamps'
+import { isOpenStatus } from '../core/workflow-status'
 import type { ScheduleRevision } from '../storage/schedules'
 import type { Context } from './context'
 
@@ -117,8 +118,9 @@ export async function heldSchedule(context: Context, name: string): Promise<Held
 
 /** A schedule does not follow runs that may overlap others, as those by hand do. The server's list has them a moment later. */
 async function listedRuns(client: temporal.Client, name: string): Promise<string[]> {
-  const query = `TemporalScheduledById = '${retrainScheduleId(name)}' AND ExecutionStatus = 'Running'`
+  const query = `TemporalScheduledById = '${retrainScheduleId(name)}'`
   const found: string[] = []
-  for await (const { workflowId } of client.workflow.list({ query })) found.push(workflowId)
+  for await (const { workflowId, status } of client.workflow.list({ query }))
+    if (isOpenStatus(status.name)) found.push(workflowId)
   return found
 }

@@ -243,8 +243,7 @@ function notOneRun(
       hint: `Say which: --run ${ids[0] ?? 'RUN'}.`,
     })
   const seen = running.map(({ status }) => `${status.run?.id ?? 'a new run'} is ${status.state}`).join(', ')
-  const which =
-    run === undefined ? `No run of ${name} ${one}` : `The run ${run} of ${name} is none that ${one}`
+  const which = run === undefined ? `No run of ${name} ${one}` : `No run ${run} of ${name} ${one}`
   return new CrucibleError('usage', `${which}${seen === '' ? '' : `: ${seen}`}.`, {
     hint: `See its runs with \`crucible schedule show ${name}\`.`,
   })

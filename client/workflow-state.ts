@@ -4,6 +4,7 @@ import { isFinal } from '../core/job'
 import { STATUS_QUERY, type JobStatus } from '../core/messages'
 import { attemptWorkflowId, jobWorkflowId } from '../core/queues'
 import { MINUTE_MS, SECOND_MS } from '../core/time'
+import { isOpenStatus } from '../core/workflow-status'
 import type { Context } from './context'
 import { isTemporals } from './errors'
 import type { TroubleView } from './job-view'
@@ -83,7 +84,7 @@ export async function describeJob(
           isChildForgotten = isTemporals(error, 'WorkflowNotFoundError')
         }),
   ])
-  const isOpen = OPEN.includes(job.status.name)
+  const isOpen = isOpenStatus(job.status.name)
   return {
     closed: isOpen ? undefined : job.status.name,
     closedAtMs: job.closeTime?.getTime(),
@@ -91,8 +92,6 @@ export async function describeJob(
     attemptClosedAtMs: (isChildForgotten ? job.closeTime : child?.closeTime)?.getTime(),
   }
 }
-
-const OPEN = ['RUNNING', 'PAUSED']
 
 function ask<T>(client: Client, question: () => Promise<T>): Promise<T> {
   return client.withDeadline(Date.now() + ANSWER_LIMIT_MS, question)

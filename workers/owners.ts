@@ -1,6 +1,7 @@
 import { WorkflowNotFoundError, type Client } from '@temporalio/client'
 import type { OwnerLookup } from '../activities/garbage/garbage'
 import { attemptWorkflowId, jobWorkflowId, reservationWorkflowId } from '../core/queues'
+import { isOpenStatus } from '../core/workflow-status'
 
 /** Looks up owners by workflow id: a list of open workflows may lag behind, a description never does. */
 export function ownersThrough(client: Client): OwnerLookup {
@@ -8,7 +9,7 @@ export function ownersThrough(client: Client): OwnerLookup {
     const workflowId = workflowIdOf(owner)
     try {
       const { status } = await client.workflow.getHandle(workflowId).describe()
-      return status.name === 'RUNNING' || status.name === 'PAUSED' ? 'open' : 'closed'
+      return isOpenStatus(status.name) ? 'open' : 'closed'
     } catch (error) {
       if (error instanceof WorkflowNotFoundError) return 'absent'
       throw error

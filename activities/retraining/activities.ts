@@ -25,6 +25,7 @@ import {
   type RunTask,
 } from '../../core/retrain-run'
 import { reservationWorkflowId, retrainScheduleId } from '../../core/queues'
+import { isOpenStatus } from '../../core/workflow-status'
 import { BackendError } from '../../backends/errors'
 import { nextCapacity, type CapacityFacts } from '../../planner/retraining/capacity'
 import { judge } from '../../planner/retraining/gate'
@@ -189,7 +190,7 @@ async function readReservation(
         handle.query<ReservationStatus>(RESERVATION_QUERY),
       ])
       const { state, message, quote, reservation, spentMicroUsd } = last
-      if (status.name !== 'RUNNING' && !isReservationFinal(state))
+      if (!isOpenStatus(status.name) && !isReservationFinal(state))
         return { id, spentMicroUsd, state: 'unavailable', message: 'Its workflow was ended by hand.' }
       return { id, state, message, spentMicroUsd, ...defined({ quote, reservation }) }
     })

@@ -107,7 +107,7 @@ export async function readMetric(
   return usable(found)
 }
 
-/** The last value counts, also if it is none: an earlier one is not that of the model. */
+/** The last value counts. If it is not a number, neither is an earlier one: that belongs to an earlier state of the model. */
 function usable(value: number | undefined): number | null {
   return value !== undefined && Number.isFinite(value) ? value : null
 }

@@ -1,16 +1,13 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import type { Connection } from '@temporalio/client'
-import { createClient, readClientConfig, type Crucible, type JobView } from '../../client'
+import type { Crucible, JobView } from '../../client'
 import { isFinal } from '../../core/job'
 import type { Report } from '../../rehearse/judge'
 import { testFolder } from '../support/folders'
-import { freshNamespace } from '../support/namespace'
-import { testVersitygw } from '../support/s3'
-import { connectTo, testServer } from '../support/temporal'
 import { until } from '../support/until'
-import { build, CommandLine, type Running } from './process'
+import { startOnSmallCloud, type OnSmallCloud } from './on-small-cloud'
+import type { CommandLine, Running } from './process'
 import { itInAll } from '../support/selection'
 
 /** Saves files of one size every two seconds; with `IGNORES` it never loads what it has saved. It handles SIGTERM, which no abrupt end may send. */
@@ -49,36 +46,22 @@ interface Document extends Report {
   notSeen: string[]
 }
 
+let deployment: OnSmallCloud
 let crucible: CommandLine
 let client: Crucible
 let cloudUrl: string
 
 beforeAll(async () => {
-  build()
   const folder = testFolder('rehearse-elsewhere')
   writeFileSync(join(folder, 'count.py'), COUNT)
   writeFileSync(join(folder, '.crucibleignore'), 'home\nworld.json\n')
   writeFileSync(join(folder, 'world.json'), JSON.stringify(WORLD))
-  const { client: temporal, close } = await connectTo()
-  const environment = {
-    CRUCIBLE_HOME: join(folder, 'home'),
-    CRUCIBLE_VERSITYGW: await testVersitygw(),
-    TEMPORAL_ADDRESS: testServer().address,
-    TEMPORAL_NAMESPACE: await freshNamespace(temporal.connection as Connection),
-    CRUCIBLE_DRAIN: '12s',
-    CRUCIBLE_POWER_OFF: '2s',
-  }
-  await close()
-  crucible = new CommandLine(environment, folder)
-  const { document } = await crucible.ready('dev', '--sim', 'world.json')
-  cloudUrl = document['cloud'] as string
-  client = createClient(readClientConfig(environment))
+  const settings = { CRUCIBLE_DRAIN: '12s', CRUCIBLE_POWER_OFF: '2s' }
+  deployment = await startOnSmallCloud(folder, { sim: ['--sim', 'world.json'], settings })
+  ;({ crucible, client, url: cloudUrl } = deployment)
 }, 120_000)
 
-afterAll(async () => {
-  await client?.close()
-  await crucible?.close()
-}, 60_000)
+afterAll(() => deployment?.close(), 60_000)
 
 /** Numbers of the machines of these jobs that are not terminated. */
 async function livingMachines(jobs: readonly string[]): Promise<string[]> {

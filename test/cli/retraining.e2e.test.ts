@@ -2,17 +2,14 @@
 import { cpSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from '@jest/globals'
-import type { Connection } from '@temporalio/client'
-import { createClient, readClientConfig, type Crucible } from '../../client'
+import type { Crucible } from '../../client'
 import type { ReservationStatus } from '../../core/reserving'
 import type { RetrainResult } from '../../core/retrain-run'
 import { testFolder } from '../support/folders'
-import { freshNamespace } from '../support/namespace'
 import { patient } from '../support/patience'
-import { testVersitygw } from '../support/s3'
-import { connectTo, testServer } from '../support/temporal'
 import { until } from '../support/until'
-import { build, CommandLine } from './process'
+import { startOnSmallCloud, type OnSmallCloud } from './on-small-cloud'
+import type { CommandLine } from './process'
 
 const EXAMPLE = join(__dirname, '..', '..', 'examples', 'retraining')
 const TYPE = 'c7i.large'
@@ -39,35 +36,22 @@ interface Bought {
   bill: { idleUsd: number }
 }
 
+let deployment: OnSmallCloud
 let crucible: CommandLine
 let client: Crucible
 let cloudUrl: string
 
 beforeAll(async () => {
-  build()
   const folder = testFolder('retraining')
   cpSync(EXAMPLE, folder, { recursive: true })
   const file = readFileSync(join(EXAMPLE, 'retrain.yaml'), 'utf8')
   writeFileSync(join(folder, 'retrain.yaml'), file.replace('  backends: [local]\n', '') + CAPACITY)
   writeFileSync(join(folder, '.crucibleignore'), 'home\n')
-  const { client: temporal, close } = await connectTo()
-  const environment = {
-    CRUCIBLE_HOME: join(folder, 'home'),
-    CRUCIBLE_VERSITYGW: await testVersitygw(),
-    TEMPORAL_ADDRESS: testServer().address,
-    TEMPORAL_NAMESPACE: await freshNamespace(temporal.connection as Connection),
-  }
-  await close()
-  crucible = new CommandLine(environment, folder)
-  const { document } = await crucible.ready('dev', '--sim')
-  cloudUrl = document['cloud'] as string
-  client = createClient(readClientConfig(environment))
+  deployment = await startOnSmallCloud(folder)
+  ;({ crucible, client, url: cloudUrl } = deployment)
 }, 120_000)
 
-afterAll(async () => {
-  await client?.close()
-  await crucible?.close()
-}, 60_000)
+afterAll(() => deployment?.close(), 60_000)
 
 /** Starts a run, and waits for its end. */
 async function run(number: number): Promise<RetrainResult> {

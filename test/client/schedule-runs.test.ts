@@ -30,8 +30,11 @@ function serverOf(): object {
     },
     workflow: {
       list: async function* ({ query }: { query: string }) {
-        if (!query.includes("'retrain/ranker'") || !query.includes("'Running'")) return
-        for (const workflowId of Object.keys(runs)) yield { workflowId }
+        if (!query.includes("'retrain/ranker'")) return
+        for (const workflowId of Object.keys(runs)) {
+          yield { workflowId: `${workflowId}-over`, status: { name: 'COMPLETED' } }
+          yield { workflowId, status: { name: 'PAUSED' } }
+        }
       },
       getHandle: (workflowId: string) => ({
         query: async () => ({ state: runs[workflowId]!.state, run: { id: runs[workflowId]!.id } }),
@@ -79,7 +82,7 @@ describe('a word to the runs of a schedule', () => {
       hint: 'See its runs with `crucible schedule show ranker`.',
     })
     await expect(say('approve', '2026-10-05')).rejects.toThrow(
-      'The run 2026-10-05 of ranker is none that waits for approval: 2026-10-05 is training.',
+      'No run 2026-10-05 of ranker waits for approval: 2026-10-05 is training.',
     )
   })
 })

@@ -14,7 +14,15 @@ import { ReservationMarket, type MarketOptions } from '../backends/scripted/rese
 import { connectTo, quietWorkers, type TestConnection } from '../support/temporal'
 import { eventually, TEST_LIMIT_MS } from './looks'
 import { Deployment, LONG, SPOT, worldsOn, type WorldWishes } from './harness'
-import { inRunState, opensIn, runFailure, runStatus, SCHEDULE, startRun } from './retraining'
+import {
+  inRunState,
+  opensIn,
+  runFailure,
+  runStatus,
+  SCHEDULE,
+  resetBeforeChild,
+  startRun,
+} from './retraining'
 
 jest.setTimeout(TEST_LIMIT_MS)
 
@@ -225,16 +233,7 @@ describe('the capacity of a retraining run', () => {
       const run = await startRun(deployment, { ...spec, ...ON_GPUS, capacity })
       await inRunState(run, 'waiting')
       const [before] = (await runStatus(run)).reservations
-      const { client, namespace } = deployment
-      const { events } = await run.fetchHistory()
-      const started = events!.find((event) => event.startChildWorkflowExecutionInitiatedEventAttributes)!
-      const { workflowTaskCompletedEventId } = started.startChildWorkflowExecutionInitiatedEventAttributes!
-      await client.workflowService.resetWorkflowExecution({
-        ...{ namespace, reason: 'a test', requestId: 'reset-1' },
-        workflowExecution: { workflowId: run.workflowId, runId: run.firstExecutionRunId },
-        workflowTaskFinishEventId: workflowTaskCompletedEventId!,
-      })
-      const fresh = client.workflow.getHandle(run.workflowId)
+      const fresh = await resetBeforeChild(deployment, run)
       await inRunState(fresh, 'waiting')
       const [after] = (await runStatus(fresh)).reservations
       expect(after).toMatchObject({ id: before!.id, reservation: { id: before!.reservation!.id } })

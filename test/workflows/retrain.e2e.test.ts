@@ -12,6 +12,7 @@ import {
   runFailure,
   runStatus,
   SCHEDULE,
+  resetBeforeChild,
   startRun,
   willMeasure,
 } from './retraining'
@@ -210,16 +211,7 @@ describe('a retraining run', () => {
     inWorld({ behave: () => LONG }, async (deployment) => {
       const run = await startRun(deployment)
       await eventually(async () => deployment.world.machines.length > 0)
-      const { client, namespace } = deployment
-      const { events } = await run.fetchHistory()
-      const started = events!.find((event) => event.startChildWorkflowExecutionInitiatedEventAttributes)!
-      const { workflowTaskCompletedEventId } = started.startChildWorkflowExecutionInitiatedEventAttributes!
-      await client.workflowService.resetWorkflowExecution({
-        ...{ namespace, reason: 'a test', requestId: 'reset-1' },
-        workflowExecution: { workflowId: run.workflowId, runId: run.firstExecutionRunId },
-        workflowTaskFinishEventId: workflowTaskCompletedEventId!,
-      })
-      const fresh = client.workflow.getHandle(run.workflowId)
+      const fresh = await resetBeforeChild(deployment, run)
       await eventually(async () => {
         const history = await fresh.fetchHistory()
         return history.events!.some((event) => event.startChildWorkflowExecutionFailedEventAttributes)

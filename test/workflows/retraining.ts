@@ -98,3 +98,19 @@ export async function runFailure(run: RunHandle): Promise<{ message: string; res
   if (error?.details === undefined) throw new Error('the run did not fail with a result')
   return { message: error.message, result: error.details[0] }
 }
+
+/** Resets the workflow of a run to before it started its first child. The run that continues. */
+export async function resetBeforeChild(
+  { client, namespace }: Deployment,
+  run: RunHandle,
+): Promise<WorkflowHandle> {
+  const { events } = await run.fetchHistory()
+  const started = events!.find((event) => event.startChildWorkflowExecutionInitiatedEventAttributes)!
+  const { workflowTaskCompletedEventId } = started.startChildWorkflowExecutionInitiatedEventAttributes!
+  await client.workflowService.resetWorkflowExecution({
+    ...{ namespace, reason: 'a test', requestId: 'reset-1' },
+    workflowExecution: { workflowId: run.workflowId, runId: run.firstExecutionRunId },
+    workflowTaskFinishEventId: workflowTaskCompletedEventId!,
+  })
+  return client.workflow.getHandle(run.workflowId)
+}

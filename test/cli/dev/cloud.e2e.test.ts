@@ -2,18 +2,16 @@ import { createHash } from 'node:crypto'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import type { Connection } from '@temporalio/client'
-import { createClient, readClientConfig, type Crucible, type JobView } from '../../../client'
+import type { Crucible, JobView } from '../../../client'
 import { isFinal } from '../../../core/job'
 import { spend } from '../../../core/meter'
 import { MINUTE_MS } from '../../../core/time'
 import { BESIDE } from '../../backends/ec2/fake-market'
 import { testFolder } from '../../support/folders'
-import { freshNamespace } from '../../support/namespace'
-import { testVersitygw, versitygwOver } from '../../support/s3'
-import { connectTo, testServer } from '../../support/temporal'
+import { versitygwOver } from '../../support/s3'
 import { until } from '../../support/until'
-import { build, CommandLine, type Running } from '../process'
+import { startOnSmallCloud, type OnSmallCloud } from '../on-small-cloud'
+import type { CommandLine, Running } from '../process'
 
 const STEPS = 160
 const STEPS_PER_CHECKPOINT = 10
@@ -69,36 +67,22 @@ interface Instance {
   launchedAtMs: number
 }
 
+let deployment: OnSmallCloud
 let crucible: CommandLine
 let client: Crucible
 let cloudUrl: string
 let dev: Running
 
 beforeAll(async () => {
-  build()
   const folder = testFolder('dev-cloud')
   writeFileSync(join(folder, 'chain.py'), CHAIN)
   writeFileSync(join(folder, '.crucibleignore'), 'home\nworld.json\n')
   writeFileSync(join(folder, 'world.json'), JSON.stringify(WORLD))
-  const { client: temporal, close } = await connectTo()
-  const environment = {
-    CRUCIBLE_HOME: join(folder, 'home'),
-    CRUCIBLE_VERSITYGW: await testVersitygw(),
-    TEMPORAL_ADDRESS: testServer().address,
-    TEMPORAL_NAMESPACE: await freshNamespace(temporal.connection as Connection),
-  }
-  await close()
-  crucible = new CommandLine(environment, folder)
-  const running = await crucible.ready('dev', '--sim', 'world.json')
-  dev = running
-  cloudUrl = running.document['cloud'] as string
-  client = createClient(readClientConfig(environment))
+  deployment = await startOnSmallCloud(folder, { sim: ['--sim', 'world.json'] })
+  ;({ crucible, client, dev, url: cloudUrl } = deployment)
 }, 120_000)
 
-afterAll(async () => {
-  await client?.close()
-  await crucible?.close()
-}, 60_000)
+afterAll(() => deployment?.close(), 60_000)
 
 async function instances(): Promise<Instance[]> {
   return (await (await fetch(`${cloudUrl}/_sim/instances`)).json()) as Instance[]
