@@ -9,7 +9,7 @@ import type { LifeName } from './lives'
 import { nameOf, undisturbed, type CrashPlan } from './plan'
 import type { Moment } from './process'
 import type { CrashReport } from './run'
-import { chosen } from '../support/selection'
+import { chosen, describeInAll } from '../support/selection'
 import { patient } from '../support/patience'
 
 /** One of each kind; `npm run chaos -- crashes` goes through all of them, and more than once (docs/design/chaos.md). */
@@ -76,7 +76,7 @@ const LIMIT_MS = 420_000
 /** Longer than the heartbeat timeouts, which are what they are. */
 const HOUR_MS = 21_000
 const OUTLASTING = { stepsPerSecond: 2.2 }
-const BLACKED_OUT = chosen(PROVIDER_NAMES, ['ec2'])
+const BLACKED_OUT = chosen(PROVIDER_NAMES, [])
 
 let at: TestConnection
 let reports: Promise<Map<string, CrashReport>>
@@ -119,7 +119,8 @@ describe('a process that dies', () => {
   )
 })
 
-describe('a blackout', () => {
+// In npm test, test/workflows/outages.e2e.test.ts and test/cli/dev/temporal.e2e.test.ts keep its promise.
+describeInAll('a blackout', () => {
   it.each(BLACKED_OUT)(
     'costs jobs nothing at %s, and each of them is watched again within seconds',
     async (name) => {

@@ -6,7 +6,7 @@ import { runPurchases } from './run'
 /** `npm run purchases -- --from 1 --count 1000` runs as many as one likes. */
 const SEEDS = Array.from({ length: 40 }, (_, index) => index + 1)
 /** Of `npm test`. */
-const FEW = [1, 2, 3, 4, 5, 6, 7, 8]
+const FEW = [1, 2, 5, 8]
 
 let at: TestConnection
 beforeAll(async () => {

@@ -226,7 +226,8 @@ export const SCENARIOS: readonly Scenario[] = [
   },
   {
     name: 'job.extended-and-migrated-at-once',
-    wishes: { behave: ({ attempt }) => (attempt === 1 ? { stepsTotal: 10_000 } : {}) },
+    // Saving takes half of its window: the answer to the request is in the history before the machine has stopped.
+    wishes: { behave: ({ attempt }) => (attempt === 1 ? { stepsTotal: 10_000, savesInMs: 1_000 } : {}) },
     play: (d) =>
       played(d, {}, async (job) => {
         // Both come in one task of the workflow.

@@ -3,6 +3,7 @@ import { troubleOf } from '../../client/workflow-state'
 import { attemptWorkflowId } from '../../core/queues'
 import { createScriptedBackend } from '../backends/scripted/scripted-backend'
 import { MemoryStore } from '../backends/scripted/memory-store'
+import { itInAll } from '../support/selection'
 import { connectTo, quietWorkers, type TestConnection } from '../support/temporal'
 import { ControlPlane, DEPLOYMENT_ID, LONG, QUICK, worldsOn, type Deployment } from './harness'
 import { ended, eventually, running, TEST_LIMIT_MS } from './looks'
@@ -38,7 +39,8 @@ async function keysOf(store: MemoryStore): Promise<string[]> {
 }
 
 describe('a worker with the store of another deployment', () => {
-  it(
+  // In npm test the stamps below, and test/activities/planning.test.ts, keep its promise.
+  itInAll(
     'refuses each task that would write to the store, and the job continues once its own workers are back',
     inWorld({ behave: () => LONG }, async (deployment) => {
       const { workers: stray, store } = strayWorkers(deployment)

@@ -78,7 +78,7 @@ describe('a job on Lambda', () => {
     expect(first!.bill.untilMs).toBeLessThanOrEqual(second!.launchedAtMs)
   })
 
-  it.concurrent('keeps running on a machine that is unhealthy and works', async () => {
+  itInAll.concurrent('keeps running on a machine that is unhealthy and works', async () => {
     const where = { service: 'lambda', tags: { 'crucible:job': 'job-well' } } as const
     d.cloud.addFault({ fault: 'unhealthy', after: '8s', isAlive: true, times: 1, where })
     const id = await d.submit({ id: 'job-well', ...A10 }, { lastAttempt: NEVER })

@@ -61,22 +61,25 @@ describe('a job on Modal', () => {
     expect(sandboxesOf(id).map(({ type, state }) => `${type} ${state}`)).toEqual(['T4:1 ended', 'T4:1 ended'])
   })
 
-  it.concurrent('continues while its gateway is deleted, refuses the token, or does not work', async () => {
-    const id = await d.submit({ id: 'job-alone' }, { lastAttempt: NEVER })
-    let step = (await d.atStep(id, 20)).attempts[0]!.progress!.step!
-    for (const [status, message] of GATEWAY_TROUBLES) {
-      const where = { service: 'modal', action: 'read' } as const
-      const end = d.cloud.addFault({ fault: 'error', code: 'gateway', message, status, where })
-      const target = step + 40
-      const { attempts } = await d.see(id, (view) => (view.attempts[0]?.progress?.step ?? 0) > target)
-      end()
-      expect([status, attempts.length]).toEqual([status, 1])
-      step = attempts[0]!.progress!.step!
-    }
-    await d.client.cancel(id)
-    expect(await d.ended(id)).toMatchObject({ state: 'cancelled', attemptsTotal: 1 })
-    expect(sandboxesOf(id)).toMatchObject([{ state: 'ended' }])
-  })
+  itInAll.concurrent(
+    'continues while its gateway is deleted, refuses the token, or does not work',
+    async () => {
+      const id = await d.submit({ id: 'job-alone' }, { lastAttempt: NEVER })
+      let step = (await d.atStep(id, 20)).attempts[0]!.progress!.step!
+      for (const [status, message] of GATEWAY_TROUBLES) {
+        const where = { service: 'modal', action: 'read' } as const
+        const end = d.cloud.addFault({ fault: 'error', code: 'gateway', message, status, where })
+        const target = step + 40
+        const { attempts } = await d.see(id, (view) => (view.attempts[0]?.progress?.step ?? 0) > target)
+        end()
+        expect([status, attempts.length]).toEqual([status, 1])
+        step = attempts[0]!.progress!.step!
+      }
+      await d.client.cancel(id)
+      expect(await d.ended(id)).toMatchObject({ state: 'cancelled', attemptsTotal: 1 })
+      expect(sandboxesOf(id)).toMatchObject([{ state: 'ended' }])
+    },
+  )
 
   it.concurrent('waits, free of charge, while the workspace is at its limit of GPUs', async () => {
     const id = 'job-waits'

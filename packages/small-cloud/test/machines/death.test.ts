@@ -115,6 +115,8 @@ describe('a machine of namespaces', () => {
     await machine.boot()
     const sleep = uniqueSleep()
     await sh(machine, `systemd-run ${sleep.command}`)
+    // systemd-run returns when there is a process, which may not have become the program yet.
+    await until(() => sleep.pids().length === 1)
     process.kill(firstProcessOf(machine, sleep.pids()[0]!), 'SIGKILL')
     await until(() => ends.length > 0)
     expect(ends).toEqual(['init-ended'])
@@ -138,6 +140,7 @@ describe('a machine of namespaces', () => {
       encoding: 'utf8',
     })
     const pids = stdout.split('\n').flatMap((line) => /\/proc\/(\d+)\//.exec(line)?.[1] ?? [])
+    expect(space).not.toBe('')
     return Number(pids.find((pid) => spaceOf(pid) === space))
   }
 })
