@@ -75,9 +75,9 @@ async function send(
   { reserving, now, purchaseLimitMs = PURCHASE_LIMIT_MS }: PurchaseDeps,
   { order, sentAtMs, signal }: { order: ReservationOrder; sentAtMs: number; signal: AbortSignal },
 ): Promise<ReserveOutcome> {
-  const leftMs = sentAtMs + purchaseLimitMs - now()
+  const untilMs = sentAtMs + purchaseLimitMs
   try {
-    return await sendWithin({ leftMs, signal }, (within) => reserving.reserve(order, { signal: within }))
+    return await sendWithin({ untilMs, now, signal }, (within) => reserving.reserve(order, within))
   } catch (error) {
     const failure = failureOf(error)
     return { kind: isWithoutEffect(failure) ? 'refused' : 'unconfirmed', failure }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
-import { STALE_MS } from '../../../backends/backend'
+import { STALE_MS, type ReservingBackend } from '../../../backends/backend'
 import { CLOCK_SLACK_MS } from '../../../core/time'
 import { LOOK_PAUSES_MS } from '../../../workflows/buy-capacity'
 import { PURCHASE_LIMIT_MS } from '../../../activities/reserving/purchase'
@@ -135,6 +135,23 @@ describe('a purchase', () => {
     }
     expect((await place.buy(order)).kind).toBe('refused')
     expect(place.sent).toBe(0)
+  })
+
+  it('is told late by the clock, whatever its timers do', async () => {
+    const place = new BuyingPlace()
+    const late: (boolean | undefined)[] = []
+    const reserving: ReservingBackend = {
+      ...place.reserving,
+      reserve: async (order, ctx) => {
+        late.push(ctx.isLate?.())
+        // As in a process that was suspended: the time has passed, and the timers have not fired.
+        await place.clock.advance(PURCHASE_LIMIT_MS)
+        late.push(ctx.isLate?.())
+        return place.reserving.reserve(order, ctx)
+      },
+    }
+    await place.buy(place.order(), { reserving })
+    expect(late).toEqual([false, true])
   })
 
   it('without an answer is left at its limit', async () => {

@@ -105,6 +105,15 @@ describe('a purchase of a Capacity Block', () => {
     expect([h.sent(), h.purchases()]).toEqual([0, []])
   })
 
+  it('is not sent if its time is over after the dry run, though no timer has told so yet', async () => {
+    const order = orderOf(await quoted())
+    const suspended = { ...patiently(), isLate: () => true }
+    await expect(h.reserving.reserve(order, suspended)).rejects.toMatchObject({
+      failure: { class: 'transient' },
+    })
+    expect([h.sent(), h.purchases()]).toEqual([0, []])
+  })
+
   it('says how to permit it, if it is not permitted', async () => {
     const order = orderOf(await quoted())
     fail('tryBlock', answered('UnauthorizedOperation', 403))
@@ -186,6 +195,13 @@ describe('an on-demand reservation', () => {
     const [quote] = await h.reserving.reservable(wish, patiently())
     await h.pass(DAY_MS)
     expect(await h.reserving.reserve(orderOf(quote!), patiently())).toMatchObject({ kind: 'refused' })
+    expect(h.sent()).toBe(0)
+  })
+
+  it('is not sent once its time is over', async () => {
+    const [quote] = await h.reserving.reservable(h.wish('hourly'), patiently())
+    const late = h.reserving.reserve(orderOf(quote!), { ...patiently(), isLate: () => true })
+    await expect(late).rejects.toMatchObject({ failure: { class: 'transient' } })
     expect(h.sent()).toBe(0)
   })
 })
