@@ -15,7 +15,7 @@ from botocore.validate import ParamValidator
 
 LOADER = botocore.session.get_session()
 MODELS = {}
-# What EC2's own documentation shows in answers, beside the values of its model: by the shape's name.
+# What EC2's own documentation shows in answers, in addition to the values of its model: by the shape's name.
 ALSO_ANSWERED = {("AttachmentStatus", "available"), ("State", "available")}
 
 
