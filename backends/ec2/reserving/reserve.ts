@@ -27,12 +27,12 @@ export async function reserve(
   const sale = quote.extends === undefined ? blockSale(host, order) : extensionSale(host, quote)
   const anew = await sale.read(signal)
   if (anew === undefined) return refused(GONE)
-  const denied = await whyDenied((within) => sale.send(anew.id, { isTrial: true }, within), signal)
+  const denied = await whyDenied((within) => sale.send(anew, { isTrial: true }, within), signal)
   if (denied !== undefined) return denied
   // From here on nothing is repeated.
   throwIfLate(ctx)
   try {
-    return await sale.send(anew.id, { isTrial: false }, signal)
+    return await sale.send(anew, { isTrial: false }, signal)
   } catch (error) {
     return outcomeOf(error, { isSold: mayBeSold })
   }
@@ -42,15 +42,15 @@ export async function reserve(
 interface Sale {
   /** The quote as it is for sale now. */
   read(signal: AbortSignal): Promise<CapacityQuote | undefined>
-  send(id: string, how: { isTrial: boolean }, signal: AbortSignal): Promise<ReserveOutcome>
+  send(anew: CapacityQuote, how: { isTrial: boolean }, signal: AbortSignal): Promise<ReserveOutcome>
 }
 
 function blockSale(host: Host, order: ReservationOrder): Sale {
   return {
     read: (signal) => offeringAnew(host, order.quote, signal),
-    send: async (offering, { isTrial }, signal) => {
-      const tags = purchaseTags({ ...order, quote: { ...order.quote, id: offering } })
-      const told = await host.api.reserving.buyBlock({ offering, tags, isTrial }, signal)
+    send: async (anew, { isTrial }, signal) => {
+      const tags = purchaseTags({ ...order, quote: anew })
+      const told = await host.api.reserving.buyBlock({ offering: anew.id, tags, isTrial }, signal)
       return reserved(host, { told }, signal)
     },
   }
@@ -64,7 +64,7 @@ function extensionSale(host: Host, quote: CapacityQuote): Sale {
       block = await host.reservations.anew(id, signal)
       return block && extensionAnew(host, quote, signal)
     },
-    send: async (offering, { isTrial }, signal) => {
+    send: async ({ id: offering }, { isTrial }, signal) => {
       const bought = await host.api.reserving.buyExtension({ offering, reservation: id, isTrial }, signal)
       return reserved(host, { told: block!, extensions: [bought] }, signal)
     },
