@@ -5,7 +5,7 @@ import { defined } from '../core/defined'
 import { isWithoutEffect } from '../core/failure'
 import { placesOf, type Order } from '../core/plan'
 import { MINUTE_MS } from '../core/time'
-import { Sends, type SendEffect, type SendMark } from '../storage/sends'
+import { Sends, type SendEffect } from '../storage/sends'
 import type { ObjectStore } from '../storage/store'
 import { AttemptDocuments } from './documents'
 import { sendWithin } from './send-limit'
@@ -23,7 +23,7 @@ const SEND_LIMIT_MS = 3 * MINUTE_MS
 
 /** Sends an order so that it makes at most one machine, however often and wherever this is called, and whichever call a worker dies in. */
 export async function sendOnce(deps: SendingDeps, order: Order, signal: AbortSignal): Promise<LaunchOutcome> {
-  const { backend, store, now } = deps
+  const { backend, store, now, sendLimitMs = SEND_LIMIT_MS } = deps
   const documents = new AttemptDocuments(store, order, now)
   if (backend.capabilities.idempotency === 'token') {
     const outcome = await backend.launch(order, { signal })
@@ -41,8 +41,8 @@ export async function sendOnce(deps: SendingDeps, order: Order, signal: AbortSig
     sends.conclude(mark, effect).catch(() => undefined)
   let outcome: LaunchOutcome
   try {
-    outcome = await sendWithin({ leftMs: leftFor(deps, mark), signal }, (within) =>
-      backend.launch(order, { signal: within, send: mark.name }),
+    outcome = await sendWithin({ untilMs: mark.atMs + sendLimitMs, now, signal }, (within) =>
+      backend.launch(order, { ...within, send: mark.name }),
     )
   } catch (error) {
     await conclude(effectOfError(error))
@@ -51,10 +51,6 @@ export async function sendOnce(deps: SendingDeps, order: Order, signal: AbortSig
   if (outcome.kind === 'launched') await documents.putMachine(outcome.handle)
   await conclude(effectOf(outcome))
   return outcome
-}
-
-function leftFor({ now, sendLimitMs = SEND_LIMIT_MS }: SendingDeps, mark: SendMark): number {
-  return mark.atMs + sendLimitMs - now()
 }
 
 function effectOf(outcome: LaunchOutcome): SendEffect {

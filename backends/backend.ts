@@ -175,7 +175,7 @@ export interface ReservingBackend {
    * terms have changed, it is `refused` as `capacity` before anything is sent: another quote may do. Everything that the provider did not
    * certainly refuse is `unconfirmed`, errors of the provider included.
    */
-  reserve(order: ReservationOrder, ctx: CallContext): Promise<ReserveOutcome>
+  reserve(order: ReservationOrder, ctx: TimedContext): Promise<ReserveOutcome>
 
   /** Changes an `hourly` reservation, and returns it afterwards (for a split, the new one). Throws `invalid` for a `prepaid` one. */
   change(ref: ReservationRef, change: ReservationChange, ctx: CallContext): Promise<OwnedReservation>
@@ -234,8 +234,17 @@ export interface LookContext extends CallContext {
   unseen?: (place: string, error: unknown) => void
 }
 
+/** What a verb receives that sends something once. */
+export interface TimedContext extends CallContext {
+  /**
+   * Whether nothing may be sent any more, by the wall clock; asked just before the request. The signal aborts then too, but a process that
+   * was suspended handles the answers that came meanwhile before its timers. Missing without a limit.
+   */
+  isLate?: () => boolean
+}
+
 /** What `launch` receives. */
-export interface SendContext extends CallContext {
+export interface SendContext extends TimedContext {
   /** The name of this send, legal as a hostname; missing if `capabilities.idempotency` is `token`. */
   send?: string
 }

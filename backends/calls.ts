@@ -1,5 +1,5 @@
 import { BackendError } from './errors'
-import type { CallContext } from './backend'
+import type { CallContext, TimedContext } from './backend'
 import { setMaxListeners } from 'node:events'
 
 /** Runs a verb, unless the caller has already aborted, and converts every error to a `BackendError`. */
@@ -20,6 +20,13 @@ export async function runVerb<T>(
 
 export function throwIfAborted(signal: AbortSignal): void {
   if (signal.aborted) throw callerLeft()
+}
+
+/** The same for the moment before a request that may be sent once, and never late. */
+export function throwIfLate({ signal, isLate }: TimedContext): void {
+  throwIfAborted(signal)
+  if (isLate?.() === true)
+    throw new BackendError({ class: 'transient', message: 'its time was over before it was sent' })
 }
 
 export function callerLeft(): BackendError {

@@ -113,6 +113,17 @@ export interface OwnedReservation {
   extension?: { phase: 'unpaid' | 'paid' | 'failed'; endsAtMs: number; boughtAtMs?: number }
 }
 
+/**
+ * Whether the tags of a reservation name this intent, and may be true: anybody in the account can write tags, and what another account
+ * shares was not bought here.
+ */
+export function isTaggedFor(
+  one: OwnedReservation,
+  { intent, deployment, kind }: { intent: string; deployment: string; kind: ReservationKind },
+): boolean {
+  return one.intent === intent && one.deployment === deployment && one.kind === kind && !one.isShared
+}
+
 /** One purchase made concrete. It is recorded before it is sent. */
 export interface ReservationOrder {
   /** The reservation workflow's id, such as `res-...`; with `send` it names this purchase. */

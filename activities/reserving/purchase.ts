@@ -1,18 +1,14 @@
 import type { ReservingBackend } from '../../backends/backend'
 import { BackendError, failureOf } from '../../backends/errors'
 import { isWithoutEffect, type Failure } from '../../core/failure'
-import {
-  isHeld,
-  type OwnedReservation,
-  type ReservationOrder,
-  type ReserveOutcome,
-} from '../../core/reservation'
+import type { OwnedReservation, ReservationOrder, ReserveOutcome } from '../../core/reservation'
 import type { DecidePurchaseTask, FindPurchaseOutcome } from '../../core/reserving-activities'
 import { formatInstant, MINUTE_MS } from '../../core/time'
-import { Purchases, type PurchaseMark, type RecordedEffect } from '../../storage/purchases'
+import { Purchases, type RecordedEffect } from '../../storage/purchases'
 import { claimReservation } from '../../storage/reservations'
 import type { ObjectStore } from '../../storage/store'
 import { sendWithin } from '../send-limit'
+import { isLike, newIn, ofOrder, whyNotAnswer, whyNotIt, type SentMark } from './matching'
 
 export interface PurchaseDeps {
   reserving: ReservingBackend
@@ -39,9 +35,10 @@ export async function purchase(
   const owned = await reserving.reservations({ signal, within: [order.quote.region] })
   const before = ofOrder(owned, order)
   if (before !== undefined) return { kind: 'reserved', reservation: before }
-  const mark = await purchases.mark(order, whatWas(owned, order))
+  const was = whatWas(owned, order)
+  const mark = await purchases.mark(order, was)
   if (mark === undefined) return standing(await purchases.effect(order), owned)
-  const outcome = await send(deps, { order, sentAtMs: mark.atMs, signal })
+  const outcome = checked(await send(deps, { order, sentAtMs: mark.atMs, signal }), order, was.ownedBefore)
   await conclude(purchases, order, outcome)
   return outcome
 }
@@ -75,13 +72,22 @@ async function send(
   { reserving, now, purchaseLimitMs = PURCHASE_LIMIT_MS }: PurchaseDeps,
   { order, sentAtMs, signal }: { order: ReservationOrder; sentAtMs: number; signal: AbortSignal },
 ): Promise<ReserveOutcome> {
-  const leftMs = sentAtMs + purchaseLimitMs - now()
+  const untilMs = sentAtMs + purchaseLimitMs
   try {
-    return await sendWithin({ leftMs, signal }, (within) => reserving.reserve(order, { signal: within }))
+    return await sendWithin({ untilMs, now, signal }, (within) => reserving.reserve(order, within))
   } catch (error) {
     const failure = failureOf(error)
     return { kind: isWithoutEffect(failure) ? 'refused' : 'unconfirmed', failure }
   }
+}
+
+/** An answer about something else does not say what was bought. */
+function checked(outcome: ReserveOutcome, order: ReservationOrder, ownedBefore: string[]): ReserveOutcome {
+  if (outcome.kind !== 'reserved') return outcome
+  const why = whyNotAnswer(outcome.reservation, order, ownedBefore)
+  if (why === undefined) return outcome
+  const message = `The answer to the purchase is about something else: ${why}`
+  return { kind: 'unconfirmed', failure: { class: 'unclassified', message } }
 }
 
 /** Without this document the purchase is looked for, which is slower and as safe. */
@@ -144,12 +150,6 @@ function hasFailed(owned: readonly OwnedReservation[], { order, extendedBeforeAt
   )
 }
 
-type SentMark = Extract<PurchaseMark, { kind: 'sent' }>
-
-function newIn(owned: OwnedReservation[], { ownedBefore }: SentMark): OwnedReservation[] {
-  return owned.filter(({ id }) => !ownedBefore.includes(id))
-}
-
 const NEVER_SENT: Failure = {
   class: 'transient',
   message: 'The purchase was not sent before its worker stopped.',
@@ -164,43 +164,6 @@ function absent(mark: SentMark, owned: OwnedReservation[], nowMs: number): FindP
     `${formatInstant(nowMs)}: of ${owned.length} reservations in ${region}, none has the tag of ${order.intent}; ` +
     `${news.length} appeared since ${id === '' ? 'it' : id} was ordered, ${candidates.length} of them like the order and without tags.`
   return { kind: 'absent', sentAtMs: atMs, saw, candidates }
-}
-
-/**
- * The reservation that an order has bought, by its tags. An extension has no tags: it shows in a later end, or in the extension that its
- * reservation reports.
- */
-function ofOrder(
-  owned: readonly OwnedReservation[],
-  order: ReservationOrder,
-  which: 'held' | 'in any phase' = 'held',
-): OwnedReservation | undefined {
-  const { intent, deployment, quote } = order
-  if (quote.extends === undefined)
-    return owned.find(
-      (one) =>
-        one.intent === intent && one.deployment === deployment && (which !== 'held' || isHeld(one.phase)),
-    )
-  return owned.find(
-    ({ id, endsAtMs = 0, extension }) =>
-      id === quote.extends &&
-      (endsAtMs >= quote.endsAtMs! ||
-        (extension !== undefined && extension.phase !== 'failed' && extension.endsAtMs >= quote.endsAtMs!)),
-  )
-}
-
-/** Whether an untagged reservation is what was ordered. */
-function isLike(one: OwnedReservation, { quote }: ReservationOrder): boolean {
-  return (
-    one.intent === undefined &&
-    one.deployment === undefined &&
-    one.kind === quote.kind &&
-    one.type === quote.type &&
-    one.zone === quote.zone &&
-    one.total === quote.count &&
-    one.endsAtMs === quote.endsAtMs &&
-    isHeld(one.phase)
-  )
 }
 
 /** A person's word, checked against what is owned. */
@@ -229,24 +192,6 @@ export async function decidePurchase(
   if (owner !== intent) throw invalid(`${ownedId} serves ${owner} already.`)
   await purchases.conclude(order, { kind: 'bought', reservationId: ownedId, by })
   return { kind: 'found', reservation }
-}
-
-/** Why a reservation is certainly not what was bought. */
-function whyNotIt(
-  { id, kind, type, intent, deployment }: OwnedReservation,
-  { quote, ...order }: ReservationOrder,
-  mark: PurchaseMark | undefined,
-): string | undefined {
-  if (quote.extends !== undefined)
-    return id === quote.extends ? undefined : `The purchase was an extension of ${quote.extends}, not ${id}.`
-  if (intent !== undefined && intent !== order.intent) return `${id} was bought for ${intent}.`
-  if (deployment !== undefined && deployment !== order.deployment)
-    return `${id} was bought by another deployment (${deployment}).`
-  if (kind !== quote.kind || type !== quote.type)
-    return `${id} is ${kind} capacity of type ${type}, and ${quote.kind} capacity of type ${quote.type} was ordered.`
-  if (mark?.kind === 'sent' && mark.ownedBefore.includes(id))
-    return `${id} was there before the purchase was sent.`
-  return undefined
 }
 
 /** What is certain counts more than what a person says. */

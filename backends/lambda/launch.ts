@@ -6,6 +6,7 @@ import type { Order } from '../../core/plan'
 import { SECOND_MS } from '../../core/time'
 import type { SendContext } from '../backend'
 import { cloudInit } from '../bootstrap'
+import { throwIfLate } from '../calls'
 import { BackendError } from '../errors'
 import { HttpError } from '../http'
 import type { LambdaInstance, LaunchRequest } from './api'
@@ -17,11 +18,8 @@ import { handleFrom, handleOf, isEnded, machinesOf, tagsOf } from './machines'
 const FIND_AFTER_MS = 10 * SECOND_MS
 
 /** Sends the order as one launch, unless the account's list already has a machine of the attempt. */
-export async function launch(
-  host: Host,
-  order: Order,
-  { signal, send }: SendContext,
-): Promise<LaunchOutcome> {
+export async function launch(host: Host, order: Order, ctx: SendContext): Promise<LaunchOutcome> {
+  const { signal, send } = ctx
   const [offer] = order.offers
   if (offer === undefined || offer.place === '' || order.offers.length > 1)
     throw invalid('the order does not name one type in one Region', 'Plan the job again.')
@@ -37,6 +35,7 @@ export async function launch(
     ...{ attemptId: order.attemptId, send },
     startsWithinMs: startsWithinMs(order.runner),
   })
+  throwIfLate(ctx)
   try {
     const request = requestFor(host, { order, offer, send, tags, userData })
     const [id] = await host.api.launch(request, signal)

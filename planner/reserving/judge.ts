@@ -2,7 +2,13 @@ import { defined } from '../../core/defined'
 import { plural } from '../../core/plural'
 import { formatUsd, type MicroUsd } from '../../core/money'
 import { isInRegion } from '../../core/offer'
-import { isHeld, type CapacityQuote, type CapacityWish, type OwnedReservation } from '../../core/reservation'
+import {
+  isHeld,
+  isTaggedFor,
+  type CapacityQuote,
+  type CapacityWish,
+  type OwnedReservation,
+} from '../../core/reservation'
 import { isAsApproved, quoteKey, type JudgedQuote, type PurchaseRule } from '../../core/reserving'
 import type { CapacityVerdict } from '../../core/reserving-activities'
 import { capital, lostInWords, priceInWords, quoteInWords, sentence } from './words'
@@ -214,7 +220,9 @@ function adoptable(
   const { wish, reservationId, deployment, claims, nowMs } = facts
   if (wish.extends !== undefined) return undefined
   const isOwn = (one: OwnedReservation): boolean =>
-    isHeld(one.phase) && one.intent === reservationId && one.deployment === deployment
+    isHeld(one.phase) &&
+    isTaggedFor(one, { intent: reservationId, deployment, kind: wish.kind }) &&
+    wish.types.includes(one.type)
   const isFree = (one: OwnedReservation): boolean =>
     one.kind === 'prepaid' &&
     wish.kind === 'prepaid' &&

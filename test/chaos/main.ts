@@ -4,6 +4,7 @@ import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { progressOn } from '../../cli/dev/temporal/progress'
 import { resolveExecutable } from '../../cli/dev/temporal/resolve'
+import { purchases } from '../crashes/buying-main'
 import { blackouts, crashes, processes } from '../crashes/main'
 import { inLanes, seedOptions, seedsOf } from '../kit/runs'
 import { readOptions } from '../support/options'
@@ -20,7 +21,7 @@ async function main(): Promise<void> {
   const values = readOptions({
     name: 'chaos',
     about:
-      'Lives through seeded runs of real processes that are killed, and says what broke (docs/design/chaos.md).\nOther programs, with --help of their own: crashes, processes, blackouts.',
+      'Lives through seeded runs of real processes that are killed, and says what broke (docs/design/chaos.md).\nOther programs, with --help of their own: crashes, processes, blackouts, purchases.',
     options: {
       ...seedOptions(20),
       'at-once': { default: 3, means: 'runs at a time' },
@@ -104,6 +105,7 @@ async function choose([word = '', ...args]: string[]): Promise<void> {
   if (word === 'crashes') return crashes(args)
   if (word === 'blackouts') return blackouts(args)
   if (word === 'processes') return processes(args)
+  if (word === 'purchases') return purchases(args)
   return main()
 }
 

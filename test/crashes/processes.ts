@@ -22,7 +22,7 @@ export async function runProcesses(
   { provider, product }: { provider: CloudProvider; product: Product },
 ): Promise<CrashReport> {
   const startedAtMs = Date.now()
-  const stage = await RealStage.open(plan, provider, product)
+  const stage = await RealStage.open(plan, { provider, product })
   try {
     const lived = await live(stage, plan, startedAtMs)
     return { ...lived, plan, struck: stage.struck, calls: stage.calls, lastedMs: Date.now() - startedAtMs }

@@ -8,6 +8,7 @@ import { Server, WorkerProcess } from '../chaos/parts'
 import type { Product } from '../chaos/stage'
 import { closeGround, openGround, type CloudGround } from '../clouds/cloud'
 import type { CloudProvider } from '../clouds/provider'
+import type { WorldText } from '#small-cloud'
 import { readDeploymentKey } from '../../storage/secrets'
 import { S3_ENVIRONMENT } from '../support/s3'
 import { testServer } from '../support/temporal'
@@ -43,16 +44,22 @@ export class RealStage {
   private constructor(
     private readonly plan: ProcessPlan,
     readonly ground: CloudGround,
+    private readonly more: Readonly<Record<string, string>>,
   ) {}
 
-  static async open(plan: ProcessPlan, provider: CloudProvider, product: Product): Promise<RealStage> {
+  /** @param wishes the cloud, and settings of the workers, beyond those of the provider */
+  static async open(
+    plan: ProcessPlan,
+    { provider, product }: { provider: CloudProvider; product: Product },
+    { world = {}, settings = {} }: { world?: WorldText; settings?: Readonly<Record<string, string>> } = {},
+  ): Promise<RealStage> {
     const ground = await openGround({
       provider,
-      world: { faults: plan.faults },
+      world: { ...world, faults: [...(world.faults ?? []), ...plan.faults] },
       hasBucket: true,
       behave: () => ({ stepsPerSecond: STEPS_PER_SECOND }),
     })
-    const stage = new RealStage(plan, ground)
+    const stage = new RealStage(plan, ground, settings)
     const dataFile = join(stage.home, 'temporal.db')
     stage.started = await Server.create(stage.part('server'), {
       executable: testServer().executable,
@@ -154,6 +161,7 @@ export class RealStage {
       CRUCIBLE_BACKENDS: provider.name,
       ...this.reach(cloudUrl),
       ...provider.settings,
+      ...this.more,
       ...{ CRUCIBLE_LEASE: '10m', CRUCIBLE_SILENCE: '2m', CRUCIBLE_DRAIN: '2s', CRUCIBLE_POWER_OFF: '0.5s' },
       ...{ CRUCIBLE_BEAT: '0.5s', CRUCIBLE_OBSERVE: '0.5s', CRUCIBLE_GONE_CONFIRM: '0.5s' },
       PATH: process.env['PATH'] ?? '',

@@ -1,5 +1,5 @@
 import type { CapacityQuote, CapacityWish } from '../../../core/reservation'
-import { DAY_MS, HOUR_MS } from '../../../core/time'
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../../core/time'
 import { hoursOfDays, soldDays } from '../capacity/block-durations'
 import { offeringsIn, offeringUsableUntil, sellable, type OfferingsWish } from '../capacity/offerings'
 import { parsePattern } from '../capacity/patterns'
@@ -100,7 +100,10 @@ function quoteOf(
   ]
 }
 
-/** The offering of a quote as it is for sale now: of the same capacity, time and fee. AWS may have given it another id since. */
+/**
+ * The offering of a quote as it is for sale now: of the same capacity, time and fee, but for a start that moves on. AWS may have given it
+ * another id since.
+ */
 export async function offeringAnew(
   host: Host,
   quote: CapacityQuote,
@@ -123,8 +126,30 @@ export async function offeringAnew(
     .flat()
     .filter((one) => one.type === type && one.count === count && one.zone === zone && one.tenancy === TENANCY)
     .flatMap((one) => quoteOf(one, { region: quote.region, readAtMs }))
-    .filter((one) => hasTermsOf(one, quote))
-  return same.find(({ id }) => id === quote.id) ?? same[0]
+  const exact = same.filter((one) => hasTermsOf(one, quote))
+  return (
+    exact.find(({ id }) => id === quote.id) ??
+    exact[0] ??
+    same.filter((one) => hasMovedOn(one, quote)).sort((a, b) => a.startsAtMs - b.startsAtMs)[0]
+  )
+}
+
+/** From a look to the purchase; longer if others buy first. */
+const MOVED_MAX_MS = 15 * MINUTE_MS
+/** Of a block that begins as soon as AWS can deliver it, which is in half an hour. */
+const SOON_MS = HOUR_MS
+
+/** The start of a block that begins as soon as possible moves on with the clock, and its fee falls with its length. Its end stays. */
+function hasMovedOn(one: CapacityQuote, quote: CapacityQuote): boolean {
+  const laterMs = one.startsAtMs - quote.startsAtMs
+  return (
+    quote.startsAtMs - quote.readAtMs <= SOON_MS &&
+    laterMs > 0 &&
+    laterMs <= MOVED_MAX_MS &&
+    one.endsAtMs === quote.endsAtMs &&
+    one.upfrontMicro <= quote.upfrontMicro &&
+    one.currency === quote.currency
+  )
 }
 
 export function hasTermsOf(one: CapacityQuote, other: CapacityQuote): boolean {

@@ -15,7 +15,7 @@ export function createReserving(host: Host): ReservingBackend {
     account: (ctx) => verb(ctx, () => host.account(ctx.signal)),
     reservable: (wish, ctx) => verb(ctx, () => reservable(host, wish, ctx.signal)),
     reservations: (ctx) => verb(ctx, () => reservations(host, ctx.signal)),
-    reserve: (order, ctx) => verb(ctx, () => reserve(host, order, ctx.signal)),
+    reserve: (order, ctx) => verb(ctx, () => reserve(host, order, ctx)),
     change: ({ id }, wanted, ctx) => verb(ctx, () => change(host, { id, change: wanted }, ctx.signal)),
     releaseTerms: ({ id }, ctx) => verb(ctx, () => releaseTerms(host, id, ctx.signal)),
     release: ({ id }, terms, ctx) => verb(ctx, () => release(host, { id, terms }, ctx.signal)),

@@ -2,7 +2,8 @@ import { defined } from '../../../core/defined'
 import type { Failure } from '../../../core/failure'
 import type { CapacityQuote, ReservationOrder, ReserveOutcome } from '../../../core/reservation'
 import { CLOCK_SLACK_MS } from '../../../core/time'
-import { throwIfAborted } from '../../calls'
+import type { TimedContext } from '../../backend'
+import { throwIfLate } from '../../calls'
 import { BackendError } from '../../errors'
 import { ec2Error, hasCode, mayHaveHappened } from '../errors'
 import type { Host } from '../host'
@@ -18,19 +19,20 @@ import { purchaseTags, tokenOf } from './tags'
 export async function reserve(
   host: Host,
   order: ReservationOrder,
-  signal: AbortSignal,
+  ctx: TimedContext,
 ): Promise<ReserveOutcome> {
   const { quote } = order
-  if (quote.kind === 'hourly') return hold(host, order, signal)
+  const { signal } = ctx
+  if (quote.kind === 'hourly') return hold(host, order, ctx)
   const sale = quote.extends === undefined ? blockSale(host, order) : extensionSale(host, quote)
   const anew = await sale.read(signal)
   if (anew === undefined) return refused(GONE)
-  const denied = await whyDenied((within) => sale.send(anew.id, { isTrial: true }, within), signal)
+  const denied = await whyDenied((within) => sale.send(anew, { isTrial: true }, within), signal)
   if (denied !== undefined) return denied
   // From here on nothing is repeated.
-  throwIfAborted(signal)
+  throwIfLate(ctx)
   try {
-    return await sale.send(anew.id, { isTrial: false }, signal)
+    return await sale.send(anew, { isTrial: false }, signal)
   } catch (error) {
     return outcomeOf(error, { isSold: mayBeSold })
   }
@@ -40,15 +42,15 @@ export async function reserve(
 interface Sale {
   /** The quote as it is for sale now. */
   read(signal: AbortSignal): Promise<CapacityQuote | undefined>
-  send(id: string, how: { isTrial: boolean }, signal: AbortSignal): Promise<ReserveOutcome>
+  send(anew: CapacityQuote, how: { isTrial: boolean }, signal: AbortSignal): Promise<ReserveOutcome>
 }
 
 function blockSale(host: Host, order: ReservationOrder): Sale {
   return {
     read: (signal) => offeringAnew(host, order.quote, signal),
-    send: async (offering, { isTrial }, signal) => {
-      const tags = purchaseTags({ ...order, quote: { ...order.quote, id: offering } })
-      const told = await host.api.reserving.buyBlock({ offering, tags, isTrial }, signal)
+    send: async (anew, { isTrial }, signal) => {
+      const tags = purchaseTags({ ...order, quote: anew })
+      const told = await host.api.reserving.buyBlock({ offering: anew.id, tags, isTrial }, signal)
       return reserved(host, { told }, signal)
     },
   }
@@ -62,7 +64,7 @@ function extensionSale(host: Host, quote: CapacityQuote): Sale {
       block = await host.reservations.anew(id, signal)
       return block && extensionAnew(host, quote, signal)
     },
-    send: async (offering, { isTrial }, signal) => {
+    send: async ({ id: offering }, { isTrial }, signal) => {
       const bought = await host.api.reserving.buyExtension({ offering, reservation: id, isTrial }, signal)
       return reserved(host, { told: block!, extensions: [bought] }, signal)
     },
@@ -93,7 +95,8 @@ async function whyDenied(
 }
 
 /** An hourly reservation has a token: the same order makes the same reservation, however often it is sent. */
-async function hold(host: Host, order: ReservationOrder, signal: AbortSignal): Promise<ReserveOutcome> {
+async function hold(host: Host, order: ReservationOrder, ctx: TimedContext): Promise<ReserveOutcome> {
+  const { signal } = ctx
   const { intent, send, deployment, quote } = order
   const { type, count, zone, startsAtMs, endsAtMs, committedMs } = quote
   const price = await priceNow(host, type, signal)
@@ -107,6 +110,7 @@ async function hold(host: Host, order: ReservationOrder, signal: AbortSignal): P
     ...(committedMs !== undefined && { later: { startsAtMs, committedMs } }),
     tags: purchaseTags(order),
   }
+  throwIfLate(ctx)
   try {
     const told = await host.api.reserving.create(request, signal)
     return await reserved(host, { told }, signal)

@@ -9,6 +9,7 @@ import { defined } from '../../../core/defined'
 import type { Bucket, Ec2Api } from './api'
 import { silenceSdk } from '../config'
 import { createAccountApi } from './account'
+import { refusingStrangers } from './answers'
 import { createCommandsApi } from './commands'
 import { createLeftoversApi } from './leftovers'
 import { createMachinesApi } from './machines'
@@ -51,8 +52,8 @@ export function createSdkApi({ region, endpoint, buyerRole, patience = PATIENCE 
   const reading = { ...common, maxAttempts: READ_ATTEMPTS, requestHandler: timeouts(patience.readMs) }
   const changing = { ...common, maxAttempts: 1, requestHandler: timeouts(patience.changeMs) }
   const clients: Clients = {
-    reading: { ec2: new EC2Client(reading), ssm: new SSMClient(reading) },
-    changing: { ec2: new EC2Client(changing), ssm: new SSMClient(changing) },
+    reading: { ec2: refusingStrangers(new EC2Client(reading)), ssm: new SSMClient(reading) },
+    changing: { ec2: refusingStrangers(new EC2Client(changing)), ssm: new SSMClient(changing) },
   }
   const sts = new STSClient(reading)
   const buyer = buyerRole === undefined ? {} : { credentials: roleCredentials(sts, buyerRole) }
@@ -74,8 +75,8 @@ export function createSdkApi({ region, endpoint, buyerRole, patience = PATIENCE 
     commands: createCommandsApi(clients),
     leftovers: createLeftoversApi(clients),
     reserving: createReservingApi({
-      reading: new EC2Client({ ...reading, ...buyer }),
-      changing: new EC2Client({ ...changing, ...buyer }),
+      reading: refusingStrangers(new EC2Client({ ...reading, ...buyer })),
+      changing: refusingStrangers(new EC2Client({ ...changing, ...buyer })),
     }),
   }
 }

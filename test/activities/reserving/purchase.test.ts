@@ -1,9 +1,10 @@
 import { describe, expect, it } from '@jest/globals'
-import { STALE_MS } from '../../../backends/backend'
+import { STALE_MS, type ReservingBackend } from '../../../backends/backend'
 import { CLOCK_SLACK_MS } from '../../../core/time'
 import { LOOK_PAUSES_MS } from '../../../workflows/buy-capacity'
 import { PURCHASE_LIMIT_MS } from '../../../activities/reserving/purchase'
 import { DAY_MS, MINUTE_MS } from '../../../core/time'
+import type { OwnedReservation } from '../../../core/reservation'
 import { claimReservation } from '../../../storage/reservations'
 import { BuyingPlace, INTENT, START_MS } from './place'
 
@@ -50,6 +51,44 @@ describe('a purchase', () => {
     place.untagged({ tags: { intent: INTENT, deployment: 'dep' }, cancelledAtMs: START_MS })
     expect(await place.buy()).toMatchObject({ kind: 'reserved' })
     expect(place.sent).toBe(2)
+  })
+
+  it('is not stopped by tags that somebody has put on what it never bought', async () => {
+    const place = new BuyingPlace()
+    const tags = { intent: INTENT, deployment: 'dep' }
+    place.untagged({ tags, kind: 'hourly' })
+    const shared = place.untagged({ tags })
+    const reserving: ReservingBackend = {
+      ...place.reserving,
+      reservations: async (ctx) =>
+        (await place.reserving.reservations(ctx)).map((one) => ({ ...one, isShared: one.id === shared })),
+    }
+    expect(await place.buy(place.order(), { reserving })).toMatchObject({ kind: 'reserved' })
+    expect(place.sent).toBe(1)
+  })
+
+  it.each<[string, (place: BuyingPlace) => Partial<OwnedReservation>, RegExp]>([
+    ['that was there before', (place) => ({ id: place.untagged() }), /was there before the purchase/],
+    ['of another type', () => ({ id: 'r-9', type: 'p4' }), /of type p4/],
+    ['in another zone', () => ({ id: 'r-9', zone: 'east-z' }), /is in east-z/],
+    ['of another size', () => ({ id: 'r-9', total: 3 }), /has 3 machines/],
+    ['bought for somebody else', () => ({ id: 'r-9', intent: 'res-b' }), /was bought for res-b/],
+  ])('answered with a reservation %s is looked for', async (_, oddOf, message) => {
+    const place = new BuyingPlace()
+    const odd = oddOf(place)
+    const reserving: ReservingBackend = {
+      ...place.reserving,
+      reserve: async (order, ctx) => {
+        const outcome = await place.reserving.reserve(order, ctx)
+        if (outcome.kind !== 'reserved') throw new Error(outcome.kind)
+        return { ...outcome, reservation: { ...outcome.reservation, ...odd } }
+      },
+    }
+    expect(await place.buy(place.order(), { reserving })).toMatchObject({
+      ...{ kind: 'unconfirmed', failure: { message: expect.stringMatching(message) } },
+    })
+    const { id } = place.market.purchases[0]!
+    expect(await place.find()).toMatchObject({ kind: 'found', reservation: { id } })
   })
 
   it.each([
@@ -135,6 +174,23 @@ describe('a purchase', () => {
     }
     expect((await place.buy(order)).kind).toBe('refused')
     expect(place.sent).toBe(0)
+  })
+
+  it('knows from the clock that it is late, whatever its timers do', async () => {
+    const place = new BuyingPlace()
+    const late: (boolean | undefined)[] = []
+    const reserving: ReservingBackend = {
+      ...place.reserving,
+      reserve: async (order, ctx) => {
+        late.push(ctx.isLate?.())
+        // As in a process that was suspended: the time has passed, and the timers have not fired.
+        await place.clock.advance(PURCHASE_LIMIT_MS)
+        late.push(ctx.isLate?.())
+        return place.reserving.reserve(order, ctx)
+      },
+    }
+    await place.buy(place.order(), { reserving })
+    expect(late).toEqual([false, true])
   })
 
   it('without an answer is left at its limit', async () => {
@@ -313,6 +369,7 @@ describe('a decision about a purchase', () => {
     ['by another deployment', { tags: { intent: INTENT, deployment: 'other' } }, /another deployment/],
     ['of another kind', { kind: 'hourly' }, /is hourly capacity of type p5, and prepaid capacity/],
     ['of another type', { type: 'p4' }, /of type p4, and prepaid capacity of type p5 was ordered/],
+    ['in another zone', { zone: 'east-z' }, /is in east-z, and capacity in east-a was ordered/],
   ] as const)('names nothing that was bought %s', async (_, changes, message) => {
     const place = await undecided()
     await expect(place.decide(place.untagged(changes))).rejects.toThrow(message)

@@ -36,6 +36,16 @@ const TROUBLES: [string, () => HttpError][] = [
 const goDown = (error: () => HttpError): void => void h.lambda.before.set('*', () => Promise.reject(error()))
 const recover = (): void => h.lambda.before.clear()
 
+describe('a launch whose time is over', () => {
+  it('is not sent, though no timer has told so yet', async () => {
+    const late = { ...patiently(), send: 'send-1', isLate: () => true }
+    await expect(h.backend.launch(await h.order(), late)).rejects.toMatchObject({
+      failure: { class: 'transient' },
+    })
+    expect(h.lambda.calls).not.toContain('launch')
+  })
+})
+
 describe('a job whose provider is down for an hour', () => {
   it.each(TROUBLES)('continues where Lambda %s', async (_, error) => {
     const order = await h.order()

@@ -113,13 +113,21 @@ describe('what is owned already', () => {
   it.each(['unpaid', 'assessing', 'scheduled', 'delayed', 'active'] as const)(
     'for this very wish is used, whatever else is true: %s',
     (phase) => {
-      const odd = ownedOf({ ...mine, phase, type: 'other', total: 1, isShared: true, unfit: 'no subnet' })
+      const odd = ownedOf({ ...mine, phase, zone: 'east-z', total: 1, unfit: 'no subnet' })
       expect(adopted({ owned: [ownedOf(), odd] })).toBe('cr-mine')
     },
   )
 
   it.each(['ending', 'ended', 'failed'] as const)('for this wish is not used if it is over: %s', (phase) => {
     expect(adopted({ owned: [ownedOf({ ...mine, phase })] })).toBeUndefined()
+  })
+
+  it.each<[string, Partial<OwnedReservation>]>([
+    ['another account shares it', { isShared: true }],
+    ['it is of another kind', { kind: 'hourly' }],
+    ['it is of a type that was never wanted', { type: 'p3' }],
+  ])('for this wish by its tags alone is not used: %s', (_, odd) => {
+    expect(adopted({ owned: [ownedOf({ ...mine, ...odd })] })).toBeUndefined()
   })
 
   it.each<[string, Partial<OwnedReservation>, Changes?]>([

@@ -1,7 +1,7 @@
 """Judges recorded calls by botocore's models of the services: reads a list of calls on stdin, writes what is wrong with them.
 
 Of a request every parameter must be one that the operation has, of the right type, with what is required. Of an answer every element
-must be one that the operation's output has, of the right type.
+must be one that the operation's output has, of the right type. A text of an enumeration must be one of its values.
 """
 
 import base64
@@ -15,6 +15,8 @@ from botocore.validate import ParamValidator
 
 LOADER = botocore.session.get_session()
 MODELS = {}
+# What EC2's own documentation shows in answers, in addition to the values of its model: by the shape's name.
+ALSO_ANSWERED = {("AttachmentStatus", "available"), ("State", "available")}
 
 
 def model_of(service):
@@ -59,6 +61,8 @@ def scalar_problems(shape, text, where):
             base64.b64decode(text, validate=True)
         elif kind == "timestamp" and "T" not in text:
             return [f"{where}: {text!r} is no timestamp"]
+        elif kind == "string" and shape.enum and text not in shape.enum and (shape.name, text) not in ALSO_ANSWERED:
+            return [f"{where}: {text!r} is none of its values"]
     except ValueError:
         return [f"{where}: {text!r} is no {kind}"]
     return []

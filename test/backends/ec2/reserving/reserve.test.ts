@@ -3,7 +3,7 @@ import { BackendError } from '../../../../backends/errors'
 import { AwsError } from '../../../../backends/ec2/sdk/api'
 import type { CreateRequest } from '../../../../backends/ec2/sdk/api-reserving'
 import type { CapacityQuote, ReservationKind, ReservationOrder } from '../../../../core/reservation'
-import { DAY_MS } from '../../../../core/time'
+import { DAY_MS, MINUTE_MS } from '../../../../core/time'
 import { patiently } from '../../harness'
 import { answered } from '../fake-api'
 import { Ec2ReservingHarness } from './harness'
@@ -105,6 +105,15 @@ describe('a purchase of a Capacity Block', () => {
     expect([h.sent(), h.purchases()]).toEqual([0, []])
   })
 
+  it('is not sent if its time is over after the dry run, though no timer has told so yet', async () => {
+    const order = orderOf(await quoted())
+    const suspended = { ...patiently(), isLate: () => true }
+    await expect(h.reserving.reserve(order, suspended)).rejects.toMatchObject({
+      failure: { class: 'transient' },
+    })
+    expect([h.sent(), h.purchases()]).toEqual([0, []])
+  })
+
   it('says how to permit it, if it is not permitted', async () => {
     const order = orderOf(await quoted())
     fail('tryBlock', answered('UnauthorizedOperation', 403))
@@ -133,6 +142,31 @@ describe('a purchase of a Capacity Block', () => {
     expect(await h.reserving.reserve(order, patiently())).toMatchObject({
       ...{ kind: 'refused', failure: { class: 'capacity' } },
     })
+    expect(h.sent()).toBe(0)
+  })
+
+  it('buys a block that begins as soon as possible although its start has moved on meanwhile', async () => {
+    h.clockMs = h.aws.reserving.blocks[0]!.startsAtMs - 30 * MINUTE_MS
+    const order = orderOf(await quoted())
+    const { startsAtMs } = h.aws.reserving.blocks[0]!
+    const moved = { startsAtMs: startsAtMs + MINUTE_MS, upfrontFee: '4527.5' }
+    h.clockMs += MINUTE_MS
+    Object.assign(h.aws.reserving.blocks[0]!, { id: 'cb-2', ...moved })
+    expect(await h.reserving.reserve(order, patiently())).toMatchObject({
+      ...{ kind: 'reserved', reservation: { upfrontMicroUsd: 4_527_500_000 } },
+    })
+    expect(h.aws.reserving.purchases[0]!.tags['crucible:fee']).toBe('4527.5 USD')
+  })
+
+  it.each([
+    ['at a higher fee', { upfrontFee: '4529.340002' }],
+    ['to another end', { endsAtMs: Date.UTC(2026, 11, 2, 11) }],
+    ['by more than a quarter of an hour', { startsAtMs: Date.UTC(2026, 10, 30, 11, 46) }],
+  ])('does not buy a block whose start has moved on %s', async (_what, other) => {
+    h.clockMs = h.aws.reserving.blocks[0]!.startsAtMs - 30 * MINUTE_MS
+    const order = orderOf(await quoted())
+    Object.assign(h.aws.reserving.blocks[0]!, { startsAtMs: Date.UTC(2026, 10, 30, 11, 31), ...other })
+    expect(await h.reserving.reserve(order, patiently())).toMatchObject({ kind: 'refused' })
     expect(h.sent()).toBe(0)
   })
 
@@ -186,6 +220,13 @@ describe('an on-demand reservation', () => {
     const [quote] = await h.reserving.reservable(wish, patiently())
     await h.pass(DAY_MS)
     expect(await h.reserving.reserve(orderOf(quote!), patiently())).toMatchObject({ kind: 'refused' })
+    expect(h.sent()).toBe(0)
+  })
+
+  it('is not sent once its time is over', async () => {
+    const [quote] = await h.reserving.reservable(h.wish('hourly'), patiently())
+    const late = h.reserving.reserve(orderOf(quote!), { ...patiently(), isLate: () => true })
+    await expect(late).rejects.toMatchObject({ failure: { class: 'transient' } })
     expect(h.sent()).toBe(0)
   })
 })

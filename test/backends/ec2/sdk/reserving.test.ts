@@ -52,6 +52,29 @@ const buy = (isTrial = false): Promise<unknown> =>
 const extend = (): Promise<unknown> =>
   api.reserving.buyExtension({ offering: 'cbe-1', reservation: 'cr-1' }, signal)
 
+describe('an answer that is not from EC2', () => {
+  it.each([
+    ['nothing', ''],
+    ['the page of a proxy', '<html><body>Please log in</body></html>'],
+  ])('is no empty list, although its status is 200: %s', async (_, body) => {
+    answer = { status: 200, body }
+    const lists = [
+      () => api.market.reservations(signal),
+      () => api.reserving.extensions(signal),
+      () => api.machines.byId(['i-1'], signal),
+    ]
+    for (const list of lists) await expect(list()).rejects.toMatchObject({ reach: 'unanswered' })
+  })
+
+  it('is an empty list if it says so', async () => {
+    answer = {
+      status: 200,
+      body: `<DescribeCapacityReservationsResponse ${XMLNS}><capacityReservationSet/></DescribeCapacityReservationsResponse>`,
+    }
+    expect(await api.market.reservations(signal)).toEqual([])
+  })
+})
+
 describe('a purchase over the SDK', () => {
   it.each([
     ['an internal error', { status: 500, body: errorOf('InternalError') }],

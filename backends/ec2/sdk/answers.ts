@@ -1,0 +1,45 @@
+import type { EC2Client } from '@aws-sdk/client-ec2'
+
+/** Of each answer of EC2: its name is that of the action, followed by this. */
+const ROOT = /^\s*(?:<\?xml[^>]*\?>\s*)?<\w+Response[\s/>]/
+const ROOT_WITHIN_BYTES = 500
+
+interface HttpAnswer {
+  statusCode: number
+  body: unknown
+}
+
+/**
+ * Refuses what is no answer of EC2, although its status is 200: an empty body, or the page of a proxy. The SDK reads both as empty lists, and
+ * an empty list says that machines and reservations are gone.
+ */
+export function refusingStrangers(client: EC2Client): EC2Client {
+  client.middlewareStack.add(
+    (next) => async (args) => {
+      const result = await next(args)
+      const response = result.response as HttpAnswer
+      if (response.statusCode < 200 || response.statusCode >= 300) return result
+      const body = await bytesOf(response.body)
+      const text = body.subarray(0, ROOT_WITHIN_BYTES).toString('utf8')
+      if (!ROOT.test(text)) throw strange(response.statusCode, text)
+      response.body = body
+      return result
+    },
+    // Nearer to the connection than the SDK's own parser.
+    { step: 'deserialize', priority: 'low', name: 'refusingStrangers' },
+  )
+  return client
+}
+
+async function bytesOf(body: unknown): Promise<Buffer> {
+  const chunks: Uint8Array[] = []
+  for await (const chunk of body as AsyncIterable<Uint8Array>) chunks.push(chunk)
+  return Buffer.concat(chunks)
+}
+
+function strange(httpStatusCode: number, text: string): Error {
+  const begin = text.trim().slice(0, 60)
+  const what = begin === '' ? 'an empty answer' : `an answer that is not from EC2 (${begin})`
+  const error = new Error(`${what}: a proxy may be in between`)
+  return Object.assign(error, { name: 'StrangeAnswer', $metadata: { httpStatusCode } })
+}

@@ -1,0 +1,42 @@
+import { execFileSync } from 'node:child_process'
+import { join } from 'node:path'
+import { Product } from '../chaos/stage'
+import { inLanes, withServer } from '../kit/runs'
+import { readOptions } from '../support/options'
+import { buyingPlans, runBuying, type BuyingReport } from './buying'
+import { undisturbedProcesses } from './processes'
+
+/** `npm run chaos -- purchases --help` (docs/design/chaos.md). */
+export async function purchases(args: string[]): Promise<void> {
+  const values = readOptions(
+    {
+      name: 'chaos',
+      word: 'purchases',
+      about: 'Kills real processes of the built product at every step of a purchase at the small cloud.',
+      options: {
+        'at-once': { default: 3, means: 'deployments at a time' },
+        only: { default: '', as: 'TEXT', means: 'only the steps whose names have it' },
+        server: { default: false, means: 'the Temporal server dies with the worker' },
+      },
+    },
+    args,
+  )
+  if (values === undefined) return
+  execFileSync(process.execPath, [join(__dirname, '..', '..', 'tools', 'build.mjs')], { stdio: 'inherit' })
+  const product = new Product()
+  await withServer(async () => {
+    const first = await runBuying(undisturbedProcesses(), product)
+    tell('undisturbed', first)
+    const plans = buyingPlans(first.calls).filter(({ name }) => name.includes(values.only))
+    await inLanes(plans, { atOnce: values['at-once'] }, async (plan) => {
+      tell(plan.name, await runBuying({ ...plan, isServerKilled: values.server }, product))
+    })
+  }).finally(() => product.remove())
+}
+
+function tell(name: string, { breaches, state, struck, decided }: BuyingReport): void {
+  const asked = decided === 0 ? '' : `, decided by a person`
+  process.stdout.write(`${name}: ${state}${asked}${struck === 0 ? ', none died' : ''}\n`)
+  for (const one of breaches) process.stdout.write(`! ${one}\n`)
+  if (breaches.length > 0) process.exitCode = 1
+}
