@@ -11,7 +11,7 @@ import { isOpenStatus } from '../core/workflow-status'
 import type { ScheduleRevision } from '../storage/schedules'
 import type { Context } from './context'
 
-const OVERLAP_POLICY = { queue: 'BUFFER_ALL', skip: 'SKIP', allow: 'ALLOW_ALL' } as const satisfies Record<
+export const OVERLAP_POLICY = { queue: 'BUFFER_ALL', skip: 'SKIP', allow: 'ALLOW_ALL' } as const satisfies Record<
   Overlap,
   string
 >
