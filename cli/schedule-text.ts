@@ -99,9 +99,9 @@ export function showSchedule(cli: Cli, view: ScheduleView): void {
 function lateInWords({ waiting, skipped }: Pick<ScheduleView, 'waiting' | 'skipped'>): string[] {
   const { overlapped, missed } = skipped
   const words: [number, string][] = [
-    [waiting, 'due, and begins when the run before it is over'],
-    [overlapped, 'skipped, because the run before was not over (`overlap: skip`)'],
-    [missed, 'missed, because the server was away for too long: `crucible schedule backfill`'],
+    [waiting, 'due: waiting for the run before'],
+    [overlapped, 'skipped: the run before was not over'],
+    [missed, 'missed: the server was away for too long; see `crucible schedule backfill`'],
   ]
   return words.filter(([count]) => count > 0).map(([count, what]) => `${count} ${what}`)
 }
