@@ -45,7 +45,7 @@ describe('what `schedule show` prints', () => {
     expect(text).toMatch(/dates +1 missed: .*`crucible schedule backfill`/)
   })
 
-  it('says until when a run waits, in the zone of its dates, and where its page is', () => {
+  it('says when the wait of a run ends, in the zone of its dates, and where its page is', () => {
     const text = printed({ running: [running({ untilAtMs: NOW_MS + DAY_MS, pageUrl: 'http://ui/r' })] })
     expect(text).toMatch(/Run 2027-06-30 {2}waiting: Waiting until the checks\.\n +until +2027-06-02 02:00/)
     expect(text).toMatch(/\n +page +http:\/\/ui\/r\n/)

@@ -10,7 +10,7 @@ import type { QuarterEnd, Year } from './year'
 const RUN_MAX_MS = 60 * DAY_MS
 /** The training begins so soon after the opening, or after the fleet is there again. */
 const LAUNCH_MAX_MS = 60 * SECOND_MS
-/** Five minutes, of which the asking takes some seconds. */
+/** Five minutes, less some seconds for the asking. */
 const REHEARSED_BEFORE_MS = 5 * MINUTE_MS - 10 * SECOND_MS
 /** The server warns from there on, and ends a workflow at five times as much. */
 export const EVENTS_MAX = 10_240

@@ -44,7 +44,7 @@ export interface QuarterEnd {
   result: RetrainResult | undefined
   /** How long the fleet was away after the opening, which delays the launch. */
   servedAtMs: number
-  /** When its rehearsal was told to end. */
+  /** When its rehearsal got the request to end. */
   rehearsalEndedAtMs: number | undefined
   /** Dates that the schedule has left out since it was created. */
   overlapped: number
@@ -67,7 +67,7 @@ export class Year {
   private plane: DrivenPlane
   private plan!: QuarterPlan
   private readonly plans = new Map<string, QuarterPlan>()
-  /** What was under way when the schedule was told to begin a run. */
+  /** What was under way when a run became due, by its date. */
   private readonly begun = new Map<string, ReadonlySet<string>>()
   private servedAtMs = 0
 
