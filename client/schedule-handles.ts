@@ -11,10 +11,11 @@ import { isOpenStatus } from '../core/workflow-status'
 import type { ScheduleRevision } from '../storage/schedules'
 import type { Context } from './context'
 
-export const OVERLAP_POLICY = { queue: 'BUFFER_ALL', skip: 'SKIP', allow: 'ALLOW_ALL' } as const satisfies Record<
-  Overlap,
-  string
->
+export const OVERLAP_POLICY = {
+  queue: 'BUFFER_ALL',
+  skip: 'SKIP',
+  allow: 'ALLOW_ALL',
+} as const satisfies Record<Overlap, string>
 
 /** What Temporal holds of a revision. */
 interface Held {
