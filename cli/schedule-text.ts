@@ -2,6 +2,8 @@
 import type { ScheduleHistory, ScheduleSummary, ScheduleView } from '../client/schedule-runs'
 import { warningsOf, type ScheduleCreated } from '../client/schedules'
 import { formatUsd } from '../core/money'
+import { defined } from '../core/defined'
+import { howToApprove } from '../core/retrain-requests'
 import type { RetrainResult, RetrainStatus } from '../core/retrain-run'
 import type { PromotedModel, RetrainSpec } from '../core/retraining'
 import { nextRuns, type ScheduledRun } from '../core/run-dates'
@@ -88,25 +90,35 @@ export function showSchedule(cli: Cli, view: ScheduleView): void {
       'next window',
       `${formatInZone(next.opensAtMs, spec.calendar.zone)}; its run begins ${formatInstant(next.startsAtMs)}`,
     )
+  for (const words of lateInWords(view)) row('dates', words)
   row('production', productionInWords(production))
   for (const status of running) showRunning(cli, status)
   if (running.length === 0) out.line('No run is under way.')
 }
 
+function lateInWords({ waiting, skipped }: Pick<ScheduleView, 'waiting' | 'skipped'>): string[] {
+  const { overlapped, missed } = skipped
+  const words: [number, string][] = [
+    [waiting, 'due: waiting for the run before'],
+    [overlapped, 'skipped: the run before was not over'],
+    [missed, 'missed: the server was away for too long; see `crucible schedule backfill`'],
+  ]
+  return words.filter(([count]) => count > 0).map(([count, what]) => `${count} ${what}`)
+}
+
 function showRunning(cli: Cli, status: RetrainStatus): void {
-  const { schedule, run, state, message, trouble, warnings, jobs, verdict } = status
+  const { schedule, run, state, message, trouble, warnings, jobs, verdict, untilAtMs, pageUrl } = status
   const { out } = cli
   out.line()
   out.line(`Run ${run?.id ?? ''}  ${state}: ${message}`)
+  if (untilAtMs !== undefined)
+    out.line(`  ${'until'.padEnd(11)} ${formatInZone(untilAtMs, run?.dates.zone ?? 'UTC')}`)
+  if (pageUrl !== undefined) out.line(`  ${'page'.padEnd(11)} ${pageUrl}`)
   for (const { part, jobId, state: jobState } of jobs)
     out.line(`  ${part.padEnd(11)} ${jobId}  ${jobState ?? 'running'}`)
   if (verdict !== undefined) out.line(`  ${'quality'.padEnd(11)} ${verdict.message}`)
   if (state === 'awaiting-approval')
-    out.line(
-      cli.asCalled(
-        `  Put the model into production with \`crucible schedule approve ${schedule} --run ${run?.id ?? ''}\`, or \`reject\` it.`,
-      ),
-    )
+    out.line(`  ${cli.asCalled(howToApprove({ schedule, ...defined({ run }) }))}`)
   for (const warning of warnings) out.note(out.paintNote.yellow(warning))
   if (trouble !== undefined) out.note(out.paintNote.yellow(`trouble: ${trouble}`))
 }

@@ -4,6 +4,7 @@ import type { MachineHandle } from '../core/handle'
 import { isFinal } from '../core/job'
 import type { JobStatus } from '../core/messages'
 import { jobWorkflowId, WORKFLOW_TYPES } from '../core/queues'
+import { workflowPage, workflowPages } from '../core/ui-pages'
 import type { RecordEntry } from '../core/record'
 import type * as documents from '../intake/documents'
 import { listCheckpoints } from '../storage/checkpoints'
@@ -84,20 +85,25 @@ function endOf(entries: readonly RecordEntry[], { state, attempts }: JobStatus):
  * The page of a workflow in Temporal's Web UI, if known: of a run, its details; otherwise the newest run's timeline, because the
  * UI has no address for the details without a run.
  */
-export function uiUrlOf(
-  { temporalUiUrl, temporal }: Context['config'],
-  workflowId: string,
-  runId?: string,
-): string | undefined {
-  if (temporalUiUrl === undefined) return undefined
-  const workflow = `${temporalUiUrl}/namespaces/${encodeURIComponent(temporal.namespace)}/workflows/${encodeURIComponent(workflowId)}`
+export function uiUrlOf(config: Context['config'], workflowId: string, runId?: string): string | undefined {
+  const pages = workflowPagesOf(config)
+  if (pages === undefined) return undefined
+  const workflow = workflowPage(pages, workflowId)
   return runId === undefined ? workflow : `${workflow}/${runId}/user-metadata`
+}
+
+/** Below it are the pages of all workflows, if known. */
+export function workflowPagesOf({
+  temporalUiUrl,
+  temporal,
+}: Pick<Context['config'], 'temporalUiUrl' | 'temporal'>): string | undefined {
+  return temporalUiUrl === undefined ? undefined : workflowPages(temporalUiUrl, temporal.namespace)
 }
 
 /** The page of Temporal's Web UI that lists jobs, newest first, without their attempts and Crucible's own workflows. */
 export function jobsUiUrl(uiUrl: string, namespace: string): string {
   const query = encodeURIComponent(`WorkflowType="${WORKFLOW_TYPES.job}"`)
-  return `${uiUrl}/namespaces/${encodeURIComponent(namespace)}/workflows?query=${query}`
+  return `${workflowPages(uiUrl, namespace)}?query=${query}`
 }
 
 /** The own reports of the newest attempt's machine; nothing once the attempt is over. */

@@ -24,7 +24,7 @@ import {
   type ResizeReservationUpdate,
 } from '../core/reserving'
 import { ensureDeployment } from '../storage/deployment'
-import { putReservationEntry, readReservationEntries } from '../storage/reservations'
+import { putRequest, readReservationEntries } from '../storage/reservations'
 import { ensureDeploymentKey } from '../storage/secrets'
 import { putWebhook } from '../storage/webhooks'
 import type { Context } from './context'
@@ -72,11 +72,7 @@ export async function reserve(context: Context, request: ReservationRequest): Pr
     ...defined({ purpose, pageUrl: uiUrlOf(config, reservationWorkflowId(reservationId)) }),
     ...(webhook === undefined ? {} : { webhookOf: reservationId }),
   }
-  const entry = await putReservationEntry(store, reservationId, {
-    ...{ seq: 0, atMs: input.submittedAtMs, kind: 'requested', data: input },
-    summary: `${wish.count} × ${wish.types.join(' or ')}, ${wish.kind}`,
-  })
-  const standing = entry.data as ReservationInput
+  const standing = await putRequest(store, input)
   if (!isDeepStrictEqual([standing.wish, standing.rule], JSON.parse(JSON.stringify([wish, rule]))))
     throw new CrucibleError('usage', `A different reservation ${reservationId} already exists.`, {
       hint: 'Ids are never reused: choose another one, or leave it out for a generated id.',

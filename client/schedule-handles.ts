@@ -11,10 +11,11 @@ import { isOpenStatus } from '../core/workflow-status'
 import type { ScheduleRevision } from '../storage/schedules'
 import type { Context } from './context'
 
-const OVERLAP_POLICY = { queue: 'BUFFER_ONE', skip: 'SKIP', allow: 'ALLOW_ALL' } as const satisfies Record<
-  Overlap,
-  string
->
+export const OVERLAP_POLICY = {
+  queue: 'BUFFER_ALL',
+  skip: 'SKIP',
+  allow: 'ALLOW_ALL',
+} as const satisfies Record<Overlap, string>
 
 /** What Temporal holds of a revision. */
 interface Held {
@@ -93,6 +94,12 @@ export interface HeldSchedule {
   isPaused: boolean
   note: string | null
   nextStartsAtMs: number[]
+  /** Runs that begin once the one before is over. */
+  waiting: number
+  /** Dates without a run because the one before was not over, since the schedule was created. */
+  overlapped: number
+  /** Dates without a run because the server was away for too long, since the schedule was created. */
+  missed: number
   /** Workflow ids of the runs that go on, those by hand included. */
   running: string[]
 }
@@ -100,7 +107,7 @@ export interface HeldSchedule {
 export async function heldSchedule(context: Context, name: string): Promise<HeldSchedule | undefined> {
   const client = await context.temporal()
   try {
-    const { state, info } = await handleOf(client, name).describe()
+    const { state, info, raw } = await handleOf(client, name).describe()
     const followed = info.runningActions.flatMap((action) =>
       action.type === 'startWorkflow' ? [action.workflow.workflowId] : [],
     )
@@ -108,6 +115,9 @@ export async function heldSchedule(context: Context, name: string): Promise<Held
       isPaused: state.paused,
       note: state.note ?? null,
       nextStartsAtMs: info.nextActionTimes.map((date) => date.getTime()),
+      waiting: Number(raw.info?.bufferSize ?? 0),
+      overlapped: info.numActionsSkippedOverlap,
+      missed: info.numActionsMissedCatchupWindow,
       running: [...new Set([...followed, ...(await listedRuns(client, name))])],
     }
   } catch (error) {

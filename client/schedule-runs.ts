@@ -9,9 +9,8 @@ import {
   REJECT_MODEL_UPDATE,
   SKIP_RUN_UPDATE,
   START_NOW_UPDATE,
-  type RetrainState,
-  type RetrainStatus,
-} from '../core/retrain-run'
+} from '../core/retrain-requests'
+import type { RetrainState, RetrainStatus } from '../core/retrain-run'
 import type { PromotedModel, RetrainSpec } from '../core/retraining'
 import { eachOf } from '../storage/parallel'
 import {
@@ -78,6 +77,10 @@ export interface ScheduleView extends ScheduleSummary {
   note: string | null
   /** What Temporal starts next, by its own account. */
   nextStartsAtMs: number[]
+  /** Runs that begin once the one before is over. */
+  waiting: number
+  /** Dates that had no run, since the schedule was created: because the run before was not over, or the server was away for too long. */
+  skipped: { overlapped: number; missed: number }
   running: RetrainStatus[]
   production: PromotedModel | null
   revisions: Pick<ScheduleRevision, 'revision' | 'atMs' | 'by' | 'kind'>[]
@@ -97,6 +100,8 @@ export async function showSchedule(context: Context, name: string): Promise<Sche
     spec,
     note: known?.note ?? null,
     nextStartsAtMs: known?.nextStartsAtMs ?? [],
+    waiting: known?.waiting ?? 0,
+    skipped: { overlapped: known?.overlapped ?? 0, missed: known?.missed ?? 0 },
     running: (await runningOf(context, known)).map(({ status }) => status),
     production: await productionOf(context, spec),
     revisions: revisions.map(({ revision, atMs, by, kind }) => ({ revision, atMs, by, kind })),

@@ -1,3 +1,4 @@
+import { defined, without } from '../core/defined'
 import { formatInstant } from '../core/time'
 import { randomBytes, randomInt } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
@@ -16,6 +17,7 @@ import { codeOf, NO_CODE, type Code } from './bundle'
 import type { Context } from './context'
 import { checkSameDeployment } from './deployment'
 import { CrucibleError } from './errors'
+import { workflowPagesOf } from './read-view'
 import { establish, handleOf, isNamed, scheduleOf, withStamp } from './schedule-handles'
 
 /** @experimental */
@@ -71,7 +73,10 @@ async function put(
   const code = directory === null ? NO_CODE : await codeOf(store, directory, retrain.sample)
   try {
     const deployment = await ensureDeployment(store, () => makeDeploymentId(randomInt))
-    const input = { schedule: spec.name, spec, bundle: code.ref, secrets, owner: config.owner, deployment }
+    const input = {
+      ...{ schedule: spec.name, spec, bundle: code.ref, secrets, owner: config.owner, deployment },
+      ...defined({ uiUrl: workflowPagesOf(config) }),
+    }
     const revision = await revise(context, { kind, input, code, values })
     const isNew = await establish(context, revision)
     const { runs, skipped } = nextRuns(spec, context.now(), SHOWN)
@@ -101,7 +106,9 @@ async function revise(context: Context, { kind, input, code, values }: Change): 
   const { schedule: name } = input
   const newest = (await readRevisions(store, name)).at(-1)
   const isGone = newest === undefined || newest.kind === 'deleted'
-  const isSame = !isGone && isDeepStrictEqual(asStored({ ...input, revision: newest.revision }), newest.input)
+  const isSame =
+    !isGone &&
+    isDeepStrictEqual(contentOf(asStored({ ...input, revision: newest.revision })), contentOf(newest.input))
   if (!isGone && !isSame && kind === 'created') {
     throw new CrucibleError('usage', `A schedule ${name} with another content exists.`, {
       hint: `Change it with \`crucible schedule update FILE\`, or give the file another name.`,
@@ -119,6 +126,11 @@ async function revise(context: Context, { kind, input, code, values }: Change): 
   throw new CrucibleError('failed', `Somebody else has just changed the schedule ${name}.`, {
     hint: `Look at it with \`crucible schedule show ${name}\`, then try again.`,
   })
+}
+
+/** Where the pages are may differ from client to client, for the same schedule. */
+function contentOf(input: ScheduleRevision['input']): object {
+  return without(input, ['uiUrl'])
 }
 
 /** As the store gives it back. */

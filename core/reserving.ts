@@ -94,6 +94,11 @@ export const RESERVATION_STATES = [
 /** @experimental */
 export type ReservationState = (typeof RESERVATION_STATES)[number]
 
+/** How to answer a reservation that asks whether it buys. */
+export function howToApprovePurchase(id: string): string {
+  return `Buy it: crucible reservations approve ${id}. Do not: crucible reservations reject ${id}.`
+}
+
 export function isReservationFinal(state: ReservationState): boolean {
   return ['ended', 'rejected', 'unavailable', 'failed'].includes(state)
 }

@@ -18,6 +18,8 @@ export interface RetrainInput {
   secrets: string[]
   owner: string
   deployment: string
+  /** Where Temporal's Web UI has the pages of workflows; missing if that is not known. */
+  uiUrl?: string
   /** State of the run before, after a continue-as-new. */
   carry?: RetrainCarry
 }
@@ -115,7 +117,11 @@ export interface RetrainStatus {
   state: RetrainState
   /** One sentence for a person. */
   message: string
+  /** It waits at most until then. */
+  untilAtMs?: number
   trouble?: string
+  /** Its page in Temporal's Web UI. */
+  pageUrl?: string
   startedAtMs: number
   /** Reservations that it asked for, with their last news; the last one is the current one. */
   reservations: ReservationNotice[]
@@ -165,25 +171,6 @@ export interface RunEntry {
   summary: string
   data: unknown
 }
-
-/** Update: promote the model that waits for approval. @experimental */
-export type ApproveModelUpdate = SkipRunUpdate
-
-/** Update: keep the old model. @experimental */
-export interface RejectModelUpdate extends SkipRunUpdate {
-  reason?: string
-}
-
-/** Update: end the run before its training begins. @experimental */
-export interface SkipRunUpdate {
-  by: string
-}
-
-export const APPROVE_MODEL_UPDATE = 'approveModel'
-export const REJECT_MODEL_UPDATE = 'rejectModel'
-export const SKIP_RUN_UPDATE = 'skipRun'
-/** Update without arguments: do not wait for the window. */
-export const START_NOW_UPDATE = 'startNow'
 
 /** Names a run in every activity, with its place in the record. */
 export interface RunTask {
@@ -235,6 +222,13 @@ export type OverrunDecision =
   | { kind: 'continue'; backends: readonly BackendChoice[]; message: string }
   | { kind: 'stop'; message: string }
 
+export interface PromotionTask extends RunTask {
+  name: string
+  isApproved?: boolean
+  /** The version that it was judged against; 0 without one, and missing in older runs. */
+  judgedAgainst?: number
+}
+
 /** Activities of the orchestrator's worker. */
 export interface RetrainingActivities {
   /** Determines which run this is, and puts its first entry. Renews the dates of the schedule. */
@@ -247,6 +241,8 @@ export interface RetrainingActivities {
     scheduledAtMs: number
   }): Promise<RunRef>
   decideCapacity(question: CapacityQuestion): Promise<CapacityDecision>
+  /** Puts the wish for a reservation on record, as `crucible reservations reserve` does. Returns the recorded one. */
+  requestCapacity(input: ReservationInput): Promise<ReservationInput>
   /** How a reservation is that another history of the run has asked for: its last news. */
   readReservation(input: { reservationId: string }): Promise<ReservationNotice>
   decideOverrun(question: OverrunQuestion): Promise<OverrunDecision>
@@ -279,16 +275,14 @@ export interface RetrainingActivities {
     /** Why the new model must not replace it without a person: its data are older. */
     older?: string
   } | null>
-  /** Moves the pointer. Repeating it for the same run changes nothing. Fails as `invalid` for a model of older data that no person has approved. */
+  /**
+   * Makes sure that no other run promotes before this one has, or is over. Returns what it replaces. Fails as `transient` while another run
+   * promotes, and as `invalid` for a model that must not replace the current one without a person's approval.
+   */
+  claimPromotion(input: PromotionTask & { workflowId: string }): Promise<{ production: PromotedModel | null }>
+  /** Moves the pointer. Repeating it for the same run changes nothing. Fails as `invalid` as the claim does. */
   promoteModel(
-    input: RunTask & {
-      name: string
-      model: ModelRef
-      metric?: { name: string; value: number }
-      isApproved?: boolean
-      /** The version that it was judged against; 0 without one, and missing in older runs. */
-      judgedAgainst?: number
-    },
+    input: PromotionTask & { model: ModelRef; metric?: { name: string; value: number } },
   ): Promise<PromotedModel>
   /** Gives back hourly capacity; prepaid capacity stays for the owner's other jobs. Returns what happened. */
   releaseCapacity(

@@ -79,6 +79,10 @@ export const layout = {
   /** The chain of models that were put into production under a name: each is put once, and the highest number counts. */
   models: (model: string) => `models/${model}/versions/`,
   model: (model: string, seq: number) => `models/${model}/versions/${String(seq).padStart(6, '0')}.json`,
+  /** Which run promotes, one at a time: the highest number counts. */
+  promotionClaims: (model: string) => `models/${model}/claims/`,
+  promotionClaim: (model: string, number: number) =>
+    `models/${model}/claims/${String(number).padStart(6, '0')}.json`,
   /** A copy of the highest one, for programs that serve the model. */
   production: (model: string) => `models/${model}/production.json`,
 

@@ -1,4 +1,5 @@
 import type { ReservationHolder } from '../core/reservation-hold'
+import type { ReservationInput } from '../core/reserving'
 import type { ReservationEntry } from '../core/reserving-activities'
 import { putDocument, putDocumentIfAbsent, readDocument } from './json'
 import { layout } from './layout'
@@ -14,6 +15,17 @@ export async function putReservationEntry(
   const key = layout.reservationRecord(id, entry.seq)
   if (await putDocumentIfAbsent(store, key, entry)) return entry
   return (await readDocument(store, key, parse)) ?? entry
+}
+
+/** Puts a wish on record, so that it is known without its workflow. Returns the one that is there: the first counts. */
+export async function putRequest(
+  store: ObjectStore,
+  input: ReservationInput,
+  summary = `${input.wish.count} × ${input.wish.types.join(' or ')}, ${input.wish.kind}`,
+): Promise<ReservationInput> {
+  const { reservationId, submittedAtMs: atMs } = input
+  const entry: ReservationEntry = { seq: 0, atMs, kind: 'requested', data: input, summary }
+  return (await putReservationEntry(store, reservationId, entry)).data as ReservationInput
 }
 
 /** The record of a reservation, in order. */

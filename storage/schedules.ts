@@ -128,15 +128,42 @@ export async function promote(
   throw new StoreError(`The model ${name} is promoted by many runs at once.`, { isTransient: true })
 }
 
+/** Says that a run promotes; the newest of a model counts. */
+export interface PromotionClaim {
+  /** 1, 2, ...; each is put once. */
+  number: number
+  atMs: number
+  schedule: string
+  run: string
+  workflowId: string
+}
+
+export async function readPromotionClaim(
+  store: ObjectStore,
+  model: string,
+): Promise<PromotionClaim | undefined> {
+  const newest = (await keysUnder(store, layout.promotionClaims(model))).at(-1)
+  return newest === undefined ? undefined : readDocument<PromotionClaim>(store, newest, parse)
+}
+
+/** Puts the next claim. Returns false if another run was first. */
+export async function putPromotionClaim(
+  store: ObjectStore,
+  model: string,
+  claim: PromotionClaim,
+): Promise<boolean> {
+  return putDocumentIfAbsent(store, layout.promotionClaim(model, claim.number), claim)
+}
+
 /** Every model that was put into production under a name, oldest first. */
-async function readChain(store: ObjectStore, model: string): Promise<PromotedModel[]> {
+export async function readChain(store: ObjectStore, model: string): Promise<PromotedModel[]> {
   const read = await eachOf(await keysUnder(store, layout.models(model)), (key) =>
     readDocument<PromotedModel>(store, key, parse),
   )
   return read.filter((promoted) => promoted !== undefined)
 }
 
-/** Writers of one model at the same time are two at most: a run by hand and one of the calendar. */
+/** Runs of older versions promote without a claim. */
 const PROMOTIONS_MAX = 20
 
 /** Written until it is the highest one, so that of two writers the last leaves the right one. */

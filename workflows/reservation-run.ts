@@ -4,6 +4,7 @@ import { defined } from '../core/defined'
 import { failureFrom } from '../core/failure'
 import type { MicroUsd } from '../core/money'
 import {
+  howToApprovePurchase,
   isAsApproved,
   RESERVATION_SIGNAL,
   type JudgedQuote,
@@ -216,8 +217,7 @@ export class ReservationRun {
     if (wasAsked && this.askedFor !== undefined && isAsApproved(quote, this.askedFor)) return
     this.askedFor = quote
     const { reservationId: id } = this.input
-    const how = `Buy it: crucible reservations approve ${id}. Do not: crucible reservations reject ${id}.`
-    this.report('waits-for-approval', `${message} ${how}`)
+    this.report('waits-for-approval', `${message} ${howToApprovePurchase(id)}`)
   }
 
   /** Every notice has been sent. */

@@ -25,6 +25,7 @@ export const retraining = {
   modelOf: step('identify the model').modelOf,
   readMetric: step('read the metric').readMetric,
   productionOf: step('look up the model in production').productionOf,
+  claimPromotion: step('make sure that no other run promotes').claimPromotion,
   promoteModel: step('move the pointer to the model in production').promoteModel,
   finishRun: step('complete the record').finishRun,
 }
@@ -49,7 +50,7 @@ const local = proxyLocalActivities<RetrainingActivities>({
 })
 const ordinary = step('decide, after trouble')
 
-type Deciding = 'decideCapacity' | 'decideOverrun' | 'judgeModel'
+type Deciding = 'decideCapacity' | 'requestCapacity' | 'decideOverrun' | 'judgeModel'
 
 /** A decision, on record as a marker; retried while trouble lasts. */
 export function decide<Name extends Deciding>(

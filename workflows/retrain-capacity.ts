@@ -60,6 +60,8 @@ async function reserve(run: RetrainRun, input: ReservationInput): Promise<void> 
   const isResumed = run.search !== undefined
   run.search = input
   if (!isResumed) run.asked(input.reservationId)
+  // A stop that comes during it ends the search, which is on record, by its own workflow.
+  if (!isResumed) await decide(run, 'requestCapacity', input)
   const life = { isOver: false }
   const isChild = !isResumed && (await begin(run, input, () => (life.isOver = true)))
   if (!isChild) await look(run, input)

@@ -1,10 +1,10 @@
-import { condition } from '@temporalio/workflow'
+import { condition, workflowInfo } from '@temporalio/workflow'
 import { defined, picked } from '../core/defined'
-import { failureFrom } from '../core/failure'
-import type { GateVerdict, RetrainState } from '../core/retrain-run'
+import { failureFrom, type Failure } from '../core/failure'
+import type { GateVerdict, PromotionTask, RetrainState, RunTask } from '../core/retrain-run'
 import type { ModelRef } from '../core/retraining'
 import { formatDuration } from '../core/time'
-import { forever } from './forever'
+import { forever, kept } from './forever'
 import { decide, retraining } from './retrain-activities'
 import { runPart } from './retrain-jobs'
 import type { Trained } from './retrain-training'
@@ -114,7 +114,7 @@ const HOW_TO_PROMOTE = 'With `ask: true` under `promotion`, a person may promote
 /** Returns why the model is not promoted, if it is not. */
 async function approval(run: RetrainRun, askMs: number, doubt?: string): Promise<string | undefined> {
   const waits = `The new model waits for approval, for ${formatDuration(askMs)}.`
-  run.move('awaiting-approval', doubt === undefined ? waits : `${waits} ${doubt}`)
+  run.move('awaiting-approval', doubt === undefined ? waits : `${waits} ${doubt}`, Date.now() + askMs)
   run.tell()
   await condition(() => run.status.decision !== undefined || run.stop !== undefined, askMs, {
     summary: 'waiting for approval',
@@ -125,6 +125,33 @@ async function approval(run: RetrainRun, askMs: number, doubt?: string): Promise
   return `Rejected by ${decision.by}${decision.reason === undefined ? '' : `: ${decision.reason}`}.`
 }
 
+type Wish = Omit<PromotionTask, keyof RunTask>
+
+/** Waits while another run promotes. A run that is stopped does not wait on: its end frees a claim that comes later. */
+async function claim(
+  run: RetrainRun,
+  wish: Wish,
+): Promise<Failure | Awaited<ReturnType<typeof retraining.claimPromotion>>> {
+  const { workflowId } = workflowInfo()
+  const task = { ...run.task(), ...wish, workflowId }
+  const claiming = kept(orRefusal(run, () => retraining.claimPromotion(task)))
+  await Promise.race([claiming, kept(condition(() => run.stop !== undefined))])
+  return run.stop === undefined ? claiming : { production: null }
+}
+
+/** The result, or why it is refused for good. */
+function orRefusal<T>(run: RetrainRun, work: () => Promise<T>): Promise<T | Failure> {
+  return forever(async () => {
+    try {
+      return await work()
+    } catch (error) {
+      const failure = failureFrom(error)
+      if (failure.class !== 'invalid') throw error
+      return failure
+    }
+  }, run)
+}
+
 async function promote(
   run: RetrainRun,
   { model, source }: Trained,
@@ -132,8 +159,15 @@ async function promote(
 ): Promise<RunEnd> {
   const promotion = run.input.spec.promotion!
   run.move('promoting', 'Putting the new model into production.')
+  const isApproved = promotion.isAsked ? (true as const) : undefined
+  const judgedAgainst = production?.promoted.seq ?? 0
+  const wish = { name: promotion.model, judgedAgainst, ...defined({ isApproved }) }
+  // Before the command: what is refused must not be published.
+  const claimed = await claim(run, wish)
+  if (run.stop !== undefined) return run.stop
+  if ('class' in claimed) return { state: 'kept', message: keptBecause(claimed.message, production) }
   if (promotion.job !== undefined) {
-    const replaced: { production?: ModelRef } = defined({ production: production?.promoted })
+    const replaced: { production?: ModelRef } = defined({ production: claimed.production ?? undefined })
     const end = await runPart(run, { part: 'promotion', source, model, ...replaced })
     if (run.stop !== undefined) return run.stop
     if (!end.isSucceeded)
@@ -145,21 +179,8 @@ async function promote(
   const { verdict } = run.status
   const value = verdict?.value
   const metric = verdict === undefined || value == null ? undefined : { name: verdict.metric, value }
-  const isApproved = promotion.isAsked ? (true as const) : undefined
-  const judgedAgainst = production?.promoted.seq ?? 0
-  const task = {
-    ...{ ...run.task(), name: promotion.model, model, judgedAgainst },
-    ...defined({ metric, isApproved }),
-  }
-  const promoted = await forever(async () => {
-    try {
-      return await retraining.promoteModel(task)
-    } catch (error) {
-      const failure = failureFrom(error)
-      if (failure.class !== 'invalid') throw error
-      return failure
-    }
-  }, run)
+  const task = { ...run.task(), ...wish, model, ...defined({ metric }) }
+  const promoted = await orRefusal(run, () => retraining.promoteModel(task))
   if ('class' in promoted) return { state: 'kept', message: keptBecause(promoted.message, production) }
   run.update({ promoted })
   const gate = verdict === undefined ? '' : ` ${verdict.message}`

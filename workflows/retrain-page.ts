@@ -1,4 +1,6 @@
 import type { RetrainStatus, RunJob } from '../core/retrain-run'
+import { howToApprove } from '../core/retrain-requests'
+import { defined } from '../core/defined'
 import { nameInMarkdown } from '../core/markdown'
 import { formatInstant } from '../core/time'
 import { headline, money, sentence } from './markdown'
@@ -9,8 +11,10 @@ const WARNINGS_MAX = 12
 /** The page of a run in the Temporal UI, in Markdown. */
 export function retrainDetails(status: RetrainStatus): string {
   const { schedule, state, message, trouble, run, reservations, warnings, jobs, verdict, model } = status
+  const { untilAtMs } = status
   const { dates } = run ?? {}
   const facts = [
+    ...(untilAtMs === undefined ? [] : [`waits until: ${formatInstant(untilAtMs)}`]),
     ...(dates === undefined
       ? []
       : [
@@ -28,6 +32,7 @@ export function retrainDetails(status: RetrainStatus): string {
     ...(trouble === undefined ? [] : ['', `**Trouble, retrying:** ${sentence(trouble)}`]),
     '',
     ...facts.map((fact) => `- ${fact}`),
+    ...(state === 'awaiting-approval' ? approvalLines(status) : []),
     ...(jobs.length === 0 ? [] : ['', '**Jobs**', '', ...jobs.map(jobLine)]),
     ...(warnings.length === 0
       ? []
@@ -40,6 +45,15 @@ export function retrainDetails(status: RetrainStatus): string {
     '',
     `More: \`crucible schedule show ${schedule}\`, \`crucible schedule history ${schedule}\``,
   ].join('\n')
+}
+
+/** With the link that the news have: for another person, to pass on. */
+function approvalLines({ schedule, run, pageUrl }: RetrainStatus): string[] {
+  return [
+    ...['', '**Waits for approval.** Without an answer, the old model stays.', ''],
+    howToApprove({ schedule, ...defined({ run }) }),
+    ...(pageUrl === undefined ? [] : ['', `Link for the person who approves it: <${pageUrl}>`]),
+  ]
 }
 
 function jobLine({ part, jobId, state, costMicroUsd }: RunJob): string {

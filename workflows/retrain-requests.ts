@@ -10,7 +10,7 @@ import {
   type ApproveModelUpdate,
   type RejectModelUpdate,
   type SkipRunUpdate,
-} from '../core/retrain-run'
+} from '../core/retrain-requests'
 import type { RetrainRun } from './retrain-run'
 
 const approveUpdate = defineUpdate<UpdateReceipt, [ApproveModelUpdate]>(APPROVE_MODEL_UPDATE)

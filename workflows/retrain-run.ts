@@ -29,7 +29,10 @@ import {
   type ReservationInput,
   type ReservationNotice,
   type ReservationState,
+  howToApprovePurchase,
 } from '../core/reserving'
+import { MINUTE_MS } from '../core/time'
+import { workflowPage } from '../core/ui-pages'
 import { setAttributes } from './attributes'
 import { kept, Retries, type TroublePage } from './forever'
 import { attempted } from './retrain-activities'
@@ -41,11 +44,22 @@ const reservationSignal = defineSignal<[ReservationNotice]>(RESERVATION_SIGNAL)
 
 /** Number 0 is the start of the run. */
 const FIRST_FREE_SEQ = 1
+/** Warnings kept in the status. */
+const WARNINGS_KEPT = 50
+const DEAF = 'The webhook did not take the news.'
+/** A post is tried for a minute at most, five times. */
+const TOLD_MS = 6 * MINUTE_MS
 /** Reservations kept in the status. */
 const RESERVATIONS_MAX = 10
 
 /** Nothing happens until a person decides. */
 const NEEDS_PERSON: readonly ReservationState[] = ['awaiting-approval', 'undecided']
+
+function howToDecide({ id, state }: ReservationNotice): string {
+  return state === 'awaiting-approval'
+    ? howToApprovePurchase(id)
+    : `See \`crucible reservations show ${id}\`.`
+}
 
 /** Why a run ends before its training is over. */
 export interface Stop {
@@ -73,6 +87,8 @@ export class RetrainRun implements TroublePage {
   trainings: number
   private recordSeq: number
   private telling = kept(Promise.resolve())
+  /** News that are not posted or given up yet. */
+  private untold = 0
 
   constructor(input: RetrainInput) {
     const { carry } = input
@@ -86,6 +102,8 @@ export class RetrainRun implements TroublePage {
       },
       ...{ reservations: [], warnings: [], jobs: [] },
     }
+    const { uiUrl } = input
+    if (uiUrl !== undefined) this.status.pageUrl = workflowPage(uiUrl, workflowInfo().workflowId)
     this.placement = carry?.placement
     this.search = carry?.search
     this.isStartedNow = carry?.isStartedNow === true
@@ -182,7 +200,7 @@ export class RetrainRun implements TroublePage {
     const isSame = before.state === notice.state && before.message === notice.message
     this.update({ reservations: reservations.map((each) => (each.id === notice.id ? notice : each)) })
     if (!isSame && NEEDS_PERSON.includes(notice.state))
-      this.news.push(`Capacity ${notice.id}: ${notice.message}`)
+      this.news.push(`Capacity ${notice.id}: ${notice.message} ${howToDecide(notice)}`)
     const { placement } = this
     const isCurrent = placement?.kind === 'reserved' && this.notice?.id === notice.id
     if (isCurrent && notice.reservation !== undefined) placement.reservation = notice.reservation
@@ -202,10 +220,11 @@ export class RetrainRun implements TroublePage {
     return budgetMicroUsd === undefined ? undefined : Math.max(0, budgetMicroUsd - this.spentMicroUsd)
   }
 
-  /** One event per change of state; the same state again only updates the words. */
-  move(state: RetrainState, message: string): void {
+  /** One event per change of state; the same state again only updates the words. `untilAtMs` is the end of a wait. */
+  move(state: RetrainState, message: string, untilAtMs?: number): void {
     const isNews = this.status.state !== state
-    Object.assign(this.status, { state, message })
+    delete this.status.untilAtMs
+    Object.assign(this.status, { state, message, ...defined({ untilAtMs }) })
     if (isNews) setAttributes({ state, reason: state })
     this.show()
   }
@@ -218,8 +237,13 @@ export class RetrainRun implements TroublePage {
   /** An early word: to the page, and to the webhook. */
   warn(...warnings: string[]): void {
     if (warnings.length === 0) return
-    this.update({ warnings: [...this.status.warnings, ...warnings] })
+    this.addWarnings(...warnings)
     this.tell()
+  }
+
+  /** Without news. Their number is limited: each post has all of them, for as long as a run may take. */
+  addWarnings(...warnings: string[]): void {
+    this.update({ warnings: [...this.status.warnings, ...warnings].slice(-WARNINGS_KEPT) })
   }
 
   /** Posts the status to the webhook, if there is one. Nothing waits for it: a deaf one must not delay a launch. */
@@ -227,19 +251,23 @@ export class RetrainRun implements TroublePage {
     const { webhook, webhookSecret } = this.input.spec.notify
     if ((webhook ?? webhookSecret) === undefined) return
     const task = { ...this.task(), status: { ...this.status } }
+    this.untold += 1
     const post = async (): Promise<void> => {
       try {
         await attempted.tellRun(task)
       } catch {
-        this.update({ warnings: [...this.status.warnings, 'The webhook did not take the news.'] })
+        if (this.status.warnings.at(-1) !== DEAF) this.addWarnings(DEAF)
+      } finally {
+        this.untold -= 1
       }
     }
     this.telling = kept(this.telling.then(post))
   }
 
-  /** All news were posted, or given up. */
+  /** The news were posted, or given up: nothing waits longer for a deaf webhook. */
   async told(): Promise<void> {
-    await this.telling
+    const isTold = (): boolean => this.untold === 0
+    if (!isTold()) await condition(isTold, TOLD_MS, { summary: 'until the news are posted' })
   }
 
   trouble(failure: Failure | undefined): void {

@@ -165,7 +165,7 @@ async function wait(
 ): Promise<void> {
   const { isStartedNow } = run
   if (untilAtMs <= Date.now() || isDisturbed(run)) return
-  run.move('waiting', `Waiting ${summary}.`)
+  run.move('waiting', `Waiting ${summary}.`, untilAtMs)
   const isWoken = (): boolean => isDisturbed(run) || run.isStartedNow !== isStartedNow
   // A fresh history would prepare another job.
   const isLong = (): boolean => !isPrepared && run.isLong
@@ -187,7 +187,7 @@ async function release(run: RetrainRun): Promise<void> {
   const { kind } = notice.reservation
   try {
     const released = await attempted.releaseCapacity({ ...run.task(), reservationId: notice.id, kind })
-    if (released.message !== '') run.update({ warnings: [...run.status.warnings, released.message] })
+    if (released.message !== '') run.addWarnings(released.message)
   } catch (error) {
     run.warn(`The capacity ${notice.id} was not given back: ${failureFrom(error).message}`)
   }

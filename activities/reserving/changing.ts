@@ -10,7 +10,7 @@ import {
   claimReservation,
   lastReservationEntry,
   putHolder,
-  putReservationEntry,
+  putRequest,
   readHolder,
 } from '../../storage/reservations'
 import { note, reservingOf, type ReservingDeps } from './deps'
@@ -75,10 +75,7 @@ export async function splitReservation(
     await putHolder(store, intent, { owner, share })
     made = await reserving.change(ref, { kind: 'split', count, intent, deployment, owner }, { signal })
   }
-  await putReservationEntry(store, intent, {
-    ...{ seq: 0, atMs: part.submittedAtMs, kind: 'requested', data: part },
-    summary: `${count} × ${made.type}, split off ${ref.id} of ${input.reservationId}`,
-  })
+  await putRequest(store, part, `${count} × ${made.type}, split off ${ref.id} of ${input.reservationId}`)
   await purchases.conclude(order, { kind: 'bought', reservationId: made.id })
   await claimReservation(store, { backend: backend.name, ownedId: made.id, intent })
   await note(deps, input, {

@@ -25,14 +25,17 @@ import {
   type RunTask,
 } from '../../core/retrain-run'
 import { reservationWorkflowId, retrainScheduleId } from '../../core/queues'
+import { workflowPage } from '../../core/ui-pages'
 import { isOpenStatus } from '../../core/workflow-status'
 import { BackendError } from '../../backends/errors'
 import { nextCapacity, type CapacityFacts } from '../../planner/retraining/capacity'
 import { judge } from '../../planner/retraining/gate'
 import { onOverrun } from '../../planner/retraining/overrun'
+import { putRequest } from '../../storage/reservations'
 import { putRunEntry } from '../../storage/schedules'
 import type { ObjectStore } from '../../storage/store'
 import { allBeating } from '../heartbeat'
+import { claimPromotion } from './claims'
 import { checkRun, type MeasureSource } from './checks'
 import { endOfJob, prepareJob, resultOf, specOf } from './jobs'
 import { modelOf, productionOf, promoteModel, readMetric } from './models'
@@ -59,6 +62,7 @@ export function createRetrainingActivities(deps: RetrainingDeps): RetrainingActi
   return allBeating<RetrainingActivities>({
     resolveRun: (input) => resolveRun(deps, input),
     decideCapacity: (question) => decideCapacity(deps, question),
+    requestCapacity: (input) => putRequest(store, input),
     readReservation: (input, signal) => readReservation(deps, input, signal),
     decideOverrun: (question) => decideOverrun(deps, question),
     judgeModel: async ({ gate, value, production, productionFrom, ...task }) => {
@@ -78,6 +82,7 @@ export function createRetrainingActivities(deps: RetrainingDeps): RetrainingActi
     modelOf: (input) => modelOf(deps, input),
     readMetric: (input) => readMetric(store, input),
     productionOf: (input) => productionOf(store, input),
+    claimPromotion: (input) => claimPromotion(deps, input),
     promoteModel: (input) => promoteModel(deps, input),
     releaseCapacity: (input, signal) => releaseCapacity(deps, input, signal),
     tellRun: (input, signal) => tellRun(deps, input, signal),
@@ -103,7 +108,7 @@ async function onRecord<Answer>(
 
 async function decideCapacity(deps: RetrainingDeps, question: CapacityQuestion): Promise<CapacityDecision> {
   const { input, run, tried, trainings = 0, last, spentMicroUsd } = question
-  const { spec, schedule, owner, deployment } = input
+  const { spec, schedule, owner, deployment, uiUrl } = input
   const nowMs = deps.now()
   const facts: CapacityFacts = {
     ...{ plan: spec.capacity!, dates: run.dates, tried, nowMs },
@@ -115,6 +120,9 @@ async function decideCapacity(deps: RetrainingDeps, question: CapacityQuestion):
     }),
   }
   const next = nextCapacity(facts)
+  const index = next.kind === 'give-up' ? 0 : next.index
+  const reservationId = reservationIdOf(schedule, run.id, index)
+  const pageUrl = uiUrl && workflowPage(uiUrl, reservationWorkflowId(reservationId))
   const decision: CapacityDecision =
     next.kind !== 'reserve'
       ? next
@@ -122,8 +130,7 @@ async function decideCapacity(deps: RetrainingDeps, question: CapacityQuestion):
           ...{ kind: 'reserve', index: next.index, message: next.message },
           input: {
             ...next.reservation,
-            reservationId: reservationIdOf(schedule, run.id, next.index),
-            ...{ owner, deployment, submittedAtMs: nowMs },
+            ...{ reservationId, owner, deployment, submittedAtMs: nowMs, ...defined({ pageUrl }) },
             purpose: `training of ${schedule}, ${run.id}`,
             notifyWorkflowId: question.notifyWorkflowId,
           },

@@ -1,9 +1,8 @@
-import { BackendError } from '../../backends/errors'
 import type { JobSource } from '../../core/messages'
 import type { RetrainingActivities } from '../../core/retrain-run'
 import type { ModelRef, PromotedModel } from '../../core/retraining'
 import { defined } from '../../core/defined'
-import { olderThanProduction, otherThanJudged } from '../../planner/retraining/gate'
+import { olderThanProduction } from '../../planner/retraining/gate'
 import { CHECKPOINT_PARSERS, parseLogLine } from '../../intake/documents'
 import { readArtifact } from '../../storage/artifacts'
 import { sha256 } from '../../storage/checkpoint-digests'
@@ -13,6 +12,7 @@ import { readLines } from '../../storage/logs'
 import { promote, putRunEntry, readProduction } from '../../storage/schedules'
 import { StoreError, type ObjectStore } from '../../storage/store'
 import type { RetrainingDeps } from './activities'
+import { checkReplaces } from './claims'
 
 type Task<Name extends keyof RetrainingActivities> = Parameters<RetrainingActivities[Name]>[0]
 
@@ -63,8 +63,9 @@ function unlessTransient(error: unknown): undefined {
 
 export async function promoteModel(
   { store, now }: RetrainingDeps,
-  { input, run, recordSeq, name, model, metric, isApproved, judgedAgainst }: Task<'promoteModel'>,
+  task: Task<'promoteModel'>,
 ): Promise<PromotedModel> {
+  const { input, run, recordSeq, name, model, metric } = task
   const { window } = run.dates
   const made = {
     ...model,
@@ -72,14 +73,8 @@ export async function promoteModel(
     bundleSha256: input.bundle?.sha256 ?? null,
     ...defined({ metric }),
   }
-  // Again: another run may have promoted since this one looked.
-  const check = (current: PromotedModel | undefined): void => {
-    if (isApproved === true) return
-    const message =
-      olderThanProduction(window, current) ??
-      (judgedAgainst === undefined ? undefined : otherThanJudged(judgedAgainst, current))
-    if (message !== undefined) throw new BackendError({ class: 'invalid', message })
-  }
+  // Again: a run of an older version promotes without a claim.
+  const check = (current: PromotedModel | undefined): void => checkReplaces(task, current)
   const promoted = await promote(store, name, { ...made, check })
   await putRunEntry(
     store,

@@ -1,5 +1,6 @@
 import { BackendError } from '../../backends/errors'
 import type { RetrainingActivities, RetrainResult } from '../../core/retrain-run'
+import { howToApprove } from '../../core/retrain-requests'
 import { formatUsd } from '../../core/money'
 import { putRunEntry } from '../../storage/schedules'
 import type { RetrainingDeps } from './activities'
@@ -20,7 +21,10 @@ export async function tellRun(
   }
   const last = status.warnings.at(-1)
   const text = `${input.schedule}, run ${run.id}: ${status.state}. ${status.message}${last === undefined ? '' : ` ${last}`}`
-  await deps.post(url, JSON.stringify({ schema: 'crucible/1', text, run: status }), signal)
+  const how = status.state === 'awaiting-approval' ? [howToApprove({ schedule: input.schedule, run })] : []
+  const page = status.pageUrl === undefined ? [] : [status.pageUrl]
+  const words = [text, ...how, ...page].join(' ')
+  await deps.post(url, JSON.stringify({ schema: 'crucible/1', text: words, run: status }), signal)
 }
 
 /** The last entry of a run. */

@@ -25,7 +25,7 @@ function serverOf(): object {
     schedule: {
       // It follows no run that may overlap others.
       getHandle: () => ({
-        describe: async () => ({ state: {}, info: { nextActionTimes: [], runningActions: [] } }),
+        describe: async () => ({ state: {}, raw: {}, info: { nextActionTimes: [], runningActions: [] } }),
       }),
     },
     workflow: {

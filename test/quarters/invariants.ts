@@ -1,5 +1,5 @@
 import { isHeld } from '../../core/reservation'
-import { DAY_MS, HOUR_MS, SECOND_MS } from '../../core/time'
+import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from '../../core/time'
 import type { TreasuryState } from '../../core/treasury'
 import type { PromotedModel } from '../../core/retraining'
 import type { ScriptedMachine } from '../backends/scripted/scripted-machine'
@@ -10,6 +10,8 @@ import type { QuarterEnd, Year } from './year'
 const RUN_MAX_MS = 60 * DAY_MS
 /** The training begins so soon after the opening, or after the fleet is there again. */
 const LAUNCH_MAX_MS = 60 * SECOND_MS
+/** Five minutes, less some seconds for the asking. */
+const REHEARSED_BEFORE_MS = 5 * MINUTE_MS - 10 * SECOND_MS
 /** The server warns from there on, and ends a workflow at five times as much. */
 export const EVENTS_MAX = 10_240
 export const BYTES_MAX = 10 * 1024 * 1024
@@ -19,6 +21,7 @@ export function breachesOfQuarter(year: Year, end: QuarterEnd): string[] {
   const { plan, result, run } = end
   const trainings = trainingsOf(year, end)
   const [first] = trainings
+  if (plan.ends === 'none') return breachesOfSkip(year, end)
   if (result === undefined) return [`${run.nominal}: it came to no end`]
   const wrong: string[] = []
   const say = (what: string): void => void wrong.push(`${run.nominal}: ${what}`)
@@ -26,7 +29,12 @@ export function breachesOfQuarter(year: Year, end: QuarterEnd): string[] {
   if (result.message.trim() === '') say('it ended without a word')
   if (first === undefined) say('nothing was trained')
   const delayMs = launchDelayMs(year, end)
-  if (delayMs !== undefined && !(delayMs >= 0 && delayMs <= LAUNCH_MAX_MS))
+  if (plan.begins !== undefined && !result.warnings.some((word) => /^It begins .* after its date/.test(word)))
+    say('it does not say that it begins late')
+  if (plan.rehearses === true && !(end.rehearsalEndedAtMs! <= run.opensAtMs - REHEARSED_BEFORE_MS))
+    say(`the rehearsal went on until ${end.rehearsalEndedAtMs}, and the window opens ${run.opensAtMs}`)
+  const isHeldTo = plan.begins !== 'late-by-far' && delayMs !== undefined
+  if (isHeldTo && !(delayMs >= 0 && delayMs <= LAUNCH_MAX_MS))
     say(`launched ${delayMs / SECOND_MS} s after the opening`)
   const wasReserved = first?.handle.realised.capacityType === 'reserved'
   if (first !== undefined && wasReserved !== (plan.trains === 'reserved'))
@@ -38,8 +46,17 @@ export function breachesOfQuarter(year: Year, end: QuarterEnd): string[] {
   return [...wrong, ...breachesOfPurchases(year, end)]
 }
 
+/** A date that is left out is counted, and nothing is done for it. */
+function breachesOfSkip(year: Year, { run, result, overlapped }: QuarterEnd): string[] {
+  const machines = year.world.machines.filter(({ handle }) => handle.attemptId.startsWith(prefixOf(run)))
+  if (result === undefined && overlapped === 1 && machines.length === 0) return []
+  return [`${run.nominal}: ${result?.state ?? 'no run'}, ${overlapped} dates are counted as skipped`]
+}
+
+const prefixOf = ({ nominal }: { nominal: string }): string => `ranker-${nominal.replaceAll('-', '')}`
+
 function trainingsOf({ world }: Year, { run }: QuarterEnd): ScriptedMachine[] {
-  const prefix = `ranker-${run.nominal.replaceAll('-', '')}`
+  const prefix = prefixOf(run)
   return world.machines.filter(
     ({ handle }) => handle.attemptId.startsWith(prefix) && handle.attemptId.includes('-train'),
   )

@@ -15,12 +15,10 @@ describe('four quarters of retraining', () => {
   it.each(chosen(NAMES, FEW))(
     'are lived without a breach: %s',
     async (name) => {
-      const { quarters, breaches } = await runYear(
-        SCENARIOS.find((one) => one.name === name)!,
-        QUARTERS,
-      )
+      const scenario = SCENARIOS.find((one) => one.name === name)!
+      const { quarters, breaches } = await runYear(scenario, QUARTERS)
       expect([...quarters.flatMap((one) => one.breaches), ...breaches]).toEqual([])
-      expect(quarters).toHaveLength(QUARTERS)
+      expect(quarters).toHaveLength(Math.min(QUARTERS, scenario.quarters ?? 4))
     },
     600_000,
   )

@@ -39,7 +39,7 @@ export async function runYear(scenario: Scenario, quartersMax = 4): Promise<Year
   const year = await Year.of(scenario, home)
   try {
     const quarters: QuarterReport[] = []
-    for (const [index, run] of year.runs.slice(0, quartersMax).entries())
+    for (const [index, run] of year.runs.slice(0, Math.min(quartersMax, scenario.quarters ?? 4)).entries())
       quarters.push(reportOf(year, await year.live(run, index)))
     await year.rest()
     const runs = [...year.boundary.runs.values()]

@@ -1,6 +1,6 @@
 import { microUsd } from '../../core/money'
 import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from '../../core/time'
-import { LEAD_MS, onSale, PRICE, priceOf, trains, USUAL, type Scenario } from './world'
+import { LEAD_MS, onSale, PRICE, priceOf, SCHEDULE, trains, USUAL, type Scenario } from './world'
 
 const LONG_MS = 8 * HOUR_MS
 /** Less than the rest of a training costs elsewhere. */
@@ -10,15 +10,86 @@ const OVERRUN = {
   backends: [{ backend: 'scripted', capacityType: 'on-demand' as const }],
 }
 
+/** A person approves each model, the first one long after the next run is due. */
+const ASKED = { promotion: { model: SCHEDULE, isAsked: true, askMs: 250 * DAY_MS } }
+/** Runs begin this long before their windows. */
+const ON_SALE_MS = LEAD_MS - 5 * DAY_MS
+const APPROVED_MS = 4 * DAY_MS
+
+const OVERLAPPING: readonly Scenario[] = [
+  {
+    name: 'overlap-queue',
+    about: 'two runs become due while the first one waits for a person: each begins after the one before',
+    spec: { ...ASKED, overlap: 'queue' },
+    quarters: 3,
+    quarter(quarter) {
+      const { index, run, year } = quarter
+      const [, second, third] = year.runs
+      const freeAtMs = third!.startsAtMs + APPROVED_MS
+      const approve = {
+        atMs: [freeAtMs, freeAtMs + DAY_MS / 2, run.opensAtMs + DAY_MS][index]!,
+        act: () => year.approve(run),
+      }
+      const due = [second!, third!].map((each) => ({
+        atMs: each.startsAtMs,
+        act: () => year.becomeDue(each),
+      }))
+      switch (index) {
+        case 0:
+          return { ...USUAL, events: [onSale(quarter), ...due, approve] }
+        case 1:
+          return { ...USUAL, begins: 'late-by-far', trains: 'elsewhere', paid: 0, events: [approve] }
+        default:
+          return { ...USUAL, begins: 'late', events: [onSale(quarter, ON_SALE_MS), approve] }
+      }
+    },
+  },
+  {
+    name: 'overlap-skip',
+    about: 'a run becomes due while the first one waits for a person: it is left out',
+    spec: { ...ASKED, overlap: 'skip' },
+    quarters: 2,
+    quarter(quarter) {
+      const { index, run, year } = quarter
+      const second = year.runs[1]!
+      if (index === 1) return { ...USUAL, ends: 'none', paid: 0 }
+      const due = { atMs: second.startsAtMs, act: () => year.becomeDue(second) }
+      const approve = { atMs: second.startsAtMs + APPROVED_MS, act: () => year.approve(run) }
+      return { ...USUAL, events: [onSale(quarter), due, approve] }
+    },
+  },
+  {
+    name: 'overlap-allow',
+    about: 'a run becomes due while the first one waits for a person: both go on',
+    spec: { ...ASKED, overlap: 'allow' },
+    quarters: 2,
+    quarter(quarter) {
+      const { index, run, year } = quarter
+      const second = year.runs[1]!
+      if (index === 1) {
+        const approve = { atMs: run.opensAtMs + DAY_MS, act: () => year.approve(run) }
+        return { ...USUAL, events: [onSale(quarter, ON_SALE_MS), approve] }
+      }
+      const due = { atMs: second.startsAtMs, act: () => year.begin(second) }
+      const approve = { atMs: second.startsAtMs + APPROVED_MS, act: () => year.approve(run) }
+      return { ...USUAL, events: [onSale(quarter), due, approve] }
+    },
+  },
+]
+
 export const SCENARIOS: readonly Scenario[] = [
+  ...OVERLAPPING,
   {
     name: 'normal',
-    about: 'a normal year; the third model is worse, and the capacity of the fourth comes half a minute late',
+    about:
+      'a normal year, each with a rehearsal that is too long; the third model is worse, and the capacity of the fourth comes half a minute late',
+    spec: { checkMs: HOUR_MS, rehearsal: { run: 'train', budget: '$50', backends: ['scripted:on-demand'] } },
     quarter(quarter) {
       const { index, run, market, reservation } = quarter
       const late = (): void => market.delay(reservation(), run.opensAtMs + 30 * SECOND_MS)
       return {
         ...USUAL,
+        rehearses: true,
         loss: [1.5, 1.4, 1.9, 1.35][index]!,
         ends: index === 2 ? 'kept' : 'promoted',
         events: [onSale(quarter), ...(index === 3 ? [{ atMs: run.opensAtMs - HOUR_MS, act: late }] : [])],

@@ -34,13 +34,18 @@ export interface QuarterPlan {
   /** Of the evaluation of the new model: lower is better. */
   loss: number
   events?: Event[]
-  ends: RetrainState
+  /** `none`: no run begins. */
+  ends: RetrainState | 'none'
   /** Purchases that the provider is paid for, extensions included. */
   paid: number
   /** The training began in the reservation, or elsewhere. */
   trains: 'reserved' | 'elsewhere'
   /** The provider takes the machines away without a word: no machine can leave before. */
   isTakenAway?: true
+  /** A rehearsal that would take until the window opens. */
+  rehearses?: true
+  /** It begins after its date, and says so; `by-far`: also after its window, so that it trains as soon as it can. */
+  begins?: 'late' | 'late-by-far'
 }
 
 export interface Scenario {
@@ -50,6 +55,8 @@ export interface Scenario {
   step?: Partial<ReservedStep>
   /** Its server suggests a fresh history after so many events. */
   historyMax?: number
+  /** Of the four, the first ones that it lives. */
+  quarters?: number
   /** Its server is set back to a backup. */
   isSetBack?: true
   quarter: (quarter: Quarter) => QuarterPlan
@@ -89,7 +96,7 @@ export function specOf({ spec = {}, step = {} }: Pick<Scenario, 'spec' | 'step'>
 /** The evaluation takes three minutes. */
 export function trains(durationMs: number): QuarterPlan['behave'] {
   return (jobId) => {
-    const forMs = jobId.includes('-train') ? durationMs : 3 * MINUTE_MS
+    const forMs = jobId.includes('-train') ? durationMs : jobId.includes('-reh') ? DAY_MS : 3 * MINUTE_MS
     const stepsTotal = 60
     const stepsPerSecond = (stepsTotal * 1_000) / forMs
     return { stepsTotal, stepsPerSecond, checkpointEverySteps: 5, tellsFirstStep: true }

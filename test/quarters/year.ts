@@ -1,5 +1,5 @@
 /** One year of a retraining schedule: the product's workflows, activities and schedule, with a scripted provider and a driven clock. */
-import type { Client } from '@temporalio/client'
+import type { Client, ScheduleDescription, ScheduleHandle } from '@temporalio/client'
 import { microUsd } from '../../core/money'
 import { retrainScheduleId, WORKFLOW_TYPES } from '../../core/queues'
 import type { RetrainResult, RetrainStatus } from '../../core/retrain-run'
@@ -7,7 +7,7 @@ import type { RetrainSpec } from '../../core/retraining'
 import { runsBetween, type ScheduledRun } from '../../core/run-dates'
 import { DAY_MS, MINUTE_MS, SECOND_MS } from '../../core/time'
 import { DEFAULT_TIMING } from '../../core/timing'
-import { scheduleOf } from '../../client/schedule-handles'
+import { OVERLAP_POLICY, scheduleOf } from '../../client/schedule-handles'
 import { layout } from '../../storage/layout'
 import { readRuns, type ScheduleRevision } from '../../storage/schedules'
 import { JumpingClock } from '../backends/scripted/clock'
@@ -26,8 +26,8 @@ import { LIMITS, LOT, SCHEDULE, specOf, type Quarter, type QuarterPlan, type Sce
 /** Before the first run begins. */
 const BEGINS_AT_MS = Date.UTC(2026, 10, 1)
 const YEAR_MS = 366 * DAY_MS
-/** A run is over long before the next one. */
-const RUN_MAX_MS = 80 * DAY_MS
+/** A run that waits for a person may be there when the two after it are due. */
+const RUN_MAX_MS = 200 * DAY_MS
 
 const WARES = [
   { ...ON_DEMAND, priceMicroUsdPerHour: microUsd(3) },
@@ -44,6 +44,10 @@ export interface QuarterEnd {
   result: RetrainResult | undefined
   /** How long the fleet was away after the opening, which delays the launch. */
   servedAtMs: number
+  /** When its rehearsal got the request to end. */
+  rehearsalEndedAtMs: number | undefined
+  /** Dates that the schedule has left out since it was created. */
+  overlapped: number
 }
 
 export class Year {
@@ -62,6 +66,9 @@ export class Year {
   private readonly driven: Driven
   private plane: DrivenPlane
   private plan!: QuarterPlan
+  private readonly plans = new Map<string, QuarterPlan>()
+  /** What was under way when a run became due, by its date. */
+  private readonly begun = new Map<string, ReadonlySet<string>>()
   private servedAtMs = 0
 
   private constructor(
@@ -72,7 +79,7 @@ export class Year {
     this.spec = specOf(scenario)
     this.world = new ScriptedWorld({
       ...{ clock, store, market, wares: WARES },
-      behave: ({ jobId }) => this.plan.behave(jobId),
+      behave: ({ jobId }) => this.planOf(jobId).behave(jobId),
     })
     this.plane = this.newPlane()
     this.driven = {
@@ -98,44 +105,82 @@ export class Year {
     const { market, driver, clock } = this
     const quarter: Quarter = { index, run, market, year: this, reservation: () => this.reservation() }
     this.plan = this.scenario.quarter(quarter)
+    this.plans.set(run.nominal.replaceAll('-', ''), this.plan)
     this.servedAtMs = 0
     for (const event of this.plan.events ?? []) driver.at(event.atMs, () => event.act())
     await this.willMeasure(run)
     await driver.until(() => clock.now() >= run.startsAtMs, run.startsAtMs)
-    await this.begin(run)
+    if (!this.begun.has(run.nominal)) await this.begin(run)
+    if (this.plan.ends === 'none') return this.endOf(run)
+    await this.hasBegun(run)
     const limitAtMs = run.startsAtMs + RUN_MAX_MS
     await driver.until(
       async () => this.driven.isServed && (await this.resultOf(run)) !== undefined,
       limitAtMs,
     )
     await driver.calm()
-    const end = { run, plan: this.plan, result: await this.resultOf(run), servedAtMs: this.servedAtMs }
+    const end = await this.endOf(run)
     this.ends.push(end)
     return end
   }
 
+  private async endOf(run: ScheduledRun): Promise<QuarterEnd> {
+    const drain = await this.store.get(layout.drain(`${SCHEDULE}-${run.nominal.replaceAll('-', '')}-reh`, 1))
+    const rehearsal = drain && (JSON.parse(drain.toString()) as { requestedAtMs: number })
+    const { info } = await this.schedule.describe()
+    return {
+      ...{ run, plan: this.plan, result: await this.resultOf(run), servedAtMs: this.servedAtMs },
+      ...{ rehearsalEndedAtMs: rehearsal?.requestedAtMs, overlapped: info.numActionsSkippedOverlap },
+    }
+  }
+
+  /** Of the run that a job belongs to: several may be under way. */
+  private planOf(jobId: string): QuarterPlan {
+    return this.plans.get(/-(\d{8})/.exec(jobId)?.[1] ?? '') ?? this.plan
+  }
+
+  private get schedule(): ScheduleHandle {
+    return this.plane.client.schedule.getHandle(retrainScheduleId(SCHEDULE))
+  }
+
   /** As the server starts it at that instant: with its schedule, whose clock is not driven. */
-  async begin({ startsAtMs }: ScheduledRun): Promise<void> {
-    const handle = this.plane.client.schedule.getHandle(retrainScheduleId(SCHEDULE))
-    const known = new Set(this.boundary.runs.keys())
-    await handle.backfill({
-      ...{ start: new Date(startsAtMs - SECOND_MS), end: new Date(startsAtMs), overlap: 'ALLOW_ALL' },
+  async begin(run: ScheduledRun): Promise<void> {
+    await this.becomeDue(run)
+    await this.hasBegun(run)
+  }
+
+  /** The server decides by the schedule whether the run begins, waits, or is left out. */
+  async becomeDue({ startsAtMs, nominal }: ScheduledRun): Promise<void> {
+    const { overlap } = this.spec
+    this.begun.set(nominal, new Set(this.boundary.runs.keys()))
+    const before = handled(await this.schedule.describe())
+    await this.schedule.backfill({
+      ...{ start: new Date(startsAtMs - SECOND_MS), end: new Date(startsAtMs) },
+      overlap: this.scenario.spec?.overlap === undefined ? 'ALLOW_ALL' : OVERLAP_POLICY[overlap],
     })
+    await until(async () => handled(await this.schedule.describe()) > before)
+  }
+
+  private async hasBegun({ nominal }: ScheduledRun): Promise<void> {
+    const known = this.begun.get(nominal)!
     const isNew = ({ type, runId }: { type: string; runId: string }): boolean =>
       type === WORKFLOW_TYPES.retrain && !known.has(runId)
     await until(() => [...this.boundary.runs.values()].some(isNew))
   }
 
+  /** A person approves the model of a run. */
+  async approve({ nominal }: ScheduledRun): Promise<void> {
+    for (const { type, workflowId } of this.boundary.open) {
+      const handle = this.client.workflow.getHandle(workflowId)
+      if (type !== WORKFLOW_TYPES.retrain) continue
+      if ((await handle.query<RetrainStatus>('status')).run?.id !== nominal) continue
+      await handle.executeUpdate('approveModel', { args: [{ by: 'ada' }] })
+    }
+  }
+
   async resultOf({ nominal }: ScheduledRun): Promise<RetrainResult | undefined> {
     const runs = await readRuns(this.store, SCHEDULE, 10)
     return runs.find(({ id }) => id === nominal)?.result ?? undefined
-  }
-
-  /** What the run of now says. */
-  async status(): Promise<RetrainStatus | undefined> {
-    const run = this.boundary.open.find(({ type }) => type === WORKFLOW_TYPES.retrain)
-    if (run === undefined) return undefined
-    return this.plane.client.workflow.getHandle(run.workflowId).query<RetrainStatus>('status')
   }
 
   get client(): Client {
@@ -242,6 +287,11 @@ export class Year {
     await this.plane.close()
     await this.home.close()
   }
+}
+
+/** Dates that the server has decided about. */
+function handled({ info, raw }: ScheduleDescription): number {
+  return info.numActionsTaken + info.numActionsSkippedOverlap + Number(raw.info?.bufferSize ?? 0)
 }
 
 const REST_MAX_MS = 10 * DAY_MS

@@ -90,6 +90,8 @@ export interface WorldWishes extends Partial<Omit<WorldOptions, 'clock' | 'store
   skewMs?: number
   /** Takes the news that go to webhooks. */
   posted?: { url: string; body: string }[]
+  /** They are taken only after this. */
+  hears?: Promise<unknown>
   /** Backends of the deployment without workers, in addition to the scripted one. */
   unserved?: string[]
 }
@@ -118,6 +120,7 @@ export interface Ground {
   sendLimitMs?: number | undefined
   /** News that went to webhooks. */
   posted?: { url: string; body: string }[] | undefined
+  hears?: Promise<unknown> | undefined
   purchaseLimitMs?: number | undefined
   skewMs?: number | undefined
   /** The clock of all workers; the machine's if missing. */
@@ -280,8 +283,10 @@ export class ControlPlane extends Workforce {
     })
   }
 
-  private readonly post = async (url: string, body: string): Promise<void> =>
-    void this.ground.posted?.push({ url, body })
+  private readonly post = async (url: string, body: string): Promise<void> => {
+    await this.ground.hears
+    this.ground.posted?.push({ url, body })
+  }
 
   private line(owners: OwnerLookup): WaitingLine {
     const { store, backends, looksOnce, now = Date.now } = this.ground
@@ -333,6 +338,7 @@ export class Deployment extends ControlPlane {
       looksOnce: wishes.looksOnce,
       sendLimitMs: wishes.sendLimitMs,
       posted: wishes.posted,
+      hears: wishes.hears,
       purchaseLimitMs: wishes.purchaseLimitMs,
       skewMs: wishes.skewMs,
     })

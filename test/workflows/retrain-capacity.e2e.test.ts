@@ -2,10 +2,11 @@ import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals'
 import { microUsd } from '../../core/money'
 import { DAY_MS, HOUR_MS, SECOND_MS } from '../../core/time'
 import type { CapacityPlan, ReservedStep } from '../../core/retraining'
+import type { RetrainResult } from '../../core/retrain-run'
 import { RETRY_SIGNAL } from '../../core/messages'
 import type { JobSpec } from '../../core/job'
 import { layout } from '../../storage/layout'
-import { readHolder } from '../../storage/reservations'
+import { readHolder, readReservationEntries } from '../../storage/reservations'
 import { readRun } from '../../storage/schedules'
 import { serverOfShortHistories } from '../support/own-server'
 import { RealClock } from '../backends/scripted/clock'
@@ -22,6 +23,7 @@ import {
   SCHEDULE,
   resetBeforeChild,
   startRun,
+  UI_URL,
 } from './retraining'
 
 jest.setTimeout(TEST_LIMIT_MS)
@@ -61,6 +63,11 @@ const OPEN = { kind: 'unreserved', backends: [{ backend: 'scripted', capacityTyp
 const plan = (...steps: CapacityPlan['steps']): CapacityPlan => ({ steps, fallbackMs: 0 })
 const ON_GPUS = { job: { run: 'train', interruptible: true } }
 
+function promiseOf(): [promise: Promise<void>, resolve: () => void] {
+  let resolve!: () => void
+  return [new Promise((done) => (resolve = done)), () => resolve()]
+}
+
 describe('the capacity of a retraining run', () => {
   const bought = market([])
   it.concurrent(
@@ -86,6 +93,12 @@ describe('the capacity of a retraining run', () => {
       expect(result.jobs[0]!.startedAtMs - startsAtMs).toBeLessThan(60_000)
       // Only this run's job may use it, and its places are kept for that.
       const { id } = (await runStatus(run)).reservations[0]!
+      // As one of `crucible reservations reserve`: it is listed without a worker, and its page has its address.
+      const [requested] = await readReservationEntries(deployment.store, id)
+      expect(requested).toMatchObject({
+        ...{ seq: 0, kind: 'requested', summary: '8 × v100, prepaid' },
+        data: { reservationId: id, owner: 'somebody', pageUrl: `${UI_URL}/reservation%2F${id}` },
+      })
       const jobId = result.jobs[0]!.jobId
       const first = JSON.parse((await deployment.store.get(layout.record(jobId, 0)))!.toString()) as {
         data: { spec: JobSpec }
@@ -103,12 +116,18 @@ describe('the capacity of a retraining run', () => {
   )
 
   const other = market([lot()])
+  const [hears, hear] = promiseOf()
   it.concurrent(
-    'is looked for step by step, with an early word',
-    inWorld({ ...WORLD, market: other }, async (deployment) => {
+    'is looked for step by step, with an early word for which the training does not wait',
+    inWorld({ ...WORLD, market: other, posted: [], hears }, async (deployment) => {
       const unknown: ReservedStep = { ...STEP, types: ['h100'] }
-      const run = await startRun(deployment, { ...ON_GPUS, capacity: plan(unknown, OPEN) })
+      const notify = { webhook: 'https://hooks.test/x' }
+      const run = await startRun(deployment, { ...ON_GPUS, notify, capacity: plan(unknown, OPEN) })
+      await eventually(async () => deployment.world.machines.length > 0)
+      expect(deployment.wishes.posted).toEqual([])
+      hear()
       const result = await run.result()
+      expect(deployment.wishes.posted).toHaveLength(2)
       expect(result).toMatchObject({
         state: 'trained',
         warnings: [
@@ -132,12 +151,31 @@ describe('the capacity of a retraining run', () => {
       await eventually(async () => (await runStatus(run)).warnings.length > 0)
       const { warnings, reservations } = await runStatus(run)
       expect(reservations[0]!.state).toBe('awaiting-approval')
-      expect(warnings[0]).toMatch(/^Capacity res-[0-9a-f]+: /)
+      const { id } = reservations[0]!
+      expect(warnings[0]).toMatch(new RegExp(`^Capacity ${id}: .*crucible reservations approve ${id}`))
       const reservation = deployment.client.workflow.getHandle(`reservation/${reservations[0]!.id}`)
       await reservation.executeUpdate('reject', { args: [{ by: 'ada', reason: 'too dear' }] })
       const { message } = await runFailure(run)
       expect(message).toMatch(/^Every way to get capacity was tried\. Rejected by ada: too dear/)
       expect(asked.purchases).toEqual([])
+    }),
+  )
+
+  const unneeded = market([])
+  it.concurrent(
+    'is not asked for by a run that is skipped while it decides',
+    inWorld({ ...WORLD, market: unneeded }, async (deployment) => {
+      const { store } = deployment
+      unneeded.sell(lot({ startsAtMs: Date.now() + HOUR_MS }))
+      store.refuses = (key, body) => key.includes('/runs/') && body.includes('"kind": "capacity"')
+      const run = await startRun(deployment, { ...ON_GPUS, capacity: plan(STEP) })
+      await eventually(async () => (await runStatus(run)).trouble !== undefined)
+      await run.executeUpdate('skipRun', { args: [{ by: 'ada' }] })
+      store.refuses = () => false
+      await run.signal(RETRY_SIGNAL)
+      expect(await run.result()).toMatchObject({ state: 'skipped', capacityMicroUsd: 0 })
+      expect((await runStatus(run)).reservations).toEqual([])
+      expect(unneeded.purchases).toEqual([])
     }),
   )
 
@@ -252,7 +290,8 @@ describe('the capacity of a retraining run', () => {
       sold.sell(lot({ startsAtMs: Date.now() + DAY_MS + HOUR_MS, stock: 0 }))
       const { spec } = opensIn(1)
       const capacity = plan({ ...STEP, durationMs: DAY_MS })
-      const run = await startRun(deployment, { ...spec, ...ON_GPUS, capacity })
+      const checks = { checkMs: 2 * DAY_MS, rehearsal: { ...ON_GPUS.job, run: 'train --steps 1' } }
+      const run = await startRun(deployment, { ...spec, ...ON_GPUS, ...checks, capacity })
       const fresh = deployment.client.workflow.getHandle(run.workflowId)
       await inRunState(fresh, 'searching')
       const runIdNow = async (): Promise<string> => (await fresh.describe()).runId
@@ -271,8 +310,20 @@ describe('the capacity of a retraining run', () => {
       const { reservations } = await runStatus(fresh)
       expect(reservations).toMatchObject([{ id: asked!.id, state: 'scheduled' }])
       expect(sold.purchases).toHaveLength(1)
+      // It has been checked and rehearsed: a fresh history does not do it again.
+      const before = await runIdNow()
+      await eventually(async () => {
+        await fresh.signal(RETRY_SIGNAL)
+        return (await runIdNow()) !== before
+      })
+      await inRunState(fresh, 'waiting')
+      const { run: ref, jobs } = await runStatus(fresh)
+      expect(jobs).toMatchObject([{ part: 'rehearsal', state: 'succeeded' }])
+      const kinds = (await readRun(deployment.store, SCHEDULE, ref!.id)).map(({ kind }) => kind)
+      expect(kinds.filter((kind) => kind === 'checked')).toHaveLength(1)
       await fresh.executeUpdate('skipRun', { args: [{ by: 'ada' }] })
-      expect(await fresh.result()).toMatchObject({ state: 'skipped', capacityMicroUsd: microUsd(400) })
+      const { state, capacityMicroUsd } = (await fresh.result()) as RetrainResult
+      expect({ state, capacityMicroUsd }).toEqual({ state: 'skipped', capacityMicroUsd: microUsd(400) })
     } finally {
       await deployment.close()
       await server.stop()

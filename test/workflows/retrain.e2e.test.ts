@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals'
+import { formatInstant } from '../../core/time'
 import { layout } from '../../storage/layout'
-import { readProduction, readRun, readRuns } from '../../storage/schedules'
+import { promote, readProduction, readRun, readRuns } from '../../storage/schedules'
 import { connectTo, quietWorkers, skipTime, type TestConnection } from '../support/temporal'
 import { eventually, TEST_LIMIT_MS } from './looks'
 import { LONG, worldsOn } from './harness'
@@ -14,6 +15,7 @@ import {
   SCHEDULE,
   resetBeforeChild,
   startRun,
+  UI_URL,
   willMeasure,
 } from './retraining'
 
@@ -95,11 +97,12 @@ describe('a retraining run', () => {
   )
 
   it.concurrent(
-    'promotes only what a person approves, if one is asked',
-    inWorld({}, async (deployment) => {
+    'promotes only what a person approves, if one is asked, and says how',
+    inWorld({ posted: [] }, async (deployment) => {
       await willMeasure(deployment, 1.5)
       await willMeasure(deployment, 1.5, jobOfToday('eval', 'b'))
-      const asking = { ...GATED, promotion: { ...GATED.promotion!, isAsked: true } }
+      const notify = { webhook: 'https://hooks.test/x' }
+      const asking = { ...GATED, notify, promotion: { ...GATED.promotion!, isAsked: true } }
       const first = await startRun(deployment, asking)
       const approve = (): Promise<unknown> => first.executeUpdate('approveModel', { args: [{ by: 'ada' }] })
       await inRunState(first, 'training')
@@ -108,7 +111,32 @@ describe('a retraining run', () => {
       })
       await inRunState(first, 'awaiting-approval')
       expect(await readProduction(deployment.store, SCHEDULE)).toBeUndefined()
-      await approve()
+      const { run, pageUrl, untilAtMs } = await runStatus(first)
+      expect(Math.abs(untilAtMs! - Date.now() - 60_000)).toBeLessThan(60_000)
+      expect(pageUrl).toBe(`${UI_URL}/retrain%2Franker-1`)
+      const how = `\`crucible schedule approve ranker --run ${run!.id}\``
+      const page = await first
+        .query<string>('__temporal_workflow_metadata')
+        .then((data) => JSON.stringify(data))
+      for (const part of [how, pageUrl!, `waits until: ${formatInstant(untilAtMs!)}`])
+        expect(page).toContain(part)
+      await eventually(async () => deployment.wishes.posted!.length > 0)
+      const { text } = JSON.parse(deployment.wishes.posted![0]!.body) as { text: string }
+      expect(text).toContain(`Put it into production: ${how}.`)
+      expect(text.endsWith(pageUrl!)).toBe(true)
+      // Of two words at the same time the first counts.
+      await deployment.stop('orchestrator')
+      const both = Promise.allSettled([approve(), approve()])
+      await deployment.startOrchestrator()
+      const [yes, no] = (await both).sort((one, other) => one.status.localeCompare(other.status))
+      expect(yes).toMatchObject({ status: 'fulfilled' })
+      expect(no).toMatchObject({
+        reason: {
+          cause: {
+            message: expect.stringMatching(/^The model was approved by ada already|run is promoting/),
+          },
+        },
+      })
       expect(await first.result()).toMatchObject({ state: 'promoted' })
       const second = await startRun(deployment, asking, '2')
       await inRunState(second, 'awaiting-approval')
@@ -151,6 +179,32 @@ describe('a retraining run', () => {
         expect(await readProduction(deployment.store, SCHEDULE)).toBeUndefined()
       },
     ),
+  )
+
+  it.concurrent(
+    'does not run the promotion command for a model that may not replace the one in production',
+    inWorld({}, async (deployment) => {
+      const { store } = deployment
+      await willMeasure(deployment, 1.5)
+      const other = {
+        ...{ jobId: 'other', checkpointId: '1-1', step: 1, digest: 'd', artifactsUrl: 'u' },
+        ...{ promotedAtMs: 0, schedule: 'other', run: 'other-run', bundleSha256: null },
+        window: { start: '2000-01-01', end: '2000-04-01' },
+      }
+      // Another run promotes between the gate and the command.
+      store.refuses = (key, body) => {
+        if (key.includes('/runs/') && body.includes('"kind": "judged"')) void promote(store, SCHEDULE, other)
+        return false
+      }
+      const promotion = { ...GATED.promotion!, job: { run: 'publish {{ model.job }}' } }
+      const result = await (await startRun(deployment, { ...GATED, promotion })).result()
+      expect(result).toMatchObject({
+        state: 'kept',
+        message: expect.stringMatching(/^The run other-run has put version 1 into production since/),
+      })
+      expect(result.jobs.map(({ part }) => part)).toEqual(['training', 'evaluation'])
+      expect(await readProduction(store, SCHEDULE)).toMatchObject({ seq: 1, run: 'other-run' })
+    }),
   )
 
   it.concurrent(

@@ -9,6 +9,7 @@ import { DEPLOYMENT_ID, type Deployment } from './harness'
 import { eventually } from './looks'
 
 export const SCHEDULE = 'ranker'
+export const UI_URL = 'http://ui.test/namespaces/n/workflows'
 
 /** On a day that is never this one, so that every run is one by hand. */
 export const SPEC_BY_HAND: RetrainSpec = {
@@ -47,7 +48,7 @@ export async function startRun(
 ): Promise<RunHandle> {
   const input: RetrainInput = {
     ...{ schedule: SCHEDULE, revision: 1, spec: { ...SPEC_BY_HAND, ...spec }, bundle: null },
-    ...{ secrets: [], owner: 'somebody', deployment: DEPLOYMENT_ID },
+    ...{ secrets: [], owner: 'somebody', deployment: DEPLOYMENT_ID, uiUrl: UI_URL },
   }
   const workflowId = `${retrainScheduleId(SCHEDULE)}-${id}`
   const handle = await deployment.client.workflow.start(WORKFLOW_TYPES.retrain, {
