@@ -123,6 +123,8 @@ export interface ReservationOrder {
   owner: string
   backend: BackendName
   quote: CapacityQuote
+  /** The month whose money is reserved for it, such as `2026-11`: a history that is set back into a later month counts it there, once. */
+  month?: string
 }
 
 export type ReserveOutcome =

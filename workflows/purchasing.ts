@@ -147,7 +147,7 @@ export async function extend(
   // One that an earlier history has sent is seen through instead.
   const order = verdict.kind === 'resume' ? verdict.order : run.order(verdict.judged.quote)
   const { quote } = order
-  const refusal = await run.promiseMoney(order.send, quote.upfrontMicro)
+  const refusal = await run.promiseMoney(order, quote.upfrontMicro)
   if (refusal !== undefined) return { isBought: false, message: refusal }
   run.sends = order.send
   const result = await send(run, order, verdict.account)

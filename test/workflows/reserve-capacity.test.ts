@@ -25,12 +25,13 @@ let holds: ((input: HoldInput) => Partial<HoldOutcome>)[]
 let purchases: (() => object)[]
 let pauses: string[]
 let promised: PromiseInput[]
-let settled: { jobId: string; spentMicroUsd: number }[]
+let settled: { month: string; jobId: string; spentMicroUsd: number }[]
 let told: (() => void)[]
 let isLong: boolean
 let continued: ReservationInput[]
 let findings: (() => object)[]
 let split: (() => OwnedReservation)[]
+let changes: (() => OwnedReservation)[]
 let started: { args: [ReservationInput] }[]
 
 class Continued extends Error {}
@@ -90,6 +91,7 @@ jest.mock('../../workflows/reservation-activities', () => ({
       ...holds.shift()?.(input),
     }),
     splitReservation: async () => split.shift()!(),
+    changeReservation: async () => changes.shift()!(),
   }),
   looking: () => ({ findPurchase: async () => findings.shift()!() }),
   telling: { tellReservation: () => new Promise<void>((done) => told.push(done)) },
@@ -112,7 +114,7 @@ afterEach(() => void (test += 1))
 beforeEach(() => {
   handlers.clear()
   ;[looks, holds, purchases, pauses, promised, settled, told] = [[], [], [], [], [], [], []]
-  ;[continued, findings, split, started] = [[], [], [], []]
+  ;[continued, findings, split, started, changes] = [[], [], [], [], []]
   isLong = false
   open = 0
 })
@@ -263,13 +265,54 @@ describe('an approval', () => {
   })
 })
 
-describe('a split', () => {
-  const HOURLY: ReservationInput = {
-    ...INPUT,
-    wish: { ...INPUT.wish, kind: 'hourly' },
-    rule: { spendMaxMicroUsd: 60 },
-  }
+const HOURLY: ReservationInput = {
+  ...INPUT,
+  wish: { ...INPUT.wish, kind: 'hourly' },
+  rule: { spendMaxMicroUsd: 60 },
+}
 
+describe('a resize', () => {
+  it('that is refused gives back the money that its higher limit had reserved', async () => {
+    looks = [() => ({ ...buy(), judged: { quote: hourlyOf(), machineHourMicro: 1 } })]
+    purchases = [bought(ownedOf({ kind: 'hourly', phase: 'active', free: 4 }))]
+    let answer: Promise<string> | undefined
+    holds = [
+      in_('active'),
+      (input) => {
+        answer = tell('resizeReservation', { count: 9, spendMaxMicroUsd: 200 })
+        return in_('active')(input)
+      },
+    ]
+    changes = [
+      () => {
+        throw new Error('there are no more machines')
+      },
+    ]
+    await reserveCapacity(HOURLY)
+    expect(await answer).toBe('refused: there are no more machines')
+    expect(promised.map(({ microUsd, isLowered }) => [microUsd, isLowered])).toEqual([
+      [60, undefined],
+      [200, undefined],
+      [60, true],
+    ])
+    expect(status().rule).toEqual({ spendMaxMicroUsd: 60 })
+  })
+})
+
+describe('a history that is set back into a later month', () => {
+  const month = '2026-01'
+  const ORDER = { intent: INTENT, send: 1, deployment: 'dep', owner: 'ada', backend: 'ec2', month } as const
+  it.each<[string, Partial<CapacityVerdict>]>([
+    ['a purchase under way', { kind: 'resume', order: { ...ORDER, quote: quoteOf() } }],
+    ['what it has bought', { kind: 'adopt', send: 1, month, reservation: ownedOf() }],
+  ])('counts %s in the month that has reserved its money', async (_, verdict) => {
+    ;[looks, purchases, holds] = [[() => verdict], [bought()], [in_('scheduled')]]
+    await reserveCapacity(INPUT)
+    expect(settled).toMatchObject([{ month, jobId: `reservation/${INTENT}/1` }])
+  })
+})
+
+describe('a split', () => {
   it('moves its money, and is made once for each id', async () => {
     looks = [() => ({ ...buy(), judged: { quote: hourlyOf(), machineHourMicro: 1 } })]
     purchases = [bought(ownedOf({ kind: 'hourly', phase: 'active', free: 4 }))]
