@@ -8,7 +8,7 @@ import { failureFrom } from '../core/failure'
 import { makeDeploymentId, makeReservationId } from '../core/ids'
 import type { UpdateReceipt } from '../core/messages'
 import { ORCHESTRATOR_QUEUE, reservationWorkflowId, WORKFLOW_TYPES } from '../core/queues'
-import type { CapacityWish } from '../core/reservation'
+import { boughtUntilMs, type CapacityWish } from '../core/reservation'
 import {
   APPROVE_UPDATE,
   DECIDE_PURCHASE_UPDATE,
@@ -19,6 +19,7 @@ import {
   RESERVATION_ID_PATTERN,
   RESIZE_RESERVATION_UPDATE,
   SPLIT_RESERVATION_UPDATE,
+  type ExtendReservationUpdate,
   type PurchaseRule,
   type ReservationInput,
   type ResizeReservationUpdate,
@@ -179,14 +180,20 @@ export async function decidePurchase(
   })
 }
 
+/**
+ * Buys an extension: either for a time that is added, or to a new end, which may be asked for again. An end later than the one that the caller saw
+ * (by default, the one that is shown now) means that somebody else has extended it meanwhile: then nothing is bought.
+ */
 export async function extendReservation(
   context: Context,
   meant: string,
-  wish: { durationMs: number; upfrontMaxMicroUsd: number },
+  wish: Omit<ExtendReservationUpdate, 'by'>,
 ): Promise<UpdateReceipt> {
-  return tell(context, await findReservation(context, meant), {
+  const { id, reservation } = (await showReservation(context, meant)).status
+  const seenEndsAtMs = reservation && boughtUntilMs(reservation)
+  return tell(context, id, {
     name: EXTEND_RESERVATION_UPDATE,
-    update: wish,
+    update: { ...defined({ seenEndsAtMs }), ...wish },
   })
 }
 

@@ -28,6 +28,15 @@ export function isHeld(phase: ReservationPhase): boolean {
   return !['ending', 'ended', 'failed'].includes(phase)
 }
 
+/** The end that is bought: of an extension, too, unless its payment failed; undefined without an end. */
+export function boughtUntilMs({
+  endsAtMs,
+  extension,
+}: Pick<OwnedReservation, 'endsAtMs' | 'extension'>): number | undefined {
+  if (endsAtMs === undefined || extension === undefined || extension.phase === 'failed') return endsAtMs
+  return Math.max(endsAtMs, extension.endsAtMs)
+}
+
 /** Which capacity is wanted, and when. @experimental */
 export interface CapacityWish {
   backend: BackendName

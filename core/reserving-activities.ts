@@ -111,6 +111,8 @@ export interface HeldSoFar {
   misses: number
   /** Paid for extensions; part of `upfrontMicroUsd`. */
   extendedMicroUsd?: MicroUsd
+  /** The end of the last extension, until a list shows it. */
+  extendedToMs?: number
   /** At the last look: the time since it was given back, during which lists may show it as held. Negative if that was after the look. */
   releasedForMs?: number
   /** It was said that it begins soon. */

@@ -190,6 +190,16 @@ export class ReservationRun {
     await forever(() => reservationDocuments.releaseBudget({ reservationId, sends: unknown }), this.page)
   }
 
+  /** Of what is held, for its page. */
+  figures(): object {
+    const { reservation, upfrontMicroUsd, idleMicroUsd, idleMs } = this.held!
+    return {
+      ...defined({ reservation }),
+      ...{ spentMicroUsd: this.earlierMicroUsd + upfrontMicroUsd + idleMicroUsd, idleMicroUsd },
+      ...(idleMs === 0 ? {} : { idleSinceMs: Date.now() - idleMs }),
+    }
+  }
+
   get isLong(): boolean {
     return workflowInfo().continueAsNewSuggested && !this.requests.isAny
   }

@@ -44,7 +44,7 @@ const ACTIONS_OF: Readonly<Record<string, readonly Action[]>> = {
   ...{ extendMax: WISH, releaseIdle: WISH },
   ...{ for: [...WISH, 'extend'], maxUpfront: [...WISH, 'extend'] },
   ...{ count: [...WISH, 'resize', 'split'], maxSpend: [...WISH, 'resize'] },
-  ...{ share: ['reserve', 'resize'], until: ['reserve', 'resize'] },
+  ...{ share: ['reserve', 'resize'], until: ['reserve', 'extend', 'resize'] },
   ...{ notify: ['reserve'], purpose: ['reserve'], id: ['reserve', 'split'] },
   ...{ note: ['reject'], bought: ['decide'], notBought: ['decide'], maxCharge: ['release'] },
   ...{ weeks: ['calendar'], ical: ['calendar'] },
@@ -108,7 +108,7 @@ export function define(command: Command, cli: Cli): void {
     )
     .option(
       '--until <time>',
-      'end of the search (default: the latest start, or eight weeks); with resize, the new end, or never',
+      'end of the search (default: the latest start, or eight weeks); with extend, the new end; with resize, that or never',
       (text: string) => (text === 'never' ? text : timeArgument(text)),
     )
     .option(
