@@ -11,7 +11,7 @@ import { BackendError } from '../backends/errors'
 import { failureFrom } from '../core/failure'
 import { PROMISE_UPDATE, SETTLE_UPDATE, TREASURY_QUERY } from '../core/messages'
 import type { MicroUsd } from '../core/money'
-import { ORCHESTRATOR_QUEUE, treasuryWorkflowId, WORKFLOW_TYPES } from '../core/queues'
+import { ORCHESTRATOR_QUEUE, resetCommand, treasuryWorkflowId, WORKFLOW_TYPES } from '../core/queues'
 import {
   emptyTreasury,
   parseReservationBudgetId,
@@ -237,6 +237,6 @@ function ended(month: string): BackendError {
   return new BackendError({
     class: 'quota',
     message: `The workflow ${id}, which tracks the month's reserved money, was terminated by hand.`,
-    hint: `Reset it to its last event in Temporal's Web UI, or run: temporal workflow reset --workflow-id ${id} --type LastWorkflowTask --reason again.`,
+    hint: `Reset it to its last event in Temporal's Web UI, or run: ${resetCommand(id)}.`,
   })
 }

@@ -7,7 +7,7 @@ import { defined } from '../core/defined'
 import { failureFrom } from '../core/failure'
 import { makeDeploymentId, makeReservationId } from '../core/ids'
 import type { UpdateReceipt } from '../core/messages'
-import { ORCHESTRATOR_QUEUE, reservationWorkflowId, WORKFLOW_TYPES } from '../core/queues'
+import { ORCHESTRATOR_QUEUE, reservationWorkflowId, resetCommand, WORKFLOW_TYPES } from '../core/queues'
 import { boughtUntilMs, type CapacityWish } from '../core/reservation'
 import {
   APPROVE_UPDATE,
@@ -24,8 +24,9 @@ import {
   type ReservationInput,
   type ResizeReservationUpdate,
 } from '../core/reserving'
+import { isOpenStatus } from '../core/workflow-status'
 import { ensureDeployment } from '../storage/deployment'
-import { putReservationEntry, readReservationEntries } from '../storage/reservations'
+import { lastReservationEntry, putReservationEntry, readReservationEntries } from '../storage/reservations'
 import { ensureDeploymentKey } from '../storage/secrets'
 import { putWebhook } from '../storage/webhooks'
 import type { Context } from './context'
@@ -53,11 +54,13 @@ export interface Reserved {
   workflowId: string
   /** False if it existed already. */
   isNew: boolean
+  /** It existed already, and is over: nothing is searched. */
+  isOver?: true
 }
 
 /**
  * Starts the search for capacity, which may buy what its rule allows. The same id with the same content is the same reservation; another
- * content is refused with `usage`.
+ * content is refused with `usage`. Throws `failed` if its workflow was ended by hand.
  */
 export async function reserve(context: Context, request: ReservationRequest): Promise<Reserved> {
   const { store, config } = context
@@ -86,11 +89,23 @@ export async function reserve(context: Context, request: ReservationRequest): Pr
     const key = await ensureDeploymentKey(config.home.secretKeyFile)
     await putWebhook(store, key, { id: reservationId, url: checkedUrl(webhook) })
   }
-  return {
-    id: reservationId,
-    workflowId: reservationWorkflowId(reservationId),
-    isNew: await start(client, standing),
-  }
+  const workflowId = reservationWorkflowId(reservationId)
+  // Temporal forgets a workflow that is over after a while, and would start it again.
+  const isOver = async (): Promise<boolean> =>
+    (await lastReservationEntry(store, reservationId))?.kind === 'over'
+  if (await isOver()) return { id: reservationId, workflowId, isNew: false, isOver: true }
+  const isNew = await start(client, standing)
+  if (isNew) return { id: reservationId, workflowId, isNew }
+  const { status } = await client.workflow.getHandle(workflowId).describe()
+  if (isOpenStatus(status.name)) return { id: reservationId, workflowId, isNew }
+  if (await isOver()) return { id: reservationId, workflowId, isNew, isOver: true }
+  throw new CrucibleError(
+    'failed',
+    `${reservationId} exists already, and its workflow was ended by hand: nothing watches it, and nothing was started.`,
+    {
+      hint: `Continue it: \`${resetCommand(workflowId)}\`. What it has bought is found again, not bought again.`,
+    },
+  )
 }
 
 function checkedUrl(webhook: string): string {

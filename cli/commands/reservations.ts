@@ -258,7 +258,8 @@ async function reserve(cli: Cli, options: Options): Promise<void> {
   const { purpose, id, notify: webhook } = options
   const reserved = await client.reserve(cli.context(), { wish, rule, ...defined({ purpose, id, webhook }) })
   cli.out.json({ ...reserved })
-  const what = reserved.isNew ? 'Looking for capacity' : 'It exists already'
+  const isOver = 'It exists already and is over, and ids are never reused'
+  const what = reserved.isNew ? 'Looking for capacity' : reserved.isOver ? isOver : 'It exists already'
   cli.out.line(
     cli.asCalled(`${what}: ${reserved.id}. See it with \`crucible reservations show ${reserved.id}\`.`),
   )
