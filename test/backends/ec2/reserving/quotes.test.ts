@@ -19,7 +19,7 @@ const refusal = (more: Partial<CapacityWish>): Promise<string> =>
   )
 
 describe.each(['prepaid', 'hourly'] as const)('quotes of %s capacity', (kind) => {
-  it('in a zone that the Region does not have are refused, with those that it has', async () => {
+  it('in a zone that the Region does not have are refused, with the known ones', async () => {
     await expect(asked({ kind, zones: ['mars-1a'] })).rejects.toMatchObject({
       failure: {
         class: 'invalid',
