@@ -11,7 +11,7 @@ import { BackendError } from '../backends/errors'
 import { failureFrom } from '../core/failure'
 import { PROMISE_UPDATE, SETTLE_UPDATE, TREASURY_QUERY } from '../core/messages'
 import type { MicroUsd } from '../core/money'
-import { ORCHESTRATOR_QUEUE, treasuryWorkflowId, WORKFLOW_TYPES } from '../core/queues'
+import { ORCHESTRATOR_QUEUE, resetCommand, treasuryWorkflowId, WORKFLOW_TYPES } from '../core/queues'
 import {
   emptyTreasury,
   parseReservationBudgetId,
@@ -104,7 +104,7 @@ export class Treasury {
     const promised = (await this.promisedIn(month))[jobId]
     if (promised === undefined) return
     const { owner, microUsd } = promised
-    const { spentMicroUsd } = await this.spentByPurchase(purchase, microUsd)
+    const { spentMicroUsd } = await this.spentByPurchase(purchase, { month, promisedMicroUsd: microUsd })
     await this.settle(month, { jobId, owner, spentMicroUsd }, signal)
   }
 
@@ -146,7 +146,7 @@ export class Treasury {
       const spent =
         purchase === undefined
           ? await this.spentBy(jobId, promised.microUsd)
-          : await this.spentByPurchase(purchase, promised.microUsd)
+          : await this.spentByPurchase(purchase, { month, promisedMicroUsd: promised.microUsd })
       if (spent !== undefined) ended.push({ jobId, ...promised, sinceMs: Date.parse(month), ...spent })
     }
     return ended
@@ -164,15 +164,19 @@ export class Treasury {
     }
   }
 
-  /** According to its marks: certainly nothing if it was never sent or had no effect, otherwise all of it. */
+  /**
+   * According to its marks: certainly nothing if it was never sent or had no effect, or if another month pays for it, because a history was set
+   * back between reserving and sending; otherwise all of it.
+   */
   private async spentByPurchase(
     { reservationId: intent, send }: { reservationId: string; send: number },
-    promisedMicroUsd: MicroUsd,
+    { month, promisedMicroUsd }: { month: string; promisedMicroUsd: MicroUsd },
   ): Promise<{ spentMicroUsd: MicroUsd }> {
     const purchases = new Purchases(this.deps.store, Date.now)
     const mark = await purchases.seal({ intent, send })
     const effect = await purchases.effect({ intent, send })
-    const isFree = mark.kind === 'sealed' || effect?.kind === 'no-effect'
+    const isElsewhere = mark.kind === 'sent' && (mark.order.month ?? month) !== month
+    const isFree = mark.kind === 'sealed' || isElsewhere || effect?.kind === 'no-effect'
     return { spentMicroUsd: isFree ? 0 : promisedMicroUsd }
   }
 
@@ -233,6 +237,6 @@ function ended(month: string): BackendError {
   return new BackendError({
     class: 'quota',
     message: `The workflow ${id}, which tracks the month's reserved money, was terminated by hand.`,
-    hint: `Reset it to its last event in Temporal's Web UI, or run: temporal workflow reset --workflow-id ${id} --type LastWorkflowTask --reason again.`,
+    hint: `Reset it to its last event in Temporal's Web UI, or run: ${resetCommand(id)}.`,
   })
 }

@@ -60,6 +60,7 @@ export function showPlan(
     out.line(
       isNowhere ? 'No backend has an offer that fits this job.' : 'There is no place for this job now.',
     )
+    if (plan.named !== undefined) out.line(namedInWords(plan.named))
   } else {
     const rows = rowsOf([...placements, ...others])
     const shown = isAll ? rows : rows.slice(0, ROWS_MAX)
@@ -98,6 +99,15 @@ export function showPlan(
   ]
   if (remarks.length > 0) out.line()
   for (const remark of remarks) out.line(out.paint.dim(`Excluded: ${remark}`))
+}
+
+function namedInWords({ state, message = '' }: NonNullable<PlanReport['named']>): string {
+  return {
+    open: `The reservation that the job names has no places yet. ${message}`.trimEnd(),
+    over: `The reservation that the job names is over. ${message}`.trimEnd(),
+    unknown:
+      'The reservation that the job names is unknown, here and at the backends: `crucible reservations list` shows those that exist.',
+  }[state]
 }
 
 const HEAD = [

@@ -7,7 +7,8 @@ import { defined } from '../core/defined'
 import { plural } from '../core/plural'
 import { priceInWords } from '../core/quote-words'
 import { formatUsd } from '../core/money'
-import type { ReservationKind } from '../core/reservation'
+import { boughtUntilMs, type ReservationKind } from '../core/reservation'
+import { formatDuration, formatInstant } from '../core/time'
 import { instantOf, type Deadline } from './arguments'
 import type { Cli } from './cli'
 import * as text from './reservation-text'
@@ -74,15 +75,8 @@ export async function tell(
         })
       return done(cli, id, await client.decidePurchase(context, id, options.bought ?? null))
     }
-    case 'extend': {
-      const { for: durationMs, maxUpfront: upfrontMaxMicroUsd } = options
-      if (durationMs === undefined || upfrontMaxMicroUsd === undefined)
-        throw new CrucibleError('usage', 'An extension needs its duration and its highest price.', {
-          hint: 'Such as --for 1d --max-upfront 5000.',
-        })
-      await agree(cli, `Prolong ${id} for at most ${formatUsd(upfrontMaxMicroUsd)}?`, options)
-      return done(cli, id, await client.extendReservation(context, id, { durationMs, upfrontMaxMicroUsd }))
-    }
+    case 'extend':
+      return extend(cli, view, options)
     case 'resize':
       return resize(cli, view, options)
     case 'split': {
@@ -115,6 +109,27 @@ async function release(cli: Cli, { status }: ReservationView, options: Options):
   if (wish.kind === 'hourly') await agree(cli, `Give back ${what}? ${MACHINES_STAY}`, options)
   const { message } = await client.releaseReservation(cli.context(), id, options.maxCharge ?? 0)
   return done(cli, id, { message: `${message} ${MACHINES_STAY}` })
+}
+
+async function extend(cli: Cli, { status }: ReservationView, options: Options): Promise<void> {
+  const { for: durationMs, until, maxUpfront: upfrontMaxMicroUsd } = options
+  if (until === 'never') throw new CrucibleError('usage', 'Prepaid capacity always has an end.')
+  if ((durationMs === undefined) === (until === undefined) || upfrontMaxMicroUsd === undefined)
+    throw new CrucibleError(
+      'usage',
+      'An extension needs its duration or its new end, and its highest price.',
+      {
+        hint: 'Such as --for 1d --max-upfront 5000; with --until TIME instead, the command can be repeated.',
+      },
+    )
+  const { id, reservation } = status
+  const seenEndsAtMs = reservation && boughtUntilMs(reservation)
+  const endsAtMs = until && instantOf(until, cli.now())
+  const from = seenEndsAtMs === undefined ? '' : `, which ends ${formatInstant(seenEndsAtMs)},`
+  const to = endsAtMs === undefined ? `by ${formatDuration(durationMs!)}` : `to ${formatInstant(endsAtMs)}`
+  await agree(cli, `Prolong ${id}${from} ${to} for at most ${formatUsd(upfrontMaxMicroUsd)}?`, options)
+  const wish = { upfrontMaxMicroUsd, ...defined({ durationMs, endsAtMs, seenEndsAtMs }) }
+  return done(cli, id, await client.extendReservation(cli.context(), id, wish))
 }
 
 async function resize(cli: Cli, { status }: ReservationView, options: Options): Promise<void> {

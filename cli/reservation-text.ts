@@ -60,9 +60,9 @@ function idlePrice({ free, idleMicroUsdPerHour = 0 }: OwnedReservation): string 
 }
 
 function rowOf({ out }: Cli, status: ReservationStatus): string[] {
-  const { id, state, wish, reservation, quote, spentMicroUsd, owner, purpose } = status
+  const { id, state, wish, reservation, quote, spentMicroUsd, owner, purpose, undecided } = status
   const window = reservation ?? quote?.quote
-  const isAsking = state === 'awaiting-approval' || state === 'undecided'
+  const isAsking = ['awaiting-approval', 'undecided'].includes(state) || undecided !== undefined
   return [
     ...[
       id,

@@ -7,8 +7,8 @@ import { defined } from '../core/defined'
 import { failureFrom } from '../core/failure'
 import { makeDeploymentId, makeReservationId } from '../core/ids'
 import type { UpdateReceipt } from '../core/messages'
-import { ORCHESTRATOR_QUEUE, reservationWorkflowId, WORKFLOW_TYPES } from '../core/queues'
-import type { CapacityWish } from '../core/reservation'
+import { ORCHESTRATOR_QUEUE, reservationWorkflowId, resetCommand, WORKFLOW_TYPES } from '../core/queues'
+import { boughtUntilMs, type CapacityWish } from '../core/reservation'
 import {
   APPROVE_UPDATE,
   DECIDE_PURCHASE_UPDATE,
@@ -19,12 +19,14 @@ import {
   RESERVATION_ID_PATTERN,
   RESIZE_RESERVATION_UPDATE,
   SPLIT_RESERVATION_UPDATE,
+  type ExtendReservationUpdate,
   type PurchaseRule,
   type ReservationInput,
   type ResizeReservationUpdate,
 } from '../core/reserving'
+import { isOpenStatus } from '../core/workflow-status'
 import { ensureDeployment } from '../storage/deployment'
-import { putRequest, readReservationEntries } from '../storage/reservations'
+import { lastReservationEntry, putRequest, readReservationEntries } from '../storage/reservations'
 import { ensureDeploymentKey } from '../storage/secrets'
 import { putWebhook } from '../storage/webhooks'
 import type { Context } from './context'
@@ -52,11 +54,13 @@ export interface Reserved {
   workflowId: string
   /** False if it existed already. */
   isNew: boolean
+  /** It existed already, and is over: nothing is searched. */
+  isOver?: true
 }
 
 /**
  * Starts the search for capacity, which may buy what its rule allows. The same id with the same content is the same reservation; another
- * content is refused with `usage`.
+ * content is refused with `usage`. Throws `failed` if its workflow was ended by hand.
  */
 export async function reserve(context: Context, request: ReservationRequest): Promise<Reserved> {
   const { store, config } = context
@@ -81,11 +85,23 @@ export async function reserve(context: Context, request: ReservationRequest): Pr
     const key = await ensureDeploymentKey(config.home.secretKeyFile)
     await putWebhook(store, key, { id: reservationId, url: checkedUrl(webhook) })
   }
-  return {
-    id: reservationId,
-    workflowId: reservationWorkflowId(reservationId),
-    isNew: await start(client, standing),
-  }
+  const workflowId = reservationWorkflowId(reservationId)
+  // Temporal forgets a workflow that is over after a while, and would start it again.
+  const isOver = async (): Promise<boolean> =>
+    (await lastReservationEntry(store, reservationId))?.kind === 'over'
+  if (await isOver()) return { id: reservationId, workflowId, isNew: false, isOver: true }
+  const isNew = await start(client, standing)
+  if (isNew) return { id: reservationId, workflowId, isNew }
+  const { status } = await client.workflow.getHandle(workflowId).describe()
+  if (isOpenStatus(status.name)) return { id: reservationId, workflowId, isNew }
+  if (await isOver()) return { id: reservationId, workflowId, isNew, isOver: true }
+  throw new CrucibleError(
+    'failed',
+    `${reservationId} exists already, and its workflow was ended by hand: nothing watches it, and nothing was started.`,
+    {
+      hint: `Continue it: \`${resetCommand(workflowId)}\`. What it has bought is found again, not bought again.`,
+    },
+  )
 }
 
 function checkedUrl(webhook: string): string {
@@ -175,14 +191,20 @@ export async function decidePurchase(
   })
 }
 
+/**
+ * Buys an extension: either for a time that is added, or to a new end, which may be asked for again. An end later than the one that the caller saw
+ * (by default, the one that is shown now) means that somebody else has extended it meanwhile: then nothing is bought.
+ */
 export async function extendReservation(
   context: Context,
   meant: string,
-  wish: { durationMs: number; upfrontMaxMicroUsd: number },
+  wish: Omit<ExtendReservationUpdate, 'by'>,
 ): Promise<UpdateReceipt> {
-  return tell(context, await findReservation(context, meant), {
+  const { id, reservation } = (await showReservation(context, meant)).status
+  const seenEndsAtMs = reservation && boughtUntilMs(reservation)
+  return tell(context, id, {
     name: EXTEND_RESERVATION_UPDATE,
-    update: wish,
+    update: { ...defined({ seenEndsAtMs }), ...wish },
   })
 }
 

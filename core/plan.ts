@@ -166,7 +166,7 @@ export function excerptOf(plan: Plan): PlanExcerpt {
 }
 
 /** A plan as it is sent: small enough for Temporal with thousands of offers. @experimental */
-export interface PlanReport extends PlanExcerpt {
+export interface PlanReport extends PlanExcerpt, Pick<PlanFacts, 'named'> {
   /** The offer that the request asks to explain, null if no offer has that name; missing if it asks for none. */
   explained?: OfferExplained | null
   /** The placements after the best ones, in order; the last of very many are only counted. */

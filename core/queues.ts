@@ -101,3 +101,8 @@ export const SEARCH_ATTRIBUTES = {
   reason: 'CrucibleReason',
   backend: 'CrucibleBackend',
 } as const
+
+/** The command with which a person lets a workflow that was ended by hand continue where it was. */
+export function resetCommand(workflowId: string): string {
+  return `temporal workflow reset --workflow-id ${workflowId} --type LastWorkflowTask --reason again`
+}

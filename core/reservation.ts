@@ -28,6 +28,15 @@ export function isHeld(phase: ReservationPhase): boolean {
   return !['ending', 'ended', 'failed'].includes(phase)
 }
 
+/** The end that is bought: of an extension, too, unless its payment failed; undefined without an end. */
+export function boughtUntilMs({
+  endsAtMs,
+  extension,
+}: Pick<OwnedReservation, 'endsAtMs' | 'extension'>): number | undefined {
+  if (endsAtMs === undefined || extension === undefined || extension.phase === 'failed') return endsAtMs
+  return Math.max(endsAtMs, extension.endsAtMs)
+}
+
 /** Which capacity is wanted, and when. @experimental */
 export interface CapacityWish {
   backend: BackendName
@@ -134,6 +143,8 @@ export interface ReservationOrder {
   owner: string
   backend: BackendName
   quote: CapacityQuote
+  /** The month whose money is reserved for it, such as `2026-11`: a history that is set back into a later month counts it there, once. */
+  month?: string
 }
 
 export type ReserveOutcome =
@@ -165,4 +176,9 @@ export interface ReleaseTerms {
   chargedUntilMs?: number
   /** Names the terms for `release`; missing if they need no name. */
   quoteId?: string
+}
+
+/** How to answer a reservation that asks whether it buys. */
+export function howToApprovePurchase(id: string): string {
+  return `Buy it: crucible reservations approve ${id}. Do not: crucible reservations reject ${id}.`
 }

@@ -56,9 +56,9 @@ export type CapacityVerdict = {
   /** Purchases of this wish that are over: those that the workflow knows, and those of an earlier history. */
   sends: number
 } &
-  /** `send`: the purchase of this wish that made it; missing for what is owned otherwise. */
+  /** `send`: the purchase of this wish that made it, and the month that pays for it; missing for what is owned otherwise. */
   (
-    | { kind: 'adopt'; reservation: OwnedReservation; send?: number }
+    | { kind: 'adopt'; reservation: OwnedReservation; send?: number; month?: string }
     /** A purchase of this wish was sent that the workflow does not know of, because its history was set back. */
     | { kind: 'resume'; order: ReservationOrder }
     /** `ask`: the rule allows it, and a person must approve it. */
@@ -111,6 +111,8 @@ export interface HeldSoFar {
   misses: number
   /** Paid for extensions; part of `upfrontMicroUsd`. */
   extendedMicroUsd?: MicroUsd
+  /** The end of the last extension, until a list shows it. */
+  extendedToMs?: number
   /** At the last look: the time since it was given back, during which lists may show it as held. Negative if that was after the look. */
   releasedForMs?: number
   /** It was said that it begins soon. */

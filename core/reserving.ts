@@ -94,11 +94,6 @@ export const RESERVATION_STATES = [
 /** @experimental */
 export type ReservationState = (typeof RESERVATION_STATES)[number]
 
-/** How to answer a reservation that asks whether it buys. */
-export function howToApprovePurchase(id: string): string {
-  return `Buy it: crucible reservations approve ${id}. Do not: crucible reservations reject ${id}.`
-}
-
 export function isReservationFinal(state: ReservationState): boolean {
   return ['ended', 'rejected', 'unavailable', 'failed'].includes(state)
 }
@@ -120,6 +115,7 @@ export interface UndecidedPurchase {
   account: string[]
   /** Reservations that may be it. */
   candidates: OwnedReservation[]
+  lookedAtMs?: number
 }
 
 /** Answer of the status query. @experimental */
@@ -212,7 +208,9 @@ export type DecidePurchaseUpdate = { by: string } & (
 /** Update: prolong it, at most at this price. Answered when it is bought or refused. @experimental */
 export interface ExtendReservationUpdate {
   by: string
-  durationMs: number
+  /** Either the time that is added, or the new end: that states the result, so that a repeated request buys nothing more. */
+  durationMs?: number
+  endsAtMs?: number
   upfrontMaxMicroUsd: MicroUsd
   /** The end that the asker saw. If it ends later by now, nothing is bought: the request was sent a second time. */
   seenEndsAtMs?: number

@@ -79,6 +79,8 @@ export interface PromiseRequest {
    * than before, and the part exists already.
    */
   from?: string
+  /** The amount replaces a higher one: what was raised for a change is free again, because the change was not made. */
+  isLowered?: true
 }
 
 /** The same for a month; the limits are those of the worker that asks. */
@@ -153,6 +155,16 @@ export function move(
   return { ...state, promised: { ...promised, ...rest, [jobId]: { owner, microUsd } } }
 }
 
+/** Gives back a raise; a job that is over, or that has no more than that, keeps what it has. */
+export function lower(
+  state: TreasuryState,
+  { jobId, microUsd }: Pick<PromiseRequest, 'jobId' | 'microUsd'>,
+): TreasuryState {
+  const before = state.promised[jobId]
+  if (before === undefined || before.microUsd <= microUsd) return state
+  return { ...state, promised: { ...state.promised, [jobId]: { ...before, microUsd } } }
+}
+
 export function settle(
   state: TreasuryState,
   { jobId, owner, spentMicroUsd, isCertain }: SettleRequest,
@@ -183,6 +195,8 @@ export interface TreasuryView {
   owners: (Account & { owner: string })[]
   /** Jobs that are not over. */
   jobs: ({ jobId: string } & Promised)[]
+  /** Purchases and extensions of reservations that are not settled. */
+  reservations: ({ reservationId: string; send: number } & Promised)[]
 }
 
 /** The state of the month. */
@@ -204,12 +218,17 @@ export function viewOf(state: TreasuryState): TreasuryView {
       ),
     ),
   }))
-  const jobs = Object.entries(promised).map(([jobId, each]) => ({ jobId, ...each }))
+  const all = Object.entries(promised).map(([id, each]) => ({
+    ...{ jobId: id, purchase: parseReservationBudgetId(id), each },
+  }))
   return {
     month,
     total: accountOf(limits.monthMicroUsd, committed(spentByAll(state), promises)),
     owners,
-    jobs,
+    jobs: all.flatMap(({ jobId, purchase, each }) => (purchase === undefined ? [{ jobId, ...each }] : [])),
+    reservations: all.flatMap(({ purchase, each }) =>
+      purchase === undefined ? [] : [{ ...purchase, ...each }],
+    ),
   }
 }
 

@@ -1,5 +1,11 @@
 import { formatUsd } from '../core/money'
-import { leftOfLimit, ownerLimit, type PromiseAnswer, type PromiseQuestion } from '../core/treasury'
+import {
+  leftOfLimit,
+  ownerLimit,
+  parseReservationBudgetId,
+  type PromiseAnswer,
+  type PromiseQuestion,
+} from '../core/treasury'
 
 /** Whether a job may reserve its budget: only if it fits what its owner's and the month's limits leave. */
 export function admit(question: PromiseQuestion): PromiseAnswer {
@@ -18,10 +24,14 @@ export function admit(question: PromiseQuestion): PromiseAnswer {
       promisedMicroUsd,
       Math.max(0, leftMicroUsd),
     ].map(formatUsd)
+    const purchase = parseReservationBudgetId(question.jobId)
+    const who = purchase === undefined ? 'The job' : `The reservation ${purchase.reservationId}`
+    const smaller =
+      purchase === undefined ? `Give it a budget of at most ${left}` : `Reserve for at most ${left}`
     return {
       kind: 'refused',
-      message: `The job may cost ${formatUsd(microUsd)}, and ${name} has ${left} left: of ${limit}, ${spent} are spent and ${others} are promised to jobs that run.`,
-      hint: `Give it a budget of at most ${left}, wait for a job to end (crucible budget shows them), or have the limit raised.`,
+      message: `${who} may cost ${formatUsd(microUsd)}, and ${name} has ${left} left: of ${limit}, ${spent} are spent and ${others} are promised to jobs and reservations.`,
+      hint: `${smaller}, wait for a job to end (crucible budget shows them), or have the limit raised.`,
     }
   }
   return { kind: 'promised' }

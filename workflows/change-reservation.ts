@@ -27,6 +27,7 @@ export async function resizeOnRequest(run: ReservationRun): Promise<void> {
   const asked = run.requests.resize!
   const { count, endsAtMs, spendMaxMicroUsd, share } = asked.update
   const { page } = run
+  const { spendMaxMicroUsd: limitBefore = 0 } = page.status.rule
   try {
     const { wish, rule } = page.status
     const wanted = spendMaxMicroUsd === undefined ? rule : { ...rule, spendMaxMicroUsd }
@@ -47,6 +48,7 @@ export async function resizeOnRequest(run: ReservationRun): Promise<void> {
     page.update({ reservation, rule: next, wish: { ...wish, count: reservation.total } })
     asked.done(inWords(reservation, { spendMaxMicroUsd, share }))
   } catch (error) {
+    if (spendMaxMicroUsd !== undefined) await run.lowerMoney(limitBefore)
     asked.refuse(failureFrom(error).message)
   } finally {
     run.requests.resize = undefined

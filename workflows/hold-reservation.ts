@@ -1,11 +1,11 @@
 import { failureFrom } from '../core/failure'
-import { defined } from '../core/defined'
+import { formatUsd } from '../core/money'
 import type { ReservationState } from '../core/reserving'
 import type { HeldSoFar, HoldOutcome } from '../core/reserving-activities'
 import { resizeOnRequest, splitOnRequest } from './change-reservation'
+import { checkUndecided, extendByForecast, extendOnRequest } from './extend-reservation'
 import { forever } from './forever'
-import { extend } from './purchasing'
-import { reservationDocuments, reservingOn } from './reservation-activities'
+import { reservingOn } from './reservation-activities'
 import type { ReservationRun } from './reservation-run'
 
 /** How a hold ends: `lost` before its time, so that the search begins again; `fresh` only to start a fresh history. */
@@ -36,13 +36,14 @@ export async function holdReservation(run: ReservationRun): Promise<HoldEnd> {
     }
     // Before it is shown as held: it is certain now.
     if (wish.kind === 'prepaid') await settlePaid(run, held)
-    page.move(outcome.held.state, outcome.message, figuresOf(run))
+    page.move(outcome.held.state, outcome.message, run.figures())
     tell(run, outcome)
     if (outcome.next === 'release') await releaseByRule(run, outcome)
     else {
       if (outcome.isEndNear === true) await extendByForecast(run)
       await run.pause(outcome.lookInMs, 'until the next look at the reservation')
     }
+    await checkUndecided(run)
     if (requests.extension !== undefined) await extendOnRequest(run)
     if (requests.resize !== undefined) await resizeOnRequest(run)
     if (requests.split !== undefined) await splitOnRequest(run)
@@ -59,19 +60,11 @@ function tell(run: ReservationRun, { news = [] }: HoldOutcome): void {
 /** Once the payment is certain: of what is held, or of its extension. */
 async function settlePaid(run: ReservationRun, before: HeldSoFar): Promise<void> {
   const { state, extending, upfrontMicroUsd } = run.held!
-  if (state === 'unpaid' || extending !== undefined) return
+  // The money that is reserved then is that of an extension in question.
+  if (state === 'unpaid' || extending !== undefined || run.page.status.undecided !== undefined) return
   if (before.extending === undefined) return run.settleMoney(upfrontMicroUsd)
   const isPaid = upfrontMicroUsd === before.upfrontMicroUsd
   await run.settleMoney(isPaid ? before.extending.microUsd : 0)
-}
-
-function figuresOf({ held, earlierMicroUsd }: ReservationRun): object {
-  const { reservation, upfrontMicroUsd, idleMicroUsd, idleMs } = held!
-  return {
-    ...defined({ reservation }),
-    ...{ spentMicroUsd: earlierMicroUsd + upfrontMicroUsd + idleMicroUsd, idleMicroUsd },
-    ...(idleMs === 0 ? {} : { idleSinceMs: Date.now() - idleMs }),
-  }
 }
 
 /** Payments that may fail before a person must look at them. */
@@ -83,6 +76,7 @@ const PAYMENT_FAILURES_MAX = 2
  */
 async function over(run: ReservationRun, before: ReservationState, message: string): Promise<HoldEnd> {
   const { page } = run
+  const question = await lastQuestion(run)
   const { reservation, state, idleMicroUsd, upfrontMicroUsd } = run.held!
   const hasFailed = reservation?.phase === 'failed'
   const isUnpaid = before === 'unpaid' && hasFailed
@@ -99,8 +93,19 @@ async function over(run: ReservationRun, before: ReservationState, message: stri
     return 'lost'
   }
   const advice = run.paymentFailures < PAYMENT_FAILURES_MAX ? '' : failuresInWords(run)
-  page.move(state, `${message}${advice}`, { ...figuresOf(run), spentMicroUsd })
+  page.move(state, `${message}${advice}${question}`, { ...run.figures(), spentMicroUsd })
   return 'over'
+}
+
+/** An extension that is in question to the end: its money counts as spent in the month, because it may have been paid. */
+async function lastQuestion(run: ReservationRun): Promise<string> {
+  await checkUndecided(run, { isLast: true })
+  const { undecided } = run.page.status
+  if (undecided === undefined) return ''
+  const { upfrontMicro } = undecided.order.quote
+  await run.settleMoney(upfrontMicro)
+  run.page.forget('undecided')
+  return ` Whether its extension for ${formatUsd(upfrontMicro)} was bought is unknown: check the bill.`
 }
 
 /** Hourly capacity has no payment that could fail: the provider did not have it after all. */
@@ -118,53 +123,6 @@ async function releaseByRule(run: ReservationRun, { message, lookInMs }: HoldOut
     run.page.trouble(failureFrom(error))
     await run.pause(lookInMs, 'until the reservation may be given back')
   }
-}
-
-/** For jobs that would not be done in time. Whatever fails here is tried again at the next look. */
-async function extendByForecast(run: ReservationRun): Promise<void> {
-  const { page, input } = run
-  const { reservation, extendedMicroUsd = 0 } = run.held!
-  const { rule } = page.status
-  const task = { reservation: reservation!, rule }
-  try {
-    const acts = reservingOn(input.wish.backend, 'look whether the jobs will be done in time')
-    const look = await acts.lookForExtension({ ...run.task(), ...task })
-    if (look.jobs.length === 0) return
-    const decision = await reservationDocuments.decideExtension({
-      ...run.task(),
-      ...{ ...task, extendedMicroUsd, look },
-    })
-    if (decision.kind !== 'extend') return page.update({ message: decision.message })
-    const { isBought, message } = await extend(run, decision.durationMs, decision.upfrontMaxMicroUsd)
-    page.update(figuresOf(run))
-    if (isBought) run.report('extended', `${decision.message} ${message}`)
-    else page.trouble({ class: 'unclassified', message })
-  } catch (error) {
-    page.trouble(failureFrom(error))
-  }
-}
-
-async function extendOnRequest(run: ReservationRun): Promise<void> {
-  const asked = run.requests.extension!
-  if (isExtendedSince(run, asked.update.seenEndsAtMs)) {
-    run.requests.extension = undefined
-    return asked.done('It is prolonged already.')
-  }
-  try {
-    const { isBought, message } = await extend(run, asked.update.durationMs, asked.update.upfrontMaxMicroUsd)
-    run.page.update(figuresOf(run))
-    if (isBought) asked.done(message)
-    else asked.refuse(message)
-  } catch (error) {
-    asked.refuse(failureFrom(error).message)
-  } finally {
-    run.requests.extension = undefined
-  }
-}
-
-function isExtendedSince({ held }: ReservationRun, seenEndsAtMs = Infinity): boolean {
-  const { endsAtMs = 0, extension } = held!.reservation!
-  return Math.max(endsAtMs, extension?.phase === 'failed' ? 0 : (extension?.endsAtMs ?? 0)) > seenEndsAtMs
 }
 
 async function releaseOnRequest(run: ReservationRun): Promise<void> {

@@ -4,9 +4,9 @@ import { defined } from '../core/defined'
 import { formatUsd } from '../core/money'
 import { failureFrom, type Failure } from '../core/failure'
 import { buyerWorkflowId, WORKFLOW_TYPES } from '../core/queues'
-import type { CapacityWish, OwnedReservation, ReservationOrder } from '../core/reservation'
+import type { ReservationOrder } from '../core/reservation'
 import type { UndecidedPurchase } from '../core/reserving'
-import { DAY_MS, formatInstant, SECOND_MS } from '../core/time'
+import { DAY_MS, SECOND_MS } from '../core/time'
 import { PURCHASE_ENTRIES, type BuyCapacityInput, type BuyCapacityResult } from './buy-capacity'
 import { looking, reservingOn } from './reservation-activities'
 import type { ReservationRun } from './reservation-run'
@@ -52,8 +52,7 @@ export async function decision(
   run: ReservationRun,
   undecided: UndecidedPurchase,
 ): Promise<BuyCapacityResult> {
-  const { page, requests, input } = run
-  const { order } = undecided
+  const { page, requests } = run
   page.move(
     'undecided',
     'A purchase was sent, and it is unknown whether it was made. A person must decide.',
@@ -65,127 +64,64 @@ export async function decision(
       summary: 'a person must decide',
       isOver: () => requests.decision !== undefined,
     })
-    const { decision: asked } = requests
-    const update = asked?.update
-    const ownedId = update?.kind === 'bought' ? update.reservationId : null
-    try {
-      const found =
-        update === undefined
-          ? await looking(order.backend).findPurchase({ ...run.task(), order, rule: input.rule })
-          : await reservingOn(order.backend, 'check what became of the purchase').decidePurchase({
-              ...run.task(),
-              order,
-              by: update.by,
-              ownedId,
-            })
-      if (found.kind === 'absent') {
-        undecided.account.push(found.saw)
-        undecided.candidates = found.candidates
-        page.update({ undecided })
-        continue
-      }
-      const words =
-        found.kind === 'found'
-          ? `It is ${found.reservation.id}.`
-          : 'Nothing was bought; the search continues.'
-      asked?.done(words)
-      // One that came during a look that has found it out itself.
-      if (requests.decision !== asked) {
-        requests.decision?.refuse(`That is known meanwhile. ${words}`)
-        requests.decision = undefined
-      }
-      return found.kind === 'found'
-        ? { kind: 'reserved', reservation: found.reservation }
-        : { kind: 'refused', failure: found.failure }
-    } catch (error) {
-      const failure: Failure = failureFrom(error)
-      if (asked === undefined) page.trouble(failure)
-      else asked.refuse(failure.message)
-    } finally {
-      // One that came during the look is still to be checked.
-      if (requests.decision === asked) requests.decision = undefined
-    }
+    const result = await lookForUndecided(run, undecided)
+    if (result !== undefined) return result
   }
 }
 
-function whatToDecide({ order }: UndecidedPurchase): string {
+/** One look for it, or the check of a person's decision. Undefined if it is still unknown. */
+export async function lookForUndecided(
+  run: ReservationRun,
+  undecided: UndecidedPurchase,
+): Promise<BuyCapacityResult | undefined> {
+  const { page, requests, input } = run
+  const { order } = undecided
+  const { decision: asked } = requests
+  const update = asked?.update
+  const ownedId = update?.kind === 'bought' ? update.reservationId : null
+  try {
+    const found =
+      update === undefined
+        ? await looking(order.backend).findPurchase({ ...run.task(), order, rule: input.rule })
+        : await reservingOn(order.backend, 'check what became of the purchase').decidePurchase({
+            ...run.task(),
+            order,
+            by: update.by,
+            ownedId,
+          })
+    if (found.kind === 'absent') {
+      undecided.account.push(found.saw)
+      undecided.candidates = found.candidates
+      page.update({ undecided })
+      return undefined
+    }
+    const isExtension = order.quote.extends !== undefined
+    const nothing = isExtension ? 'Its end stays.' : 'The search continues.'
+    const words = found.kind === 'found' ? `It is ${found.reservation.id}.` : `Nothing was bought. ${nothing}`
+    asked?.done(words)
+    // One that came during a look that has found it out itself.
+    if (requests.decision !== asked) {
+      requests.decision?.refuse(`That is known meanwhile. ${words}`)
+      requests.decision = undefined
+    }
+    return found.kind === 'found'
+      ? { kind: 'reserved', reservation: found.reservation }
+      : { kind: 'refused', failure: found.failure }
+  } catch (error) {
+    const failure: Failure = failureFrom(error)
+    if (asked === undefined) page.trouble(failure)
+    else asked.refuse(failure.message)
+    return undefined
+  } finally {
+    // One that came during the look is still to be checked.
+    if (requests.decision === asked) requests.decision = undefined
+  }
+}
+
+export function whatToDecide({ order }: UndecidedPurchase): string {
   const { quote, intent } = order
   return (
     `Purchase ${order.send} of ${quote.count} × ${quote.type} for ${formatUsd(quote.upfrontMicro)} was sent, and it is unknown whether it was made. ` +
     `Nothing else is bought meanwhile. Look at the account's reservations and bill, then: crucible reservations decide ${intent} --bought RESERVATION, or --not-bought.`
   )
-}
-
-/** Prolongs what is held, once. Returns a sentence; throws nothing but what Temporal throws. */
-export async function extend(
-  run: ReservationRun,
-  durationMs: number,
-  upfrontMaxMicroUsd: number,
-): Promise<{ isBought: boolean; message: string }> {
-  const { page, input, held } = run
-  const { id, region, kind, type, total: count } = held!.reservation!
-  if (held!.extending !== undefined)
-    return { isBought: false, message: `The last extension of ${id} is not paid yet: ask again then.` }
-  const { backend } = input.wish
-  // What is held may be larger than what was wished for, and its new end is later than any that was.
-  const wish: CapacityWish = { backend, kind, types: [type], count, durationMs, extends: { id, region } }
-  const rule = { upfrontMaxMicroUsd, unaskedMaxMicroUsd: upfrontMaxMicroUsd }
-  const before = page.status.state
-  const verdict = await reservingOn(wish.backend, 'look for an extension').lookForCapacity({
-    ...run.task(),
-    wish,
-    rule,
-    isFirst: true,
-    sends: run.sends,
-  })
-  await run.passed(verdict.sends)
-  if (verdict.kind !== 'buy' && verdict.kind !== 'resume') {
-    const [nearest] = verdict.alternatives
-    const why = nearest === undefined ? 'none is for sale' : nearest.refusal
-    return { isBought: false, message: `${id} was not prolonged: ${why ?? verdict.message}.` }
-  }
-  // One that an earlier history has sent is seen through instead.
-  const order = verdict.kind === 'resume' ? verdict.order : run.order(verdict.judged.quote)
-  const { quote } = order
-  const refusal = await run.promiseMoney(order.send, quote.upfrontMicro)
-  if (refusal !== undefined) return { isBought: false, message: refusal }
-  run.sends = order.send
-  const result = await send(run, order, verdict.account)
-  const bought = result.kind === 'refused' ? undefined : await settledExtension(run, order, result)
-  page.move(before, page.status.message)
-  if (bought === undefined) {
-    await run.settleMoney(0)
-    return {
-      isBought: false,
-      message: result.kind === 'refused' ? result.failure.message : 'It was not bought.',
-    }
-  }
-  const { upfrontMicro: microUsd } = quote
-  const { extension } = bought
-  const { upfrontMicroUsd, extendedMicroUsd = 0 } = run.held!
-  run.held = {
-    ...run.held!,
-    upfrontMicroUsd: upfrontMicroUsd + microUsd,
-    extendedMicroUsd: extendedMicroUsd + microUsd,
-  }
-  if (extension?.phase === 'unpaid') {
-    const { endsAtMs, boughtAtMs } = extension
-    run.held.extending = { microUsd, endsAtMs, ...defined({ boughtAtMs }) }
-  } else await run.settleMoney(microUsd)
-  return {
-    isBought: true,
-    message: `${id} is prolonged to ${formatInstant(quote.endsAtMs!)}, once ${formatUsd(quote.upfrontMicro)} are paid.`,
-  }
-}
-
-async function settledExtension(
-  run: ReservationRun,
-  order: ReservationOrder,
-  result: Exclude<BuyCapacityResult, { kind: 'refused' }>,
-): Promise<OwnedReservation | undefined> {
-  if (result.kind === 'reserved') return result.reservation
-  const { sentAtMs, account, candidates } = result
-  const decided = await decision(run, { order, sentAtMs, account, candidates })
-  run.page.forget('undecided')
-  return decided.kind === 'reserved' ? decided.reservation : undefined
 }

@@ -83,7 +83,8 @@ export class ReservationRequests {
     )
     setHandler(decideUpdate, (update) => (this.decision = new Request(update)).answer, {
       validator: ({ kind }: DecidePurchaseUpdate) => {
-        if (page.status.state !== 'undecided')
+        // An extension in question leaves the state of what is held.
+        if (page.status.state !== 'undecided' && page.status.undecided === undefined)
           refuse(`Nothing is undecided: the reservation is ${page.status.state}.`)
         if (this.decision !== undefined) refuse('Another decision is being checked.')
         if (!['bought', 'not-bought'].includes(kind)) refuse('Say whether it was bought or not.')
@@ -129,13 +130,16 @@ export class ReservationRequests {
       refuse('The offer has changed since you looked: look at it again (crucible reservations show).')
   }
 
-  private refuseExtension({ durationMs, upfrontMaxMicroUsd }: ExtendReservationUpdate): void {
+  private refuseExtension({ durationMs, endsAtMs, upfrontMaxMicroUsd }: ExtendReservationUpdate): void {
     const { state, wish } = this.page.status
     if (!['scheduled', 'active'].includes(state))
       refuse(`Only held capacity can be extended: the reservation is ${state}.`)
     if (wish.kind !== 'prepaid') refuse('Hourly capacity has no fixed time; it lasts until it is released.')
     if (this.extension !== undefined) refuse('Another extension is being bought.')
-    if (!(durationMs > 0)) refuse(`${formatDuration(durationMs)} is no time to add.`)
+    if ((durationMs === undefined) === (endsAtMs === undefined))
+      refuse('Say either for how long it is prolonged, or its new end.')
+    if (durationMs !== undefined && !(durationMs > 0))
+      refuse(`${formatDuration(durationMs)} is no time to add.`)
     if (!(upfrontMaxMicroUsd > 0)) refuse('Say how much the extension may cost.')
   }
 

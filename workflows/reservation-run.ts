@@ -1,10 +1,9 @@
 import { getExternalWorkflowHandle, workflowInfo } from '@temporalio/workflow'
-import type { CapacityQuote, ReservationOrder } from '../core/reservation'
+import { howToApprovePurchase, type CapacityQuote, type ReservationOrder } from '../core/reservation'
 import { defined } from '../core/defined'
 import { failureFrom } from '../core/failure'
 import type { MicroUsd } from '../core/money'
 import {
-  howToApprovePurchase,
   isAsApproved,
   RESERVATION_SIGNAL,
   type JudgedQuote,
@@ -81,10 +80,12 @@ export class ReservationRun {
     page.forget('nextLookAtMs')
   }
 
-  /** Reserves money of the month in which it is spent, for a purchase. Returns why it cannot, if it cannot. */
-  async promiseMoney(send: number, microUsd: MicroUsd): Promise<string | undefined> {
+  /** Reserves money of the month of a purchase. Returns why it cannot, if it cannot. */
+  async promiseMoney(
+    { send, month = monthOf(Date.now()) }: Pick<ReservationOrder, 'send' | 'month'>,
+    microUsd: MicroUsd,
+  ): Promise<string | undefined> {
     const { owner } = this.input
-    const month = monthOf(Date.now())
     const jobId = reservationBudgetId(this.input.reservationId, send)
     if (this.promise !== undefined && this.promise.month !== month) await this.settleMoney(0)
     const refusal = await this.promised({ jobId, owner, month, microUsd })
@@ -102,6 +103,15 @@ export class ReservationRun {
     const refusal = await this.promised({ jobId, owner, month, microUsd })
     if (refusal === undefined) this.promise = { jobId, month, microUsd }
     return refusal
+  }
+
+  /** Gives back what was raised for a change that was not made. */
+  async lowerMoney(microUsd: MicroUsd): Promise<void> {
+    const { promise } = this
+    if (promise === undefined || promise.microUsd <= microUsd) return
+    const { jobId, month } = promise
+    await this.promised({ ...{ jobId, owner: this.input.owner, month, microUsd }, isLowered: true })
+    this.promise = { ...promise, microUsd }
   }
 
   /** Moves a share of what is reserved to a part that was split off, in the same month. */
@@ -138,11 +148,12 @@ export class ReservationRun {
   }
 
   /** A purchase of this wish that its own history does not know, because it was set back. */
-  tookPlace(send: number, microUsd: MicroUsd): void {
+  tookPlace(
+    { send, month = monthOf(Date.now()) }: Pick<ReservationOrder, 'send' | 'month'>,
+    microUsd: MicroUsd,
+  ): void {
     this.sends = Math.max(this.sends, send)
-    this.promise ??= {
-      ...{ jobId: reservationBudgetId(this.input.reservationId, send), month: monthOf(Date.now()), microUsd },
-    }
+    this.promise ??= { jobId: reservationBudgetId(this.input.reservationId, send), month, microUsd }
   }
 
   /** The rest of the promised money is free again. */
@@ -166,7 +177,8 @@ export class ReservationRun {
   /** The next purchase. */
   order(quote: CapacityQuote): ReservationOrder {
     const { reservationId: intent, deployment, owner, wish } = this.input
-    return { intent, send: this.sends + 1, deployment, owner, backend: wish.backend, quote }
+    const month = monthOf(Date.now())
+    return { intent, send: this.sends + 1, deployment, owner, backend: wish.backend, quote, month }
   }
 
   /** Purchases up to this one have certainly ended; this history may not know all of them. */
@@ -176,6 +188,16 @@ export class ReservationRun {
     if (unknown.length === 0) return
     const { reservationId } = this.input
     await forever(() => reservationDocuments.releaseBudget({ reservationId, sends: unknown }), this.page)
+  }
+
+  /** Of what is held, for its page. */
+  figures(): object {
+    const { reservation, upfrontMicroUsd, idleMicroUsd, idleMs } = this.held!
+    return {
+      ...defined({ reservation }),
+      ...{ spentMicroUsd: this.earlierMicroUsd + upfrontMicroUsd + idleMicroUsd, idleMicroUsd },
+      ...(idleMs === 0 ? {} : { idleSinceMs: Date.now() - idleMs }),
+    }
   }
 
   get isLong(): boolean {

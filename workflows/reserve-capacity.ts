@@ -76,18 +76,19 @@ async function acquire(run: ReservationRun): Promise<OwnedReservation | undefine
       case 'resume': {
         const { order } = verdict
         page.move('buying', verdict.message)
-        run.tookPlace(order.send, order.quote.upfrontMicro)
+        run.tookPlace(order, order.quote.upfrontMicro)
         const found = await settled(run, order, await send(run, order, verdict.account))
         if (found !== undefined) return found
         break
       }
       case 'adopt': {
-        const { send, reservation, message } = verdict
+        const { send, month, reservation, message } = verdict
         page.move(send === undefined ? 'scheduled' : 'unpaid', message, {
           reservation,
           ...(send === undefined ? { isAdopted: true as const } : {}),
         })
-        if (send !== undefined) run.tookPlace(send, reservation.upfrontMicroUsd ?? 0)
+        if (send !== undefined)
+          run.tookPlace({ send, ...defined({ month }) }, reservation.upfrontMicroUsd ?? 0)
         return reservation
       }
       case 'give-up':
@@ -144,7 +145,7 @@ async function buy(
   // Numbered for good once the money is promised: the numbers of purchases have no gaps.
   const order = run.order(quote)
   const microUsd = quote.kind === 'hourly' ? (input.rule.spendMaxMicroUsd ?? 0) : quote.upfrontMicro
-  const refusal = await run.promiseMoney(order.send, microUsd)
+  const refusal = await run.promiseMoney(order, microUsd)
   if (refusal !== undefined) {
     page.trouble({ class: 'quota', message: refusal })
     page.move('searching', 'An offer was found, and no budget allows it.')

@@ -29,8 +29,8 @@ import {
   type ReservationInput,
   type ReservationNotice,
   type ReservationState,
-  howToApprovePurchase,
 } from '../core/reserving'
+import { howToApprovePurchase } from '../core/reservation'
 import { MINUTE_MS } from '../core/time'
 import { workflowPage } from '../core/ui-pages'
 import { setAttributes } from './attributes'

@@ -15,6 +15,7 @@ import { PROMISE_UPDATE, SETTLE_UPDATE, TREASURY_QUERY } from '../core/messages'
 import {
   applyAnswer,
   isGranted,
+  lower,
   move,
   questionOf,
   settle,
@@ -50,7 +51,11 @@ export async function treasury(input: TreasuryState): Promise<void> {
     promiseUpdate,
     (request) =>
       inTurn(async () => {
-        const { from } = request
+        const { from, isLowered } = request
+        if (isLowered === true) {
+          show(lower(state, request))
+          return { kind: 'promised' }
+        }
         if (from !== undefined) {
           show(move(state, { ...request, from }))
           return { kind: 'promised' }
@@ -93,13 +98,13 @@ function oneAfterAnother(): <T>(step: () => T | Promise<T>) => Promise<T> {
 }
 
 function detailsOf(state: TreasuryState): string {
-  const { month, total, owners, jobs } = viewOf(state)
+  const { month, total, owners, jobs, reservations } = viewOf(state)
   return [
     `**${month}**: ${inWords(total)}`,
     '',
     ...owners.map(({ owner, ...account }) => `- ${nameInMarkdown(owner)}: ${inWords(account)}`),
     '',
-    `${jobs.length} open jobs.`,
+    `${jobs.length} open jobs, ${reservations.length} open purchases of reservations.`,
   ].join('\n')
 }
 

@@ -1,7 +1,7 @@
 import type { CollectStoreGarbageInput } from '../../core/activities'
 import type { GarbageVerdict } from '../../core/messages'
 import { formatUsd } from '../../core/money'
-import { monthBefore, monthOf } from '../../core/treasury'
+import { monthBefore, monthOf, parseReservationBudgetId } from '../../core/treasury'
 import { judgeAll, STORE, tellingOf, unseen, type Found, type Registry } from './garbage'
 import type { EndedPromise, Treasury } from '../treasury'
 
@@ -35,14 +35,19 @@ function foundOf(
   { month, promise, signal }: { month: string; promise: EndedPromise; signal: AbortSignal },
 ): Found {
   const { jobId, owner, microUsd, spentMicroUsd, sinceMs } = promise
+  const purchase = parseReservationBudgetId(jobId)
+  const [kind, who] =
+    purchase === undefined
+      ? ['job', `job ${jobId}`]
+      : ['reservation', `reservation ${purchase.reservationId}`]
   return {
     facts: {
       ...{ backend: STORE, kind: 'promise', id: jobId, owner: jobId, place: month, sinceMs },
-      description: `${formatUsd(microUsd)} of ${month} reserved for a job of ${owner}`,
+      description: `${formatUsd(microUsd)} of ${month} reserved for a ${kind} of ${owner}`,
     },
     claim: {
       isNeeded: false,
-      reason: `job ${jobId} was terminated by hand; ${formatUsd(spentMicroUsd)} count as spent`,
+      reason: `${who} was terminated by hand; ${formatUsd(spentMicroUsd)} count as spent`,
     },
     end: () => treasury.settle(month, { jobId, owner, spentMicroUsd }, signal),
   }

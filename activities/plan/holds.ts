@@ -13,6 +13,7 @@ import { eachOf } from '../../storage/parallel'
 import { RESOLVED_SEQ } from '../../storage/record'
 import { claimOf, lastReservationEntry, readHolder } from '../../storage/reservations'
 import { hasRunEnded } from '../../storage/schedules'
+import type { ReservationStatus } from '../../core/reserving'
 import type { ObjectStore } from '../../storage/store'
 import { holderOf, recentLine } from '../../storage/waiting-line'
 import { FORGET_TURN_MS, FORGET_WAITER_MS } from './waiting-line'
@@ -98,5 +99,6 @@ export async function namedReservation(
   const claims = await eachOf(answers, ({ backend }) => claimOf(store, { backend, ownedId: name }))
   const last = await lastReservationEntry(store, claims.find((claim) => claim !== undefined) ?? name)
   if (last === undefined) return { state: 'unknown' }
-  return { state: last.kind === 'over' ? 'over' : 'open', message: last.summary }
+  if (last.kind !== 'over') return { state: 'open', message: last.summary }
+  return { state: 'over', message: (last.data as Partial<ReservationStatus>).message ?? last.summary }
 }

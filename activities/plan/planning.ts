@@ -254,8 +254,9 @@ async function previewPlan(
   ])
   const request = requestFor(input, facts)
   const report = reportOf(plan, relaxationsOf(plan, request, otherAnswers))
-  if (explain === undefined) return report
-  return { ...report, explained: explainOffer(explain, plan, request) ?? null }
+  const named = defined({ named: facts.named })
+  if (explain === undefined) return { ...report, ...named }
+  return { ...report, ...named, explained: explainOffer(explain, plan, request) ?? null }
 }
 
 /** The ranking for a job now, what follows from it, and what both were made from. */

@@ -187,12 +187,15 @@ async function purchaseOf(
   { store, now }: ReservingDeps,
   intent: string,
   ownedId: string,
-): Promise<{ send: number }> {
+): Promise<{ send: number; month?: string }> {
   const purchases = new Purchases(store, now)
+  let last: ReservationOrder | undefined
   for (let send = 1; ; send++) {
     const [mark, effect] = [await purchases.read({ intent, send }), await purchases.effect({ intent, send })]
-    if (mark === undefined) return { send: Math.max(1, send - 1) }
-    if (effect?.kind === 'bought' && effect.reservationId === ownedId) return { send }
+    if (mark === undefined) return { send: Math.max(1, send - 1), ...defined({ month: last?.month }) }
+    last = mark.kind === 'sent' ? mark.order : last
+    if (effect?.kind === 'bought' && effect.reservationId === ownedId)
+      return { send, ...defined({ month: last?.month }) }
   }
 }
 

@@ -1,8 +1,10 @@
 import { BackendError } from '../../backends/errors'
+import { formatUsd } from '../../core/money'
 import { shareInWords } from '../../core/reservation-hold'
 import type { ReservationDocuments } from '../../core/reserving-activities'
 import { monthBefore, monthOf } from '../../core/treasury'
-import { changeShare, putReservationEntry } from '../../storage/reservations'
+import { Purchases } from '../../storage/purchases'
+import { changeShare, lastReservationEntry, putReservationEntry } from '../../storage/reservations'
 import type { ObjectStore } from '../../storage/store'
 import { readWebhook } from '../../storage/webhooks'
 import { allBeating, type Signalled } from '../heartbeat'
@@ -32,9 +34,15 @@ export function createReservationDocuments({
     { reservationId, sends },
     signal,
   ) => {
-    for (const send of sends)
-      for (const month of [monthBefore(now()), monthOf(now())])
-        await treasury?.settlePurchase(month, { reservationId, send }, signal)
+    if (treasury === undefined) return
+    const purchases = new Purchases(store, now)
+    for (const send of sends) {
+      const mark = await purchases.read({ intent: reservationId, send })
+      const paying = mark?.kind === 'sent' ? mark.order.month : undefined
+      // Those in which it may have been reserved, and the one that pays, which may be long ago.
+      for (const month of new Set([paying ?? monthOf(now()), monthBefore(now()), monthOf(now())].sort()))
+        await treasury.settlePurchase(month, { reservationId, send }, signal)
+    }
   }
   return allBeating<ReservationDocuments>({
     settleBudget: async ({ month, ...request }, signal) => treasury?.settle(month, request, signal),
@@ -64,12 +72,12 @@ export function createReservationDocuments({
     endReservation: async ({ reservationId, recordSeq, status, sends }, signal) => {
       // The last purchase that is known, and the one that may have been about to begin.
       await releaseBudget({ reservationId, sends: [sends, sends + 1] }, signal)
+      const last = await lastReservationEntry(store, reservationId)
+      const { state, message, spentMicroUsd, idleMicroUsd } = status
+      const how = last?.summary === message ? `It is over (${state}).` : message
+      const costs = `Spent: ${formatUsd(spentMicroUsd)}, of it for unused time ${formatUsd(idleMicroUsd)}.`
       await putReservationEntry(store, reservationId, {
-        seq: recordSeq,
-        atMs: now(),
-        kind: 'over',
-        summary: status.message,
-        data: status,
+        ...{ seq: recordSeq, atMs: now(), kind: 'over', summary: `${how} ${costs}`, data: status },
       })
     },
   })

@@ -41,11 +41,14 @@ async function show(cli: Cli, month: string): Promise<void> {
     ],
     { right: ['LIMIT', 'SPENT', 'PROMISED', 'LEFT'], flexible: 'OWNER' },
   )
-  if (view.jobs.length > 0) {
-    const jobs = view.jobs.map(({ jobId, microUsd }) => `${jobId} ${formatUsd(microUsd)}`)
-    out.line()
-    out.line(`Promised to ${plural(view.jobs.length, 'job')}: ${jobs.join(', ')}.`)
-  }
+  const jobs = view.jobs.map(({ jobId, microUsd }) => `${jobId} ${formatUsd(microUsd)}`)
+  const purchases = view.reservations.map(
+    ({ reservationId, send, microUsd }) => `${reservationId} (purchase ${send}) ${formatUsd(microUsd)}`,
+  )
+  if (jobs.length + purchases.length > 0) out.line()
+  if (jobs.length > 0) out.line(`Promised to ${plural(jobs.length, 'job')}: ${jobs.join(', ')}.`)
+  if (purchases.length > 0)
+    out.line(`Promised to ${plural(purchases.length, 'purchase')} of reservations: ${purchases.join(', ')}.`)
 }
 
 function amounts({ limitMicroUsd, spentMicroUsd, promisedMicroUsd, leftMicroUsd }: Account): string[] {

@@ -44,7 +44,7 @@ const ACTIONS_OF: Readonly<Record<string, readonly Action[]>> = {
   ...{ extendMax: WISH, releaseIdle: WISH },
   ...{ for: [...WISH, 'extend'], maxUpfront: [...WISH, 'extend'] },
   ...{ count: [...WISH, 'resize', 'split'], maxSpend: [...WISH, 'resize'] },
-  ...{ share: ['reserve', 'resize'], until: ['reserve', 'resize'] },
+  ...{ share: ['reserve', 'resize'], until: ['reserve', 'extend', 'resize'] },
   ...{ notify: ['reserve'], purpose: ['reserve'], id: ['reserve', 'split'] },
   ...{ note: ['reject'], bought: ['decide'], notBought: ['decide'], maxCharge: ['release'] },
   ...{ weeks: ['calendar'], ical: ['calendar'] },
@@ -108,7 +108,7 @@ export function define(command: Command, cli: Cli): void {
     )
     .option(
       '--until <time>',
-      'end of the search (default: the latest start, or eight weeks); with resize, the new end, or never',
+      'end of the search (default: the latest start, or eight weeks); with extend, the new end; with resize, that or never',
       (text: string) => (text === 'never' ? text : timeArgument(text)),
     )
     .option(
@@ -258,7 +258,8 @@ async function reserve(cli: Cli, options: Options): Promise<void> {
   const { purpose, id, notify: webhook } = options
   const reserved = await client.reserve(cli.context(), { wish, rule, ...defined({ purpose, id, webhook }) })
   cli.out.json({ ...reserved })
-  const what = reserved.isNew ? 'Looking for capacity' : 'It exists already'
+  const isOver = 'It exists already and is over, and ids are never reused'
+  const what = reserved.isNew ? 'Looking for capacity' : reserved.isOver ? isOver : 'It exists already'
   cli.out.line(
     cli.asCalled(`${what}: ${reserved.id}. See it with \`crucible reservations show ${reserved.id}\`.`),
   )

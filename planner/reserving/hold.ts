@@ -1,7 +1,7 @@
-import { defined } from '../../core/defined'
+import { defined, without } from '../../core/defined'
 import { formatUsd, type MicroUsd } from '../../core/money'
 import { plural } from '../../core/plural'
-import { isHeld, type OwnedReservation } from '../../core/reservation'
+import { boughtUntilMs, isHeld, type OwnedReservation } from '../../core/reservation'
 import type { PurchaseRule, ReservationState } from '../../core/reserving'
 import type { HeldSoFar, HoldOutcome } from '../../core/reserving-activities'
 import { isExtensionDue } from './extend'
@@ -66,7 +66,7 @@ function judged(facts: HoldFacts): HoldOutcome {
   const idleMs = !isIdle(reservation) ? 0 : isStillIdle ? held.idleMs + facts.elapsedMs : held.idleMs
   const state = stateOf(reservation)
   const next: HeldSoFar = {
-    ...paidOf(held, reservation),
+    ...unlistedOf(paidOf(held, reservation), reservation),
     state,
     reservation,
     idleMicroUsd,
@@ -111,10 +111,16 @@ function paidOf(held: HeldSoFar, { endsAtMs = 0, extension }: OwnedReservation):
   if (!isShown || extension.phase !== 'failed') return held
   const { upfrontMicroUsd, extendedMicroUsd = 0 } = held
   return {
-    ...rest,
+    ...without(rest, ['extendedToMs']),
     upfrontMicroUsd: upfrontMicroUsd - extending.microUsd,
     extendedMicroUsd: Math.max(0, extendedMicroUsd - extending.microUsd),
   }
+}
+
+/** Forgets the end of an extension that the list shows now. */
+function unlistedOf({ extendedToMs, ...held }: HeldSoFar, reservation: OwnedReservation): HeldSoFar {
+  const isListed = (boughtUntilMs(reservation) ?? 0) >= (extendedToMs ?? 0)
+  return isListed ? held : { ...held, ...defined({ extendedToMs }) }
 }
 
 function missing(facts: HoldFacts): HoldOutcome {

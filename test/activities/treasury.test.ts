@@ -231,6 +231,13 @@ describe('money that was promised for a purchase', () => {
     expect(month.settled).toEqual([{ jobId: ID, owner: 'ada', spentMicroUsd: PROMISED }])
   })
 
+  it('is free again where another month pays: a history was set back before it was sent', async () => {
+    const month = new EndedByHand([ID])
+    await new Purchases(month.store, Date.now).mark({ ...order, month: '2026-12' }, { ownedBefore: [] })
+    await month.treasury.settlePurchase(MONTH, PURCHASE, NEVER)
+    expect(month.settled).toEqual([{ jobId: ID, owner: 'ada', spentMicroUsd: 0 }])
+  })
+
   it('is left alone where nothing is promised for it', async () => {
     const month = new EndedByHand(['job-1'])
     await month.treasury.settlePurchase(MONTH, PURCHASE, NEVER)

@@ -45,6 +45,16 @@ function shown(plan: Partial<PlanReport>, isAll = false): string[] {
 }
 
 describe('a plan for people', () => {
+  it('without a place says what is known of the reservation that the job names', () => {
+    expect(shown({ named: { state: 'unknown' } })[1]).toMatch(
+      /^The reservation that the job names is unknown/,
+    )
+    expect(shown({ named: { state: 'over', message: 'cr-1 has ended.' } })[1]).toBe(
+      'The reservation that the job names is over. cr-1 has ended.',
+    )
+    expect(shown({}).join(' ')).not.toMatch(/reservation/)
+  })
+
   it('has the range of its cost, and the chance to keep limits that are set', () => {
     const [head, row] = shown({ placements: [placed({})] })
     expect(head).toMatch(/COST +90 % RANGE +TIME$/)

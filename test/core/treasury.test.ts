@@ -3,6 +3,7 @@ import { microUsd } from '../../core/money'
 import {
   emptyTreasury,
   limitsAnybody,
+  lower,
   monthOf,
   move,
   settle,
@@ -39,7 +40,7 @@ describe('the money of a month', () => {
     expect(till.promise('job-2', 'ada', 20.01)).toMatchObject({
       kind: 'refused',
       message:
-        'The job may cost $20.01, and the budget of ada for 2026-11 has $20.00 left: of $60.00, $0.00 are spent and $40.00 are promised to jobs that run.',
+        'The job may cost $20.01, and the budget of ada for 2026-11 has $20.00 left: of $60.00, $0.00 are spent and $40.00 are promised to jobs and reservations.',
     })
     expect(till.promise('job-2', 'ada', 20)).toEqual({ kind: 'promised' })
     expect(till.promise('job-3', 'bob', 11)).toMatchObject({ kind: 'refused' })
@@ -134,5 +135,34 @@ describe('money that is moved to a part', () => {
 
   it('is reserved also where nothing is to be moved: the part exists', () => {
     expect(promisedIn(move(emptyTreasury('2026-11'), part))).toEqual({ part: 15 })
+  })
+})
+
+describe('a raise that is given back', () => {
+  it('frees its money, and never more than that', () => {
+    const till = new Till()
+    till.promise('reservation/res-a/1', 'ada', 50)
+    const request = { jobId: 'reservation/res-a/1', microUsd: microUsd(20) }
+    till.state = lower(lower(till.state, request), { ...request, microUsd: microUsd(30) })
+    expect(till.promise('job-1', 'ada', 41)).toMatchObject({ kind: 'refused' })
+    expect(till.promise('job-1', 'ada', 40)).toEqual({ kind: 'promised' })
+    till.settle('reservation/res-a/1', 'ada', 20)
+    expect(lower(till.state, request)).toBe(till.state)
+  })
+})
+
+describe('the view of a month', () => {
+  it('tells jobs from purchases of reservations', () => {
+    const till = new Till()
+    till.promise('job-1', 'ada', 1)
+    till.promise('reservation/res-a/2', 'ada', 2)
+    expect(viewOf(till.state)).toMatchObject({
+      jobs: [{ jobId: 'job-1', owner: 'ada', microUsd: microUsd(1) }],
+      reservations: [{ reservationId: 'res-a', send: 2, owner: 'ada', microUsd: microUsd(2) }],
+    })
+    expect(till.promise('reservation/res-b/1', 'ada', 99)).toMatchObject({
+      message: expect.stringMatching(/^The reservation res-b may cost \$99/) as unknown,
+      hint: expect.stringMatching(/^Reserve for at most/) as unknown,
+    })
   })
 })

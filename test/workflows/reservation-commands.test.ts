@@ -192,6 +192,8 @@ describe('an extension', () => {
     ['no time', { durationMs: 0 }, '0s is no time to add.'],
     ['a negative time', { durationMs: -1 }, 'is no time to add.'],
     ['no number', { durationMs: NaN }, 'is no time to add.'],
+    ['no time and no end', { durationMs: undefined }, 'Say either for how long'],
+    ['a time and an end', { endsAtMs: NOW_MS }, 'Say either for how long'],
     ['no price', { upfrontMaxMicroUsd: 0 }, 'Say how much the extension may cost.'],
   ])('by %s is refused', async (_, changes, words) => {
     page.move('active', 'So.')

@@ -25,12 +25,13 @@ let holds: ((input: HoldInput) => Partial<HoldOutcome>)[]
 let purchases: (() => object)[]
 let pauses: string[]
 let promised: PromiseInput[]
-let settled: { jobId: string; spentMicroUsd: number }[]
+let settled: { month: string; jobId: string; spentMicroUsd: number }[]
 let told: (() => void)[]
 let isLong: boolean
 let continued: ReservationInput[]
 let findings: (() => object)[]
 let split: (() => OwnedReservation)[]
+let changes: (() => OwnedReservation)[]
 let started: { args: [ReservationInput] }[]
 
 class Continued extends Error {}
@@ -90,6 +91,8 @@ jest.mock('../../workflows/reservation-activities', () => ({
       ...holds.shift()?.(input),
     }),
     splitReservation: async () => split.shift()!(),
+    decidePurchase: async () => findings.shift()!(),
+    changeReservation: async () => changes.shift()!(),
   }),
   looking: () => ({ findPurchase: async () => findings.shift()!() }),
   telling: { tellReservation: () => new Promise<void>((done) => told.push(done)) },
@@ -112,7 +115,7 @@ afterEach(() => void (test += 1))
 beforeEach(() => {
   handlers.clear()
   ;[looks, holds, purchases, pauses, promised, settled, told] = [[], [], [], [], [], [], []]
-  ;[continued, findings, split, started] = [[], [], [], []]
+  ;[continued, findings, split, started, changes] = [[], [], [], [], []]
   isLong = false
   open = 0
 })
@@ -198,19 +201,96 @@ describe('a decision about a purchase', () => {
     expect(pauses.filter((one) => one === 'until the next look at the reservation')).toHaveLength(2)
   })
 
-  it('about an extension is no question any more once it is answered', async () => {
-    looks = [buy, buy]
-    purchases = [bought(), () => ({ kind: 'undecided', sentAtMs: 0, account: [], candidates: [] })]
-    findings = [() => ({ kind: 'no-effect', failure: { class: 'transient', message: 'No.' } })]
-    let answer: Promise<string> | undefined
-    const asked = (input: HoldInput): Partial<HoldOutcome> => {
-      answer = tell('extendReservation', { durationMs: DAY_MS, upfrontMaxMicroUsd: 1e12 })
+  describe('about an extension', () => {
+    const EXTENSION = quoteOf({ extends: 'cr-1', endsAtMs: NOW_MS + 4 * DAY_MS, upfrontMicro: 500 })
+    const unknown = (): object => ({ kind: 'undecided', sentAtMs: 0, account: [], candidates: [] })
+    const absent = (): object => ({ kind: 'absent', sentAtMs: 0, saw: 'Nothing.', candidates: [] })
+    const paid = quoteOf().upfrontMicro
+    let answers: Promise<string>[]
+    const asks = (name: string, update: object) => (input: HoldInput) => {
+      answers.push(tell(name, update))
       return in_('scheduled')(input)
     }
-    holds = [in_('scheduled'), asked]
+    const extend = asks('extendReservation', { durationMs: DAY_MS, upfrontMaxMicroUsd: 1e12 })
+    beforeEach(() => {
+      answers = []
+      looks = [buy, () => ({ ...buy(), judged: { quote: EXTENSION, machineHourMicro: 1 } })]
+      purchases = [bought(), unknown]
+    })
+
+    it('leaves the hold at its looks, in its state, until a person has decided', async () => {
+      const seen: [string, boolean][] = []
+      const look = (input: HoldInput): Partial<HoldOutcome> => {
+        seen.push([status().state, status().undecided !== undefined])
+        return in_('scheduled')(input)
+      }
+      findings = [() => ({ kind: 'no-effect', failure: { class: 'transient', message: 'No.' } })]
+      holds = [in_('scheduled'), extend, look, look]
+      holds.push(asks('decidePurchase', { kind: 'not-bought' }), look)
+      await reserveCapacity(INPUT)
+      expect(seen).toEqual([
+        ['scheduled', true],
+        ['scheduled', true],
+        ['scheduled', false],
+      ])
+      expect(await Promise.all(answers)).toEqual([
+        expect.stringMatching(/^refused: An extension of cr-1 for .* unknown whether it was bought/),
+        'Nothing was bought. Its end stays.',
+      ])
+      expect(settled.map(({ spentMicroUsd }) => spentMicroUsd)).toEqual([paid, 0])
+      expect(status().spentMicroUsd).toBe(paid)
+    })
+
+    it('refuses another one, and counts it once it was bought', async () => {
+      findings = [() => ({ kind: 'found', reservation: ownedOf() })]
+      holds = [
+        in_('scheduled'),
+        extend,
+        extend,
+        asks('decidePurchase', { kind: 'bought', reservationId: 'cr-1' }),
+      ]
+      await reserveCapacity(INPUT)
+      const [, second, decided] = await Promise.all(answers)
+      expect(second).toMatch(/^refused: An extension of cr-1/)
+      expect(decided).toBe('It is cr-1.')
+      expect(settled.map(({ spentMicroUsd }) => spentMicroUsd)).toEqual([paid, 500])
+      expect(status().spentMicroUsd).toBe(paid + 500)
+    })
+
+    it('counts it as spent in the month if that is unknown to the end', async () => {
+      ;[findings, holds] = [[absent], [in_('scheduled'), extend]]
+      await reserveCapacity(INPUT)
+      expect(settled.map(({ spentMicroUsd }) => spentMicroUsd)).toEqual([paid, 500])
+      expect(status()).toMatchObject({
+        spentMicroUsd: paid,
+        message: expect.stringMatching(/check the bill\.$/),
+      })
+      expect(status()).not.toHaveProperty('undecided')
+    })
+  })
+})
+
+describe('an extension', () => {
+  const EXTENSION = quoteOf({ extends: 'cr-1', endsAtMs: NOW_MS + 4 * DAY_MS, upfrontMicro: 500 })
+  const upfrontMaxMicroUsd = 1e12
+
+  it.each([
+    ['by two that saw the same end', { durationMs: DAY_MS, seenEndsAtMs: ownedOf().endsAtMs! }],
+    ['with the same new end', { endsAtMs: EXTENSION.endsAtMs! }],
+  ])('that is asked for %s is bought once, although lists are late', async (_, update) => {
+    looks = [buy, () => ({ ...buy(), judged: { quote: EXTENSION, machineHourMicro: 1 } }), buy]
+    purchases = [bought(), bought(), bought()]
+    const answers: Promise<string>[] = []
+    const asked = (input: HoldInput): Partial<HoldOutcome> => {
+      answers.push(tell('extendReservation', { ...update, upfrontMaxMicroUsd }))
+      return in_('scheduled')(input)
+    }
+    holds = [in_('scheduled'), asked, asked]
     await reserveCapacity(INPUT)
-    expect(await answer).toBe('refused: It was not bought.')
-    expect(status()).not.toHaveProperty('undecided')
+    const [first, second] = await Promise.all(answers)
+    expect(first).toMatch(/^cr-1 is prolonged to 2026-11-06/)
+    expect(second).toMatch(/^It is prolonged already: cr-1 ends 2026-11-06.* Nothing more was bought\.$/)
+    expect(purchases).toHaveLength(1)
   })
 })
 
@@ -263,13 +343,54 @@ describe('an approval', () => {
   })
 })
 
-describe('a split', () => {
-  const HOURLY: ReservationInput = {
-    ...INPUT,
-    wish: { ...INPUT.wish, kind: 'hourly' },
-    rule: { spendMaxMicroUsd: 60 },
-  }
+const HOURLY: ReservationInput = {
+  ...INPUT,
+  wish: { ...INPUT.wish, kind: 'hourly' },
+  rule: { spendMaxMicroUsd: 60 },
+}
 
+describe('a resize', () => {
+  it('that is refused gives back the money that its higher limit had reserved', async () => {
+    looks = [() => ({ ...buy(), judged: { quote: hourlyOf(), machineHourMicro: 1 } })]
+    purchases = [bought(ownedOf({ kind: 'hourly', phase: 'active', free: 4 }))]
+    let answer: Promise<string> | undefined
+    holds = [
+      in_('active'),
+      (input) => {
+        answer = tell('resizeReservation', { count: 9, spendMaxMicroUsd: 200 })
+        return in_('active')(input)
+      },
+    ]
+    changes = [
+      () => {
+        throw new Error('there are no more machines')
+      },
+    ]
+    await reserveCapacity(HOURLY)
+    expect(await answer).toBe('refused: there are no more machines')
+    expect(promised.map(({ microUsd, isLowered }) => [microUsd, isLowered])).toEqual([
+      [60, undefined],
+      [200, undefined],
+      [60, true],
+    ])
+    expect(status().rule).toEqual({ spendMaxMicroUsd: 60 })
+  })
+})
+
+describe('a history that is set back into a later month', () => {
+  const month = '2026-01'
+  const ORDER = { intent: INTENT, send: 1, deployment: 'dep', owner: 'ada', backend: 'ec2', month } as const
+  it.each<[string, Partial<CapacityVerdict>]>([
+    ['a purchase under way', { kind: 'resume', order: { ...ORDER, quote: quoteOf() } }],
+    ['what it has bought', { kind: 'adopt', send: 1, month, reservation: ownedOf() }],
+  ])('counts %s in the month that has reserved its money', async (_, verdict) => {
+    ;[looks, purchases, holds] = [[() => verdict], [bought()], [in_('scheduled')]]
+    await reserveCapacity(INPUT)
+    expect(settled).toMatchObject([{ month, jobId: `reservation/${INTENT}/1` }])
+  })
+})
+
+describe('a split', () => {
   it('moves its money, and is made once for each id', async () => {
     looks = [() => ({ ...buy(), judged: { quote: hourlyOf(), machineHourMicro: 1 } })]
     purchases = [bought(ownedOf({ kind: 'hourly', phase: 'active', free: 4 }))]

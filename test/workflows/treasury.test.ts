@@ -52,6 +52,14 @@ beforeEach(() => {
 
 const promise = (jobId: string, microUsd: number): Promise<PromiseAnswer> =>
   handlers.get('promise')!({ jobId, owner: 'ada', microUsd, limits: LIMITS }) as Promise<PromiseAnswer>
+const lower = (jobId: string, microUsd: number): Promise<PromiseAnswer> =>
+  handlers.get('promise')!({
+    jobId,
+    owner: 'ada',
+    microUsd,
+    limits: LIMITS,
+    isLowered: true,
+  }) as Promise<PromiseAnswer>
 const settle = (jobId: string, spentMicroUsd: number): Promise<void> =>
   handlers.get('settle')!({ jobId, owner: 'ada', spentMicroUsd }) as Promise<void>
 const stateNow = (): TreasuryState => handlers.get('treasury')!() as TreasuryState
@@ -149,5 +157,16 @@ describe('the money of a month', () => {
     await still()
     expect(continued).toEqual([stateNow()])
     expect(continued[0]).toMatchObject({ promised: { 'job-2': { microUsd: 30 } }, spent: { ada: 10 } })
+  })
+})
+
+describe('a raise that is given back', () => {
+  it('asks no policy, in its turn', async () => {
+    const raised = promise('reservation/res-a/1', 90)
+    const lowered = lower('reservation/res-a/1', 20)
+    await answerNext()
+    expect(await Promise.all([raised, lowered])).toEqual([PROMISED, PROMISED])
+    expect(asked).toEqual([])
+    expect(stateNow().promised['reservation/res-a/1']).toEqual({ owner: 'ada', microUsd: 20 })
   })
 })

@@ -45,7 +45,7 @@ async function offeringsLasting(
   const patterns = wish.types.map(parsePattern)
   const [exact, ...others] = lengthsMs.map((lengthMs) => soldDays(lengthMs / DAY_MS))
   const asked = [
-    exact ?? sellable({ count: wish.count, days: lengthsMs[0]! / DAY_MS }).days,
+    exact ?? sellable({ count: wish.count, days: Math.ceil(lengthsMs[0]! / DAY_MS) }).days,
     ...others.filter((days) => days !== undefined),
   ]
   const answers = await Promise.all(
@@ -173,7 +173,7 @@ export async function extensionQuotes(
     throw invalid(`there is no reservation ${id} that could be prolonged`, 'Reserve new capacity.')
   if (!block.isBlock)
     throw invalid(`${id} is not a Capacity Block`, 'Change the end of an on-demand reservation instead.')
-  const days = sellable({ count: block.total, days: durationMs / DAY_MS }).days
+  const days = sellable({ count: block.total, days: Math.ceil(durationMs / DAY_MS) }).days
   if (!types.includes(block.type) || count !== block.total) return []
   const offerings = await extensionsFor(host, { reservation: id, durationHours: hoursOfDays(days) }, signal)
   const { region } = host.config

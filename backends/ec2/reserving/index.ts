@@ -1,5 +1,6 @@
 import type { CapacityQuote, CapacityWish } from '../../../core/reservation'
 import type { ReservingBackend } from '../../backend'
+import { BackendError } from '../../errors'
 import { verb } from '../calls'
 import type { Host } from '../host'
 import { blockQuotes, extensionQuotes } from './blocks'
@@ -24,6 +25,19 @@ export function createReserving(host: Host): ReservingBackend {
 
 async function reservable(host: Host, wish: CapacityWish, signal: AbortSignal): Promise<CapacityQuote[]> {
   if (wish.extends !== undefined) return extensionQuotes(host, wish, signal)
+  await checkZones(host, wish, signal)
   const fitting = { ...wish, types: await fitTypes(host, wish.types, signal) }
   return wish.kind === 'prepaid' ? blockQuotes(host, fitting, signal) : hourlyQuotes(host, fitting, signal)
+}
+
+/** A zone that is misspelt would look like one in which nothing is for sale. */
+async function checkZones(host: Host, { zones = [] }: CapacityWish, signal: AbortSignal): Promise<void> {
+  if (zones.length === 0) return
+  const known = [...(await host.places.byZone(signal)).keys()].sort()
+  if (zones.some((zone) => known.includes(zone))) return
+  throw new BackendError({
+    class: 'invalid',
+    message: `${host.config.region} has no zone ${zones.join(', ')} with a subnet for machines`,
+    hint: `Its zones with one: ${known.join(', ')}.`,
+  })
 }

@@ -343,3 +343,29 @@ describe('a look at a bad moment', () => {
     expect(held).toMatchObject({ idleMicroUsd: 5, idleMs: 7 })
   })
 })
+
+describe('the end of an extension that is bought', () => {
+  const extendedToMs = END_MS + DAY_MS
+  const extension = { phase: 'paid', endsAtMs: extendedToMs, boughtAtMs: 1 } as const
+
+  it.each<[string, Partial<OwnedReservation>, number | undefined]>([
+    ['is kept while lists show the one before', {}, extendedToMs],
+    [
+      'is kept while lists show one before whose payment failed',
+      { extension: { ...extension, phase: 'failed' } },
+      extendedToMs,
+    ],
+    ['is forgotten once the extension is listed', { extension }, undefined],
+    ['is forgotten once it is the end', { endsAtMs: extendedToMs }, undefined],
+  ])('%s', (_, changes, kept) => {
+    const { held } = look({ now: active(changes), held: { extendedToMs } })
+    expect(held.extendedToMs).toBe(kept)
+  })
+
+  it('is forgotten if its payment fails', () => {
+    const extending = { microUsd: 5, endsAtMs: extendedToMs, boughtAtMs: 1 }
+    const now = active({ extension: { ...extension, phase: 'failed' } })
+    const { held } = look({ now, held: { extendedToMs, extending, upfrontMicroUsd: 5 } })
+    expect(held).not.toHaveProperty('extendedToMs')
+  })
+})

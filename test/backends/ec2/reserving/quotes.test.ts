@@ -18,7 +18,23 @@ const refusal = (more: Partial<CapacityWish>): Promise<string> =>
     (error: Error) => error.message,
   )
 
+describe.each(['prepaid', 'hourly'] as const)('quotes of %s capacity', (kind) => {
+  it('in a zone that the Region does not have are refused, with the known ones', async () => {
+    await expect(asked({ kind, zones: ['mars-1a'] })).rejects.toMatchObject({
+      failure: {
+        class: 'invalid',
+        message: expect.stringMatching(/has no zone mars-1a/) as unknown,
+        hint: expect.stringMatching(/us-east-1a/) as unknown,
+      },
+    })
+  })
+})
+
 describe('quotes of Capacity Blocks', () => {
+  it('that are too long are refused in whole days', async () => {
+    expect(await refusal({ durationMs: 900 * DAY_MS - HOUR_MS })).toMatch(/at most, not 900$/)
+  })
+
   it('are usable for the whole duration, which ends half an hour before the block', async () => {
     const [quote] = await asked({ durationMs: 2 * DAY_MS - 30 * MINUTE_MS })
     expect(quote!.usableUntilMs).toBe(quote!.endsAtMs! - 30 * MINUTE_MS)
