@@ -17,7 +17,7 @@ beforeAll(async () => {
 afterAll(() => at.close())
 const inWorld = worldsOn(() => at)
 
-/** Beside the two that wait already. */
+/** In addition to the two that wait already. */
 const MORE_WAITING = chosen([8], [3])[0]!
 
 const ONE = { wares: [{ ...SPOT, stock: 1 }] }
