@@ -70,13 +70,17 @@ interface Play {
   wish?: Partial<CapacityWish>
   rule?: PurchaseRule
   then?: (told: Told, market: ReservationMarket) => Promise<void>
+  /** `then` sees to its end. */
+  isEndedHere?: true
+  /** News are posted. */
+  isTold?: true
 }
 
 /** Lives through one reservation until the provider ends what is held. */
 async function played(
   d: Deployment,
   market: ReservationMarket,
-  { wish, rule = UNASKED, then }: Play,
+  { wish, rule = UNASKED, then, isEndedHere, isTold }: Play,
 ): Promise<void> {
   const input: ReservationInput = {
     ...{ reservationId: ID, owner: 'ada', deployment: DEPLOYMENT_ID, submittedAtMs: Date.now() },
@@ -85,14 +89,15 @@ async function played(
       ...wish,
     },
     ...{ rule, lookPausesMs: [0, 100, 1_000] },
+    ...(isTold && { webhookOf: ID }),
   }
   await d.client.workflow.start(WORKFLOW_TYPES.reserveCapacity, {
     ...{ workflowId: RESERVATION, taskQueue: ORCHESTRATOR_QUEUE, args: [input] },
   })
   const told = new Told(d)
   await then?.(told, market)
-  if (input.wish.kind === 'hourly') await skipTime(d.client, RESERVATION)
-  else {
+  if (input.wish.kind === 'hourly' && isEndedHere !== true) await skipTime(d.client, RESERVATION)
+  else if (isEndedHere !== true) {
     const { reservation } = await told.reached('scheduled')
     market.shorten(reservation!.id, Date.now())
     await told.handle.signal(RETRY_SIGNAL)
@@ -118,7 +123,7 @@ function scenario(name: string, { market: make, buyer, ...play }: Kept): Scenari
   const market = make()
   return {
     name: `${buyer ? 'buyCapacity' : 'reserveCapacity'}.${name}`,
-    wishes: { market, purchaseLimitMs: 500 },
+    wishes: { market, purchaseLimitMs: 500, posted: [] },
     play: async (d) => {
       await played(d, market, play)
       return buyer ? firstPurchase(d) : RESERVATION
@@ -176,6 +181,28 @@ const resized = async (told: Told): Promise<void> => {
   await told.tell('resizeReservation', { count: 4, spendMaxMicroUsd: microUsd(7_000) })
 }
 
+const split = async (told: Told): Promise<void> => {
+  await told.reached('active')
+  await told.tell('splitReservation', { count: 2, newId: 'res-part' })
+  const { client } = told.deployment
+  for (const id of ['res-part', ID]) {
+    const part = client.workflow.getHandle(reservationWorkflowId(id))
+    await part.executeUpdate('release', { args: [{ by: 'ada', chargeMaxMicroUsd: 0 }] })
+    await part.result()
+  }
+}
+
+/** First it is to end sooner, then it is taken away. */
+const takenBack = async (told: Told, market: ReservationMarket): Promise<void> => {
+  const { reservation } = await told.reached('scheduled')
+  const { id, endsAtMs } = reservation!
+  market.shorten(id, endsAtMs! - DAY_MS)
+  await told.handle.signal(RETRY_SIGNAL)
+  await until(async () => (await told.status()).reservation?.endsAtMs === endsAtMs! - DAY_MS)
+  market.cancel(id)
+  await told.handle.signal(RETRY_SIGNAL)
+}
+
 export const RESERVATION_SCENARIOS: readonly Scenario[] = [
   scenario('bought', { market: () => marketOf() }),
   scenario('approved', { market: () => marketOf(), rule: {}, then: approves }),
@@ -188,6 +215,8 @@ export const RESERVATION_SCENARIOS: readonly Scenario[] = [
   }),
   scenario('hourly-released', HOURLY),
   scenario('resized', { ...HOURLY, then: resized }),
+  scenario('split', { ...HOURLY, then: split, isEndedHere: true }),
+  scenario('taken-back', { market: () => marketOf(), then: takenBack, isEndedHere: true, isTold: true }),
   scenario('extended', { market: () => marketOf(), then: extended }),
   scenario('bought', { market: () => marketOf(), buyer: true }),
   scenario('refused', { market: () => marketOf([TAKEN]), buyer: true }),
