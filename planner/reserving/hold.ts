@@ -5,7 +5,7 @@ import { boughtUntilMs, isHeld, type OwnedReservation } from '../../core/reserva
 import type { PurchaseRule, ReservationState } from '../../core/reserving'
 import type { HeldSoFar, HoldOutcome } from '../../core/reserving-activities'
 import { isExtensionDue } from './extend'
-import { BEGIN_NOTICE_MS, IDLE_WARNING_MS, newsOf, warningAbout } from './news'
+import { BEGIN_NOTICE_MS, earlyEnd, IDLE_WARNING_MS, newsOf, warningAbout } from './news'
 import { DAY_MS, formatDuration, formatInstant, HOUR_MS, MINUTE_MS, SECOND_MS } from '../../core/time'
 
 /** One look at a reservation that is held. */
@@ -74,7 +74,7 @@ function judged(facts: HoldFacts): HoldOutcome {
     misses: 0,
   }
   delete next.releasedForMs
-  const message = messageOf(reservation)
+  const message = earlyEnd(facts) ?? messageOf(reservation)
   if (!isHeld(reservation.phase))
     return { held: next, message, next: 'over', lookInMs: 0, ...warningAbout(facts) }
   const why = whyRelease(facts, next)

@@ -3,7 +3,7 @@ import { plural } from '../../core/plural'
 import type { OwnedReservation } from '../../core/reservation'
 import type { ReservationNews } from '../../core/reserving'
 import type { HoldOutcome } from '../../core/reserving-activities'
-import { DAY_MS, formatDuration, formatInstant, HOUR_MS } from '../../core/time'
+import { DAY_MS, formatDuration, formatInstant, HOUR_MS, MINUTE_MS } from '../../core/time'
 import type { HoldFacts } from './hold'
 
 /** Unused for this long, it is worth a warning. */
@@ -46,8 +46,21 @@ function change(facts: HoldFacts, { held: next, message }: HoldOutcome): Reserva
   const event = 'changed-by-provider'
   if (next.state === 'failed' && (facts.held.state !== 'unpaid' || !isPrepaid(facts)))
     return { event, text: message }
-  const { warning } = warningAbout(facts) ?? {}
-  return warning === undefined ? undefined : { event, text: warning }
+  const text = earlyEnd(facts) ?? warningAbout(facts)?.warning
+  return text === undefined ? undefined : { event, text }
+}
+
+/** Lists show an end at its time some minutes early. */
+const END_SLACK_MS = 10 * MINUTE_MS
+
+/** It was taken away before its time, and was not given back. */
+export function earlyEnd({ reservation, held, nowMs }: HoldFacts): string | undefined {
+  if (reservation === undefined || held.releasedForMs !== undefined) return undefined
+  const { id, phase, state, kind, endsAtMs = Infinity } = reservation
+  if (phase !== 'ended' || endsAtMs <= nowMs + END_SLACK_MS) return undefined
+  const end = endsAtMs === Infinity ? '' : `, before its end at ${formatInstant(endsAtMs)}`
+  const who = kind === 'hourly' ? 'by the provider or by somebody in its account' : 'by the provider'
+  return `${id} was taken back ${who}${end}: it is reported as ${state}.`
 }
 
 /** Whether it is time to say that it begins. */

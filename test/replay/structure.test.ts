@@ -238,9 +238,12 @@ describe('a reservation', () => {
     'undecided-then-decided': 2,
     'payment-failed': 2,
     extended: 2,
+    // The part that was split off has a workflow of its own, too.
+    split: 2,
   }
-  /** The money of a higher limit is promised besides. */
+  /** The money of a higher limit is promised as well, and that of a part is moved to it. */
   const RAISES = { resized: 1 }
+  const SETTLED = { split: 1 }
 
   it.each(named('reserveCapacity.'))(
     'buys by a workflow of its own, with money promised first: %s',
@@ -248,10 +251,11 @@ describe('a reservation', () => {
       const scenario = name.replace('reserveCapacity.', '')
       const purchases = new Map(Object.entries(PURCHASES)).get(scenario) ?? 1
       const raises = new Map(Object.entries(RAISES)).get(scenario) ?? 0
+      const settled = new Map(Object.entries(SETTLED)).get(scenario) ?? purchases
       expect(children(events)).toBe(purchases)
       const steps = scheduled(events)
       expect(steps.filter((step) => step === 'promiseBudget')).toHaveLength(purchases + raises)
-      expect(steps.filter((step) => step === 'settleBudget')).toHaveLength(purchases)
+      expect(steps.filter((step) => step === 'settleBudget')).toHaveLength(settled)
       expect(steps).not.toContain('buyCapacity')
       expect(steps.at(-1)).toBe('endReservation')
     },

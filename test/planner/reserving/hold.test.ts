@@ -77,7 +77,7 @@ describe('a held reservation', () => {
 
   it.each<[OwnedReservation, HeldSoFar['state'], string]>([
     [ownedOf({ phase: 'ending' }), 'ended', 'cr-1 has ended.'],
-    [ownedOf({ phase: 'ended' }), 'ended', 'cr-1 has ended.'],
+    [ownedOf({ phase: 'ended', endsAtMs: NOW_MS }), 'ended', 'cr-1 has ended.'],
     [
       ownedOf({ phase: 'failed', state: 'payment-failed' }),
       'failed',

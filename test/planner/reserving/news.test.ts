@@ -117,6 +117,34 @@ describe('news about what is held', () => {
   })
 })
 
+describe('capacity that is taken back', () => {
+  it.each([
+    [
+      'before its end',
+      { ...ACTIVE, endsAtMs: NOW_MS + DAY_MS },
+      /^cr-1 was taken back by the provider, before its end at 2026-11-03T00:00:00Z: it is reported as cancelled\.$/,
+    ],
+    [
+      'by the hour',
+      HOURLY,
+      /^cr-1 was taken back by the provider or by somebody in its account: it is reported/,
+    ],
+  ] as const)('is told, as it is not its end: %s', (_, reservation, text) => {
+    const outcome = look({ ...reservation, phase: 'ended', state: 'cancelled' }, { state: 'active' })
+    expect(outcome).toMatchObject({ next: 'over', message: expect.stringMatching(text) })
+    expect(outcome.news).toEqual([{ event: 'changed-by-provider', text: outcome.message }])
+  })
+
+  it.each([
+    ['at its end', { ...ACTIVE, endsAtMs: NOW_MS + MINUTE_MS }, {}],
+    ['once it is given back', HOURLY, { releasedForMs: MINUTE_MS }],
+  ] as const)('is only over %s', (_, reservation, held) => {
+    const outcome = look({ ...reservation, phase: 'ended', state: 'expired' }, held)
+    expect(outcome).toMatchObject({ next: 'over', message: 'cr-1 has ended.' })
+    expect(outcome).not.toHaveProperty('news')
+  })
+})
+
 describe('an extension that is not paid yet', () => {
   const extending = { microUsd: microUsd(5), endsAtMs: NOW_MS + 9 * DAY_MS, boughtAtMs: NOW_MS }
   const held = { extending, upfrontMicroUsd: microUsd(12) }
