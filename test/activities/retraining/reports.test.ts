@@ -52,7 +52,7 @@ beforeEach(() => {
 describe('the news of a run', () => {
   it('are its status, with a text of its state and its last warning', async () => {
     await tell({})
-    await tell({ warnings: ['Earlier.', 'A fallback.'] })
+    await tell({ warnings: ['Earlier.', 'Late.', 'A fallback.'] })
     expect(posted).toEqual([
       {
         url: URL,
@@ -61,7 +61,7 @@ describe('the news of a run', () => {
       {
         url: URL,
         body: {
-          ...{ schema: 'crucible/1', run: { ...STATUS, warnings: ['Earlier.', 'A fallback.'] } },
+          ...{ schema: 'crucible/1', run: { ...STATUS, warnings: ['Earlier.', 'Late.', 'A fallback.'] } },
           text: 'ranker, run 2027-01-04: waiting. It waits. A fallback.',
         },
       },
