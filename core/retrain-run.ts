@@ -31,6 +31,8 @@ export interface RetrainCarry {
   placement?: RunPlacement
   /** The reservation that is searched for. */
   search?: ReservationInput
+  /** Its workflow was not started yet. */
+  isUnbegun?: true
   /** A person wants the training to begin before its window. */
   isStartedNow?: true
   isChecked?: true

@@ -8,7 +8,7 @@ import {
 import { WorkflowExecutionAlreadyStartedError } from '@temporalio/common'
 import type { CapacityDecision } from '../core/retrain-run'
 import { isReservationFinal, type ReservationInput } from '../core/reserving'
-import { DAY_MS } from '../core/time'
+import { DAY_MS, MINUTE_MS } from '../core/time'
 import { ORCHESTRATOR_QUEUE, reservationWorkflowId, WORKFLOW_TYPES } from '../core/queues'
 import type { reserveCapacity } from './reserve-capacity'
 import { attributesOf } from './attributes'
@@ -20,6 +20,8 @@ import type { RetrainRun } from './retrain-run'
 const SILENT_MS = DAY_MS
 /** One that is no child of this history may be ended by hand without a word. */
 const LOOK_MS = DAY_MS
+/** A search that is called off answers within this time, unless its provider does not. */
+const CALL_OFF_MS = 10 * MINUTE_MS
 
 /**
  * Gets capacity by the steps of the file, in order. Sets the run's placement, or returns why not. A purchase that waits for a
@@ -57,19 +59,23 @@ async function nextStep(run: RetrainRun): Promise<CapacityDecision> {
 
 /** One reservation, until it is held or over. It outlives the run: the owner's other jobs use the rest. */
 async function reserve(run: RetrainRun, input: ReservationInput): Promise<void> {
-  const isResumed = run.search !== undefined
+  const isAsked = run.search !== undefined
+  const isBegun = isAsked && !run.isUnbegun
   run.search = input
-  if (!isResumed) run.asked(input.reservationId)
+  run.isUnbegun = !isBegun
+  if (!isAsked) run.asked(input.reservationId)
   // A stop that comes during it ends the search, which is on record, by its own workflow.
-  if (!isResumed) await decide(run, 'requestCapacity', input)
+  if (!isBegun) await decide(run, 'requestCapacity', input)
   const life = { isOver: false }
-  const isChild = !isResumed && (await begin(run, input, () => (life.isOver = true)))
+  const isChild = !isBegun && (await begin(run, input, () => (life.isOver = true)))
+  run.isUnbegun = false
   if (!isChild) await look(run, input)
   const isDone = (): boolean => run.stop !== undefined || life.isOver || isDecided(run)
   const silentAtMs = Date.now() + untilSilent(input)
-  while (!isDone() && Date.now() < silentAtMs) {
+  while (!isDone() && (Date.now() < silentAtMs || isBuying(run))) {
     const isNews = (): boolean => isDone() || run.news.length > 0 || run.isLong
-    const waitMs = isChild ? silentAtMs - Date.now() : Math.min(LOOK_MS, silentAtMs - Date.now())
+    const leftMs = silentAtMs > Date.now() ? silentAtMs - Date.now() : LOOK_MS
+    const waitMs = isChild ? leftMs : Math.min(LOOK_MS, leftMs)
     const hasNews = await condition(isNews, waitMs, {
       summary: 'until there is capacity, or the search is over',
     })
@@ -77,9 +83,10 @@ async function reserve(run: RetrainRun, input: ReservationInput): Promise<void> 
     if (!isDone()) await run.continueFresh()
     if (!hasNews && !isChild) await look(run, input)
   }
+  if (run.stop !== undefined || !isDone()) await callOff(run, life)
   run.search = undefined
   const { notice } = run
-  if (run.stop !== undefined) return callOff(run)
+  if (run.stop !== undefined) return
   if (notice?.reservation !== undefined && isHeldBy(run)) {
     run.placement = { kind: 'reserved', backend: input.wish.backend, reservation: notice.reservation }
     return
@@ -130,10 +137,23 @@ function isDecided(run: RetrainRun): boolean {
   return isHeldBy(run) || (run.notice !== undefined && isReservationFinal(run.notice.state))
 }
 
-/** Ends a search; what is bought already is given back at the end of the run, as far as it can be. */
-async function callOff(run: RetrainRun): Promise<void> {
+/** Another step would buy a second time: its outcome is waited for, however long that takes. */
+const isBuying = ({ notice }: RetrainRun): boolean =>
+  notice !== undefined && ['buying', 'undecided', 'unpaid'].includes(notice.state)
+
+/**
+ * Ends a search, and waits for its answer: a purchase under way is not ended by it. What is bought is given back at the end of the run, as far
+ * as it can be.
+ */
+async function callOff(run: RetrainRun, life: { isOver: boolean }): Promise<void> {
   const { notice } = run
   if (notice === undefined || isDecided(run)) return
-  const handle = getExternalWorkflowHandle(reservationWorkflowId(notice.id))
-  await handle.cancel().catch(() => undefined)
+  const { id } = notice
+  run.move('searching', 'Ending the search for capacity.')
+  await getExternalWorkflowHandle(reservationWorkflowId(id))
+    .cancel()
+    .catch(() => undefined)
+  const isAnswered = (): boolean => life.isOver || isDecided(run) || run.notice?.reservation !== undefined
+  if (await condition(isAnswered, CALL_OFF_MS, { summary: 'until the search is over' })) return
+  run.warn(`The search ${id} has not ended: see \`crucible reservations show ${id}\`.`)
 }

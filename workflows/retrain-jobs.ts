@@ -67,8 +67,9 @@ export async function runPart(
   wish: PartWish,
   { prepared, until }: { prepared?: JobInput; until?: (isOver: () => boolean) => Promise<void> } = {},
 ): Promise<PartEnd> {
-  const input = prepared ?? (await prepare(run, wish))
+  const input = prepared ?? (run.stop === undefined ? await prepare(run, wish) : unbegun(run, wish))
   if ('isSucceeded' in input) return input
+  if (run.stop !== undefined) return unbegun(run, wish)
   const started: RunJob = { part: wish.part, jobId: input.jobId, startedAtMs: Date.now() }
   run.update({ jobs: [...run.status.jobs, started] })
   const life = { isOver: false }
@@ -95,6 +96,11 @@ export async function runPart(
   }
   run.update({ jobs: run.status.jobs.map((each) => (each.jobId === ended.jobId ? ended : each)) })
   return end
+}
+
+/** The run was stopped first. */
+function unbegun(run: RetrainRun, wish: PartWish): PartEnd {
+  return { jobId: runJobId(run.run, wish), isSucceeded: false, message: run.stop!.message }
 }
 
 /** A history of this run that was reset has started the job: it is followed to its end, as a child of this one would be. */

@@ -7,6 +7,7 @@ import { formatDuration } from '../core/time'
 import { forever, kept } from './forever'
 import { decide, retraining } from './retrain-activities'
 import { runPart } from './retrain-jobs'
+import { giveBack } from './retrain-release'
 import type { Trained } from './retrain-training'
 import type { RetrainRun } from './retrain-run'
 
@@ -45,6 +46,8 @@ export async function judgeAndPromote(run: RetrainRun, trained: Trained): Promis
   if (promotion.isAsked) {
     const { verdict } = run.status
     const doubt = verdict?.isUndecided === true ? verdict.message : undefined
+    // A person may take days.
+    await giveBack(run)
     const refusal = await approval(run, promotion.askMs, production?.older ?? doubt)
     if (run.stop !== undefined) return run.stop
     if (refusal !== undefined) return { state: 'kept', message: keptBecause(refusal, production) }
@@ -116,9 +119,11 @@ async function approval(run: RetrainRun, askMs: number, doubt?: string): Promise
   const waits = `The new model waits for approval, for ${formatDuration(askMs)}.`
   run.move('awaiting-approval', doubt === undefined ? waits : `${waits} ${doubt}`, Date.now() + askMs)
   run.tell()
+  run.isAsking = true
   await condition(() => run.status.decision !== undefined || run.stop !== undefined, askMs, {
     summary: 'waiting for approval',
   })
+  run.isAsking = false
   const { decision } = run.status
   if (decision === undefined) return `It was not approved within ${formatDuration(askMs)}.`
   if (decision.kind === 'approved') return undefined
@@ -169,12 +174,14 @@ async function promote(
   if (promotion.job !== undefined) {
     const replaced: { production?: ModelRef } = defined({ production: claimed.production ?? undefined })
     const end = await runPart(run, { part: 'promotion', source, model, ...replaced })
-    if (run.stop !== undefined) return run.stop
+    // What is published is in production, also if the run was cancelled meanwhile.
     if (!end.isSucceeded)
-      return {
-        state: 'kept',
-        message: keptBecause(`The promotion command failed: ${end.message}`, production),
-      }
+      return (
+        run.stop ?? {
+          state: 'kept',
+          message: keptBecause(`The promotion command failed: ${end.message}`, production),
+        }
+      )
   }
   const { verdict } = run.status
   const value = verdict?.value

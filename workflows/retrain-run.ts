@@ -74,6 +74,8 @@ export class RetrainRun implements TroublePage {
   readonly input: Omit<RetrainInput, 'carry'>
   stop: Stop | undefined
   isStartedNow = false
+  /** A person is asked whether the model goes into production. */
+  isAsking = false
   /** The placement was checked; another one is checked again. */
   isChecked: boolean
   isRehearsed: boolean
@@ -82,6 +84,8 @@ export class RetrainRun implements TroublePage {
   placement: RunPlacement | undefined
   /** The reservation that is searched for. */
   search: ReservationInput | undefined
+  /** Its workflow was not started yet. */
+  isUnbegun: boolean
   stepsTried: number
   /** Trainings that were prepared: each has its number in the id of its job. */
   trainings: number
@@ -106,6 +110,7 @@ export class RetrainRun implements TroublePage {
     if (uiUrl !== undefined) this.status.pageUrl = workflowPage(uiUrl, workflowInfo().workflowId)
     this.placement = carry?.placement
     this.search = carry?.search
+    this.isUnbegun = carry?.isUnbegun === true
     this.isStartedNow = carry?.isStartedNow === true
     this.isChecked = carry?.isChecked === true
     this.isRehearsed = carry?.isRehearsed === true
@@ -144,12 +149,15 @@ export class RetrainRun implements TroublePage {
   }
 
   private carry(): RetrainCarry {
-    const { status, stepsTried, trainings, recordSeq, placement, search, news } = this
+    const { stepsTried, trainings, recordSeq, placement, search, news } = this
+    // What the fresh history tries first may be the step that had trouble: only another failure shows it again.
+    const status = without(this.status, ['trouble'])
     const only = (flag: boolean): true | undefined => (flag ? true : undefined)
     return {
       ...{ status, stepsTried, trainings, recordSeq, news },
       ...defined({ run: status.run, placement, search, isStartedNow: only(this.isStartedNow) }),
       ...defined({ isChecked: only(this.isChecked), isRehearsed: only(this.isRehearsed) }),
+      ...defined({ isUnbegun: only(this.isUnbegun) }),
     }
   }
 

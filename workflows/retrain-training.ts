@@ -7,6 +7,7 @@ import type { OwnedReservation } from '../core/reservation'
 import { formatInstant } from '../core/time'
 import { forever } from './forever'
 import { decide, retraining } from './retrain-activities'
+import { giveBack } from './retrain-release'
 import { runPart, type PartEnd, type PartWish } from './retrain-jobs'
 import type { RetrainRun } from './retrain-run'
 
@@ -51,6 +52,7 @@ export async function train(run: RetrainRun, prepared: JobInput | PartEnd): Prom
       return { kind: 'failed', message: `${why}${kept}` }
     }
     run.warn(next.message)
+    await giveBack(run)
     placement = { kind: 'open', backends: next.backends }
     source = found?.source
   }

@@ -15,10 +15,11 @@ import { defined } from '../core/defined'
 import { formatDuration, HOUR_MS, MINUTE_MS } from '../core/time'
 import { setAttributes } from './attributes'
 import { forever } from './forever'
-import { attempted, retraining } from './retrain-activities'
+import { retraining } from './retrain-activities'
 import { getCapacity } from './retrain-capacity'
 import { prepare, runPart, type PartEnd } from './retrain-jobs'
 import { judgeAndPromote, type RunEnd } from './retrain-model'
+import { giveBack, releaseAll } from './retrain-release'
 import { RetrainRun } from './retrain-run'
 import { train } from './retrain-training'
 
@@ -26,8 +27,6 @@ import { train } from './retrain-training'
 const LATE_MS = HOUR_MS
 /** The job is prepared this long before its window, so that it starts within seconds of the opening. */
 const PREPARE_MS = 5 * MINUTE_MS
-/** A provider shows within this time that a reservation was given back. */
-const RELEASE_MS = 10 * MINUTE_MS
 
 /**
  * One run of a schedule: gets capacity, checks, waits for the window, trains, evaluates, promotes or keeps the old model, and reports. It ends
@@ -51,7 +50,7 @@ async function live(run: RetrainRun): Promise<RunEnd> {
     const prepared = await waitForWindow(run)
     if (run.stop !== undefined) return run.stop
     if (run.isCapacityLost) {
-      lost(run)
+      await lost(run)
       continue
     }
     run.move('training', 'Training.')
@@ -62,7 +61,7 @@ async function live(run: RetrainRun): Promise<RunEnd> {
       run.update({ model: end.trained.model })
       return judgeAndPromote(run, end.trained)
     }
-    lost(run)
+    await lost(run)
   }
 }
 
@@ -85,13 +84,15 @@ async function resolve(run: RetrainRun): Promise<void> {
   run.warn(...words)
 }
 
-function lost(run: RetrainRun): void {
+async function lost(run: RetrainRun): Promise<void> {
   run.placement = undefined
   run.isChecked = false
   const why = isReservationFinal(run.notice?.state ?? 'searching')
     ? run.notice!.message
     : 'its place is gone.'
   run.warn(`The capacity is lost: ${why} The next step of the file is tried.`)
+  // Its places may be gone while it is still held, and then it costs money in addition to the next one.
+  await giveBack(run)
 }
 
 /** Checks what the training needs, and rehearses it if the file says so: early enough for a person to react. */
@@ -101,7 +102,7 @@ async function check(run: RetrainRun): Promise<void> {
   await wait(run, openingOf(run) - checkMs, { summary: 'until the checks' })
   if (isDisturbed(run)) return
   if (!run.isChecked) await checkPlace(run)
-  if (!run.isRehearsed) await rehearse(run)
+  if (!isDisturbed(run) && !run.isRehearsed) await rehearse(run)
 }
 
 async function checkPlace(run: RetrainRun): Promise<void> {
@@ -179,31 +180,8 @@ function lastWord(error: unknown): RunEnd {
   return { state: 'failed', message: `Internal error: ${failureFrom(error).message}` }
 }
 
-/** Gives back hourly capacity; prepaid capacity stays for the owner's other jobs. */
-async function release(run: RetrainRun): Promise<void> {
-  const { notice } = run
-  // A search that was called off has nothing to give back.
-  if (notice?.reservation === undefined || isReservationFinal(notice.state)) return
-  const { kind } = notice.reservation
-  try {
-    const released = await attempted.releaseCapacity({ ...run.task(), reservationId: notice.id, kind })
-    if (released.message !== '') run.addWarnings(released.message)
-  } catch (error) {
-    run.warn(`The capacity ${notice.id} was not given back: ${failureFrom(error).message}`)
-  }
-  if (kind === 'hourly') await hearBill(run)
-}
-
-/** What an hourly reservation has cost is known at its end, which its workflow tells. Without that, its present cost counts. */
-async function hearBill(run: RetrainRun): Promise<void> {
-  const isOver = (): boolean => isReservationFinal(run.notice!.state)
-  if (await condition(isOver, RELEASE_MS, { summary: 'until the reservation is over' })) return
-  const { id: reservationId } = run.notice!
-  run.noticed(await forever(() => retraining.readReservation({ reservationId }), run))
-}
-
 async function finish(run: RetrainRun, { state, message }: RunEnd): Promise<RetrainResult> {
-  await release(run)
+  await releaseAll(run)
   run.update({ endedAtMs: Date.now() })
   run.move(state, message)
   run.tell()

@@ -173,6 +173,14 @@ describe('the next way to get capacity', () => {
     })
   })
 
+  it('shares it among reservations only', () => {
+    const [first, second, third, open] = PLAN.steps
+    const plan = { ...PLAN, steps: [first!, open!, second!, third!] }
+    expect(wish({ plan, tried: 2, nowMs: OPENS - 7 * DAY_MS }).rule.searchUntilAtMs).toBe(
+      OPENS - 3.5 * DAY_MS,
+    )
+  })
+
   it('lets the last reservation search as long as a start is possible, if nothing follows', () => {
     const plan = { ...PLAN, steps: [STEP] }
     expect(wish({ plan }).rule.searchUntilAtMs).toBe(OPENS + 2 * DAY_MS)

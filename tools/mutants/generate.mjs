@@ -48,7 +48,7 @@ function lineStarts(text) {
 }
 
 /** Returns a check of whether a mutant still compiles: `npm run types` catches the others. */
-export function createTypeCheck(project = 'tsconfig.pure.json') {
+export function createTypeCheck(project) {
   const config = ts.parseJsonConfigFileContent(
     ts.readConfigFile(join(ROOT, project), ts.sys.readFile).config,
     ts.sys,

@@ -68,13 +68,20 @@ const wordsOf = ({ file, line, operator, before, after }) =>
 
 class Hunt {
   checkout = new Checkout()
-  compiles = createTypeCheck()
+  /** Checks of types by project: the small one is faster, and knows only these rooms. */
+  checks = new Map()
   imports = readImports()
   /** Results of the unchanged code for sets of tests: a mutant proves nothing when those fail. */
   baselines = new Map()
 
   constructor(hasServer) {
     this.hasServer = hasServer
+  }
+
+  compiles(mutant) {
+    const project = ROOMS.includes(mutant.file.split('/')[0]) ? 'tsconfig.pure.json' : 'tsconfig.json'
+    if (!this.checks.has(project)) this.checks.set(project, createTypeCheck(project))
+    return this.checks.get(project)(mutant)
   }
 
   async judge(mutant) {

@@ -62,7 +62,9 @@ export class TestProcess {
   }
 
   stop() {
-    if (this.child?.exitCode === null) process.kill(-this.child.pid, 'SIGKILL')
+    // One that a signal has ended has no exit code either.
+    if (this.child?.exitCode === null && this.child.signalCode === null)
+      process.kill(-this.child.pid, 'SIGKILL')
     this.child = undefined
   }
 }
