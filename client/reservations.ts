@@ -23,6 +23,7 @@ import {
   type ReservationInput,
   type ResizeReservationUpdate,
 } from '../core/reserving'
+import { SECOND_MS } from '../core/time'
 import { ensureDeployment } from '../storage/deployment'
 import { putReservationEntry, readReservationEntries } from '../storage/reservations'
 import { ensureDeploymentKey } from '../storage/secrets'
@@ -77,7 +78,7 @@ export async function reserve(context: Context, request: ReservationRequest): Pr
     summary: `${wish.count} × ${wish.types.join(' or ')}, ${wish.kind}`,
   })
   const standing = entry.data as ReservationInput
-  if (!isDeepStrictEqual([standing.wish, standing.rule], JSON.parse(JSON.stringify([wish, rule]))))
+  if (!isSameRequest(standing, input))
     throw new CrucibleError('usage', `A different reservation ${reservationId} already exists.`, {
       hint: 'Ids are never reused: choose another one, or leave it out for a generated id.',
     })
@@ -90,6 +91,28 @@ export async function reserve(context: Context, request: ReservationRequest): Pr
     workflowId: reservationWorkflowId(reservationId),
     isNew: await start(client, standing),
   }
+}
+
+/** Between reading the clock for the times of a request and sending it. */
+const REQUEST_TAKES_MS = 30 * SECOND_MS
+
+/** A repeated command means the same, although `in 30 days` is another instant by then. */
+function isSameRequest(standing: ReservationInput, asked: ReservationInput): boolean {
+  const laterMs = asked.submittedAtMs - standing.submittedAtMs
+  const asStanding = (was: number | undefined, is: number | undefined): number | undefined =>
+    was !== undefined && is !== undefined && Math.abs(is - was - laterMs) <= REQUEST_TAKES_MS ? was : is
+  const { earliestStartAtMs, latestStartAtMs, latestEndAtMs } = standing.wish
+  const { wish, rule } = asked
+  const same = {
+    wish: {
+      ...wish,
+      earliestStartAtMs: asStanding(earliestStartAtMs, wish.earliestStartAtMs),
+      latestStartAtMs: asStanding(latestStartAtMs, wish.latestStartAtMs),
+      latestEndAtMs: asStanding(latestEndAtMs, wish.latestEndAtMs),
+    },
+    rule: { ...rule, searchUntilAtMs: asStanding(standing.rule.searchUntilAtMs, rule.searchUntilAtMs) },
+  }
+  return isDeepStrictEqual({ wish: standing.wish, rule: standing.rule }, JSON.parse(JSON.stringify(same)))
 }
 
 function checkedUrl(webhook: string): string {
