@@ -19,6 +19,7 @@ export async function purchases(args: string[]): Promise<void> {
         only: { default: '', as: 'TEXT', means: 'only the steps whose names have it' },
         crowd: { default: false, means: 'instead, ten wishes at once, two workers, and money for three' },
         server: { default: false, means: 'the Temporal server dies with the worker' },
+        all: { default: false, means: 'all workers die at once' },
       },
     },
     args,
@@ -32,7 +33,8 @@ export async function purchases(args: string[]): Promise<void> {
     tell('undisturbed', first)
     const plans = buyingPlans(first.calls).filter(({ name }) => name.includes(values.only))
     await inLanes(plans, { atOnce: values['at-once'] }, async (plan) => {
-      tell(plan.name, await runBuying({ ...plan, isServerKilled: values.server }, product))
+      const crashes = plan.crashes.map((crash) => ({ ...crash, isOfBoth: values.all }))
+      tell(plan.name, await runBuying({ ...plan, crashes, isServerKilled: values.server }, product))
     })
   }).finally(() => product.remove())
 }
