@@ -1,14 +1,11 @@
-/** Reserved capacity: wishes for it, what became of them, and words to them. */
-import { TypedSearchAttributes } from '@temporalio/common'
+/** Words to those who hold reserved capacity, or look for it. */
 import { randomInt, randomUUID } from 'node:crypto'
-import { isDeepStrictEqual } from 'node:util'
-import type * as temporal from '@temporalio/client'
 import { defined } from '../core/defined'
 import { failureFrom } from '../core/failure'
-import { makeDeploymentId, makeReservationId } from '../core/ids'
+import { makeReservationId } from '../core/ids'
 import type { UpdateReceipt } from '../core/messages'
-import { ORCHESTRATOR_QUEUE, reservationWorkflowId, resetCommand, WORKFLOW_TYPES } from '../core/queues'
-import { boughtUntilMs, type CapacityWish } from '../core/reservation'
+import { reservationWorkflowId } from '../core/queues'
+import { boughtUntilMs } from '../core/reservation'
 import {
   APPROVE_UPDATE,
   DECIDE_PURCHASE_UPDATE,
@@ -16,138 +13,17 @@ import {
   quoteKey,
   REJECT_UPDATE,
   RELEASE_UPDATE,
-  RESERVATION_ID_PATTERN,
   RESIZE_RESERVATION_UPDATE,
   SPLIT_RESERVATION_UPDATE,
   type ExtendReservationUpdate,
-  type PurchaseRule,
-  type ReservationInput,
   type ResizeReservationUpdate,
 } from '../core/reserving'
-import { isOpenStatus } from '../core/workflow-status'
-import { ensureDeployment } from '../storage/deployment'
-import { lastReservationEntry, putRequest, readReservationEntries } from '../storage/reservations'
-import { ensureDeploymentKey } from '../storage/secrets'
-import { putWebhook } from '../storage/webhooks'
+import { readReservationEntries } from '../storage/reservations'
 import type { Context } from './context'
-import { checkSameDeployment } from './deployment'
+import { checkId } from './reserve'
 import { CrucibleError, isTemporals } from './errors'
-import { uiUrlOf } from './read-view'
 import { findReservation, showReservation } from './reservation-views'
-import { ATTRIBUTE_KEYS } from './attributes'
 import { UPDATE_LIMIT_MS } from './updates'
-
-/** @experimental */
-export interface ReservationRequest {
-  wish: CapacityWish
-  rule: PurchaseRule
-  purpose?: string
-  /** News about it are posted there; see `ReservationEvent`. It is stored sealed. */
-  webhook?: string
-  /** Makes the request repeatable. Random if missing. */
-  id?: string
-}
-
-/** @experimental */
-export interface Reserved {
-  id: string
-  workflowId: string
-  /** False if it existed already. */
-  isNew: boolean
-  /** It existed already, and is over: nothing is searched. */
-  isOver?: true
-}
-
-/**
- * Starts the search for capacity, which may buy what its rule allows. The same id with the same content is the same reservation; another
- * content is refused with `usage`. Throws `failed` if its workflow was ended by hand.
- */
-export async function reserve(context: Context, request: ReservationRequest): Promise<Reserved> {
-  const { store, config } = context
-  const { wish, rule, purpose, webhook } = request
-  if (request.id !== undefined) checkId(request.id)
-  const client = await context.temporal()
-  await checkSameDeployment(context, client)
-  const reservationId = request.id ?? makeReservationId(randomInt)
-  const input: ReservationInput = {
-    ...{ reservationId, wish, rule, owner: config.owner },
-    deployment: await ensureDeployment(store, () => makeDeploymentId(randomInt)),
-    submittedAtMs: context.now(),
-    ...defined({ purpose, pageUrl: uiUrlOf(config, reservationWorkflowId(reservationId)) }),
-    ...(webhook === undefined ? {} : { webhookOf: reservationId }),
-  }
-  const standing = await putRequest(store, input)
-  if (!isDeepStrictEqual([standing.wish, standing.rule], JSON.parse(JSON.stringify([wish, rule]))))
-    throw new CrucibleError('usage', `A different reservation ${reservationId} already exists.`, {
-      hint: 'Ids are never reused: choose another one, or leave it out for a generated id.',
-    })
-  if (webhook !== undefined) {
-    const key = await ensureDeploymentKey(config.home.secretKeyFile)
-    await putWebhook(store, key, { id: reservationId, url: checkedUrl(webhook) })
-  }
-  const workflowId = reservationWorkflowId(reservationId)
-  // Temporal forgets a workflow that is over after a while, and would start it again.
-  const isOver = async (): Promise<boolean> =>
-    (await lastReservationEntry(store, reservationId))?.kind === 'over'
-  if (await isOver()) return { id: reservationId, workflowId, isNew: false, isOver: true }
-  const isNew = await start(client, standing)
-  if (isNew) return { id: reservationId, workflowId, isNew }
-  const { status } = await client.workflow.getHandle(workflowId).describe()
-  if (isOpenStatus(status.name)) return { id: reservationId, workflowId, isNew }
-  if (await isOver()) return { id: reservationId, workflowId, isNew, isOver: true }
-  throw new CrucibleError(
-    'failed',
-    `${reservationId} exists already, and its workflow was ended by hand: nothing watches it, and nothing was started.`,
-    {
-      hint: `Continue it: \`${resetCommand(workflowId)}\`. What it has bought is found again, not bought again.`,
-    },
-  )
-}
-
-function checkedUrl(webhook: string): string {
-  const { protocol = '', username, password } = URL.parse(webhook) ?? {}
-  if (username || password)
-    throw new CrucibleError(
-      'usage',
-      'The webhook has a user name or a password in its URL, and no request can be sent so.',
-      {
-        hint: 'Leave them out: a webhook is trusted by its path.',
-      },
-    )
-  if (/^https?:$/.test(protocol)) return webhook
-  throw new CrucibleError('usage', 'The webhook is not a URL of http or https.', {
-    hint: 'Such as --notify https://hooks.example.com/crucible.',
-  })
-}
-
-function checkId(id: string): void {
-  if (RESERVATION_ID_PATTERN.test(id)) return
-  throw new CrucibleError('usage', `"${id}" is not an id of a reservation.`, {
-    hint: 'Write res- and at most 40 of a-z, 0-9 and dashes, such as res-ranker-2027-q1.',
-  })
-}
-
-async function start(client: temporal.Client, input: ReservationInput): Promise<boolean> {
-  try {
-    await client.workflow.start(WORKFLOW_TYPES.reserveCapacity, {
-      workflowId: reservationWorkflowId(input.reservationId),
-      workflowIdReusePolicy: 'REJECT_DUPLICATE',
-      taskQueue: ORCHESTRATOR_QUEUE,
-      args: [input],
-      typedSearchAttributes: new TypedSearchAttributes([
-        { key: ATTRIBUTE_KEYS.name, value: input.purpose ?? input.reservationId },
-        { key: ATTRIBUTE_KEYS.owner, value: input.owner },
-        { key: ATTRIBUTE_KEYS.state, value: 'searching' },
-        { key: ATTRIBUTE_KEYS.backend, value: input.wish.backend },
-      ]),
-      staticSummary: `capacity: ${input.wish.count} × ${input.wish.types.join(' or ')}`,
-    })
-    return true
-  } catch (error) {
-    if (isTemporals(error, 'WorkflowExecutionAlreadyStartedError')) return false
-    throw error
-  }
-}
 
 /** Buys the offer that is shown now. Throws `failed` if nothing waits for approval. */
 export async function approveReservation(

@@ -2,6 +2,7 @@ import type { Failure } from '../core/failure'
 import type { ReservationOrder } from '../core/reservation'
 import { putDocumentIfAbsent, readDocument } from './json'
 import { layout } from './layout'
+import { eachOf } from './parallel'
 import type { ObjectStore } from './store'
 
 /** `purchases/<send>.json`: put if absent before the request is sent, and never changed. A seal in its place prevents the send. */
@@ -81,4 +82,20 @@ export class Purchases {
   ): Promise<boolean> {
     return putDocumentIfAbsent(this.store, layout.purchase(intent, send), mark)
   }
+}
+
+/** The purchases of all wishes that were sent and whose effect is not certain. */
+export async function openPurchases(store: ObjectStore): Promise<Extract<PurchaseMark, { kind: 'sent' }>[]> {
+  const marks = new Set<string>()
+  const effects: string[] = []
+  for await (const { key } of store.list(layout.reservations())) {
+    const [, mark, effect] = /^(.+\/purchases\/\d+)(-effect)?\.json$/.exec(key) ?? []
+    if (effect !== undefined) effects.push(mark!)
+    else if (mark !== undefined) marks.add(mark)
+  }
+  for (const key of effects) marks.delete(key)
+  const open = await eachOf([...marks], (key) =>
+    readDocument(store, `${key}.json`, (text) => JSON.parse(text) as PurchaseMark),
+  )
+  return open.filter((mark) => mark?.kind === 'sent')
 }

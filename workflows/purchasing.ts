@@ -6,13 +6,20 @@ import { failureFrom, type Failure } from '../core/failure'
 import { buyerWorkflowId, WORKFLOW_TYPES } from '../core/queues'
 import type { ReservationOrder } from '../core/reservation'
 import type { UndecidedPurchase } from '../core/reserving'
-import { DAY_MS, SECOND_MS } from '../core/time'
+import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from '../core/time'
 import { PURCHASE_ENTRIES, type BuyCapacityInput, type BuyCapacityResult } from './buy-capacity'
 import { looking, reservingOn } from './reservation-activities'
 import type { ReservationRun } from './reservation-run'
 
-/** Another purchase of the same account and Region is being made. */
-const BUYER_BUSY_MS = 20 * SECOND_MS
+/**
+ * Pauses before the next try while another purchase of the same account and Region is made, or the purchase cannot be seen through. It may
+ * last for as long as the provider is silent or credentials have expired, so tries become rare enough for a year in one history.
+ */
+function buyerPauseMs(tries: number): number {
+  if (tries < 30) return 20 * SECOND_MS
+  if (tries < 90) return MINUTE_MS
+  return tries < 300 ? 10 * MINUTE_MS : 6 * HOUR_MS
+}
 
 /** By the only buyer of the account in this Region. */
 export async function send(
@@ -24,7 +31,7 @@ export async function send(
   const { backend, quote } = order
   const workflowId = buyerWorkflowId({ backend, account, region: quote.region })
   const args: BuyCapacityInput = { ...run.task(PURCHASE_ENTRIES), order, rule: input.rule }
-  for (;;) {
+  for (let tries = 0; ; tries++) {
     try {
       return await executeChild<(input: BuyCapacityInput) => Promise<BuyCapacityResult>>(
         WORKFLOW_TYPES.buyCapacity,
@@ -42,7 +49,9 @@ export async function send(
         throw error
       if (error instanceof ChildWorkflowFailure) page.trouble(failureFrom(error))
     }
-    await page.retries.pause(BUYER_BUSY_MS, { summary: 'another purchase in this account is under way' })
+    await page.retries.pause(buyerPauseMs(tries), {
+      summary: 'another purchase in this account is under way',
+    })
     page.trouble(undefined)
   }
 }

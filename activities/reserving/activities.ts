@@ -28,6 +28,7 @@ import { changeReservation, splitReservation } from './changing'
 import { note, reservingOf, type ReservingDeps } from './deps'
 import { lookForExtension } from './ending'
 import { decidePurchase, findPurchase, purchase, type PurchaseDeps } from './purchase'
+import { undecidedAmong } from './undecided'
 
 /** The activities of reservations of one backend; every call is refused if it sells none. */
 export function createReservingActivities(deps: ReservingDeps): ReservingActivities {
@@ -113,6 +114,8 @@ async function lookForCapacity(
     owned,
     quotes,
     claims,
+    // After the list: a purchase is marked before it can show.
+    undecided: await undecidedAmong(store, owned, { reservationId, backend: backend.name }),
     earlierMicroUsd,
   }
   const verdict = judgeCapacity({
@@ -122,7 +125,12 @@ async function lookForCapacity(
   await note(deps, input, {
     kind: 'looked',
     summary: verdict.message,
-    data: { ...facts, claims: Object.fromEntries(claims), approved, verdict },
+    data: {
+      ...facts,
+      claims: Object.fromEntries(claims),
+      undecided: Object.fromEntries(facts.undecided),
+      ...{ approved, verdict },
+    },
   })
   if (verdict.kind !== 'adopt') return verdict
   const { id } = verdict.reservation

@@ -39,7 +39,7 @@ export async function purchase(
   const mark = await purchases.mark(order, was)
   if (mark === undefined) return standing(await purchases.effect(order), owned)
   const outcome = checked(await send(deps, { order, sentAtMs: mark.atMs, signal }), order, was.ownedBefore)
-  await conclude(purchases, order, outcome)
+  await conclude(deps, order, outcome)
   return outcome
 }
 
@@ -90,18 +90,30 @@ function checked(outcome: ReserveOutcome, order: ReservationOrder, ownedBefore: 
   return { kind: 'unconfirmed', failure: { class: 'unclassified', message } }
 }
 
-/** Without this document the purchase is looked for, which is slower and as safe. */
+/** Without these documents the purchase is looked for, which is slower and as safe. */
 async function conclude(
-  purchases: Purchases,
+  { store, now }: PurchaseDeps,
   order: ReservationOrder,
   outcome: ReserveOutcome,
 ): Promise<void> {
   if (outcome.kind === 'unconfirmed') return
-  const effect =
-    outcome.kind === 'reserved'
-      ? ({ kind: 'bought', reservationId: outcome.reservation.id } as const)
-      : ({ kind: 'no-effect', failure: outcome.failure } as const)
-  await purchases.conclude(order, effect).catch(() => undefined)
+  try {
+    if (outcome.kind === 'reserved') return await bought({ store, now }, order, outcome.reservation.id)
+    await new Purchases(store, now).conclude(order, { kind: 'no-effect', failure: outcome.failure })
+  } catch {
+    // The look for it repeats this.
+  }
+}
+
+/** Claimed first: until its tags show, the open mark or the claim keeps other wishes from it. */
+async function bought(
+  { store, now }: Pick<PurchaseDeps, 'store' | 'now'>,
+  order: ReservationOrder,
+  reservationId: string,
+): Promise<void> {
+  const { backend, intent } = order
+  await claimReservation(store, { backend, ownedId: reservationId, intent })
+  await new Purchases(store, now).conclude(order, { kind: 'bought', reservationId })
 }
 
 /** Looks for a purchase by its tags, its recorded effect, and the difference of what is owned. Seals one that was never sent. */
@@ -117,7 +129,7 @@ export async function findPurchase(
   // One whose payment has failed meanwhile was bought too; one from before the mark is another purchase of the same wish.
   const found = ofOrder(owned, order) ?? ofOrder(newIn(owned, mark), order, 'in any phase')
   if (found !== undefined) {
-    await purchases.conclude(order, { kind: 'bought', reservationId: found.id })
+    await bought({ store, now }, order, found.id)
     return { kind: 'found', reservation: found }
   }
   const effect = await purchases.effect(order)

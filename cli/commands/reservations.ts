@@ -3,7 +3,7 @@ import type * as registry from '../../backends/registry'
 import type * as clientSurvey from '../../client/capacity-survey'
 import type * as preflight from '../../client/preflight'
 import type * as clientViews from '../../client/reservation-views'
-import type * as clientReservations from '../../client/reservations'
+import type * as clientReserve from '../../client/reserve'
 import type * as clientSchedules from '../../client/planned-runs'
 import { CrucibleError } from '../../client/errors'
 import { defined } from '../../core/defined'
@@ -242,7 +242,7 @@ function ruleOf(cli: Cli, options: Options): PurchaseRule {
 const SEARCH_MS = 56 * DAY_MS
 
 async function reserve(cli: Cli, options: Options): Promise<void> {
-  const client = require('../../client/reservations') as typeof clientReservations
+  const client = require('../../client/reserve') as typeof clientReserve
   if (options.until === 'never')
     throw new CrucibleError('usage', 'A search always ends; --until never is for resize.', {
       hint: 'Leave it out for eight weeks, or write a time such as --until 30d.',

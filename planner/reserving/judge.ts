@@ -1,37 +1,24 @@
 import { defined } from '../../core/defined'
-import { plural } from '../../core/plural'
 import { formatUsd, type MicroUsd } from '../../core/money'
-import { isInRegion } from '../../core/offer'
-import {
-  isHeld,
-  isTaggedFor,
-  type CapacityQuote,
-  type CapacityWish,
-  type OwnedReservation,
-} from '../../core/reservation'
+import type { CapacityQuote } from '../../core/reservation'
 import { isAsApproved, quoteKey, type JudgedQuote, type PurchaseRule } from '../../core/reserving'
 import type { CapacityVerdict } from '../../core/reserving-activities'
+import { adoptable, type AdoptionFacts } from './adopt'
+import { unlike } from './fit'
 import { capital, lostInWords, priceInWords, quoteInWords, sentence } from './words'
-import { DAY_MS, formatDuration, formatInstant, HOUR_MS, MINUTE_MS } from '../../core/time'
+import { DAY_MS, formatDuration, HOUR_MS, MINUTE_MS } from '../../core/time'
 
 /** What one look has found. */
-export interface CapacityFacts {
-  wish: CapacityWish
+export interface CapacityFacts extends AdoptionFacts {
   rule: PurchaseRule
-  reservationId: string
-  deployment: string
   account: string
   /** Purchases of this wish that are over. */
   sends: number
   quotes: readonly CapacityQuote[]
-  owned: readonly OwnedReservation[]
-  /** The wish that each owned reservation serves already. */
-  claims: ReadonlyMap<string, string>
   unseen: readonly string[]
   /** Why the provider never sells what is wanted, in its words. */
   unsold?: string | undefined
   isFirst: boolean
-  nowMs: number
   /** The quote that a person has approved. */
   approved?: CapacityQuote | undefined
   /** Paid for capacity of this wish that was lost. */
@@ -53,9 +40,15 @@ export function judgeCapacity(facts: CapacityFacts): CapacityVerdict {
     alternatives: [...others, ...refused].slice(0, ALTERNATIVES_MAX),
   }
   const adopted = adoptable(facts)
-  if (adopted !== undefined) {
-    const message = `${adopted.id} (${adopted.count} × ${adopted.reservation.type}) is owned already and fits: nothing is bought.`
+  if (adopted?.kind === 'adopt') {
+    const { id, total, type } = adopted.reservation
+    const message = `${id} (${total} × ${type}) is owned already and fits: nothing is bought.`
     return { ...common, kind: 'adopt', message, reservation: adopted.reservation }
+  }
+  if (adopted?.kind === 'young') {
+    const lookInMs = Math.max(MINUTE_MS, adopted.inMs)
+    const message = `${adopted.reservation.id} fits and has just been bought: its tags may not show yet. The next look is in ${formatDuration(lookInMs)}.`
+    return { ...common, kind: 'wait', lookInMs, message }
   }
   if (facts.unsold !== undefined && facts.isFirst)
     return { ...common, kind: 'give-up', isInvalid: true, message: sentence(facts.unsold) }
@@ -136,41 +129,6 @@ function machineHourOf({
   return Math.ceil((upfront + perHourMicro) / count)
 }
 
-function unlike(wish: CapacityWish, quote: CapacityQuote): string | undefined {
-  const {
-    kind,
-    types,
-    count,
-    durationMs = 0,
-    earliestStartAtMs = -Infinity,
-    latestStartAtMs = Infinity,
-  } = wish
-  const { latestEndAtMs = Infinity, regions = [], zones = [], extends: extended } = wish
-  const { startsAtMs, endsAtMs = Infinity, usableUntilMs = endsAtMs, readAtMs } = quote
-  if (quote.kind !== kind || quote.extends !== extended?.id) return 'it is another kind of reservation'
-  if (!types.includes(quote.type)) return `it is for ${quote.type}`
-  if (quote.count !== count) return `it has ${plural(quote.count, 'machine')}, not ${count}`
-  if (zones.length > 0 && !zones.includes(quote.zone)) return `it is in ${quote.zone}`
-  if (
-    regions.length > 0 &&
-    !regions.some((name) => isInRegion({ region: quote.region, place: quote.zone }, name))
-  )
-    return `it is in ${quote.region}`
-  if (extended !== undefined)
-    return endsAtMs - startsAtMs < durationMs
-      ? `it adds ${formatDuration(endsAtMs - startsAtMs)}, and ${formatDuration(durationMs)} are needed`
-      : undefined
-  if (startsAtMs < earliestStartAtMs) return `it begins ${formatInstant(startsAtMs)}, before the wanted time`
-  if (startsAtMs > latestStartAtMs) return `it begins ${formatInstant(startsAtMs)}, after the wanted time`
-  if (endsAtMs !== Infinity && endsAtMs > latestEndAtMs)
-    return `it ends ${formatInstant(endsAtMs)}, after the wanted time`
-  // By the provider's clock: its answer took time, and one that begins at once lasts exactly as long as wanted.
-  const usableMs = usableUntilMs - Math.max(startsAtMs, readAtMs)
-  if (usableMs < durationMs)
-    return `it can be used for ${formatDuration(usableMs)}, and ${formatDuration(durationMs)} are needed`
-  return undefined
-}
-
 function tooDear(rule: PurchaseRule, quote: CapacityQuote, machineHourMicro: MicroUsd): string | undefined {
   const { upfrontMaxMicroUsd, machineHourMaxMicroUsd, spendMaxMicroUsd } = rule
   if (quote.currency !== 'USD') return `it is sold in ${quote.currency}, and the limits are in USD`
@@ -208,58 +166,6 @@ function byPreference({ wish: { types }, approved }: Pick<CapacityFacts, 'wish' 
     wholePriceOf(a.quote) - wholePriceOf(b.quote) ||
     a.quote.startsAtMs - b.quote.startsAtMs ||
     quoteKey(a.quote).localeCompare(quoteKey(b.quote))
-}
-
-/**
- * What is owned and fits the wish: bought for this very wish, whatever else is true; otherwise idle prepaid capacity that no other
- * wish or deployment has.
- */
-function adoptable(
-  facts: CapacityFacts,
-): { id: string; count: number; reservation: OwnedReservation } | undefined {
-  const { wish, reservationId, deployment, claims, nowMs } = facts
-  if (wish.extends !== undefined) return undefined
-  const isOwn = (one: OwnedReservation): boolean =>
-    isHeld(one.phase) &&
-    isTaggedFor(one, { intent: reservationId, deployment, kind: wish.kind }) &&
-    wish.types.includes(one.type)
-  const isFree = (one: OwnedReservation): boolean =>
-    one.kind === 'prepaid' &&
-    wish.kind === 'prepaid' &&
-    ['scheduled', 'active'].includes(one.phase) &&
-    !one.isShared &&
-    one.unfit === undefined &&
-    one.intent === undefined &&
-    (one.deployment ?? deployment) === deployment &&
-    [undefined, reservationId].includes(claims.get(one.id)) &&
-    (one.phase !== 'active' || one.free === one.total) &&
-    unlike(wish, asQuote(one, wish.count, nowMs)) === undefined
-  const reservation =
-    facts.owned.find(isOwn) ??
-    [...facts.owned].filter(isFree).sort((a, b) => (a.startsAtMs ?? 0) - (b.startsAtMs ?? 0))[0]
-  return reservation && { id: reservation.id, count: reservation.total, reservation }
-}
-
-/** A larger one serves, too. */
-function asQuote(owned: OwnedReservation, wanted: number, nowMs: number): CapacityQuote {
-  const { id, kind, type, total, region, zone, startsAtMs = nowMs, endsAtMs, usableUntilMs } = owned
-  return {
-    ...{
-      id,
-      kind,
-      type,
-      count: Math.min(total, wanted),
-      region,
-      zone,
-      upfrontMicro: 0,
-      perHourMicro: 0,
-      currency: 'USD',
-      readAtMs: nowMs,
-    },
-    // One that has begun serves a wish for as soon as possible.
-    startsAtMs: Math.max(startsAtMs, nowMs),
-    ...defined({ endsAtMs, usableUntilMs }),
-  }
 }
 
 const isSearchOver = (facts: CapacityFacts): boolean => facts.nowMs >= searchEndOf(facts)

@@ -22,6 +22,15 @@ export interface ProcessPlan extends CrashPlan {
   downMs: number
 }
 
+/** Beyond what the provider needs. */
+export interface StageWishes {
+  world?: WorldText
+  /** Of the workers. */
+  settings?: Readonly<Record<string, string>>
+  /** Processes that serve the backend. */
+  backendWorkers?: number
+}
+
 /** Fast enough to be done soon, slow enough to be at work when something dies. */
 const STEPS_PER_SECOND = 20
 
@@ -37,7 +46,7 @@ export class RealStage {
   readonly home = mkdtempSync(join(tmpdir(), 'crucible-processes-'))
   private readonly secretKeyFile = join(this.home, 'secret.key')
   private readonly proxies: KillProxy[] = []
-  private readonly workers = new Map<Role, Part>()
+  private readonly workers = new Map<Role, Part[]>()
   private readonly revivals: Promise<void>[] = []
   private started: Server | undefined
 
@@ -47,11 +56,10 @@ export class RealStage {
     private readonly more: Readonly<Record<string, string>>,
   ) {}
 
-  /** @param wishes the cloud, and settings of the workers, beyond those of the provider */
   static async open(
     plan: ProcessPlan,
     { provider, product }: { provider: CloudProvider; product: Product },
-    { world = {}, settings = {} }: { world?: WorldText; settings?: Readonly<Record<string, string>> } = {},
+    { world = {}, settings = {}, backendWorkers = 1 }: StageWishes = {},
   ): Promise<RealStage> {
     const ground = await openGround({
       provider,
@@ -66,7 +74,8 @@ export class RealStage {
       dataFile,
     })
     await stage.server.start()
-    await Promise.all(ROLES.map((role) => stage.startWorker(role, product)))
+    const more = Array.from({ length: backendWorkers - 1 }, () => 'backend' as const)
+    await Promise.all([...ROLES, ...more].map((role) => stage.startWorker(role, product)))
     return stage
   }
 
@@ -82,6 +91,11 @@ export class RealStage {
     return key
   }
 
+  /** Of a process of the product besides the workers. */
+  get environment(): Record<string, string> {
+    return this.settings(this.ground.cloud.endpoint)
+  }
+
   /** Resolves when all that was killed is back. */
   async whole(): Promise<void> {
     await Promise.all(this.revivals)
@@ -89,7 +103,7 @@ export class RealStage {
 
   async close(): Promise<void> {
     await this.whole()
-    await Promise.all([...this.workers.values()].map((worker) => worker.stop()))
+    await Promise.all([...this.workers.values()].flat().map((worker) => worker.stop()))
     await this.server.stop()
     await Promise.all(this.proxies.map((proxy) => proxy.close()))
     await closeGround(this.ground)
@@ -109,11 +123,13 @@ export class RealStage {
     })
     this.proxies.push(proxy)
     const served = role === 'backend' ? this.ground.provider.name : 'orchestrator'
-    const worker = new WorkerProcess(this.part(role), {
+    const others = this.workers.get(role) ?? []
+    const name = others.length === 0 ? role : `${role}-${others.length + 1}`
+    const worker = new WorkerProcess(this.part(name), {
       args: [product.path('dist', 'cli', 'main.js'), 'worker', served],
       environment: this.settings(proxy.url),
     })
-    this.workers.set(role, worker)
+    this.workers.set(role, [...others, worker])
     await worker.start()
   }
 
@@ -127,7 +143,8 @@ export class RealStage {
 
   private killAll(role: Role): void {
     const isBoth = this.plan.crashes.some(({ isOfBoth }) => isOfBoth)
-    for (const each of isBoth ? ROLES : [role]) this.kill(this.workers.get(each)!)
+    for (const each of isBoth ? ROLES : [role])
+      for (const worker of this.workers.get(each)!) this.kill(worker)
     if (this.plan.isServerKilled) this.kill(this.server)
   }
 

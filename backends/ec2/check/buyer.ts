@@ -8,6 +8,14 @@ const NAMED_MAX = 3
 const REMEDY =
   'Run `crucible setup aws --buyer`, or remove the setting CRUCIBLE_EC2_BUYER_ROLE: jobs run without it, and nothing is bought in advance.'
 
+const ROLE_ARN = /^arn:[\w-]+:iam::(\d+):role\/(.+)$/
+
+/** Why this role must not buy: what it buys would belong to another account, and never show among the reservations of this one. */
+export function whyForeign(buyerRole: string, account: string): string | undefined {
+  if (ROLE_ARN.exec(buyerRole)?.[1] === account) return undefined
+  return `the role ${buyerRole} is one of another account, whose reservations are not those of ${account}`
+}
+
 /**
  * Whether capacity can be bought in advance, if the settings name a role for it. Without one nothing is said: most deployments buy nothing,
  * and a refused purchase says it.
@@ -19,13 +27,9 @@ export async function checkBuyer(
 ): Promise<Problem[]> {
   const { buyerRole, region } = config
   if (buyerRole === undefined || config.reservations === 'none') return []
-  const [, owner, buyerName = ''] = /^arn:[\w-]+:iam::(\d+):role\/(.+)$/.exec(buyerRole) ?? []
-  if (owner !== account)
-    return [
-      notPermitted(
-        `the role ${buyerRole} is one of another account, whose reservations are not those of ${account}`,
-      ),
-    ]
+  const foreign = whyForeign(buyerRole, account)
+  if (foreign !== undefined) return [notPermitted(foreign)]
+  const [, , buyerName = ''] = ROLE_ARN.exec(buyerRole) ?? []
   try {
     // Any question in the name of the role.
     await api.reserving.blockTypes(signal)

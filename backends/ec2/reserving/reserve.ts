@@ -5,6 +5,7 @@ import { CLOCK_SLACK_MS } from '../../../core/time'
 import type { TimedContext } from '../../backend'
 import { throwIfLate } from '../../calls'
 import { BackendError } from '../../errors'
+import { whyForeign } from '../check/buyer'
 import { ec2Error, hasCode, mayHaveHappened } from '../errors'
 import type { Host } from '../host'
 import { meaningOf } from '../meanings'
@@ -23,6 +24,9 @@ export async function reserve(
 ): Promise<ReserveOutcome> {
   const { quote } = order
   const { signal } = ctx
+  const { buyerRole } = host.config
+  const foreign = buyerRole && whyForeign(buyerRole, await host.account(signal))
+  if (foreign) return refused(meant({ class: 'auth', message: `nothing is bought: ${foreign}` }))
   if (quote.kind === 'hourly') return hold(host, order, ctx)
   const sale = quote.extends === undefined ? blockSale(host, order) : extensionSale(host, quote)
   const anew = await sale.read(signal)

@@ -73,11 +73,15 @@ export function createMarketApi(ec2: EC2Client, pricing: PricingClient): MarketA
 }
 
 async function reservations(client: EC2Client, signal: AbortSignal): Promise<Reservation[]> {
-  const found: Reservation[] = []
+  // By their ids: what is made or ends between two pages may move one onto both.
+  const found = new Map<string, Reservation>()
   const pages = paginateDescribeCapacityReservations({ client, pageSize: 1_000 }, {}, { abortSignal: signal })
   for await (const { CapacityReservations } of pages)
-    found.push(...(CapacityReservations ?? []).map(reservationOf))
-  return found
+    for (const told of CapacityReservations ?? []) {
+      const one = reservationOf(told)
+      found.set(one.id, one)
+    }
+  return [...found.values()]
 }
 
 export function reservationOf(told: CapacityReservation): Reservation {

@@ -1,7 +1,7 @@
 import type { ReservingBackend } from '../../../backends/backend'
 import type { CapacityQuote, CapacityWish, ReservationOrder, ReserveOutcome } from '../../../core/reservation'
 import type { FindPurchaseOutcome } from '../../../core/reserving-activities'
-import { DAY_MS } from '../../../core/time'
+import { DAY_MS, HOUR_MS } from '../../../core/time'
 import {
   decidePurchase,
   findPurchase,
@@ -70,12 +70,12 @@ export class BuyingPlace {
     return decidePurchase(this.deps(), { ...task, order, by: 'ada', ownedId }, patiently().signal)
   }
 
-  /** A block like the order that carries no tags. */
+  /** A block like the order that carries no tags, and is old enough to show all it will ever have. */
   untagged(changes: Partial<Parameters<ReservationMarket['hold']>[0]> = {}): string {
     const { startsAtMs, endsAtMs } = this.order().quote
     return this.market.hold({
       ...{ kind: 'prepaid', type: 'p5', region: 'east', zone: 'east-a', total: 4, startsAtMs },
-      ...{ endsAtMs: endsAtMs! },
+      ...{ endsAtMs: endsAtMs!, createdAtMs: START_MS - HOUR_MS },
       ...changes,
     })
   }

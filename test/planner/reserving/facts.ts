@@ -42,7 +42,7 @@ export function factsOf({ wish, rule, ...changes }: Changes = {}): CapacityFacts
     },
     rule: { ...rule },
     ...{ reservationId: INTENT, deployment: 'dep', account: '1234', sends: 0, quotes: [], owned: [] },
-    ...{ claims: new Map(), unseen: [], isFirst: false, nowMs: NOW_MS },
+    ...{ claims: new Map(), undecided: new Map(), unseen: [], isFirst: false, nowMs: NOW_MS },
     ...changes,
   }
 }

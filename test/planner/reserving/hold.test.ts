@@ -105,6 +105,11 @@ describe('a held reservation', () => {
 })
 
 describe('a reservation that the provider does not list', () => {
+  it('is not missed by a look soon after the last one', () => {
+    const missed = look({ now: undefined, before: active(), held: { misses: 3 }, elapsedMs: MINUTE_MS })
+    expect(missed).toMatchObject({ next: 'hold', held: { misses: 3 } })
+  })
+
   it('is held on, and looked for again', () => {
     expect(look({ now: undefined, before: active(), held: { misses: 2 } })).toMatchObject({
       ...{ next: 'hold', lookInMs: 10 * MINUTE_MS, held: { state: 'active', misses: 3 } },

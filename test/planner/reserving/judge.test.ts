@@ -155,6 +155,7 @@ describe('what is owned already', () => {
     ['of another deployment', { deployment: 'other' }],
     ['for this wish in another deployment', { intent: INTENT, deployment: 'other' }],
     ['claimed by another wish', {}, { claims: new Map([['cr-1', 'res-b']]) }],
+    ['perhaps bought by another wish', {}, { undecided: new Map([['cr-1', 'res-b']]) }],
     ['in use', { phase: 'active', free: 3, startsAtMs: NOW_MS, endsAtMs: NOW_MS + 3 * DAY_MS }],
     ['smaller', { total: 3 }],
     ['of another type', { type: 'p3' }],
@@ -167,6 +168,20 @@ describe('what is owned already', () => {
     ['that begins too late', {}, { wish: { latestStartAtMs: NOW_MS + DAY_MS - 1 } }],
   ])('is left alone if it is %s', (_, owned, changes = {}) => {
     expect(adopted({ owned: [ownedOf(owned)], ...changes })).toBeUndefined()
+  })
+
+  it('is used once its tags must show, unless it has some or another one fits', () => {
+    const young = ownedOf({ id: 'young', createdAtMs: NOW_MS - MINUTE_MS })
+    const rule = { ...UNASKED, searchUntilAtMs: NOW_MS }
+    for (const changes of [{}, { rule }, { quotes: [] }])
+      expect(judge({ quotes: [quoteOf()], rule: UNASKED, owned: [young], ...changes })).toMatchObject({
+        ...{ kind: 'wait', lookInMs: 14.5 * MINUTE_MS },
+        message:
+          'young fits and has just been bought: its tags may not show yet. The next look is in 14m 30s.',
+      })
+    expect(adopted({ owned: [{ ...young, createdAtMs: NOW_MS - 15.5 * MINUTE_MS }] })).toBe('young')
+    expect(adopted({ owned: [young, ownedOf()] })).toBe('cr-1')
+    expect(adopted({ owned: [{ ...young, deployment: 'dep' }] })).toBe('young')
   })
 
   it('is never used for hourly capacity, nor instead of an extension', () => {

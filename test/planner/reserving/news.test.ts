@@ -175,8 +175,8 @@ describe('an extension that is not paid yet', () => {
   })
 
   it('costs nothing once its payment failed', () => {
-    const outcome = look(shown('failed'), held)
-    expect(outcome.held.upfrontMicroUsd).toBe(microUsd(7))
+    const outcome = look(shown('failed'), { ...held, extendedMicroUsd: microUsd(8) })
+    expect(outcome.held).toMatchObject({ upfrontMicroUsd: microUsd(7), extendedMicroUsd: microUsd(3) })
     expect(outcome.held).not.toHaveProperty('extending')
     expect(outcome.news).toEqual([
       {

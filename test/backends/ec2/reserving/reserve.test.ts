@@ -122,6 +122,17 @@ describe('a purchase of a Capacity Block', () => {
     })
   })
 
+  it('is not sent in the name of a role of another account, whose blocks never show here', async () => {
+    h = new Ec2ReservingHarness({ buyerRole: 'arn:aws:iam::999999999999:role/buyer' })
+    for (const kind of ['prepaid', 'hourly'] as const)
+      expect(await h.reserving.reserve(orderOf(await quoted(kind)), patiently())).toMatchObject({
+        ...{ kind: 'refused', failure: { class: 'auth', message: expect.stringMatching(/another account/) } },
+      })
+    expect(h.sent()).toBe(0)
+    h = new Ec2ReservingHarness({ buyerRole: 'arn:aws:iam::123456789012:role/buyer' })
+    expect((await h.reserving.reserve(orderOf(await quoted()), patiently())).kind).toBe('reserved')
+  })
+
   it('buys the same block under its new id', async () => {
     const order = orderOf(await quoted())
     h.aws.reserving.blocks[0]!.id = 'cb-2'

@@ -75,6 +75,24 @@ describe('an answer that is not from EC2', () => {
   })
 })
 
+describe('a list over several pages', () => {
+  it('has each reservation once, although two pages show it', async () => {
+    const page = (id: string, next: string): typeof answer => ({
+      status: 200,
+      body:
+        `<DescribeCapacityReservationsResponse ${XMLNS}><capacityReservationSet>` +
+        ['cr-1', id]
+          .map((one) => `<item><capacityReservationId>${one}</capacityReservationId></item>`)
+          .join('') +
+        `</capacityReservationSet>${next}</DescribeCapacityReservationsResponse>`,
+    })
+    answerOf = (form) =>
+      form.has('NextToken') ? page('cr-3', '') : page('cr-2', '<nextToken>more</nextToken>')
+    const found = await api.market.reservations(signal)
+    expect(found.map(({ id }) => id)).toEqual(['cr-1', 'cr-2', 'cr-3'])
+  })
+})
+
 describe('a purchase over the SDK', () => {
   it.each([
     ['an internal error', { status: 500, body: errorOf('InternalError') }],

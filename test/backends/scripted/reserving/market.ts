@@ -191,6 +191,11 @@ export class ReservationMarket {
     return this.#hold(one).id
   }
 
+  /** Lists show it without its tags. */
+  untag(id: string): void {
+    this.#holding(id)!.tags = {}
+  }
+
   change({ id }: ReservationRef, change: ReservationChange): OwnedReservation {
     const one = this.#hourly(id)
     if (!isHeld(phaseOf(one, this.clock.now()))) throw refusal('expired', `${id} is over`)

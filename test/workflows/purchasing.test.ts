@@ -1,0 +1,67 @@
+import { describe, expect, it, jest } from '@jest/globals'
+import { ChildWorkflowFailure, RetryState, WorkflowExecutionAlreadyStartedError } from '@temporalio/common'
+import { DAY_MS, MINUTE_MS } from '../../core/time'
+import type { ReservationOrder } from '../../core/reservation'
+import type * as Purchasing from '../../workflows/purchasing'
+import type { ReservationRun } from '../../workflows/reservation-run'
+import { INTENT, ownedOf, quoteOf } from '../planner/reserving/facts'
+
+let tryToBuy: () => Promise<object>
+
+jest.mock('@temporalio/workflow', () => ({
+  ...jest.requireActual<object>('@temporalio/common'),
+  executeChild: () => tryToBuy(),
+  proxyActivities: () => ({}),
+}))
+
+const { send } = jest.requireActual<typeof Purchasing>('../../workflows/purchasing')
+
+const ORDER: ReservationOrder = {
+  ...{ intent: INTENT, send: 1, deployment: 'dep', owner: 'ada', backend: 'ec2', quote: quoteOf() },
+}
+const BUSY = new WorkflowExecutionAlreadyStartedError('busy', 'buyer/ec2/1234/east', 'buyCapacity')
+const FAILED = new ChildWorkflowFailure(
+  'default',
+  { workflowId: 'buyer/ec2/1234/east', runId: 'r' },
+  'buyCapacity',
+  RetryState.NON_RETRYABLE_FAILURE,
+  new Error('the credentials have expired'),
+)
+/** Of one try: a child, a pause, and the workflow tasks between them. The server keeps five times as many. */
+const EVENTS_OF_TRY = 12
+const EVENTS_MAX = 10_000
+
+/** How long one history tries while the purchase fails in this way. */
+async function tried(error: Error, times: number): Promise<{ pausesMs: number[]; result: object }> {
+  const pausesMs: number[] = []
+  let left = times
+  tryToBuy = async () => {
+    if (left-- > 0) throw error
+    return { kind: 'reserved', reservation: ownedOf() }
+  }
+  const run = {
+    input: {},
+    task: () => ({}),
+    page: { trouble: () => undefined, retries: { pause: async (ms: number) => void pausesMs.push(ms) } },
+  } as unknown as ReservationRun
+  return { result: await send(run, ORDER, '1234'), pausesMs }
+}
+
+describe('a purchase that another one keeps waiting, or that cannot be seen through', () => {
+  it.each([
+    ['busy', BUSY],
+    ['failed', FAILED],
+  ])('is tried often at first, and for months in one history: %s', async (_, error) => {
+    const soon = await tried(error, 3)
+    expect(soon).toEqual({
+      result: { kind: 'reserved', reservation: ownedOf() },
+      pausesMs: [20_000, 20_000, 20_000],
+    })
+    const { pausesMs } = await tried(error, Math.floor(EVENTS_MAX / EVENTS_OF_TRY))
+    expect(pausesMs.reduce((sum, one) => sum + one, 0)).toBeGreaterThan(90 * DAY_MS)
+    const firstDay = pausesMs.findIndex(
+      (_one, at) => pausesMs.slice(0, at).reduce((a, b) => a + b, 0) > DAY_MS,
+    )
+    expect(Math.max(...pausesMs.slice(0, firstDay))).toBe(10 * MINUTE_MS)
+  })
+})
