@@ -129,7 +129,7 @@ describe('capacity that is taken back', () => {
       HOURLY,
       /^cr-1 was taken back by the provider or by somebody in its account: it is reported/,
     ],
-  ] as const)('is told, as it is not its end: %s', (_, reservation, text) => {
+  ] as const)('is reported, as it is not its end: %s', (_, reservation, text) => {
     const outcome = look({ ...reservation, phase: 'ended', state: 'cancelled' }, { state: 'active' })
     expect(outcome).toMatchObject({ next: 'over', message: expect.stringMatching(text) })
     expect(outcome.news).toEqual([{ event: 'changed-by-provider', text: outcome.message }])
