@@ -62,7 +62,7 @@ def scalar_problems(shape, text, where):
         elif kind == "timestamp" and "T" not in text:
             return [f"{where}: {text!r} is no timestamp"]
         elif kind == "string" and shape.enum and text not in shape.enum and (shape.name, text) not in ALSO_ANSWERED:
-            return [f"{where}: {text!r} is none of its values"]
+            return [f"{where}: {text!r} is not an allowed value"]
     except ValueError:
         return [f"{where}: {text!r} is no {kind}"]
     return []
