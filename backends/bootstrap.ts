@@ -59,7 +59,7 @@ export function cloudInit(handOver: HandOver, options: CloudInitOptions): string
   const start = [
     '#!/bin/sh',
     `command -v python3 >/dev/null || { ${missing}; exit 1; }`,
-    `exec python3 -I ${PROGRAM_PATH} ${PARAMETERS_PATH}`,
+    `exec python3 -IS ${PROGRAM_PATH} ${PARAMETERS_PATH}`,
     '',
   ].join('\n')
   const file = (path: string, permissions: string, text: string): object => {
@@ -86,7 +86,7 @@ export function containerStart(
 ): ContainerStart {
   const parameters = parametersOf(handOver, options, { isService: false, powersOff: false })
   return {
-    command: [python, '-I', '-c', packedProgram()],
+    command: [python, '-IS', '-c', packedProgram()],
     environment: { [PARAMETERS]: Buffer.from(parameters).toString('base64') },
   }
 }
@@ -99,7 +99,7 @@ export function notebookCell(handOver: HandOver, options: BootstrapOptions): str
   const parameters = parametersOf(handOver, options, { isService: false, powersOff: false })
   return [
     'import os, subprocess, sys',
-    `crucible = subprocess.Popen([sys.executable, "-I", "-c", ${JSON.stringify(packedProgram())}],`,
+    `crucible = subprocess.Popen([sys.executable, "-IS", "-c", ${JSON.stringify(packedProgram())}],`,
     `    env=dict(os.environ, ${PARAMETERS}="${Buffer.from(parameters).toString('base64')}"))`,
     'try:',
     '    crucible.wait()',

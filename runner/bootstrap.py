@@ -216,7 +216,7 @@ def launch_service(spec, told, root):
     """Starts the runner, and the timer that powers the machine off without it, as units, or without systemd as processes of their own."""
     power_off = POWER_OFF if spec["powerOff"] else None
     command = runner_command(told, root, power_off)
-    timer = ["python3", os.path.join(root, "crucible-runner.pyz"), "machine-timer", os.path.dirname(root)]
+    timer = ["python3", "-IS", os.path.join(root, "crucible-runner.pyz"), "machine-timer", os.path.dirname(root)]
     timer += ["%d" % told[name] for name in ("startMs", "endMs")]
     if power_off is not None:
         again = ["Restart=always", "RestartSec=10"]

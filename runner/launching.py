@@ -23,7 +23,7 @@ def is_at_work():
 
 def runner_command(spec, root, power_off=POWER_OFF, python="python3"):
     """The runner's command line for `spec` (store, job, attempt), with the key and the grant that are in `root`."""
-    command = [python, os.path.join(root, "crucible-runner.pyz"), "run", "--store", spec["storeUrl"]]
+    command = [python, "-IS", os.path.join(root, "crucible-runner.pyz"), "run", "--store", spec["storeUrl"]]
     command += ["--job", spec["jobId"], "--attempt", str(spec["attempt"]), "--root", root]
     if power_off is not None:
         command += ["--power-off", power_off]

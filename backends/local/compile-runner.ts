@@ -44,7 +44,7 @@ async function compile(
   { python, path, signal }: { python: string; path: string; signal: AbortSignal },
 ): Promise<Buffer | undefined> {
   const target = `${path}.compiled`
-  const answer = await runProgram(python, ['-I', '-c', COMPILE_RUNNER, path, target], {
+  const answer = await runProgram(python, ['-IS', '-c', COMPILE_RUNNER, path, target], {
     ...{ env: host.config.environment, timeoutMs: COMPILE_TIMEOUT_MS, signal },
   })
   const program = answer.kind === 'answered' ? await readFile(target) : undefined

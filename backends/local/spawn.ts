@@ -35,9 +35,9 @@ function runnerArguments(directory: string, machine: MachineRecord, deps: LocalD
   const { owner, attempt, storeUrl, realised, user } = machine
   const at = (name: string): string => join(directory, name)
   return [
-    // Isolated: neither packages of this user nor variables of Python change the runner.
+    // Isolated: neither packages of this host or user nor variables of Python change the runner.
     ...[
-      '-I',
+      '-IS',
       at(FILES.runner),
       'run',
       '--store',

@@ -178,7 +178,7 @@ describe.each([
         const options = { attemptId, send, root: b.root(`m-${step}`), machineId: { literal: 'i-1' } }
         const notes = join(b.world.folder, `notes-${step}`)
         const { environment } = containerStart(handOver, options)
-        const dying = new Bootstrap([PYTHON, '-I', DYING, program, notes, String(step)], {
+        const dying = new Bootstrap([PYTHON, '-IS', DYING, program, notes, String(step)], {
           ...plainEnvironment(),
           ...environment,
         })

@@ -21,6 +21,6 @@ export async function packRunner(path: string): Promise<void> {
 function build(path: string): void {
   const plain = `${path}.plain`
   execFileSync(process.execPath, [ZIP, plain])
-  execFileSync('python3', ['-I', '-c', COMPILE_RUNNER, plain, path])
+  execFileSync('python3', ['-IS', '-c', COMPILE_RUNNER, plain, path])
   rmSync(plain)
 }

@@ -12,7 +12,7 @@ export function script(name: string, spec: Record<string, unknown>): string[] {
   const program = readMachineFile(name)
   return [
     '#!/bin/sh',
-    "exec python3 -I - <<'CRUCIBLE'",
+    "exec python3 -IS - <<'CRUCIBLE'",
     `import base64; SPEC = base64.b64decode("${text}").decode("utf-8")`,
     ...(name === STARTER ? readRunnerProgram(program) : program).trimEnd().split('\n'),
     'CRUCIBLE',

@@ -200,4 +200,4 @@ def _carry_the_machine(machine: str, arguments: List[str]) -> None:
     """Ensures that this process and all its descendants can be found by their environment."""
     if os.environ.get(processes.MACHINE_VARIABLE) != machine:
         os.environ[processes.MACHINE_VARIABLE] = machine
-        os.execv(sys.executable, [sys.executable, "-I"] + arguments)
+        os.execv(sys.executable, [sys.executable, "-IS"] + arguments)

@@ -62,8 +62,7 @@ class Workload:
         """Raises `OSError` when the system cannot start a process."""
         leash = [
             sys.executable,
-            "-I",
-            "-S",
+            "-IS",
             PROGRAM,
             "leash",
             self._machine.attempt_id,

@@ -35,7 +35,7 @@ describe('the runner program on this host', () => {
     const names = execFileSync('python3', ['-m', 'zipfile', '-l', program], { encoding: 'utf8' })
     expect(names).toMatch(/crucible_runner\/runner\.py /)
     expect(names).toMatch(/crucible_runner\/runner\.pyc /)
-    const help = execFileSync('python3', ['-I', program, 'run', '--help'], { encoding: 'utf8' })
+    const help = execFileSync('python3', ['-IS', program, 'run', '--help'], { encoding: 'utf8' })
     expect(help).toContain('--store')
   })
 
