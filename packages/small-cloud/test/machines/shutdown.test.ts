@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
-import { readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Shutdown } from '../../src/machines/shutdown'
 import { until } from '../support/until'
@@ -30,15 +30,16 @@ describe.each(KINDS)('a machine of %s that turns itself off', (enclosure) => {
     machine.onPowerOff(() => (isOff = true))
     await machine.boot()
     const script =
-      'trap "sleep 0.5; echo saved > \\"$STATE_DIRECTORY/saved\\"; exit 0" TERM; echo ready; while :; do sleep 0.1; done'
+      'trap "sleep 0.5; echo saved > \\"$STATE_DIRECTORY/saved\\"; exit 0" TERM; echo > "$STATE_DIRECTORY/ready"; while :; do sleep 0.1; done'
     await sh(
       machine,
       `systemd-run --unit=work -p StateDirectory=crucible -p KillMode=mixed sh -c '${script}'`,
     )
-    await until(async () => (await sh(machine, 'systemctl status work')).stdout.includes('ready'))
+    const state = join(directory, 'var/lib/crucible')
+    await until(() => existsSync(join(state, 'ready')))
     await machine.shutDown()
     expect(isOff).toBe(true)
-    expect(readFileSync(join(directory, 'var/lib/crucible/saved'), 'utf8')).toBe('saved\n')
+    expect(readFileSync(join(state, 'saved'), 'utf8')).toBe('saved\n')
   })
 
   it('and is not told of when the power is cut', async () => {
