@@ -43,6 +43,9 @@ process.env.CRUCIBLE_LOCAL_UIDS ??= 'no'
 // The SDK warns in every process that Node 20 will be too old for it one day; so does no worker of ours.
 process.env.AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED ??= 'true'
 
+// Servers that live for minutes have the memory to collect their garbage less often.
+process.env.GOGC ??= '400'
+
 /**
  * The folder of the Python that `python3` leads to, where that is the script of a version manager, which looks for it at every
  * start and takes twice the processor time that Python takes.
@@ -81,7 +84,7 @@ if (process.env.TMPDIR === undefined && canHoldTests(MEMORY_FOLDER)) process.env
 /** `unit` needs nothing but Node and Python; `temporal` starts a real Temporal server once for all its files. */
 module.exports = {
   // Many wait for processes and servers most of the time, and those need the cores.
-  maxWorkers: 4,
+  maxWorkers: 5,
   // What a file has loaded stays in its worker.
   workerIdleMemoryLimit: '1GB',
   // A worker that leaks nothing takes longer than Jest's half second to end where other programs have the cores.

@@ -1,6 +1,7 @@
 /** Jest's environment for all tests: the time limits of tests and hooks, which are written for an idle machine, grow by the patience factor. */
 import v8 from 'node:v8'
 import { TestEnvironment } from 'jest-environment-node'
+import { disableStorages } from './between-files'
 import { PATIENCE_SETTING, patienceOf, processesPerCore } from './patience'
 
 /*
@@ -32,6 +33,11 @@ class PatientEnvironment extends TestEnvironment {
     await super.setup()
     // What the test file and its programs read is what their limits grow by.
     this.global.process.env[PATIENCE_SETTING] = String(this.#patience)
+  }
+
+  override async teardown(): Promise<void> {
+    disableStorages()
+    await super.teardown()
   }
 
   handleTestEvent({ name, hook, test }: TestEvent, state: { testTimeout: number }): void {

@@ -1,16 +1,21 @@
-import { writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { bundleWorkflowCode, DefaultLogger } from '@temporalio/worker'
 import { buildWorkflowBundle } from '../../workers/bundle'
-import { cachedBuild } from './cached-build'
+import { cachedBuild, type CachedBuild } from './cached-build'
 
 const ROOT = join(__dirname, '..', '..')
 /** All that workflow code may import (ARCHITECTURE.md), and what says by which packages it is bundled. */
-const SOURCES = ['core', 'workflows', 'workers/bundle.ts', 'package-lock.json']
+const SOURCES = [
+  ...['core', 'workflows', 'workers/bundle.ts', 'package-lock.json'],
+  'test/support/workflow-bundle.ts',
+]
 /** Hands out the commands of a replayed workflow. */
 const CAPTURE = 'test/replay/capture-commands.ts'
 /** Ends the waits of a workflow when a driven clock has come so far. */
 const WAKING = 'test/quarters/waking.ts'
+/** Before the source map at the end of a bundle. */
+const MAP_PREFIX = '//# sourceMappingURL=data:application/json;charset=utf-8;base64,'
 
 let bundled: Promise<{ codePath: string }> | undefined
 let capturing: Promise<{ codePath: string }> | undefined
@@ -47,12 +52,25 @@ function bundleWith(module: string, name: `${string}.js`): Promise<{ codePath: s
   return bundle({ name, sources: [...SOURCES, module], build })
 }
 
-async function bundle(wanted: Parameters<typeof cachedBuild>[0]): Promise<{ codePath: string }> {
-  return { codePath: await cachedBuild(wanted) }
+async function bundle(wanted: CachedBuild): Promise<{ codePath: string }> {
+  const build = async (path: string): Promise<void> => {
+    await wanted.build(path)
+    writeFileSync(path, withLeanMap(readFileSync(path, 'utf8')))
+  }
+  return { codePath: await cachedBuild({ ...wanted, build }) }
+}
+
+/** Without the sources, which are most of the source map that each worker reads. */
+function withLeanMap(code: string): string {
+  const at = code.lastIndexOf(MAP_PREFIX) + MAP_PREFIX.length
+  const map = JSON.parse(Buffer.from(code.slice(at), 'base64').toString()) as object
+  return (
+    code.slice(0, at) + Buffer.from(JSON.stringify({ ...map, sourcesContent: undefined })).toString('base64')
+  )
 }
 
 /**
  * Options of an orchestrator that a test runs in its own process: workflows run in the same thread, because starting one for each
  * of hundreds of workers takes most of the processor time of their tests. Commands start orchestrators with a thread, as always.
  */
-export const TEST_WORKER = { shutdownGraceTime: 0, debugMode: true } as const
+export const TEST_WORKER = { shutdownGraceTime: 0, debugMode: true, buildId: 'test' } as const
