@@ -1,12 +1,16 @@
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
+import type { Socket } from 'node:net'
 
 /**
  * Returns how many hops a client of a loopback service is away from its machine: 1 for a process of the machine, 2 for one in a container,
  * which has a PID namespace below the machine's. `undefined` when the system does not show it.
  */
-export function hopsOf(clientPort: number): number | undefined {
+export function hopsOf({
+  localPort,
+  remotePort,
+}: Pick<Socket, 'localPort' | 'remotePort'>): number | undefined {
   try {
-    const inode = inodeOf(clientPort)
+    const inode = inodeOf(remotePort!, localPort!)
     const pid = inode === undefined ? undefined : holderOf(inode)
     return pid === undefined ? undefined : depthOf(pid) - depthOf('self')
   } catch {
@@ -15,21 +19,31 @@ export function hopsOf(clientPort: number): number | undefined {
   }
 }
 
-/** The socket of a client on loopback, by its port. */
-function inodeOf(port: number): string | undefined {
-  const address = `0100007F:${port.toString(16).toUpperCase().padStart(4, '0')}`
+/** The socket of a client on loopback. Clients of other services can have the same port. */
+function inodeOf(clientPort: number, servicePort: number): string | undefined {
+  const [client, service] = [clientPort, servicePort].map(
+    (port) => `0100007F:${port.toString(16).toUpperCase().padStart(4, '0')}`,
+  )
   for (const line of readFileSync('/proc/net/tcp', 'utf8').split('\n')) {
-    const [, local, , , , , , , , inode] = line.trim().split(/\s+/)
-    if (local === address) return inode
+    const [, local, remote, , , , , , , inode] = line.trim().split(/\s+/)
+    if (local === client && remote === service) return inode
   }
   return undefined
 }
 
 function holderOf(inode: string): string | undefined {
   const socket = `socket:[${inode}]`
+  const leadsThere = (path: string): boolean => {
+    try {
+      return readlinkSync(path) === socket
+    } catch {
+      // It has been closed.
+      return false
+    }
+  }
   const isHolder = (pid: string): boolean => {
     try {
-      return readdirSync(`/proc/${pid}/fd`).some((name) => readlinkSync(`/proc/${pid}/fd/${name}`) === socket)
+      return readdirSync(`/proc/${pid}/fd`).some((name) => leadsThere(`/proc/${pid}/fd/${name}`))
     } catch {
       // The process belongs to another user, or has ended.
       return false

@@ -70,7 +70,7 @@ export class MetadataService {
   /** A request through a proxy gets no token; an answer beyond the hop limit never arrives. */
   private giveToken(request: IncomingMessage, response: ServerResponse): void {
     if (request.headers['x-forwarded-for'] !== undefined) return refuse(response, 403)
-    if ((hopsOf(request.socket.remotePort ?? 0) ?? 1) > this.hopLimit) return
+    if ((hopsOf(request.socket) ?? 1) > this.hopLimit) return
     const asked = request.headers[TTL_HEADER]
     const ttlSeconds = typeof asked === 'string' && /^\d+$/.test(asked) ? Number(asked) : 0
     if (ttlSeconds < 1 || ttlSeconds > TTL_MAX_SECONDS) return refuse(response, 400)
