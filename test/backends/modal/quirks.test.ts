@@ -22,17 +22,20 @@ import { FakeGateway, HEALTH, RATES } from './fake-gateway'
 import { CONFIG, FakeHarness } from './fake-harness'
 import { MemoryStore } from '../scripted/memory-store'
 
-let server: Server | undefined
+const servers: Server[] = []
 afterEach(async () => {
-  server?.closeAllConnections()
-  await new Promise((resolve) => (server === undefined ? resolve(undefined) : server.close(resolve)))
-  server = undefined
+  const ended = servers.splice(0).map((server) => {
+    server.closeAllConnections()
+    return new Promise((resolve) => server.close(resolve))
+  })
+  await Promise.all(ended)
 })
 
 const { usd: RATES_USD } = RATES
 
 async function serve(answer: RequestListener): Promise<string> {
-  server = createServer(answer)
+  const server = createServer(answer)
+  servers.push(server)
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
@@ -137,7 +140,7 @@ describe('the Modal gateway', () => {
 
   it('that cannot be reached has its own message', async () => {
     const url = await serve(plain(200, ''))
-    server!.close()
+    servers[0]!.close()
     const [problem] = await (await backendAt(url)).check(patiently())
     expect(problem).toMatchObject({ failure: 'transient', message: expect.stringMatching(/ECONNREFUSED/) })
   })
@@ -254,9 +257,7 @@ describe('offers of Modal', () => {
     const gpuOf = async (request: ResourceRequest): Promise<string | undefined> =>
       (await offersOf(request)).find(({ type }) => type === 'H100x1')?.data?.['gpu']
     expect(await gpuOf({ gpus: { min: 1 } })).toBe('H100:1')
-    server!.close()
     expect(await gpuOf({ accelerators: ['H100'] })).toBe('H100!:1')
-    server!.close()
     expect(await gpuOf({ gpuMemoryGb: { min: 80, max: 80 } })).toBe('H100!:1')
   })
 
@@ -274,7 +275,6 @@ describe('offers of Modal', () => {
     const types = (await offersOf({ gpus: { min: 1 } })).map(({ type }) => type)
     expect(types).toEqual(expect.arrayContaining(['A10x4', 'T4x8']))
     expect(types).not.toContain('A10x8')
-    server!.close()
     const others = Object.fromEntries(
       Object.entries(RATES_USD).filter(([name]) => name !== 'gpu_hour_cost_t4'),
     )
