@@ -4,6 +4,7 @@ import vm from 'node:vm'
 
 /** A module as this process compiled it. */
 interface Compiled {
+  head: string
   source: string
   script: vm.Script
 }
@@ -19,9 +20,9 @@ const compiled = new Map<string, Compiled>()
 vm.compileFunction = (source, parameters = [], { filename = '', parsingContext } = {}) => {
   const head = `(function (${parameters.join(', ')}) {`
   let known = compiled.get(filename)
-  if (known?.source !== source) {
+  if (known?.source !== source || known.head !== head) {
     const script = new vm.Script(`${head}${source}\n})`, { filename, columnOffset: -head.length })
-    known = { source, script }
+    known = { head, source, script }
     compiled.set(filename, known)
   }
   const { script } = known
