@@ -29,11 +29,10 @@ const base = {
   // Compiled files and the durations of the last run outlast a restart of the host.
   cacheDirectory: '<rootDir>/node_modules/.cache/jest',
   testEnvironment: '<rootDir>/test/support/patient-environment.ts',
+  runtime: '<rootDir>/test/support/runtime.js',
   transform,
   modulePathIgnorePatterns,
   testPathIgnorePatterns,
-  // In the context of a test file each use of a global is a slow lookup: planning takes twice as long without these.
-  sandboxInjectedGlobals: ['Math', 'Number', 'Object', 'Array', 'Map', 'Set', 'JSON', 'Promise'],
   moduleNameMapper,
 }
 
@@ -43,8 +42,9 @@ process.env.CRUCIBLE_LOCAL_UIDS ??= 'no'
 // The SDK warns in every process that Node 20 will be too old for it one day; so does no worker of ours.
 process.env.AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED ??= 'true'
 
-// Servers that live for minutes have the memory to collect their garbage less often.
+// Servers that live for minutes have the memory to collect their garbage less often, and for stacks that need not grow.
 process.env.GOGC ??= '400'
+process.env.GODEBUG ??= 'adaptivestackstart=1'
 
 /**
  * The folder of the Python that `python3` leads to, where that is the script of a version manager, which looks for it at every

@@ -26,7 +26,10 @@ vm.compileFunction = (source, parameters = [], { filename = '', parsingContext }
     compiled.set(filename, known)
   }
   const { script } = known
-  const run = parsingContext === undefined ? script.runInThisContext() : script.runInContext(parsingContext)
+  const run =
+    parsingContext === undefined || parsingContext === globalThis
+      ? script.runInThisContext()
+      : script.runInContext(parsingContext)
   return run as ReturnType<Compile>
 }
 

@@ -1,8 +1,8 @@
 /** Jest's environment for all tests: the time limits of tests and hooks, which are written for an idle machine, grow by the patience factor. */
 import v8 from 'node:v8'
-import { TestEnvironment } from 'jest-environment-node'
 import { disableStorages } from './between-files'
 import { PATIENCE_SETTING, patienceOf, processesPerCore } from './patience'
+import { SingleContext } from './single-context'
 
 /*
  * Where workflows run in the thread of their test, their worker takes note of every promise of the process, for a query after the stacks
@@ -24,7 +24,7 @@ interface TestEvent {
   test?: Limited
 }
 
-class PatientEnvironment extends TestEnvironment {
+class PatientEnvironment extends SingleContext {
   readonly #patience = patienceOf(process.env[PATIENCE_SETTING], processesPerCore())
   /** A hook of many tests starts many times. */
   readonly #extended = new WeakSet<object>()
@@ -32,7 +32,7 @@ class PatientEnvironment extends TestEnvironment {
   override async setup(): Promise<void> {
     await super.setup()
     // What the test file and its programs read is what their limits grow by.
-    this.global.process.env[PATIENCE_SETTING] = String(this.#patience)
+    process.env[PATIENCE_SETTING] = String(this.#patience)
   }
 
   override async teardown(): Promise<void> {
