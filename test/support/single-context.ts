@@ -33,7 +33,7 @@ function restore(object: object, before: PropertyDescriptorMap): void {
 
 /**
  * Packages keep what they have compiled and optimised from one test file to the next (see runtime.js), and an object is an instance of
- * the same classes whoever made it. After each file the globals and the environment variables are as they were before it.
+ * the same classes in whichever module it was made. After each file the globals and the environment variables are as they were before it.
  */
 export class SingleContext implements JestEnvironment {
   readonly global = globalThis as unknown as JestEnvironment['global']

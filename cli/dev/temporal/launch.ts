@@ -39,7 +39,7 @@ export function serverArguments(
     dataFile === undefined
       ? ['matching.numTaskqueueReadPartitions=1', 'matching.numTaskqueueWritePartitions=1']
       : []
-  // Nobody reads the metrics of a dev server, which sums up those of each task queue every second.
+  // The server sums up the metrics of each task queue every second.
   const metrics = ['metrics.breakdownByTaskQueue=false', 'metrics.breakdownByPartition=false']
   return [
     ...['server', 'start-dev', '--ip', LOOPBACK, '--log-level', 'error'],
