@@ -92,6 +92,7 @@ module.exports = {
   // On an idle machine, as every limit in a test; the environment multiplies them by the patience factor.
   testTimeout: 60_000,
   testSequencer: '<rootDir>/test/support/sequencer.js',
+  reporters: ['default', '<rootDir>/test/support/server-end.js'],
   projects: [
     {
       ...base,

@@ -1,4 +1,3 @@
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Command } from 'commander'
 import { defined } from '../../core/defined'
@@ -159,9 +158,8 @@ async function cloudFor(
   const { claimPort } = require('../dev/server') as typeof devServer
   const progress = progressOn(cli.out.stderr, () => cli.now())
   progress.note('Starting the small cloud.')
-  const claims = { progress, directory: join(tmpdir(), 'crucible-ports') }
-  const port = await claimPort(CLOUD_PORTS.port, claims)
-  const storePort = await claimPort(CLOUD_PORTS.storePort, claims)
+  const port = await claimPort(CLOUD_PORTS.port, { progress })
+  const storePort = await claimPort(CLOUD_PORTS.storePort, { progress })
   const place = placeOfCloud(home)
   return startDevCloud({
     ...(sim === true ? {} : { world: sim }),
@@ -186,7 +184,7 @@ async function serverFor(
   const found = await resolveTemporal({ home: directory, env: { ...cli.environment }, progress, signal })
   const isOurs = found.kind === 'executable'
   if (isOurs) progress.note('Starting the Temporal server and the workers.')
-  const ports = isOurs ? await devPorts({ grpc: options.port, ui: options.uiPort }, progress) : {}
+  const ports = isOurs ? await devPorts({ grpc: options.port, ui: options.uiPort }, { progress }) : {}
   return startServer({ found, progress, signal, ports, dataFile: join(place, 'temporal.db') })
 }
 

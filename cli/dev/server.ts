@@ -1,3 +1,4 @@
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { defined } from '../../core/defined'
 import type { TemporalAddress } from './temporal/address'
@@ -71,44 +72,41 @@ function ours(server: DevServer): Server {
 }
 
 /** The default ports unless others were requested; if one is taken, any free port, with a remark. */
-export async function devPorts(asked: WantedPorts, progress: Progress): Promise<WantedPorts> {
-  const [grpc, ui] = await Promise.all([
-    asked.grpc ?? usual('grpc', progress),
-    asked.ui ?? usual('ui', progress),
-  ])
+export async function devPorts(asked: WantedPorts, claiming: Claiming): Promise<WantedPorts> {
+  const grpc = asked.grpc ?? (await claimPort(DEFAULT_PORTS.grpc, { ...claiming, flag: '--port' }))
+  const ui = asked.ui ?? (await claimPort(DEFAULT_PORTS.ui, { ...claiming, flag: '--ui-port' }))
   return { grpc, ui }
 }
 
-/** The port, or `undefined` with a remark if it is taken. */
-export async function portOrFree(port: number, progress: Progress, choose = ''): Promise<number | undefined> {
-  try {
-    await choosePorts({ grpc: port })
-    return port
-  } catch {
-    progress.note(`Port ${port} is taken by another program; using a free one${choose}.`)
-    return undefined
-  }
+export interface Claiming {
+  progress: Progress
+  /** Chooses another port. */
+  flag?: string
+  /** Of the claims, common to all homes of this machine. */
+  directory?: string
 }
 
 /**
- * The same, and until this process ends no other one here gets it: a server that starts later would otherwise answer for ours.
- *
- * @param directory of the claims, common to all homes of this machine
+ * The port, or `undefined` with a remark if it is taken. Until this process ends no other one here gets it: of two that start at the
+ * same time both would find it free, and a server that starts later would answer for ours.
  */
-export async function claimPort(
-  port: number,
-  { progress, directory }: { progress: Progress; directory: string },
-): Promise<number | undefined> {
+export async function claimPort(port: number, claiming: Claiming): Promise<number | undefined> {
+  const { progress, flag, directory = join(tmpdir(), 'crucible-ports') } = claiming
+  const choose = flag === undefined ? '' : ` (choose with ${flag})`
   // Without a place for claims, such as one that belongs to another user, a port that is free is taken.
   const claim = await acquireLock(join(directory, String(port)), { info: port, waitMs: 0 }).catch(
     () => undefined,
   )
-  if (claim === undefined || !('heldBy' in claim)) return portOrFree(port, progress)
-  progress.note(`Port ${port} is taken by another \`crucible dev\`; using a free one.`)
+  const isClaimed = claim !== undefined && 'heldBy' in claim
+  if (!isClaimed && (await isFree(port))) return port
+  const holder = isClaimed ? '`crucible dev`' : 'program'
+  progress.note(`Port ${port} is taken by another ${holder}; using a free one${choose}.`)
   return undefined
 }
 
-function usual(which: keyof typeof DEFAULT_PORTS, progress: Progress): Promise<number | undefined> {
-  const flag = which === 'grpc' ? '--port' : '--ui-port'
-  return portOrFree(DEFAULT_PORTS[which], progress, ` (choose with ${flag})`)
+function isFree(port: number): Promise<boolean> {
+  return choosePorts({ grpc: port }).then(
+    () => true,
+    () => false,
+  )
 }

@@ -3,25 +3,28 @@ import type { RecordEntry } from '../../core/record'
 import type { ObjectStore, StoredObject } from '../../storage/store'
 import { gate } from './process'
 
+/** What every client of the SDK inherits where nothing is gated. Test files of one process share the SDK. */
+const UNGATED: unique symbol = Symbol.for('crucible.ungated')
+
 /** What every client of the SDK inherits: one command, one call of AWS with all its sendings. */
 interface Sender {
   send: (this: Sender, command: Command, ...rest: unknown[]) => Promise<unknown>
+  [UNGATED]?: Sender['send']
 }
 interface Command {
   constructor: { name: string }
   input: { Key?: string; Body?: unknown }
 }
 
-let isGated = false
-
 /** From now on every call of the SDK in this process goes through `gate`, by its name at AWS; those without a process as they are. */
 export function gateSdk(): void {
-  if (isGated) return
-  isGated = true
   const sender = Object.getPrototypeOf(EC2Client.prototype) as Sender
-  const { send } = sender
+  const send = (sender[UNGATED] ??= sender.send)
   sender.send = function (this: Sender, command, ...rest) {
-    return gate(nameOf(command), () => send.call(this, command, ...rest))
+    return gate(
+      () => nameOf(command),
+      () => send.call(this, command, ...rest),
+    )
   }
 }
 

@@ -91,9 +91,10 @@ function arriveLater(effect: () => Promise<unknown>, lateMs: number): void {
 }
 
 /** A call to the world: of the process in whose name this code runs, or unchanged if it runs in none. */
-export function gate<T>(call: string, effect: () => Promise<T>): Promise<T> {
+export function gate<T>(call: string | (() => string), effect: () => Promise<T>): Promise<T> {
   const caller = callers.getStore()
-  return caller === undefined ? effect() : caller.process.call(`${caller.activity}: ${call}`, effect)
+  if (caller === undefined) return effect()
+  return caller.process.call(`${caller.activity}: ${typeof call === 'string' ? call : call()}`, effect)
 }
 
 /** The process in whose name this code runs. */

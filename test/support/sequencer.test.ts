@@ -3,9 +3,9 @@ import { expect, it, jest } from '@jest/globals'
 import type Sequencer from '@jest/test-sequencer'
 import { testFolder } from './folders'
 
-const LongestFirst = jest.requireActual<typeof Sequencer>('./sequencer')
+const ServerFirst = jest.requireActual<typeof Sequencer>('./sequencer')
 
-it('begins with what waits for servers, by its size, and then goes from the longest to the shortest', () => {
+it('begins with what uses the Temporal server, and goes from the longest to the shortest, by size where nothing is timed', () => {
   const folder = testFolder('sequencer')
   const path = (name: string): string => join(folder, name)
   const sizes = new Map([
@@ -19,7 +19,7 @@ it('begins with what waits for servers, by its size, and then goes from the long
     hasteFS: { getSize: (name: string) => sizes.get(name) ?? null },
   }
   const tests = (): { path: string }[] => [...sizes.keys()].map((path) => ({ context, path }))
-  const sequencer = (): Sequencer => new LongestFirst({ contexts: [context], globalConfig: {} } as never)
+  const sequencer = (): Sequencer => new ServerFirst({ contexts: [context], globalConfig: {} } as never)
   const order = (): string[] =>
     (sequencer().sort(tests() as never) as { path: string }[]).map(({ path }) =>
       path.slice(folder.length + 1),
@@ -36,5 +36,5 @@ it('begins with what waits for servers, by its size, and then goes from the long
     }
   })
   sequencer().cacheResults(tests() as never, { testResults } as never)
-  expect(order()).toEqual(['large.test.ts', 'small.test.ts', 'small.e2e.test.ts', 'large.e2e.test.ts'])
+  expect(order()).toEqual(['small.e2e.test.ts', 'large.e2e.test.ts', 'large.test.ts', 'small.test.ts'])
 })

@@ -1,18 +1,37 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { expect, it } from '@jest/globals'
-import { claimPort } from '../../../cli/dev/server'
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { claimPort, devPorts } from '../../../cli/dev/server'
 import { freePort } from '../../../cli/dev/temporal/ports'
 import { progressOn } from '../../../cli/dev/temporal/progress'
 
-it('gives a port that is still free to one of two starts at the same time', async () => {
-  const directory = await mkdtemp(join(tmpdir(), 'crucible-claims-'))
-  const notes: string[] = []
-  const progress = progressOn({ write: (text: string) => notes.push(text) }, () => 0)
-  const port = await freePort()
-  const claims = [0, 1].map(() => claimPort(port, { progress, directory }))
-  expect((await Promise.all(claims)).sort()).toEqual([port, undefined])
-  expect(notes.join('')).toContain(`Port ${port} is taken by another`)
-  await rm(directory, { recursive: true })
+const notes: string[] = []
+const progress = progressOn({ write: (text: string) => notes.push(text) }, () => 0)
+let directory: string
+
+beforeAll(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'crucible-claims-'))
+})
+
+afterAll(() => rm(directory, { recursive: true }))
+
+describe('of two starts at the same time', () => {
+  it('one gets a port that is still free', async () => {
+    const port = await freePort()
+    const claims = [0, 1].map(() => claimPort(port, { progress, directory }))
+    expect((await Promise.all(claims)).sort()).toEqual([port, undefined])
+    expect(notes.join('')).toContain(`Port ${port} is taken by another \`crucible dev\`; using a free one.`)
+  })
+
+  it('one at most gets the usual ports of Temporal, which another program may have, and each the ports it asks for', async () => {
+    const claims = [{}, {}, { grpc: 7333, ui: 8333 }].map((asked) => devPorts(asked, { progress, directory }))
+    const [one, other, asked] = await Promise.all(claims)
+    expect([one!.grpc, other!.grpc]).toContain(undefined)
+    expect([one!.ui, other!.ui]).toContain(undefined)
+    expect(asked).toEqual({ grpc: 7333, ui: 8333 })
+    expect(notes.join('')).toMatch(
+      /Port 7233 is taken by another .*; using a free one \(choose with --port\)\./,
+    )
+  })
 })
