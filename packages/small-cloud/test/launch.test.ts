@@ -59,11 +59,13 @@ describe('the life of an instance', () => {
       PreviousState: { Name: 'running' },
       CurrentState: { Code: 32, Name: 'shutting-down' },
     })
+    const { StateTransitionReason: told } = await look(test, id!)
+    expect(told).toMatch(/^User initiated \(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d GMT\)$/)
     await test.clock.advance(UP_MS)
     const ended = await look(test, id!)
     expect(ended.State).toEqual({ Code: 48, Name: 'terminated' })
     expect(ended.StateReason?.Code).toBe('Client.UserInitiatedShutdown')
-    expect(ended.StateTransitionReason).toMatch(/^User initiated \(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d GMT\)$/)
+    expect(ended.StateTransitionReason).toBe(told)
     expect(test.machines.get(id!)!.isDead).toBe(true)
   })
 

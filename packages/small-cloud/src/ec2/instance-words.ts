@@ -11,8 +11,16 @@ export interface Look {
   groupNames?: ReadonlyMap<string, string>
 }
 
+/** Of an instance that ends or has ended: when that was ordered or began, which is also what moto tells. */
+function endBegunAtMs({ history }: Instance, atMs: number): number {
+  const last = history.findLastIndex((change) => change.atMs <= atMs)
+  const [before, change] = [history[last - 1], history[last]!]
+  const isItsEnd = before?.state === 'shutting-down' || before?.state === 'stopping'
+  return isItsEnd ? before.atMs : change.atMs
+}
+
 export function instanceWords(instance: Instance, { atMs, groupNames }: Look): Xml {
-  const { state, reason, atMs: changedAtMs } = stateAt(instance, atMs)
+  const { state, reason } = stateAt(instance, atMs)
   const { subnet, type, image, role, spotRequest } = instance
   const isGone = state === 'terminated'
   const account = role?.arn.split(':')[4]
@@ -28,7 +36,7 @@ export function instanceWords(instance: Instance, { atMs, groupNames }: Look): X
     reason:
       reason === undefined
         ? ''
-        : `${isOrdered(reason.code) ? 'User initiated' : reason.message} (${new Date(changedAtMs).toISOString().slice(0, 19).replace('T', ' ')} GMT)`,
+        : `${isOrdered(reason.code) ? 'User initiated' : reason.message} (${new Date(endBegunAtMs(instance, atMs)).toISOString().slice(0, 19).replace('T', ' ')} GMT)`,
     amiLaunchIndex: instance.launchIndex,
     productCodes: [],
     instanceType: type.name,
