@@ -84,7 +84,7 @@ if (process.env.TMPDIR === undefined && canHoldTests(MEMORY_FOLDER)) process.env
 /** `unit` needs nothing but Node and Python; `temporal` starts a real Temporal server once for all its files. */
 module.exports = {
   // Many wait for processes and servers most of the time, and those need the cores.
-  maxWorkers: 4,
+  maxWorkers: 5,
   // What a file has loaded stays in its worker.
   workerIdleMemoryLimit: '1GB',
   // A worker that leaks nothing takes longer than Jest's half second to end where other programs have the cores.

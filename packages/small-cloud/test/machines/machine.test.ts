@@ -183,7 +183,7 @@ describe.each(KINDS)('the agent on a machine of %s', (enclosure) => {
     const [inside, left] = [uniqueSleep(), uniqueSleep()]
     const late = await sh(machine, `echo begun\nsetsid ${left.command} &\n${inside.command}`, 2500)
     expect(late).toMatchObject({ exitCode: 137, timedOut: true, stdout: 'begun\n' })
-    expect(inside.pids()).toEqual([])
+    await until(() => inside.pids().length === 0)
     expect(left.pids()).toHaveLength(1)
     const cancelled = machine.run({ id: 'c', lines: [inside.command], timeoutMs: 60_000 })
     await until(() => inside.pids().length === 1)
