@@ -51,11 +51,17 @@ beforeAll(async () => {
 })
 afterAll(() => at.close())
 
+/** What broke in a cloud, with its story. */
+async function brokenIn(name: string): Promise<CloudReport | undefined> {
+  const report = await reports.get(name)!
+  return report.breaches.length === 0 ? undefined : report
+}
+
 describe('a job on a cloud', () => {
   it.each(ALONE.map(({ name }) => name))(
     'gets over a fault, the invariants held: %s',
     async (name) => {
-      expect(await reports.get(name)).toMatchObject({ breaches: [] })
+      expect(await brokenIn(name)).toBeUndefined()
     },
     180_000,
   )
@@ -63,7 +69,7 @@ describe('a job on a cloud', () => {
   it.each(MIXES.map(({ name }) => name))(
     'gets through a mix of everything, the invariants held: %s',
     async (name) => {
-      expect(await reports.get(name)).toMatchObject({ breaches: [] })
+      expect(await brokenIn(name)).toBeUndefined()
     },
     180_000,
   )

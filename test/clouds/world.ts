@@ -9,6 +9,7 @@ import type { CloudDeployment, CloudWishes } from './cloud'
 import { drawFault, drawStoreFault, kindsOf } from './faults'
 import type { CloudProvider } from './provider'
 import { mergeWorlds } from './providers'
+import { patient } from '../support/patience'
 
 /** Something that happens to a running job, some time after its start. */
 export interface Happening {
@@ -42,7 +43,7 @@ const FAULTS_MAX = 6
 const TROUBLES_MAX = 3
 
 export const TIMING = {
-  ...{ silenceMs: 2_500, drainMs: 700, leaseMs: 20_000 },
+  ...{ silenceMs: patient(2_500), drainMs: 700, leaseMs: 20_000 },
   ...{ beatMs: 150, observeMs: 250, goneConfirmMs: 250 },
 }
 export const SPEC: Partial<JobSpec> = {

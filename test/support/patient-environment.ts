@@ -1,5 +1,7 @@
 /** Jest's environment for all tests: the time limits of tests and hooks, which are written for an idle machine, grow by the patience factor. */
+import { availableParallelism } from 'node:os'
 import v8 from 'node:v8'
+import type { EnvironmentContext, JestEnvironmentConfig } from '@jest/environment'
 import { disableStorages } from './between-files'
 import { PATIENCE_SETTING, patienceOf, processesPerCore } from './patience'
 import { SingleContext } from './single-context'
@@ -25,9 +27,16 @@ interface TestEvent {
 }
 
 class PatientEnvironment extends SingleContext {
-  readonly #patience = patienceOf(process.env[PATIENCE_SETTING], processesPerCore())
+  readonly #patience: number
   /** A hook of many tests starts many times. */
   readonly #extended = new WeakSet<object>()
+
+  constructor(config: JestEnvironmentConfig, context: EnvironmentContext) {
+    super(config, context)
+    // The first files of a run find an idle machine, and are not alone on it a moment later.
+    const filesPerCore = config.globalConfig.maxWorkers / availableParallelism()
+    this.#patience = patienceOf(process.env[PATIENCE_SETTING], Math.max(filesPerCore, processesPerCore()))
+  }
 
   override async setup(): Promise<void> {
     await super.setup()
