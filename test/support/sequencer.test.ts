@@ -3,9 +3,9 @@ import { expect, it, jest } from '@jest/globals'
 import type Sequencer from '@jest/test-sequencer'
 import { testFolder } from './folders'
 
-const ServerFirst = jest.requireActual<typeof Sequencer>('./sequencer')
+const WaitingFirst = jest.requireActual<typeof Sequencer>('./sequencer')
 
-it('begins with what uses the Temporal server, and goes from the longest to the shortest, by size where nothing is timed', () => {
+it('begins with what uses the Temporal server or takes long, and goes from the longest to the shortest, by size where nothing is timed', () => {
   const folder = testFolder('sequencer')
   const path = (name: string): string => join(folder, name)
   const sizes = new Map([
@@ -19,7 +19,7 @@ it('begins with what uses the Temporal server, and goes from the longest to the 
     hasteFS: { getSize: (name: string) => sizes.get(name) ?? null },
   }
   const tests = (): { path: string }[] => [...sizes.keys()].map((path) => ({ context, path }))
-  const sequencer = (): Sequencer => new ServerFirst({ contexts: [context], globalConfig: {} } as never)
+  const sequencer = (): Sequencer => new WaitingFirst({ contexts: [context], globalConfig: {} } as never)
   const order = (): string[] =>
     (sequencer().sort(tests() as never) as { path: string }[]).map(({ path }) =>
       path.slice(folder.length + 1),
@@ -27,7 +27,7 @@ it('begins with what uses the Temporal server, and goes from the longest to the 
   expect(order()).toEqual(['large.e2e.test.ts', 'small.e2e.test.ts', 'large.test.ts', 'small.test.ts'])
 
   const testResults = tests().map(({ path }, index) => {
-    const runtime = 100 - index
+    const runtime = path.endsWith('small.test.ts') ? 60_000 : 100 - index
     return {
       testFilePath: path,
       numFailingTests: 0,
@@ -36,5 +36,5 @@ it('begins with what uses the Temporal server, and goes from the longest to the 
     }
   })
   sequencer().cacheResults(tests() as never, { testResults } as never)
-  expect(order()).toEqual(['small.e2e.test.ts', 'large.e2e.test.ts', 'large.test.ts', 'small.test.ts'])
+  expect(order()).toEqual(['small.test.ts', 'small.e2e.test.ts', 'large.e2e.test.ts', 'large.test.ts'])
 })
