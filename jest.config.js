@@ -42,9 +42,8 @@ process.env.CRUCIBLE_LOCAL_UIDS ??= 'no'
 // The SDK warns in every process that Node 20 will be too old for it one day; so does no worker of ours.
 process.env.AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED ??= 'true'
 
-// Servers that live for minutes have the memory to collect their garbage less often, and for stacks that need not grow.
+// Servers that live for minutes have the memory to collect their garbage less often.
 process.env.GOGC ??= '400'
-process.env.GODEBUG ??= 'adaptivestackstart=1'
 
 /**
  * The folder of the Python that `python3` leads to, where that is the script of a version manager, which looks for it at every
