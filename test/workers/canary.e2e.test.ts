@@ -4,8 +4,6 @@ import { mkdtempSync, readdirSync, readFileSync, realpathSync, writeFileSync } f
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import type { JobView } from '../../client/job-view'
-import { isFinal } from '../../core/job'
 import { build, CommandLine, type Running } from '../cli/process'
 import { findCanary, makeCanary, type Place } from '../support/canary'
 import { CommandLines, executionsIn, storedIn } from '../support/places'
@@ -118,12 +116,12 @@ async function ran(id: string, how: { args: string[]; env?: Record<string, strin
     how.env,
   ).ended
   expect(submitted).toMatchObject({ exitCode: 0 })
-  const view = (): Promise<JobView> => crucible.json<JobView>('show', id)
-  await until(async () => (await view()).attempts.at(-1)?.progress?.step !== undefined, PATIENCE_MS)
+  const followed = crucible.start(['logs', '-f', id])
+  await until(() => followed.stdout().includes('step'), PATIENCE_MS)
   const meanwhile = await stored('meanwhile')
   await crucible.json('gc')
-  await until(async () => isFinal((await view()).state), PATIENCE_MS)
-  expect(await view()).toMatchObject({ state: 'succeeded' })
+  await followed.ended
+  expect(await crucible.json('show', id)).toMatchObject({ state: 'succeeded' })
   return meanwhile
 }
 

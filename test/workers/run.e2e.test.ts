@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals'
 import { Client, type Connection } from '@temporalio/client'
 import { pino } from 'pino'
 import { startDevServer } from '../../cli/dev/temporal/dev-server'
@@ -21,6 +21,13 @@ import { SPEC } from '../support/spec'
 import { until } from '../support/until'
 import { connectTo, quietWorkers, testServer, type TestConnection } from '../support/temporal'
 import { itInAll } from '../support/selection'
+import { testWorkflowBundle } from '../support/workflow-bundle'
+
+// Without a build the workers bundle the workflows themselves: each time for seconds.
+jest.mock('../../workers/bundle', () => ({
+  ...jest.requireActual<object>('../../workers/bundle'),
+  workflowBundle: () => testWorkflowBundle(),
+}))
 
 const logger = pino({ level: 'silent' })
 

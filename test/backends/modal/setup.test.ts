@@ -84,7 +84,7 @@ function setUpAWorkspace(): void {
     ])
   })
 
-  it('deploys Functions that need the token and have limits', async () => {
+  it("deploys Functions that need the token and have limits, with the rates that the user's own credentials can read", async () => {
     await setupOf({}, 'other').apply(idle)
     const created = gateway.cloud.journal.calls({ service: 'modal', action: 'FunctionCreate' })
     const functions = created.map(({ parameters }) => parameters as { name: string })
@@ -98,10 +98,6 @@ function setUpAWorkspace(): void {
     >
     expect(launcher).toMatchObject({ needsProxyToken: false, containersMax: 8, inputsMax: 50 })
     expect(launcher['timeoutSeconds']).toBeGreaterThan(21 * 60)
-  })
-
-  it("tells the gateway the rates that the user's own credentials can read", async () => {
-    await setupOf({}, 'priced').apply(idle)
     const built = gateway.cloud.journal.calls({ service: 'modal', action: 'ImageJoinStreaming' })
     const { dockerfile } = built.at(-1)!.parameters as { dockerfile: string }
     expect(dockerfile).toMatch(/CRUCIBLE_GATEWAY_RATES=.*gpu_hour_cost_h100/)
