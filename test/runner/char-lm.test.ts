@@ -3,6 +3,7 @@ import { execFileSync } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parse } from 'yaml'
+import { itInAll } from '../support/selection'
 import { useWorlds } from './world'
 
 const createWorld = useWorlds()
@@ -20,7 +21,7 @@ function code(): Record<string, string> {
 }
 
 describe('the example char-lm', () => {
-  it('ends with the same weights however it is interrupted', async () => {
+  itInAll('ends with the same weights however it is interrupted', async () => {
     const world = createWorld()
     const checkpoint = { directory: 'checkpoints', everyMs: 0, quietMs: 300, keep: 3 }
     const order = { bundle: await world.bundle(code()), run: train(ENDLESS), checkpoint }
