@@ -1,6 +1,7 @@
 /** Jest's environment for all tests: the time limits of tests and hooks, which are written for an idle machine, grow by the patience factor. */
 import { availableParallelism } from 'node:os'
 import v8 from 'node:v8'
+import vm from 'node:vm'
 import type { EnvironmentContext, JestEnvironmentConfig } from '@jest/environment'
 import { disableStorages } from './between-files'
 import { PATIENCE_SETTING, patienceOf, processesPerCore } from './patience'
@@ -13,6 +14,21 @@ import { SingleContext } from './single-context'
 const { createHook } = v8.promiseHooks
 v8.promiseHooks.createHook = (hooks) =>
   hooks.before === undefined ? () => undefined : createHook.call(v8.promiseHooks, hooks)
+
+/** The limit of workflow code that runs in the thread of its test: as long as Node can count. */
+const NEVER_MS = 2 ** 32 - 1
+const scripts = vm.Script.prototype
+// eslint-disable-next-line @typescript-eslint/unbound-method -- it is given its `this` below
+const { runInContext } = scripts
+
+/*
+ * Several times for each step of a workflow, a thread would be started that ends the script after 49 days: that takes fifty times as long as
+ * the call without it.
+ */
+scripts.runInContext = function (this: vm.Script, context, options) {
+  const isEndless = options?.timeout === NEVER_MS
+  return runInContext.call(this, context, isEndless ? { ...options, timeout: undefined } : options) as unknown
+}
 
 /** What has a time limit of its own, or none. */
 interface Limited {
