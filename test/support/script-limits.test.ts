@@ -8,7 +8,9 @@ const threads = (): number => readdirSync('/proc/self/task').length
 describe('a script of a test', () => {
   it('ends at its limit', () => {
     const endless = new Script('for (;;) ;')
-    expect(() => endless.runInContext(createContext(), { timeout: 20 })).toThrow('timed out after 20ms')
+    expect(() => endless.runInContext(createContext(), { timeout: 20 }) as unknown).toThrow(
+      'timed out after 20ms',
+    )
   })
 
   onLinux(
