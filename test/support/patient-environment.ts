@@ -22,7 +22,7 @@ const scripts = vm.Script.prototype
 const { runInContext } = scripts
 
 /*
- * Several times for each step of a workflow, a thread would be started that ends the script after 49 days: that takes fifty times as long as
+ * Several times for each step of a workflow, a thread would be started that ends the script after 49 days: that takes eighty times as long as
  * the call without it.
  */
 scripts.runInContext = function (this: vm.Script, context, options) {

@@ -21,7 +21,7 @@ import { chosen } from '../support/selection'
 
 const run = promisify(execFile)
 const ROOT = join(__dirname, '..', '..')
-/** The training, that of the example or a third of its work in the same time. */
+/** The training, that of the example or a sixth of its work in the same time. */
 const [TRAINING] = chosen(['python3 train.py'], ['python3 train.py --steps 240 --pause 0.04']) as [string]
 /** The demo promises a minute; a busy machine takes longer. */
 const DEMO_LIMIT_MS = 240_000
