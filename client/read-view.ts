@@ -10,7 +10,7 @@ import type * as documents from '../intake/documents'
 import { listCheckpoints } from '../storage/checkpoints'
 import { ignoreBadDocument, readDocument } from '../storage/json'
 import { layout } from '../storage/layout'
-import { readRecords } from '../storage/record'
+import { readRecords, type KnownRecords } from '../storage/record'
 import { readLine } from '../storage/waiting-line'
 import type { ObjectStore } from '../storage/store'
 import type { Context } from './context'
@@ -21,22 +21,33 @@ import { recoveriesOf } from './recovery'
 import { joinView, type AttemptDocumentsRead } from './view'
 import { askWorkflow, closedWithoutRecord, STARTS_WITHIN_MS, type WorkflowSeen } from './workflow-state'
 
+/** What one look at a job has read that the next one need not read again. */
+export class KnownOfJob {
+  readonly records: KnownRecords = new Map()
+  readonly checkpoints = new Set<string>()
+}
+
 /**
  * The current state of a job. A finished job's record is final; for any other the workflow is asked, and if it does not answer
  * within two seconds, the view is made from record and beats alone. Throws `not-found`.
  */
-export async function readView(context: Context, jobId: string): Promise<JobView> {
+export async function readView(
+  context: Context,
+  jobId: string,
+  seenBefore = new KnownOfJob(),
+): Promise<JobView> {
   const { store, config } = context
-  const first = await readRecords(store, jobId)
+  const readAll = () => readRecords(store, jobId, { known: seenBefore.records })
+  const first = await readAll()
   const known = statusFromRecord(first)
   if (known === undefined) throw noSuchJob(context, jobId)
   const seen = resultOf(first) === undefined ? await ask(context, known, first) : undefined
   // The last entries of a closed workflow may have come after the first read.
-  const entries = seen?.closed === undefined ? first : await readRecords(store, jobId)
+  const entries = seen?.closed === undefined ? first : await readAll()
   const status = present(statusFromRecord(entries) ?? known, seen)
   const [newest, checkpoints, line] = await Promise.all([
     readNewest(store, status),
-    listCheckpoints(store, jobId),
+    listCheckpoints(store, jobId, seenBefore.checkpoints),
     status.reason === 'waiting-for-capacity' ? readLine(store) : undefined,
   ])
   return joinView({

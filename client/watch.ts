@@ -4,7 +4,7 @@ import { SECOND_MS } from '../core/time'
 import type { Context } from './context'
 import { toCrucibleError } from './errors'
 import type { JobView } from './job-view'
-import { readView } from './read-view'
+import { KnownOfJob, readView } from './read-view'
 
 /** @public */
 export interface WatchOptions {
@@ -22,8 +22,9 @@ export async function* watchJob(
   { everyMs = LOOK_EVERY_MS, signal }: WatchOptions = {},
 ): AsyncGenerator<JobView> {
   let shown = ''
+  const known = new KnownOfJob()
   while (signal?.aborted !== true) {
-    const view = await readView(context, jobId).catch((error: unknown) => {
+    const view = await readView(context, jobId, known).catch((error: unknown) => {
       const known = toCrucibleError(error)
       if (shown !== '' && known.kind === 'unavailable') return undefined
       throw known

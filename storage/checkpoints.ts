@@ -39,17 +39,23 @@ export interface CheckpointSurvey {
 }
 
 export async function surveyCheckpoints(store: ObjectStore, jobId: string): Promise<CheckpointSurvey> {
-  const folders = await store.listFolders(layout.checkpoints(jobId))
-  const named = folders.map(parseCheckpointId).filter((checkpoint) => checkpoint !== undefined)
-  const listed = await eachOf(named, async (checkpoint) => ({
+  const listed = await eachOf(await checkpointFolders(store, jobId), async (checkpoint) => ({
     ...checkpoint,
     manifests: await listManifests(store, jobId, checkpoint),
   }))
-  listed.sort(byNewest)
   return {
     existing: listed.filter(({ manifests }) => manifests.length > 0),
     partial: listed.filter(({ manifests }) => manifests.length === 0).map(plain),
   }
+}
+
+/** Newest first. */
+async function checkpointFolders(store: ObjectStore, jobId: string): Promise<Checkpoint[]> {
+  const folders = await store.listFolders(layout.checkpoints(jobId))
+  return folders
+    .map(parseCheckpointId)
+    .filter((checkpoint) => checkpoint !== undefined)
+    .sort(byNewest)
 }
 
 async function listManifests(
@@ -73,9 +79,21 @@ function plain({ id, step, attempt }: Checkpoint): Checkpoint {
   return { id, step, attempt }
 }
 
-/** Returns the job's checkpoints that have a manifest, newest first, whatever their state. */
-export async function listCheckpoints(store: ObjectStore, jobId: string): Promise<Checkpoint[]> {
-  return (await surveyCheckpoints(store, jobId)).existing.map(plain)
+/**
+ * Returns the job's checkpoints that have a manifest, newest first, whatever their state. Those with an id in `known` had one before: they
+ * are taken to have it until their folder is gone. The ids of the others are added to it.
+ */
+export async function listCheckpoints(
+  store: ObjectStore,
+  jobId: string,
+  known = new Set<string>(),
+): Promise<Checkpoint[]> {
+  const existing = await eachOf(await checkpointFolders(store, jobId), async (checkpoint) => {
+    if (!known.has(checkpoint.id) && (await listManifests(store, jobId, checkpoint)).length === 0) return []
+    known.add(checkpoint.id)
+    return [checkpoint]
+  })
+  return existing.flat()
 }
 
 /**

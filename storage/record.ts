@@ -26,18 +26,32 @@ export async function putRecord<Kind extends RecordKind>(
   })
 }
 
-/** Returns the record of a job, in order: all of it, only the entries after a number, or only the last few of those. */
+/** Entries by their keys. They never change, so who looks again reads only the new ones. */
+export type KnownRecords = Map<string, RecordEntry>
+
+/**
+ * Returns the record of a job, in order: all of it, only the entries after a number, or only the last few of those. Takes the known entries
+ * from `known`, and adds the others to it.
+ */
 export async function readRecords(
   store: ObjectStore,
   jobId: string,
-  { afterSeq, last = Infinity }: { afterSeq?: number; last?: number } = {},
+  {
+    afterSeq,
+    last = Infinity,
+    known = new Map(),
+  }: { afterSeq?: number; last?: number; known?: KnownRecords } = {},
 ): Promise<RecordEntry[]> {
   const keys: string[] = []
   for await (const { key } of store.list(layout.records(jobId))) {
     if (afterSeq === undefined || key > layout.record(jobId, afterSeq)) keys.push(key)
   }
   const wanted = last < keys.length ? keys.slice(-last) : keys
-  const entries = await eachOf(wanted, (key) => readDocument(store, key, parseEntry))
+  const entries = await eachOf(wanted, async (key) => {
+    const entry = known.get(key) ?? (await readDocument(store, key, parseEntry))
+    if (entry !== undefined) known.set(key, entry)
+    return entry
+  })
   return entries.filter((entry) => entry !== undefined)
 }
 

@@ -8,6 +8,7 @@ import { formatProblem, parseJobFile } from '../../client/job-file'
 import type { JobView } from '../../client/job-view'
 import { readView, readAttempt } from '../../client/read-view'
 import { submit } from '../../client/submit'
+import { watchJob } from '../../client/watch'
 import { isFinal, type JobSpec } from '../../core/job'
 import type { MachineHandle } from '../../core/handle'
 import type { MicroUsd } from '../../core/money'
@@ -162,15 +163,13 @@ async function lose(telling: StoryTelling, at: At, loss: Loss): Promise<void> {
 
 /** The first attempt from a number on whose workload has reported a step: others may have ended before in a provider's queue. */
 async function nextAttempt(telling: StoryTelling, id: string, from: number): Promise<number> {
-  const { stage, progress, signal } = telling
-  for (;;) {
-    signal.throwIfAborted()
-    const { attempts, attemptsTotal } = await checkOn(stage, id)
+  for await (const view of changesOf(telling, id)) {
+    const { attempts, attemptsTotal } = runningStill(view)
     const begun = attempts.find(({ number, progress: done }) => number >= from && done !== null)
     if (begun !== undefined) return begun.number
-    progress.update(`machine ${Math.max(from, attemptsTotal)}: starting`)
-    await sleep(LOOK_EVERY_MS, undefined, { signal })
+    telling.progress.update(`machine ${Math.max(from, attemptsTotal)}: starting`)
   }
+  throw stopped(telling, id)
 }
 
 /** Reports the step from which the next attempt resumes; returns the number of that attempt. */
@@ -191,7 +190,19 @@ function where(machine: MachineHandle | undefined): string {
   return place === '' ? ` on ${machine.backend}` : ` in ${place}`
 }
 
-const LOOK_EVERY_MS = 100
+/** The runner reports every second. */
+const LOOK_EVERY_MS = SECOND_MS / 2
+/** The state of the job is looked at more rarely, because its workflow is asked for it. */
+const LOOKS_PER_CHECK = 4
+
+function changesOf({ stage, signal }: StoryTelling, id: string): AsyncGenerator<JobView> {
+  return watchJob(stage.context, id, { everyMs: LOOK_EVERY_MS, signal })
+}
+
+function stopped({ signal }: StoryTelling, id: string): Error {
+  signal.throwIfAborted()
+  return new CrucibleError('failed', `${id} was watched to its end.`)
+}
 
 /** Waits until an attempt has done a fraction of the training; returns the step. */
 async function untilStep(
@@ -208,33 +219,27 @@ async function untilStep(
       )
       if (step >= stepsTotal * afterPart) return step
     }
-    // Checked only occasionally, because it queries the workflow.
-    if (looks % 20 === 0) await checkOn(stage, id)
+    if (looks % LOOKS_PER_CHECK === 0) runningStill(await readView(stage.context, id))
     await sleep(LOOK_EVERY_MS, undefined, { signal })
   }
 }
 
-async function checkOn({ context }: Stage, id: string): Promise<JobView> {
-  const view = await readView(context, id)
-  const { state, message, attemptsTotal } = view
-  if (isFinal(state)) {
-    throw new CrucibleError(
-      'failed',
-      `${id} was over too soon (${state}, ${attemptsTotal} attempts): ${message}`,
-    )
-  }
-  return view
+function runningStill(view: JobView): JobView {
+  const { id, state, message, attemptsTotal } = view
+  if (!isFinal(state)) return view
+  throw new CrucibleError(
+    'failed',
+    `${id} was over too soon (${state}, ${attemptsTotal} attempts): ${message}`,
+  )
 }
 
-async function end({ stage, progress, signal }: StoryTelling, id: string): Promise<JobView> {
-  for (;;) {
-    signal.throwIfAborted()
-    const view = await readView(stage.context, id)
+async function end(telling: StoryTelling, id: string): Promise<JobView> {
+  for await (const view of changesOf(telling, id)) {
     if (view.state === 'succeeded') return view
     if (isFinal(view.state)) throw new CrucibleError('failed', `${id} has ${view.state}: ${view.message}`)
-    progress.update(`${view.name}: ${progressInWords(view.progress)}`)
-    await sleep(LOOK_EVERY_MS, undefined, { signal })
+    telling.progress.update(`${view.name}: ${progressInWords(view.progress)}`)
   }
+  throw stopped(telling, id)
 }
 
 async function compare(

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals'
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { mkdtemp, readdir, rm } from 'node:fs/promises'
@@ -117,6 +117,22 @@ describe('listCheckpoints', () => {
     )
     expect((await surveyCheckpoints(store, JOB)).partial).toEqual([checkpoint(300, 10)])
     expect(await listCheckpoints(store, 'job-none')).toEqual([])
+  })
+
+  it('asks again only for what is not known to exist, and forgets what is gone', async () => {
+    await put(5, 1)
+    await put(10, 1, false)
+    const known = new Set<string>()
+    const again = async (): Promise<number[]> =>
+      (await listCheckpoints(store, JOB, known)).map(({ step }) => step)
+    expect(await again()).toEqual([5])
+    const asked = jest.spyOn(store, 'list')
+    await put(10, 1)
+    expect(await again()).toEqual([10, 5])
+    expect(asked.mock.calls).toEqual([[`jobs/${JOB}/checkpoints/${checkpointId(10, 1)}/manifest.`]])
+    for await (const { key } of store.list(`jobs/${JOB}/checkpoints/${checkpointId(5, 1)}/`))
+      await store.delete(key)
+    expect(await again()).toEqual([10])
   })
 })
 

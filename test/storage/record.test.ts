@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -8,7 +8,7 @@ import { ensureDeployment, readDeployment } from '../../storage/deployment'
 import { putDocument, putDocumentIfAbsent, readDocument } from '../../storage/json'
 import { openStore } from '../../storage/open-store'
 import { eachOf } from '../../storage/parallel'
-import { putRecord, readRecords } from '../../storage/record'
+import { putRecord, readRecords, type KnownRecords } from '../../storage/record'
 import { StoreError, type ObjectStore } from '../../storage/store'
 import { partialEntry } from '../support/record'
 
@@ -33,6 +33,18 @@ describe('the record of a job', () => {
     await putRecord(store, 'job-ab', entry(1, 'of another job'))
     expect(await readRecords(store, 'job-a')).toEqual(entries)
     expect(await readRecords(store, 'job-none')).toEqual([])
+  })
+
+  it('is read again without what is known of it', async () => {
+    await putRecord(store, 'job-a', entry(1, 'first'))
+    const known: KnownRecords = new Map()
+    await readRecords(store, 'job-a', { known })
+    await putRecord(store, 'job-a', entry(2, 'second'))
+    const read = jest.spyOn(store, 'get')
+    const entries = [entry(1, 'first'), entry(2, 'second')]
+    expect(await readRecords(store, 'job-a', { known })).toEqual(entries)
+    expect(await readRecords(store, 'job-a', { known })).toEqual(entries)
+    expect(read.mock.calls).toEqual([['jobs/job-a/record/000002.json']])
   })
 
   it('keeps the first of two entries with the same number, and answers that one', async () => {
