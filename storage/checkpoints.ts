@@ -16,6 +16,7 @@ import { faultOf, sha256 } from './checkpoint-digests'
 import { ignoreBadDocument, readDocument, type Parse } from './json'
 import { filesFolder, layout, manifestName, parseManifestName } from './layout'
 import { eachOf } from './parallel'
+import { readRestoreHistory } from './restores'
 import { StoreError, type ObjectStore } from './store'
 
 /** One manifest of a checkpoint, as the store lists it. */
@@ -137,46 +138,6 @@ export async function readRevision(
 export interface CheckpointParsers {
   manifest: Parse<Manifest>
   restores: Parse<Restores>
-}
-
-/** Ids of a job's checkpoints, grouped by the outcome of the programs that were restored from them. */
-export interface RestoreHistory {
-  /** A program continued from it at least once. */
-  wentOn: ReadonlySet<string>
-  /** Programs failed directly after it, and none ever continued. */
-  failed: ReadonlySet<string>
-  /** The last restore of each attempt: the attempt continues from it, or has tried it without continuing yet. */
-  lastOf: ReadonlyMap<number, string>
-}
-
-/** Reads which checkpoints the attempts of a job were restored from. An unreadable list counts as empty. */
-export async function readRestoreHistory(
-  store: ObjectStore,
-  jobId: string,
-  parse: Parse<Restores>,
-): Promise<RestoreHistory> {
-  const attempts = (await store.listFolders(layout.attempts(jobId))).map(Number).filter(Number.isInteger)
-  const lists = await eachOf(attempts, async (attempt) => ({
-    attempt,
-    restores:
-      (await readDocument(store, layout.restores(jobId, attempt), parse).catch(ignoreBadDocument))
-        ?.restores ?? [],
-  }))
-  const idsWith = (outcome: string): string[] =>
-    lists.flatMap(({ restores }) =>
-      restores.filter((restore) => restore.outcome === outcome).map(({ checkpoint }) => checkpoint.id),
-    )
-  const wentOn = new Set(idsWith('went-on'))
-  return {
-    wentOn,
-    failed: new Set(idsWith('failed').filter((id) => !wentOn.has(id))),
-    lastOf: new Map(
-      lists.flatMap(({ attempt, restores }) => {
-        const last = restores.at(-1)
-        return last === undefined ? [] : [[attempt, last.checkpoint.id] as const]
-      }),
-    ),
-  }
 }
 
 /** A checkpoint whose manifest is readable and belongs to it. */

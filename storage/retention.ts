@@ -10,16 +10,15 @@ import {
   checkpointFolder,
   isManifestOf,
   manifestKey,
-  readRestoreHistory,
   readRevision,
   surveyCheckpoints,
   type CheckpointParsers,
   type ListedCheckpoint,
-  type RestoreHistory,
 } from './checkpoints'
 import { ignoreBadDocument } from './json'
 import { filesFolder } from './layout'
 import { eachOf } from './parallel'
+import { readRestoreHistory, type RestoreHistory } from './restores'
 import type { ObjectStore } from './store'
 
 /** The facts that decide whether a checkpoint is kept. */
