@@ -6,6 +6,7 @@ import { afterEach, describe, expect, it, jest } from '@jest/globals'
 import { awsClients, judgeWire } from '../../support/aws-clients'
 import { hasMotoIn, startMoto, type Moto } from '../../support/moto'
 import { startRecordingProxy, type RecordingProxy } from '../../support/recording-proxy'
+import { itInAll } from '../../support/selection'
 import { TruffleAccount } from './account'
 
 jest.setTimeout(240_000)
@@ -76,7 +77,8 @@ afterEach(async () => {
 const hasMoto = python !== undefined && hasMotoIn(python)
 
 ;(hasMoto ? describe : describe.skip)('on moto', () => {
-  it('types, zones and spot prices are found; what moto does not know is named', async () => {
+  // In `npm test`, test/backends/ec2/moto.test.ts asks moto, by the same clients.
+  itInAll('types, zones and spot prices are found; what moto does not know is named', async () => {
     account = await TruffleAccount.open({}, async () => (moto = await startMoto(python!)).endpoint)
     const types = await account.json('search', 'p5.48xlarge', '-r', 'us-east-1,us-west-2')
     expect(types.unanswered).toEqual([])
