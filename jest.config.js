@@ -21,8 +21,11 @@ const moduleNameMapper = {
 /** Files of which `npm test` runs none (see test/support/selection.ts). */
 const leftOut =
   process.env.CRUCIBLE_TEST_SELECTION === '1' ? Object.keys(require('./tools/only-in-all.json')) : []
+/** Suites that have passed, of which nothing has changed (see tools/suites.mjs). */
+const unchanged = JSON.parse(process.env.CRUCIBLE_TESTS_UNCHANGED ?? '[]')
 const testPathIgnorePatterns = [
   '/node_modules/',
+  ...unchanged.map((pattern) => pattern.replace('^', '<rootDir>/')),
   ...leftOut.map((file) => `<rootDir>/${file.replaceAll('.', '\\.')}$`),
 ]
 const modulePathIgnorePatterns = ['<rootDir>/dist', '<rootDir>/packages/[^/]+/dist']

@@ -1,4 +1,5 @@
 // npm test: set-up, types, lint, format, and the selection of Jest tests that keeps every promise; with --all, every Jest test.
+// A check that has passed is not repeated while no file that it reads has changed; nor, without --all, are the suites of tools/suites.mjs.
 // Ends with the line "N passed, N failed, N skipped", whatever happens.
 import { spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
@@ -7,6 +8,7 @@ import { constants, setPriority } from 'node:os'
 import { join, relative } from 'node:path'
 import { performance } from 'node:perf_hooks'
 import { CACHE, filesOf, hashOf, ROOT } from './content.mjs'
+import { stateOf, SUITES } from './suites.mjs'
 
 const IS_ALL = process.argv.includes('--all')
 const LIMIT_MS = (IS_ALL ? 120 : 45) * 60_000
@@ -16,7 +18,7 @@ const ROOM = '--max-semi-space-size=32'
 const escaped = (text) => text.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&')
 const bin = (path) => join(ROOT, 'node_modules', path)
 const TSC = bin('typescript-7/bin/tsc')
-/** The hash of the files that each check reads, at its last success. */
+/** Of each check the hash of the files that it read at its last success; of each suite its state then, and the outcome of its tests. */
 const PASSED = join(CACHE, 'passed.json')
 /** Jest's report on the last run, with the duration of each test. */
 const JEST_REPORT = join(CACHE, 'jest.json')
@@ -86,7 +88,7 @@ const counts = { passed: 0, failed: 0, skipped: 0 }
 /** Types and lint of one file depend on others, so a check is repeated unless none of the files that it can read has changed. */
 function filesOfChecks() {
   const isOutput = (name) => ['node_modules', 'dist', 'coverage', 'calls'].includes(name)
-  const settings = ['.prettierrc.json', '.prettierignore', '.editorconfig']
+  const settings = ['.prettierrc.json', '.prettierignore', '.editorconfig', '.textlintrc.json']
   const entries = readdirSync(ROOT, { withFileTypes: true }).filter(
     ({ name }) => settings.includes(name) || (!name.startsWith('.') && !isOutput(name)),
   )
@@ -110,6 +112,11 @@ function readPassed() {
   }
 }
 
+function keepPassed(name, outcome) {
+  mkdirSync(CACHE, { recursive: true })
+  writeFileSync(PASSED, JSON.stringify({ ...readPassed(), [name]: outcome }))
+}
+
 async function check([name, reads, args], files) {
   const hash = hashFor(reads, files)
   if (readPassed()[name] === hash) {
@@ -121,17 +128,46 @@ async function check([name, reads, args], files) {
   // Low priority, so that no test becomes slow because of it.
   const { code, output } = await runNode(args, ['ignore', 'pipe', 'pipe'], true)
   counts[code === 0 ? 'passed' : 'failed'] += 1
-  if (code === 0) {
-    mkdirSync(CACHE, { recursive: true })
-    writeFileSync(PASSED, JSON.stringify({ ...readPassed(), [name]: hash }))
-  }
+  if (code === 0) keepPassed(name, hash)
   const seconds = ((performance.now() - startedAt) / 1000).toFixed(1)
   console.log(code === 0 ? `✓ ${name} (${seconds} s)` : `✗ ${name} (${seconds} s)\n${output.trimEnd()}`)
 }
 
-async function jest() {
+const linesOf = (testResults, isMeant) =>
+  testResults.flatMap(({ name, assertionResults }) =>
+    assertionResults
+      .filter(({ status }) => isMeant(status))
+      .map(({ fullName }) => `${relative(ROOT, name)}: ${fullName}`),
+  )
+const isSkipped = (status) => status === 'pending' || status === 'todo'
+
+/** Counts the suites that need not run; returns the others, and the skipped tests of the former. */
+function rememberSuites(files) {
+  const suites = SUITES.map((suite) => ({ ...suite, state: stateOf(suite, files) }))
+  const known = readPassed()
+  const unchanged = IS_ALL ? [] : suites.filter(({ name, state }) => known[name]?.state === state)
+  for (const { name } of unchanged) {
+    counts.passed += known[name].passed
+    console.log(`✓ ${known[name].passed} ${name} (nothing that they read has changed since they passed)`)
+  }
+  process.env.CRUCIBLE_TESTS_UNCHANGED = JSON.stringify(unchanged.map(({ tests }) => tests.source))
+  const others = suites.filter((suite) => !unchanged.includes(suite))
+  return { others, skipped: unchanged.flatMap(({ name }) => known[name].skipped) }
+}
+
+function keepSuites(suites, testResults) {
+  for (const { name, tests, state } of suites) {
+    const results = testResults.filter((file) => tests.test(relative(ROOT, file.name)))
+    const hasPassed = results.length > 0 && results.every(({ status }) => status !== 'failed')
+    const passed = linesOf(results, (status) => status === 'passed').length
+    keepPassed(name, hasPassed ? { state, passed, skipped: linesOf(results, isSkipped) } : undefined)
+  }
+}
+
+async function jest(files) {
   mkdirSync(CACHE, { recursive: true })
   rmSync(JEST_REPORT, { force: true })
+  const { others, skipped } = rememberSuites(files)
   const { code } = await runNode(
     [ROOM, bin('jest/bin/jest.js'), '--json', '--outputFile', JEST_REPORT],
     ['ignore', 'ignore', 'inherit'],
@@ -141,22 +177,19 @@ async function jest() {
   )
   counts.passed += numPassedTests
   counts.failed += numFailedTests + numRuntimeErrorTestSuites
-  report(testResults)
+  keepSuites(others, testResults)
+  report(testResults, skipped)
   if (code !== 0 && counts.failed === 0) throw new Error(`Jest ended with exit code ${code}`)
 }
 
 /** Reports the slowest files, and every test that did not run. */
-function report(testResults) {
+function report(testResults, skippedBefore) {
   const seconds = ({ startTime, endTime }) => (endTime - startTime) / 1000
   const slowest = testResults.toSorted((one, other) => seconds(other) - seconds(one)).slice(0, SLOWEST)
   if (slowest.length > 0) console.log(`The slowest ${slowest.length} files:`)
   for (const file of slowest)
     console.log(`  ${seconds(file).toFixed(1).padStart(6)} s  ${relative(ROOT, file.name)}`)
-  const skipped = testResults.flatMap(({ name, assertionResults }) =>
-    assertionResults
-      .filter(({ status }) => status === 'pending' || status === 'todo')
-      .map(({ fullName }) => `${relative(ROOT, name)}: ${fullName}`),
-  )
+  const skipped = [...skippedBefore, ...linesOf(testResults, isSkipped)]
   counts.skipped += skipped.length
   const reasonOf = (line) => EXPECTED_SKIPS.find(({ matches }) => matches.test(line))?.reason
   const reasons = new Map()
@@ -189,7 +222,7 @@ try {
       for (const step of lane) await check(step, files)
     }),
   )
-  await jest().finally(() => checked)
+  await jest(files).finally(() => checked)
 } catch (error) {
   counts.failed += 1
   console.error(error.message)

@@ -98,6 +98,7 @@ export class FakeCheckout {
       'tools/setup.mjs',
       'tools/build.mjs',
       'tools/content.mjs',
+      'tools/suites.mjs',
       'tools/test.mjs',
       '.ci/run',
       'crucible',

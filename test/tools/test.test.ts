@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { FakeCheckout, INSTALL_GRAMMAR, type Outcome } from './fake-checkout'
@@ -26,15 +27,11 @@ afterEach(() => {
   checkout.remove()
 })
 
+const NOTHING_RAN = { numPassedTests: 0, numFailedTests: 0, numRuntimeErrorTestSuites: 0, testResults: [] }
+
 /** A Jest that writes these results, after one line for people, and ends with the exit code. */
 function jest(results: object, code = 0): void {
-  const all = JSON.stringify({
-    numPassedTests: 0,
-    numFailedTests: 0,
-    numRuntimeErrorTestSuites: 0,
-    testResults: [],
-    ...results,
-  })
+  const all = JSON.stringify({ ...NOTHING_RAN, ...results })
   checkout.write(
     'jest.js',
     `const file = process.argv[process.argv.indexOf('--outputFile') + 1]
@@ -116,6 +113,38 @@ describe('npm test', () => {
     expect(await kept()).toEqual(['docs site'])
     checkout.write('docs/faq.md', '# Another page')
     expect((await kept()).sort()).toEqual(['lint', 'types', 'types without Node'])
+  })
+
+  it('repeats a suite of few files only after one of them has changed, and counts it nevertheless', async () => {
+    const name = join(checkout.folder, 'packages/small-cloud/test/clock.test.ts')
+    const tests = ['passed', 'pending'].map((status) => ({ status, fullName: `a clock is ${status}` }))
+    checkout.write('tools/expected-skips.json', '{"packages/small-cloud/test/clock.test.ts": "no GPU"}')
+    checkout.write('packages/small-cloud/src/clock.ts', '// a clock')
+    const runs = async (status: string, ...args: string[]): Promise<[boolean, string]> => {
+      jest({
+        numPassedTests: 1,
+        testResults: [{ name, status, startTime: 0, endTime: 1, assertionResults: tests }],
+      })
+      const script = `${readFileSync(checkout.path('jest.js'), 'utf8')}
+        const unchanged = JSON.parse(process.env.CRUCIBLE_TESTS_UNCHANGED)
+        if (unchanged.some((pattern) => new RegExp(pattern).test('packages/small-cloud/test/clock.test.ts')))
+          require('node:fs').writeFileSync(file, ${JSON.stringify(JSON.stringify(NOTHING_RAN))})
+        else console.error('the suite ran')`
+      // The first run copies the one to the other.
+      for (const path of ['jest.js', 'node_modules/jest/bin/jest.js']) checkout.write(path, script)
+      const { stderr, stdout, last } = await run(...args)
+      if (last.endsWith('1 skipped')) expect(stdout).toContain('no GPU: 1 of packages/small-cloud/test/clock')
+      return [stderr.includes('the suite ran'), last]
+    }
+    expect(await runs('failed')).toEqual([true, '7 passed, 0 failed, 1 skipped'])
+    expect(await runs('passed')).toEqual([true, '7 passed, 0 failed, 1 skipped'])
+    expect(await runs('passed')).toEqual([false, '7 passed, 0 failed, 1 skipped'])
+    checkout.write('core/time.ts', '// another time')
+    expect(await runs('passed')).toEqual([false, '7 passed, 0 failed, 1 skipped'])
+    expect(await runs('passed', '--all')).toEqual([true, '7 passed, 0 failed, 1 skipped'])
+    checkout.write('packages/small-cloud/src/clock.ts', '// another clock')
+    expect(await runs('failed')).toEqual([true, '7 passed, 0 failed, 1 skipped'])
+    expect(await runs('passed')).toEqual([true, '7 passed, 0 failed, 1 skipped'])
   })
 
   it('shows the output of the linter, and continues', async () => {

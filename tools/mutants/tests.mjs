@@ -65,18 +65,20 @@ function distancesTo(file, imports) {
 }
 
 /** Maps each source file to the source files that it imports, without type-only imports, which run nothing. */
-export function readImports() {
-  const sources = filesOf(...ROOMS).filter((path) => path.endsWith('.ts'))
+export function readImports(rooms = ROOMS) {
+  const sources = filesOf(...rooms).filter((path) => path.endsWith('.ts'))
   return new Map(sources.map((path) => [path, importsOf(path)]))
 }
 
 function importsOf(path) {
   const text = readFileSync(join(ROOT, path), 'utf8')
   const statements = text.matchAll(
-    /(?:^(?:import|export)(?! type\b)[^']*?from|import\(|require\()\s*'(\.[^']*)'/gm,
+    /(?:^(?:import|export)(?! type\b)[^']*?from|import\(|require\()\s*'([.#][^']*)'/gm,
   )
   return [...statements].flatMap(([, target]) => {
-    const base = join(dirname(path), target)
+    const base = target.startsWith('#')
+      ? target.replace('#', 'packages/').replace(/^packages\/[^/]+/, '$&/src')
+      : join(dirname(path), target)
     return [`${base}.ts`, `${base}/index.ts`].filter((candidate) => existsSync(join(ROOT, candidate)))
   })
 }
