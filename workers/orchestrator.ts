@@ -84,7 +84,7 @@ export async function createOrchestrator(deps: OrchestratorDeps): Promise<Worker
     connection,
     namespace: config.temporal.namespace,
     taskQueue: ORCHESTRATOR_QUEUE,
-    workflowBundle: await authentication.guard(await workflowBundle()),
+    workflowBundle: await authentication.guard(workflowBundle()),
     activities,
     ...authentication.workerOptions(deps.deployment),
     maxCachedWorkflows: CACHED_WORKFLOWS_MAX,

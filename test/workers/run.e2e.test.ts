@@ -14,7 +14,8 @@ import { readWorkerConfig, type WorkerConfig } from '../../workers/config'
 import { connect, untilAnswered } from '../../workers/connect'
 import { ensureSearchAttributes, knownDeployment } from '../../workers/deployment'
 import { makeBackend } from '../../workers/make-backend'
-import { rolesOf, runWorkers, type Role } from '../../workers/run'
+import type * as run from '../../workers/run'
+import type { Role } from '../../workers/run'
 import { MemoryStore } from '../backends/scripted/memory-store'
 import { freshNamespace } from '../support/namespace'
 import { SPEC } from '../support/spec'
@@ -23,11 +24,13 @@ import { connectTo, quietWorkers, testServer, type TestConnection } from '../sup
 import { itInAll } from '../support/selection'
 import { testWorkflowBundle } from '../support/workflow-bundle'
 
-// Without a build the workers bundle the workflows themselves: each time for seconds.
+// The build puts the bundle next to compiled code; these are sources.
 jest.mock('../../workers/bundle', () => ({
   ...jest.requireActual<object>('../../workers/bundle'),
-  workflowBundle: () => testWorkflowBundle(),
+  workflowBundle: () => mockBundle,
 }))
+const { rolesOf, runWorkers } = jest.requireActual<typeof run>('../../workers/run')
+let mockBundle: Awaited<ReturnType<typeof testWorkflowBundle>>
 
 const logger = pino({ level: 'silent' })
 
@@ -41,6 +44,7 @@ const threadsBefore = threads()
 
 beforeAll(async () => {
   quietWorkers()
+  mockBundle = await testWorkflowBundle()
   at = await connectTo()
 })
 afterAll(async () => {
