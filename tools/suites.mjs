@@ -34,9 +34,9 @@ export const SUITES = [
     reads: /^(?:intake|core|storage|planner|examples|bindings\/python|test\/(?:analyze|bench|kit))\//,
   },
   {
-    name: 'tests of the linters',
-    tests: /^test\/tools\/(?:lint-prose|kept-promises)\.test\.ts$/,
-    reads: /^(?:tools|test\/tools)\/|^\.textlintrc\.json$/,
+    name: 'tests of tools',
+    tests: /^test\/tools\/(?:lint-prose|kept-promises|setup|test)\.test\.ts$/,
+    reads: /^(?:tools|test\/tools|test\/cli\/dev\/temporal)\/|^\.ci\/|^\.textlintrc\.json$|^crucible$/,
   },
 ]
 

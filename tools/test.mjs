@@ -94,7 +94,7 @@ function filesOfChecks() {
   )
   return [
     ...entries.flatMap((entry) => (entry.isDirectory() ? filesOf(entry.name) : [entry.name])),
-    ...filesOf('docs/.vitepress'),
+    ...filesOf('docs/.vitepress', '.ci'),
   ]
 }
 

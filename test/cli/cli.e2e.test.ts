@@ -348,7 +348,8 @@ describe('crucible dev', () => {
     expect(stderr).toContain(String(stage.dev.document['address']))
   })
 
-  it('keeps its state when it is stopped while a job runs, and takes the job up again', async () => {
+  // In `npm test`, test/workers/upgrade.e2e.test.ts stops and starts it while jobs run.
+  itInAll('keeps its state when it is stopped while a job runs, and takes the job up again', async () => {
     const path = stage.gate()
     const id = await stage.submit('--env', `GATE=${path}`)
     await stage.untilShown(id, hasSaved(1))
