@@ -22,9 +22,9 @@ export async function* watchJob(
   { everyMs = LOOK_EVERY_MS, signal }: WatchOptions = {},
 ): AsyncGenerator<JobView> {
   let shown = ''
-  const known = new KnownOfJob()
+  const seenBefore = new KnownOfJob()
   while (signal?.aborted !== true) {
-    const view = await readView(context, jobId, known).catch((error: unknown) => {
+    const view = await readView(context, jobId, seenBefore).catch((error: unknown) => {
       const known = toCrucibleError(error)
       if (shown !== '' && known.kind === 'unavailable') return undefined
       throw known

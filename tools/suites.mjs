@@ -50,7 +50,8 @@ export function stateOf(suite, files) {
   const folders = process.env.PATH.split(delimiter).filter((folder) => existsSync(folder))
   const programs = folders.map((folder) => `${folder} ${statSync(folder).mtimeMs}`)
   const { stdout } = spawnSync('python3', ['-VV'], { encoding: 'utf8' })
+  const settings = Object.entries(process.env).filter(([name]) => name.startsWith('CRUCIBLE_'))
   const day = new Date().toISOString().slice(0, 10)
   const content = hashOf(files.filter((file) => reads(suite, file)))
-  return [content, process.version, stdout, day, ...programs].join('\n')
+  return [content, process.version, stdout, day, ...settings.sort(), ...programs].join('\n')
 }

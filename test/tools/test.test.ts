@@ -142,6 +142,8 @@ describe('npm test', () => {
     checkout.write('core/time.ts', '// another time')
     expect(await runs('passed')).toEqual([false, '7 passed, 0 failed, 1 skipped'])
     expect(await runs('passed', '--all')).toEqual([true, '7 passed, 0 failed, 1 skipped'])
+    expect(await runs('passed')).toEqual([true, '7 passed, 0 failed, 1 skipped'])
+    expect(await runs('passed')).toEqual([false, '7 passed, 0 failed, 1 skipped'])
     checkout.write('packages/small-cloud/src/clock.ts', '// another clock')
     expect(await runs('failed')).toEqual([true, '7 passed, 0 failed, 1 skipped'])
     expect(await runs('passed')).toEqual([true, '7 passed, 0 failed, 1 skipped'])
