@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { microUsd } from '../../core/money'
 import type { RecordKind } from '../../core/record'
 import { CLOCK_SLACK_MS } from '../../core/time'
@@ -7,6 +6,7 @@ import { layout } from '../../storage/layout'
 import { until } from '../support/until'
 import { QUICK, SPOT, statusOf, type Deployment, type WorldWishes } from '../workflows/harness'
 import { carryOf } from '../workflows/carry'
+import { waitingUpdates } from '../workflows/looks'
 import { cancelledWithCheckpoint, holdCopies, SOURCE_JOB } from '../workflows/two-jobs'
 import { CAPACITY_SCENARIOS } from './capacity-scenarios'
 import { GARBAGE_SCENARIOS } from './garbage-scenarios'
@@ -232,13 +232,12 @@ export const SCENARIOS: readonly Scenario[] = [
       played(d, {}, async (job) => {
         // Both come in one task of the workflow.
         await d.stop('orchestrator')
-        const updates = Promise.all([
-          job.executeUpdate('extend', { args: [{ deadlineAtMs: Date.now() + 600_000 }] }),
-          job.executeUpdate('migrate', { args: [{}] }),
+        const updates = await waitingUpdates(d, job, [
+          ['extend', { deadlineAtMs: Date.now() + 600_000 }],
+          ['migrate', {}],
         ])
-        await sleep(2_000)
         await d.startOrchestrator()
-        await updates
+        await updates.result
       }),
   },
   {

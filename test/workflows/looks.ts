@@ -10,6 +10,9 @@ const PATIENCE_MS = 120_000
 /** For `jest.setTimeout`. */
 export const TEST_LIMIT_MS = 180_000
 
+/** https://grpc.io/docs/guides/status-codes/ */
+const NOT_FOUND = 5
+
 export function eventually(isSo: () => boolean | Promise<boolean>): Promise<void> {
   return until(isSo, PATIENCE_MS)
 }
@@ -49,6 +52,31 @@ export function silent({ world }: Deployment): Promise<void> {
 export function observed({ world }: Deployment, times: number): Promise<void> {
   const before = world.callsOf('observe').length
   return eventually(() => world.callsOf('observe').length >= before + times)
+}
+
+/** Sends updates that no worker can take yet, and waits until the server has them; the answers come with `result`. */
+export async function waitingUpdates(
+  { client, namespace }: Deployment,
+  { workflowId }: JobHandle,
+  updates: readonly [name: string, ...args: object[]][],
+): Promise<{ result: Promise<unknown> }> {
+  const handle = client.workflow.getHandle(workflowId)
+  const sent = updates.map(([name, ...args], index) => {
+    const updateId = `${name}-${index}`
+    return { updateId, result: handle.executeUpdate(name, { updateId, args: args as [object] }) }
+  })
+  const isThere = (updateId: string): Promise<boolean> =>
+    client.workflowService
+      .pollWorkflowExecutionUpdate({ namespace, updateRef: { workflowExecution: { workflowId }, updateId } })
+      .then(
+        () => true,
+        (error: { code?: number }) => {
+          if (error.code === NOT_FOUND) return false
+          throw error
+        },
+      )
+  for (const { updateId } of sent) await eventually(() => isThere(updateId))
+  return { result: Promise.all(sent.map(({ result }) => result)) }
 }
 
 /** How the job closed, with the failure's type and message where it failed. */

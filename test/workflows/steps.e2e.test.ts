@@ -12,7 +12,7 @@ import { readRecords } from '../../storage/record'
 import { SCENARIOS } from '../replay/scenarios'
 import { connectTo, quietWorkers, type TestConnection } from '../support/temporal'
 import { Deployment, LONG, QUICK } from './harness'
-import { ended, running, TEST_LIMIT_MS } from './looks'
+import { ended, running, TEST_LIMIT_MS, waitingUpdates } from './looks'
 
 jest.setTimeout(TEST_LIMIT_MS)
 
@@ -152,9 +152,9 @@ describe('the window of a settlement', () => {
       await deployment.stop('orchestrator')
       await deployment.terminateAttempt()
       await job.cancel()
-      const stopped = job.executeUpdate('cancelNow')
+      const stopped = await waitingUpdates(deployment, job, [['cancelNow']])
       await deployment.startOrchestrator()
-      await stopped
+      await stopped.result
       expect(await ended(job)).toMatchObject({ status: 'CANCELLED' })
       const settled = (await stepsOf(deployment, JOB)).inputsOf<SettleInput>('settle')
       expect(settled).toMatchObject([{ drainReason: 'cancelled', windowMs: 5_000, handle: null }])
