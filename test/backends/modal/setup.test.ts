@@ -8,7 +8,6 @@ import { createModalSetup } from '../../../backends/modal/setup'
 import { testFolder } from '../../support/folders'
 import { patient } from '../../support/patience'
 import { pythonClients } from '../../support/python-clients'
-import { itInAll } from '../../support/selection'
 import { patiently } from '../harness'
 import { FakeGateway, HEALTH, proxyAnswer } from './fake-gateway'
 import { openRealGateway, type Gateway } from './gateways'
@@ -104,7 +103,7 @@ function setUpAWorkspace(): void {
     expect(dockerfile).toMatch(/CRUCIBLE_GATEWAY_RATES=.*gpu_hour_cost_h100/)
   })
 
-  itInAll('replaces a token whose secret is lost', async () => {
+  it('replaces a token whose secret is lost', async () => {
     await setupOf({}, 'again').apply(idle)
     const elsewhere = testFolder('elsewhere')
     const setup = setupOf({ CRUCIBLE_HOME: elsewhere }, 'again')
