@@ -65,7 +65,7 @@ class PatientEnvironment extends SingleContext {
     await super.teardown()
   }
 
-  handleTestEvent({ name, hook, test }: TestEvent, state: { testTimeout: number }): void {
+  handleTestEvent({ name, hook, test }: TestEvent, state: { testTimeout: number }): void | Promise<void> {
     if (name === 'run_start') state.testTimeout *= this.#patience
     else if (name === 'hook_start') this.#extend(hook)
     else if (name === 'test_start') this.#extend(test)

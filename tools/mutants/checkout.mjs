@@ -1,4 +1,4 @@
-// A copy of the working tree for mutants, so that the tree itself is never changed.
+// A copy of the working tree with all mutants in it, so that the tree itself is never changed.
 import { execFileSync } from 'node:child_process'
 import {
   cpSync,
@@ -13,12 +13,10 @@ import {
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { ROOT } from '../content.mjs'
-import { TestProcess } from './test-process.mjs'
 
 export class Checkout {
-  constructor() {
+  constructor(instrumented) {
     this.root = mkdtempSync(join(tmpdir(), 'crucible-mutants-'))
-    this.process = new TestProcess(this.root)
     const listed = execFileSync('git', ['ls-files', '-co', '--exclude-standard'], {
       cwd: ROOT,
       encoding: 'utf8',
@@ -27,25 +25,14 @@ export class Checkout {
       mkdirSync(join(this.root, dirname(file)), { recursive: true })
       cpSync(join(ROOT, file), join(this.root, file))
     }
-    // Packages are shared. The cache is separate, because each mutant leaves a bundle of its workflows there.
+    for (const { name, content } of instrumented) writeFileSync(join(this.root, name), content)
+    // Packages are shared. The cache is separate: what is built from mutants is of no use elsewhere.
     mkdirSync(join(this.root, 'node_modules'))
     for (const name of readdirSync(join(ROOT, 'node_modules')).filter((name) => name !== '.cache'))
       symlinkSync(join(ROOT, 'node_modules', name), join(this.root, 'node_modules', name))
   }
 
-  /** Runs test files with a mutant in place of its original; returns `passed`, `failed` or `late`, and the failed tests. */
-  async testWith(mutant, project, tests) {
-    if (mutant !== undefined) writeFileSync(join(this.root, mutant.file), mutant.text)
-    try {
-      return await this.process.run(project, tests)
-    } finally {
-      if (mutant !== undefined) writeFileSync(join(this.root, mutant.file), mutant.original)
-      rmSync(join(this.root, 'node_modules', '.cache', 'crucible'), { recursive: true, force: true })
-    }
-  }
-
   remove() {
-    this.process.stop()
     rmSync(this.root, { recursive: true, force: true })
   }
 }

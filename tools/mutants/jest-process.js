@@ -16,14 +16,35 @@ function failuresOf({ testResults }) {
   )
 }
 
-process.on('message', async ({ project, test }) => {
+/** The mutant that the parent sends next; undefined at the end. */
+const nextMutant = () =>
+  new Promise((resolve) => {
+    process.once('message', resolve)
+    process.send({ kind: 'next' })
+  }).then(({ asked }) => asked)
+
+async function run({ mode, project, test, mutant }) {
+  let survey
+  globalThis[Symbol.for('crucible.mutants')] = {
+    mode,
+    mutant,
+    surveyed: (result) => (survey = result),
+    next: nextMutant,
+    result: (result) => process.send({ kind: 'result', ...result }),
+  }
   const { results } = await runCLI(
     {
       ...{ _: [test], $0: '', runTestsByPath: true, selectProjects: [project] },
       ...{ runInBand: true, reporters: [], silent: true },
+      testEnvironment: '<rootDir>/test/support/mutant-environment.ts',
     },
     [process.cwd()],
   )
-  const failures = failuresOf(results)
-  process.send({ isPassed: results.success, failures, memoryBytes: process.memoryUsage().rss })
-})
+  process.send({
+    ...{ kind: 'ended', survey, failures: failuresOf(results) },
+    memoryBytes: process.memoryUsage().rss,
+  })
+  process.once('message', run)
+}
+
+process.once('message', run)

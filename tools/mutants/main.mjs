@@ -3,10 +3,10 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { filesOf, ROOT } from '../content.mjs'
-import { Checkout } from './checkout.mjs'
-import { createTypeCheck, mutantsOf } from './generate.mjs'
+import { compiling } from './compile.mjs'
+import { mutantsOf } from './generate.mjs'
+import { Hunt } from './hunt.mjs'
 import { sampleOf } from './sample.mjs'
-import { readImports, testsOf } from './tests.mjs'
 
 const USAGE = `npm run mutants -- [options] [files or folders]
 
@@ -57,61 +57,14 @@ async function chosen({ positionals, sample, seed, part: [part, parts] }) {
   const files = filesOf(...(positionals.length === 0 ? ROOMS : positionals)).filter((path) =>
     /(?<!\.d)\.ts$/.test(path),
   )
-  const all = (await Promise.all(files.map(mutantsOf))).flat()
-  const drawn = sample === undefined ? all : sampleOf(all, sample, seed)
-  return drawn.filter((_, index) => index % parts === part - 1)
+  const { mutants, instrumented } = await mutantsOf(files)
+  const drawn = sample === undefined ? mutants : sampleOf(mutants, sample, seed)
+  return { mutants: drawn.filter((_, index) => index % parts === part - 1), instrumented }
 }
 
 const oneLine = (text) => text.replace(/\s+/g, ' ').slice(0, 120)
 const wordsOf = ({ file, line, operator, before, after }) =>
   `${file}:${line} ${operator}\n    - ${oneLine(before)}\n    + ${oneLine(after) || '(nothing)'}`
-
-class Hunt {
-  checkout = new Checkout()
-  /** Checks of types by project: the small one is faster, and knows only these rooms. */
-  checks = new Map()
-  imports = readImports()
-  /** Results of the unchanged code for sets of tests: a mutant proves nothing when those fail. */
-  baselines = new Map()
-
-  constructor(hasServer) {
-    this.hasServer = hasServer
-  }
-
-  compiles(mutant) {
-    const project = ROOMS.includes(mutant.file.split('/')[0]) ? 'tsconfig.pure.json' : 'tsconfig.json'
-    if (!this.checks.has(project)) this.checks.set(project, createTypeCheck(project))
-    return this.checks.get(project)(mutant)
-  }
-
-  async judge(mutant) {
-    if (!this.compiles(mutant)) return { verdict: 'refused' }
-    const { unit, temporal } = testsOf(mutant.file, this.imports)
-    for (const [project, tests] of [
-      ['unit', unit],
-      ['temporal', this.hasServer ? temporal : []],
-    ]) {
-      if (tests.length === 0) continue
-      await this.expectPassing(project, tests)
-      const { verdict, failures } = await this.checkout.testWith(mutant, project, tests)
-      if (verdict !== 'passed') return { verdict: 'caught', by: failures[0]?.name ?? 'its time' }
-    }
-    return { verdict: 'survived' }
-  }
-
-  async expectPassing(project, tests) {
-    const key = `${project} ${tests.join(' ')}`
-    this.baselines.set(
-      key,
-      this.baselines.get(key) ?? (await this.checkout.testWith(undefined, project, tests)),
-    )
-    const { verdict, failures } = this.baselines.get(key)
-    if (verdict === 'passed') return
-    throw new Error(
-      `These tests fail without any mutant; fix them first:\n${failures.map(({ name, message }) => `${name}\n${message}`).join('\n')}`,
-    )
-  }
-}
 
 function summarise(results) {
   console.log(
@@ -134,27 +87,31 @@ function summarise(results) {
 async function main() {
   const options = readArguments()
   if (options.help) return console.log(USAGE)
-  const mutants = await chosen(options)
+  const { mutants, instrumented } = await chosen(options)
   if (options.list) return mutants.forEach((mutant) => console.log(wordsOf(mutant)))
-  const hunt = new Hunt(!options['without-server'])
-  const results = []
+  const possible = await compiling(mutants)
+  const results = mutants
+    .filter((mutant) => !possible.includes(mutant))
+    .map((mutant) => ({ mutant, verdict: 'refused' }))
+  const hunt = new Hunt({
+    ...{ mutants: possible, instrumented, hasServer: !options['without-server'] },
+    settled: ({ mutant, verdict, by }) => {
+      results.push({ mutant, verdict })
+      const words = verdict === 'survived' ? '✗ SURVIVED' : '✓ caught'
+      console.log(
+        `${results.length}/${mutants.length} ${words} ${wordsOf(mutant)}${by ? `\n    by ${by}` : ''}`,
+      )
+    },
+  })
   process.once('SIGINT', () => {
-    hunt.checkout.remove()
+    hunt.remove()
     summarise(results)
     process.exit(130)
   })
   try {
-    for (const [index, mutant] of mutants.entries()) {
-      const result = { mutant, ...(await hunt.judge(mutant)) }
-      results.push(result)
-      const { verdict, by } = result
-      if (verdict !== 'refused')
-        console.log(
-          `${index + 1}/${mutants.length} ${verdict === 'survived' ? '✗ SURVIVED' : '✓ caught'} ${wordsOf(mutant)}${by ? `\n    by ${by}` : ''}`,
-        )
-    }
+    await hunt.run()
   } finally {
-    hunt.checkout.remove()
+    hunt.remove()
     summarise(results)
   }
   if (results.some(({ verdict }) => verdict === 'survived')) process.exitCode = 1

@@ -1,10 +1,11 @@
-// A process that runs test files, replaced when a run crashes it, takes too long, or has filled its memory.
+// A process that runs test files, replaced when a mutant crashes it or makes it endless, or when it has filled its memory.
 import { fork } from 'node:child_process'
 import { join } from 'node:path'
 import { clearTimeout, setTimeout } from 'node:timers'
 
-/** Time limit of one test file: a mutant can make a loop endless. */
-const RUN_MAX_MS = 15 * 60_000
+/** Time limit for a file without a mutant, and for one mutant, which can make a loop endless. Tests have limits of their own. */
+const FILE_MAX_MS = 10 * 60_000
+const MUTANT_MAX_MS = 60_000
 /** A process with more than this is replaced. Jest keeps some of what a test file has loaded. */
 const MEMORY_MAX_BYTES = 1_500_000_000
 
@@ -14,39 +15,75 @@ export class TestProcess {
     this.child = undefined
   }
 
-  /** Runs test files of a Jest project up to the first failure; returns `passed`, `failed` or `late`, and the failed tests. */
-  async run(project, tests) {
-    for (const test of tests) {
-      const result = await this.runFile(project, test)
-      if (result.verdict !== 'passed') return result
+  /** Runs a test file without a mutant; returns its tests with the mutants that each reaches, and the failed ones. */
+  async survey(project, test) {
+    const ended = await this.converse({ mode: 'survey', project, test }, {})
+    return ended.kind === 'ended'
+      ? { ...ended.survey, failures: ended.failures }
+      : { failures: [{ name: `${test} ends its process`, message: ended.output ?? 'It takes too long.' }] }
+  }
+
+  /**
+   * Loads a test file once and runs some of its tests with one mutant after the other. `next` returns the next mutant with its tests, or
+   * undefined; `settle` gets `{ mutant, by, isSpoiled }`: what failed, and whether it failed without the mutant as well from then on.
+   */
+  async runMutants({ project, test }, next, settle) {
+    let asked
+    let hasAsked = true
+    while (hasAsked) {
+      hasAsked = false
+      const ended = await this.converse(
+        { mode: 'mutants', project, test },
+        {
+          next: () => ((hasAsked = true), (asked = next())),
+          result: (result) => ((asked = undefined), settle(result)),
+        },
+      )
+      if (asked !== undefined) {
+        // Tests that fail as a mutant loads have asked for none.
+        settle({
+          mutant: asked.mutant,
+          by: ended.kind === 'late' ? 'its time' : 'the end of its process',
+          isSpoiled: ended.kind !== 'late',
+        })
+        asked = undefined
+      } else if (next.isEmpty()) return
+      else if (ended.kind !== 'ended')
+        throw new Error(`${test} ends its process without a mutant:\n${ended.output}`)
     }
-    return { verdict: 'passed', failures: [] }
   }
 
-  /** What an earlier run left behind can crash a process, so a crash counts only in a fresh one. */
-  async runFile(project, test) {
-    const isFresh = this.child === undefined
-    const result = await this.runOnce(project, test)
-    if (result.verdict !== 'crashed') return result
-    const failures = [{ name: `${test} ends its process`, message: result.output }]
-    return isFresh ? { verdict: 'failed', failures } : this.runFile(project, test)
+  /** Runs a test file that is loaded with a mutant; returns the failed tests. */
+  async runFresh(project, test, mutant) {
+    const ended = await this.converse({ mode: 'fresh', project, test, mutant }, {})
+    if (ended.kind === 'ended') return ended.failures
+    return [{ name: ended.kind === 'late' ? 'its time' : `${test} ends its process` }]
   }
 
-  runOnce(project, test) {
+  converse(question, { next, result }) {
     const child = (this.child ??= this.start())
     return new Promise((resolve) => {
-      const settle = (result, isUsable) => {
+      let timer
+      const limitMs = question.mode === 'survey' ? FILE_MAX_MS : MUTANT_MAX_MS
+      const wait = () => {
+        clearTimeout(timer)
+        timer = setTimeout(() => settle({ kind: 'late' }, false), limitMs)
+      }
+      const settle = (ended, isUsable) => {
         clearTimeout(timer)
         child.removeAllListeners('message').removeAllListeners('exit')
         if (!isUsable) this.stop()
-        resolve(result)
+        resolve(ended)
       }
-      const timer = setTimeout(() => settle({ verdict: 'late', failures: [] }, false), RUN_MAX_MS)
-      child.once('exit', () => settle({ verdict: 'crashed', output: child.output }, false))
-      child.once('message', ({ isPassed, failures, memoryBytes }) =>
-        settle({ verdict: isPassed ? 'passed' : 'failed', failures }, memoryBytes < MEMORY_MAX_BYTES),
-      )
-      child.send({ project, test })
+      child.once('exit', () => settle({ kind: 'crashed', output: child.output }, false))
+      child.on('message', (message) => {
+        wait()
+        if (message.kind === 'next') child.send({ asked: next() })
+        else if (message.kind === 'result') result(message)
+        else settle(message, message.memoryBytes < MEMORY_MAX_BYTES)
+      })
+      wait()
+      child.send(question)
     })
   }
 

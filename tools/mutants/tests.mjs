@@ -13,7 +13,7 @@ const DISTANCE_MAX = 3
 const FILES_MAX = 16
 /** These tests take minutes, or check something else: the tools, the machine's runner, a package, whole programs. */
 const LEFT_OUT =
-  /^test\/(tools|runner|small-cloud|habits|torn|examples|docs|deployment|attacks|money)\/|\.e2e\.test\.ts$/
+  /^test\/(tools|runner|small-cloud|habits|crashes|torn|examples|docs|deployment|attacks|money)\/|\.e2e\.test\.ts$/
 
 /** Tests of workflow code, which load it in a bundle and not by import. Policy is not workflow code. */
 const OF_WORKFLOWS = /^test\/(workflows|replay)\//
