@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { defined } from '../core/defined'
 import { isFinal } from '../core/job'
 import { SECOND_MS } from '../core/time'
 import type { Context } from './context'
@@ -35,6 +36,6 @@ export async function* watchJob(
       yield view
       if (isFinal(view.state)) return
     }
-    await sleep(everyMs, undefined, signal === undefined ? {} : { signal }).catch(() => undefined)
+    await sleep(everyMs, undefined, defined({ signal })).catch(() => undefined)
   }
 }

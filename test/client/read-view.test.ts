@@ -1,9 +1,10 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals'
 import type { Client } from '@temporalio/client'
 import { readView } from '../../client/read-view'
 import type { JobStatus } from '../../core/messages'
 import { formatInstant, MINUTE_MS } from '../../core/time'
 import { layout } from '../../storage/layout'
+import { putWaiter } from '../../storage/waiting-line'
 import { beatOf, ClientWorld, JOB, NOW, statusOf } from './world'
 import { patient } from '../support/patience'
 
@@ -39,7 +40,10 @@ const never = (): Promise<never> => new Promise(() => {})
 
 describe('a look at a job', () => {
   it('finds no job that was never submitted', async () => {
-    await expect(readView(world.context, JOB)).rejects.toMatchObject({ kind: 'not-found' })
+    await expect(readView(world.context, JOB)).rejects.toMatchObject({
+      ...{ kind: 'not-found', message: expect.stringContaining(JOB) },
+      hint: expect.stringContaining('crucible list'),
+    })
   })
 
   it("is the workflow's own word where it answers", async () => {
@@ -180,13 +184,114 @@ describe('a look at a job', () => {
     await world.settled(1)
     const done = statusOf({ state: 'succeeded', reason: 'completed', message: 'The job is done.' })
     await world.finished(done)
-    world.client = server('RUNNING', () => Promise.reject(new Error('asked'))).client
+    const connect = jest.spyOn(world.context, 'temporal')
     expect(await readView(world.context, JOB)).toMatchObject({
       isLive: true,
       state: 'succeeded',
       endedAtMs: NOW,
       message: 'The job is done.',
     })
+    expect(connect).not.toHaveBeenCalled()
+  })
+
+  it('reads the record again once its workflow has closed', async () => {
+    await world.submitted()
+    const done = statusOf({ state: 'succeeded', reason: 'completed', message: 'The job is done.' })
+    const finishing = async (): Promise<JobStatus> => {
+      await world.finished(done)
+      return statusOf({ state: 'running' })
+    }
+    world.client = server('COMPLETED', finishing).client
+    const seen = await readView(world.context, JOB)
+    expect(seen).toMatchObject({ state: 'succeeded', message: 'The job is done.', endedAtMs: NOW })
+  })
+
+  it('does not read the record again while its workflow is open', async () => {
+    await world.submitted()
+    world.client = server('RUNNING', async () => statusOf()).client
+    const list = jest.spyOn(world.store, 'list')
+    await readView(world.context, JOB)
+    const reads = list.mock.calls.filter(([prefix]) => prefix === layout.records(JOB))
+    expect(reads).toHaveLength(1)
+  })
+
+  it("is the last word of a workflow that closed before its record was complete, with its last attempt's end", async () => {
+    await world.submitted()
+    const [attempt] = statusOf().attempts
+    const attempts = [1, 2, 3].map((number) => ({ ...attempt!, number, endedAtMs: NOW + number }))
+    const done = statusOf({ state: 'succeeded', reason: 'completed', message: 'Done.', attempts })
+    world.client = server('COMPLETED', async () => done).client
+    const seen = await readView(world.context, JOB)
+    expect(seen).toMatchObject({ state: 'succeeded', message: 'Done.', endedAtMs: NOW + 3 })
+  })
+
+  it('leads to the page of the run that was terminated', async () => {
+    await world.submitted()
+    world.client = server('TERMINATED', async () => statusOf({ runId: 'run-7' })).client
+    const { uiUrl } = await readView(world.context, JOB)
+    expect(uiUrl).toBe(`http://ui/namespaces/default/workflows/job%2F${JOB}/run-7/user-metadata`)
+  })
+
+  it.each([
+    ['may start within a minute', MINUTE_MS, { state: 'provisioning', isLive: false }],
+    ['is over after a minute', MINUTE_MS + 1, { state: 'failed', isLive: true }],
+  ])('that the server does not know %s', async (_, afterMs, expected) => {
+    await world.submitted()
+    await world.record('resolved', {})
+    await world.planned(1)
+    const notFound = Object.assign(new Error('gone'), { name: 'WorkflowNotFoundError' })
+    world.client = server('', () => Promise.reject(notFound)).client
+    world.client.withDeadline = () => Promise.reject(notFound)
+    world.nowMs = NOW + afterMs
+    const { state, isLive, attempts } = await readView(world.context, JOB)
+    expect({ state, isLive }).toEqual(expected)
+    // Its record was written to at the start, and never after.
+    expect(attempts.at(-1)?.endedAtMs).toBe(isLive ? NOW : null)
+  })
+
+  it('tells its place in the line of jobs that wait for the same', async () => {
+    await world.submitted()
+    const line = { wish: 'a100', backends: ['local'] }
+    await putWaiter(world.store, { ...line, jobId: 'job-older00000', sinceMs: NOW - 1 })
+    await putWaiter(world.store, { ...line, jobId: JOB, sinceMs: NOW })
+    const list = jest.spyOn(world.store, 'list')
+    expect((await readView(world.context, JOB)).waiting).toBeNull()
+    expect(list).not.toHaveBeenCalledWith(layout.waiting())
+    await world.record('waiting', { outcome: { kind: 'wait', reason: 'Out of stock.' } }, 1)
+    expect((await readView(world.context, JOB)).waiting).toMatchObject({ position: 2 })
+  })
+
+  it("is queued while the provider bills nothing, until the machine's runner reports", async () => {
+    await world.submitted()
+    await world.planned(1)
+    // Without a machine nothing is billed.
+    const get = jest.spyOn(world.store, 'get')
+    await readView(world.context, JOB)
+    expect(get).not.toHaveBeenCalledWith(layout.billing(JOB, 1))
+    await world.machine(1)
+    await world.store.put(layout.billing(JOB, 1), JSON.stringify({ fromAtMs: null }))
+    world.nowMs = NOW + MINUTE_MS
+    expect(await readView(world.context, JOB)).toMatchObject({
+      ...{ state: 'provisioning', reason: 'queued', queuedSinceMs: NOW },
+      attempts: [{ billedFromAtMs: null, costMicroUsd: 0 }],
+    })
+    await world.store.put(layout.billing(JOB, 1), JSON.stringify({ fromAtMs: NOW + MINUTE_MS / 2 }))
+    const { attempts } = await readView(world.context, JOB)
+    expect(attempts).toMatchObject([{ billedFromAtMs: NOW + MINUTE_MS / 2, costMicroUsd: 30_000 }])
+    await world.beat(1)
+    get.mockClear()
+    expect((await readView(world.context, JOB)).state).toBe('running')
+    expect(get).not.toHaveBeenCalledWith(layout.billing(JOB, 1))
+  })
+
+  it('reads nothing of an attempt that is over', async () => {
+    await world.submitted()
+    await world.planned(1)
+    await world.beat(1, { progress: { step: 7, stepsTotal: 10, loss: null, atMs: NOW } })
+    await world.settled(1)
+    const get = jest.spyOn(world.store, 'get')
+    await readView(world.context, JOB)
+    expect(get).not.toHaveBeenCalledWith(layout.beat(JOB, 1))
   })
 
   it('follows the record through an interruption', async () => {

@@ -10,7 +10,7 @@ const WITH_SERVER_MAX = 8
 /** Number of test files that are loaded with one mutant: the nearest. */
 const FRESH_MAX = 5
 
-/** Time that the tests which run for one mutant take without it; the cheapest files come first. */
+/** Time that the tests which run for one mutant take without it; the fastest come first. */
 const TESTS_MAX_MS = 5_000
 
 /**
@@ -117,6 +117,7 @@ export class Hunt {
     const next = () => {
       for (let id = waiting.shift(); id !== undefined; id = waiting.shift()) {
         if (!this.open.has(id)) continue
+        let ms = (this.spentMs.get(id) ?? 0) + file.preparingMs
         const tests = file.tests
           .filter(
             (test) =>
@@ -125,9 +126,8 @@ export class Hunt {
               (chosen === undefined || chosen.get(id)?.has(test)),
           )
           .sort((one, other) => one.ms - other.ms)
+          .filter((test) => (ms += test.ms) <= TESTS_MAX_MS || chosen !== undefined)
         if (tests.length === 0) continue
-        const ms = tests.reduce((sum, test) => sum + test.ms, (this.spentMs.get(id) ?? 0) + file.preparingMs)
-        if (chosen === undefined && ms > TESTS_MAX_MS) continue
         this.spentMs.set(id, ms)
         const hits = tests.reduce((sum, { reached }) => sum + (reached[id] ?? 0), file.before[id] ?? 0)
         return { mutant: id, hits, tests: tests.map(({ index, ms }) => ({ index, ms })) }
