@@ -64,7 +64,8 @@ export class Hunt {
     await this.share(files, async ({ project, test }, process) => {
       const { failures, tests, ...survey } = await process.survey(project, test)
       // Some measure time, and all mutants at once make the code slow.
-      for (const { name } of failures) console.log(`left out, as it fails without a mutant: ${name}`)
+      for (const { name, message } of failures)
+        console.log(`left out, as it fails without a mutant: ${name}\n${message}`)
       if (tests !== undefined)
         surveyed.push({ project, test, tests: tests.filter(({ isPassed }) => isPassed), ...survey })
     })
