@@ -146,7 +146,7 @@ describe('another limit', () => {
     expect(changed(limited, 'budget=none').input.deadlineAtMs).toBe(limited.input.deadlineAtMs)
   })
 
-  it('is refused where there is none to change', () => {
+  it('is refused if the job has none to change', () => {
     expect(refused(QUESTION, 'deadline=+6h')).toHaveProperty('problem', 'the job has no deadline to move')
     expect(refused(QUESTION, 'budget=+6')).toHaveProperty('problem', 'the job has no budget to change')
   })
@@ -195,6 +195,14 @@ describe('other backends', () => {
     const without = changed(two([there]), 'backend=-here:on-demand')
     expect(offersOf(without)).toEqual([SPOT, there])
     expect(without.input).toEqual(QUESTION.input)
+  })
+
+  it('do not replace those of the job unless one is named', () => {
+    const limited = questionOf([SPOT], { spec: { backends: [{ backend: 'here' }] } })
+    expect(changed(limited, 'price=2').input).toEqual(limited.input)
+    expect(changed(limited, 'backend=here:spot').input.resolved.spec.backends).toEqual([
+      { backend: 'here', capacityType: 'spot' },
+    ])
   })
 
   it('are refused without an offer, also among those that an earlier change left', () => {
