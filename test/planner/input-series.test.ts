@@ -54,7 +54,7 @@ it('a row is named by its parts', () => {
 })
 
 describe('the inputs that may change the first place', () => {
-  it('are limits, duration and interruptibility if there is none', () => {
+  it('are limits, duration and interruptibility without one', () => {
     expect(keysOf([])).toEqual(['duration', 'duration'])
     expect(keysOf([], { input: LIMITS, spec: { isInterruptible: false } })).toEqual([
       ...['deadline', 'budget', 'duration', 'duration', 'interruptible'],

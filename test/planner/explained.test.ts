@@ -1,0 +1,277 @@
+import { describe, expect, it } from '@jest/globals'
+import type { DecideInput } from '../../core/activities'
+import { EMPTY_LEDGER, type Ledger, type Policy } from '../../core/ledger'
+import { microUsd } from '../../core/money'
+import { rowKey, type Offer } from '../../core/offer'
+import type { RecordEntryOf } from '../../core/record'
+import { HOUR_MS } from '../../core/time'
+import { parseWhatIf } from '../../intake/what-if'
+import { decide } from '../../planner/decide'
+import { answerWhatIf, explainPlan, explainVerdict, type RecordedQuestion } from '../../planner/why'
+import { recordedPlan, type RecordedWishes } from './recorded'
+import { CAPABILITIES, NOW_MS, offer } from './wishes'
+
+/** Rows at $1.00, $1.01, ... an hour. */
+const rowsOf = (count: number, changes: Partial<Offer> = {}): Offer[] =>
+  Array.from({ length: count }, (_, index) =>
+    offer({ type: `t${index}`, priceMicroUsdPerHour: microUsd(1 + index / 100), ...changes }),
+  )
+const placesOf = (count: number): Offer[] =>
+  Array.from({ length: count }, (_, index) => offer({ place: `p${index}` }))
+const without = <T extends object, Key extends keyof T>(values: T, ...keys: Key[]): Omit<T, Key> =>
+  Object.fromEntries(
+    Object.entries(values).filter(([name]) => !(keys as PropertyKey[]).includes(name)),
+  ) as Omit<T, Key>
+const changedEntry = (
+  question: RecordedQuestion,
+  changes: Partial<RecordedQuestion['entry']['data']>,
+): RecordedQuestion => {
+  const data = { ...question.entry.data, ...changes }
+  return { ...question, entry: { ...question.entry, data } }
+}
+
+describe('an explained plan', () => {
+  it('shows the five next rows, and counts the others', () => {
+    const shown = (rows: number) => {
+      const { alternatives, othersTotal } = explainPlan({ ...recordedPlan(rowsOf(rows)), isSearched: false })
+      return { types: alternatives.map(({ offer: { type } }) => type).join(' '), othersTotal }
+    }
+    expect(shown(1)).toEqual({ types: '', othersTotal: 0 })
+    expect(shown(6)).toEqual({ types: 't1 t2 t3 t4 t5', othersTotal: 0 })
+    expect(shown(8)).toEqual({ types: 't1 t2 t3 t4 t5', othersTotal: 2 })
+  })
+
+  it('shows a placement without its reasons and risks, which have their own place', () => {
+    const explained = explainPlan(recordedPlan(rowsOf(2, { availability: 'unknown' })))
+    expect(explained.risks).toEqual(['availability is unknown until launch'])
+    for (const one of [explained.chosen!, ...explained.alternatives]) {
+      expect(one).not.toHaveProperty('reasons')
+      expect(one).not.toHaveProperty('risks')
+    }
+  })
+
+  it.each([
+    [1, 'Attempt 1 was ordered: here on-demand, small in p0, $1.00/h.'],
+    [2, 'Attempt 1 was ordered: here on-demand, small in p0, $1.00/h, or 1 offer like it.'],
+    [3, 'Attempt 1 was ordered: here on-demand, small in p0, $1.00/h, or 2 offers like it.'],
+  ])('says that an order of %d offers was sent', (count, text) => {
+    expect(explainPlan(recordedPlan(placesOf(count))).text).toBe(text)
+  })
+
+  it('says why the job waited, or can never run', () => {
+    const waits = explainPlan(recordedPlan([offer({ availability: 'unavailable' })]))
+    expect(waits).toMatchObject({ outcome: 'wait', chosen: null, reasons: [], risks: [], othersTotal: 0 })
+    expect(waits.text).toMatch(/^The job waited\. .*out of stock/)
+    const never = recordedPlan([offer()], { spec: { resources: { cpus: { min: 99 } } } })
+    const { outcome } = never.entry.data
+    expect(explainPlan(never)).toMatchObject({ outcome: 'never', chosen: null, replay: 'same' })
+    expect(explainPlan(never).text).toBe(outcome.kind === 'never' && outcome.failure.message)
+  })
+
+  it('chooses nothing where the job waited although there are places', () => {
+    const question = recordedPlan(rowsOf(2))
+    const outcome = {
+      kind: 'wait' as const,
+      reason: 'It is second in line.',
+      retryInMs: 1,
+      silentBackends: [],
+    }
+    const waits = explainPlan(changedEntry(question, { outcome: { ...outcome, position: 2 } }))
+    expect(waits).toMatchObject({ chosen: null, text: 'The job waited. It is second in line.' })
+    expect(waits.reasons).not.toEqual([])
+  })
+
+  it('is searched for switch points only on request, and if it can be decided again', () => {
+    const question = recordedPlan(rowsOf(2))
+    expect(explainPlan(question)).toMatchObject({ isSearched: true })
+    expect(explainPlan(question).switchPoints).not.toEqual([])
+    expect(explainPlan({ ...question, isSearched: false })).toMatchObject({
+      ...{ isSearched: false, switchPoints: [], replay: 'same' },
+    })
+    expect(explainPlan({ ...question, answers: undefined })).toMatchObject({ isSearched: false })
+    question.entry.data.plan!.placements[0]!.costMicroUsd += 1
+    expect(explainPlan(question)).toMatchObject({ isSearched: false, switchPoints: [], replay: 'different' })
+  })
+
+  it('has no attempt, rules or silent backends if its record has none', () => {
+    const question = recordedPlan(rowsOf(1))
+    expect(explainPlan(question)).toMatchObject({ attempt: 1, rules: 'r', silentBackends: [] })
+    const data = without(question.entry.data, 'rules')
+    const entry = { ...without(question.entry, 'attempt'), data } as RecordedQuestion['entry']
+    const bare = { ...question, entry }
+    expect(explainPlan(bare)).toMatchObject({ attempt: null, rules: null })
+  })
+
+  it('has the backends that did not answer, also from a record with the plan alone', () => {
+    const silentBackends = [{ backend: 'there', reason: 'no worker' }]
+    const question = recordedPlan(rowsOf(1), { facts: { silentBackends } })
+    expect(explainPlan(question)).toMatchObject({ silentBackends })
+    const data = without(question.entry.data, 'facts')
+    const old = { ...question, entry: { ...question.entry, data } }
+    expect(explainPlan(old)).toMatchObject({ silentBackends, replay: 'impossible' })
+    expect(explainPlan(old).reasons).toEqual(question.entry.data.plan!.placements[0]!.reasons)
+  })
+
+  it('takes the arithmetic from what the backend of the first place says of itself', () => {
+    const boot = { lowMs: HOUR_MS, middleMs: HOUR_MS, highMs: HOUR_MS, source: 'measured' }
+    const slow = { ...CAPABILITIES, boot }
+    const there = { ...offer({ priceMicroUsdPerHour: microUsd(0.5) }), backend: 'there' }
+    const answers = [
+      { backend: 'here', capabilities: slow, offers: [offer()] },
+      { backend: 'there', capabilities: CAPABILITIES, offers: [there] },
+    ]
+    const { arithmetic, chosen } = explainPlan(recordedPlan([], { facts: { answers } }))
+    expect(rowKey(chosen!.offer)).toBe('there/on-demand/small')
+    expect(arithmetic.reduce((sum, { addedMs }) => sum + addedMs, 0)).toBe(chosen!.durationMs)
+  })
+})
+
+describe('a job that only waited in line', () => {
+  const data = without(recordedPlan(rowsOf(1)).entry.data, 'plan', 'facts')
+  const waiting = (position: number | undefined): RecordedQuestion => {
+    const question = recordedPlan(rowsOf(1))
+    const wait = { kind: 'wait' as const, reason: 'It is third in line.', retryInMs: 1, silentBackends: [] }
+    const outcome = position === undefined ? wait : { ...wait, position }
+    const entry = { ...question.entry, data: { ...data, outcome } } as RecordedQuestion['entry']
+    return { ...question, answers: undefined, entry }
+  }
+
+  it('misses nothing on record', () => {
+    expect(explainPlan(waiting(3))).toMatchObject({
+      ...{ missing: [], replay: 'impossible', excluded: [], text: 'The job waited. It is third in line.' },
+    })
+    expect(explainPlan(waiting(undefined)).missing).toEqual([
+      expect.stringMatching(/^An earlier version wrote this record/),
+      'The figures are those on record.',
+    ])
+  })
+
+  it('has nothing to decide again', () => {
+    expect(answerWhatIf(waiting(3), [])).toEqual({
+      problem: 'The job waited for older ones, and nothing was planned.',
+      remedy: 'Choose another decision with --decision.',
+    })
+  })
+})
+
+describe('a plan that is decided again', () => {
+  const again = (offers: Offer[], text: string, wishes?: RecordedWishes) =>
+    answerWhatIf(recordedPlan(offers, wishes), [parseWhatIf(text)])
+
+  it('has its number, the change, and both results in words', () => {
+    expect(again(rowsOf(2), 'price.t0=2')).toMatchObject({
+      ...{ decision: 1, changes: ['price.t0=2'], isUnchanged: false, replay: 'same' },
+      was: { outcome: 'place', text: 'here on-demand, t0 in a, $1.00/h', place: { offer: { type: 't0' } } },
+      now: { outcome: 'place', text: 'here on-demand, t1 in a, $1.01/h', place: { offer: { type: 't1' } } },
+      ...{ ruledIn: [], ruledOut: [] },
+    })
+  })
+
+  it('names the rows that it loses or gains, each with the reason against it', () => {
+    const mixed = [offer(), offer({ type: 'b', capacityType: 'spot' })]
+    const spec = { isInterruptible: false }
+    const row = { row: 'here/spot/b', reason: expect.stringMatching(/interruptible/) }
+    expect(again(mixed, 'interruptible=no')).toMatchObject({ ruledOut: [row], ruledIn: [] })
+    expect(again(mixed, 'interruptible=yes', { spec })).toMatchObject({ ruledOut: [], ruledIn: [row] })
+  })
+
+  it('waits in words if no place is left', () => {
+    const answer = again(rowsOf(1), 'backend=-here')
+    expect(answer).toMatchObject({ now: { place: null }, ruledOut: [{ row: 'here/on-demand/t0' }] })
+  })
+})
+
+describe('an explained decision after an attempt', () => {
+  const explain = (
+    end: DecideInput['end'],
+    { ledger, policy }: { ledger?: Partial<Ledger>; policy?: Partial<Policy> } = {},
+  ) => explainVerdict(7, entryOf(end, { ledger, policy }))
+  const entryOf = (
+    end: DecideInput['end'],
+    { ledger, policy }: { ledger?: Partial<Ledger> | undefined; policy?: Partial<Policy> | undefined } = {},
+  ): RecordEntryOf<'decided'> => {
+    const facts = {
+      ...{ end, drainReason: null, ledger: { ...EMPTY_LEDGER, ...ledger }, offerKeys: ['here/spot/p4/a'] },
+      policy: { failuresMax: 3, interruptionsMax: 3, unclassifiedMax: 3, ...policy },
+    }
+    return {
+      ...{ seq: 5, atMs: NOW_MS, kind: 'decided', attempt: 2, summary: 'decided' },
+      data: { facts, verdict: decide(facts), rules: 'r' },
+    }
+  }
+  const failed = { class: 'workload' as const, message: 'exit code 1' }
+  const FAILED: DecideInput['end'] = { kind: 'failed', isLaunched: true, failure: failed }
+  const LOST: DecideInput['end'] = {
+    ...{ kind: 'failed', isLaunched: true, failure: { class: 'interrupted', message: 'taken back' } },
+  }
+
+  it('has the state in which the job ends, and no other possibility after a success', () => {
+    const explained = explain({ kind: 'succeeded' })
+    expect(explained).toMatchObject({
+      ...{ kind: 'after-attempt', number: 7, seq: 5, attempt: 2, outcome: 'finish', rules: 'r' },
+      ...{ replay: 'same', missing: [], otherwise: [] },
+    })
+    expect(explained.text).toMatch(/^The job ends as succeeded \(/)
+  })
+
+  it('names the allowance with which the job would have ended', () => {
+    const { text, otherwise } = explain(FAILED)
+    expect(text).toMatch(/^The job continues/)
+    expect(otherwise).toEqual(['With retries.failures: 0 the job would have ended here.'])
+    expect(explain(FAILED, { ledger: { failures: 1, interruptions: 2 } }).otherwise).toEqual([
+      'With retries.failures: 1 the job would have ended here.',
+    ])
+    expect(explain(LOST, { ledger: { failures: 1, interruptions: 2 } }).otherwise).toEqual([
+      'With retries.interruptions: 2 the job would have ended here.',
+    ])
+  })
+
+  it('names the allowance with which the job would have continued', () => {
+    expect(explain(FAILED, { policy: { failuresMax: 0 } })).toMatchObject({
+      ...{ outcome: 'finish', otherwise: ['With retries.failures: 1 the job would have continued.'] },
+    })
+    const spent = { ledger: { interruptions: 3 }, policy: { interruptionsMax: 3 } }
+    expect(explain(LOST, spent).otherwise).toEqual([
+      'With retries.interruptions: 4 the job would have continued.',
+    ])
+  })
+
+  it('says how long the job pauses, if it does', () => {
+    const withPause = (afterMs: number): string => {
+      const entry = entryOf(FAILED)
+      const { verdict } = entry.data
+      const decision = { ...verdict.decision, afterMs } as typeof verdict.decision
+      const data = { ...entry.data, verdict: { ...verdict, decision } }
+      return explainVerdict(1, { ...entry, data }).text
+    }
+    expect(withPause(90_000)).toMatch(/^The job continues, after 1m 30s \(/)
+    expect(withPause(1_500)).toMatch(/^The job continues, after 1\.5s \(/)
+    expect(withPause(0)).toMatch(/^The job continues \(/)
+  })
+
+  it('offers no other possibility if other rules made it, or if its inputs are gone', () => {
+    const entry = entryOf(FAILED)
+    const { verdict, facts } = entry.data
+    const other = { ...verdict, decision: { ...verdict.decision, message: 'another one' } }
+    const different = { ...entry, data: { ...entry.data, verdict: other } }
+    expect(explainVerdict(1, different)).toMatchObject({
+      ...{
+        replay: 'different',
+        otherwise: [],
+        missing: [expect.stringMatching(/^Other rules decided this/)],
+      },
+    })
+    const gone = {
+      ...{ replay: 'impossible', otherwise: [] },
+      missing: ['The inputs of this decision are not on record, so it cannot be decided again.'],
+    }
+    for (const some of [undefined, without(facts, 'policy'), without(facts, 'ledger')]) {
+      const old = { ...without(entry, 'attempt'), data: { facts: some, verdict } }
+      expect(explainVerdict(1, old as unknown as typeof entry)).toMatchObject({
+        ...gone,
+        attempt: null,
+        rules: null,
+      })
+    }
+  })
+})
