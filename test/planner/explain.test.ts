@@ -3,9 +3,10 @@ import { microUsd } from '../../core/money'
 import type { Offer } from '../../core/offer'
 import { offerKey } from '../../core/offer'
 import { HOUR_MS, MINUTE_MS } from '../../core/time'
-import { summaryOf, whyNone } from '../../planner/explain'
+import { discountedInWords, risksOf, summaryOf, whyNone } from '../../planner/explain'
 import type { PlanRequest } from '../../planner/request'
-import { NOW_MS, offer, plan, SPEC } from './wishes'
+import { storePriceOf } from '../../storage/store-price'
+import { CAPABILITIES, NOW_MS, offer, plan, SPEC } from './wishes'
 
 const first = (one: Offer, changes: Partial<PlanRequest> = {}) => plan([one], changes).placements[0]!
 const reasons = (one: Offer, changes: Partial<PlanRequest> = {}): string[] => first(one, changes).reasons
@@ -38,6 +39,44 @@ describe('the reasons for a placement', () => {
       expect.any(String),
       'not interruptible',
     ])
+  })
+
+  it('name the accelerator that an assumed hour refers to', () => {
+    const gpus = { ...SPEC, resources: { gpus: { min: 1 } } }
+    expect(reasons(offer(), { spec: gpus }).at(-1)).toBe(
+      'the job gives no duration: one hour on the A100 is assumed',
+    )
+  })
+
+  it('have the cost of the store where the machine costs nothing', () => {
+    const storePrice = storePriceOf('s3://jobs')!
+    const free = offer({ priceMicroUsdPerHour: 0 })
+    expect(reasons(free, { storePrice })[0]).toMatch(
+      /^its machine costs nothing, about \$0\.\d+ in 1h \d+m with its store$/,
+    )
+    const reservation = { free: 1, total: 2, idleMicroUsdPerHour: 0 }
+    const bare = { cpus: 8, memoryGiB: 32, gpus: 0 }
+    const held = offer({ ...free, capacityType: 'reserved', reservationId: 'r-1', shape: bare, reservation })
+    expect(reasons(held, { storePrice })[0]).toMatch(
+      /^paid up front, about \$0\.\d+ in 1h \d+m with its store$/,
+    )
+  })
+
+  it('have the part of the price that is for disk and address', () => {
+    expect(reasons(offer({ besideMicroUsdPerHour: microUsd(1) }))[0]).toMatch(
+      /^\$1\.00\/h \(with \$1\.00 for disk and address\), about/,
+    )
+  })
+
+  it.each([
+    [undefined, '$1.80/h'],
+    [1.7, '$1.80/h'],
+    [1.8, '$1.80/h'],
+    [2, '$1.80/h, 10 % discount on $2.00/h'],
+    [2.7, '$1.80/h, 33.3 % discount on $2.70/h'],
+  ])('have a discount on a list price of %s dollars: %s', (usd, words) => {
+    const list = usd === undefined ? {} : { listPriceMicroUsdPerHour: microUsd(usd) }
+    expect(discountedInWords({ priceMicroUsdPerHour: microUsd(1.8), ...list })).toBe(words)
   })
 
   it('show only the price of a reservation that is not billed while idle', () => {
@@ -88,6 +127,34 @@ describe('the risks of a placement', () => {
     const unsaid = 'the job does not say how often it saves'
     expect(risks(spot)).toContain(unsaid)
     expect(risks(spot, { spec: { ...SPEC, checkpoint: { everyMs: MINUTE_MS } } })).not.toContain(unsaid)
+  })
+
+  it.each([
+    [0.0099, 'less than 1 % chance of an interruption'],
+    [0.01, '1 % chance of an interruption'],
+    [0.949, '95 % chance of an interruption'],
+    [0.95, 'about 1 interruption'],
+    [1.499, 'about 1 interruption'],
+    [1.5, 'about 2 interruptions'],
+  ])('tell %d expected interruptions as "%s"', (interruptions, words) => {
+    const [risk] = risksOf(offer({ capacityType: 'spot' }), SPEC, {
+      ...{ isShaky: false, nowMs: NOW_MS, capabilities: CAPABILITIES, hasBudget: false },
+      expected: { interruptions, work: { ms: HOUR_MS, fastMs: HOUR_MS, slowMs: HOUR_MS } },
+    })
+    expect(risk).toBe(`${words}; work since the last checkpoint is repeated`)
+  })
+
+  it('have the login of an image among them if the provider that runs it has its own', () => {
+    const of = (imageRunner: 'provider' | 'runner', spec = SPEC) =>
+      risksOf(offer(), spec, {
+        ...{ isShaky: false, nowMs: NOW_MS, hasBudget: false },
+        capabilities: { ...CAPABILITIES, imageRunner },
+        expected: { interruptions: 0, work: { ms: HOUR_MS, fastMs: HOUR_MS, slowMs: HOUR_MS } },
+      })
+    const withLogin = { ...SPEC, imageLogin: {} } as typeof SPEC
+    expect(of('provider', withLogin)).toEqual([expect.stringMatching(/its own registry login/)])
+    expect(of('provider')).toEqual([])
+    expect(of('runner', withLogin)).toEqual([])
   })
 
   it.each([

@@ -1,15 +1,11 @@
 import { describe, expect, it } from '@jest/globals'
-import type { DecideInput } from '../../core/activities'
-import { EMPTY_LEDGER, type Ledger, type Policy } from '../../core/ledger'
 import { microUsd } from '../../core/money'
 import { rowKey, type Offer } from '../../core/offer'
-import type { RecordEntryOf } from '../../core/record'
 import { HOUR_MS } from '../../core/time'
 import { parseWhatIf } from '../../intake/what-if'
-import { decide } from '../../planner/decide'
-import { answerWhatIf, explainPlan, explainVerdict, type RecordedQuestion } from '../../planner/why'
-import { recordedPlan, type RecordedWishes } from './recorded'
-import { CAPABILITIES, NOW_MS, offer } from './wishes'
+import { answerWhatIf, explainPlan, type RecordedQuestion } from '../../planner/why'
+import { recordedPlan, without, type RecordedWishes } from './recorded'
+import { CAPABILITIES, offer } from './wishes'
 
 /** Rows at $1.00, $1.01, ... an hour. */
 const rowsOf = (count: number, changes: Partial<Offer> = {}): Offer[] =>
@@ -18,10 +14,6 @@ const rowsOf = (count: number, changes: Partial<Offer> = {}): Offer[] =>
   )
 const placesOf = (count: number): Offer[] =>
   Array.from({ length: count }, (_, index) => offer({ place: `p${index}` }))
-const without = <T extends object, Key extends keyof T>(values: T, ...keys: Key[]): Omit<T, Key> =>
-  Object.fromEntries(
-    Object.entries(values).filter(([name]) => !(keys as PropertyKey[]).includes(name)),
-  ) as Omit<T, Key>
 const changedEntry = (
   question: RecordedQuestion,
   changes: Partial<RecordedQuestion['entry']['data']>,
@@ -39,6 +31,13 @@ describe('an explained plan', () => {
     expect(shown(1)).toEqual({ types: '', othersTotal: 0 })
     expect(shown(6)).toEqual({ types: 't1 t2 t3 t4 t5', othersTotal: 0 })
     expect(shown(8)).toEqual({ types: 't1 t2 t3 t4 t5', othersTotal: 2 })
+  })
+
+  it('shows the best place of a row', () => {
+    const at = (place: string, usd: number) =>
+      offer({ type: 'other', place, priceMicroUsdPerHour: microUsd(usd) })
+    const { alternatives } = explainPlan(recordedPlan([offer(), at('b', 3), at('a', 2), at('c', 4)]))
+    expect(alternatives.map(({ offer: { place } }) => place)).toEqual(['a'])
   })
 
   it('shows a placement without its reasons and risks, which have their own place', () => {
@@ -126,6 +125,28 @@ describe('an explained plan', () => {
   })
 })
 
+describe('the switch point of a job that no offer fits', () => {
+  const pointOf = (offers: Offer[]) =>
+    explainPlan(
+      recordedPlan(offers, { spec: { durationMs: HOUR_MS }, input: { budgetMicroUsd: microUsd(1) } }),
+    ).switchPoints.find(({ whatIf }) => whatIf.startsWith('budget='))
+
+  it('is the budget for the cheapest of its zones', () => {
+    const at = (place: string, usd: number) => offer({ place, priceMicroUsdPerHour: microUsd(usd) })
+    const point = pointOf([at('a', 5), at('b', 3), at('c', 4)])
+    expect(point).toMatchObject({ first: 'here/on-demand/small' })
+    expect(point).toEqual(pointOf([at('b', 3)]))
+  })
+
+  it('is the budget for the cheapest of very many rows, wherever it is listed', () => {
+    const many = rowsOf(30).map((one) => ({
+      ...one,
+      priceMicroUsdPerHour: one.priceMicroUsdPerHour + microUsd(1),
+    }))
+    expect(pointOf([...many].reverse())).toMatchObject({ first: 'here/on-demand/t0' })
+  })
+})
+
 describe('a job that only waited in line', () => {
   const data = without(recordedPlan(rowsOf(1)).entry.data, 'plan', 'facts')
   const waiting = (position: number | undefined): RecordedQuestion => {
@@ -178,100 +199,5 @@ describe('a plan that is decided again', () => {
   it('waits in words if no place is left', () => {
     const answer = again(rowsOf(1), 'backend=-here')
     expect(answer).toMatchObject({ now: { place: null }, ruledOut: [{ row: 'here/on-demand/t0' }] })
-  })
-})
-
-describe('an explained decision after an attempt', () => {
-  const explain = (
-    end: DecideInput['end'],
-    { ledger, policy }: { ledger?: Partial<Ledger>; policy?: Partial<Policy> } = {},
-  ) => explainVerdict(7, entryOf(end, { ledger, policy }))
-  const entryOf = (
-    end: DecideInput['end'],
-    { ledger, policy }: { ledger?: Partial<Ledger> | undefined; policy?: Partial<Policy> | undefined } = {},
-  ): RecordEntryOf<'decided'> => {
-    const facts = {
-      ...{ end, drainReason: null, ledger: { ...EMPTY_LEDGER, ...ledger }, offerKeys: ['here/spot/p4/a'] },
-      policy: { failuresMax: 3, interruptionsMax: 3, unclassifiedMax: 3, ...policy },
-    }
-    return {
-      ...{ seq: 5, atMs: NOW_MS, kind: 'decided', attempt: 2, summary: 'decided' },
-      data: { facts, verdict: decide(facts), rules: 'r' },
-    }
-  }
-  const failed = { class: 'workload' as const, message: 'exit code 1' }
-  const FAILED: DecideInput['end'] = { kind: 'failed', isLaunched: true, failure: failed }
-  const LOST: DecideInput['end'] = {
-    ...{ kind: 'failed', isLaunched: true, failure: { class: 'interrupted', message: 'taken back' } },
-  }
-
-  it('has the state in which the job ends, and no other possibility after a success', () => {
-    const explained = explain({ kind: 'succeeded' })
-    expect(explained).toMatchObject({
-      ...{ kind: 'after-attempt', number: 7, seq: 5, attempt: 2, outcome: 'finish', rules: 'r' },
-      ...{ replay: 'same', missing: [], otherwise: [] },
-    })
-    expect(explained.text).toMatch(/^The job ends as succeeded \(/)
-  })
-
-  it('names the allowance with which the job would have ended', () => {
-    const { text, otherwise } = explain(FAILED)
-    expect(text).toMatch(/^The job continues/)
-    expect(otherwise).toEqual(['With retries.failures: 0 the job would have ended here.'])
-    expect(explain(FAILED, { ledger: { failures: 1, interruptions: 2 } }).otherwise).toEqual([
-      'With retries.failures: 1 the job would have ended here.',
-    ])
-    expect(explain(LOST, { ledger: { failures: 1, interruptions: 2 } }).otherwise).toEqual([
-      'With retries.interruptions: 2 the job would have ended here.',
-    ])
-  })
-
-  it('names the allowance with which the job would have continued', () => {
-    expect(explain(FAILED, { policy: { failuresMax: 0 } })).toMatchObject({
-      ...{ outcome: 'finish', otherwise: ['With retries.failures: 1 the job would have continued.'] },
-    })
-    const spent = { ledger: { interruptions: 3 }, policy: { interruptionsMax: 3 } }
-    expect(explain(LOST, spent).otherwise).toEqual([
-      'With retries.interruptions: 4 the job would have continued.',
-    ])
-  })
-
-  it('says how long the job pauses, if it does', () => {
-    const withPause = (afterMs: number): string => {
-      const entry = entryOf(FAILED)
-      const { verdict } = entry.data
-      const decision = { ...verdict.decision, afterMs } as typeof verdict.decision
-      const data = { ...entry.data, verdict: { ...verdict, decision } }
-      return explainVerdict(1, { ...entry, data }).text
-    }
-    expect(withPause(90_000)).toMatch(/^The job continues, after 1m 30s \(/)
-    expect(withPause(1_500)).toMatch(/^The job continues, after 1\.5s \(/)
-    expect(withPause(0)).toMatch(/^The job continues \(/)
-  })
-
-  it('offers no other possibility if other rules made it, or if its inputs are gone', () => {
-    const entry = entryOf(FAILED)
-    const { verdict, facts } = entry.data
-    const other = { ...verdict, decision: { ...verdict.decision, message: 'another one' } }
-    const different = { ...entry, data: { ...entry.data, verdict: other } }
-    expect(explainVerdict(1, different)).toMatchObject({
-      ...{
-        replay: 'different',
-        otherwise: [],
-        missing: [expect.stringMatching(/^Other rules decided this/)],
-      },
-    })
-    const gone = {
-      ...{ replay: 'impossible', otherwise: [] },
-      missing: ['The inputs of this decision are not on record, so it cannot be decided again.'],
-    }
-    for (const some of [undefined, without(facts, 'policy'), without(facts, 'ledger')]) {
-      const old = { ...without(entry, 'attempt'), data: { facts: some, verdict } }
-      expect(explainVerdict(1, old as unknown as typeof entry)).toMatchObject({
-        ...gone,
-        attempt: null,
-        rules: null,
-      })
-    }
   })
 })

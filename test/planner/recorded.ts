@@ -50,3 +50,9 @@ export function recordedPlan(offers: Offer[], { spec, input, facts }: RecordedWi
 function instantsOf(one: PlanFacts['answers'][number]): { instantsMs: number[] } {
   return { instantsMs: withoutInstants(one).instantsMs }
 }
+
+/** A record of an earlier version, which lacks some keys. */
+export const without = <T extends object, Key extends keyof T>(values: T, ...keys: Key[]): Omit<T, Key> =>
+  Object.fromEntries(
+    Object.entries(values).filter(([name]) => !(keys as PropertyKey[]).includes(name)),
+  ) as Omit<T, Key>

@@ -63,6 +63,13 @@ describe('a deadline that is relaxed', () => {
     expect(relaxed([late], tightForIt)).toMatchObject([
       { wish: 'deadline', offerKey: offerKey(late), sentence: expect.stringMatching(/, in time$/) },
     ])
+    const limit = WISHES.deadline!.limit!
+    const enough = limit.values.findIndex(
+      (value) => limit.change(value) === relaxed([late], tightForIt)[0]!.change,
+    )
+    const within = (ms: number) => firstOf(asked([late], { ...tightForIt, deadlineAtMs: NOW_MS + ms }))
+    expect(within(limit.values[enough]!)).toBe(offerKey(late))
+    expect(within(limit.values[enough - 1]!)).toBeUndefined()
   })
 })
 
@@ -178,6 +185,39 @@ describe('a wish that is relaxed', () => {
 })
 
 describe('the relaxations of a plan', () => {
+  it('are none with which the job is late', () => {
+    const tight = { deadlineAtMs: NOW_MS + 15 * HOUR_MS, spec: { durationMs: 7 * HOUR_MS } }
+    const late = gpu('A10G', 1, { type: 'late', isolation: 'community' })
+    expect(relaxed([gpu('A100', 4), late], tight)).toEqual([])
+    expect(relaxed([gpu('A10G', 3), late], tight).map(({ wish }) => wish)).toEqual(['deadline'])
+  })
+
+  it('consider the cheapest of the zones, and name a figure that stays the same once', () => {
+    const at = (place: string, usd: number) =>
+      gpu('A100', usd, { type: 'cheap', place, isolation: 'community' })
+    const [line] = relaxed([gpu('A100', 4), at('a', 3), at('b', 1), at('c', 2)])
+    expect(line!.offerKey).toBe('here/on-demand/cheap/b')
+    expect(line!.sentence).toMatch(/: \$10\.\d\d instead of \$40\.\d\d, 10h \d+m, on here/)
+  })
+
+  // A machine of k times the speed costs k to the power of 1.5.
+  it.each([
+    ['cost', 'the slowest', 1],
+    ['balanced', 'the fastest', 4],
+    ['time', 'the fastest', 4],
+  ] as const)('by %s include %s of very many machines, wherever it is listed', (optimize, _, winner) => {
+    const speeds = Array.from({ length: 700 }, (_each, index) => 1 + (3 * index) / 699)
+    const many = speeds.map((speed) =>
+      gpu('A100', speed ** 1.5, {
+        ...{ type: `x${speed}`, isolation: 'community' },
+        shape: { ...A100.shape, speedFactor: speed },
+      }),
+    )
+    const winnerLast = winner === 1 ? many.reverse() : many
+    const [line] = relaxed([gpu('A100', 40), ...winnerLast], { spec: { optimize } })
+    expect(line!.offerKey).toBe(`here/on-demand/x${winner}/a`)
+  })
+
   it('are the best three, by the objective of the job', () => {
     const offers = [
       gpu('A100', 4, { type: 'dear' }),

@@ -248,6 +248,10 @@ describe('one offer of a plan', () => {
       excludedBecause: expect.stringMatching(/interruptible/),
     })
     expect(explain('p9')).toBeUndefined()
+    const both = recorded({ spec: { isInterruptible: false, resources: { gpus: { min: 2 } } } })
+    expect(explain('p5', both)).toMatchObject({
+      ...{ offerKey: 'here/on-demand/p5/a', reasons: [], risks: [], durationMs: null },
+    })
   })
 })
 
