@@ -81,7 +81,7 @@ export function explainPlan(recorded: RecordedQuestion): PlanExplained {
     othersTotal: Math.max(0, rows.length - 1 - ALTERNATIVES_MAX),
     arithmetic: question && plan ? arithmeticOfFirst(question, plan) : [],
     switchPoints: question && plan && recorded.isSearched ? switchPointsOf(question, plan) : [],
-    isSearched: question !== undefined && plan !== undefined && recorded.isSearched,
+    isSearched: plan !== undefined && recorded.isSearched,
     excluded: excerpt === undefined ? [] : groupsOf(excerpt),
     silentBackends: facts?.silentBackends ?? excerpt?.silentBackends ?? [],
   }

@@ -101,6 +101,19 @@ describe('an explained plan', () => {
     expect(explainPlan(bare)).toMatchObject({ attempt: null, rules: null })
   })
 
+  it.each([
+    ['inputs', undefined],
+    ['a resolved job', {}],
+  ])('cannot be decided again without %s on record', (_, inputs) => {
+    const old = changedEntry(recordedPlan(rowsOf(1)), { inputs } as never)
+    expect(explainPlan(old)).toMatchObject({
+      ...{
+        replay: 'impossible',
+        missing: [expect.stringMatching(/^An earlier version/), expect.any(String)],
+      },
+    })
+  })
+
   it('has the backends that did not answer, also from a record with the plan alone', () => {
     const silentBackends = [{ backend: 'there', reason: 'no worker' }]
     const question = recordedPlan(rowsOf(1), { facts: { silentBackends } })
@@ -165,6 +178,17 @@ describe('a job that only waited in line', () => {
       expect.stringMatching(/^An earlier version wrote this record/),
       'The figures are those on record.',
     ])
+  })
+
+  it.each([
+    ['the offers of the plan are gone', [], /no longer in the store/],
+    ['its record has a plan without its facts', ['facts'], /^An earlier version/],
+    ['its record has facts without their plan', ['plan'], /no longer in the store/],
+  ] as const)('does miss something if %s', (_, keys, words) => {
+    const question = changedEntry(recordedPlan(rowsOf(1)), waiting(2).entry.data)
+    const data = without(question.entry.data, ...keys)
+    const entry = { ...question.entry, data }
+    expect(explainPlan({ ...question, answers: undefined, entry }).missing[0]).toMatch(words)
   })
 
   it('has nothing to decide again', () => {
