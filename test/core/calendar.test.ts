@@ -10,6 +10,7 @@ import {
   type Occurrence,
   type SkippedDate,
 } from '../../core/calendar'
+import { DAY_MS } from '../../core/time'
 import { dateInZone, formatInZone, isZone, startOfDay } from '../../core/zones'
 
 const QUARTERLY: CalendarRule = {
@@ -99,6 +100,46 @@ describe('the dates of a calendar rule', () => {
     expect(parts).toEqual(all)
     expect(all).toHaveLength(16)
   })
+
+  it('are found from their instant on, and not before', () => {
+    const opensAtMs = Date.parse('2027-04-01T04:00:00Z')
+    const between = (from: number, to: number) => occurrencesOf(QUARTERLY, from, to).dates.length
+    expect(between(opensAtMs, opensAtMs + 1)).toBe(1)
+    expect(between(opensAtMs - DAY_MS, opensAtMs)).toBe(0)
+  })
+
+  it('are found on the other side of a new year, in zones ahead and after long blackouts', () => {
+    const ahead = { ...QUARTERLY, zone: 'Pacific/Auckland' }
+    const [first] = occurrencesOf(ahead, Date.UTC(2027, 11, 31), Date.UTC(2027, 11, 31, 18)).dates
+    expect(first).toMatchObject({ nominal: '2028-01-01', opensAtMs: Date.UTC(2027, 11, 31, 17) })
+    const moved = {
+      ...{ ...QUARTERLY, months: [12], day: { kind: 'date', day: 31 } as const },
+      blackouts: [{ from: '2027-12-31', to: '2028-03-30' }],
+    }
+    const day = Date.UTC(2028, 2, 31)
+    expect(daysOf(occurrencesOf(moved, day, day + DAY_MS).dates)).toEqual(['2028-03-31'])
+  })
+
+  it('move by three months at most, 92 days, and are skipped beyond', () => {
+    const until = (to: string) => inYear(2027, { months: [4], blackouts: [{ from: '2027-04-01', to }] })
+    expect(daysOf(until('2027-07-01').dates)).toEqual(['2027-07-02'])
+    const { dates, skipped } = until('2027-07-02')
+    expect([dates, skipped.map(({ nominal }) => nominal)]).toEqual([[], ['2027-04-01']])
+  })
+
+  it('without a run are in order, and only those of the time in question', () => {
+    const { dates, skipped } = inYear(2027, {
+      months: [1, 3, 5, 6, 11],
+      blackouts: [
+        { from: '2027-05-01', to: '2027-06-10' },
+        { from: '2027-11-01', to: '2028-03-20' },
+        { from: '2026-11-01', to: '2027-02-10' },
+        { from: '2028-05-01', to: '2028-11-20' },
+      ],
+    })
+    expect(daysOf(dates)).toEqual(['2027-02-11', '2027-03-01', '2027-06-11'])
+    expect(skipped.map(({ nominal }) => nominal)).toEqual(['2027-05-01', '2027-11-01'])
+  })
 })
 
 describe('periods and zones', () => {
@@ -116,6 +157,7 @@ describe('periods and zones', () => {
     expect([quarterOf('2027-03-31'), quarterOf('2027-10-01')]).toEqual(['2027-Q1', '2027-Q4'])
     expect(['Europe/Berlin', 'UTC', 'Mars/Olympus'].map(isZone)).toEqual([true, true, false])
     expect(['2028-02-29', '2027-02-29', '2027-2-1', 'soon'].map(isDate)).toEqual([true, false, false, false])
+    expect(['2027-13-01', '12027-01-01', '2027-01-01T00:00'].map(isDate)).toEqual([false, false, false])
     const midnight = startOfDay('2027-07-01', 'Asia/Kathmandu')
     expect(formatInZone(midnight, 'Asia/Kathmandu')).toBe('2027-07-01 00:00 (UTC+5:45)')
     expect(dateInZone(midnight, 'Asia/Kathmandu')).toBe('2027-07-01')

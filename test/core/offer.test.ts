@@ -5,9 +5,14 @@ import {
   formatBackendChoice,
   isInterruptible,
   isReservedKey,
+  isInRegion,
   offerKey,
+  overlap,
   placeKey,
   priceInWords,
+  rowKey,
+  type BackendChoice,
+  type CapacityType,
   type Offer,
 } from '../../core/offer'
 
@@ -64,4 +69,46 @@ describe('an offer', () => {
 it('a choice of backend is shown as it is written', () => {
   expect(formatBackendChoice({ backend: 'ec2' })).toBe('ec2')
   expect(formatBackendChoice({ backend: 'ec2', capacityType: 'spot' })).toBe('ec2:spot')
+})
+
+it.each([
+  ['ec2', 'ec2', true],
+  ['ec2', 'modal', false],
+  ['ec2', 'ec2:spot', true],
+  ['ec2:spot', 'ec2', true],
+  ['ec2:spot', 'ec2:spot', true],
+  ['ec2:spot', 'ec2:on-demand', false],
+  ['ec2:spot', 'modal:spot', false],
+  ['ec2', 'modal:spot', false],
+])('the choices %s and %s can cover the same offer: %s', (one, other, isCovered) => {
+  const [a, b] = [one, other].map((text): BackendChoice => {
+    const [backend, capacityType] = text.split(':')
+    return { backend: backend!, ...(capacityType && { capacityType: capacityType as CapacityType }) }
+  })
+  expect(overlap(a!, b!)).toBe(isCovered)
+})
+
+it.each([
+  ['us-east-1', true],
+  ['us-east-1a', true],
+  ['us-east-1-bos-1a', true],
+  ['us-east-10', false],
+  ['us-east-1ab', false],
+  ['us-east-1-1', false],
+  ['us-east', false],
+  ['eu-us-east-1a', false],
+])('the place %s is in us-east-1: %s', (place, isThere) => {
+  expect(isInRegion({ place }, 'us-east-1')).toBe(isThere)
+})
+
+it('a place is in the Region that its offer names', () => {
+  expect(isInRegion({ region: 'us-east-1', place: 'boston' }, 'us-east-1')).toBe(true)
+  expect(isInRegion({ region: 'us-east-2', place: 'boston' }, 'us-east-1')).toBe(false)
+})
+
+it('a row has no place, and the name of a reservation', () => {
+  expect(rowKey(offer())).toBe('ec2/on-demand/g6.xlarge')
+  expect(rowKey(offer({ capacityType: 'reserved', reservationId: 'cr-1' }))).toBe(
+    'ec2/reserved/g6.xlarge/cr-1',
+  )
 })

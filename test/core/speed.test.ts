@@ -44,6 +44,7 @@ describe('the speed of an accelerator', () => {
     const [t4, v100] = ['T4', 'V100'].map((name) => speedOf(name, 'A100', { family: 'transformer' })!)
     expect([t4!.basis, v100!.basis]).toEqual(['derived', 'measured'])
     expect(t4!.high / t4!.low).toBeGreaterThan(v100!.high / v100!.low)
+    expect(speedOf('V100', 'T4')!.basis).toBe('derived')
   })
 
   it('relative to itself is exactly one, under any of its names', () => {
@@ -76,6 +77,13 @@ describe('the speed that jobs of a deployment measured', () => {
     expect(after.map(({ jobs }) => jobs)).toEqual([1, 3, 10])
   })
 
+  it('counts as much as the table for one job, and three times as much for three', () => {
+    const table = V100_OF_A100.factor
+    const after = (jobs: number): number => speedOf('V100', 'A100', { own: measured(0.4, jobs) })!.factor
+    expect(after(1)).toBeCloseTo(Math.sqrt(table * 0.4), 9)
+    expect(after(3)).toBeCloseTo(table ** 0.25 * 0.4 ** 0.75, 9)
+  })
+
   it('never claims that the next job is like the measured ones', () => {
     const many = speedOf('V100', 'A100', { own: measured(0.3, 1_000_000) })!
     expect(width(many)).toBeCloseTo(width(V100_OF_A100) * Math.SQRT1_2, 2)
@@ -89,11 +97,15 @@ describe('the speed that jobs of a deployment measured', () => {
     ]
     expect(there.factor).toBeCloseTo(back.factor, 9)
     expect(width(there)).toBeCloseTo(width(back), 9)
+    expect([there.jobs, back.jobs]).toEqual([2, 2])
   })
 
   it('says something of other types, which were compared with one of these', () => {
     const own = measured(0.3, 5)
     expect(speedOf('T4', 'V100', { own })!.factor).toBeGreaterThan(speedOf('T4', 'V100')!.factor)
+    const other = speedOf('V100', 'T4', { own })!
+    expect(width(other)).toBeLessThan(width(speedOf('V100', 'T4')!))
+    expect(other.jobs).toBe(5)
     expect(speedOf('L4', 'H100', { own })).toEqual(speedOf('L4', 'H100'))
   })
 
