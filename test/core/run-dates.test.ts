@@ -65,12 +65,9 @@ describe('the dates of a run', () => {
     notes: [],
   }
 
-  it.each([0, 2 * SECOND_MS, -2 * SECOND_MS + 1])(
-    'are those of the schedule, %d ms beside its start',
-    (ms) => {
-      expect(datesOfRun(spec(), STARTS + ms, STARTS + HOUR_MS)).toEqual({ ...RUN, isByHand: false })
-    },
-  )
+  it.each([0, 2 * SECOND_MS, -2 * SECOND_MS + 1])('are those of the schedule, %d ms from its start', (ms) => {
+    expect(datesOfRun(spec(), STARTS + ms, STARTS + HOUR_MS)).toEqual({ ...RUN, isByHand: false })
+  })
 
   it('are those of a start by hand at any other moment: of today, in the zone of the schedule', () => {
     const nowMs = Date.parse('2027-05-10T22:30:00Z')

@@ -9,6 +9,8 @@ import type { Plan, PlanFacts } from '../../core/plan'
 import type { NamedReservation, ReservationHold } from '../../core/reservation-hold'
 import { HOUR_MS, MINUTE_MS } from '../../core/time'
 import { DEFAULT_TIMING } from '../../core/timing'
+import type { Forecasted } from '../../planner/forecast/forecast'
+import { notFor, notYetFor } from '../../planner/held'
 import { planFor } from '../../planner/outcome'
 import { planInputs } from '../../planner/why-inputs'
 import { SPEC } from '../support/spec'
@@ -30,6 +32,8 @@ const reserved = (id: string, more: Partial<ReservedCapacity> = {}): Offer => ({
 const held = (hold: Partial<ReservationHold> = {}, more: Partial<ReservedCapacity> = {}): Offer =>
   reserved('cr-1', { hold: { reservation: 'res-1', owner: 'alice', share: 'owner', ...hold }, ...more })
 const BY_HAND = reserved('cr-2')
+/** A forecast of which only the end matters. */
+const lasting = (highMs: number) => (): Forecasted => ({ forecast: { finish: { highMs } } }) as Forecasted
 
 interface Asked {
   owner?: string
@@ -207,5 +211,42 @@ describe('places that are kept for a job to come', () => {
     const offer = reserved('cr-1', { namedByWaiting })
     expect(offered([offer])).toEqual(ids)
     expect(offered([offer], { spec: { reservation: 'cr-1' } })).toEqual(['cr-1'])
+  })
+
+  it.each<[number, number, string | undefined]>([
+    [2, 1, undefined],
+    [1, 1, 'a waiting job names this reservation, which has 1 free places'],
+    [1, 3, '3 waiting jobs name this reservation, which has 1 free places'],
+    [0, 0, undefined],
+  ])(
+    'with %d free, and %d waiting jobs that name it, are refused with %j',
+    (free, namedByWaiting, reason) => {
+      const offer = reserved('cr-1', { free, namedByWaiting })
+      expect(notYetFor(offer, { spec: SPEC, nowMs: NOW_MS }, lasting(0))?.reason).toBe(reason)
+    },
+  )
+
+  it('are cleared ten minutes before the job to come, counted from the order of this one', () => {
+    const offer = awaited(NOW_MS + HOUR_MS)
+    const isKept = (minutes: number, startsInMs?: number): boolean =>
+      notYetFor(
+        offer,
+        { spec: SPEC, nowMs: NOW_MS, ...(startsInMs !== undefined && { startsInMs }) },
+        lasting(minutes * MINUTE_MS),
+      ) !== undefined
+    expect([50, 50.001, 60].map((minutes) => isKept(minutes))).toEqual([false, true, true])
+    expect([40, 40.001].map((minutes) => isKept(minutes, 10 * MINUTE_MS))).toEqual([false, true])
+  })
+})
+
+describe('places whose owner is not on record', () => {
+  it('are not those of a job whose owner is not on record either', () => {
+    const hold = { reservation: 'res-1' }
+    expect(notFor(reserved('cr-1', { hold }), { spec: SPEC })?.reason).toMatch(
+      /its owner is not on record; it was reserved with `share: owner`$/,
+    )
+    expect(notFor(reserved('cr-1', { hold: { ...hold, owner: 'bob' } }), { spec: SPEC })?.reason).toMatch(
+      /only for jobs of bob; /,
+    )
   })
 })

@@ -72,6 +72,23 @@ describe('the speeds that a job measured', () => {
   ])('are none of %s', (_, run) => {
     expect(ownSpeedsOf('job-a', recordOf(run, { accelerator: 'V100' }))).toBeUndefined()
   })
+
+  it.each<[Partial<Run>, boolean]>([
+    [{ steps: 20 }, true],
+    [{ steps: 19 }, false],
+    // Twenty beats of five seconds.
+    [{ seconds: 100 }, true],
+    [{ seconds: 99.999 }, false],
+  ])('with %j are enough: %s', (run, isEnough) => {
+    const speeds = ownSpeedsOf('job-a', recordOf({ accelerator: 'A100', ...run }, { accelerator: 'V100' }))
+    expect(speeds?.paces.length).toBe(isEnough ? 2 : undefined)
+  })
+
+  it('are found by the launch of an attempt, whatever else is on its record', () => {
+    const record = recordOf({ accelerator: 'A100' }, { accelerator: 'V100' })
+    const more = [{ kind: 'planned', attempt: 1, data: {} }, ...record] as RecordEntry[]
+    expect(ownSpeedsOf('job-a', more)).toEqual(ownSpeedsOf('job-a', record))
+  })
 })
 
 describe('the ratios of a deployment', () => {
@@ -98,5 +115,26 @@ describe('the ratios of a deployment', () => {
   it('do not depend on the order in which they are read', () => {
     const all = [job('a', 20), job('b', 30, 'fp32'), job('c', 80)]
     expect(ownRatios([...all].reverse(), undefined)).toEqual(ownRatios(all, undefined))
+  })
+
+  it('compare each type with the first by name, in the order of names, whatever the order of a record', () => {
+    const pace = (accelerator: string, steps: number) => ({ accelerator, steps, ms: 1_000 })
+    const paces = [pace('V100', 20), pace('A100', 100), pace('H100', 200)]
+    const expected = [
+      { accelerator: 'H100', than: 'A100', factor: 2, jobs: 2 },
+      { accelerator: 'T4', than: 'H100', factor: 0.1, jobs: 1 },
+      { accelerator: 'V100', than: 'A100', factor: 0.2, jobs: 2 },
+    ]
+    for (const order of [
+      [0, 1, 2],
+      [1, 2, 0],
+      [2, 1, 0],
+      [1, 0, 2],
+    ]) {
+      const one: OwnSpeeds = { jobId: 'a', family: null, paces: order.map((index) => paces[index]!) }
+      const other: OwnSpeeds = { jobId: 'b', family: null, paces: [pace('T4', 20), pace('H100', 200)] }
+      expect(ownRatios([one, other, one], undefined)).toEqual(expected)
+      expect(ownRatios([other, one, one], undefined)).toEqual(expected)
+    }
   })
 })
