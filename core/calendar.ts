@@ -108,10 +108,11 @@ function withoutDoubles(dates: readonly Occurrence[]): { kept: Occurrence[]; dro
   const kept: Occurrence[] = []
   const dropped: SkippedDate[] = []
   for (const date of dates) {
-    for (let before = kept.at(-1); (before?.opensAtMs ?? -Infinity) >= date.opensAtMs; before = kept.at(-1)) {
+    const before = kept.at(-1)
+    if (before !== undefined && before.opensAtMs >= date.opensAtMs) {
       kept.pop()
       dropped.push({
-        nominal: before!.nominal,
+        nominal: before.nominal,
         reason: `A blackout moves it to the day of ${date.nominal}, which takes its place.`,
       })
     }

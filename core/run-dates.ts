@@ -71,8 +71,7 @@ export function nextRuns(
   const found = runsBetween(spec, nowMs, nowMs + NEXT_YEARS_MAX * 366 * DAY_MS)
   const runs = found.runs.slice(0, count)
   const last = runs.at(-1)?.nominal ?? ''
-  const first = dateInZone(nowMs, 'UTC')
-  return { runs, skipped: found.skipped.filter(({ nominal }) => nominal >= first && nominal <= last) }
+  return { runs, skipped: found.skipped.filter(({ nominal }) => nominal < last) }
 }
 
 /** Beyond this, time zones are guesses. */

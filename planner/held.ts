@@ -1,6 +1,7 @@
 /** Reservations whose places are kept for somebody. */
 import type { Offer } from '../core/offer'
 import type { Rejection } from '../core/plan'
+import { plural } from '../core/plural'
 import { holdInWords, isOfReservation, SHARE_DEFAULT } from '../core/reservation-hold'
 import { formatDuration, formatInstant, MINUTE_MS } from '../core/time'
 import type { Forecasted } from './forecast/forecast'
@@ -47,7 +48,7 @@ export function notYetFor(
   const { free, namedByWaiting = 0, hold } = reservation
   if (namedByWaiting >= free && namedByWaiting > 0) {
     const jobs = namedByWaiting === 1 ? 'a waiting job names' : `${namedByWaiting} waiting jobs name`
-    return { code: 'awaited', reason: `${jobs} this reservation, which has ${free} free places` }
+    return { code: 'awaited', reason: `${jobs} this reservation, which has ${plural(free, 'free place')}` }
   }
   const awaited = hold?.awaited
   if (awaited === undefined || nowMs >= awaited.untilMs) return undefined

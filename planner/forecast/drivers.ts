@@ -73,13 +73,6 @@ function interruptionsWidthMs(parts: Parts): number {
 
 /** The few parts of the greatest width, widest first. */
 function widest(widths: Widths): ForecastPart[] {
-  const found: ForecastPart[] = []
-  for (const part of FORECAST_PARTS) {
-    const width = widths[part]
-    let at = found.length
-    while (at > 0 && widths[found[at - 1]!] < width) at -= 1
-    if (width > 0 && at < DRIVERS_MAX) found.splice(at, 0, part)
-    if (found.length > DRIVERS_MAX) found.pop()
-  }
-  return found.filter((part) => widths[part] >= widths[found[0]!] * LEAST_SHARE)
+  const found = FORECAST_PARTS.filter((part) => widths[part] > 0).sort((a, b) => widths[b] - widths[a])
+  return found.slice(0, DRIVERS_MAX).filter((part) => widths[part] >= widths[found[0]!] * LEAST_SHARE)
 }

@@ -61,10 +61,6 @@ function fillLosses(into: Losses, rates: Float64Array, { calmMs, restartMs, ever
   into.mean = 0
   for (let i = 0; i < POINTS; i += 1) {
     const rate = rates[i]!
-    if (rate === 0) {
-      into.ms[i] = into.count[i] = 0
-      continue
-    }
     const eachMs = restartMs[i]! + everyMs[i]! / 2
     const exponent = Math.min(LOSS_EXPONENT_MAX, (rate * eachMs) / HOUR_MS)
     const growth = exponent === 0 ? 1 : Math.expm1(exponent) / exponent
@@ -82,7 +78,7 @@ function poisson(mean: number, i: number): number {
   const uniform = UNIFORM_COUNT[i]!
   let count = 0
   let probability = Math.exp(-mean)
-  for (let sum = probability; sum < uniform && count < 4 * POISSON_MEAN_MAX; sum += probability) {
+  for (let sum = probability; sum < uniform; sum += probability) {
     count += 1
     probability *= mean / count
   }

@@ -89,8 +89,7 @@ function movesOf(
   { offer: { runMsMax }, changeMs, reservedMs }: { offer: Offer; changeMs: number; reservedMs: number },
 ): number {
   if (runMsMax === undefined) return needsMs > reservedMs ? 1 : 0
-  if (needsMs <= runMsMax) return 0
-  return Math.ceil((needsMs - runMsMax) / Math.max(USEFUL_RUN_MS, runMsMax - changeMs))
+  return Math.max(0, Math.ceil((needsMs - runMsMax) / Math.max(USEFUL_RUN_MS, runMsMax - changeMs)))
 }
 
 function fillCosts(

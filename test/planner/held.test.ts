@@ -32,7 +32,7 @@ const reserved = (id: string, more: Partial<ReservedCapacity> = {}): Offer => ({
 const held = (hold: Partial<ReservationHold> = {}, more: Partial<ReservedCapacity> = {}): Offer =>
   reserved('cr-1', { hold: { reservation: 'res-1', owner: 'alice', share: 'owner', ...hold }, ...more })
 const BY_HAND = reserved('cr-2')
-/** A forecast of which only the end matters. */
+/** Only the end of this forecast matters. */
 const lasting = (highMs: number) => (): Forecasted => ({ forecast: { finish: { highMs } } }) as Forecasted
 
 interface Asked {
@@ -215,8 +215,8 @@ describe('places that are kept for a job to come', () => {
 
   it.each<[number, number, string | undefined]>([
     [2, 1, undefined],
-    [1, 1, 'a waiting job names this reservation, which has 1 free places'],
-    [1, 3, '3 waiting jobs name this reservation, which has 1 free places'],
+    [1, 1, 'a waiting job names this reservation, which has 1 free place'],
+    [1, 3, '3 waiting jobs name this reservation, which has 1 free place'],
     [0, 0, undefined],
   ])(
     'with %d free, and %d waiting jobs that name it, are refused with %j',

@@ -51,7 +51,6 @@ describe('a part of a forecast', () => {
       { capabilities: { queues: true } },
       [1_000, 20_000, 900_000],
     ],
-    ['boots within minutes where the backend has no figure', 'boot', {}, [60_000, 120_000, 720_000]],
     ['pulls an image', 'image', { spec: { image: 'pytorch' } }, [20_000, 120_000, 480_000]],
     ['pulls none that the job does not name', 'image', {}, [0, 0, 0]],
     [
@@ -93,6 +92,7 @@ describe('a part of a forecast', () => {
         spec: { inputs: inputs('s3://a/b', 's3://a/c') },
         bundleBytes: MEBIBYTES_100,
         inputSizes: [
+          { source: 's3://a/x', sizeBytes: 1e12 },
           { source: 's3://a/c', sizeBytes: 2 * MEBIBYTES_100 },
           { source: 's3://a/b', sizeBytes: 4 * MEBIBYTES_100 },
         ],
@@ -246,6 +246,15 @@ describe('a part of a forecast', () => {
     expect(partsFor({ spec: GPU, offer: on('V100'), ownRatios }).speed.source).toBe(
       'published measurements and 3 of your jobs',
     )
+  })
+
+  it('that a job does not have says so', () => {
+    const { image, setup, fetch } = partsFor({})
+    expect([image, setup, fetch].map(({ source }) => source)).toEqual([
+      'not needed',
+      'not needed',
+      'not needed',
+    ])
   })
 
   it('restores first only if a checkpoint is there, and the attempt is not the first', () => {
