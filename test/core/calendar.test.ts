@@ -162,5 +162,7 @@ describe('periods and zones', () => {
     expect(formatInZone(midnight, 'Asia/Kathmandu')).toBe('2027-07-01 00:00 (UTC+5:45)')
     expect(dateInZone(midnight, 'Asia/Kathmandu')).toBe('2027-07-01')
     expect(dateInZone(midnight - 1, 'Asia/Kathmandu')).toBe('2027-06-30')
+    expect(formatInZone(Date.UTC(2027, 0, 1), 'UTC')).toBe('2027-01-01 00:00 (UTC+0)')
+    expect(formatInZone(Date.UTC(2027, 0, 1), 'America/St_Johns')).toBe('2026-12-31 20:30 (UTC-3:30)')
   })
 })

@@ -1,11 +1,17 @@
 import { describe, expect, it } from '@jest/globals'
+import { NO_FORECAST } from '../../core/forecast'
 import type { Offer } from '../../core/offer'
 import {
+  excerptOf,
   groupRejections,
   nameSome,
   placesOf,
+  PLACEMENTS_IN_FULL,
   rejectionsInWords,
+  reportOf,
   silentName,
+  type Placement,
+  type Plan,
   type Rejection,
 } from '../../core/plan'
 
@@ -59,4 +65,47 @@ it('a silent backend is named with its place where only a part of it is silent',
 it('the places of an order are listed once each', () => {
   const offers = ['a', 'b', 'a'].map((place) => ({ place }) as Offer)
   expect(placesOf({ offers })).toEqual(['a', 'b'])
+})
+
+describe('a plan that is kept or sent', () => {
+  const plan = (placements: number, rejected: number): Plan => ({
+    placements: Array.from(
+      { length: placements },
+      (_, index) => ({ costMicroUsd: index, durationMs: 1, forecast: NO_FORECAST, offer: {} }) as Placement,
+    ),
+    rejections: Array.from({ length: rejected }, (_, index) => ({
+      ...{ offerKey: `k${index}`, why: 'unavailable', code: 'stock', reason: 'out of stock' },
+    })),
+    ...{ isDurationAssumed: false, silentBackends: [] },
+  })
+
+  it('has its best placements on record, and counts the others', () => {
+    const counts = [5, PLACEMENTS_IN_FULL, PLACEMENTS_IN_FULL + 7].map((count) => {
+      const { placements, othersTotal } = excerptOf(plan(count, 0))
+      return [placements.length, othersTotal]
+    })
+    expect(counts).toEqual([
+      [5, 0],
+      [PLACEMENTS_IN_FULL, 0],
+      [PLACEMENTS_IN_FULL, 7],
+    ])
+  })
+
+  it('has thousands of placements and names of refused offers in a report, and no more', () => {
+    const { placements, others, othersTotal, rejections } = reportOf(
+      plan(PLACEMENTS_IN_FULL + 4_000, 6_001),
+      [],
+    )
+    expect([placements.length, others.length, othersTotal]).toEqual([PLACEMENTS_IN_FULL, 3_500, 4_000])
+    // Each of them once, after the best ones.
+    expect(others[0]!.costMicroUsd).toBe(PLACEMENTS_IN_FULL)
+    expect(rejections).toMatchObject([{ count: 6_001, offerKeys: { length: 6_000 } }])
+  })
+
+  it('has the cost at each offer above the budget in a report, and not on record', () => {
+    const dear = [9, 3].map((costMicroUsd) => ({ ...plan(0, 1).rejections[0]!, costMicroUsd }))
+    const all = [...dear, ...plan(0, 1).rejections]
+    expect(groupRejections(all, { keysMax: 9 }).map(({ costsMicroUsd }) => costsMicroUsd)).toEqual([[9, 3]])
+    expect(groupRejections(dear)[0]).not.toHaveProperty('costsMicroUsd')
+  })
 })

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals'
 import type { Beat } from '../../core/documents'
 import { NO_FORECAST, type Expected } from '../../core/forecast'
 import { microUsd } from '../../core/money'
-import { remainingOf, type RunningFacts } from '../../core/remaining'
+import { leftTimeOf, remainingOf, type RunningFacts } from '../../core/remaining'
 import { HOUR_MS, MINUTE_MS } from '../../core/time'
 import { beatOf, NOW } from '../client/world'
 
@@ -79,5 +79,53 @@ describe('what a running attempt still costs', () => {
   it('is unknown without forecast and pace, and nothing where nothing is paid', () => {
     expect(remainingOf(facts({ expected: undefined }))).toBeNull()
     expect(remainingOf(facts({ expected: undefined, priceMicroUsdPerHour: 0 }))?.microUsd).toBe(0)
+  })
+})
+
+describe('the time until a job is done', () => {
+  const running = [{ name: 'running' as const, startedAtMs: NOW, durationMs: HOUR_MS }]
+  const atPercent = (percent: number, changes: Partial<Beat> = {}): Beat =>
+    beatOf(1, {
+      ...{ phases: running, restoredFrom: null },
+      progress: { step: null, stepsTotal: null, loss: null, percent, atMs: NOW + HOUR_MS },
+      ...changes,
+    })
+  const timeLeft = (changes: Partial<RunningFacts>) => leftTimeOf(facts({ expected: undefined, ...changes }))
+
+  it('follows the share that is done, less the time since it was reported', () => {
+    expect(timeLeft({ beat: atPercent(25), nowMs: NOW + HOUR_MS })).toEqual({
+      ms: 3 * HOUR_MS,
+      basis: 'pace',
+    })
+    expect(timeLeft({ beat: atPercent(25), nowMs: NOW + 2 * HOUR_MS })?.ms).toBe(2 * HOUR_MS)
+    expect(timeLeft({ beat: atPercent(25), nowMs: NOW + 9 * HOUR_MS })?.ms).toBe(0)
+  })
+
+  it('is unknown by a share that is nothing, of a restored attempt, and before the program began', () => {
+    const nowMs = NOW + HOUR_MS
+    const restoredFrom = { step: 1 } as Beat['restoredFrom']
+    for (const beat of [
+      atPercent(0),
+      atPercent(-1),
+      atPercent(25, { restoredFrom }),
+      atPercent(25, { phases: [] }),
+    ])
+      expect(timeLeft({ beat, nowMs })).toBeNull()
+  })
+
+  it('is what was expected, less what has passed, and unknown once all of that has', () => {
+    const beat = beatOf(1, { firstStepAtMs: NOW })
+    const after = (ms: number) => leftTimeOf(facts({ beat, nowMs: NOW + ms }))
+    // Of 4.5 hours, ten minutes are the start.
+    const trainingMs = 4.5 * HOUR_MS - 10 * MINUTE_MS
+    expect(after(trainingMs - 1)).toEqual({ ms: 1, basis: 'forecast' })
+    expect(after(trainingMs)).toBeNull()
+  })
+
+  it('grows by no interruptions where no training was expected', () => {
+    const expected = { ...EXPECTED, forecast: { ...EXPECTED.forecast, trainingMs: 0 } }
+    expect(leftTimeOf(facts({ expected, beat: atPercent(50), nowMs: NOW + HOUR_MS }))).toEqual({
+      ...{ ms: HOUR_MS, basis: 'pace' },
+    })
   })
 })

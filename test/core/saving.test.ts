@@ -40,6 +40,13 @@ describe('what saving a checkpoint takes', () => {
     expect(savingOf(SPEC, { totalBytes: GB })).toMatchObject({ sizeBytes: GB, isMeasured: false })
   })
 
+  it('is judged by the rate of a small one of the same size, and of one of 64 MiB', () => {
+    const isMeasured = (totalBytes: number, sizeBytes: number) =>
+      savingOf(sized(sizeBytes), { totalBytes, uploadMs: 50 })!.isMeasured
+    expect(isMeasured(100, 100)).toBe(true)
+    expect([2 ** 26, 2 ** 26 - 1].map((bytes) => isMeasured(bytes, GB))).toEqual([true, false])
+  })
+
   it('is worth a word exactly where it does not fit into 90 s', () => {
     const saving = { sizeBytes: 30 * GB, durationMs: 90 * SECOND_MS, writeMs: 0, isMeasured: true }
     expect(lossDespiteNotice(saving, undefined)).toBeUndefined()

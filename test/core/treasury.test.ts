@@ -6,6 +6,8 @@ import {
   lower,
   monthOf,
   move,
+  parseReservationBudgetId,
+  reservationBudgetId,
   settle,
   viewOf,
   type MonthlyLimits,
@@ -149,6 +151,12 @@ describe('a raise that is given back', () => {
     till.settle('reservation/res-a/1', 'ada', 20)
     expect(lower(till.state, request)).toBe(till.state)
   })
+
+  it('changes nothing where the money is the same', () => {
+    const till = new Till()
+    till.promise('job-1', 'ada', 5)
+    expect(lower(till.state, { jobId: 'job-1', microUsd: microUsd(5) })).toBe(till.state)
+  })
 })
 
 describe('the view of a month', () => {
@@ -165,4 +173,34 @@ describe('the view of a month', () => {
       hint: expect.stringMatching(/^Reserve for at most/) as unknown,
     })
   })
+})
+
+describe('money that is certainly spent', () => {
+  const request = { jobId: 'job-1', owner: 'ada', spentMicroUsd: microUsd(3) }
+
+  it('counts once, though a restored treasury does not know of its job', () => {
+    const restored = emptyTreasury('2026-11')
+    expect(settle(restored, request)).toBe(restored)
+    const once = settle(restored, { ...request, isCertain: true })
+    expect(once.spent).toEqual({ ada: microUsd(3) })
+    expect(settle(once, { ...request, isCertain: true })).toBe(once)
+  })
+
+  it('is shown with the owners in the order of their names', () => {
+    const state = { ...emptyTreasury('2026-11'), spent: { eve: 1, ada: 1, bob: 1 } }
+    expect(viewOf(state).owners.map(({ owner }) => owner)).toEqual(['ada', 'bob', 'eve'])
+  })
+})
+
+it('the name of a purchase has its reservation and its number', () => {
+  expect(reservationBudgetId('res-a', 12)).toBe('reservation/res-a/12')
+  expect(parseReservationBudgetId('reservation/res-a/12')).toEqual({ reservationId: 'res-a', send: 12 })
+  for (const id of [
+    'job-1',
+    'x/reservation/res-a/1',
+    'reservation/res-a/1/2',
+    'reservation/res-a/1x',
+    'reservation//1',
+  ])
+    expect([id, parseReservationBudgetId(id)]).toEqual([id, undefined])
 })

@@ -1,6 +1,15 @@
 import { describe, expect, it } from '@jest/globals'
 import type { JobSpec } from '../../core/job'
-import { aheadOf, inOrder, lineInWords, ordinal, poolOf, type Waiter } from '../../core/waiting'
+import {
+  aheadOf,
+  inOrder,
+  lineInWords,
+  ordinal,
+  poolOf,
+  reservationOfWish,
+  wishNamed,
+  type Waiter,
+} from '../../core/waiting'
 
 const waiter = (jobId: string, sinceMs: number, wish = 'w'): Waiter => ({
   ...{ jobId, sinceMs, wish, backends: [] },
@@ -47,4 +56,12 @@ describe('what a job waits for', () => {
       ...['101st', '111th', '112th'],
     ])
   })
+})
+
+it('a wish shows the reservation that its jobs name, if they name one', () => {
+  expect(wishNamed('d1', undefined)).toBe('d1')
+  expect([undefined, 'res-1'].map((name) => reservationOfWish(wishNamed('d1', name)))).toEqual([
+    undefined,
+    'res-1',
+  ])
 })
