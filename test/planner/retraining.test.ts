@@ -1,4 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
+import { without } from '../../core/defined'
 import { microUsd } from '../../core/money'
 import type { CapacityPlan, Gate, ReservedStep } from '../../core/retraining'
 import { DAY_MS, HOUR_MS } from '../../core/time'
@@ -107,6 +108,7 @@ const PLAN: CapacityPlan = {
   ],
   fallbackMs: 7 * DAY_MS,
 }
+const withoutLimit = (step: ReservedStep): ReservedStep => without(step, ['upfrontMaxMicroUsd'])
 const FACTS: CapacityFacts = {
   plan: PLAN,
   dates: { opensAtMs: OPENS, isByHand: false },
@@ -198,6 +200,74 @@ describe('the next way to get capacity', () => {
     expect(rule).toMatchObject({ upfrontMaxMicroUsd: microUsd(3_000), unaskedMaxMicroUsd: microUsd(3_000) })
     const plan = { ...PLAN, steps: [{ ...STEP, unaskedMaxMicroUsd: microUsd(500) }] }
     expect(wish({ plan }).rule.unaskedMaxMicroUsd).toBe(microUsd(500))
+  })
+
+  it('limits hourly capacity by what it may cost unused, which is bought without a person', () => {
+    const rest = withoutLimit(STEP)
+    const hourly: ReservedStep = {
+      ...{ ...rest, kind: 'hourly', spendMaxMicroUsd: microUsd(8_000), idleMaxMs: HOUR_MS, share: 'all' },
+      ...{ regions: ['eu-west-1', 'us-east-1'], zones: ['eu-west-1a'], machineHourMaxMicroUsd: microUsd(9) },
+    }
+    const plan = { ...PLAN, steps: [hourly, hourly] }
+    expect(nextCapacity({ ...FACTS, plan }).message).toBe(
+      'looking for 2 x p5.48xlarge (hourly) for 4d, in eu-west-1, us-east-1, that starts up to 2d after the opening, for at most $8000.00.',
+    )
+    const found = wish({ plan, leftMicroUsd: microUsd(5_000) })
+    expect(found.wish).toMatchObject({ regions: ['eu-west-1', 'us-east-1'], zones: ['eu-west-1a'] })
+    expect(found.rule).toEqual({
+      ...{ searchUntilAtMs: OPENS - 7 * DAY_MS, unaskedMaxMicroUsd: microUsd(5_000), share: 'all' },
+      ...{ machineHourMaxMicroUsd: microUsd(9), spendMaxMicroUsd: microUsd(5_000), idleMaxMs: HOUR_MS },
+    })
+  })
+
+  it('buys nothing without a person if the file has no limit', () => {
+    const rest = withoutLimit(STEP)
+    const plan = { ...PLAN, steps: [rest, { ...rest, types: ['p5', 'p4'] }] }
+    expect(wish({ plan, leftMicroUsd: microUsd(5_000) }).rule).toEqual({
+      ...{ searchUntilAtMs: OPENS - 7 * DAY_MS, unaskedMaxMicroUsd: 0 },
+    })
+    const last = { state: 'unavailable', message: 'Nothing was found.' }
+    expect(nextCapacity({ ...FACTS, plan, tried: 1, last })).toMatchObject({
+      ...{ kind: 'reserve', index: 1 },
+      message:
+        'Fallback 1 of 1: looking for 2 x p5 or p4 (prepaid) for 4d, in any Region, that starts up to 2d after the opening. Nothing was found.',
+    })
+    expect(nextCapacity({ ...FACTS, plan, last }).message).toMatch(/after the opening\.$/)
+  })
+
+  it('keeps its places for the training until an hour after the latest start', () => {
+    const awaitedBy = { jobId: 'ranker-train', schedule: 'ranker', run: '2027-01-29' }
+    expect(wish({ awaitedBy }).rule.awaited).toEqual({
+      ...{ ...awaitedBy, fromMs: OPENS, untilMs: OPENS + 2 * DAY_MS + HOUR_MS },
+    })
+    expect(wish({ awaitedBy, nowMs: OPENS + 1 }).rule.awaited).toMatchObject({ fromMs: OPENS + 1 })
+  })
+
+  it('has no earliest start once the window is open', () => {
+    const early = (nowMs: number) => wish({ nowMs }).wish.earliestStartAtMs
+    expect([OPENS - 1, OPENS].map(early)).toEqual([OPENS, undefined])
+  })
+
+  it('is what a job finds at once, in the Regions of the file, if nothing is to be reserved', () => {
+    const backends = [{ backend: 'ec2' }, { backend: 'modal', capacityType: 'spot' as const }]
+    const plan: CapacityPlan = { ...PLAN, steps: [{ kind: 'unreserved', backends, regions: ['eu-west-1'] }] }
+    expect(nextCapacity({ ...FACTS, plan })).toEqual({
+      ...{ kind: 'open', index: 0, placement: { kind: 'open', backends, regions: ['eu-west-1'] } },
+      message: 'no reservation, the job takes what it finds on ec2, modal:spot.',
+    })
+  })
+
+  it('is none without a step', () => {
+    expect(nextCapacity({ ...FACTS, plan: { ...PLAN, steps: [] } })).toEqual({
+      ...{ kind: 'give-up', message: 'The file names no way to get capacity.' },
+    })
+  })
+
+  it('ends the only reservation at the fallback time, if a job without one follows', () => {
+    const plan = { ...PLAN, steps: [STEP, PLAN.steps[3]!] }
+    expect(wish({ plan }).rule.searchUntilAtMs).toBe(OPENS - 7 * DAY_MS)
+    const second = { ...PLAN, steps: [PLAN.steps[3]!, STEP, STEP] }
+    expect(wish({ plan: second, tried: 2 }).rule.searchUntilAtMs).toBe(OPENS)
   })
 
   it('buys nothing else after a person has refused', () => {
