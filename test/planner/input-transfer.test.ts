@@ -57,11 +57,6 @@ describe('reading the inputs of a job', () => {
     ['without any figure', { region: 'east', transfer: way }, undefined],
     ['of unknown Regions', { region: 'east', transfer: way }, sized(undefined, undefined)],
     [
-      'of unknown sizes',
-      { region: 'east', transfer: way },
-      ['1', '2'].map((name) => ({ source: `s3://a/${name}`, region: 'west' })),
-    ],
-    [
       'by a way that neither starts nor ends at the store',
       { region: 'east', transfer: way },
       sized('north', 'south'),
