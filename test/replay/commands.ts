@@ -141,20 +141,17 @@ export interface Replayed {
   error: Error | undefined
 }
 
-/** Replays histories in one worker, because its start takes longer than a replay. */
-export async function replayed(histories: readonly History[]): Promise<Replayed[]> {
+/** Replays one history. */
+export async function replayed(history: History): Promise<Replayed> {
   const workflowBundle = await capturingWorkflowBundle()
-  let sent: SentCommand[] = []
+  const sent: SentCommand[] = []
   const fn = (_info: unknown, commands: SentCommand[]): void => void sent.push(...commands)
   const sinks = { capture: { commands: { fn, callDuringReplay: true } } }
-  const found: Replayed[] = []
-  const named = histories.map((history) => ({ workflowId: workflowIdIn(history), history }))
-  for await (const { error } of Worker.runReplayHistories({ workflowBundle, sinks }, named)) {
-    const next = counted()
-    found.push({ commands: sent.flatMap((command) => sentCommandOf(command, next) ?? []), error })
-    sent = []
-  }
-  return found
+  const named = [{ workflowId: workflowIdIn(history), history }]
+  let error: Error | undefined
+  for await (const result of Worker.runReplayHistories({ workflowBundle, sinks }, named)) error = result.error
+  const next = counted()
+  return { commands: sent.flatMap((command) => sentCommandOf(command, next) ?? []), error }
 }
 
 /** Workflows tell their own id to others. Older servers did not write it into the history. */

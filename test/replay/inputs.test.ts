@@ -6,20 +6,17 @@ import { readFileSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, it } from '@jest/globals'
 import { DefaultLogger, Runtime } from '@temporalio/worker'
-import { commandsOf, differences, replayed, type Command, type History, type Replayed } from './commands'
+import { commandsOf, differences, replayed, type Command, type History } from './commands'
 
 const HISTORIES = join(__dirname, 'histories')
 const files = readdirSync(HISTORIES).sort()
 const read = (file: string): History => JSON.parse(readFileSync(join(HISTORIES, file), 'utf8')) as History
-let replays: Map<string, Replayed>
 
-beforeAll(async () => {
+beforeAll(() => {
   Runtime.install({
     logger: new DefaultLogger('ERROR'),
     telemetryOptions: { logging: { filter: { core: 'ERROR', other: 'ERROR' } } },
   })
-  const found = await replayed(files.map(read))
-  replays = new Map(found.map((each, index) => [files[index]!, each]))
 })
 
 /** Fields that had another name in versions before the first release, by activity: nothing reads them under the old one. */
@@ -59,8 +56,8 @@ function changes(file: string, given: readonly Command[]): string[] {
 }
 
 describe('a job that runs while this version is installed', () => {
-  it.each(files)('gives its activities, timers and children what it gave them before: %s', (file) => {
-    const { commands, error } = replays.get(file)!
+  it.each(files)('gives its activities, timers and children what it gave them before: %s', async (file) => {
+    const { commands, error } = await replayed(read(file))
     expect(error).toBeUndefined()
     expect(changes(file, commands)).toEqual([])
   })
@@ -68,11 +65,13 @@ describe('a job that runs while this version is installed', () => {
 
 describe('a comparison of inputs', () => {
   const file = 'attempt.drained.v1.json'
-  const changed = (change: (command: Command) => Command): string[] =>
-    changes(file, replays.get(file)!.commands.map(change))
+  const changed = async (change: (command: Command) => Command): Promise<string[]> => {
+    const { commands } = await replayed(read(file))
+    return changes(file, commands.map(change))
+  }
 
-  it('names history, event, activity and field', () => {
-    const found = changed((command) =>
+  it('names history, event, activity and field', async () => {
+    const found = await changed((command) =>
       command.what.endsWith(' settle')
         ? { ...command, input: [{ ...(command.input as [object])[0], windowMs: 7 }] }
         : command,
@@ -80,8 +79,8 @@ describe('a comparison of inputs', () => {
     expect(found).toEqual([`${file}, event 36, activity 5 settle: $[0].windowMs was 0, is 7`])
   })
 
-  it('misses a command that is not given', () => {
-    const found = changed((command) => ({ ...command, what: command.what.replace('activity 1 ', '') }))
+  it('misses a command that is not given', async () => {
+    const found = await changed((command) => ({ ...command, what: command.what.replace('activity 1 ', '') }))
     expect(found).toEqual([
       expect.stringMatching(/^attempt\.drained\.v1\.json, event \d+, activity 1 launch: is missing$/),
     ])
