@@ -2,7 +2,9 @@
 import { beforeEach, describe, expect, it, jest } from '@jest/globals'
 import { MINUTE_MS } from '../../core/time'
 import type { RetrainCarry, RetrainInput, RetrainState, RunRef, RunTask } from '../../core/retrain-run'
+import type { ReservationNotice } from '../../core/reserving'
 import type * as Runs from '../../workflows/retrain-run'
+import { ownedOf } from '../planner/reserving/facts'
 import { SCHEDULE, SPEC_BY_HAND } from './retraining'
 
 /** A condition that is not met yet, and its limit. */
@@ -17,12 +19,17 @@ let waiting: Waiting[]
 let posts: { seq: number; warnings: string[]; taken: () => void; refused: () => void }[]
 let continued: RetrainInput[]
 let isSuggested: boolean
+let cancel: () => void
 let handlers: Map<string, { handle: (update: object) => unknown; validate: (update: object) => void }>
 
 class Continued extends Error {}
 
 jest.mock('@temporalio/workflow', () => ({
-  CancellationScope: { current: () => ({ cancelRequested: new Promise(() => undefined) }) },
+  CancellationScope: {
+    current: () => ({
+      cancelRequested: new Promise((_, reject) => (cancel = () => reject(new Error('cancelled')))),
+    }),
+  },
   condition: (isSo: () => boolean, limitMs?: number) =>
     isSo() ? Promise.resolve(true) : new Promise((end) => waiting.push({ isSo, limitMs, end })),
   continueAsNew: async (input: RetrainInput) => {
@@ -189,7 +196,19 @@ describe('a fresh history', () => {
     await run.continueFresh()
     expect(continued).toEqual([])
     run.stop = undefined
+    run.update({ jobs: [{ part: 'rehearsal', jobId: 'job', startedAtMs: 0, endedAtMs: 1 }] })
     await carryOf(run)
+  })
+
+  it('does not begin if the run is stopped while its news are posted', async () => {
+    const run = telling()
+    run.warn('Something.')
+    const continuing = run.continueFresh()
+    await settled()
+    run.stop = { state: 'skipped', message: 'Skipped by ada.' }
+    await endWait()
+    await continuing
+    expect(continued).toEqual([])
   })
 
   it('continues with what the old one knew', async () => {
@@ -200,6 +219,7 @@ describe('a fresh history', () => {
       stepsTried: 2,
       trainings: 1,
       isStartedNow: true,
+      isUnbegun: true,
       isChecked: true,
       isRehearsed: true,
     })
@@ -208,6 +228,7 @@ describe('a fresh history', () => {
     const fresh = runWith({ carry: await carryOf(run) })
     expect(fresh).toMatchObject({
       ...{ stepsTried: 2, trainings: 1, isStartedNow: true, isChecked: true, isRehearsed: true },
+      isUnbegun: true,
       ...{ placement: { kind: 'open' }, news: ['News.'], status: { state: 'waiting', untilAtMs: 5 } },
     })
     expect(fresh.task().recordSeq).toBe(4)
@@ -218,6 +239,100 @@ describe('a fresh history', () => {
     run.trouble({ class: 'transient', message: 'No answer.' })
     expect((await carryOf(run)).status).not.toHaveProperty('trouble')
     expect(run.status.trouble).toBe('No answer.')
+  })
+})
+
+describe('a reservation of a run', () => {
+  const heard = (run: Runs.RetrainRun, id: string, more: Partial<ReservationNotice> = {}): void =>
+    void handlers.get('reservation')!.handle({
+      ...{ id, state: 'active', message: 'Held.', spentMicroUsd: 0, ...more },
+    })
+  const held = ownedOf()
+  const moved = ownedOf({ endsAtMs: held.endsAtMs! + 1 })
+  let run: Runs.RetrainRun
+  beforeEach(() => {
+    run = runWith()
+    for (const id of ['res-1', 'res-2']) run.asked(id)
+    run.placement = { kind: 'reserved', backend: 'ec2', reservation: held }
+  })
+
+  it.each([
+    [
+      'awaiting-approval',
+      'Buy it: crucible reservations approve res-2. Do not: crucible reservations reject res-2.',
+    ],
+    ['undecided', 'See `crucible reservations show res-2`.'],
+  ] as const)('that is %s is news, once for each message', (state, how) => {
+    for (const message of ['One.', 'One.', 'Two.']) heard(run, 'res-2', { state, message })
+    expect(run.news).toHaveLength(2)
+    expect(run.news[0]).toBe(`Capacity res-2: One. ${how}`)
+  })
+
+  it.each(['searching', 'buying', 'active', 'failed'] as const)('that is %s is no news', (state) => {
+    heard(run, 'res-2', { state })
+    expect(run.news).toEqual([])
+  })
+
+  it('has the end that its last news say, and not that of an earlier one', () => {
+    heard(run, 'res-1', { reservation: moved })
+    expect(run.placement).toMatchObject({ reservation: held })
+    heard(run, 'res-2', { reservation: moved })
+    expect(run.placement).toMatchObject({ reservation: moved })
+    heard(run, 'res-2')
+    expect(run.placement).toMatchObject({ reservation: moved })
+  })
+
+  it('is lost once it is over, if the run uses it', () => {
+    heard(run, 'res-1', { state: 'failed' })
+    expect(run.isCapacityLost).toBe(false)
+    heard(run, 'res-2', { state: 'ended' })
+    expect(run.isCapacityLost).toBe(true)
+    run.placement = { kind: 'open' }
+    expect(run.isCapacityLost).toBe(false)
+    run.placement = undefined
+    expect(run.isCapacityLost).toBe(false)
+  })
+
+  it('of which the run does not know is not heard', () => {
+    heard(run, 'res-3', { spentMicroUsd: 9 })
+    expect([run.capacityMicroUsd, run.status.reservations.length]).toEqual([0, 2])
+  })
+})
+
+describe('the money of a run', () => {
+  it.each([
+    [100, 60],
+    [41, 1],
+    [39, 0],
+    [undefined, undefined],
+  ])('with a budget of %s has %s left after capacity for 30 and a job for 10', (budgetMicroUsd, left) => {
+    const spec = { ...SPEC_BY_HAND, ...(budgetMicroUsd !== undefined && { budgetMicroUsd }) }
+    const run = runWith({ spec })
+    run.asked('res-1')
+    run.noticed({ id: 'res-1', state: 'active', message: 'Held.', spentMicroUsd: 30 })
+    const job = { part: 'rehearsal', startedAtMs: 0 } as const
+    run.update({
+      jobs: [
+        { ...job, jobId: 'a', costMicroUsd: 10 },
+        { ...job, jobId: 'b' },
+      ],
+    })
+    expect(run.leftMicroUsd).toBe(left)
+  })
+})
+
+describe('a run that is cancelled in Temporal', () => {
+  it('stops as that, unless a person was first', async () => {
+    const cancelled = { state: 'cancelled', message: 'Cancelled in Temporal.' }
+    const run = runWith()
+    cancel()
+    await settled()
+    expect(run.stop).toEqual(cancelled)
+    const skipped = runWith()
+    handlers.get('skipRun')!.handle({ by: 'ada' })
+    cancel()
+    await settled()
+    expect(skipped.stop).toMatchObject({ state: 'skipped' })
   })
 })
 
@@ -246,6 +361,26 @@ describe('what a person asks of a run', () => {
     ask(name)
     inState('training')
     expect(() => ask(name)).toThrow(/^The training has begun/)
+  })
+
+  it.each([
+    ['approveModel', 'approved', 'The model goes into production.'],
+    ['rejectModel', 'rejected', 'The old model stays.'],
+  ])('is on record as %s, and confirmed', (name, kind, message) => {
+    const run = inState('awaiting-approval')
+    expect(handlers.get(name)!.handle({ by: 'ada', reason: 'So.' })).toEqual({ message })
+    expect(run.status.decision).toMatchObject({ kind, by: 'ada', reason: 'So.' })
+  })
+
+  it('as a start begins the training now', () => {
+    const run = inState('waiting')
+    handlers.get('startNow')!.handle({})
+    expect(run.isStartedNow).toBe(true)
+  })
+
+  it('is refused for good', () => {
+    inState('training')
+    expect(() => ask('skipRun')).toThrow(expect.objectContaining({ type: 'invalid', nonRetryable: true }))
   })
 
   it('does not begin a training that is skipped, or that has no place', () => {
