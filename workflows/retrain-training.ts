@@ -11,9 +11,6 @@ import { giveBack } from './retrain-release'
 import { runPart, type PartEnd, type PartWish } from './retrain-jobs'
 import type { RetrainRun } from './retrain-run'
 
-/** Each continues the one before; more would be a training that never ends. */
-const TRAININGS_MAX = 5
-
 export interface Trained {
   model: ModelRef
   source: JobSource
@@ -23,12 +20,12 @@ export interface Trained {
 export type TrainingEnd =
   { kind: 'trained'; trained: Trained } | { kind: 'failed'; message: string } | { kind: 'lost' }
 
-/** Trains in the placement; continues elsewhere if its reservation is over first and the file says where. */
+/** Trains in the placement; continues elsewhere, once, if its reservation is over first and the file says where. */
 export async function train(run: RetrainRun, prepared: JobInput | PartEnd): Promise<TrainingEnd> {
   let placement = run.placement!
   let source: JobSource | undefined
   if ('isSucceeded' in prepared) return { kind: 'failed', message: prepared.message }
-  for (let tries = 0; tries < TRAININGS_MAX; tries++) {
+  for (let tries = 0; ; tries++) {
     if (tries > 0) run.trainings += 1
     const watch = new EndWatch(run, placement)
     const wish: PartWish = { part: 'training', placement, number: run.trainings, ...defined({ source }) }
@@ -56,8 +53,6 @@ export async function train(run: RetrainRun, prepared: JobInput | PartEnd): Prom
     placement = { kind: 'open', backends: next.backends }
     source = found?.source
   }
-  const message = `The training was continued ${TRAININGS_MAX - 1} times and is not done.`
-  return { kind: 'failed', message }
 }
 
 function decideOverrun(run: RetrainRun, reservation: OwnedReservation): Promise<OverrunDecision> {
