@@ -134,7 +134,7 @@ describe('a file without a promotion', () => {
     expect(asked).toEqual([])
   })
 
-  it('has its model judged all the same, against none in production', async () => {
+  it('has its model judged, against none in production', async () => {
     begin(GATE)
     expect(await judge()).toMatchObject({ state: 'trained' })
     expect(names()).toEqual(['evaluation', 'readMetric', 'judgeModel'])
@@ -227,7 +227,7 @@ describe('the gate', () => {
   it.each([
     ['is worse', {}, 'It is worse.'],
     [
-      'cannot be compared, and about which nobody is asked',
+      'cannot be compared, without a person who is asked',
       { isUndecided: true },
       'It is worse. With `ask: true` under `promotion`, a person may promote it.',
     ],
@@ -238,7 +238,7 @@ describe('the gate', () => {
     expect(names()).not.toContain('claimPromotion')
   })
 
-  it('asks nobody about a model that is worse', async () => {
+  it('asks no person about a model that is worse', async () => {
     answers['judgeModel'] = () => ({ ...PASSED, isPassed: false, message: 'It is worse.' })
     begin(GATE, ASK)
     expect(await judge()).toMatchObject({ state: 'kept' })
@@ -265,7 +265,7 @@ describe('older data than those of the model in production', () => {
     expect(names()).toEqual(['productionOf'])
   })
 
-  it('are told to the person who is asked', async () => {
+  it('are shown to the person who is asked', async () => {
     begin(undefined, ASK)
     void judge()
     await settled()
@@ -312,7 +312,7 @@ describe('a person who is asked', () => {
     expect(await judging).toEqual({ state: 'kept', message: `${words} ${STAYS}` })
   })
 
-  it('is told why the gate could not decide', async () => {
+  it('sees why the gate could not decide', async () => {
     const undecided = { ...PASSED, isPassed: false, isUndecided: true, message: 'No metric to compare.' }
     answers['judgeModel'] = () => undecided
     begin(GATE, ASK)
@@ -323,7 +323,7 @@ describe('a person who is asked', () => {
     expect(await judging).toMatchObject({ state: 'promoted' })
   })
 
-  it('is told no doubt about a model that passed', async () => {
+  it('sees no doubt about a model that passed', async () => {
     begin(GATE, ASK)
     void judge()
     await settled()

@@ -58,7 +58,7 @@ describe('an activity of a reservation or of a run', () => {
     expect(all('scheduleToStartTimeout')).toEqual({
       ...{ hold: '1 day', money: '1 day', 'news of a reservation': '1 day', 'step of a run': '1 day' },
       ...{ 'end of a job': '1 day', 'news of a run': '1 day' },
-      // A purchase that nobody sends is not sent much later; one that was sent is looked for.
+      // A purchase that no worker sends is not sent much later; one that was sent is looked for.
       ...{ buy: HOUR_MS, find: '365 days' },
     })
   })

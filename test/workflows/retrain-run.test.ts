@@ -293,7 +293,7 @@ describe('a reservation of a run', () => {
     expect(run.isCapacityLost).toBe(false)
   })
 
-  it('of which the run does not know is not heard', () => {
+  it('that the run does not know is not heard', () => {
     heard(run, 'res-3', { spentMicroUsd: 9 })
     expect([run.capacityMicroUsd, run.status.reservations.length]).toEqual([0, 2])
   })

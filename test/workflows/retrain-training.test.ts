@@ -87,7 +87,7 @@ const withoutPlace = (attempts: number) => (): Partial<PartEnd> => ({
 /** Trains until it must leave. */
 const leaves = async ({ until }: Options): Promise<Partial<PartEnd>> => {
   await until(() => false)
-  return { message: 'It was told to leave.' }
+  return { message: 'It had to leave.' }
 }
 
 beforeEach(() => {

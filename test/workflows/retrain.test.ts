@@ -394,7 +394,7 @@ describe('a rehearsal', () => {
   /** Runs for as long as it may. */
   const lasts = async (_: RetrainRun, options: object): Promise<object> => {
     await (options as Until).until(() => false)
-    return { isSucceeded: false, message: 'It was told to stop.' }
+    return { isSucceeded: false, message: 'It had to stop.' }
   }
 
   it.each([
@@ -438,7 +438,7 @@ describe('a rehearsal', () => {
   it('is no news if the run is stopped', async () => {
     let run: RetrainRun
     steps['getCapacity'] = (its) => ((run = its), has(OPEN)(its))
-    steps['rehearsal'] = () => (stop()(run), { isSucceeded: false, message: 'It was told to stop.' })
+    steps['rehearsal'] = () => (stop()(run), { isSucceeded: false, message: 'It had to stop.' })
     expect(await begin({ rehearsal })).toMatchObject({ state: 'skipped', warnings: [] })
   })
 
