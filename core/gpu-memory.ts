@@ -35,7 +35,7 @@ export function gpuMemoryInWords(card: Card, request: GpuMemoryRequest): string 
   return `has ${has}, wanted ${formatGpuMemory(request)!}`
 }
 
-/** `24 GB+`, `16..40 GiB`, or nothing without a request. */
+/** `24 GB+`, `16 GiB..40 GiB`, or nothing without a request. */
 export function formatGpuMemory({ gpuMemoryGb, gpuMemoryGiB }: GpuMemoryRequest): string | undefined {
   const parts = [
     gpuMemoryGb && formatRange(gpuMemoryGb, ' GB'),
