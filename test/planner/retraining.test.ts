@@ -257,7 +257,7 @@ describe('the next way to get capacity', () => {
     })
   })
 
-  it('is none without a step', () => {
+  it('gives up when the file names no step', () => {
     expect(nextCapacity({ ...FACTS, plan: { ...PLAN, steps: [] } })).toEqual({
       ...{ kind: 'give-up', message: 'The file names no way to get capacity.' },
     })

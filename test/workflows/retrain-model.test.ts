@@ -8,6 +8,7 @@ import type { Retries } from '../../workflows/forever'
 import type * as Models from '../../workflows/retrain-model'
 import type { RetrainRun } from '../../workflows/retrain-run'
 import { GATED, SCHEDULE } from './retraining'
+import { endOneOf, settled, type Wait } from './waits'
 
 type Asked = [what: string, input: Record<string, unknown>]
 
@@ -15,7 +16,7 @@ type Asked = [what: string, input: Record<string, unknown>]
 let asked: Asked[]
 let answers: Record<string, (input: never) => unknown>
 /** What waits for a condition, with its limit. */
-let waiting: { isSo: () => boolean; limitMs: number | undefined; end: (isMet: boolean) => void }[]
+let waiting: Wait[]
 
 const answer = async (name: string, input: object): Promise<unknown> => {
   asked.push([name, input as Record<string, unknown>])
@@ -98,15 +99,7 @@ const STOPPED = { state: 'cancelled', message: 'Cancelled in Temporal.' }
 const judge = (): Promise<Models.RunEnd> => judgeAndPromote(run, { model: MODEL, source: SOURCE })
 const names = (): string[] => asked.map(([name]) => name)
 const inputOf = (name: string): Record<string, unknown> => asked.find(([each]) => each === name)![1]
-const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
-/** Ends the one wait, after something has happened or by its limit. */
-async function endWait(happens: () => void = () => undefined): Promise<void> {
-  await settled()
-  happens()
-  const [one] = waiting.splice(0)
-  one!.end(one!.isSo())
-  await settled()
-}
+const endWait = (happens: () => void = () => undefined): Promise<void> => endOneOf(waiting, happens)
 
 beforeEach(() => {
   jest.spyOn(Date, 'now').mockReturnValue(NOW_MS)

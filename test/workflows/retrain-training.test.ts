@@ -7,6 +7,7 @@ import type * as Trainings from '../../workflows/retrain-training'
 import type { PartEnd, PartWish } from '../../workflows/retrain-jobs'
 import type { RetrainRun } from '../../workflows/retrain-run'
 import { ownedOf } from '../planner/reserving/facts'
+import { endOneOf, settled, type Wait } from './waits'
 
 interface Options {
   prepared?: JobInput
@@ -19,7 +20,7 @@ let trainings: ((options: Options) => Partial<PartEnd> | Promise<Partial<PartEnd
 let asked: [what: string, input?: unknown][]
 let model: object | null
 let overrun: OverrunDecision
-let waiting: { isSo: () => boolean; limitMs: number | undefined; end: (isMet: boolean) => void }[]
+let waiting: Wait[]
 
 jest.mock('@temporalio/workflow', () => ({
   condition: (isSo: () => boolean, limitMs?: number) =>
@@ -69,15 +70,7 @@ function begin(placement: RunPlacement): Promise<Trainings.TrainingEnd> {
   return train(run, PREPARED)
 }
 
-const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
-/** Ends the one wait, after something has happened or by its limit. */
-async function endWait(happens: () => void = () => undefined): Promise<void> {
-  await settled()
-  happens()
-  const [one] = waiting.splice(0)
-  one!.end(one!.isSo())
-  await settled()
-}
+const endWait = (happens: () => void = () => undefined): Promise<void> => endOneOf(waiting, happens)
 const names = (): string[] => asked.map(([name]) => name)
 const succeeds = (): Partial<PartEnd> => ({ isSucceeded: true })
 const fails = (): Partial<PartEnd> => ({})

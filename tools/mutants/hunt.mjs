@@ -15,8 +15,8 @@ const TESTS_MAX_MS = 5_000
 
 /**
  * Each test file runs once without a mutant, and notes what each test reaches. Then it is loaded once more, and its tests that reach a
- * mutant run with it, one mutant after the other. Mutants that are reached while a file loads, and those of tests that pass only once in
- * a process, are tried in processes of their own at the end.
+ * mutant run with it, one mutant after the other. For mutants that are reached while a file loads, and those of tests that pass only once
+ * after it was loaded, the file is loaded anew at the end.
  */
 export class Hunt {
   constructor({ mutants, instrumented, hasServer, settled }) {
@@ -34,7 +34,7 @@ export class Hunt {
       [...new Set([...this.near.values()].flatMap((tests) => tests[key]))].map((test) => ({ project, test }))
     this.unit = filesOf('unit', 'unit')
     this.temporal = hasServer ? filesOf('temporal', 'temporal') : []
-    /** Mutants to try in a process of their own, by test file. */
+    /** Mutants for which a file is loaded anew, by test file. */
     this.fresh = new Map()
   }
 

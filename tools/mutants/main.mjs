@@ -89,12 +89,12 @@ async function main() {
   if (options.help) return console.log(USAGE)
   const { mutants, instrumented } = await chosen(options)
   if (options.list) return mutants.forEach((mutant) => console.log(wordsOf(mutant)))
-  const possible = await compiling(mutants)
+  const possible = new Set(await compiling(mutants))
   const results = mutants
-    .filter((mutant) => !possible.includes(mutant))
+    .filter((mutant) => !possible.has(mutant))
     .map((mutant) => ({ mutant, verdict: 'refused' }))
   const hunt = new Hunt({
-    ...{ mutants: possible, instrumented, hasServer: !options['without-server'] },
+    ...{ mutants: [...possible], instrumented, hasServer: !options['without-server'] },
     settled: ({ mutant, verdict, by }) => {
       results.push({ mutant, verdict })
       const words = verdict === 'survived' ? '✗ SURVIVED' : '✓ caught'

@@ -40,7 +40,7 @@ export class TestProcess {
         },
       )
       if (asked !== undefined) {
-        // Tests that fail as a mutant loads have asked for none.
+        // The process has ended before its answer: what an earlier mutant left behind can crash it.
         settle({
           mutant: asked.mutant,
           by: ended.kind === 'late' ? 'its time' : 'the end of its process',

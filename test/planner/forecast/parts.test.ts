@@ -61,7 +61,7 @@ describe('a part of a forecast', () => {
     ],
     ['sets up', 'setup', { spec: { setup: 'pip install x' } }, [5_000, 60_000, 480_000]],
     ['does not set up without a command', 'setup', {}, [0, 0, 0]],
-    ['fetches nothing where there is nothing', 'fetch', {}, [0, 0, 0]],
+    ['fetches nothing for a job without code, data or a checkpoint', 'fetch', {}, [0, 0, 0]],
     // 100 MiB a second are assumed; the rate may be 2.5 times as high or as low.
     ['fetches its code', 'fetch', { bundleBytes: MEBIBYTES_100 }, [400, 1_000, 2_500]],
     [
