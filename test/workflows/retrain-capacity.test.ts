@@ -10,10 +10,11 @@ import type { Retries } from '../../workflows/forever'
 import type { RetrainRun } from '../../workflows/retrain-run'
 import { ownedOf } from '../planner/reserving/facts'
 import { SCHEDULE } from './retraining'
+import { settledWith, type Wait } from './waits'
 
 let asked: [what: string, input: unknown][]
 let answers: Record<string, (input: never) => unknown>
-let waiting: { isSo: () => boolean; limitMs: number | undefined; end: (isMet: boolean) => void }[]
+let waiting: Wait[]
 let endChild: () => void
 let cancels: (() => void)[]
 
@@ -99,14 +100,7 @@ function begin(more: Partial<RetrainRun> = {}): void {
 
 const heard = (state: ReservationNotice['state'], more: Partial<ReservationNotice> = {}): void =>
   run.noticed({ id: run.notice!.id, state, message: 'So.', spentMicroUsd: 0, ...more })
-const settled = async (): Promise<void> => {
-  for (let turn = 0; turn < 3; turn++) {
-    await new Promise((resolve) => setImmediate(resolve))
-    const met = waiting.filter(({ isSo }) => isSo())
-    waiting = waiting.filter((one) => !met.includes(one))
-    for (const { end } of met) end(true)
-  }
-}
+const settled = (): Promise<void> => settledWith(waiting)
 /** Lets the one wait come to its limit. */
 async function expire(): Promise<number | undefined> {
   const [one] = waiting.splice(0)

@@ -13,14 +13,9 @@ import type * as Runs from '../../workflows/retrain-run'
 import type * as Retrain from '../../workflows/retrain'
 import { ownedOf } from '../planner/reserving/facts'
 import { SCHEDULE, SPEC_BY_HAND } from './retraining'
+import { settledWith, type Wait } from './waits'
 
-interface Waiting {
-  isSo: () => boolean
-  limitMs: number | undefined
-  end: (isMet: boolean) => void
-}
-
-let waiting: Waiting[]
+let waiting: Wait[]
 /** What the run asked of the world, in order. */
 let asked: string[]
 /** Answers of activities, and of children. */
@@ -115,15 +110,7 @@ const runOf = (more: Partial<RetrainInput> = {}): Runs.RetrainRun => {
   return run
 }
 
-/** Lets everything happen that waits for nothing else. */
-const settled = async (): Promise<void> => {
-  for (let turn = 0; turn < 3; turn++) {
-    await new Promise((resolve) => setImmediate(resolve))
-    const met = waiting.filter(({ isSo }) => isSo())
-    waiting = waiting.filter((one) => !met.includes(one))
-    for (const { end } of met) end(true)
-  }
-}
+const settled = (): Promise<void> => settledWith(waiting)
 /** Ends what waits by its limit. */
 const expire = async (limitMs: number): Promise<void> => {
   const [one] = waiting.filter((each) => Math.abs((each.limitMs ?? 0) - limitMs) < MINUTE_MS)
