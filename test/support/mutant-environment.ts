@@ -2,6 +2,7 @@
  * Jest's environment of `npm run mutants`. Every mutant is in the code already (tools/mutants/generate.mjs), and a global object of
  * Stryker's says which one is active.
  */
+import { performance } from 'node:perf_hooks'
 import { clearTimeout, setTimeout } from 'node:timers'
 import vm from 'node:vm'
 import type { Circus } from '@jest/types'
@@ -62,7 +63,7 @@ class TestFailure extends Error {
   }
 
   get by(): string {
-    return this.isLate ? 'its time' : this.test ? nameOf(this.test) : 'a hook'
+    return `${this.isLate ? 'the time of ' : ''}${this.test ? nameOf(this.test) : 'a hook'}`
   }
 }
 
@@ -105,7 +106,8 @@ class MutantEnvironment extends PatientEnvironment {
   readonly #createContext = vm.createContext
   readonly #durationsMs = new Map<Circus.TestEntry, number>()
   #preparingMs = 0
-  #hookStartedMs = 0
+  /** Of the hook or test that runs now. No test can set this clock, unlike `Date.now`. */
+  #startedMs = 0
   #root!: Circus.DescribeBlock
 
   override async setup(): Promise<void> {
@@ -145,14 +147,15 @@ class MutantEnvironment extends PatientEnvironment {
   async #survey(event: Circus.Event, state: Circus.State): Promise<void> {
     if (event.name === 'hook_start' && event.hook.type.endsWith('All')) {
       this.#state.currentTestId = event.hook.type
-      this.#hookStartedMs = Date.now()
+      this.#startedMs = performance.now()
     } else if (event.name === 'hook_success' && event.hook.type.endsWith('All')) {
-      if (event.hook.type === 'beforeAll') this.#preparingMs += Date.now() - this.#hookStartedMs
+      if (event.hook.type === 'beforeAll') this.#preparingMs += performance.now() - this.#startedMs
       this.#state.currentTestId = undefined
-    } else if (event.name === 'test_start')
+    } else if (event.name === 'test_start') {
       this.#state.currentTestId = String(testsOf(this.#root).indexOf(event.test))
-    else if (event.name === 'test_done') {
-      this.#durationsMs.set(event.test, Date.now() - event.test.startedAt!)
+      this.#startedMs = performance.now()
+    } else if (event.name === 'test_done') {
+      this.#durationsMs.set(event.test, performance.now() - this.#startedMs)
       this.#state.currentTestId = undefined
     } else if (event.name === 'run_finish') session().surveyed(await this.#surveyed(state))
   }

@@ -43,7 +43,7 @@ export class TestProcess {
         // The process has ended before its answer: what an earlier mutant left behind can crash it.
         settle({
           mutant: asked.mutant,
-          by: ended.kind === 'late' ? 'its time' : 'the end of its process',
+          by: ended.kind === 'late' ? `the time of ${test}` : `the end of ${test}`,
           isSpoiled: ended.kind !== 'late',
         })
         asked = undefined
@@ -57,7 +57,7 @@ export class TestProcess {
   async runFresh(project, test, mutant) {
     const ended = await this.converse({ mode: 'fresh', project, test, mutant }, {})
     if (ended.kind === 'ended') return ended.failures
-    return [{ name: ended.kind === 'late' ? 'its time' : `${test} ends its process` }]
+    return [{ name: ended.kind === 'late' ? `the time of ${test}` : `the end of ${test}` }]
   }
 
   converse(question, { next, result }) {
