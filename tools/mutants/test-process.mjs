@@ -3,9 +3,12 @@ import { fork } from 'node:child_process'
 import { join } from 'node:path'
 import { clearTimeout, setTimeout } from 'node:timers'
 
-/** Time limit for a file without a mutant, and for one mutant, which can make a loop endless. Tests have limits of their own. */
+/** Time limit for a file without a mutant. */
 const FILE_MAX_MS = 10 * 60_000
-const MUTANT_MAX_MS = 60_000
+/** Time limit for the tests of one mutant, in addition to what they take without it. It ends loops that no timer of a test can end. */
+const MUTANT_MAX_MS = 15_000
+/** The same for a file that is loaded with the mutant. */
+const FRESH_MAX_MS = 60_000
 /** A process with more than this is replaced. Jest keeps some of what a test file has loaded. */
 const MEMORY_MAX_BYTES = 1_500_000_000
 
@@ -64,8 +67,7 @@ export class TestProcess {
     const child = (this.child ??= this.start())
     return new Promise((resolve) => {
       let timer
-      const limitMs = question.mode === 'survey' ? FILE_MAX_MS : MUTANT_MAX_MS
-      const wait = () => {
+      const wait = (limitMs) => {
         clearTimeout(timer)
         timer = setTimeout(() => settle({ kind: 'late' }, false), limitMs)
       }
@@ -77,12 +79,15 @@ export class TestProcess {
       }
       child.once('exit', () => settle({ kind: 'crashed', output: child.output }, false))
       child.on('message', (message) => {
-        wait()
-        if (message.kind === 'next') child.send({ asked: next() })
-        else if (message.kind === 'result') result(message)
+        if (message.kind === 'next') {
+          const asked = next()
+          const testsMs = asked?.tests.reduce((sum, { ms }) => sum + ms, 0) ?? 0
+          wait(MUTANT_MAX_MS + 20 * testsMs)
+          child.send({ asked })
+        } else if (message.kind === 'result') result(message)
         else settle(message, message.memoryBytes < MEMORY_MAX_BYTES)
       })
-      wait()
+      wait(question.mode === 'fresh' ? FRESH_MAX_MS : FILE_MAX_MS)
       child.send(question)
     })
   }
