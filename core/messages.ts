@@ -121,13 +121,13 @@ export interface AttemptInput {
   settleSeq: number
 }
 
-/** Result of the `attempt` workflow: what is certain about it once its machine has ended. */
 /**
  * The type of the failure with which an attempt closes if it lost its machine or its program failed: Temporal shows it as failed. Its
  * detail is the attempt's outcome, as certain as that of a completed one.
  */
 export const ATTEMPT_FAILED = 'attempt-failed'
 
+/** Result of the `attempt` workflow: what is certain about it once its machine has ended. */
 export interface AttemptOutcome {
   settlement: Settlement
 }

@@ -101,7 +101,7 @@ function settle(
 ): Promise<Settlement> {
   const { order, timing, settleSeq } = input
   // A drain has had its window; any other end of an attempt leaves nothing to wait for on the machine, or no runner.
-  const windowMs = end === null || commands.drain !== null ? 0 : timing.drainMs
+  const windowMs = commands.drain === null ? timing.drainMs : 0
   return settleInWindow({
     ...{ order, windowMs, page },
     requested: () => commands.drain,

@@ -41,7 +41,6 @@ export async function launchInTurn(
   const isOver = (): boolean => state.isAnswered || stopReason() !== undefined
   const options = { summary: 'until its workers are checked again' }
   while (!(await condition(isOver, ASKED_EVERY_MS, options))) if (!(await isServed())) break
-  if (state.isAnswered) return launch
   scope.cancel()
   try {
     // It may have begun: then its answer counts.

@@ -93,10 +93,11 @@ describe('a request to save and stop', () => {
   })
 
   it('that is shortened is written again with its number, and waited for anew', async () => {
-    const { end, drain } = attemptOf()
+    const { commands, end, drain } = attemptOf()
     for (const windowMs of [20_000, 30_000, 5_000]) {
       drain({ reason: 'cancelled', windowMs })
       await settled()
+      expect(commands.drain).toEqual({ reason: 'cancelled', windowMs: Math.min(windowMs, 20_000) })
     }
     expect(written).toEqual([
       { reason: 'cancelled', windowMs: 20_000 },
