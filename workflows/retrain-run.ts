@@ -73,7 +73,7 @@ export class RetrainRun implements TroublePage {
   readonly retries = new Retries()
   readonly input: Omit<RetrainInput, 'carry'>
   stop: Stop | undefined
-  isStartedNow = false
+  isStartedNow: boolean
   /** A person is asked whether the model goes into production. */
   isAsking = false
   /** The placement was checked; another one is checked again. */

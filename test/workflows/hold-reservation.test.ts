@@ -1,5 +1,5 @@
 /** What is held, look by look, with what the world answers: extensions by forecast, returns by rule, and the money of both. */
-import { beforeEach, describe, expect, it, jest } from '@jest/globals'
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals'
 import { ApplicationFailure } from '@temporalio/common'
 import { without } from '../../core/defined'
 import type { OwnedReservation } from '../../core/reservation'
@@ -82,6 +82,8 @@ const refusing = (message: string) => (): never => {
   throw ApplicationFailure.create({ message })
 }
 
+// Jest reads the clock, too.
+afterEach(() => void jest.restoreAllMocks())
 beforeEach(() => {
   jest.spyOn(Date, 'now').mockReturnValue(NOW_MS)
   asked = []

@@ -1,5 +1,5 @@
 /** How a run of a schedule gets capacity, and how its jobs begin and end: with what the world answers. */
-import { beforeEach, describe, expect, it, jest } from '@jest/globals'
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals'
 import { ApplicationFailure, WorkflowExecutionAlreadyStartedError } from '@temporalio/common'
 import type { ReservationInput, ReservationNotice } from '../../core/reserving'
 import type { RunJob } from '../../core/retrain-run'
@@ -10,7 +10,7 @@ import type { Retries } from '../../workflows/forever'
 import type { RetrainRun } from '../../workflows/retrain-run'
 import { ownedOf } from '../planner/reserving/facts'
 import { SCHEDULE } from './retraining'
-import { settledWith, type Wait } from './waits'
+import { conditionOn, settledWith, type Wait } from './waits'
 
 let asked: [what: string, input: unknown][]
 let answers: Record<string, (input: never) => unknown>
@@ -39,8 +39,7 @@ jest.mock('@temporalio/workflow', () => {
   return {
     ...jest.requireActual<object>('@temporalio/common'),
     ...{ CancellationScope, ParentClosePolicy: { ABANDON: 'ABANDON' }, defineSignal: String },
-    condition: (isSo: () => boolean, limitMs?: number) =>
-      isSo() ? Promise.resolve(true) : new Promise((end) => waiting.push({ isSo, limitMs, end })),
+    condition: conditionOn(() => waiting),
     startChild: async (type: string, options: object) => {
       await answer(type, options)
       return { result: () => new Promise<void>((end) => (endChild = end)) }
@@ -115,6 +114,8 @@ const exists = (): never => {
   throw new WorkflowExecutionAlreadyStartedError('exists', 'id', 'type')
 }
 
+// Jest reads the clock, too.
+afterEach(() => void jest.restoreAllMocks())
 beforeEach(() => {
   nowMs = START_MS
   jest.spyOn(Date, 'now').mockImplementation(() => nowMs)
@@ -300,6 +301,20 @@ describe('a job of a run', () => {
       expect(run.status.jobs).toEqual([{ ...job, state, ...(result && { costMicroUsd: 3 }) }])
     },
   )
+
+  it('is in the list of jobs from its start, with the beginning of its command', async () => {
+    let started: object | undefined
+    const command = `train ${'--more '.repeat(20)}`
+    answers['prepareJob'] = () => ({ ...prepared, spec: { name: 'ranker', run: command } })
+    answers['job'] = (options: object) => ((started = options), { state: 'succeeded', message: 'Done.' })
+    await runPart(run, wish)
+    expect(started).toMatchObject({
+      typedSearchAttributes: {
+        ...{ name: 'ranker', owner: 'ada', state: 'pending', reason: 'submitted', backend: '' },
+      },
+      staticSummary: `ranker: ${command}`.slice(0, 90),
+    })
+  })
 
   it('that an earlier history has started is cancelled with the run', async () => {
     let end: (result: object) => void

@@ -1,5 +1,5 @@
 /** Early ends of a run of a schedule: what is bought is not forgotten, and nothing is begun any more. */
-import { beforeEach, describe, expect, it, jest } from '@jest/globals'
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals'
 import { microUsd } from '../../core/money'
 import type { ReservationInput, ReservationNotice, ReservationState } from '../../core/reserving'
 import type { RetrainInput, RunJob, RunRef } from '../../core/retrain-run'
@@ -13,7 +13,7 @@ import type * as Runs from '../../workflows/retrain-run'
 import type * as Retrain from '../../workflows/retrain'
 import { ownedOf } from '../planner/reserving/facts'
 import { SCHEDULE, SPEC_BY_HAND } from './retraining'
-import { settledWith, type Wait } from './waits'
+import { conditionOn, settledWith, type Wait } from './waits'
 
 let waiting: Wait[]
 /** What the run asked of the world, in order. */
@@ -38,8 +38,7 @@ jest.mock('@temporalio/workflow', () => {
   return {
     ...jest.requireActual<object>('@temporalio/common'),
     CancellationScope,
-    condition: (isSo: () => boolean, limitMs?: number) =>
-      isSo() ? Promise.resolve(true) : new Promise((end) => waiting.push({ isSo, limitMs, end })),
+    condition: conditionOn(() => waiting),
     startChild: async (_: string, { workflowId }: { workflowId: string }) => {
       await answer(`start ${workflowId}`, undefined)
       return { result: () => new Promise(() => undefined) }
@@ -121,6 +120,8 @@ const expire = async (limitMs: number): Promise<void> => {
 }
 const ids = { first: 'res-1', second: 'res-2' }
 
+// Jest reads the clock, too.
+afterEach(() => void jest.restoreAllMocks())
 beforeEach(() => {
   jest.spyOn(Date, 'now').mockReturnValue(HOUR_MS)
   waiting = []

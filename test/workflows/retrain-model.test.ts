@@ -1,5 +1,5 @@
 /** From a trained model to production: what is asked of whom, and every reason for which the old model stays. */
-import { beforeEach, describe, expect, it, jest } from '@jest/globals'
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals'
 import { ApplicationFailure } from '@temporalio/common'
 import type { GateVerdict, RetrainStatus, RunJob } from '../../core/retrain-run'
 import type { EvaluationRule, ModelRef, PromotedModel, PromotionRule } from '../../core/retraining'
@@ -8,7 +8,7 @@ import type { Retries } from '../../workflows/forever'
 import type * as Models from '../../workflows/retrain-model'
 import type { RetrainRun } from '../../workflows/retrain-run'
 import { GATED, SCHEDULE } from './retraining'
-import { endOneOf, settled, type Wait } from './waits'
+import { conditionOn, endOneOf, settled, type Wait } from './waits'
 
 type Asked = [what: string, input: Record<string, unknown>]
 
@@ -25,8 +25,7 @@ const answer = async (name: string, input: object): Promise<unknown> => {
 
 jest.mock('@temporalio/workflow', () => ({
   CancellationScope: { current: () => ({ consideredCancelled: false }) },
-  condition: (isSo: () => boolean, limitMs?: number) =>
-    isSo() ? Promise.resolve(true) : new Promise((end) => waiting.push({ isSo, limitMs, end })),
+  condition: conditionOn(() => waiting),
   workflowInfo: () => ({ workflowId: 'retrain/ranker-1' }),
   defineSignal: String,
 }))
@@ -101,6 +100,8 @@ const names = (): string[] => asked.map(([name]) => name)
 const inputOf = (name: string): Record<string, unknown> => asked.find(([each]) => each === name)![1]
 const endWait = (happens: () => void = () => undefined): Promise<void> => endOneOf(waiting, happens)
 
+// Jest reads the clock, too.
+afterEach(() => void jest.restoreAllMocks())
 beforeEach(() => {
   jest.spyOn(Date, 'now').mockReturnValue(NOW_MS)
   ;[asked, waiting] = [[], []]

@@ -6,21 +6,27 @@ import type { ReservationNotice } from '../../core/reserving'
 import type * as Runs from '../../workflows/retrain-run'
 import { ownedOf } from '../planner/reserving/facts'
 import { SCHEDULE, SPEC_BY_HAND } from './retraining'
+import { conditionOn, type Wait } from './waits'
 
-/** A condition that is not met yet, and its limit. */
-interface Waiting {
-  isSo: () => boolean
-  limitMs: number | undefined
-  end: (isMet: boolean) => void
-}
-
-let waiting: Waiting[]
+let waiting: Wait[]
 /** The posts, with what ends each. */
 let posts: { seq: number; warnings: string[]; taken: () => void; refused: () => void }[]
 let continued: RetrainInput[]
 let isSuggested: boolean
 let cancel: () => void
-let handlers: Map<string, { handle: (update: object) => unknown; validate: (update: object) => void }>
+interface Handler {
+  handle: (update: object) => unknown
+  validate: (update: object) => void
+  description: string | undefined
+}
+interface HandlerOptions {
+  validator?: Handler['validate']
+  description?: string
+}
+
+let handlers: Map<string, Handler>
+/** What the Temporal UI shows. */
+let page: string
 
 class Continued extends Error {}
 
@@ -30,8 +36,7 @@ jest.mock('@temporalio/workflow', () => ({
       cancelRequested: new Promise((_, reject) => (cancel = () => reject(new Error('cancelled')))),
     }),
   },
-  condition: (isSo: () => boolean, limitMs?: number) =>
-    isSo() ? Promise.resolve(true) : new Promise((end) => waiting.push({ isSo, limitMs, end })),
+  condition: conditionOn(() => waiting),
   continueAsNew: async (input: RetrainInput) => {
     continued.push(input)
     throw new Continued('continues in a fresh history')
@@ -40,13 +45,13 @@ jest.mock('@temporalio/workflow', () => ({
     ...{ workflowId: `retrain/${SCHEDULE}-1`, startTime: new Date(0) },
     continueAsNewSuggested: isSuggested,
   }),
-  ...{ allHandlersFinished: () => true, setCurrentDetails: () => undefined },
+  ...{ allHandlersFinished: () => true, setCurrentDetails: (text: string) => (page = text) },
   ...{ defineQuery: String, defineSignal: String, defineUpdate: String },
   setHandler: (
     name: string,
     handle: (update: object) => unknown,
-    { validator = () => undefined }: { validator?: (update: object) => void } = {},
-  ) => handlers.set(name, { handle, validate: validator }),
+    { validator = () => undefined, description }: HandlerOptions = {},
+  ) => handlers.set(name, { handle, validate: validator, description }),
 }))
 jest.mock('../../workflows/attributes', () => ({ setAttributes: () => undefined }))
 jest.mock('../../workflows/retrain-activities', () => ({
@@ -83,7 +88,7 @@ const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resol
 
 /** Ends the condition that waits: by what it waits for, or by its limit. */
 const endWait = (): Promise<void> => {
-  const [{ isSo, end }] = waiting.splice(0) as [Waiting]
+  const [{ isSo, end }] = waiting.splice(0) as [Wait]
   end(isSo())
   return settled()
 }
@@ -390,5 +395,45 @@ describe('what a person asks of a run', () => {
     run.placement = { kind: 'open' }
     handlers.get('skipRun')!.handle({ by: 'ada' })
     expect(() => ask('startNow')).toThrow('The run is ending: Skipped by ada.')
+  })
+})
+
+describe('a run in the Temporal UI', () => {
+  it('is shown from its start, with the trouble that it has', () => {
+    const run = runWith()
+    expect(page).toContain('**starting**')
+    run.trouble({ class: 'transient', message: 'No answer.' })
+    expect(page).toContain('No answer.')
+    run.trouble(undefined)
+    expect(page).not.toContain('No answer.')
+  })
+
+  it('says what each query, signal and update is for', () => {
+    runWith()
+    expect(handlers.size).toBeGreaterThan(3)
+    for (const { description } of handlers.values()) expect(description).toMatch(/^[A-Z].*\.$/)
+  })
+})
+
+describe('news of a reservation', () => {
+  const waits = (message: string): ReservationNotice => ({
+    ...{ id: 'res-1', state: 'awaiting-approval', message, spentMicroUsd: 0 },
+  })
+
+  it('that need a person are told once, and again when they change', () => {
+    const run = runWith()
+    run.asked('res-1')
+    for (const message of ['Costs $5.', 'Costs $5.', 'Costs $6.']) run.noticed(waits(message))
+    run.noticed({ ...waits('Costs $6.'), state: 'undecided' })
+    expect(run.news).toHaveLength(3)
+    expect(run.news[0]).toContain('Capacity res-1: Costs $5.')
+  })
+
+  it('are kept of the newest ten reservations', () => {
+    const run = runWith()
+    for (let count = 1; count <= 12; count++) run.asked(`res-${count}`)
+    expect(run.status.reservations.map(({ id }) => id)).toEqual(
+      [3, 4, 5, 6, 7, 8, 9, 10, 11, 12].map((number) => `res-${number}`),
+    )
   })
 })

@@ -1,5 +1,5 @@
 /** The trainings of a run: where they run, when they must leave, and what a run without a model says. */
-import { beforeEach, describe, expect, it, jest } from '@jest/globals'
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals'
 import type { JobInput, JobResult } from '../../core/messages'
 import type { OverrunDecision, RunPlacement } from '../../core/retrain-run'
 import { DAY_MS, HOUR_MS } from '../../core/time'
@@ -7,7 +7,7 @@ import type * as Trainings from '../../workflows/retrain-training'
 import type { PartEnd, PartWish } from '../../workflows/retrain-jobs'
 import type { RetrainRun } from '../../workflows/retrain-run'
 import { ownedOf } from '../planner/reserving/facts'
-import { endOneOf, settled, type Wait } from './waits'
+import { conditionOn, endOneOf, settled, type Wait } from './waits'
 
 interface Options {
   prepared?: JobInput
@@ -23,8 +23,7 @@ let overrun: OverrunDecision
 let waiting: Wait[]
 
 jest.mock('@temporalio/workflow', () => ({
-  condition: (isSo: () => boolean, limitMs?: number) =>
-    isSo() ? Promise.resolve(true) : new Promise((end) => waiting.push({ isSo, limitMs, end })),
+  condition: conditionOn(() => waiting),
   defineSignal: String,
 }))
 jest.mock('../../workflows/retrain-activities', () => ({
@@ -83,6 +82,8 @@ const leaves = async ({ until }: Options): Promise<Partial<PartEnd>> => {
   return { message: 'It had to leave.' }
 }
 
+// Jest reads the clock, too.
+afterEach(() => void jest.restoreAllMocks())
 beforeEach(() => {
   jest.spyOn(Date, 'now').mockReturnValue(NOW_MS)
   ;[asked, waiting, trainings] = [[], [], []]

@@ -1,5 +1,5 @@
 /** The main line of a run of a schedule: what it waits for, and how it ends. Its steps are played by the test. */
-import { beforeEach, describe, expect, it, jest } from '@jest/globals'
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals'
 import { ApplicationFailure } from '@temporalio/common'
 import type { RetrainInput, RetrainResult, RetrainStatus, RunPlacement, RunRef } from '../../core/retrain-run'
 import type { RetrainSpec } from '../../core/retraining'
@@ -8,17 +8,11 @@ import type * as Retrain from '../../workflows/retrain'
 import type { RetrainRun } from '../../workflows/retrain-run'
 import { ownedOf } from '../planner/reserving/facts'
 import { SCHEDULE, SPEC_BY_HAND } from './retraining'
-
-interface Waiting {
-  isSo: () => boolean
-  limitMs: number | undefined
-  summary: string
-  end: (isMet: boolean) => void
-}
+import { conditionOn, type Wait } from './waits'
 
 class Continued extends Error {}
 
-let waiting: Waiting[]
+let waiting: Wait[]
 let nowMs: number
 let info: Record<string, unknown>
 let handlers: Map<string, (update: object) => unknown>
@@ -37,8 +31,7 @@ jest.mock('@temporalio/workflow', () => ({
     current: () => ({ cancelRequested: new Promise(() => undefined), consideredCancelled: false }),
     nonCancellable: (work: () => unknown) => work(),
   },
-  condition: (isSo: () => boolean, limitMs?: number, { summary = '' } = {}) =>
-    isSo() ? Promise.resolve(true) : new Promise((end) => waiting.push({ isSo, limitMs, summary, end })),
+  condition: conditionOn(() => waiting),
   continueAsNew: async () => {
     throw new Continued('continues in a fresh history')
   },
@@ -131,6 +124,8 @@ const loses = (run: RetrainRun, message = 'r-1 failed.'): void => {
   run.noticed({ id: 'res-1', state: 'failed', message, spentMicroUsd: 5 })
 }
 
+// Jest reads the clock, too.
+afterEach(() => void jest.restoreAllMocks())
 beforeEach(() => {
   nowMs = START_MS
   jest.spyOn(Date, 'now').mockImplementation(() => nowMs)

@@ -3,7 +3,7 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import { jest } from '@jest/globals'
 import { ActivityFailure, ApplicationFailure, CancelledFailure, RetryState } from '@temporalio/common'
 import { carrying, type Failure } from '../../core/failure'
-import { settled, settledWith, type Wait } from './waits'
+import { conditionOn, settled, settledWith, type Wait } from './waits'
 
 interface OpenActivity {
   name: string
@@ -14,13 +14,9 @@ interface OpenActivity {
   hasBegun: boolean
 }
 
-interface TimedWait extends Wait {
-  summary: string | undefined
-}
-
 /** What the workflow of a test has done so far; `begin` empties it. */
 export const world = {
-  waiting: [] as TimedWait[],
+  waiting: [] as Wait[],
   open: [] as OpenActivity[],
   /** Names of all activities so far, in order. */
   asked: [] as string[],
@@ -103,14 +99,8 @@ export const activities = (): object => new Proxy({}, { get: (_, name: string) =
 
 /** In place of `@temporalio/workflow`. */
 export function workflowModule(): object {
-  const condition = (
-    isSo: () => boolean,
-    limitMs?: number,
-    { summary }: { summary?: string } = {},
-  ): Promise<boolean> =>
-    isSo()
-      ? Promise.resolve(true)
-      : CancellationScope.within(new Promise((end) => world.waiting.push({ isSo, limitMs, summary, end })))
+  const wait = conditionOn(() => world.waiting)
+  const condition: typeof wait = (...args) => CancellationScope.within(wait(...args))
   return {
     ...jest.requireActual<object>('@temporalio/common'),
     ...{ CancellationScope, condition },
@@ -166,9 +156,7 @@ export async function reply(name: string, answer?: unknown): Promise<object> {
 /** Lengths of the timers that run, by what they are for. */
 export const timers = (): Record<string, number> =>
   Object.fromEntries(
-    world.waiting.flatMap(({ limitMs, summary }) =>
-      limitMs === undefined ? [] : [[summary ?? '', limitMs]],
-    ),
+    world.waiting.flatMap(({ limitMs, summary }) => (limitMs === undefined ? [] : [[summary, limitMs]])),
   )
 
 /** Lets a timer come to its end. */
@@ -176,7 +164,7 @@ export async function expire(summary: string): Promise<void> {
   await settle()
   const index = world.waiting.findIndex((wait) => wait.limitMs !== undefined && wait.summary === summary)
   if (index < 0) throw new Error(`no timer runs ${summary}, but ${JSON.stringify(timers())}`)
-  const [wait] = world.waiting.splice(index, 1) as [TimedWait]
+  const [wait] = world.waiting.splice(index, 1) as [Wait]
   wait.end(wait.isSo())
   await settle()
 }

@@ -2,8 +2,19 @@
 export interface Wait {
   isSo: () => boolean
   limitMs: number | undefined
+  /** What a timer is for, as the Temporal UI shows it. */
+  summary: string
   end: (isMet: boolean) => void
 }
+
+/** In place of Temporal's `condition`: notes what waits. A timer must say what it is for. */
+export const conditionOn =
+  (waiting: () => Wait[]) =>
+  (isSo: () => boolean, limitMs?: number, { summary = '' } = {}): Promise<boolean> => {
+    if (limitMs !== undefined && summary === '') throw new Error('a timer does not say what it is for')
+    if (isSo()) return Promise.resolve(true)
+    return new Promise((end) => waiting().push({ isSo, limitMs, summary, end }))
+  }
 
 /** Lets everything happen that waits for nothing. */
 export const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
