@@ -8,6 +8,7 @@ import { DAY_MS, HOUR_MS } from '../../core/time'
 import type { PromiseInput } from '../../core/treasury'
 import { hourlyOf, INTENT, NOW_MS, ownedOf, quoteOf } from '../planner/reserving/facts'
 import type * as Reserving from '../../workflows/reserve-capacity'
+import { endMet, settled as immediate, type Wait } from './waits'
 
 interface Handler {
   handle: (argument: object) => unknown
@@ -15,8 +16,10 @@ interface Handler {
 }
 
 const handlers = new Map<string, Handler>()
-/** What waits without a limit ends with its test. */
+/** What pauses ends with its test. */
 let test = 0
+/** What waits without a limit. */
+let waiting: Wait[]
 /** Handlers that have not answered. */
 let open: number
 /** Steps of the world, each used once. Without any left, a search gives up and a hold is over. */
@@ -36,8 +39,27 @@ let started: { args: [ReservationInput] }[]
 
 class Continued extends Error {}
 
-/** Lets everything run that waits for nothing but a turn. */
-const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
+/** Lets everything run that waits for nothing but a turn, and ends the waits for what has come about. */
+const turn = async (): Promise<void> => {
+  await immediate()
+  endMet(waiting)
+}
+
+/** More than anything here takes: what comes later never comes. */
+const TURNS_MAX = 200
+
+async function until(isSo: () => boolean): Promise<void> {
+  for (let turns = 0; turns < TURNS_MAX && !isSo(); turns++) await turn()
+  if (!isSo()) throw new Error('it did not come about')
+}
+
+/** What becomes of a reservation that waits for nothing more of its test. */
+async function over<T>(running: Promise<T>): Promise<T> {
+  let isOver = false
+  void running.catch(() => undefined).finally(() => (isOver = true))
+  await until(() => isOver)
+  return running
+}
 
 jest.mock('@temporalio/workflow', () => {
   const none = (): void => undefined
@@ -46,23 +68,25 @@ jest.mock('@temporalio/workflow', () => {
     static nonCancellable = async (work: () => unknown): Promise<unknown> => work()
     static current = () => ({ cancelRequested: never, consideredCancelled: false })
   }
+  const pause = async (): Promise<void> => {
+    const own = test
+    await immediate()
+    if (test !== own) await never
+  }
   const condition = async (
     isSo: () => boolean,
     forMs?: number,
     { summary = '' } = {},
   ): Promise<boolean | undefined> => {
-    if (forMs !== undefined && !isSo()) {
-      pauses.push(summary)
-      await turn()
-      return isSo()
-    }
-    const own = test
-    while (!isSo() && test === own) await turn()
-    return test === own || never
+    if (isSo()) return true
+    if (forMs === undefined) return new Promise((end) => waiting.push({ isSo, limitMs: undefined, end }))
+    pauses.push(summary)
+    await pause()
+    return isSo()
   }
   return {
     ...jest.requireActual<object>('@temporalio/common'),
-    ...{ CancellationScope, condition, sleep: turn, allHandlersFinished: () => open === 0 },
+    ...{ CancellationScope, condition, sleep: pause, allHandlersFinished: () => open === 0 },
     continueAsNew: async (input: ReservationInput) => {
       continued.push(input)
       throw new Continued('continues in a fresh history')
@@ -116,6 +140,7 @@ beforeEach(() => {
   handlers.clear()
   ;[looks, holds, purchases, pauses, promised, settled, told] = [[], [], [], [], [], [], []]
   ;[continued, findings, split, started, changes] = [[], [], [], [], []]
+  waiting = []
   isLong = false
   open = 0
 })
@@ -159,12 +184,12 @@ describe('a request to a reservation whose history is long', () => {
     const running = reserveCapacity({ ...INPUT, webhookOf: INTENT })
     await turn()
     isLong = true
-    while (told.length === 0) await turn()
+    await until(() => told.length > 0)
     expect(status().state).toBe('awaiting-approval')
     await turn()
     expect(await tell('reject', { reason: 'too dear' })).toMatch(/^Rejected: nothing is bought/)
     for (const done of told) done()
-    expect(await running).toMatchObject({ state: 'rejected' })
+    expect(await over(running)).toMatchObject({ state: 'rejected' })
     expect(continued).toEqual([])
   })
 
@@ -173,7 +198,7 @@ describe('a request to a reservation whose history is long', () => {
     holds = [in_('scheduled', { news: [{ event: 'begins', text: 'Soon.' }] }), in_('scheduled')]
     holds.push(...Array.from({ length: 9 }, () => in_('scheduled')))
     const running = reserveCapacity({ ...INPUT, webhookOf: INTENT })
-    while (told.length === 0) await turn()
+    await until(() => told.length > 0)
     isLong = true
     for (let turns = 0; turns < 9; turns++) await turn()
     const answer = tell('extendReservation', { durationMs: DAY_MS, upfrontMaxMicroUsd: 1 })
@@ -196,7 +221,7 @@ describe('a decision about a purchase', () => {
         return { kind: 'found', reservation: ownedOf() }
       },
     ]
-    await reserveCapacity(INPUT)
+    await over(reserveCapacity(INPUT))
     expect(await answer).toBe('refused: That is known meanwhile. It is cr-1.')
     expect(pauses.filter((one) => one === 'until the next look at the reservation')).toHaveLength(2)
   })
@@ -227,7 +252,7 @@ describe('a decision about a purchase', () => {
       findings = [() => ({ kind: 'no-effect', failure: { class: 'transient', message: 'No.' } })]
       holds = [in_('scheduled'), extend, look, look]
       holds.push(asks('decidePurchase', { kind: 'not-bought' }), look)
-      await reserveCapacity(INPUT)
+      await over(reserveCapacity(INPUT))
       expect(seen).toEqual([
         ['scheduled', true],
         ['scheduled', true],
@@ -249,7 +274,7 @@ describe('a decision about a purchase', () => {
         extend,
         asks('decidePurchase', { kind: 'bought', reservationId: 'cr-1' }),
       ]
-      await reserveCapacity(INPUT)
+      await over(reserveCapacity(INPUT))
       const [, second, decided] = await Promise.all(answers)
       expect(second).toMatch(/^refused: An extension of cr-1/)
       expect(decided).toBe('It is cr-1.')
@@ -259,7 +284,7 @@ describe('a decision about a purchase', () => {
 
     it('counts it as spent in the month if that is unknown to the end', async () => {
       ;[findings, holds] = [[absent], [in_('scheduled'), extend]]
-      await reserveCapacity(INPUT)
+      await over(reserveCapacity(INPUT))
       expect(settled.map(({ spentMicroUsd }) => spentMicroUsd)).toEqual([paid, 500])
       expect(status()).toMatchObject({
         spentMicroUsd: paid,
@@ -286,7 +311,7 @@ describe('an extension', () => {
       return in_('scheduled')(input)
     }
     holds = [in_('scheduled'), asked, asked]
-    await reserveCapacity(INPUT)
+    await over(reserveCapacity(INPUT))
     const [first, second] = await Promise.all(answers)
     expect(first).toMatch(/^cr-1 is prolonged to 2026-11-06/)
     expect(second).toMatch(/^It is prolonged already: cr-1 ends 2026-11-06.* Nothing more was bought\.$/)
@@ -305,7 +330,7 @@ describe('a reservation that is lost before its start', () => {
         return lost(input)
       },
     ]
-    await reserveCapacity(INPUT)
+    await over(reserveCapacity(INPUT))
     expect(await answer).toBe('refused: r-1 failed.')
     expect(pauses.filter((one) => one === 'until the next look for capacity')).toHaveLength(2)
   })
@@ -313,9 +338,9 @@ describe('a reservation that is lost before its start', () => {
   it('shows nothing of it in the new search', async () => {
     ;[looks, purchases, holds] = [[ask, buy, wait], [bought()], [in_('scheduled'), lost]]
     const running = reserveCapacity(INPUT)
-    while (status().state !== 'awaiting-approval') await turn()
+    await until(() => status().state === 'awaiting-approval')
     await tell('approve', { quote: quoteKey(JUDGED.quote) })
-    await running
+    await over(running)
     const { reservation, quote, decision } = status()
     expect({ reservation, quote, decision }).toEqual({})
   })
@@ -323,7 +348,7 @@ describe('a reservation that is lost before its start', () => {
   it('and was owned already counts what is bought in its place', async () => {
     looks = [() => ({ kind: 'adopt', reservation: ownedOf(), message: 'Owned.' }), buy]
     ;[purchases, holds] = [[bought(ownedOf({ id: 'r-2' }))], [in_('scheduled'), lost, in_('scheduled')]]
-    await reserveCapacity(INPUT)
+    await over(reserveCapacity(INPUT))
     expect(status()).toMatchObject({ spentMicroUsd: quoteOf().upfrontMicro })
     expect(status()).not.toHaveProperty('isAdopted')
     expect(settled).toMatchObject([{ spentMicroUsd: quoteOf().upfrontMicro }])
@@ -335,11 +360,11 @@ describe('an approval', () => {
     const other = { ...JUDGED, quote: quoteOf({ zone: 'east-b' }) }
     looks = [ask, () => ({ ...ask(), judged: other })]
     const running = reserveCapacity(INPUT)
-    while (status().state !== 'awaiting-approval') await turn()
+    await until(() => status().state === 'awaiting-approval')
     await tell('approve', { quote: quoteKey(JUDGED.quote) })
-    while (status().quote!.quote.zone !== 'east-b') await turn()
+    await until(() => status().quote!.quote.zone === 'east-b')
     expect(status()).not.toHaveProperty('decision')
-    await running
+    await over(running)
   })
 })
 
@@ -366,7 +391,7 @@ describe('a resize', () => {
         throw new Error('there are no more machines')
       },
     ]
-    await reserveCapacity(HOURLY)
+    await over(reserveCapacity(HOURLY))
     expect(await answer).toBe('refused: there are no more machines')
     expect(promised.map(({ microUsd, isLowered }) => [microUsd, isLowered])).toEqual([
       [60, undefined],
@@ -385,7 +410,7 @@ describe('a history that is set back into a later month', () => {
     ['what it has bought', { kind: 'adopt', send: 1, month, reservation: ownedOf() }],
   ])('counts %s in the month that has reserved its money', async (_, verdict) => {
     ;[looks, purchases, holds] = [[() => verdict], [bought()], [in_('scheduled')]]
-    await reserveCapacity(INPUT)
+    await over(reserveCapacity(INPUT))
     expect(settled).toMatchObject([{ month, jobId: `reservation/${INTENT}/1` }])
   })
 })
@@ -401,7 +426,7 @@ describe('a split', () => {
     }
     holds = [in_('active'), asked, asked]
     split = [() => ownedOf({ id: 'r-2', kind: 'hourly', total: 1 })]
-    await reserveCapacity(HOURLY)
+    await over(reserveCapacity(HOURLY))
     expect(await Promise.all(answers)).toEqual([
       '1 machine of cr-1 is r-2 now, held by res-part.',
       'res-part exists already: nothing more was split off.',

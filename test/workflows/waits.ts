@@ -28,12 +28,17 @@ export async function endOneOf(waiting: Wait[], happens: () => void): Promise<vo
   await settled()
 }
 
+/** Ends the waits for what has come about. */
+export function endMet(waiting: Wait[]): void {
+  const met = waiting.filter(({ isSo }) => isSo())
+  waiting.splice(0, Infinity, ...waiting.filter((one) => !met.includes(one)))
+  for (const { end } of met) end(true)
+}
+
 /** Lets everything happen that waits for nothing, or for what has come about by now. */
 export async function settledWith(waiting: Wait[]): Promise<void> {
   for (let turn = 0; turn < 3; turn++) {
     await settled()
-    const met = waiting.filter(({ isSo }) => isSo())
-    waiting.splice(0, Infinity, ...waiting.filter((one) => !met.includes(one)))
-    for (const { end } of met) end(true)
+    endMet(waiting)
   }
 }
