@@ -1,0 +1,155 @@
+/** A reservation of tests whose activities, waits and children a test plays. `jest.mock` takes `temporal` and `activities` from here. */
+import type { ReservationInput, ReservationStatus } from '../../core/reserving'
+import type { HeldSoFar } from '../../core/reserving-activities'
+import { DAY_MS } from '../../core/time'
+import { INTENT, NOW_MS, ownedOf } from '../planner/reserving/facts'
+import { endMet, settled, type Wait } from './waits'
+
+export interface Handler {
+  handle: (argument?: unknown) => unknown
+  validate: (argument?: unknown) => void
+}
+
+class World {
+  /** What activities and children were asked, in order, and the summaries of those on a backend's queue. */
+  asked: [what: string, input: Record<string, unknown>][] = []
+  acts: string[] = []
+  answers: Record<string, (input: never) => unknown> = {}
+  handlers = new Map<string, Handler>()
+  waiting: Wait[] = []
+  summaries: (string | undefined)[] = []
+  signals: [workflowId: string, signal: string, notice: unknown][] = []
+  continued: ReservationInput[] = []
+  isLong = false
+  isHandling = false
+  details = ''
+
+  async answer(name: string, input: object): Promise<unknown> {
+    this.asked.push([name, input as Record<string, unknown>])
+    return this.answers[name]?.(input as never)
+  }
+
+  names(): string[] {
+    return this.asked.map(([name]) => name)
+  }
+
+  inputsOf(name: string): Record<string, unknown>[] {
+    return this.asked.filter(([each]) => each === name).map(([, input]) => input)
+  }
+
+  /** As the server does it: what the validator refuses is not handled. */
+  async tell(name: string, argument: object = {}): Promise<unknown> {
+    const { validate, handle } = this.handlers.get(name)!
+    validate({ by: 'ada', ...argument })
+    return handle({ by: 'ada', ...argument })
+  }
+}
+
+/** Set anew by `begin`. */
+export let world = new World()
+export function begin(): World {
+  return (world = new World())
+}
+
+export class Continued extends Error {}
+
+const none = (): void => undefined
+
+/** Of `@temporalio/workflow`. */
+export const temporal = {
+  CancellationScope: {
+    nonCancellable: async (work: () => unknown) => work(),
+    current: () => ({ cancelRequested: new Promise(none), consideredCancelled: false }),
+  },
+  condition: (isSo: () => boolean, limitMs?: number, { summary }: { summary?: string } = {}) => {
+    world.summaries.push(summary)
+    return isSo() ? Promise.resolve(true) : new Promise((end) => world.waiting.push({ isSo, limitMs, end }))
+  },
+  allHandlersFinished: () => !world.isHandling,
+  continueAsNew: async (input: ReservationInput) => {
+    world.continued.push(input)
+    throw new Continued('continues in a fresh history')
+  },
+  executeChild: (type: string, options: object) => world.answer(type, options),
+  startChild: (type: string, options: object) => world.answer(type, options),
+  getExternalWorkflowHandle: (id: string) => ({
+    signal: async (signal: string, notice: unknown) => {
+      world.signals.push([id, signal, notice])
+      return world.answers['signal']?.(notice as never)
+    },
+  }),
+  workflowInfo: () => ({ runId: 'run', continueAsNewSuggested: world.isLong }),
+  setHandler: (
+    name: string,
+    handle: Handler['handle'],
+    { validator = none }: { validator?: Handler['validate'] } = {},
+  ) => world.handlers.set(name, { handle, validate: validator }),
+  setCurrentDetails: (text: string) => (world.details = text),
+  upsertSearchAttributes: none,
+  ...{ defineSignal: String, defineUpdate: String, defineQuery: String },
+}
+
+const acts = new Proxy({}, { get: (_, name: string) => (input: object) => world.answer(name, input) })
+const actsOn = (backend: string, summary: string): object => {
+  world.acts.push(`${backend}: ${summary}`)
+  return acts
+}
+
+/** Of `workflows/reservation-activities`. */
+export const activities = {
+  ...{ reservingOn: actsOn, looking: (backend: string) => actsOn(backend, 'look for the purchase') },
+  ...{ telling: acts, reservationDocuments: acts },
+}
+
+/** Lets everything happen that waits for nothing, or for what has come about. */
+export async function turns(count = 3): Promise<void> {
+  for (let turn = 0; turn < count; turn++) {
+    await settled()
+    endMet(world.waiting)
+  }
+}
+
+/** Ends what waits, by what it waits for or by its limit; returns the limits. */
+export async function endPauses(): Promise<(number | undefined)[]> {
+  await turns()
+  const ended = world.waiting.splice(0)
+  for (const { isSo, end } of ended) end(isSo())
+  await turns()
+  return ended.map(({ limitMs }) => limitMs)
+}
+
+export const INPUT: ReservationInput = {
+  ...{ reservationId: INTENT, owner: 'ada', deployment: 'dep', submittedAtMs: NOW_MS - DAY_MS, rule: {} },
+  wish: { backend: 'ec2', kind: 'prepaid', types: ['p5'], count: 4, durationMs: DAY_MS },
+}
+export const HOURLY: ReservationInput = {
+  ...INPUT,
+  wish: { backend: 'ec2', kind: 'hourly', types: ['p5'], count: 4 },
+  rule: { spendMaxMicroUsd: 60 },
+}
+
+export const UNPROMISED = { sends: 1, recordSeq: 7, paymentFailures: 0 }
+
+/** The same, when it holds four machines, for which 900 were paid. */
+export function holding(
+  { wish, ...input }: ReservationInput,
+  { held, status }: { held?: Partial<HeldSoFar>; status?: Partial<ReservationStatus> } = {},
+): ReservationInput {
+  const { reservationId: id, owner, rule, submittedAtMs } = input
+  const reservation = ownedOf({ kind: wish.kind, phase: 'active', free: 3 })
+  return {
+    ...{ ...input, wish },
+    carry: {
+      ...UNPROMISED,
+      held: {
+        ...{ state: 'active', reservation, upfrontMicroUsd: 900, idleMicroUsd: 0, idleMs: 0, misses: 0 },
+        ...held,
+      },
+      status: {
+        ...{ id, owner, rule, submittedAtMs, wish, reservation, state: 'active', message: 'It is held.' },
+        ...{ alternatives: [], spentMicroUsd: 900, idleMicroUsd: 0 },
+        ...status,
+      },
+    },
+  }
+}
