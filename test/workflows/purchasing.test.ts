@@ -1,6 +1,6 @@
 import { describe, expect, it, jest } from '@jest/globals'
 import { ChildWorkflowFailure, RetryState, WorkflowExecutionAlreadyStartedError } from '@temporalio/common'
-import { DAY_MS, MINUTE_MS } from '../../core/time'
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../core/time'
 import type { ReservationOrder } from '../../core/reservation'
 import type * as Purchasing from '../../workflows/purchasing'
 import type { ReservationRun } from '../../workflows/reservation-run'
@@ -32,8 +32,12 @@ const EVENTS_OF_TRY = 12
 const EVENTS_MAX = 10_000
 
 /** How long one history tries while the purchase fails in this way. */
-async function tried(error: Error, times: number): Promise<{ pausesMs: number[]; result: object }> {
+async function tried(
+  error: Error,
+  times: number,
+): Promise<{ pausesMs: number[]; result: object; troubles: (string | undefined)[] }> {
   const pausesMs: number[] = []
+  const troubles: (string | undefined)[] = []
   let left = times
   tryToBuy = async () => {
     if (left-- > 0) throw error
@@ -42,9 +46,12 @@ async function tried(error: Error, times: number): Promise<{ pausesMs: number[];
   const run = {
     input: {},
     task: () => ({}),
-    page: { trouble: () => undefined, retries: { pause: async (ms: number) => void pausesMs.push(ms) } },
+    page: {
+      trouble: (failure?: { message: string }) => void troubles.push(failure?.message),
+      retries: { pause: async (ms: number) => void pausesMs.push(ms) },
+    },
   } as unknown as ReservationRun
-  return { result: await send(run, ORDER, '1234'), pausesMs }
+  return { result: await send(run, ORDER, '1234'), pausesMs, troubles }
 }
 
 describe('a purchase that another one keeps waiting, or that cannot be seen through', () => {
@@ -53,7 +60,7 @@ describe('a purchase that another one keeps waiting, or that cannot be seen thro
     ['failed', FAILED],
   ])('is tried often at first, and for months in one history: %s', async (_, error) => {
     const soon = await tried(error, 3)
-    expect(soon).toEqual({
+    expect(soon).toMatchObject({
       result: { kind: 'reserved', reservation: ownedOf() },
       pausesMs: [20_000, 20_000, 20_000],
     })
@@ -63,5 +70,21 @@ describe('a purchase that another one keeps waiting, or that cannot be seen thro
       (_one, at) => pausesMs.slice(0, at).reduce((a, b) => a + b, 0) > DAY_MS,
     )
     expect(Math.max(...pausesMs.slice(0, firstDay))).toBe(10 * MINUTE_MS)
+    const changes = pausesMs.flatMap((ms, at) => (ms === pausesMs[at - 1] ? [] : [[at, ms]]))
+    expect(changes).toEqual([
+      [0, 20_000],
+      [30, MINUTE_MS],
+      [90, 10 * MINUTE_MS],
+      [300, 6 * HOUR_MS],
+    ])
+  })
+
+  it('shows why it failed until the next try, and nothing while it only waits for its turn', async () => {
+    expect((await tried(FAILED, 1)).troubles).toEqual(['the credentials have expired', undefined])
+    expect((await tried(BUSY, 1)).troubles).toEqual([undefined])
+  })
+
+  it('is not tried again after an error of another kind', async () => {
+    await expect(tried(new Error('cancelled'), 1)).rejects.toThrow('cancelled')
   })
 })

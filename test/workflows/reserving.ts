@@ -1,4 +1,5 @@
 /** A reservation of tests whose activities, waits and children a test plays. `jest.mock` takes `temporal` and `activities` from here. */
+import * as common from '@temporalio/common'
 import type { ReservationInput, ReservationStatus } from '../../core/reserving'
 import type { HeldSoFar } from '../../core/reserving-activities'
 import { DAY_MS } from '../../core/time'
@@ -11,9 +12,8 @@ export interface Handler {
 }
 
 class World {
-  /** What activities and children were asked, in order, and the summaries of those on a backend's queue. */
+  /** What activities and children were asked, in order. */
   asked: [what: string, input: Record<string, unknown>][] = []
-  acts: string[] = []
   answers: Record<string, (input: never) => unknown> = {}
   handlers = new Map<string, Handler>()
   waiting: Wait[] = []
@@ -37,11 +37,16 @@ class World {
     return this.asked.filter(([each]) => each === name).map(([, input]) => input)
   }
 
-  /** As the server does it: what the validator refuses is not handled. */
-  async tell(name: string, argument: object = {}): Promise<unknown> {
+  /** As the server does it: what the validator refuses is not handled. The answer, in words. */
+  async tell(name: string, argument: object = {}): Promise<string> {
     const { validate, handle } = this.handlers.get(name)!
-    validate({ by: 'ada', ...argument })
-    return handle({ by: 'ada', ...argument })
+    const update = { by: 'ada', ...argument }
+    try {
+      validate(update)
+      return ((await handle(update)) as { message: string }).message
+    } catch (error) {
+      return `refused: ${(error as Error).message}`
+    }
   }
 }
 
@@ -57,6 +62,7 @@ const none = (): void => undefined
 
 /** Of `@temporalio/workflow`. */
 export const temporal = {
+  ...common,
   CancellationScope: {
     nonCancellable: async (work: () => unknown) => work(),
     current: () => ({ cancelRequested: new Promise(none), consideredCancelled: false }),
@@ -90,15 +96,10 @@ export const temporal = {
 }
 
 const acts = new Proxy({}, { get: (_, name: string) => (input: object) => world.answer(name, input) })
-const actsOn = (backend: string, summary: string): object => {
-  world.acts.push(`${backend}: ${summary}`)
-  return acts
-}
 
 /** Of `workflows/reservation-activities`. */
 export const activities = {
-  ...{ reservingOn: actsOn, looking: (backend: string) => actsOn(backend, 'look for the purchase') },
-  ...{ telling: acts, reservationDocuments: acts },
+  ...{ reservingOn: () => acts, looking: () => acts, telling: acts, reservationDocuments: acts },
 }
 
 /** Lets everything happen that waits for nothing, or for what has come about. */
