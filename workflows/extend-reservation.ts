@@ -166,7 +166,7 @@ export async function checkUndecided(run: ReservationRun, { isLast = false } = {
   if (!isDue && requests.decision === undefined) return
   undecided.lookedAtMs = Date.now()
   const result = await lookForUndecided(run, undecided)
-  if (result === undefined || result.kind === 'undecided') return
+  if (result === undefined) return
   page.forget('undecided')
   if (result.kind === 'reserved') await bought(run, quote, result.reservation)
   else await run.settleMoney(0)

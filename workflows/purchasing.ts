@@ -21,6 +21,9 @@ function buyerPauseMs(tries: number): number {
   return tries < 300 ? 10 * MINUTE_MS : 6 * HOUR_MS
 }
 
+/** What became of a purchase, once that is certain. */
+type Decided = Exclude<BuyCapacityResult, { kind: 'undecided' }>
+
 /** By the only buyer of the account in this Region. */
 export async function send(
   run: ReservationRun,
@@ -57,10 +60,7 @@ export async function send(
 }
 
 /** Waits for a person, and looks every day whether the purchase has shown after all. */
-export async function decision(
-  run: ReservationRun,
-  undecided: UndecidedPurchase,
-): Promise<BuyCapacityResult> {
+export async function decision(run: ReservationRun, undecided: UndecidedPurchase): Promise<Decided> {
   const { page, requests } = run
   page.move(
     'undecided',
@@ -82,7 +82,7 @@ export async function decision(
 export async function lookForUndecided(
   run: ReservationRun,
   undecided: UndecidedPurchase,
-): Promise<BuyCapacityResult | undefined> {
+): Promise<Decided | undefined> {
   const { page, requests, input } = run
   const { order } = undecided
   const { decision: asked } = requests

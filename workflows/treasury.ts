@@ -12,6 +12,7 @@ import {
 } from '@temporalio/workflow'
 import { carrying, failureFrom } from '../core/failure'
 import { PROMISE_UPDATE, SETTLE_UPDATE, TREASURY_QUERY } from '../core/messages'
+import { plural } from '../core/plural'
 import {
   applyAnswer,
   isGranted,
@@ -104,7 +105,7 @@ function detailsOf(state: TreasuryState): string {
     '',
     ...owners.map(({ owner, ...account }) => `- ${nameInMarkdown(owner)}: ${inWords(account)}`),
     '',
-    `${jobs.length} open jobs, ${reservations.length} open purchases of reservations.`,
+    `${plural(jobs.length, 'open job')}, ${plural(reservations.length, 'open purchase')} of reservations.`,
   ].join('\n')
 }
 

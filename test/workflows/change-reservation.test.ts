@@ -6,7 +6,7 @@ import type { ReservationInput } from '../../core/reserving'
 import { HOUR_MS } from '../../core/time'
 import type * as Changes from '../../workflows/change-reservation'
 import type * as Runs from '../../workflows/reservation-run'
-import { INTENT, NOW_MS, ownedOf } from '../planner/reserving/facts'
+import { INTENT, NOW_MS, ownedOf, without } from '../planner/reserving/facts'
 import type * as World from './reserving'
 import { begin, endPauses, holding, HOURLY, turns, world } from './reserving'
 
@@ -49,7 +49,7 @@ describe('a change of what is held', () => {
     expect(run.requests.resize).toBeUndefined()
     return answer
   }
-  beforeEach(() => (world.answers['changeReservation'] = () => changed))
+  beforeEach(() => void (world.answers['changeReservation'] = () => changed))
 
   it('of the number is made by the provider, and shown as it says', async () => {
     expect(await resize({ count: 5 })).toBe('cr-1 has 5 machines, until 2026-11-05T00:00:00Z.')
@@ -65,7 +65,7 @@ describe('a change of what is held', () => {
   })
 
   it.each([null, NOW_MS + HOUR_MS])('of the end alone is made by the provider: %s', async (endsAtMs) => {
-    const { endsAtMs: _, ...endless } = ownedOf({ kind: 'hourly', total: 1 })
+    const endless = without(ownedOf({ kind: 'hourly', total: 1 }), 'endsAtMs')
     world.answers['changeReservation'] = () => endless
     expect(await resize({ endsAtMs })).toBe('cr-1 has 1 machine, until it is released.')
     expect(world.inputsOf('changeReservation')).toEqual([
@@ -124,7 +124,7 @@ describe('a part that is split off', () => {
     return answer
   }
   const reservation = ownedOf({ id: 'cr-2', kind: 'hourly', phase: 'active', total: 1, free: 1 })
-  beforeEach(() => (world.answers['splitReservation'] = () => reservation))
+  beforeEach(() => void (world.answers['splitReservation'] = () => reservation))
   /** A quarter of the 100 of the limit that are left. */
   const rule = { spendMaxMicroUsd: 25 }
   const wish = { ...HOURLY.wish, count: 1 }

@@ -8,7 +8,7 @@ import type { HeldSoFar } from '../../core/reserving-activities'
 import { DAY_MS } from '../../core/time'
 import type * as Extending from '../../workflows/extend-reservation'
 import type * as Runs from '../../workflows/reservation-run'
-import { INTENT, NOW_MS, ownedOf, quoteOf } from '../planner/reserving/facts'
+import { INTENT, NOW_MS, ownedOf, quoteOf, without } from '../planner/reserving/facts'
 import type * as World from './reserving'
 import { begin, holding, INPUT, world } from './reserving'
 
@@ -153,7 +153,7 @@ describe('an extension in question', () => {
   it.each<[string, UndecidedPurchase, Partial<HeldSoFar>, string[]]>([
     ['not within a day', undecidedOf({ lookedAtMs: NOW_MS - DAY_MS + 1 }), {}, []],
     ['after a day', undecidedOf({ lookedAtMs: NOW_MS - DAY_MS }), {}, ['findPurchase']],
-    ['after no look', { ...undecidedOf(), lookedAtMs: 0 }, {}, ['findPurchase']],
+    ['after no look', without(undecidedOf(), 'lookedAtMs'), {}, ['findPurchase']],
     ['when a list shows its end', undecidedOf(), { reservation: shown(NEXT_END_MS) }, ['findPurchase']],
     ['not when a list shows an earlier end', undecidedOf(), { reservation: shown(NEXT_END_MS - 1) }, []],
   ])('is looked for %s', async (_, undecided, held, names) => {

@@ -259,6 +259,15 @@ describe('a change of the machines', () => {
     expect(() => validate('resizeReservation', { share: 'friends' })).toThrow('none, owner, all')
   })
 
+  it.each([
+    ['resizeReservation', { count: 5 }],
+    ['splitReservation', { count: 1, newId: 'res-b' }],
+  ])('of the share waits for %s', (name, update) => {
+    page.move('active', 'So.')
+    void tell(name, update)
+    expect(() => validate('resizeReservation', { share: 'all' })).toThrow('Another change is being made.')
+  })
+
   it.each([{ endsAtMs: null }, { endsAtMs: NOW_MS }, { spendMaxMicroUsd: microUsd(50) }])(
     'by %j alone is taken',
     async (change) => {

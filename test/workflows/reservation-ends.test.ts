@@ -115,7 +115,7 @@ describe('a person who gives back what is held', () => {
     return answer
   }
 
-  it('is told that it is done', async () => {
+  it('hears that it is done', async () => {
     expect(await release()).toBe('It is given back.')
     const ref = { id: 'cr-1', region: 'east' }
     expect(world.inputsOf('releaseReservation')).toMatchObject([
@@ -123,7 +123,7 @@ describe('a person who gives back what is held', () => {
     ])
   })
 
-  it('is told why not', async () => {
+  it('hears why not', async () => {
     world.answers['releaseReservation'] = () => {
       throw new Error('It is charged for a month.')
     }

@@ -49,7 +49,7 @@ describe('news of a reservation', () => {
     const run = runWith({ webhookOf: 'res-w', pageUrl: 'https://ui.test/res' })
     run.report('begins', 'Soon.')
     run.page.update({ message: 'Later.' })
-    run.report('idle', 'Nobody uses it.')
+    run.report('idle', 'It is unused.')
     const isTold = noting(run.told())
     await turns()
     expect(world.inputsOf('tellReservation')).toHaveLength(1)
@@ -74,7 +74,7 @@ describe('news of a reservation', () => {
         'tellReservation',
         {
           ...{ ...common, recordSeq: 2, pageUrl: 'https://ui.test/res', status },
-          news: { event: 'idle', text: 'Nobody uses it.' },
+          news: { event: 'idle', text: 'It is unused.' },
         },
       ],
     ])
@@ -87,7 +87,7 @@ describe('news of a reservation', () => {
     posts.shift()!.refused(new Error('404'))
     await turns()
     expect(run.page.status.webhookTrouble).toBe('The webhook did not take the news: 404')
-    run.report('idle', 'Nobody uses it.')
+    run.report('idle', 'It is unused.')
     await turns()
     posts.shift()!.taken()
     await turns()
@@ -151,7 +151,7 @@ describe('a workflow that waits for a reservation', () => {
     ])
   })
 
-  it('is told before the end of the reservation, and may be over itself', async () => {
+  it('hears of it before the end of the reservation, and may be over itself', async () => {
     const run = runWith({ notifyWorkflowId: 'retrain/ranker-1' })
     let refuse!: (error: Error) => void
     world.answers['signal'] = () => new Promise((_, refused) => (refuse = refused))
@@ -164,7 +164,7 @@ describe('a workflow that waits for a reservation', () => {
     await told
   })
 
-  it('is not there for one that nobody waits for', () => {
+  it('hears nothing if it is not named', () => {
     runWith().page.move('failed', 'So.')
     expect(world.signals).toEqual([])
   })

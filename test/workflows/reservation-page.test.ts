@@ -7,9 +7,12 @@ import type * as Pages from '../../workflows/reservation-page'
 /** The search attributes that were set, in order, and the newest text of the page. */
 let published: unknown[]
 let details: string
+let described: Record<string, string>
 
 jest.mock('@temporalio/workflow', () => ({
-  ...{ defineSignal: () => 'signal', defineQuery: () => 'query', setHandler: () => undefined },
+  ...{ defineSignal: () => 'signal', defineQuery: () => 'query' },
+  setHandler: (name: string, _: unknown, { description }: { description: string }) =>
+    (described[name] = description),
   setCurrentDetails: (text: string) => (details = text),
   workflowInfo: () => ({ runId: 'run-1' }),
 }))
@@ -29,6 +32,7 @@ let moves: string[]
 beforeEach(() => {
   published = []
   moves = []
+  described = {}
   page = new ReservationPage(INPUT)
   page.onMove = () => moves.push(page.status.state)
 })
@@ -39,6 +43,7 @@ describe('the page of a reservation', () => {
       page.move('awaiting-approval', 'For sale.', { quote: { quote: quoteOf(), machineHourMicro: 1 } })
     waits()
     expect(details).not.toContain('Link')
+    expect(details).toContain(`reservations reject ${INTENT}\`.\n\nMore: `)
     page = new ReservationPage({ ...INPUT, pageUrl: 'https://ui.test/res' })
     waits()
     expect(details).toContain('Link for the person who approves it: <https://ui.test/res>')
@@ -95,6 +100,19 @@ describe('the page of a reservation', () => {
     })
     expect(fresh.status).toMatchObject({ state: 'active', runId: 'run-1' })
     expect(published).toEqual([])
+  })
+
+  it('names its purpose, and what it can be asked', () => {
+    page = new ReservationPage({ ...INPUT, purpose: 'training of ranker' })
+    expect(page.status.purpose).toBe('training of ranker')
+    expect(described).toMatchObject({ query: 'Where the reservation is, and why.' })
+  })
+
+  it('shows that its webhook is deaf', () => {
+    page.update({ webhookTrouble: 'The webhook did not take the news: 404' })
+    expect(details).toContain('\n\nThe webhook did not take the news: 404\n\n- wanted')
+    page.forget('webhookTrouble')
+    expect(details).not.toContain('webhook')
   })
 
   it('publishes each change of state once, and changes its words without an event', () => {

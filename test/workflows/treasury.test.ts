@@ -7,6 +7,8 @@ import type * as Treasury from '../../workflows/treasury'
 import { admit } from '../../planner/monthly-budget'
 
 const handlers = new Map<string, (request?: unknown) => unknown>()
+const described = new Map<string, string>()
+let details: string
 let continued: TreasuryState[]
 let isHistoryLong: boolean
 let unblock: () => void
@@ -17,8 +19,15 @@ jest.mock('@temporalio/workflow', () => ({
   ...jest.requireActual<object>('@temporalio/common'),
   ...{ defineQuery: (name: string) => name, defineUpdate: (name: string) => name },
   defineSignal: (name: string) => name,
-  setHandler: (name: string, handle: (request?: unknown) => unknown) => handlers.set(name, handle),
-  setCurrentDetails: () => undefined,
+  setHandler: (
+    name: string,
+    handle: (request?: unknown) => unknown,
+    { description }: { description: string },
+  ) => {
+    handlers.set(name, handle)
+    described.set(name, description)
+  },
+  setCurrentDetails: (text: string) => (details = text),
   workflowInfo: () => ({ continueAsNewSuggested: isHistoryLong }),
   allHandlersFinished: () => true,
   condition: async (isMet: () => boolean) => {
@@ -147,6 +156,41 @@ describe('the money of a month', () => {
     expect(Object.keys(stateNow().promised)).toEqual(['job-2'])
   })
 
+  it('fails with any other error as it is', async () => {
+    const asking = expect(promise('job-1', 60)).rejects.toThrow('cancelled')
+    await answerNext(new Error('cancelled'))
+    await asking
+  })
+
+  it('shows what each owner has spent and reserved, and what is left', async () => {
+    void treasury({
+      ...{ month: '2026-11', over: ['job-0'] },
+      limits: { monthMicroUsd: 90_000_000, owners: { bob: 20_000_000 } },
+      promised: {
+        'job-1': { owner: 'ada', microUsd: 30_000_000 },
+        'reservation/res-a/1': { owner: 'bob', microUsd: 5_000_000 },
+        'reservation/res-a/2': { owner: 'bob', microUsd: 1_000_000 },
+      },
+      spent: { ada: 4_000_000 },
+    })
+    expect(details.split('\n')).toEqual([
+      '**2026-11**: `$4.00` spent, `$36.00` reserved, `$50.00` left of `$90.00`',
+      '',
+      '- ada: `$4.00` spent, `$30.00` reserved',
+      '- bob: `$0.00` spent, `$6.00` reserved, `$14.00` left of `$20.00`',
+      '',
+      '1 open job, 2 open purchases of reservations.',
+    ])
+  })
+
+  it('says in the Temporal UI what it can be asked', () => {
+    expect(Object.fromEntries(described)).toEqual({
+      treasury: 'What is reserved, and what is spent.',
+      promise: 'Reserve the budget of a job.',
+      settle: 'Report the end of a job, which releases its unspent money.',
+    })
+  })
+
   it('takes all that is reserved and spent into a fresh history', async () => {
     const [first, second] = [promise('job-1', 60), promise('job-2', 30)]
     await answerNext()
@@ -168,5 +212,20 @@ describe('a raise that is given back', () => {
     expect(await Promise.all([raised, lowered])).toEqual([PROMISED, PROMISED])
     expect(asked).toEqual([])
     expect(stateNow().promised['reservation/res-a/1']).toEqual({ owner: 'ada', microUsd: 20 })
+  })
+})
+
+describe('money of a part that is split off', () => {
+  it('moves out of what is reserved already, and asks no policy', async () => {
+    const whole = promise('reservation/res-a/1', 90)
+    await answerNext()
+    await whole
+    const request = { jobId: 'reservation/res-b/1', owner: 'ada', microUsd: 40, limits: LIMITS }
+    expect(await handlers.get('promise')!({ ...request, from: 'reservation/res-a/1' })).toEqual(PROMISED)
+    expect(asked).toEqual([])
+    expect(stateNow().promised).toEqual({
+      'reservation/res-a/1': { owner: 'ada', microUsd: 50 },
+      'reservation/res-b/1': { owner: 'ada', microUsd: 40 },
+    })
   })
 })
