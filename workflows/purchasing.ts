@@ -108,11 +108,9 @@ export async function lookForUndecided(
     const nothing = isExtension ? 'Its end stays.' : 'The search continues.'
     const words = found.kind === 'found' ? `It is ${found.reservation.id}.` : `Nothing was bought. ${nothing}`
     asked?.done(words)
-    // One that came during a look that has found it out itself.
-    if (requests.decision !== asked) {
-      requests.decision?.refuse(`That is known meanwhile. ${words}`)
-      requests.decision = undefined
-    }
+    // One that came during a look that has found it out itself; what is answered stays so.
+    requests.decision?.refuse(`That is known meanwhile. ${words}`)
+    requests.decision = undefined
     return found.kind === 'found'
       ? { kind: 'reserved', reservation: found.reservation }
       : { kind: 'refused', failure: found.failure }

@@ -8,7 +8,7 @@ import type * as Changes from '../../workflows/change-reservation'
 import type * as Runs from '../../workflows/reservation-run'
 import { INTENT, NOW_MS, ownedOf, without } from '../planner/reserving/facts'
 import type * as World from './reserving'
-import { begin, endPauses, holding, HOURLY, turns, world } from './reserving'
+import { begin, endPauses, holding, HOURLY, INPUT, turns, world } from './reserving'
 
 jest.mock('@temporalio/workflow', () => jest.requireActual<typeof World>('./reserving').temporal)
 jest.mock('../../workflows/reservation-activities', () => {
@@ -103,6 +103,15 @@ describe('a change of what is held', () => {
     expect(await resize({ count: 5 })).toBe('refused: There are no more.')
     expect(world.names()).toEqual(['changeReservation'])
     expect(run.page.status).toMatchObject({ rule: { spendMaxMicroUsd: 1_000 }, wish: { count: 4 } })
+  })
+
+  it('of the share of what is not paid for yet leaves its money reserved, if it fails', async () => {
+    hold({ ...INPUT, rule: {} })
+    run.page.move('unpaid', 'It is bought.')
+    world.answers['shareReservation'] = failing('transient', 'The store does not answer.')
+    expect(await resize({ share: 'all' })).toBe('refused: The store does not answer.')
+    expect(world.names()).toEqual(['shareReservation'])
+    expect(run.carry()).toMatchObject({ promise: PROMISE })
   })
 
   it('that is refused gives back all that a first limit has reserved', async () => {

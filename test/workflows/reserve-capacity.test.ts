@@ -202,11 +202,11 @@ describe('a request to a reservation whose history is long', () => {
     isLong = true
     for (let turns = 0; turns < 9; turns++) await turn()
     const answer = tell('extendReservation', { durationMs: DAY_MS, upfrontMaxMicroUsd: 1 })
-    const end = expect(running).rejects.toBeInstanceOf(Continued)
+    const end = expect(over(running)).rejects.toBeInstanceOf(Continued)
     await turn()
     while (told.length > 0) told.shift()!()
     await end
-    expect(await answer).toBe('refused: cr-1 was not prolonged: none is for sale.')
+    expect(await over(answer)).toBe('refused: cr-1 was not prolonged: none is for sale.')
   })
 })
 
