@@ -96,7 +96,7 @@ describe('a pause', () => {
     await turns()
     expect(isOver()).toBe(false)
     expect(run.page.status.nextLookAtMs).toBe(NOW_MS + HOUR_MS)
-    expect(world.summaries).toEqual(['until the next look'])
+    expect(world.pauses).toEqual(['until the next look'])
     expect(await endPauses()).toEqual([HOUR_MS])
     expect(isOver()).toBe(true)
     expect(run.page.status).not.toHaveProperty('nextLookAtMs')
@@ -117,7 +117,7 @@ describe('a pause', () => {
     const run = runWith()
     run.requests.rejected = { by: 'ada' }
     await run.pause(HOUR_MS, 'until the next look')
-    expect(world.summaries).toEqual([])
+    expect(world.pauses).toEqual([])
   })
 })
 

@@ -1,166 +1,51 @@
 /** The main line of a reservation, with what its activities answer: what it does with requests that come at a bad moment. */
-import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals'
+import { beforeEach, describe, expect, it, jest } from '@jest/globals'
 import type { CapacityVerdict, HeldSoFar, HoldInput, HoldOutcome } from '../../core/reserving-activities'
 import type { ReservationInput, ReservationStatus } from '../../core/reserving'
-import type { OwnedReservation } from '../../core/reservation'
 import { quoteKey } from '../../core/reserving'
 import { DAY_MS, HOUR_MS } from '../../core/time'
-import type { PromiseInput } from '../../core/treasury'
 import { hourlyOf, INTENT, NOW_MS, ownedOf, quoteOf } from '../planner/reserving/facts'
+import type * as World from './reserving'
+import { begin, Continued, endPauses, HOURLY, INPUT, over, turns, world } from './reserving'
 import type * as Reserving from '../../workflows/reserve-capacity'
-import { endMet, settled as immediate, type Wait } from './waits'
 
-interface Handler {
-  handle: (argument: object) => unknown
-  validate: (argument: object) => void
-}
+jest.mock('@temporalio/workflow', () => jest.requireActual<typeof World>('./reserving').temporal)
+jest.mock('../../workflows/reservation-activities', () => {
+  return jest.requireActual<typeof World>('./reserving').activities
+})
+const { reserveCapacity } = jest.requireActual<typeof Reserving>('../../workflows/reserve-capacity')
 
-const handlers = new Map<string, Handler>()
-/** What pauses ends with its test. */
-let test = 0
-/** What waits without a limit. */
-let waiting: Wait[]
-/** Handlers that have not answered. */
-let open: number
 /** Steps of the world, each used once. Without any left, a search gives up and a hold is over. */
 let looks: (() => Partial<CapacityVerdict>)[]
 let holds: ((input: HoldInput) => Partial<HoldOutcome>)[]
 let purchases: (() => object)[]
-let pauses: string[]
-let promised: PromiseInput[]
-let settled: { month: string; jobId: string; spentMicroUsd: number }[]
-let told: (() => void)[]
-let isLong: boolean
-let continued: ReservationInput[]
 let findings: (() => object)[]
-let split: (() => OwnedReservation)[]
-let changes: (() => OwnedReservation)[]
-let started: { args: [ReservationInput] }[]
+/** News that the webhook has not taken yet. */
+let told: (() => void)[]
 
-class Continued extends Error {}
-
-/** Lets everything run that waits for nothing but a turn, and ends the waits for what has come about. */
-const turn = async (): Promise<void> => {
-  await immediate()
-  endMet(waiting)
-}
-
-/** More than anything here takes: what comes later never comes. */
-const TURNS_MAX = 200
-
-async function until(isSo: () => boolean): Promise<void> {
-  for (let turns = 0; turns < TURNS_MAX && !isSo(); turns++) await turn()
-  if (!isSo()) throw new Error('it did not come about')
-}
-
-/** What becomes of a reservation that waits for nothing more of its test. */
-async function over<T>(running: Promise<T>): Promise<T> {
-  let isOver = false
-  void running.catch(() => undefined).finally(() => (isOver = true))
-  await until(() => isOver)
-  return running
-}
-
-jest.mock('@temporalio/workflow', () => {
-  const none = (): void => undefined
-  const never = new Promise<never>(() => undefined)
-  class CancellationScope {
-    static nonCancellable = async (work: () => unknown): Promise<unknown> => work()
-    static current = () => ({ cancelRequested: never, consideredCancelled: false })
-  }
-  const pause = async (): Promise<void> => {
-    const own = test
-    await immediate()
-    if (test !== own) await never
-  }
-  const condition = async (
-    isSo: () => boolean,
-    forMs?: number,
-    { summary = '' } = {},
-  ): Promise<boolean | undefined> => {
-    if (isSo()) return true
-    if (forMs === undefined) return new Promise((end) => waiting.push({ isSo, limitMs: undefined, end }))
-    pauses.push(summary)
-    await pause()
-    return isSo()
-  }
-  return {
-    ...jest.requireActual<object>('@temporalio/common'),
-    ...{ CancellationScope, condition, sleep: pause, allHandlersFinished: () => open === 0 },
-    continueAsNew: async (input: ReservationInput) => {
-      continued.push(input)
-      throw new Continued('continues in a fresh history')
-    },
-    executeChild: async () => purchases.shift()!(),
-    startChild: async (_type: string, options: { args: [ReservationInput] }) => void started.push(options),
-    workflowInfo: () => ({ runId: 'run', continueAsNewSuggested: isLong }),
-    setHandler: (name: string, handle: Handler['handle'], { validator = none } = {}) =>
-      handlers.set(name, { handle, validate: validator }),
-    ...{ setCurrentDetails: none, upsertSearchAttributes: none },
-    ...{
-      defineSignal: (name: string) => name,
-      defineUpdate: (name: string) => name,
-      defineQuery: (name: string) => name,
-    },
-  }
-})
-jest.mock('../../workflows/reservation-activities', () => ({
-  reservingOn: () => ({
-    lookForCapacity: async ({ sends }: { sends: number }): Promise<object> => ({
+beforeEach(() => {
+  begin()
+  ;[looks, holds, purchases, findings, told] = [[], [], [], [], []]
+  const finding = (): unknown => findings.shift()!()
+  world.answers = {
+    lookForCapacity: ({ sends }: { sends: number }) => ({
       ...{ account: 'account', alternatives: [], unseen: [], sends, kind: 'give-up', message: 'Over.' },
       ...looks.shift()?.(),
     }),
-    holdReservation: async (input: HoldInput): Promise<object> => ({
+    holdReservation: (input: HoldInput) => ({
       ...{ held: input.held, message: 'Held.', next: 'over', lookInMs: HOUR_MS },
       ...holds.shift()?.(input),
     }),
-    splitReservation: async () => split.shift()!(),
-    decidePurchase: async () => findings.shift()!(),
-    changeReservation: async () => changes.shift()!(),
-  }),
-  looking: () => ({ findPurchase: async () => findings.shift()!() }),
-  telling: { tellReservation: () => new Promise<void>((done) => told.push(done)) },
-  reservationDocuments: {
-    promiseBudget: async (input: PromiseInput) => void promised.push(input),
-    settleBudget: async (input: (typeof settled)[0]) => void settled.push(input),
-    releaseBudget: async () => undefined,
-    endReservation: async () => undefined,
-  },
-}))
-
-const { reserveCapacity } = jest.requireActual<typeof Reserving>('../../workflows/reserve-capacity')
-
-const INPUT: ReservationInput = {
-  ...{ reservationId: INTENT, owner: 'ada', deployment: 'dep', submittedAtMs: NOW_MS, rule: {} },
-  wish: { backend: 'ec2', kind: 'prepaid', types: ['p5'], count: 4, durationMs: HOUR_MS },
-}
-
-afterEach(() => void (test += 1))
-beforeEach(() => {
-  handlers.clear()
-  ;[looks, holds, purchases, pauses, promised, settled, told] = [[], [], [], [], [], [], []]
-  ;[continued, findings, split, started, changes] = [[], [], [], [], []]
-  waiting = []
-  isLong = false
-  open = 0
+    ...{ findPurchase: finding, decidePurchase: finding, buyCapacity: () => purchases.shift()!() },
+    tellReservation: () => new Promise<void>((done) => told.push(done)),
+  }
 })
 
-/** As the server does it: what the validator refuses is not handled. */
-async function tell(name: string, argument: object): Promise<string> {
-  const { validate, handle } = handlers.get(name)!
-  const update = { by: 'ada', ...argument }
-  open += 1
-  try {
-    validate(update)
-    return ((await handle(update)) as { message: string }).message
-  } catch (error) {
-    return `refused: ${(error as Error).message}`
-  } finally {
-    open -= 1
-  }
-}
-
-const status = (): ReservationStatus => (handlers.get('reservation')!.handle as () => ReservationStatus)()
+const tell = (name: string, argument: object): Promise<string> => world.tell(name, argument)
+const status = (): ReservationStatus => world.status()
+const settledBy = (): unknown[] => world.inputsOf('settleBudget').map(({ spentMicroUsd }) => spentMicroUsd)
+const lives = (input: ReservationInput = INPUT): ReturnType<typeof reserveCapacity> =>
+  over(reserveCapacity(input))
 
 const JUDGED = { quote: quoteOf(), machineHourMicro: 1 }
 const buy = (): Partial<CapacityVerdict> => ({ kind: 'buy', judged: JUDGED, lookInMs: HOUR_MS })
@@ -182,15 +67,14 @@ describe('a request to a reservation whose history is long', () => {
   it('that comes while its news are posted is done before a fresh history begins', async () => {
     looks = [ask, wait]
     const running = reserveCapacity({ ...INPUT, webhookOf: INTENT })
-    await turn()
-    isLong = true
-    await until(() => told.length > 0)
+    await turns()
+    world.isLong = true
     expect(status().state).toBe('awaiting-approval')
-    await turn()
+    expect(await endPauses()).toEqual([HOUR_MS])
     expect(await tell('reject', { reason: 'too dear' })).toMatch(/^Rejected: nothing is bought/)
     for (const done of told) done()
     expect(await over(running)).toMatchObject({ state: 'rejected' })
-    expect(continued).toEqual([])
+    expect(world.continued).toEqual([])
   })
 
   it('that the main line must answer is answered before a fresh history begins', async () => {
@@ -198,12 +82,12 @@ describe('a request to a reservation whose history is long', () => {
     holds = [in_('scheduled', { news: [{ event: 'begins', text: 'Soon.' }] }), in_('scheduled')]
     holds.push(...Array.from({ length: 9 }, () => in_('scheduled')))
     const running = reserveCapacity({ ...INPUT, webhookOf: INTENT })
-    await until(() => told.length > 0)
-    isLong = true
-    for (let turns = 0; turns < 9; turns++) await turn()
+    await turns()
+    world.isLong = true
+    expect(await endPauses()).toEqual([HOUR_MS])
     const answer = tell('extendReservation', { durationMs: DAY_MS, upfrontMaxMicroUsd: 1 })
     const end = expect(over(running)).rejects.toBeInstanceOf(Continued)
-    await turn()
+    await turns()
     while (told.length > 0) told.shift()!()
     await end
     expect(await over(answer)).toBe('refused: cr-1 was not prolonged: none is for sale.')
@@ -221,9 +105,9 @@ describe('a decision about a purchase', () => {
         return { kind: 'found', reservation: ownedOf() }
       },
     ]
-    await over(reserveCapacity(INPUT))
+    await lives()
     expect(await answer).toBe('refused: That is known meanwhile. It is cr-1.')
-    expect(pauses.filter((one) => one === 'until the next look at the reservation')).toHaveLength(2)
+    expect(world.pauses.filter((one) => one === 'until the next look at the reservation')).toHaveLength(2)
   })
 
   describe('about an extension', () => {
@@ -252,7 +136,7 @@ describe('a decision about a purchase', () => {
       findings = [() => ({ kind: 'no-effect', failure: { class: 'transient', message: 'No.' } })]
       holds = [in_('scheduled'), extend, look, look]
       holds.push(asks('decidePurchase', { kind: 'not-bought' }), look)
-      await over(reserveCapacity(INPUT))
+      await lives()
       expect(seen).toEqual([
         ['scheduled', true],
         ['scheduled', true],
@@ -262,7 +146,7 @@ describe('a decision about a purchase', () => {
         expect.stringMatching(/^refused: An extension of cr-1 for .* unknown whether it was bought/),
         'Nothing was bought. Its end stays.',
       ])
-      expect(settled.map(({ spentMicroUsd }) => spentMicroUsd)).toEqual([paid, 0])
+      expect(settledBy()).toEqual([paid, 0])
       expect(status().spentMicroUsd).toBe(paid)
     })
 
@@ -274,18 +158,18 @@ describe('a decision about a purchase', () => {
         extend,
         asks('decidePurchase', { kind: 'bought', reservationId: 'cr-1' }),
       ]
-      await over(reserveCapacity(INPUT))
+      await lives()
       const [, second, decided] = await Promise.all(answers)
       expect(second).toMatch(/^refused: An extension of cr-1/)
       expect(decided).toBe('It is cr-1.')
-      expect(settled.map(({ spentMicroUsd }) => spentMicroUsd)).toEqual([paid, 500])
+      expect(settledBy()).toEqual([paid, 500])
       expect(status().spentMicroUsd).toBe(paid + 500)
     })
 
     it('counts it as spent in the month if that is unknown to the end', async () => {
       ;[findings, holds] = [[absent], [in_('scheduled'), extend]]
-      await over(reserveCapacity(INPUT))
-      expect(settled.map(({ spentMicroUsd }) => spentMicroUsd)).toEqual([paid, 500])
+      await lives()
+      expect(settledBy()).toEqual([paid, 500])
       expect(status()).toMatchObject({
         spentMicroUsd: paid,
         message: expect.stringMatching(/check the bill\.$/),
@@ -311,7 +195,7 @@ describe('an extension', () => {
       return in_('scheduled')(input)
     }
     holds = [in_('scheduled'), asked, asked]
-    await over(reserveCapacity(INPUT))
+    await lives()
     const [first, second] = await Promise.all(answers)
     expect(first).toMatch(/^cr-1 is prolonged to 2026-11-06/)
     expect(second).toMatch(/^It is prolonged already: cr-1 ends 2026-11-06.* Nothing more was bought\.$/)
@@ -330,16 +214,16 @@ describe('a reservation that is lost before its start', () => {
         return lost(input)
       },
     ]
-    await over(reserveCapacity(INPUT))
+    await lives()
     expect(await answer).toBe('refused: r-1 failed.')
-    expect(pauses.filter((one) => one === 'until the next look for capacity')).toHaveLength(2)
+    expect(world.pauses.filter((one) => one === 'until the next look for capacity')).toHaveLength(2)
   })
 
   it('shows nothing of it in the new search', async () => {
     ;[looks, purchases, holds] = [[ask, buy, wait], [bought()], [in_('scheduled'), lost]]
     const running = reserveCapacity(INPUT)
-    await until(() => status().state === 'awaiting-approval')
-    await tell('approve', { quote: quoteKey(JUDGED.quote) })
+    await turns()
+    expect(await tell('approve', { quote: quoteKey(JUDGED.quote) })).toMatch(/^Approved/)
     await over(running)
     const { reservation, quote, decision } = status()
     expect({ reservation, quote, decision }).toEqual({})
@@ -348,10 +232,10 @@ describe('a reservation that is lost before its start', () => {
   it('and was owned already counts what is bought in its place', async () => {
     looks = [() => ({ kind: 'adopt', reservation: ownedOf(), message: 'Owned.' }), buy]
     ;[purchases, holds] = [[bought(ownedOf({ id: 'r-2' }))], [in_('scheduled'), lost, in_('scheduled')]]
-    await over(reserveCapacity(INPUT))
+    await lives()
     expect(status()).toMatchObject({ spentMicroUsd: quoteOf().upfrontMicro })
     expect(status()).not.toHaveProperty('isAdopted')
-    expect(settled).toMatchObject([{ spentMicroUsd: quoteOf().upfrontMicro }])
+    expect(world.inputsOf('settleBudget')).toMatchObject([{ spentMicroUsd: quoteOf().upfrontMicro }])
   })
 })
 
@@ -360,19 +244,14 @@ describe('an approval', () => {
     const other = { ...JUDGED, quote: quoteOf({ zone: 'east-b' }) }
     looks = [ask, () => ({ ...ask(), judged: other })]
     const running = reserveCapacity(INPUT)
-    await until(() => status().state === 'awaiting-approval')
-    await tell('approve', { quote: quoteKey(JUDGED.quote) })
-    await until(() => status().quote!.quote.zone === 'east-b')
+    await turns()
+    expect(await tell('approve', { quote: quoteKey(JUDGED.quote) })).toMatch(/^Approved/)
+    await turns()
+    expect(status().quote?.quote.zone).toBe('east-b')
     expect(status()).not.toHaveProperty('decision')
     await over(running)
   })
 })
-
-const HOURLY: ReservationInput = {
-  ...INPUT,
-  wish: { ...INPUT.wish, kind: 'hourly' },
-  rule: { spendMaxMicroUsd: 60 },
-}
 
 describe('a resize', () => {
   it('that is refused gives back the money that its higher limit had reserved', async () => {
@@ -386,14 +265,12 @@ describe('a resize', () => {
         return in_('active')(input)
       },
     ]
-    changes = [
-      () => {
-        throw new Error('there are no more machines')
-      },
-    ]
-    await over(reserveCapacity(HOURLY))
+    world.answers['changeReservation'] = () => {
+      throw new Error('there are no more machines')
+    }
+    await lives(HOURLY)
     expect(await answer).toBe('refused: there are no more machines')
-    expect(promised.map(({ microUsd, isLowered }) => [microUsd, isLowered])).toEqual([
+    expect(world.inputsOf('promiseBudget').map(({ microUsd, isLowered }) => [microUsd, isLowered])).toEqual([
       [60, undefined],
       [200, undefined],
       [60, true],
@@ -410,8 +287,8 @@ describe('a history that is set back into a later month', () => {
     ['what it has bought', { kind: 'adopt', send: 1, month, reservation: ownedOf() }],
   ])('counts %s in the month that has reserved its money', async (_, verdict) => {
     ;[looks, purchases, holds] = [[() => verdict], [bought()], [in_('scheduled')]]
-    await over(reserveCapacity(INPUT))
-    expect(settled).toMatchObject([{ month, jobId: `reservation/${INTENT}/1` }])
+    await lives()
+    expect(world.inputsOf('settleBudget')).toMatchObject([{ month, jobId: `reservation/${INTENT}/1` }])
   })
 })
 
@@ -425,17 +302,19 @@ describe('a split', () => {
       return in_('active')(input)
     }
     holds = [in_('active'), asked, asked]
-    split = [() => ownedOf({ id: 'r-2', kind: 'hourly', total: 1 })]
-    await over(reserveCapacity(HOURLY))
+    world.answers['splitReservation'] = () => ownedOf({ id: 'r-2', kind: 'hourly', total: 1 })
+    await lives(HOURLY)
     expect(await Promise.all(answers)).toEqual([
       '1 machine of cr-1 is r-2 now, held by res-part.',
       'res-part exists already: nothing more was split off.',
     ])
-    expect(promised.map(({ jobId, microUsd, from }) => [jobId, microUsd, from])).toEqual([
+    expect(
+      world.inputsOf('promiseBudget').map(({ jobId, microUsd, from }) => [jobId, microUsd, from]),
+    ).toEqual([
       [`reservation/${INTENT}/1`, 60, undefined],
       ['reservation/res-part/1', 15, `reservation/${INTENT}/1`],
     ])
     expect(status()).toMatchObject({ rule: { spendMaxMicroUsd: 45 }, wish: { count: 3 } })
-    expect(started).toHaveLength(1)
+    expect(world.inputsOf('reserveCapacity')).toHaveLength(1)
   })
 })

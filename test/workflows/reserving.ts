@@ -17,11 +17,13 @@ class World {
   answers: Record<string, (input: never) => unknown> = {}
   handlers = new Map<string, Handler>()
   waiting: Wait[] = []
-  summaries: (string | undefined)[] = []
+  /** What each pause is for. */
+  pauses: string[] = []
   signals: [workflowId: string, signal: string, notice: unknown][] = []
   continued: ReservationInput[] = []
   isLong = false
-  isHandling = false
+  /** Requests that have no answer yet. */
+  handling = 0
   details = ''
 
   async answer(name: string, input: object): Promise<unknown> {
@@ -41,12 +43,19 @@ class World {
   async tell(name: string, argument: object = {}): Promise<string> {
     const { validate, handle } = this.handlers.get(name)!
     const update = { by: 'ada', ...argument }
+    this.handling += 1
     try {
       validate(update)
       return ((await handle(update)) as { message: string }).message
     } catch (error) {
       return `refused: ${(error as Error).message}`
+    } finally {
+      this.handling -= 1
     }
+  }
+
+  status(): ReservationStatus {
+    return this.handlers.get('reservation')!.handle() as ReservationStatus
   }
 }
 
@@ -70,12 +79,14 @@ export const temporal = {
   /** Ends with its test, and lets others run even if it has nothing to wait for: a loop of such waits would never end. */
   condition: async (isSo: () => boolean, limitMs?: number, { summary }: { summary?: string } = {}) => {
     const own = world
-    own.summaries.push(summary)
-    if (!isSo()) return new Promise((end) => own.waiting.push({ isSo, limitMs, end }))
+    if (!isSo()) {
+      if (summary !== undefined) own.pauses.push(summary)
+      return new Promise((end) => own.waiting.push({ isSo, limitMs, end }))
+    }
     await settled()
     return world === own || new Promise(none)
   },
-  allHandlersFinished: () => !world.isHandling,
+  allHandlersFinished: () => world.handling === 0,
   continueAsNew: async (input: ReservationInput) => {
     world.continued.push(input)
     throw new Continued('continues in a fresh history')
@@ -114,10 +125,11 @@ export async function turns(count = 3): Promise<void> {
   }
 }
 
-/** Ends what waits, by what it waits for or by its limit; returns the limits. */
+/** Ends the pauses, by what each waits for or by its limit; returns the limits. */
 export async function endPauses(): Promise<(number | undefined)[]> {
   await turns()
-  const ended = world.waiting.splice(0)
+  const ended = world.waiting.filter(({ limitMs }) => limitMs !== undefined)
+  world.waiting = world.waiting.filter((one) => !ended.includes(one))
   for (const { isSo, end } of ended) end(isSo())
   await turns()
   return ended.map(({ limitMs }) => limitMs)
