@@ -1,5 +1,5 @@
 /** One purchase: it is sent once, and looked up until its outcome is certain or a person must decide. */
-import { beforeEach, describe, expect, it, jest } from '@jest/globals'
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals'
 import { ActivityFailure, RetryState, TimeoutFailure } from '@temporalio/common'
 import { MINUTE_MS, SECOND_MS } from '../../core/time'
 import type * as Buying from '../../workflows/buy-capacity'
@@ -45,6 +45,8 @@ const timedOut = (timeoutType: 'SCHEDULE_TO_START' | 'START_TO_CLOSE') => (): ne
   )
 }
 
+// Jest reads the clock, too.
+afterEach(() => void jest.restoreAllMocks())
 beforeEach(() => {
   jest.spyOn(Date, 'now').mockReturnValue(NOW_MS)
   ;[send, finds, asked, pauses] = [lost, [], [], []]

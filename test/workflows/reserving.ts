@@ -1,10 +1,11 @@
 /** A reservation of tests whose activities, waits and children a test plays. `jest.mock` takes `temporal` and `activities` from here. */
+import { afterEach, jest } from '@jest/globals'
 import * as common from '@temporalio/common'
 import type { ReservationInput, ReservationStatus } from '../../core/reserving'
 import type { HeldSoFar } from '../../core/reserving-activities'
 import { DAY_MS } from '../../core/time'
 import { INTENT, NOW_MS, ownedOf } from '../planner/reserving/facts'
-import { endMet, settled, type Wait } from './waits'
+import { conditionOn, endMet, settled, type Wait } from './waits'
 
 export interface Handler {
   handle: (argument?: unknown) => unknown
@@ -59,6 +60,9 @@ class World {
   }
 }
 
+// Jest reads the clock that a test sets, too.
+afterEach(() => void jest.restoreAllMocks())
+
 /** Set anew by `begin`. */
 export let world = new World()
 export function begin(): World {
@@ -81,7 +85,7 @@ export const temporal = {
     const own = world
     if (!isSo()) {
       if (summary !== undefined) own.pauses.push(summary)
-      return new Promise((end) => own.waiting.push({ isSo, limitMs, end }))
+      return conditionOn(() => own.waiting)(isSo, limitMs, { summary })
     }
     await settled()
     return world === own || new Promise(none)
