@@ -1,5 +1,14 @@
 import { defined } from '../../core/defined'
-import { HOUR_MS, MINUTE_MS, SECOND_MS } from '../../core/time'
+import { HOUR_MS, MINUTE_MS } from '../../core/time'
+import {
+  Complaint,
+  durationWithin,
+  listOf,
+  parseYesNo,
+  SettingsReader,
+  urlOr,
+  type Parser,
+} from '../settings'
 
 /** Where and how machines are bought. */
 export interface Ec2Config {
@@ -143,15 +152,7 @@ export type ParsedEc2Config = { config: Ec2Config } | { problems: string[] }
 
 /** Reads the settings of `EC2_SETTINGS`; either a whole config or every problem at once. */
 export function parseEc2Config(settings: Record<string, string | undefined>): ParsedEc2Config {
-  const problems: string[] = []
-  const read = <T>(name: string, fallback: T, parse: Parser<T>): T => {
-    const text = settings[name]?.trim()
-    if (text === undefined || text === '') return fallback
-    const value = parse(text)
-    if (!(value instanceof Complaint)) return value
-    problems.push(`${name} is "${text}": ${value.advice}`)
-    return fallback
-  }
+  const { problems, read, result } = new SettingsReader(settings)
   const one = read('CRUCIBLE_EC2_REGION', regionOf(settings), parseRegion)
   const regions = read('CRUCIBLE_EC2_REGIONS', one === '' ? [] : [one], parseRegions)
   const region = regions[0] ?? ''
@@ -161,7 +162,7 @@ export function parseEc2Config(settings: Record<string, string | undefined>): Pa
     problems.push(
       `CRUCIBLE_EC2_REGION is "${one}", which CRUCIBLE_EC2_REGIONS does not list: add it there, or leave CRUCIBLE_EC2_REGION out`,
     )
-  const endpoint = read('AWS_ENDPOINT_URL', '', parseUrl)
+  const endpoint = read('AWS_ENDPOINT_URL', '', urlOr('write a URL, such as http://127.0.0.1:4566'))
   const buyerRole = read('CRUCIBLE_EC2_BUYER_ROLE', '', parseRoleArn)
   const groups = read('CRUCIBLE_EC2_SECURITY_GROUPS', [], idsOf('sg-'))
   const config: Ec2Config = {
@@ -182,7 +183,7 @@ export function parseEc2Config(settings: Record<string, string | undefined>): Pa
     ...(buyerRole === '' ? {} : { buyerRole }),
     ...(endpoint === '' ? {} : { endpoint }),
   }
-  return problems.length > 0 ? { problems } : { config }
+  return result(config)
 }
 
 function regionOf(env: Record<string, string | undefined>): string {
@@ -204,13 +205,6 @@ export function accountOptions<T extends { region?: string }>(
   }
 }
 
-/** What to write instead. */
-class Complaint {
-  constructor(readonly advice: string) {}
-}
-
-type Parser<T> = (text: string) => T | Complaint
-
 const parseRegion: Parser<string> = (text) =>
   /^[a-z]{2}(?:-[a-z]+)+-\d$/.test(text) ? text : new Complaint('write a Region, such as us-east-1')
 
@@ -220,17 +214,6 @@ const parseRegions: Parser<string[]> = (text) => {
     ? regions
     : new Complaint('write Regions such as us-east-1,us-west-2, with commas between them')
 }
-
-const parseUrl: Parser<string> = (text) =>
-  URL.canParse(text) && /^https?:/.test(text)
-    ? text
-    : new Complaint('write a URL, such as http://127.0.0.1:4566')
-
-export const listOf = (text: string): string[] =>
-  text
-    .split(',')
-    .map((one) => one.trim())
-    .filter((one) => one !== '')
 
 const idsOf =
   (prefix: string): Parser<string[]> =>
@@ -264,12 +247,6 @@ const parseTypes: Parser<string[]> = (text) => {
     : new Complaint('write names of types such as g5.xlarge,p4d.*')
 }
 
-const parseYesNo: Parser<boolean> = (text) => {
-  if (/^(?:yes|true|on|1)$/i.test(text)) return true
-  if (/^(?:no|false|off|0)$/i.test(text)) return false
-  return new Complaint('write yes or no')
-}
-
 const parseReservations: Parser<'all' | 'none' | string[]> = (text) => {
   if (text === 'all' || text === 'none') return text
   const ids = idsOf('cr-')(text)
@@ -283,10 +260,4 @@ const parseDisk: Parser<number> = (text) =>
     ? Number(text)
     : new Complaint(`write whole GiB from 1 to ${DISK_MAX_GIB}, such as 200`)
 
-const UNITS_MS: Record<string, number> = { s: SECOND_MS, m: MINUTE_MS, h: HOUR_MS }
-
-const parseDuration: Parser<number> = (text) => {
-  const match = /^(\d+(?:\.\d+)?)\s*([smh])$/.exec(text)
-  const durationMs = match === null ? 0 : Math.round(Number(match[1]) * UNITS_MS[match[2]!]!)
-  return durationMs > 0 ? durationMs : new Complaint('write a duration with its unit, such as 90s or 10m')
-}
+const parseDuration = durationWithin({ advice: 'write a duration with its unit, such as 90s or 10m' })

@@ -1,7 +1,8 @@
 import { defined } from '../../core/defined'
-import { HOUR_MS, MINUTE_MS, SECOND_MS } from '../../core/time'
+import { MINUTE_MS } from '../../core/time'
 import type { Problem } from '../backend'
 import { findCredentials, lastFour, type FoundCredentials } from '../credentials'
+import { Complaint, durationWithin, listOf, SettingsReader, urlOr, type Parser } from '../settings'
 import { ENDPOINT_DEFAULT } from './api'
 import { LAMBDA_CREDENTIALS } from './credentials'
 
@@ -92,15 +93,7 @@ export type ParsedLambdaConfig = { config: LambdaConfig } | { problems: string[]
 
 /** Reads the settings of `LAMBDA_SETTINGS`; either a whole config or every problem at once. */
 export function parseLambdaConfig(settings: Record<string, string | undefined>): ParsedLambdaConfig {
-  const problems: string[] = []
-  const read = <T>(name: string, fallback: T, parse: Parser<T>): T => {
-    const text = settings[name]?.trim()
-    if (text === undefined || text === '') return fallback
-    const value = parse(text)
-    if (!(value instanceof Complaint)) return value
-    problems.push(`${name} is ${value.isSecret ? 'not usable' : `"${text}"`}: ${value.advice}`)
-    return fallback
-  }
+  const { problems, read, result } = new SettingsReader(settings)
   const found = findKey(settings, problems)
   const apiKey = read('LAMBDA_API_KEY', found?.values['LAMBDA_API_KEY'] ?? '', parseKey)
   if (apiKey === '' && problems.length === 0)
@@ -111,7 +104,11 @@ export function parseLambdaConfig(settings: Record<string, string | undefined>):
   const cache = read<string | undefined>('CRUCIBLE_LAMBDA_CACHE', undefined, parseFileSystem)
   const config: LambdaConfig = {
     apiKey,
-    endpoint: read('CRUCIBLE_LAMBDA_ENDPOINT', ENDPOINT_DEFAULT, parseUrl),
+    endpoint: read(
+      'CRUCIBLE_LAMBDA_ENDPOINT',
+      ENDPOINT_DEFAULT,
+      urlOr(`write a URL, such as ${ENDPOINT_DEFAULT}`),
+    ),
     types: read('CRUCIBLE_LAMBDA_TYPES', TYPES_DEFAULT, parseTypes),
     sshKey: read('CRUCIBLE_LAMBDA_SSH_KEY', SSH_KEY_DEFAULT, parseSshKey),
     staleForMs: read('CRUCIBLE_LAMBDA_STALE_FOR', STALE_DEFAULT_MS, parseDuration),
@@ -119,7 +116,7 @@ export function parseLambdaConfig(settings: Record<string, string | undefined>):
     launchesPerMinute: read('CRUCIBLE_LAMBDA_LAUNCHES', LAUNCHES_DEFAULT, parseRate),
     ...defined({ regions, cache, keyProblem: found?.problem }),
   }
-  return problems.length > 0 ? { problems } : { config }
+  return result(config)
 }
 
 /** The last four characters at most. */
@@ -140,29 +137,8 @@ function findKey(
   }
 }
 
-/** What to write instead. */
-class Complaint {
-  constructor(
-    readonly advice: string,
-    readonly isSecret = false,
-  ) {}
-}
-
-type Parser<T> = (text: string) => T | Complaint
-
 const parseKey: Parser<string> = (text) =>
   /^[\x21-\x7e]+$/.test(text) ? text : new Complaint('write the key without spaces or quotes', true)
-
-const parseUrl: Parser<string> = (text) =>
-  URL.canParse(text) && /^https?:/.test(text)
-    ? text.replace(/\/+$/, '')
-    : new Complaint('write a URL, such as https://cloud.lambda.ai')
-
-const listOf = (text: string): string[] =>
-  text
-    .split(',')
-    .map((one) => one.trim())
-    .filter((one) => one !== '')
 
 const parseTypes: Parser<string[]> = (text) => {
   const types = listOf(text)
@@ -186,13 +162,7 @@ const parseFileSystem: Parser<string> = (text) =>
     ? text
     : new Complaint('write the name of a file system, such as crucible-cache')
 
-const UNITS_MS: Record<string, number> = { s: SECOND_MS, m: MINUTE_MS, h: HOUR_MS }
-
-const parseDuration: Parser<number> = (text) => {
-  const match = /^(\d+(?:\.\d+)?)\s*([smh])$/.exec(text)
-  const durationMs = match === null ? 0 : Math.round(Number(match[1]) * UNITS_MS[match[2]!]!)
-  return durationMs > 0 ? durationMs : new Complaint('write a duration with its unit, such as 90s or 3m')
-}
+const parseDuration = durationWithin({ advice: 'write a duration with its unit, such as 90s or 3m' })
 
 const parseRate: Parser<number> = (text) =>
   /^\d+(\.\d+)?$/.test(text) && Number(text) > 0 && Number(text) <= 1_000

@@ -1,7 +1,8 @@
 import { availableParallelism, homedir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { microUsd, type MicroUsd } from '../../core/money'
-import { HOUR_MS, MINUTE_MS, SECOND_MS } from '../../core/time'
+import { MINUTE_MS } from '../../core/time'
+import { Complaint, durationWithin, parseYesNo, SettingsReader, type Parser } from '../settings'
 
 /** How this host is divided into machines for jobs. */
 export interface LocalConfig {
@@ -79,20 +80,12 @@ export type ParsedLocalConfig = { config: LocalConfig } | { problems: string[] }
 
 /** Reads the settings of `LOCAL_SETTINGS` from an environment; either a complete config or every problem at once. */
 export function parseLocalConfig(settings: Record<string, string | undefined>): ParsedLocalConfig {
-  const problems: string[] = []
-  const read = <T>(name: string, fallback: T, parse: Parser<T>): T => {
-    const text = settings[name]?.trim()
-    if (text === undefined || text === '') return fallback
-    const value = parse(text)
-    if (!(value instanceof Complaint)) return value
-    problems.push(`${name} is "${text}": ${value.advice}`)
-    return fallback
-  }
+  const { read, result } = new SettingsReader(settings)
   const price = read('CRUCIBLE_LOCAL_PRICE', 0, parsePrice)
   const config: LocalConfig = {
     root: resolve(read('CRUCIBLE_LOCAL_ROOT', join(homedir(), '.crucible', 'local'), parsePath)),
     slots: read('CRUCIBLE_LOCAL_SLOTS', availableParallelism(), parseSlots),
-    hasSpot: read('CRUCIBLE_LOCAL_SPOT', 'no', parseYesNo) === 'yes',
+    hasSpot: read('CRUCIBLE_LOCAL_SPOT', false, parseYesNo),
     priceMicroUsdPerHour: price,
     spotPriceMicroUsdPerHour: read('CRUCIBLE_LOCAL_SPOT_PRICE', price, parsePrice),
     noticeMs: read('CRUCIBLE_LOCAL_NOTICE', NOTICE_DEFAULT_MS, parseNotice),
@@ -101,7 +94,7 @@ export function parseLocalConfig(settings: Record<string, string | undefined>): 
   }
   const uids = read('CRUCIBLE_LOCAL_UIDS', UIDS_DEFAULT, (text) => parseUids(text, config.slots!))
   if (uids !== undefined) config.uids = uids
-  return problems.length > 0 ? { problems } : { config }
+  return result(config)
 }
 
 const PASSED_ON =
@@ -118,13 +111,6 @@ export function machineEnvironment(
   )
 }
 
-/** What to write instead. */
-class Complaint {
-  constructor(readonly advice: string) {}
-}
-
-type Parser<T> = (text: string) => T | Complaint
-
 const parseText: Parser<string> = (text) => text
 
 const parsePath: Parser<string> = (text) =>
@@ -138,12 +124,6 @@ const parseSlots: Parser<number> = (text) => {
   return /^\d+$/.test(text) && slots >= 1 && slots <= SLOTS_MAX
     ? slots
     : new Complaint(`write a whole number from 1 to ${SLOTS_MAX}, such as 4`)
-}
-
-const parseYesNo: Parser<string> = (text) => {
-  if (/^(?:yes|true|on|1)$/i.test(text)) return 'yes'
-  if (/^(?:no|false|off|0)$/i.test(text)) return 'no'
-  return new Complaint('write yes or no')
 }
 
 /** System users are below it on every common system. */
@@ -176,11 +156,7 @@ const parsePrice: Parser<number> = (text) =>
     ? microUsd(Number(text.replace('$', '')))
     : new Complaint('write dollars per hour, such as 0.35')
 
-const UNITS_MS: Record<string, number> = { s: SECOND_MS, m: MINUTE_MS, h: HOUR_MS }
-
-const parseNotice: Parser<number> = (text) => {
-  const match = /^(\d+(?:\.\d+)?)\s*([smh])$/.exec(text)
-  return match === null
-    ? new Complaint('write a duration with its unit, such as 120s or 2m; 0s for no notice')
-    : Math.round(Number(match[1]) * UNITS_MS[match[2]!]!)
-}
+const parseNotice = durationWithin({
+  leastMs: 0,
+  advice: 'write a duration with its unit, such as 120s or 2m; 0s for no notice',
+})

@@ -1,5 +1,15 @@
 import { homedir } from 'node:os'
-import { HOUR_MS, MINUTE_MS, SECOND_MS } from '../../core/time'
+import { DAY_MS, HOUR_MS } from '../../core/time'
+import {
+  Complaint,
+  durationWithin,
+  listOf,
+  parseYesNo,
+  SettingsReader,
+  urlOr,
+  type Parser,
+  type Settings,
+} from '../settings'
 import { MODAL_GPUS } from './gpus'
 import { IMAGE_SECRETS, imageSecretsIn } from './policy'
 import { readToken, tokenPath } from './token-file'
@@ -69,43 +79,32 @@ export const MODAL_SETTINGS = [
 export type ParsedModalConfig = { config: ModalConfig } | { problems: string[] }
 
 /** Reads the settings of `MODAL_SETTINGS`; either a whole config or every problem at once. */
-export function parseModalConfig(settings: Record<string, string | undefined>): ParsedModalConfig {
-  const problems: string[] = []
-  const textOf = (name: string): string | undefined => settings[name]?.trim() || undefined
+export function parseModalConfig(settings: Settings): ParsedModalConfig {
   const stored = readToken(tokenPath(settings, homedir()))
-  const url = textOf('CRUCIBLE_MODAL_URL') ?? stored?.url
-  const key = textOf('CRUCIBLE_MODAL_KEY') ?? stored?.key
-  const secret = textOf('CRUCIBLE_MODAL_SECRET') ?? stored?.secret
-  if (url === undefined || key === undefined || secret === undefined)
+  const { problems, read, result } = new SettingsReader(
+    settings,
+    stored && {
+      CRUCIBLE_MODAL_URL: stored.url,
+      CRUCIBLE_MODAL_KEY: stored.key,
+      CRUCIBLE_MODAL_SECRET: stored.secret,
+    },
+  )
+  const asWritten: Parser<string> = (text) => text
+  const url = read('CRUCIBLE_MODAL_URL', '', parseAddress)
+  const key = read('CRUCIBLE_MODAL_KEY', '', asWritten)
+  const secret = read('CRUCIBLE_MODAL_SECRET', '', asWritten)
+  if ([url, key, secret].includes('') && problems.length === 0)
     problems.push(
       'CRUCIBLE_MODAL_URL, CRUCIBLE_MODAL_KEY and CRUCIBLE_MODAL_SECRET are missing: run `crucible setup modal`, which stores them',
     )
-  if (url !== undefined && !(URL.canParse(url) && /^https?:/.test(url)))
-    problems.push(`CRUCIBLE_MODAL_URL is "${url}": write the address that \`crucible setup modal\` shows`)
-  const runMsMax = runOf(textOf('CRUCIBLE_MODAL_RUN_MAX'))
-  if (runMsMax === undefined)
-    problems.push(`CRUCIBLE_MODAL_RUN_MAX is "${textOf('CRUCIBLE_MODAL_RUN_MAX')}": write 24h or less`)
-  const gpus = gpusOf(textOf('CRUCIBLE_MODAL_GPUS'))
-  if (gpus === undefined)
-    problems.push(
-      `CRUCIBLE_MODAL_GPUS is "${textOf('CRUCIBLE_MODAL_GPUS')}": write some of ${GPU_NAMES.join(',')}, or none`,
-    )
-  const cache = textOf('CRUCIBLE_MODAL_CACHE') ?? 'yes'
-  if (cache !== 'yes' && cache !== 'no') problems.push(`CRUCIBLE_MODAL_CACHE is "${cache}": write yes or no`)
-  const imageSecrets = imageSecretsIn(textOf(IMAGE_SECRETS))
-  if (imageSecrets === undefined)
-    problems.push(
-      `${IMAGE_SECRETS} is "${textOf(IMAGE_SECRETS)}": write REGISTRY=SECRET, such as ghcr.io=team-robot`,
-    )
-  if (problems.length > 0) return { problems }
-  const config: ModalConfig = {
-    url: url!.replace(/\/+$/, ''),
-    token: { key: key!, secret: secret! },
-    ...{ gpus: gpus!, runMsMax: runMsMax!, hasCache: cache === 'yes' },
-    imageSecrets: imageSecrets!,
-    cacheUnusedMs: DAYS_DEFAULT * 24 * HOUR_MS,
-  }
-  return { config }
+  return result({
+    ...{ url, token: { key, secret } },
+    runMsMax: read('CRUCIBLE_MODAL_RUN_MAX', RUN_MS_MAX, parseRun),
+    gpus: read('CRUCIBLE_MODAL_GPUS', GPU_NAMES, parseGpus),
+    hasCache: read('CRUCIBLE_MODAL_CACHE', true, parseYesNo),
+    imageSecrets: read(IMAGE_SECRETS, {}, parseImageSecrets),
+    cacheUnusedMs: DAYS_DEFAULT * DAY_MS,
+  })
 }
 
 /** The last four characters at most. */
@@ -113,18 +112,18 @@ export function tokenInWords(key: string): string {
   return key.length >= 8 ? `the proxy token that ends in ${key.slice(-4)}` : 'the proxy token'
 }
 
-function gpusOf(text: string | undefined): string[] | undefined {
-  if (text === undefined || text === 'all') return GPU_NAMES
+const parseAddress = urlOr('write the address that `crucible setup modal` shows')
+
+const parseRun = durationWithin({ mostMs: RUN_MS_MAX, advice: 'write 24h or less' })
+
+const parseGpus: Parser<string[]> = (text) => {
+  if (text === 'all') return GPU_NAMES
   if (text === 'none') return []
-  const names = text.split(',').map((one) => one.trim().toUpperCase())
-  return names.every((name) => GPU_NAMES.includes(name)) ? names : undefined
+  const names = listOf(text.toUpperCase())
+  return names.every((name) => GPU_NAMES.includes(name))
+    ? names
+    : new Complaint(`write some of ${GPU_NAMES.join(',')}, or none`)
 }
 
-const UNITS_MS: Record<string, number> = { s: SECOND_MS, m: MINUTE_MS, h: HOUR_MS }
-
-function runOf(text: string | undefined): number | undefined {
-  if (text === undefined) return RUN_MS_MAX
-  const match = /^(\d+(?:\.\d+)?)\s*([smh])$/.exec(text)
-  const runMs = match === null ? 0 : Math.round(Number(match[1]) * UNITS_MS[match[2]!]!)
-  return runMs > 0 && runMs <= RUN_MS_MAX ? runMs : undefined
-}
+const parseImageSecrets: Parser<Record<string, string>> = (text) =>
+  imageSecretsIn(text) ?? new Complaint('write REGISTRY=SECRET, such as ghcr.io=team-robot')

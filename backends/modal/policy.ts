@@ -1,4 +1,5 @@
 import type { Failure } from '../../core/failure'
+import { listOf } from '../settings'
 import { API, type Health } from './documents'
 
 /** What a deployment of the gateway must let its callers name; a list is missing if no setting asks for it. */
@@ -11,17 +12,9 @@ export const REGISTRIES = 'CRUCIBLE_GATEWAY_REGISTRIES'
 export const SECRETS = 'CRUCIBLE_GATEWAY_SECRETS'
 export const IMAGE_SECRETS = 'CRUCIBLE_MODAL_IMAGE_SECRETS'
 
-/** Names that are separated by commas. */
-function namesIn(text: string | undefined): string[] {
-  return (text ?? '')
-    .split(',')
-    .map((name) => name.trim())
-    .filter((name) => name !== '')
-}
-
 /** Reads `REGISTRY=SECRET,...`: Modal Secrets by the registry, or the part of one, whose images they open. */
 export function imageSecretsIn(text: string | undefined): Record<string, string> | undefined {
-  const pairs = namesIn(text).map((pair) => /^([^=\s]+)=([^=\s]+)$/.exec(pair))
+  const pairs = listOf(text ?? '').map((pair) => /^([^=\s]+)=([^=\s]+)$/.exec(pair))
   if (pairs.some((pair) => pair === null)) return undefined
   return Object.fromEntries(pairs.map((pair) => [pair![1]!.replace(/\/+$/, ''), pair![2]!]))
 }
@@ -47,9 +40,9 @@ function fullReference(reference: string): string {
 
 /** What the settings require of the gateway. */
 export function policyIn(settings: Record<string, string | undefined>): Policy {
-  const registries = namesIn(settings[REGISTRIES])
+  const registries = listOf(settings[REGISTRIES] ?? '')
   const ofImages = Object.values(imageSecretsIn(settings[IMAGE_SECRETS]) ?? {})
-  const secrets = [...new Set([...namesIn(settings[SECRETS]), ...ofImages])]
+  const secrets = [...new Set([...listOf(settings[SECRETS] ?? ''), ...ofImages])]
   return {
     ...(registries.length > 0 && { registries }),
     ...(secrets.length > 0 && { secrets }),

@@ -1,6 +1,6 @@
 import { defined } from '../../../core/defined'
 import type { AccountSetup, AccountWish, Survey } from '../../account'
-import { listOf } from '../config'
+import { listOf } from '../../settings'
 import { ec2Error, invalid } from '../errors'
 import { FREE_PLAN_TYPES, freePlanAdvice } from '../check/free-plan'
 import { applyAll, readPiece } from './apply'
