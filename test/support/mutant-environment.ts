@@ -48,6 +48,9 @@ interface State {
 const session = (): Session =>
   (globalThis as unknown as Record<symbol, Session>)[Symbol.for('crucible.mutants')]!
 
+/** Fake timers of a test replace `now` in Node's own module as well. */
+const now = performance.now.bind(performance)
+
 /** A test has as long as this, and twenty times what it took without a mutant. */
 const LIMIT_MS = 3_000
 /** A mutant is reached as often as this, and a hundred times as often as without it, before it is an endless loop. */
@@ -106,7 +109,7 @@ class MutantEnvironment extends PatientEnvironment {
   readonly #createContext = vm.createContext
   readonly #durationsMs = new Map<Circus.TestEntry, number>()
   #preparingMs = 0
-  /** Of the hook or test that runs now. No test can set this clock, unlike `Date.now`. */
+  /** Of the hook or test that runs now. */
   #startedMs = 0
   #root!: Circus.DescribeBlock
 
@@ -147,15 +150,15 @@ class MutantEnvironment extends PatientEnvironment {
   async #survey(event: Circus.Event, state: Circus.State): Promise<void> {
     if (event.name === 'hook_start' && event.hook.type.endsWith('All')) {
       this.#state.currentTestId = event.hook.type
-      this.#startedMs = performance.now()
+      this.#startedMs = now()
     } else if (event.name === 'hook_success' && event.hook.type.endsWith('All')) {
-      if (event.hook.type === 'beforeAll') this.#preparingMs += performance.now() - this.#startedMs
+      if (event.hook.type === 'beforeAll') this.#preparingMs += now() - this.#startedMs
       this.#state.currentTestId = undefined
     } else if (event.name === 'test_start') {
       this.#state.currentTestId = String(testsOf(this.#root).indexOf(event.test))
-      this.#startedMs = performance.now()
+      this.#startedMs = now()
     } else if (event.name === 'test_done') {
-      this.#durationsMs.set(event.test, performance.now() - this.#startedMs)
+      this.#durationsMs.set(event.test, now() - this.#startedMs)
       this.#state.currentTestId = undefined
     } else if (event.name === 'run_finish') session().surveyed(await this.#surveyed(state))
   }
