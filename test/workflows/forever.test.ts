@@ -58,6 +58,7 @@ describe('a step that must happen', () => {
     await forever(failing(2_000), PAGE)
     expect(pauses.reduce((sum, one) => sum + one, 0)).toBeGreaterThan(366 * DAY_MS)
     expect(pauses.slice(0, 150).reduce((sum, one) => sum + one, 0)).toBeGreaterThan(DAY_MS)
+    expect(pauses.slice(149, 152)).toEqual([10 * MINUTE_MS, DAY_MS / 4, DAY_MS / 4])
     // Eleven events for each try, of 51,200 that the server keeps.
     const ofYear = pauses.findIndex((_, at) => pauses.slice(0, at).reduce((a, b) => a + b, 0) > 366 * DAY_MS)
     expect(ofYear * 11).toBeLessThan(51_200 / 2)

@@ -1,5 +1,5 @@
 /** A job between two attempts, with a history that is long enough to begin a fresh one; and the job that continues in it. */
-import { beforeEach, describe, expect, it, jest } from '@jest/globals'
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals'
 import type { DecideInput, FinishInput } from '../../core/activities'
 import { EMPTY_LEDGER, type Decision } from '../../core/ledger'
 import type { JobCarry, JobInput } from '../../core/messages'
@@ -104,6 +104,7 @@ beforeEach(() => {
   decided = []
   savedBy = undefined
 })
+afterEach(() => void jest.useRealTimers())
 
 async function carried(): Promise<JobCarry> {
   await expect(job(INPUT)).rejects.toBeInstanceOf(Continued)

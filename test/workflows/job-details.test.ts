@@ -24,6 +24,14 @@ const REALISED: RealisedOffer = {
 }
 const ENDED = { realised: REALISED, launchedAtMs: 0, endedAtMs: 90_000, costMicroUsd: microUsd(0.01) }
 
+const EXPECTED: AttemptRecord['expected'] = {
+  ...{ durationMs: 3_600_000, costMicroUsd: microUsd(2) },
+  forecast: {
+    cost: { lowMicroUsd: microUsd(1), highMicroUsd: microUsd(3) },
+    finish: { lowMs: 1_800_000, highMs: 7_200_000 },
+  } as never,
+}
+
 const linesOf = (status: Partial<JobStatus>): string[] => jobDetails({ ...STATUS, ...status }).split('\n')
 
 describe("a job's page in the Temporal UI", () => {
@@ -90,6 +98,47 @@ describe("a job's page in the Temporal UI", () => {
       '4. **in progress** on scripted spot',
     ])
     expect(lines.join('\n')).not.toContain('|')
+  })
+
+  it('has exactly these lines for a job that waits, and for one that has everything', () => {
+    const links = ['', 'Progress and logs: `crucible show job-a`, `crucible logs -f job-a`']
+    const waits = { state: 'pending', reason: 'planning', message: 'Looking for a place.' } as const
+    expect(linesOf(waits)).toEqual([
+      ...['**pending** (planning): Looking for a place.', '', '- spent on ended attempts: `$0.00`', ...links],
+    ])
+    expect(
+      linesOf({
+        ...{ trouble: 'no store', deadlineAtMs: Date.UTC(2026, 10, 21), budgetMicroUsd: microUsd(9) },
+        ...{ placementReasons: ['cheapest'], attempts: [attemptOf(1, { expected: EXPECTED })] },
+      }),
+    ).toEqual([
+      ...['**running**: Training.', '', '**Trouble, retrying:** no store', ''],
+      '- spent on ended attempts: `$0.00`',
+      '- expected of attempt 1: `$2.00` (`$1.00` to `$3.00`) in 1h (30m to 2h)',
+      ...['- deadline: 2026-11-21T00:00:00Z', '- budget: `$9.00`', '', '**Chosen because:** cheapest'],
+      ...['', '**Attempts**', '', '1. **in progress** on scripted spot', ...links],
+    ])
+  })
+
+  it('says what to expect only of an attempt in progress', () => {
+    const shown = (over: Partial<AttemptRecord>): boolean =>
+      jobDetails({ ...STATUS, attempts: [attemptOf(1, { expected: EXPECTED, ...over })] }).includes(
+        'expected of',
+      )
+    expect(shown({})).toBe(true)
+    expect(shown({ endedAtMs: 5 })).toBe(false)
+    expect(shown({ state: 'failed', reason: 'invalid' })).toBe(false)
+  })
+
+  it('says what an attempt that is held back waits for, and how long one that ended has run', () => {
+    const lines = linesOf({
+      attempts: [
+        attemptOf(1, { ...ENDED, launchedAtMs: 60_000, state: 'stopped', reason: 'migrated' }),
+        attemptOf(2, { reason: 'waits until 2026-11-21T12:01:00Z' }),
+      ],
+    })
+    expect(lines).toContain('1. **stopped** on scripted spot v100, 30s, `$0.01`: migrated')
+    expect(lines).toContain('2. **in progress** on scripted spot: waits until 2026-11-21T12:01:00Z')
   })
 
   it('begins the list with the first that it has room for', () => {

@@ -91,6 +91,17 @@ describe('the page of a job', () => {
     expect(page.status.trouble).toBe('no store')
   })
 
+  it('says of a rehearsal that it is one, and of no other job', () => {
+    expect(page.status).not.toHaveProperty('isRehearsal')
+    expect(new JobPage({ ...INPUT, isRehearsal: true }).status).toHaveProperty('isRehearsal', true)
+  })
+
+  it('has no reasons for a place while it recovers', () => {
+    page.begin(ORDER, ['cheapest'])
+    page.move('recovering', 'interrupted', 'Taken back.')
+    expect(page.status).toMatchObject({ state: 'recovering', placementReasons: [] })
+  })
+
   it('leaves no final state', () => {
     page.begin(ORDER, [])
     page.move('succeeded', 'completed', 'Done.')

@@ -85,6 +85,21 @@ describe('what stands against an offer', () => {
   })
 })
 
+it('what is avoided elsewhere, or renewed together with other things, is kept once each', () => {
+  const run = pausedRun(0)
+  const [near, far] = ['scripted/spot/v100/a', 'scripted/spot/v100/b']
+  const avoid = [
+    { offerKey: far, forMs: MINUTE_MS, why: 'capacity' as const },
+    { offerKey: near, forMs: MINUTE_MS, why: 'quota' as const },
+  ]
+  run.goOn({ kind: 'again', ...WHY, afterMs: 0, avoid })
+  const first = { offerKey: near, forMs: 3 * MINUTE_MS, why: 'capacity' }
+  expect(run.avoid()).toEqual([first, ...avoid])
+  const renewed = { ...avoid[0]!, forMs: 2 * MINUTE_MS }
+  run.goOn({ kind: 'again', ...WHY, afterMs: 0, avoid: [renewed, { ...avoid[1]!, why: 'preference' }] })
+  expect(run.avoid()).toEqual([first, avoid[1], renewed, { ...avoid[1]!, why: 'preference' }])
+})
+
 describe('the pause before the next order', () => {
   it('counts from the decision, whatever else takes its time meanwhile', () => {
     const run = pausedRun(5 * MINUTE_MS)

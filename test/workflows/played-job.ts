@@ -1,0 +1,159 @@
+/** The workflow of a job, or parts of it, whose activities, attempts, timers and waits a test plays. */
+import { AsyncLocalStorage } from 'node:async_hooks'
+import { jest } from '@jest/globals'
+import { settledWith, type Wait } from './waits'
+
+interface Handler {
+  handle: (argument?: unknown) => unknown
+  validate: (argument?: unknown) => void
+  description: string | undefined
+}
+
+interface HandlerOptions {
+  validator?: Handler['validate']
+  description?: string
+}
+
+/** What a job asked for, in order: the names of activities, `attempt` for a child, `signal` to it. */
+export type Asked = [name: string, input: Record<string, unknown>]
+
+class Played {
+  handlers = new Map<string, Handler>()
+  waiting: Wait[] = []
+  /** Armed timers that have not fired. */
+  timers: { forMs: number; fire: () => void }[] = []
+  asked: Asked[] = []
+  /** The answer of each activity, or of the child. */
+  answers: Record<string, (input: never) => unknown> = {}
+  /** The page in the Temporal UI. */
+  details = ''
+  info: Record<string, unknown> = { runId: 'run-1' }
+  /** Requests the cancellation of the job. */
+  cancel: () => void = () => undefined
+
+  reset(): void {
+    Object.assign(this, new Played())
+  }
+
+  async ask(name: string, input: object): Promise<unknown> {
+    this.asked.push([name, input as Record<string, unknown>])
+    return this.answers[name]?.(input as never)
+  }
+
+  names(): string[] {
+    return this.asked.map(([name]) => name)
+  }
+
+  inputsOf(name: string): Record<string, unknown>[] {
+    return this.asked.filter(([each]) => each === name).map(([, input]) => input)
+  }
+
+  settled(): Promise<void> {
+    return settledWith(this.waiting)
+  }
+
+  /** Lets a job, or a part of one, come to its end, which must need nothing more. */
+  async endOf<T>(life: Promise<T>): Promise<T> {
+    return Promise.race([life, this.settled().then(() => Promise.reject(new Error('It has not ended.')))])
+  }
+
+  /** As the server does it: what the validator refuses is not handled. */
+  async tell(name: string, argument?: unknown): Promise<unknown> {
+    const { validate, handle } = this.handlers.get(name)!
+    validate(argument)
+    return handle(argument)
+  }
+
+  /** Ends the pause of a step that is retried. */
+  async endPause(): Promise<number | undefined> {
+    const at = this.waiting.findIndex(({ limitMs }) => limitMs !== undefined)
+    const [pause] = this.waiting.splice(at, 1)
+    pause!.end(false)
+    await this.settled()
+    return pause!.limitMs
+  }
+}
+
+export const played = new Played()
+
+const scopes = new AsyncLocalStorage<CancellationScope>()
+
+class CancellationScope {
+  consideredCancelled = false
+  private reject!: (error: Error) => void
+  readonly cancelRequested = new Promise<never>((_, reject) => (this.reject = reject))
+
+  constructor() {
+    this.cancelRequested.catch(() => undefined)
+  }
+
+  static current(): CancellationScope {
+    const scope = scopes.getStore()
+    if (scope !== undefined) return scope
+    const root = new CancellationScope()
+    played.cancel = () => root.cancel()
+    return root
+  }
+
+  static nonCancellable<T>(work: () => Promise<T>): Promise<T> {
+    return new CancellationScope().run(work)
+  }
+
+  run<T>(work: () => Promise<T>): Promise<T> {
+    return scopes.run(this, work)
+  }
+
+  cancel(): void {
+    this.consideredCancelled = true
+    this.reject(new Error('cancelled'))
+  }
+}
+
+/** A promise that rejects once the scope around it is cancelled, as an activity does that gives up. */
+export const untilCancelled = (): Promise<never> => CancellationScope.current().cancelRequested
+
+/** Stands for `@temporalio/workflow`. */
+export const playedWorkflow = (): object => ({
+  ...jest.requireActual<object>('@temporalio/common'),
+  CancellationScope,
+  ParentClosePolicy: { REQUEST_CANCEL: 'REQUEST_CANCEL' },
+  allHandlersFinished: () => true,
+  condition: (isSo: () => boolean, limitMs?: number) =>
+    isSo()
+      ? Promise.resolve(true)
+      : new Promise<boolean>((end) => played.waiting.push({ isSo, limitMs, end })),
+  sleep: (forMs: number) => {
+    const fired = new Promise<void>((fire) => played.timers.push({ forMs, fire }))
+    return Promise.race([fired, untilCancelled()])
+  },
+  startChild: async (type: string, options: object) => {
+    const result = played.ask('attempt', { type, ...options })
+    return {
+      result: () => result,
+      signal: (name: string, request: unknown) => played.ask('signal', { name, request }),
+    }
+  },
+  workflowInfo: () => played.info,
+  ...{ defineQuery: String, defineSignal: String, defineUpdate: String },
+  setHandler: (
+    name: string,
+    handle: Handler['handle'],
+    { validator = () => undefined, description }: HandlerOptions = {},
+  ) => played.handlers.set(name, { handle, validate: validator, description }),
+  setCurrentDetails: (details: string) => (played.details = details),
+  upsertSearchAttributes: () => undefined,
+})
+
+/** Stands for `workflows/activities.ts`. */
+export const playedActivities = (): object => {
+  const activities = new Proxy({}, { get: (_, name: string) => (input: object) => played.ask(name, input) })
+  const withPage = (name: string) => (_page: unknown, input: object) => played.ask(name, input)
+  return {
+    ...{ orchestrator: activities, local: activities, copying: activities, waiting: activities },
+    on: () => ({ ending: activities }),
+    interrupting: (backend: string) => ({
+      interrupt: (input: object) => played.ask('interrupt', { backend, ...input }),
+    }),
+    ...{ plan: withPage('plan'), decide: withPage('decide') },
+  }
+}
