@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, it, jest } from '@jest/globals'
 import type { ActivityOptions } from '@temporalio/workflow'
+import { without } from '../../core/defined'
 import type * as Activities from '../../workflows/activities'
 
 /** The options with which activities are proxied, in the order in which they were. */
@@ -110,6 +111,102 @@ describe('every activity with an effect', () => {
   })
 })
 
+/** All that are not local, by what they do. */
+const all = (): Record<string, ActivityOptions> => {
+  const { asking } = activities.inTurn('here')
+  return {
+    ...Object.fromEntries(effects()),
+    promiseBudget: optionsOf(activities.orchestrator, 'promiseBudget'),
+    copyCheckpoint: optionsOf(activities.copying, 'copyCheckpoint'),
+    planWhenAvailable: optionsOf(activities.waiting, 'planWhenAvailable'),
+    servesLaunches: optionsOf(asking, 'servesLaunches'),
+    drainMachine: optionsOf(activities.pressing('here'), 'drainMachine'),
+    interrupt: optionsOf(activities.interrupting('here'), 'interrupt'),
+  }
+}
+
+describe('one try of an activity', () => {
+  it('has as long as the slowest store, provider or machine that it waits for may take', () => {
+    const limits = Object.entries(all()).map(([name, options]): unknown[] => [
+      name,
+      options.startToCloseTimeout,
+    ])
+    const documents = [...DOCUMENTS, ...ORDINARY, 'promiseBudget'].map((name) => [name, '2 minutes'])
+    expect(Object.fromEntries(limits)).toEqual({
+      ...(Object.fromEntries(documents) as object),
+      copyCheckpoint: '1 day',
+      planWhenAvailable: '1 minute',
+      servesLaunches: '10 seconds',
+      launch: '10 minutes',
+      // It waits for its turn, too.
+      'launch in turn': '1 hour',
+      find: '10 minutes',
+      start: '10 minutes',
+      // A drain window and a slow provider.
+      settle: '1 hour',
+      watch: '3650 days',
+      ...{ drainMachine: '1 minute', interrupt: '1 minute' },
+    })
+  })
+
+  it('is soon repeated, then each minute, but for what is only useful now', () => {
+    const usual = { initialInterval: '1 second', backoffCoefficient: 2, maximumInterval: '1 minute' }
+    const others = without(all(), ['planWhenAvailable', 'watch'])
+    const retries = Object.entries(others).map(([name, { retry }]) => [name, retry])
+    expect(Object.fromEntries(retries)).toEqual({
+      ...(Object.fromEntries(Object.keys(others).map((name) => [name, usual])) as object),
+      servesLaunches: { ...usual, maximumAttempts: 3 },
+      // A machine that boots is asked every few seconds.
+      start: { ...usual, maximumInterval: '10 seconds' },
+      // The document says it too, and the moment passes.
+      drainMachine: { maximumAttempts: 2 },
+      interrupt: { maximumAttempts: 3 },
+    })
+  })
+})
+
+describe('what is only useful now', () => {
+  it('waits ten seconds for a worker of its backend, and beats like everything else', () => {
+    const { drainMachine, interrupt } = all()
+    for (const options of [drainMachine, interrupt])
+      expect(options).toMatchObject({
+        ...{
+          taskQueue: 'crucible.here',
+          scheduleToStartTimeout: '10 seconds',
+          heartbeatTimeout: '20 seconds',
+        },
+        cancellationType: 'WAIT_CANCELLATION_COMPLETED',
+      })
+  })
+})
+
+describe('an order and the start of a runner', () => {
+  it('are given up after a while, tries and waits together', () => {
+    const limits = Object.entries(all()).flatMap(([name, { scheduleToCloseTimeout }]) =>
+      scheduleToCloseTimeout === undefined ? [] : [[name, scheduleToCloseTimeout]],
+    )
+    expect(limits).toEqual([
+      ['launch', '30 minutes'],
+      ['start', 60_000],
+    ])
+  })
+
+  it('ask first whether the backend has a worker, which is known within two minutes', () => {
+    expect(all()['servesLaunches']).toMatchObject({
+      ...{ taskQueue: 'crucible.here', scheduleToStartTimeout: '2 minutes' },
+    })
+  })
+})
+
+describe('the copy of a checkpoint', () => {
+  it('is left alone by a job that stops: a late copy is harmless', () => {
+    expect(all()['copyCheckpoint']).toMatchObject({
+      ...{ taskQueue: 'crucible', scheduleToStartTimeout: '1 day' },
+      ...{ cancellationType: 'TRY_CANCEL', heartbeatTimeout: '20 seconds' },
+    })
+  })
+})
+
 describe('a watch', () => {
   it('lasts as long as any machine, and a lost watcher is replaced at once and for ever', () => {
     const { startToCloseTimeout, scheduleToCloseTimeout, retry } = optionsOf(
@@ -132,6 +229,10 @@ describe('waiting for a machine', () => {
     )
     expect(retry).toEqual({ initialInterval: '5 seconds', backoffCoefficient: 1 })
     expect({ cancellationType, scheduleToCloseTimeout }).toEqual({})
+    expect(all()['planWhenAvailable']).toMatchObject({
+      taskQueue: 'crucible',
+      heartbeatTimeout: '15 seconds',
+    })
   })
 })
 
@@ -145,6 +246,12 @@ describe('plan, decide, the signal to an attempt, and the decision on a budget',
 
   it('are tried locally once: a local activity that is retried keeps its workflow from hearing anything', () => {
     for (const { retry } of proxiedLocally) expect(retry).toEqual({ maximumAttempts: 1 })
+  })
+
+  it('are given up within seconds, since nothing else happens in their workflow meanwhile', () => {
+    expect(proxiedLocally.map((options): unknown => options.startToCloseTimeout)).toEqual([
+      ...['20 seconds', '10 seconds', '10 seconds', '10 seconds'],
+    ])
   })
 })
 
