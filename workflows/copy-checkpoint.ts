@@ -1,9 +1,8 @@
-import { CancellationScope, condition } from '@temporalio/workflow'
 import { CODES } from '../core/errors'
 import { failureFrom } from '../core/failure'
 import type { Decision } from '../core/ledger'
 import { copying } from './activities'
-import { forever, kept } from './forever'
+import { forever, unlessOver } from './forever'
 import type { JobRun } from './job-run'
 
 type Finish = Extract<Decision, { kind: 'finish' }>
@@ -18,34 +17,20 @@ export async function copyCheckpoint(run: JobRun): Promise<Finish | undefined> {
   const { step } = source.checkpoint
   run.page.say('planning', `Copying the checkpoint of step ${step} of ${source.jobId}.`)
   const input = { jobId, source, recordSeq: run.nextSeq() }
-  const scope = new CancellationScope({ cancellable: true })
-  const copy = kept(
-    scope.run(() =>
-      forever(async (): Promise<Finish | undefined> => {
-        try {
-          run.page.copied(await copying.copyCheckpoint(input))
-          return undefined
-        } catch (error) {
-          const { code, message, hint = '' } = failureFrom(error)
-          if (code !== CODES.noCheckpoint) throw error
-          return {
-            kind: 'finish',
-            state: 'failed',
-            reason: 'invalid',
-            message: `${message} ${hint}`.trimEnd(),
-          }
-        }
-      }, run.page),
-    ),
+  const copy = async (): Promise<Finish | undefined> => {
+    try {
+      run.page.copied(await copying.copyCheckpoint(input))
+      return undefined
+    } catch (error) {
+      const { code, message, hint = '' } = failureFrom(error)
+      if (code !== CODES.noCheckpoint) throw error
+      return { kind: 'finish', state: 'failed', reason: 'invalid', message: `${message} ${hint}`.trimEnd() }
+    }
+  }
+  const end = await unlessOver(
+    () => run.drains.ending !== null,
+    () => forever(copy, run.page),
   )
-  const end = await Promise.race([
-    copy,
-    condition(() => run.drains.ending !== null).then((): undefined => undefined),
-  ])
-  scope.cancel()
-  await copy.catch((error: unknown) => {
-    if (!scope.consideredCancelled) throw error
-  })
   // An error of a copy that the job no longer waits for.
   run.page.trouble(undefined)
   return end

@@ -71,19 +71,23 @@ export async function forever<T>(work: () => Promise<T>, page: TroublePage): Pro
   }
 }
 
-/** The same, given up once `isOver` says that it is no longer useful. */
+/** Does work. Once `isOver` says that it is no longer useful, cancels it, waits for its end, and returns undefined. */
+export async function unlessOver<T>(isOver: () => boolean, work: () => Promise<T>): Promise<T | undefined> {
+  const scope = new CancellationScope({ cancellable: true })
+  const doing = kept(scope.run(work))
+  const done = await Promise.race([doing, condition(isOver).then((): undefined => undefined)])
+  scope.cancel()
+  await doing.catch(() => undefined)
+  return done
+}
+
+/** A step that must happen, unless `isOver` says that it is no longer useful. */
 export async function foreverUntil(
   isOver: () => boolean,
   work: () => Promise<void>,
   page: TroublePage,
 ): Promise<void> {
-  const scope = new CancellationScope({ cancellable: true })
-  const doing = kept(scope.run(() => forever(work, page)))
-  await Promise.race([doing, condition(isOver)])
-  scope.cancel()
-  await doing.catch((error: unknown) => {
-    if (!scope.consideredCancelled) throw error
-  })
+  await unlessOver(isOver, () => forever(work, page))
 }
 
 /**

@@ -1,10 +1,9 @@
-import { CancellationScope, condition } from '@temporalio/workflow'
 import type { PlanInput, PlanOutcome, PlanWords } from '../core/activities'
 import { defined } from '../core/defined'
 import type { Decision } from '../core/ledger'
 import type { Order } from '../core/plan'
 import { decide, plan, waiting } from './activities'
-import { kept } from './forever'
+import { unlessOver } from './forever'
 import type { JobRun } from './job-run'
 
 export interface Placed {
@@ -24,9 +23,11 @@ export async function nextOrder(run: JobRun): Promise<Placed | Finish> {
   const outcome = await planOrWait(run, () => (limitsVersion = run.limitsVersion))
   if (outcome === undefined || run.drains.ending !== null) return stopped(run)
   run.drains.forgetMove()
-  if (outcome.kind === 'place') run.pin(outcome.order)
-  if (outcome.kind === 'place')
-    return { kind: 'order', limitsVersion, order: outcome.order, words: outcome.words }
+  if (outcome.kind === 'place') {
+    const { order, words } = outcome
+    run.pin(order)
+    return { kind: 'order', limitsVersion, order, words }
+  }
   const { message, hint } = outcome.failure
   const sentence = hint === undefined ? message : `${message} ${hint}`
   return { kind: 'finish', state: 'failed', reason: outcome.reason, message: sentence }
@@ -37,7 +38,6 @@ async function planOrWait(
   run: JobRun,
   onInput: () => void,
 ): Promise<Exclude<PlanOutcome, { kind: 'wait' }> | undefined> {
-  onInput()
   let input = planInput(run)
   let outcome = await plan(run.page, input)
   if (outcome.kind !== 'place' && input.target !== undefined) {
@@ -62,24 +62,12 @@ async function wait(
   for (;;) {
     const { limitsVersion } = run
     const input = planInput(run, recordSeq)
-    const outcome = await ask(input, () => run.drains.ending !== null || run.limitsVersion !== limitsVersion)
+    const outcome = await unlessOver(
+      () => run.drains.ending !== null || run.limitsVersion !== limitsVersion,
+      () => waiting.planWhenAvailable(input),
+    )
     if (outcome !== undefined || run.drains.ending !== null) return outcome
   }
-}
-
-/** Asks until there is an answer or something else came up. */
-async function ask(
-  input: PlanInput,
-  isOver: () => boolean,
-): Promise<Exclude<PlanOutcome, { kind: 'wait' }> | undefined> {
-  const scope = new CancellationScope({ cancellable: true })
-  const asking = kept(scope.run(() => waiting.planWhenAvailable(input)))
-  const outcome = await Promise.race([asking, condition(isOver).then((): undefined => undefined)])
-  scope.cancel()
-  await asking.catch((error: unknown) => {
-    if (!scope.consideredCancelled) throw error
-  })
-  return outcome
 }
 
 function planInput(run: JobRun, recordSeq = run.nextSeq()): PlanInput {

@@ -3,7 +3,6 @@ import {
   condition,
   ParentClosePolicy,
   startChild,
-  TerminatedFailure,
   ChildWorkflowFailure,
   type ChildWorkflowHandle,
 } from '@temporalio/workflow'
@@ -152,9 +151,8 @@ function outcomeOf(error: unknown): AttemptOutcome {
   throw error
 }
 
-/** What a child's failure says about the end of the attempt; undefined if it was terminated by hand. */
+/** What a child's failure says about the end of the attempt; null if nothing, such as after a termination by hand. */
 function endSeenFrom(error: unknown): AttemptEnd | null {
-  if (error instanceof ChildWorkflowFailure && error.cause instanceof TerminatedFailure) return null
   const failure = failureFrom(error)
   return failure.class === 'unclassified' ? null : { kind: 'failed', isLaunched: true, failure }
 }
