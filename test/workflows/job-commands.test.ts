@@ -32,7 +32,7 @@ beforeEach(() => {
   listen(run)
 })
 
-const tell = (name: string, argument?: unknown): Promise<unknown> => played.tell(name, argument)
+const tell = (name: string, argument?: unknown): Promise<unknown> => played.endOf(played.tell(name, argument))
 const timers = (): number[] => played.timers.map(({ forMs }) => forMs)
 
 describe('cancel', () => {
@@ -196,7 +196,7 @@ describe('an extension', () => {
     listen(run)
     await tell('extend', { deadlineAtMs })
     expect([run.page.status.deadlineAtMs, played.timers]).toEqual([deadlineAtMs, []])
-    const told = tell('extend', { budgetMicroUsd: microUsd(20) })
+    const told = played.tell('extend', { budgetMicroUsd: microUsd(20) })
     await played.settled()
     expect(run.page.status).not.toHaveProperty('budgetMicroUsd')
     run.resolved = { spec: SPEC, timing: DEFAULT_TIMING, month: '2026-11' } as ResolvedJob
@@ -207,7 +207,7 @@ describe('an extension', () => {
   it('is refused to a job that ends before it is resolved, or while money is reserved', async () => {
     run = new JobRun(INPUT)
     listen(run)
-    const early = tell('extend', { budgetMicroUsd: microUsd(20) })
+    const early = played.tell('extend', { budgetMicroUsd: microUsd(20) })
     await played.settled()
     run.page.move('cancelled', 'cancelled', 'Cancelled.')
     await expect(played.endOf(early)).rejects.toThrow('The job is over (cancelled).')
@@ -234,36 +234,42 @@ describe('an interruption', () => {
   function rehearse(): Runs.JobRun {
     const rehearsal = new JobRun({ ...INPUT, isRehearsal: true })
     rehearsal.page.status.attempts = [
-      { number: 1, backend: 'there', state: 'failed', reason: 'gone', endedAtMs: NOW_MS } as never,
-      { number: 2, backend: 'here', state: 'provisioning', reason: 'launching' } as never,
-    ]
+      ...[1, 2].map((number) => ({
+        number,
+        backend: 'there',
+        state: 'failed',
+        reason: 'gone',
+        endedAtMs: 1,
+      })),
+      { number: 3, backend: 'here', state: 'provisioning', reason: 'launching' },
+    ] as never[]
     listen(rehearsal)
     return rehearsal
   }
 
   it.each([
-    [null, 'The machine of attempt 2 is taken back without notice.'],
-    [0, 'The machine of attempt 2 got notice that it ends in 0s.'],
-    [120_000, 'The machine of attempt 2 got notice that it ends in 2m.'],
+    [null, 'The machine of attempt 3 is taken back without notice.'],
+    [0, 'The machine of attempt 3 got notice that it ends in 0s.'],
+    [120_000, 'The machine of attempt 3 got notice that it ends in 2m.'],
   ])('takes back the newest machine of a rehearsal, with the notice %s', async (noticeMs, message) => {
     rehearse()
-    expect(await tell('interrupt', { attempt: 2, noticeMs })).toEqual({ message })
+    expect(await tell('interrupt', { attempt: 3, noticeMs })).toEqual({ message })
     expect(played.inputsOf('interrupt')).toEqual([
-      { backend: 'here', jobId: 'job-1', attempt: 2, noticeMs, recordSeq: 2 },
+      { backend: 'here', jobId: 'job-1', attempt: 3, noticeMs, recordSeq: 2 },
     ])
   })
 
   it('says why if its backend refuses it', async () => {
     rehearse()
     played.answers['interrupt'] = () => Promise.reject(new Error('The machine is gone.'))
-    await expect(tell('interrupt', { attempt: 2, noticeMs: null })).rejects.toThrow('The machine is gone.')
+    await expect(tell('interrupt', { attempt: 3, noticeMs: null })).rejects.toThrow('The machine is gone.')
   })
 
   it('is refused once the job is over, and of an attempt that has ended', async () => {
     const rehearsal = rehearse()
-    await expect(tell('interrupt', { attempt: 1, noticeMs: null })).rejects.toThrow(/is not running/)
+    await expect(tell('interrupt', { attempt: 2, noticeMs: null })).rejects.toThrow(/is not running/)
     rehearsal.page.move('cancelled', 'cancelled', 'Cancelled.')
-    await expect(tell('interrupt', { attempt: 2, noticeMs: null })).rejects.toThrow(
+    await expect(tell('interrupt', { attempt: 3, noticeMs: null })).rejects.toThrow(
       'The job is over (cancelled).',
     )
   })

@@ -82,6 +82,8 @@ describe('what stands against an offer', () => {
     ])
     jest.setSystemTime(NOW_MS + 3 * MINUTE_MS)
     expect(run.avoid()).toMatchObject([{ why: 'interruption', forMs: 7 * MINUTE_MS }])
+    jest.setSystemTime(NOW_MS + 10 * MINUTE_MS)
+    expect(run.avoid()).toEqual([])
   })
 })
 

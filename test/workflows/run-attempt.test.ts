@@ -7,7 +7,7 @@ import {
   TerminatedFailure,
   TimeoutFailure,
 } from '@temporalio/common'
-import type { SettleInput, Settlement } from '../../core/activities'
+import type { Settlement } from '../../core/activities'
 import type { DrainRequest } from '../../core/drain'
 import { ATTEMPT_FAILED, type JobInput, type ResolvedJob } from '../../core/messages'
 import type { Order } from '../../core/plan'
@@ -15,6 +15,7 @@ import { DEFAULT_TIMING } from '../../core/timing'
 import type * as Runs from '../../workflows/job-run'
 import type * as Attempts from '../../workflows/run-attempt'
 import { SPEC } from '../support/spec'
+import { played, playedActivities, playedWorkflow } from './played-job'
 
 const { drainMs } = DEFAULT_TIMING
 const SETTLEMENT = {
@@ -31,45 +32,20 @@ const ORDER = {
   offers: [],
 } as unknown as Order
 
-/** How the child closes; what was settled meanwhile. */
-let close: () => Promise<unknown>
-let settled: SettleInput[]
-
-jest.mock('@temporalio/workflow', () => {
-  const none = (): void => undefined
-  return {
-    ...jest.requireActual<object>('@temporalio/common'),
-    ParentClosePolicy: { REQUEST_CANCEL: 'REQUEST_CANCEL' },
-    CancellationScope: { current: () => ({ consideredCancelled: false }) },
-    startChild: async () => ({ result: () => close(), signal: async () => undefined }),
-    // A wait here is a wait for a change that does not come, but for the end of the child.
-    condition: async (isMet: () => boolean) => {
-      while (!isMet()) await new Promise(setImmediate)
-      return true
-    },
-    ...{ defineSignal: none, defineQuery: none, setHandler: none },
-    ...{ setCurrentDetails: none, upsertSearchAttributes: none },
-    workflowInfo: () => ({ runId: 'run-1' }),
-  }
-})
-jest.mock('../../workflows/activities', () => ({
-  local: { stopAttempt: async () => undefined },
-  orchestrator: { drain: async () => undefined },
-  on: () => ({
-    ending: {
-      settle: async (input: SettleInput) => {
-        settled.push(input)
-        return SETTLEMENT
-      },
-    },
-  }),
-}))
+jest.mock('@temporalio/workflow', () => playedWorkflow())
+jest.mock('../../workflows/activities', () => playedActivities())
 
 const { JobRun } = jest.requireActual<typeof Runs>('../../workflows/job-run')
 const { runAttempt } = jest.requireActual<typeof Attempts>('../../workflows/run-attempt')
 
+/** How the child closes. */
+let close: () => Promise<unknown>
+
+const settled = (): Record<string, unknown>[] => played.inputsOf('settle')
+
 beforeEach(() => {
-  settled = []
+  played.reset()
+  played.answers = { attempt: () => close(), settle: () => SETTLEMENT }
 })
 
 const failing = (cause: Error) => () =>
@@ -91,7 +67,7 @@ async function run(requests: DrainRequest[] = []): Promise<Settlement> {
   job.resolved = { timing: DEFAULT_TIMING } as ResolvedJob
   for (const { reason, windowMs } of requests) job.drains.add({ reason: reason as 'cancelled', windowMs })
   const words = { summary: '', reasons: [] }
-  return runAttempt(job, { kind: 'order', order: ORDER, words, limitsVersion: 0 } as never)
+  return played.endOf(runAttempt(job, { kind: 'order', order: ORDER, words, limitsVersion: 0 } as never))
 }
 
 describe('an attempt that was terminated by hand', () => {
@@ -101,7 +77,7 @@ describe('an attempt that was terminated by hand', () => {
 
   it('is settled by its job, which gives its machine the whole time to save and stop', async () => {
     expect(await run()).toEqual(SETTLEMENT)
-    expect(settled).toEqual([
+    expect(settled()).toEqual([
       expect.objectContaining({
         order: ORDER,
         handle: null,
@@ -114,7 +90,7 @@ describe('an attempt that was terminated by hand', () => {
 
   it('gives its machine no more time than its owner does, for the same reason', async () => {
     await run([{ reason: 'cancelled', windowMs: 5_000 }])
-    expect(settled).toMatchObject([{ drainReason: 'cancelled', windowMs: 5_000, end: null }])
+    expect(settled()).toMatchObject([{ drainReason: 'cancelled', windowMs: 5_000, end: null }])
   })
 })
 
@@ -122,13 +98,13 @@ describe('an attempt that failed', () => {
   it('without a class may have left a machine: nothing is known of its end', async () => {
     close = failing(new TypeError('a bug'))
     await run()
-    expect(settled).toMatchObject([{ end: null, windowMs: drainMs }])
+    expect(settled()).toMatchObject([{ end: null, windowMs: drainMs }])
   })
 
   it('with a class is settled as that failure', async () => {
     close = failing(ApplicationFailure.create({ type: 'transient', message: 'No worker.' }))
     await run()
-    expect(settled).toMatchObject([
+    expect(settled()).toMatchObject([
       { end: { kind: 'failed', isLaunched: true, failure: { class: 'transient', message: 'No worker.' } } },
     ])
   })
@@ -137,18 +113,18 @@ describe('an attempt that failed', () => {
     const details = [{ settlement: { ...SETTLEMENT, costMicroUsd: 9 } }]
     close = failing(ApplicationFailure.create({ type: ATTEMPT_FAILED, message: 'Lost.', details }))
     expect(await run()).toMatchObject({ costMicroUsd: 9 })
-    expect(settled).toEqual([])
+    expect(settled()).toEqual([])
   })
 
   it('by its time is settled', async () => {
     close = failing(new TimeoutFailure('late', undefined, 'START_TO_CLOSE'))
     await run()
-    expect(settled).toHaveLength(1)
+    expect(settled()).toHaveLength(1)
   })
 })
 
 it('an attempt that closes as it should is not settled again', async () => {
   close = async () => ({ settlement: SETTLEMENT })
   expect(await run()).toEqual(SETTLEMENT)
-  expect(settled).toEqual([])
+  expect(settled()).toEqual([])
 })
