@@ -1,66 +1,32 @@
 /** The life of a job, step by step: what each step is given, and what follows from its answer. */
 import { beforeEach, describe, expect, it, jest } from '@jest/globals'
 import { ActivityFailure, ApplicationFailure, RetryState } from '@temporalio/common'
-import type { Settlement } from '../../core/activities'
 import type { Failure } from '../../core/failure'
 import { EMPTY_LEDGER, type Decision } from '../../core/ledger'
-import type { JobInput, JobStatus, ResolvedJob } from '../../core/messages'
+import type { JobStatus } from '../../core/messages'
 import { microUsd } from '../../core/money'
-import type { Order } from '../../core/plan'
 import { HOUR_MS, MINUTE_MS, SECOND_MS } from '../../core/time'
 import { DEFAULT_TIMING } from '../../core/timing'
 import type * as Job from '../../workflows/job'
 import { SPEC } from '../support/spec'
+import { answersWith, DONE, INPUT, NOW_MS, orderOf, RESOLVED, RESULT, type Script } from './job-script'
 import { played, playedActivities, playedWorkflow } from './played-job'
 
 jest.mock('@temporalio/workflow', () => playedWorkflow())
 jest.mock('../../workflows/activities', () => playedActivities())
 const { job } = jest.requireActual<typeof Job>('../../workflows/job')
 
-const NOW_MS = Date.UTC(2026, 10, 21, 12)
-const INPUT: JobInput = {
-  ...{ jobId: 'job-1', bundle: null, owner: 'ada', deployment: 'dep-1', submittedAtMs: NOW_MS },
-  spec: { ...SPEC, budgetMicroUsd: microUsd(20), deadlineAtMs: NOW_MS + 10 * HOUR_MS },
-}
-const RESOLVED: ResolvedJob = {
-  ...{ spec: INPUT.spec, timing: DEFAULT_TIMING, runnerSha256: '', storeUrl: '' },
-  policy: { failuresMax: 1, interruptionsMax: 9, unclassifiedMax: 3 },
-}
-const offerAt = (place: string): object => ({ backend: 'here', capacityType: 'spot', type: 'v100', place })
-const orderOf = (attempt: number): Order =>
-  ({
-    ...{ jobId: 'job-1', attempt, attemptId: `job-1-${attempt}`, backend: 'here', capacityType: 'spot' },
-    ...{ offers: [offerAt('a'), offerAt('b')], priceMaxMicroUsdPerHour: microUsd(3) },
-  }) as unknown as Order
-const SETTLEMENT: Settlement = {
-  ...{ end: { kind: 'succeeded' }, handle: null, costMicroUsd: microUsd(5), artifacts: [], phases: [] },
-}
 const AGAIN: Decision = {
   ...{ kind: 'again', reason: 'interrupted', message: 'Taken back.', afterMs: 5 * MINUTE_MS },
   avoid: [{ offerKey: 'here/spot/v100/a', forMs: HOUR_MS, why: 'interruption' }],
 }
-const DONE: Decision = { kind: 'finish', state: 'succeeded', reason: 'completed', message: 'Done.' }
-const RESULT = { id: 'job-1' }
-
-let decisions: Decision[]
-let settlements: Partial<Settlement>[]
+let script: Script
 
 beforeEach(() => {
   jest.spyOn(Date, 'now').mockReturnValue(NOW_MS)
   played.reset()
-  decisions = [DONE]
-  settlements = []
-  let attempt = 0
-  played.answers = {
-    resolveJob: () => RESOLVED,
-    plan: () => ({
-      ...{ kind: 'place', order: orderOf(++attempt) },
-      words: { summary: 'here, $3.00/h', reasons: ['cheapest', 'at $3.00/h'] },
-    }),
-    attempt: () => ({ settlement: { ...SETTLEMENT, ...settlements.shift() } }),
-    decide: () => ({ decision: decisions.shift(), ledger: { ...EMPTY_LEDGER, attempts: attempt } }),
-    finishJob: () => RESULT,
-  }
+  script = { decisions: [DONE], settlements: [] }
+  played.answers = answersWith(script)
 })
 
 const live = (input = INPUT): Promise<unknown> => played.endOf(job(input))
@@ -87,7 +53,7 @@ describe('a job that succeeds at once', () => {
     expect(played.inputsOf('finishJob')).toMatchObject([{ recordSeq: 6 }])
   })
 
-  it('runs its attempt as a child that outlives no job and is found by its attributes', async () => {
+  it('runs its attempt as a child that is cancelled with it, and is found by its attributes', async () => {
     await live()
     const { typedSearchAttributes, ...child } = played.inputsOf('attempt')[0]!
     expect(child).toEqual({
@@ -110,7 +76,7 @@ describe('a job that succeeds at once', () => {
 
   it('is decided on with what its attempt was offered, got, saved and cost', async () => {
     const realised = { capacityType: 'on-demand', type: 'v100', place: 'b', priceMicroUsdPerHour: 3 }
-    settlements = [
+    script.settlements = [
       {
         handle: { realised, launchedAtMs: NOW_MS } as never,
         checkpoint: { id: '7', step: 7, attempt: 1 },
@@ -145,7 +111,7 @@ describe('a job that succeeds at once', () => {
 
   it('is finished with its settled status, what its attempt left, and what its clean-up needs', async () => {
     const artifacts = [{ path: 'model.pt', sizeBytes: 9, sha256: 'f' }]
-    settlements = [{ artifacts, progress: { step: 40 } as never }]
+    script.settlements = [{ artifacts, progress: { step: 40 } as never }]
     played.answers['resolveJob'] = () => ({
       ...{ ...RESOLVED, month: '2026-11', spec: { ...SPEC, checkpoint: { keep: 3 } } },
     })
@@ -171,7 +137,7 @@ describe('a job that succeeds at once', () => {
 
 describe('a job that continues after an attempt', () => {
   it('plans the next one with what it has learned, and holds it back for as long as decided', async () => {
-    decisions = [AGAIN, DONE]
+    script.decisions = [AGAIN, DONE]
     await live()
     expect(played.inputsOf('plan')[1]).toEqual({
       ...{ jobId: 'job-1', deployment: 'dep-1', recordSeq: 6, attempt: 2, resolved: RESOLVED, bundle: null },
@@ -199,7 +165,7 @@ describe('a job that continues after an attempt', () => {
 
 describe('a job that ends without success', () => {
   const end = (state: 'failed' | 'cancelled'): void =>
-    void (decisions = [{ kind: 'finish', state, reason: 'workload-failed', message: 'Exit code 3.' }])
+    void (script.decisions = [{ kind: 'finish', state, reason: 'workload-failed', message: 'Exit code 3.' }])
 
   it('closes as failed, with its reason as type and its result as detail', async () => {
     end('failed')
@@ -260,92 +226,5 @@ describe('a job whose worker has trouble', () => {
     for (const { status: settled } of played.inputsOf('finishJob'))
       expect(settled).not.toHaveProperty('trouble')
     expect(played.inputsOf('finishJob').map(({ recordSeq }) => recordSeq)).toEqual([6, 7])
-  })
-})
-
-describe('a running attempt', () => {
-  let end: (outcome: object) => void
-
-  /** Begins a job whose attempt runs until `end` is called. */
-  async function begin(): Promise<void> {
-    played.answers['attempt'] = () => new Promise((resolve) => (end = resolve))
-    void job(INPUT)
-    await played.settled()
-    played.asked.length = 0
-  }
-
-  it('is asked once to save and stop when its job is cancelled', async () => {
-    await begin()
-    played.cancel()
-    await played.settled()
-    const request = { reason: 'cancelled', windowMs: 110 * SECOND_MS }
-    expect(played.asked).toEqual([['stopAttempt', { jobId: 'job-1', attempt: 1, request }]])
-    expect(status()).toMatchObject({ state: 'stopping', reason: 'cancelling' })
-    // The shorter window of an impatient owner.
-    await played.tell('cancelNow')
-    await played.settled()
-    expect(played.inputsOf('stopAttempt')[1]).toMatchObject({ request: { windowMs: 2 * SECOND_MS } })
-    end({ settlement: SETTLEMENT })
-    await played.settled()
-    expect(played.inputsOf('decide')).toMatchObject([{ drainReason: 'cancelled' }])
-  })
-
-  it('gets a signal if the local activity that sends it fails, and needs none once it has ended', async () => {
-    await begin()
-    played.answers['stopAttempt'] = () => Promise.reject(new Error('no answer'))
-    played.answers['signal'] = () => Promise.reject(new Error('it has ended'))
-    await played.tell('migrate', {})
-    await played.settled()
-    const request = { reason: 'migrated', windowMs: 110 * SECOND_MS }
-    expect(played.inputsOf('signal')).toEqual([{ name: 'drain', request }])
-    end({ settlement: SETTLEMENT })
-    await played.settled()
-    expect(played.names()).toContain('finishJob')
-  })
-
-  it('gets each new limit under the next number, and is not asked to stop again with it', async () => {
-    await begin()
-    await played.tell('migrate', {})
-    await played.settled()
-    await played.tell('extend', { budgetMicroUsd: microUsd(30) })
-    await played.settled()
-    await played.tell('extend', { deadlineAtMs: NOW_MS + 20 * HOUR_MS })
-    await played.settled()
-    const budget = { microUsd: microUsd(30), priceMaxMicroUsdPerHour: microUsd(3) }
-    const limits = { seq: 1, deadlineAtMs: NOW_MS + 10 * HOUR_MS, budget }
-    expect(played.inputsOf('signal')).toEqual([
-      { name: 'extend', request: { limits } },
-      { name: 'extend', request: { limits: { ...limits, seq: 2, deadlineAtMs: NOW_MS + 20 * HOUR_MS } } },
-    ])
-    expect(played.inputsOf('stopAttempt')).toHaveLength(1)
-  })
-
-  it('is asked to stop when the deadline of its job is near, and by no timer of an earlier deadline', async () => {
-    await begin()
-    await played.tell('extend', { deadlineAtMs: NOW_MS + 20 * HOUR_MS })
-    const [earlier, later] = played.timers
-    expect(later!.forMs).toBe(20 * HOUR_MS - 2 * MINUTE_MS)
-    earlier!.fire()
-    await played.settled()
-    expect(played.inputsOf('stopAttempt')).toEqual([])
-    later!.fire()
-    await played.settled()
-    expect(played.inputsOf('stopAttempt')).toMatchObject([{ request: { reason: 'deadline' } }])
-  })
-
-  it('that closes leaves nothing to pass on', async () => {
-    await begin()
-    end({ settlement: SETTLEMENT })
-    await played.settled()
-    expect(played.names()).toEqual(['decide', 'finishJob'])
-    expect(played.waiting).toEqual([])
-  })
-})
-
-describe('the deadline of a job', () => {
-  it('has a timer that leaves the time to save and stop', async () => {
-    await live()
-    // 110 s to save, 10 s to power off.
-    expect(played.timers.map(({ forMs }) => forMs)).toEqual([10 * HOUR_MS - 2 * MINUTE_MS])
   })
 })
