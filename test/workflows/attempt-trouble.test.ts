@@ -15,6 +15,7 @@ import {
   start,
   status,
 } from './attempts'
+import { CancellationScope } from './scopes'
 import { expire, openNames, refusal, reply, settle, signal, stateOf, timers, world } from './scripted'
 
 const { drainMs, powerOffMs, beatMs } = DEFAULT_TIMING
@@ -261,7 +262,7 @@ describe('trouble', () => {
 
   it('of a cancellation from outside is a request to stop', async () => {
     await launched()
-    world.scope.cancel()
+    CancellationScope.root.cancel()
     await settle()
     expect(await reply('drain')).toMatchObject({ drain: { reason: 'superseded', windowMs: drainMs } })
     expect(openNames()).toEqual(['watch'])

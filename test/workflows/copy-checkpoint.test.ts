@@ -7,7 +7,8 @@ import { SECOND_MS } from '../../core/time'
 import type * as Copies from '../../workflows/copy-checkpoint'
 import type * as Runs from '../../workflows/job-run'
 import { SPEC } from '../support/spec'
-import { played, playedActivities, playedWorkflow, untilCancelled } from './played-job'
+import { played, playedActivities, playedWorkflow } from './played-job'
+import { untilCancelled } from './scopes'
 
 jest.mock('@temporalio/workflow', () => playedWorkflow())
 jest.mock('../../workflows/activities', () => playedActivities())

@@ -8,6 +8,7 @@ import type * as Commands from '../../workflows/job-commands'
 import type * as Runs from '../../workflows/job-run'
 import { SPEC } from '../support/spec'
 import { played, playedActivities, playedWorkflow } from './played-job'
+import { CancellationScope } from './scopes'
 
 jest.mock('@temporalio/workflow', () => playedWorkflow())
 jest.mock('../../workflows/activities', () => playedActivities())
@@ -37,7 +38,7 @@ const timers = (): number[] => played.timers.map(({ forMs }) => forMs)
 
 describe('cancel', () => {
   it('gives the workload the whole time to save', async () => {
-    played.cancel()
+    CancellationScope.root.cancel()
     await played.settled()
     expect(run.drains.current).toEqual({ reason: 'cancelled', windowMs: drainMs })
     expect(run.page.status).toMatchObject({ state: 'stopping', reason: 'cancelling' })

@@ -6,6 +6,7 @@ import { HOUR_MS, MINUTE_MS, SECOND_MS } from '../../core/time'
 import type * as Job from '../../workflows/job'
 import { answersWith, DONE, INPUT, NOW_MS, SETTLEMENT } from './job-script'
 import { played, playedActivities, playedWorkflow } from './played-job'
+import { CancellationScope } from './scopes'
 
 jest.mock('@temporalio/workflow', () => playedWorkflow())
 jest.mock('../../workflows/activities', () => playedActivities())
@@ -32,7 +33,7 @@ describe('a running attempt', () => {
 
   it('is asked once to save and stop when its job is cancelled', async () => {
     await begin()
-    played.cancel()
+    CancellationScope.root.cancel()
     await played.settled()
     const request = { reason: 'cancelled', windowMs: 110 * SECOND_MS }
     expect(played.asked).toEqual([['stopAttempt', { jobId: 'job-1', attempt: 1, request }]])

@@ -7,7 +7,8 @@ import { DEFAULT_TIMING } from '../../core/timing'
 import type * as Runs from '../../workflows/job-run'
 import type * as Orders from '../../workflows/next-order'
 import { SPEC } from '../support/spec'
-import { played, playedActivities, playedWorkflow, untilCancelled } from './played-job'
+import { played, playedActivities, playedWorkflow } from './played-job'
+import { untilCancelled } from './scopes'
 
 const ORDER = {
   jobId: 'job-1',

@@ -1,7 +1,7 @@
 /** The workflow of a job, or parts of it, whose activities, attempts, timers and waits a test plays. */
-import { AsyncLocalStorage } from 'node:async_hooks'
 import { jest } from '@jest/globals'
-import { settledWith, type Wait } from './waits'
+import { CancellationScope, untilCancelled } from './scopes'
+import { conditionOn, settledWith, type Wait } from './waits'
 
 interface Handler {
   handle: (argument?: unknown) => unknown
@@ -28,11 +28,10 @@ class Played {
   /** The page in the Temporal UI. */
   details = ''
   info: Record<string, unknown> = { runId: 'run-1' }
-  /** Requests the cancellation of the job. */
-  cancel: () => void = () => undefined
 
   reset(): void {
     Object.assign(this, new Played())
+    CancellationScope.root = new CancellationScope()
   }
 
   async ask(name: string, input: object): Promise<unknown> {
@@ -76,52 +75,13 @@ class Played {
 
 export const played = new Played()
 
-const scopes = new AsyncLocalStorage<CancellationScope>()
-
-class CancellationScope {
-  consideredCancelled = false
-  private reject!: (error: Error) => void
-  readonly cancelRequested = new Promise<never>((_, reject) => (this.reject = reject))
-
-  constructor() {
-    this.cancelRequested.catch(() => undefined)
-  }
-
-  static current(): CancellationScope {
-    const scope = scopes.getStore()
-    if (scope !== undefined) return scope
-    const root = new CancellationScope()
-    played.cancel = () => root.cancel()
-    return root
-  }
-
-  static nonCancellable<T>(work: () => Promise<T>): Promise<T> {
-    return new CancellationScope().run(work)
-  }
-
-  run<T>(work: () => Promise<T>): Promise<T> {
-    return scopes.run(this, work)
-  }
-
-  cancel(): void {
-    this.consideredCancelled = true
-    this.reject(new Error('cancelled'))
-  }
-}
-
-/** A promise that rejects once the scope around it is cancelled, as an activity does that gives up. */
-export const untilCancelled = (): Promise<never> => CancellationScope.current().cancelRequested
-
 /** Stands for `@temporalio/workflow`. */
 export const playedWorkflow = (): object => ({
   ...jest.requireActual<object>('@temporalio/common'),
   CancellationScope,
   ParentClosePolicy: { REQUEST_CANCEL: 'REQUEST_CANCEL' },
   allHandlersFinished: () => true,
-  condition: (isSo: () => boolean, limitMs?: number) =>
-    isSo()
-      ? Promise.resolve(true)
-      : new Promise<boolean>((end) => played.waiting.push({ isSo, limitMs, end })),
+  condition: conditionOn(() => played.waiting),
   sleep: (forMs: number) => {
     const fired = new Promise<void>((fire) => played.timers.push({ forMs, fire }))
     return Promise.race([fired, untilCancelled()])

@@ -1,8 +1,8 @@
 /** Workflow code without a server: each activity waits for the answer that its test gives, and each timer for its end. */
-import { AsyncLocalStorage } from 'node:async_hooks'
 import { jest } from '@jest/globals'
 import { ActivityFailure, ApplicationFailure, CancelledFailure, RetryState } from '@temporalio/common'
 import { carrying, type Failure } from '../../core/failure'
+import { CancellationScope, untilCancelled } from './scopes'
 import { conditionOn, settled, settledWith, type Wait } from './waits'
 
 interface OpenActivity {
@@ -27,8 +27,6 @@ export const world = {
   page: '',
   attributes: [] as object[],
   parent: undefined as { workflowId: string } | undefined,
-  /** Of the whole workflow: `cancel` cancels it from outside. */
-  scope: undefined as unknown as CancellationScope,
 }
 
 /** Forgets the workflow of the test before. */
@@ -40,45 +38,12 @@ export function begin(): void {
     world.descriptions.length =
       0
   world.handlers.clear()
-  Object.assign(world, { page: '', parent: undefined, scope: new CancellationScope() })
+  Object.assign(world, { page: '', parent: undefined })
+  CancellationScope.root = new CancellationScope()
 }
 
 export const activityFailure = (cause: Error, state: RetryState = RetryState.TIMEOUT): ActivityFailure =>
   new ActivityFailure('failed', 'activity', '1', state, undefined, cause)
-
-class CancellationScope {
-  private static readonly scopes = new AsyncLocalStorage<CancellationScope>()
-  consideredCancelled = false
-  private reject!: (error: Error) => void
-  private readonly cancelled = new Promise<never>((_, reject) => (this.reject = reject))
-  readonly cancelRequested = this.cancelled
-
-  constructor() {
-    this.cancelled.catch(() => undefined)
-  }
-
-  static current(): CancellationScope {
-    return this.scopes.getStore() ?? world.scope
-  }
-
-  static nonCancellable<T>(work: () => T): T {
-    return new CancellationScope().run(work)
-  }
-
-  run<T>(work: () => T): T {
-    return CancellationScope.scopes.run(this, work)
-  }
-
-  cancel(): void {
-    this.consideredCancelled = true
-    this.reject(activityFailure(new CancelledFailure('cancelled'), RetryState.CANCEL_REQUESTED))
-  }
-
-  /** What ends early with the scope. */
-  static within<T>(work: Promise<T>): Promise<T> {
-    return Promise.race([work, this.current().cancelled])
-  }
-}
 
 /** An activity that waits for `reply`; cancelled with its scope. */
 export function activity(name: string): (input: object) => Promise<unknown> {
@@ -87,7 +52,7 @@ export function activity(name: string): (input: object) => Promise<unknown> {
     return new Promise((resolve, reject) => {
       const opened: OpenActivity = { name, input, resolve, reject, hasBegun: false }
       world.open.push(opened)
-      CancellationScope.current().cancelRequested.catch((error: Error) => {
+      untilCancelled().catch((error: Error) => {
         if (!opened.hasBegun) reject(error)
       })
     })
@@ -100,7 +65,7 @@ export const activities = (): object => new Proxy({}, { get: (_, name: string) =
 /** In place of `@temporalio/workflow`. */
 export function workflowModule(): object {
   const wait = conditionOn(() => world.waiting)
-  const condition: typeof wait = (...args) => CancellationScope.within(wait(...args))
+  const condition: typeof wait = (...args) => Promise.race([wait(...args), untilCancelled()])
   return {
     ...jest.requireActual<object>('@temporalio/common'),
     ...{ CancellationScope, condition },
