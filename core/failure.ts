@@ -56,6 +56,11 @@ export interface Failure {
   retryAfterMs?: number
 }
 
+/** What happened, and what to do about it. */
+export function inWords({ message, hint }: Pick<Failure, 'message' | 'hint'>): string {
+  return hint === undefined ? message : `${message} ${hint}`
+}
+
 export function isFailureClass(value: unknown): value is FailureClass {
   return (FAILURE_CLASSES as readonly unknown[]).includes(value)
 }

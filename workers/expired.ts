@@ -1,6 +1,7 @@
 import { endExpired } from '../activities/garbage/expired'
-import { tellingOf } from '../activities/garbage/garbage'
 import { limitedTo } from '../backends/calls'
+import { failureOf } from '../backends/errors'
+import { inWords } from '../core/failure'
 import type { GarbageVerdict } from '../core/messages'
 import type { BackendName } from '../core/offer'
 import { MINUTE_MS } from '../core/time'
@@ -62,6 +63,6 @@ async function orUnasked(
   } catch (error) {
     if (error instanceof StoreError) throw error
     const facts = { backend, kind: 'backend', id: '', owner: '', description: 'did not answer' }
-    return [{ ...facts, action: 'failed', reason: tellingOf(error) }]
+    return [{ ...facts, action: 'failed', reason: inWords(failureOf(error)) }]
   }
 }

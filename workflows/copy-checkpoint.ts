@@ -1,5 +1,5 @@
 import { CODES } from '../core/errors'
-import { failureFrom } from '../core/failure'
+import { failureFrom, inWords } from '../core/failure'
 import type { Decision } from '../core/ledger'
 import { copying } from './activities'
 import { forever, unlessOver } from './forever'
@@ -22,9 +22,9 @@ export async function copyCheckpoint(run: JobRun): Promise<Finish | undefined> {
       run.page.copied(await copying.copyCheckpoint(input))
       return undefined
     } catch (error) {
-      const { code, message, hint = '' } = failureFrom(error)
-      if (code !== CODES.noCheckpoint) throw error
-      return { kind: 'finish', state: 'failed', reason: 'invalid', message: `${message} ${hint}`.trimEnd() }
+      const failure = failureFrom(error)
+      if (failure.code !== CODES.noCheckpoint) throw error
+      return { kind: 'finish', state: 'failed', reason: 'invalid', message: inWords(failure) }
     }
   }
   const end = await unlessOver(

@@ -1,6 +1,6 @@
 import { proxyActivities, sleep } from '@temporalio/workflow'
 import type { BackendActivities, CollectGarbageInput, OrchestratorActivities } from '../core/activities'
-import { failureFrom } from '../core/failure'
+import { failureFrom, inWords } from '../core/failure'
 import type { GarbageCollectionInput, GarbageCollectionResult, GarbageVerdict } from '../core/messages'
 import { backendQueue, ORCHESTRATOR_QUEUE } from '../core/queues'
 
@@ -64,8 +64,7 @@ async function asked(backend: string, scan: () => Promise<GarbageVerdict[]>): Pr
   try {
     return await scan()
   } catch (error) {
-    const { message, hint } = failureFrom(error)
-    return [unasked(backend, hint === undefined ? message : `${message} ${hint}`)]
+    return [unasked(backend, inWords(failureFrom(error)))]
   }
 }
 

@@ -11,7 +11,7 @@ import {
 import type { DecideInput, Settlement } from '../core/activities'
 import { leftOfBudget } from '../core/budget'
 import { defined } from '../core/defined'
-import { failureFrom } from '../core/failure'
+import { failureFrom, inWords } from '../core/failure'
 import type { Decision } from '../core/ledger'
 import type { JobInput, JobResult } from '../core/messages'
 import { offerKey, placeKey } from '../core/offer'
@@ -68,11 +68,8 @@ async function live(run: JobRun): Promise<Ending> {
  */
 function lastWord(error: unknown): Ending {
   if (!(error instanceof TemporalFailure)) throw error
-  const { message, hint } = failureFrom(error)
-  const sentence = hint === undefined ? message : `${message} ${hint}`
-  return {
-    end: { kind: 'finish', state: 'failed', reason: 'unclassified', message: `Internal error: ${sentence}` },
-  }
+  const message = `Internal error: ${inWords(failureFrom(error))}`
+  return { end: { kind: 'finish', state: 'failed', reason: 'unclassified', message } }
 }
 
 /** Has a worker check the spec, unless an earlier run has done it. Returns why the job cannot run, if it cannot. */
@@ -83,11 +80,10 @@ async function resolve(run: JobRun): Promise<Finish | undefined> {
       run.resolved = await orchestrator.resolveJob(run.input)
       return undefined
     } catch (error) {
-      const { class: failureClass, message, hint } = failureFrom(error)
-      const reason = REFUSALS.find((known) => known === failureClass)
+      const failure = failureFrom(error)
+      const reason = REFUSALS.find((known) => known === failure.class)
       if (reason === undefined) throw error
-      const sentence = hint === undefined ? message : `${message} ${hint}`
-      return { kind: 'finish', state: 'failed', reason, message: sentence }
+      return { kind: 'finish', state: 'failed', reason, message: inWords(failure) }
     }
   }, run.page)
 }

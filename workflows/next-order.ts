@@ -1,5 +1,6 @@
 import type { PlanInput, PlanOutcome, PlanWords } from '../core/activities'
 import { defined } from '../core/defined'
+import { inWords } from '../core/failure'
 import type { Decision } from '../core/ledger'
 import type { Order } from '../core/plan'
 import { decide, plan, waiting } from './activities'
@@ -28,9 +29,7 @@ export async function nextOrder(run: JobRun): Promise<Placed | Finish> {
     run.pin(order)
     return { kind: 'order', limitsVersion, order, words }
   }
-  const { message, hint } = outcome.failure
-  const sentence = hint === undefined ? message : `${message} ${hint}`
-  return { kind: 'finish', state: 'failed', reason: outcome.reason, message: sentence }
+  return { kind: 'finish', state: 'failed', reason: outcome.reason, message: inWords(outcome.failure) }
 }
 
 /** Returns `undefined` if something else came up while it waited. */

@@ -2,6 +2,7 @@ import type { Backend, LookContext } from '../../backends/backend'
 import { BackendError, failureOf } from '../../backends/errors'
 import type { CollectGarbageInput, CollectStoreGarbageInput } from '../../core/activities'
 import { defined } from '../../core/defined'
+import { inWords } from '../../core/failure'
 import type { OwnedResource } from '../../core/handle'
 import type { GarbageVerdict } from '../../core/messages'
 import { parseAttemptId } from '../../core/queues'
@@ -81,7 +82,7 @@ async function leftoversOf(
     const place = places.join(', ')
     return {
       leftovers: [],
-      hidden: [unseen({ backend: name, kind: 'leftovers', place, reason: tellingOf(error) })],
+      hidden: [unseen({ backend: name, kind: 'leftovers', place, reason: inWords(failureOf(error)) })],
     }
   }
 }
@@ -100,7 +101,7 @@ async function reservationsIn(
     const place = places.join(', ')
     return {
       found: [],
-      hidden: [unseen({ backend: name, kind: 'reservations', place, reason: tellingOf(error) })],
+      hidden: [unseen({ backend: name, kind: 'reservations', place, reason: inWords(failureOf(error)) })],
     }
   }
 }
@@ -127,7 +128,7 @@ export async function placesAt(
         key === undefined
           ? ''
           : ` Earlier settings used this place: once ${place} holds no resources of this deployment, delete ${key} from the store.`
-      return unseen({ backend: name, kind: 'place', place, reason: `${tellingOf(error)}${advice}` })
+      return unseen({ backend: name, kind: 'place', place, reason: `${inWords(failureOf(error))}${advice}` })
     })
   return { look, hidden }
 }
@@ -232,10 +233,4 @@ async function whyOwned(
   const later = await owners({ jobId, attempt: attempt + 1 })
   if (later === 'absent') return { isNeeded: true, reason: `job ${jobId} is open and on this attempt` }
   return { isNeeded: false, reason: `job ${jobId} is on a later attempt` }
-}
-
-/** The error, and what to do about it. */
-export function tellingOf(error: unknown): string {
-  const { message, hint } = failureOf(error)
-  return hint === undefined ? message : `${message} ${hint}`
 }

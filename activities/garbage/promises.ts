@@ -1,8 +1,10 @@
+import { failureOf } from '../../backends/errors'
 import type { CollectStoreGarbageInput } from '../../core/activities'
+import { inWords } from '../../core/failure'
 import type { GarbageVerdict } from '../../core/messages'
 import { formatUsd } from '../../core/money'
 import { monthBefore, monthOf, parseReservationBudgetId } from '../../core/treasury'
-import { judgeAll, STORE, tellingOf, unseen, type Found, type Registry } from './garbage'
+import { judgeAll, STORE, unseen, type Found, type Registry } from './garbage'
 import type { EndedPromise, Treasury } from '../treasury'
 
 /** Releases money reserved for jobs that cannot report their end any more. */
@@ -24,7 +26,7 @@ export async function collectPromises(
         ended.map((promise) => foundOf(treasury, { month, promise, signal })),
       )
     } catch (error) {
-      return [unseen({ backend: STORE, kind: 'promise', place: month, reason: tellingOf(error) })]
+      return [unseen({ backend: STORE, kind: 'promise', place: month, reason: inWords(failureOf(error)) })]
     }
   })
   return (await Promise.all(looks)).flat()
