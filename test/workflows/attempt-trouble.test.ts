@@ -83,7 +83,7 @@ describe('a warning of the runner', () => {
     warning: { kind, text: 'Nothing was saved yet.', sinceMs: 0 },
   })
 
-  it('is shown, is told to the job, and ends', async () => {
+  it('is shown, is sent to the job, and ends', async () => {
     world.parent = { workflowId: 'job/job-1' }
     await launched()
     expect(await sees(warned('no-checkpoint'))).toMatchObject({ warned: null })
@@ -105,7 +105,7 @@ describe('a warning of the runner', () => {
     expect(openNames()).toEqual(['watch'])
   })
 
-  it('is told six times, and of an attempt without a job to nobody', async () => {
+  it('is reported six times, and only to a job that exists', async () => {
     await launched()
     for (let count = 0; count < 6; count++)
       expect(await sees(warned(`kind-${count}`))).toHaveProperty('warned')
@@ -169,7 +169,7 @@ describe('a request to stop', () => {
     expect(await settledAs(SAVED)).toMatchObject({ end: null, drainReason: 'migrated', windowMs: 0 })
   })
 
-  it('counts the time of the call by which the machine was told', async () => {
+  it('counts the time of the call that reached the machine', async () => {
     await launched(STARTED_LATER)
     await reply('start')
     await signal('drain', { reason: 'migrated', windowMs: 20_000 })
@@ -189,7 +189,7 @@ describe('a request to stop', () => {
     expect(timers()).toEqual({ 'time to save and stop': 20_000 + powerOffMs + 2 * beatMs })
   })
 
-  it('with a shorter window is told to a settlement that gives more time', async () => {
+  it('with a shorter window reaches a settlement that gives more time', async () => {
     const { ended } = await launched()
     await sees({ kind: 'over', end: LOST })
     await signal('drain', { reason: 'cancelled', windowMs: drainMs })

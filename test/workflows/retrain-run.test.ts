@@ -420,7 +420,7 @@ describe('news of a reservation', () => {
     ...{ id: 'res-1', state: 'awaiting-approval', message, spentMicroUsd: 0 },
   })
 
-  it('that need a person are told once, and again when they change', () => {
+  it('that need a person are reported once, and again when they change', () => {
     const run = runWith()
     run.asked('res-1')
     for (const message of ['Costs $5.', 'Costs $5.', 'Costs $6.']) run.noticed(waits(message))
