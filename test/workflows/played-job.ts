@@ -1,5 +1,6 @@
 /** The workflow of a job, or parts of it, whose activities, attempts, timers and waits a test plays. */
 import { jest } from '@jest/globals'
+import { Answers } from './answers'
 import { CancellationScope, untilCancelled } from './scopes'
 import { conditionOn, settledWith, type Wait } from './waits'
 
@@ -14,17 +15,11 @@ interface HandlerOptions {
   description?: string
 }
 
-/** What a job asked for, in order: the names of activities, `attempt` for a child, `signal` to it. */
-export type Asked = [name: string, input: Record<string, unknown>]
-
-class Played {
+class Played extends Answers {
   handlers = new Map<string, Handler>()
   waiting: Wait[] = []
   /** Armed timers that have not fired. */
   timers: { forMs: number; fire: () => void }[] = []
-  asked: Asked[] = []
-  /** The answer of each activity, or of the child. */
-  answers: Record<string, (input: never) => unknown> = {}
   /** The page in the Temporal UI. */
   details = ''
   info: Record<string, unknown> = { runId: 'run-1' }
@@ -32,19 +27,6 @@ class Played {
   reset(): void {
     Object.assign(this, new Played())
     CancellationScope.root = new CancellationScope()
-  }
-
-  async ask(name: string, input: object): Promise<unknown> {
-    this.asked.push([name, input as Record<string, unknown>])
-    return this.answers[name]?.(input as never)
-  }
-
-  names(): string[] {
-    return this.asked.map(([name]) => name)
-  }
-
-  inputsOf(name: string): Record<string, unknown>[] {
-    return this.asked.filter(([each]) => each === name).map(([, input]) => input)
   }
 
   settled(): Promise<void> {

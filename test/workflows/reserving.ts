@@ -5,6 +5,7 @@ import type { ReservationInput, ReservationStatus } from '../../core/reserving'
 import type { HeldSoFar } from '../../core/reserving-activities'
 import { DAY_MS } from '../../core/time'
 import { INTENT, NOW_MS, ownedOf } from '../planner/reserving/facts'
+import { Answers } from './answers'
 import { conditionOn, endMet, settled, type Wait } from './waits'
 
 export interface Handler {
@@ -12,10 +13,7 @@ export interface Handler {
   validate: (argument?: unknown) => void
 }
 
-class World {
-  /** What activities and children were asked, in order. */
-  asked: [what: string, input: Record<string, unknown>][] = []
-  answers: Record<string, (input: never) => unknown> = {}
+class World extends Answers {
   handlers = new Map<string, Handler>()
   waiting: Wait[] = []
   /** What each pause is for. */
@@ -26,19 +24,6 @@ class World {
   /** Requests that have no answer yet. */
   handling = 0
   details = ''
-
-  async answer(name: string, input: object): Promise<unknown> {
-    this.asked.push([name, input as Record<string, unknown>])
-    return this.answers[name]?.(input as never)
-  }
-
-  names(): string[] {
-    return this.asked.map(([name]) => name)
-  }
-
-  inputsOf(name: string): Record<string, unknown>[] {
-    return this.asked.filter(([each]) => each === name).map(([, input]) => input)
-  }
 
   /** As the server does it: what the validator refuses is not handled. The answer, in words. */
   async tell(name: string, argument: object = {}): Promise<string> {
@@ -95,8 +80,8 @@ export const temporal = {
     world.continued.push(input)
     throw new Continued('continues in a fresh history')
   },
-  executeChild: (type: string, options: object) => world.answer(type, options),
-  startChild: (type: string, options: object) => world.answer(type, options),
+  executeChild: (type: string, options: object) => world.ask(type, options),
+  startChild: (type: string, options: object) => world.ask(type, options),
   getExternalWorkflowHandle: (id: string) => ({
     signal: async (signal: string, notice: unknown) => {
       world.signals.push([id, signal, notice])
@@ -114,7 +99,7 @@ export const temporal = {
   ...{ defineSignal: String, defineUpdate: String, defineQuery: String },
 }
 
-const acts = new Proxy({}, { get: (_, name: string) => (input: object) => world.answer(name, input) })
+const acts = new Proxy({}, { get: (_, name: string) => (input: object) => world.ask(name, input) })
 
 /** Of `workflows/reservation-activities`. */
 export const activities = {
