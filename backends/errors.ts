@@ -29,3 +29,26 @@ export function failureOf(error: unknown): Failure {
     ...(typeof code === 'string' ? { code } : {}),
   }
 }
+
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}
+
+/**
+ * Whatever a verb met as a `BackendError`; one of those passes unchanged. An error of the class that the backend knows has the failure that it
+ * stands for.
+ */
+export function classified<Known extends Error>(
+  error: unknown,
+  known: abstract new (...args: never[]) => Known,
+  meaningOf: (error: Known) => Failure,
+): BackendError {
+  if (error instanceof BackendError) return error
+  const failure = error instanceof known ? meaningOf(error) : failureOf(error)
+  return new BackendError(failure, { cause: error })
+}
+
+/** A request that can never work. */
+export function invalid(message: string, hint: string): BackendError {
+  return new BackendError({ class: 'invalid', message, hint })
+}

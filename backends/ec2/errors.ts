@@ -1,6 +1,7 @@
 import { defined } from '../../core/defined'
 import type { Failure } from '../../core/failure'
-import { BackendError } from '../errors'
+import { BackendError, classified } from '../errors'
+export { invalid } from '../errors'
 import { AwsError } from './sdk/api'
 import { meaningOf, meaningOfState, type Meaning } from './meanings'
 
@@ -30,23 +31,14 @@ export function mayHaveHappened(error: AwsError): boolean {
   return known?.isUncertain ?? (known === undefined && (error.httpStatus ?? 0) >= 500)
 }
 
-/** Converts every error of a verb to a `BackendError`; a `BackendError` passes unchanged. */
-export function ec2Error(error: unknown): BackendError {
-  if (error instanceof BackendError) return error
-  if (!(error instanceof AwsError)) {
-    const message = error instanceof Error ? error.message : String(error)
-    return new BackendError({ class: 'unclassified', message }, { cause: error })
-  }
-  const { code, message, reach, httpStatus } = error
-  const failure = failureOfCode(code, message)
-  // No answer, or one of an overloaded server: there is no code to classify.
-  const isPassing = failure.class === 'unclassified' && (reach !== 'answered' || (httpStatus ?? 0) >= 500)
-  return new BackendError(isPassing ? { ...failure, class: 'transient' } : failure, { cause: error })
-}
-
-export function invalid(message: string, hint: string): BackendError {
-  return new BackendError({ class: 'invalid', message, hint })
-}
+/** Converts every error of a verb to a `BackendError`. */
+export const ec2Error = (error: unknown): BackendError =>
+  classified(error, AwsError, ({ code, message, reach, httpStatus }) => {
+    const failure = failureOfCode(code, message)
+    // No answer, or one of an overloaded server: there is no code to classify.
+    const isPassing = failure.class === 'unclassified' && (reach !== 'answered' || (httpStatus ?? 0) >= 500)
+    return isPassing ? { ...failure, class: 'transient' } : failure
+  })
 
 export function transient(message: string, retryAfterMs?: number): BackendError {
   const later = retryAfterMs === undefined ? {} : { retryAfterMs }

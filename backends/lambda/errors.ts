@@ -1,7 +1,8 @@
 import { defined } from '../../core/defined'
 import type { Failure, FailureClass } from '../../core/failure'
 import { SECOND_MS } from '../../core/time'
-import { BackendError } from '../errors'
+export { invalid } from '../errors'
+import { classified, type BackendError } from '../errors'
 import { HttpError } from '../http'
 
 /** What a code of the API allows to be done next. */
@@ -120,14 +121,5 @@ export function failureOf(error: HttpError): Failure {
   }
 }
 
-/** Classes whatever a verb met; a `BackendError` passes unchanged. */
-export function lambdaError(error: unknown): BackendError {
-  if (error instanceof BackendError) return error
-  if (error instanceof HttpError) return new BackendError(failureOf(error), { cause: error })
-  const message = error instanceof Error ? error.message : String(error)
-  return new BackendError({ class: 'unclassified', message }, { cause: error })
-}
-
-export function invalid(message: string, hint: string): BackendError {
-  return new BackendError({ class: 'invalid', message, hint })
-}
+/** Classes whatever a verb met. */
+export const lambdaError = (error: unknown): BackendError => classified(error, HttpError, failureOf)

@@ -1,5 +1,6 @@
 import type { FailureClass } from '../../core/failure'
-import { BackendError } from '../errors'
+import { BackendError, failureOf } from '../errors'
+export { invalid, messageOf } from '../errors'
 
 interface Meaning {
   class: FailureClass
@@ -49,25 +50,13 @@ const MEANINGS: Record<string, Meaning> = {
 /** Classes an operating system's error; a `BackendError` passes unchanged. */
 export function localError(error: unknown): BackendError {
   if (error instanceof BackendError) return error
-  const { code } = error as { code?: unknown }
-  const message = messageOf(error)
-  if (typeof code !== 'string') return new BackendError({ class: 'unclassified', message }, { cause: error })
-  const meaning = MEANINGS[code]
-  if (meaning === undefined)
-    return new BackendError({ class: 'unclassified', message, code }, { cause: error })
-  const { words, hint } = meaning
-  return new BackendError(
-    { class: meaning.class, message: `${words}: ${message}`, hint, code },
-    { cause: error },
-  )
-}
-
-export function invalid(message: string, hint: string): BackendError {
-  return new BackendError({ class: 'invalid', message, hint })
-}
-
-export function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
+  const failure = failureOf(error)
+  const meaning = MEANINGS[failure.code ?? '']
+  const known = meaning && {
+    ...{ class: meaning.class, hint: meaning.hint },
+    message: `${meaning.words}: ${failure.message}`,
+  }
+  return new BackendError({ ...failure, ...known }, { cause: error })
 }
 
 export function hasCode(error: unknown, ...codes: string[]): boolean {

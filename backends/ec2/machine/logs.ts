@@ -1,6 +1,7 @@
 import type { MachineHandle } from '../../../core/handle'
 import { SECOND_MS } from '../../../core/time'
 import type { CallContext, LogPage } from '../../backend'
+import { messageOf } from '../../errors'
 import { runOnMachine, script } from './commands'
 import { hasCode } from '../errors'
 import type { Host } from '../host'
@@ -75,8 +76,6 @@ function told(stdout: string): { text: string; lastWords?: string } | undefined 
     return undefined
   }
 }
-
-const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
 
 /** Keys, and signatures in URLs or user data. */
 const SECRETS = [
