@@ -30,10 +30,6 @@ export function failureOf(error: unknown): Failure {
   }
 }
 
-export function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
-}
-
 /**
  * Whatever a verb met as a `BackendError`; one of those passes unchanged. An error of the class that the backend knows has the failure that it
  * stands for.

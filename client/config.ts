@@ -20,7 +20,8 @@ export {
   type Environment,
   type Home,
 } from '../storage/home'
-import { CrucibleError, messageOf } from './errors'
+import { messageOf } from '../core/errors'
+import { CrucibleError } from './errors'
 
 /** The settings of a client. @experimental */
 export interface ClientConfig {

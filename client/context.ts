@@ -11,7 +11,8 @@ import { readDeploymentKey } from '../storage/secrets'
 import { readDeployment } from '../storage/deployment'
 import type { ObjectStore } from '../storage/store'
 import type { ClientConfig } from './config'
-import { CrucibleError, messageOf, toCrucibleError } from './errors'
+import { messageOf } from '../core/errors'
+import { CrucibleError, toCrucibleError } from './errors'
 
 /**
  * Timeouts of successive connection attempts. A busy machine may need several; a closed port is reported immediately. In total, less than a

@@ -1,6 +1,6 @@
 import type * as temporal from '@temporalio/client'
 import { defined } from '../core/defined'
-import { CODES, isCoded } from '../core/errors'
+import { CODES, isCoded, messageOf } from '../core/errors'
 import type { Failure, FailureClass } from '../core/failure'
 import type { StoreError } from '../storage/store'
 
@@ -55,10 +55,6 @@ export class CrucibleError extends Error {
 /** The remedy for a server and a store of two deployments. */
 export const SAME_DEPLOYMENT_HINT =
   'Use the server and the store of one deployment (TEMPORAL_ADDRESS, CRUCIBLE_HOME, CRUCIBLE_STORE), or start your own with `crucible dev`.'
-
-export function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
-}
 
 /** Errors that the SDK's client exports. */
 type TemporalErrorName = Extract<keyof typeof temporal, `${string}Error`>

@@ -63,3 +63,8 @@ export const CODES = {
    */
   placeTaken: 'PLACE_TAKEN',
 } as const
+
+/** The message of whatever was thrown. */
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}

@@ -1,6 +1,6 @@
 /** The schemas of the documents between the control plane and the runner (docs/reference/runner-protocol.md); unknown fields are dropped. */
 import { z } from 'zod'
-import { CodedError } from '../core/errors'
+import { CodedError, messageOf } from '../core/errors'
 import { SAVE_SIGNALS, type Manifest, type Restores } from '../core/checkpoint'
 import {
   DRAIN_REASONS,
@@ -242,7 +242,7 @@ function parse<T>(kind: string, schema: z.ZodType<T>, text: string): T {
   try {
     value = JSON.parse(text)
   } catch (error) {
-    throw new DocumentError(kind, error instanceof Error ? error.message : String(error), { cause: error })
+    throw new DocumentError(kind, messageOf(error), { cause: error })
   }
   const parsed = schema.safeParse(value)
   if (parsed.success) return parsed.data

@@ -2,7 +2,7 @@ import { createRequire } from 'node:module'
 import { homedir } from 'node:os'
 import { isAbsolute, join, resolve } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
-import { CODES } from '../core/errors'
+import { CODES, messageOf } from '../core/errors'
 import { FileStore } from './file-store'
 import type * as s3 from './s3/open'
 import { StoreError, type ObjectStore } from './store'
@@ -40,8 +40,7 @@ function openFolder(url: URL, now: () => number): ObjectStore {
   try {
     path = fileURLToPath(url)
   } catch (error) {
-    const why = error instanceof Error ? error.message : String(error)
-    throw badUrl(url.href, `${why}; write a URL such as ${EXAMPLE}`)
+    throw badUrl(url.href, `${messageOf(error)}; write a URL such as ${EXAMPLE}`)
   }
   if (!isAbsolute(path) || path === '/')
     throw badUrl(url.href, `name a folder of its own, such as ${EXAMPLE}`)

@@ -2,7 +2,8 @@ import { chmod, mkdir, mkdtemp, readlink, rm, symlink } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { BACKENDS, type Simulation } from '../../backends/registry'
-import { CrucibleError, messageOf } from '../../client/errors'
+import { CrucibleError } from '../../client/errors'
+import { messageOf } from '../../core/errors'
 import type { BackendName } from '../../core/offer'
 import {
   checkHost,

@@ -1,7 +1,7 @@
+import { messageOf } from '../../../core/errors'
 import type { MachineHandle } from '../../../core/handle'
 import { SECOND_MS } from '../../../core/time'
 import type { CallContext, LogPage } from '../../backend'
-import { messageOf } from '../../errors'
 import { runOnMachine, script } from './commands'
 import { hasCode } from '../errors'
 import type { Host } from '../host'

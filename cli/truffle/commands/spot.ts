@@ -11,6 +11,7 @@ import {
   type Interruptions,
   type SpotPool,
 } from '../../../backends/ec2/capacity'
+import { messageOf } from '../../../core/errors'
 import { HOUR_MS } from '../../../core/time'
 import { countArgument } from '../../arguments'
 import { examples } from '../../examples'
@@ -156,8 +157,8 @@ async function scoresOf(inquiry: Inquiry, pools: readonly SpotPool[], count: num
     }
   } catch (error) {
     if (inquiry.signal.aborted) throw error
-    const reason = error instanceof Error ? error.message : String(error)
-    return { of: () => undefined, notes: [`No placement scores (ec2:GetSpotPlacementScores): ${reason}`] }
+    const notes = [`No placement scores (ec2:GetSpotPlacementScores): ${messageOf(error)}`]
+    return { of: () => undefined, notes }
   }
 }
 
