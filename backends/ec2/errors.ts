@@ -1,9 +1,10 @@
 import { defined } from '../../core/defined'
 import type { Failure } from '../../core/failure'
 import { BackendError, classified } from '../errors'
-export { invalid } from '../errors'
 import { AwsError } from './sdk/api'
 import { meaningOf, meaningOfState, type Meaning } from './meanings'
+
+export { invalid } from '../errors'
 
 /** The failure that a code stands for; its raw text is kept. */
 export function failureOfCode(code: string, message: string): Failure {

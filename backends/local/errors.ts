@@ -1,5 +1,6 @@
 import type { FailureClass } from '../../core/failure'
 import { BackendError, failureOf } from '../errors'
+
 export { invalid } from '../errors'
 
 interface Meaning {

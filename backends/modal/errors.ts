@@ -1,9 +1,10 @@
 import { defined } from '../../core/defined'
 import type { Failure, FailureClass } from '../../core/failure'
 import { SECOND_MS } from '../../core/time'
-export { invalid } from '../errors'
 import { classified, type BackendError } from '../errors'
 import { HttpError } from '../http'
+
+export { invalid } from '../errors'
 
 /** An error in the gateway's own form. */
 interface Problem {
