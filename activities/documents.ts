@@ -141,7 +141,7 @@ export class AttemptDocuments {
     for (;;) {
       const { seq, windowMs } = await this.newestDrain()
       if (windowMs <= drain.windowMs) return
-      if (await this.putDrain({ ...drain, ...(seq > 0 && { seq: seq + 1 }) })) return
+      if (await this.putDrain({ ...drain, seq: seq > 0 ? seq + 1 : undefined })) return
     }
   }
 

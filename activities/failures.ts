@@ -1,6 +1,5 @@
 import { ApplicationFailure, CancelledFailure, Context } from '@temporalio/activity'
 import { failureOf } from '../backends/errors'
-import { defined } from '../core/defined'
 import { CODES } from '../core/errors'
 import { carrying, type Failure, type FailureClass } from '../core/failure'
 import { PERSISTENT_ACTIVITIES } from '../core/persistent-activities'
@@ -40,8 +39,8 @@ export function toApplicationFailure(
     ...carrying(failure),
     nonRetryable: failure.code === CODES.noPutIfAbsent || (!isPersistent && !RETRIED.includes(failure.class)),
     // Waiting for a slow step is no reason for a warning.
-    ...(failure.class === 'transient' && failure.retryAfterMs !== undefined ? { category: 'BENIGN' } : {}),
-    ...(error instanceof Error ? { cause: error } : {}),
+    category: failure.class === 'transient' && failure.retryAfterMs !== undefined ? 'BENIGN' : undefined,
+    cause: error instanceof Error ? error : undefined,
   })
 }
 
@@ -51,6 +50,6 @@ function classify(error: unknown): Failure {
   return {
     class: error.code === CODES.noPutIfAbsent ? 'invalid' : 'transient',
     message: error.message,
-    ...defined({ code: error.code }),
+    code: error.code,
   }
 }

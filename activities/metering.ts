@@ -41,8 +41,11 @@ export function dearestOf({ handle, order }: Pick<Billed, 'handle' | 'order'>): 
 
 /** How the machine's time is rounded: as what was bought says, otherwise as its offer does. */
 export function roundingOf({ handle: { realised }, order }: Pick<Billed, 'handle' | 'order'>): Rounding {
-  const { billedAtLeastMs, billedInStepsOfMs } = { ...offerOf({ handle: { realised }, order }), ...realised }
-  return defined({ billedAtLeastMs, billedInStepsOfMs })
+  const offer = offerOf({ handle: { realised }, order })
+  return {
+    billedAtLeastMs: realised.billedAtLeastMs ?? offer?.billedAtLeastMs,
+    billedInStepsOfMs: realised.billedInStepsOfMs ?? offer?.billedInStepsOfMs,
+  }
 }
 
 /** How to ask a provider that may not answer immediately. */
@@ -150,5 +153,5 @@ function dearestStep(billed: Billed): PriceStep {
 function usageOf([first, ...changes]: PriceStep[], { fromAtMs, ...billed }: Billed): Usage {
   const { billedInStepsOfMs } = roundingOf(billed)
   const priceMicroUsdPerHour = first?.priceMicroUsdPerHour ?? dearestOf(billed)
-  return { fromAtMs, priceMicroUsdPerHour, changes, ...defined({ billedInStepsOfMs }) }
+  return { fromAtMs, priceMicroUsdPerHour, changes, billedInStepsOfMs }
 }

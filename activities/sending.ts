@@ -1,7 +1,6 @@
 import type { Backend, FindContext } from '../backends/backend'
 import { failureOf } from '../backends/errors'
 import type { LaunchOutcome } from '../core/activities'
-import { defined } from '../core/defined'
 import { isWithoutEffect } from '../core/failure'
 import { placesOf, type Order } from '../core/plan'
 import { MINUTE_MS } from '../core/time'
@@ -78,7 +77,7 @@ export async function lookFor(
   const within = placesOf(order)
   if (backend.capabilities.idempotency === 'token') return { signal, within }
   const sentUntilMs = await new Sends(store, order, now).sentUntilMs(sendLimitMs)
-  return { signal, within, ...defined({ sentUntilMs }) }
+  return { signal, within, sentUntilMs }
 }
 
 /** From now on the order is sent no more. A provider that recognises its token needs no such mark: it would sell nothing new. */

@@ -145,10 +145,15 @@ function parametersOf(
   { isService, powersOff }: { isService: boolean; powersOff: boolean },
 ): string {
   const parameters = {
-    ...{ url, key, attemptId, root, isService, powerOff: powersOff },
+    url,
+    key,
+    attemptId,
+    root,
+    isService,
+    powerOff: powersOff,
     send: send ?? null,
     machineId: machineId ?? null,
-    ...(startsWithinMs !== undefined && { giveUpSeconds: Math.floor(startsWithinMs / SECOND_MS) }),
+    giveUpSeconds: startsWithinMs !== undefined ? Math.floor(startsWithinMs / SECOND_MS) : undefined,
   }
   return JSON.stringify(parameters)
 }

@@ -26,7 +26,7 @@ export function failureOf(error: unknown): Failure {
   return {
     class: 'unclassified',
     message: typeof message === 'string' ? message : String(error),
-    ...(typeof code === 'string' ? { code } : {}),
+    code: typeof code === 'string' ? code : undefined,
   }
 }
 

@@ -1,6 +1,5 @@
 import { Agent, request as send, type Dispatcher } from 'undici'
 import type { z } from 'zod'
-import { defined } from '../core/defined'
 import { MINUTE_MS, SECOND_MS } from '../core/time'
 import { limitedTo } from './calls'
 
@@ -74,19 +73,24 @@ export function createHttpClient({ name, baseUrl, userAgent, headers }: HttpClie
     keepAliveTimeout: KEEP_ALIVE_MS,
     connect: { timeout: CONNECT_MS },
     // The signal of each call has the limit.
-    ...{ headersTimeout: 0, bodyTimeout: 0, maxResponseSize: ANSWER_BYTES_MAX },
+    headersTimeout: 0,
+    bodyTimeout: 0,
+    maxResponseSize: ANSWER_BYTES_MAX,
   })
   const root = baseUrl.replace(/\/+$/, '')
   return {
     call: async ({ method, path, body, answer, timeoutMs }, signal) => {
       const options = {
-        ...{ method, dispatcher: agent, signal: limitedTo(timeoutMs, signal) },
+        method,
+        dispatcher: agent,
+        signal: limitedTo(timeoutMs, signal),
         headers: {
-          ...{ accept: 'application/json', 'user-agent': userAgent },
-          ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+          accept: 'application/json',
+          'user-agent': userAgent,
+          'content-type': body === undefined ? undefined : 'application/json',
           ...headers(),
         },
-        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+        body: body === undefined ? undefined : JSON.stringify(body),
       }
       const response = await asked(name, timeoutMs, () => send(`${root}${path}`, options))
       const text = await asked(name, timeoutMs, () => response.body.text())
@@ -110,9 +114,18 @@ export function createHttpClient({ name, baseUrl, userAgent, headers }: HttpClie
 
 /** These happen before a byte of the request has left. */
 const BEFORE_SENDING = [
-  ...['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH', 'UND_ERR_CONNECT_TIMEOUT'],
-  ...['CERT_HAS_EXPIRED', 'DEPTH_ZERO_SELF_SIGNED_CERT', 'SELF_SIGNED_CERT_IN_CHAIN'],
-  ...['UNABLE_TO_VERIFY_LEAF_SIGNATURE', 'UNABLE_TO_GET_ISSUER_CERT_LOCALLY', 'ERR_TLS_CERT_ALTNAME_INVALID'],
+  'ECONNREFUSED',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'UND_ERR_CONNECT_TIMEOUT',
+  'CERT_HAS_EXPIRED',
+  'DEPTH_ZERO_SELF_SIGNED_CERT',
+  'SELF_SIGNED_CERT_IN_CHAIN',
+  'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+  'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
+  'ERR_TLS_CERT_ALTNAME_INVALID',
 ]
 
 async function asked<T>(name: string, timeoutMs: number, ask: () => Promise<T>): Promise<T> {
@@ -146,9 +159,11 @@ function refused(
   const retryAfterMs = retryAfterOf(headers['retry-after'])
   const isRedirect = status >= 300 && status < 400
   return new HttpError(`${name} answered ${status}${isRedirect ? ', a redirect that is not followed' : ''}`, {
-    ...{ reach: 'answered', status, body: value },
+    reach: 'answered',
+    status,
+    body: value,
     ...(value === undefined && pageOf(text)),
-    ...defined({ retryAfterMs }),
+    retryAfterMs,
   })
 }
 

@@ -105,13 +105,17 @@ export interface RegisteredBackend {
 /** All backends, in the order of the documentation. */
 export const BACKENDS: Readonly<Record<BackendName, RegisteredBackend>> = {
   local: register({
-    ...{ settings: LOCAL_SETTINGS, parse: parseLocalConfig, create: createLocalBackend },
+    settings: LOCAL_SETTINGS,
+    parse: parseLocalConfig,
+    create: createLocalBackend,
     needsGrants: () => true,
     isNear: true,
     isRemote: () => false,
   }),
   ec2: register({
-    ...{ settings: EC2_SETTINGS, parse: parseEc2Config, create: createEc2Backend },
+    settings: EC2_SETTINGS,
+    parse: parseEc2Config,
+    create: createEc2Backend,
     needsGrants: ({ hasGrants }) => hasGrants,
     isNear: false,
     isRemote: ({ endpoint }) => endpoint === undefined || !isOnLoopback(endpoint),
@@ -123,7 +127,9 @@ export const BACKENDS: Readonly<Record<BackendName, RegisteredBackend>> = {
     }),
   }),
   lambda: register({
-    ...{ settings: LAMBDA_SETTINGS, parse: parseLambdaConfig, create: createLambdaBackend },
+    settings: LAMBDA_SETTINGS,
+    parse: parseLambdaConfig,
+    create: createLambdaBackend,
     needsGrants: () => true,
     isNear: false,
     isRemote: ({ endpoint }) => !isOnLoopback(endpoint),
@@ -135,7 +141,9 @@ export const BACKENDS: Readonly<Record<BackendName, RegisteredBackend>> = {
     }),
   }),
   modal: register({
-    ...{ settings: MODAL_SETTINGS, parse: parseModalConfig, create: createModalBackend },
+    settings: MODAL_SETTINGS,
+    parse: parseModalConfig,
+    create: createModalBackend,
     needsGrants: () => true,
     isNear: false,
     isRemote: ({ url }) => !isOnLoopback(url),
@@ -213,7 +221,9 @@ function register<Config>({
       const { config } = parsed
       return {
         create: (deps) => create(config, deps),
-        ...{ needsGrants: needsGrants(config), isNear, isRemote: isRemote(config) },
+        needsGrants: needsGrants(config),
+        isNear,
+        isRemote: isRemote(config),
       }
     },
   }

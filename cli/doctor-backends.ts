@@ -28,7 +28,9 @@ export async function checkBackends({
   const deployment = isStoreWell ? await deploymentOf(context.store) : ''
   const told = [...config.backends.keys()].map(async (name): Promise<Told[]> => {
     const backend = await makeBackend(config, name, {
-      ...{ store: context.store, deployment, isStoreUnwell: !isStoreWell },
+      store: context.store,
+      deployment,
+      isStoreUnwell: !isStoreWell,
     })
     const problems = await backend.check({ signal: AbortSignal.timeout(30 * SECOND_MS) })
     if (problems.length === 0) return [ok(`${name} is ready`)]

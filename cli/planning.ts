@@ -79,8 +79,15 @@ export function showPlan(
         flexible: 'MACHINE',
         // Without limits, 80 columns have room for all figures of cost and time.
         optional: [
-          ...['CONFIDENCE', 'INTERRUPTIONS', 'AVAILABLE', 'PRICE SOURCE', 'PLACE', 'MACHINE', 'COST/H'],
-          ...['90 % RANGE', 'TIME'],
+          'CONFIDENCE',
+          'INTERRUPTIONS',
+          'AVAILABLE',
+          'PRICE SOURCE',
+          'PLACE',
+          'MACHINE',
+          'COST/H',
+          '90 % RANGE',
+          'TIME',
         ],
       },
     )
@@ -111,8 +118,20 @@ function namedInWords({ state, message = '' }: NonNullable<PlanReport['named']>)
 }
 
 const HEAD = [
-  ...['#', 'BACKEND', 'CAPACITY', 'TYPE', 'PLACE', 'MACHINE', 'COST/H', 'PRICE SOURCE'],
-  ...['AVAILABLE', 'INTERRUPTIONS', 'CONFIDENCE', 'COST', '90 % RANGE', 'TIME'],
+  '#',
+  'BACKEND',
+  'CAPACITY',
+  'TYPE',
+  'PLACE',
+  'MACHINE',
+  'COST/H',
+  'PRICE SOURCE',
+  'AVAILABLE',
+  'INTERRUPTIONS',
+  'CONFIDENCE',
+  'COST',
+  '90 % RANGE',
+  'TIME',
 ]
 
 /** Columns of a job with such a limit: the chance to keep it. */

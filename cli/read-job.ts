@@ -1,6 +1,5 @@
 import { readFile } from 'node:fs/promises'
 import { basename, dirname, extname, isAbsolute, relative, resolve } from 'node:path'
-import { defined } from '../core/defined'
 import { CrucibleError } from '../client/errors'
 import { findJob, submissionWithId } from '../client/find-job'
 import {
@@ -58,8 +57,10 @@ export async function readJob(cli: Cli, given: JobArguments): Promise<Submission
   const { spec } = accept(parseJobObject(fields, options))
   return {
     spec: flags.analyze === true ? await filledSpec(cli, { fields, spec, directory, options }) : spec,
-    ...defined({ directory, id: flags.id, from }),
-    ...(flags.fresh === true ? { isFresh: true } : {}),
+    directory,
+    id: flags.id,
+    from,
+    isFresh: flags.fresh || undefined,
   }
 }
 

@@ -8,7 +8,6 @@ import { submit, type Submission } from '../client/submit'
 import { cancel, interruptRehearsal } from '../client/updates'
 import { isAttemptOver } from '../client/view'
 import { watchJob } from '../client/watch'
-import { defined } from '../core/defined'
 import { makeJobId } from '../core/ids'
 import { isFinal, type JobSpec } from '../core/job'
 import type { BackendChoice } from '../core/offer'
@@ -67,8 +66,10 @@ export class RehearsalJobsHost implements Host {
     this.open.add(id)
     const { directory } = submission
     const { isServed } = await submit(this.context, {
-      ...{ spec, id, isRehearsal: true },
-      ...defined({ directory }),
+      spec,
+      id,
+      isRehearsal: true,
+      directory,
     })
     if (!isServed)
       throw new CrucibleError('unavailable', 'No worker is running for this deployment.', {
@@ -188,7 +189,8 @@ function rehearsalSpec(
     name: `${spec.name.slice(0, NAME_LENGTH_MAX - suffix.length).replace(/-+$/, '')}${suffix}`,
     isInterruptible: backend.capacityType === 'spot' || spec.isInterruptible,
     backends: [backend],
-    ...{ budgetMicroUsd, deadlineAtMs },
+    budgetMicroUsd,
+    deadlineAtMs,
     // A failed program is a result of the rehearsal and is not retried; an interruption by the provider is.
     retries: { failures: 0, interruptions: interruptions + INTERRUPTIONS_SPARE },
   }

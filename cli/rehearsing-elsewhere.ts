@@ -49,7 +49,10 @@ export async function rehearseElsewhere(
   )
   const beganAtMs = cli.now()
   const host = new RehearsalJobsHost(context, {
-    ...{ submission, backend, budgetMicroUsd, interruptions },
+    submission,
+    backend,
+    budgetMicroUsd,
+    interruptions,
     deadlineAtMs: beganAtMs + forMs + stopMs,
     endsWithinMs: stopMs + END_SLACK_MS,
     note: (text) => cli.out.note(cli.asCalled(text)),
@@ -57,16 +60,23 @@ export async function rehearseElsewhere(
   })
   try {
     const seen = await rehearse({
-      ...{ host, directory: spec.checkpoint.directory ?? null, forMs, interruptions, signal },
+      host,
+      directory: spec.checkpoint.directory ?? null,
+      forMs,
+      interruptions,
+      signal,
       now: () => cli.now(),
       say: (words) => cli.out.note(words),
     })
     await host.close()
     const { costMicroUsd } = host
     conclude(cli, {
-      ...{ spec, report: judge(seen) },
+      spec,
+      report: judge(seen),
       beside: {
-        ...{ backend: formatBackendChoice(backend), jobs: [...host.jobs.keys()], costMicroUsd },
+        backend: formatBackendChoice(backend),
+        jobs: [...host.jobs.keys()],
+        costMicroUsd,
         notSeen: NOT_SEEN,
       },
     })

@@ -28,7 +28,12 @@ export async function rehearseHere(
   try {
     stage = await Stage.open({ folder, environment: cli.environment, spec, directory, secrets, now })
     const seen = await rehearse({
-      ...{ host: stage, directory: spec.checkpoint.directory ?? null, forMs, mostMs, interruptions, now },
+      host: stage,
+      directory: spec.checkpoint.directory ?? null,
+      forMs,
+      mostMs,
+      interruptions,
+      now,
       say: (words) => cli.out.note(words),
       signal: cli.interruption(),
     })
@@ -53,9 +58,13 @@ interface Concluded {
 export function conclude(cli: Cli, { spec, report, beside = {} }: Concluded): void {
   const { survives, summary, checkpoint } = report
   keepRehearsed(cli.context().config.home, spec, {
-    ...{ version: 1, name: spec.name, atMs: cli.now(), survives, summary },
-    ...(checkpoint === null ? {} : { totalBytes: checkpoint.sizeBytes }),
-    ...(checkpoint?.saveMs == null ? {} : { saveMs: checkpoint.saveMs }),
+    version: 1,
+    name: spec.name,
+    atMs: cli.now(),
+    survives,
+    summary,
+    totalBytes: checkpoint === null ? undefined : checkpoint.sizeBytes,
+    saveMs: checkpoint?.saveMs == null ? undefined : checkpoint.saveMs,
   })
   if (!survives) cli.exitCode = EXIT_CODES['not-survived']
   cli.out.json({ name: spec.name, ...report, ...beside })

@@ -44,8 +44,11 @@ export function calendarLines(
     .filter(({ id, phase }) => isHeld(phase) && !held.has(id))
     .map((one) => lineOfOwned(one, `${one.id}, bought elsewhere`, nowMs))
   const planned = runs.map(({ schedule, date, opensAtMs, durationMs }): CalendarLine => ({
-    ...{ id: `${schedule}/${date}`, kind: 'planned', title: `retraining of ${schedule}, ${date}` },
-    ...{ startsAtMs: opensAtMs, endsAtMs: opensAtMs + durationMs },
+    id: `${schedule}/${date}`,
+    kind: 'planned',
+    title: `retraining of ${schedule}, ${date}`,
+    startsAtMs: opensAtMs,
+    endsAtMs: opensAtMs + durationMs,
   }))
   return [...wished, ...others, ...planned].sort(
     (a, b) => a.startsAtMs - b.startsAtMs || a.id.localeCompare(b.id),

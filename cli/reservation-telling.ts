@@ -86,7 +86,7 @@ export async function tell(
           hint: 'Such as --count 2.',
         })
       await agree(cli, `Split ${plural(count, 'machine')} off ${id}?`, options)
-      const split = { count, ...defined({ id: options.id }) }
+      const split = { count, id: options.id }
       const { newId, message } = await client.splitReservation(context, id, split)
       cli.out.json({ id, newId, message })
       return cli.out.line(`${id}: ${message}`)
@@ -128,7 +128,7 @@ async function extend(cli: Cli, { status }: ReservationView, options: Options): 
   const from = seenEndsAtMs === undefined ? '' : `, which ends ${formatInstant(seenEndsAtMs)},`
   const to = endsAtMs === undefined ? `by ${formatDuration(durationMs!)}` : `to ${formatInstant(endsAtMs)}`
   await agree(cli, `Prolong ${id}${from} ${to} for at most ${formatUsd(upfrontMaxMicroUsd)}?`, options)
-  const wish = { upfrontMaxMicroUsd, ...defined({ durationMs, endsAtMs, seenEndsAtMs }) }
+  const wish = { upfrontMaxMicroUsd, durationMs, endsAtMs, seenEndsAtMs }
   return done(cli, id, await client.extendReservation(cli.context(), id, wish))
 }
 

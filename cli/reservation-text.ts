@@ -43,8 +43,16 @@ export function showReservations(
     [
       ...reservations.map((one) => rowOf(cli, one)),
       ...owned.map((one) => [
-        ...[one.id, one.phase, `${one.total} × ${one.type}`, minute(one.startsAtMs), minute(one.endsAtMs)],
-        ...[`${one.free}/${one.total}`, NOTHING, idlePrice(one), NOTHING, 'bought elsewhere'],
+        one.id,
+        one.phase,
+        `${one.total} × ${one.type}`,
+        minute(one.startsAtMs),
+        minute(one.endsAtMs),
+        `${one.free}/${one.total}`,
+        NOTHING,
+        idlePrice(one),
+        NOTHING,
+        'bought elsewhere',
       ]),
     ],
     { right: ['FREE', 'SPENT', 'IDLE'], flexible: 'PURPOSE', optional: ['OWNER', 'PURPOSE', 'IDLE'] },
@@ -64,16 +72,16 @@ function rowOf({ out }: Cli, status: ReservationStatus): string[] {
   const window = reservation ?? quote?.quote
   const isAsking = ['awaiting-approval', 'undecided'].includes(state) || undecided !== undefined
   return [
-    ...[
-      id,
-      isAsking ? out.paint.yellow(state) : state,
-      `${wish.count} × ${(window?.type ?? wish.types[0])!}`,
-    ],
-    ...[minute(window?.startsAtMs), minute(window?.endsAtMs)],
+    id,
+    isAsking ? out.paint.yellow(state) : state,
+    `${wish.count} × ${(window?.type ?? wish.types[0])!}`,
+    minute(window?.startsAtMs),
+    minute(window?.endsAtMs),
     reservation === undefined ? NOTHING : `${reservation.free}/${reservation.total}`,
     formatUsd(spentMicroUsd),
     reservation === undefined ? NOTHING : idlePrice(reservation),
-    ...[owner, purpose ?? ''],
+    owner,
+    purpose ?? '',
   ]
 }
 

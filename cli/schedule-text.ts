@@ -2,7 +2,6 @@
 import type { ScheduleHistory, ScheduleSummary, ScheduleView } from '../client/schedule-runs'
 import { warningsOf, type ScheduleCreated } from '../client/schedules'
 import { formatUsd } from '../core/money'
-import { defined } from '../core/defined'
 import { howToApprove } from '../core/retrain-requests'
 import type { RetrainResult, RetrainStatus } from '../core/retrain-run'
 import type { PromotedModel, RetrainSpec } from '../core/retraining'
@@ -117,8 +116,7 @@ function showRunning(cli: Cli, status: RetrainStatus): void {
   for (const { part, jobId, state: jobState } of jobs)
     out.line(`  ${part.padEnd(11)} ${jobId}  ${jobState ?? 'running'}`)
   if (verdict !== undefined) out.line(`  ${'quality'.padEnd(11)} ${verdict.message}`)
-  if (state === 'awaiting-approval')
-    out.line(`  ${cli.asCalled(howToApprove({ schedule, ...defined({ run }) }))}`)
+  if (state === 'awaiting-approval') out.line(`  ${cli.asCalled(howToApprove({ schedule, run }))}`)
   for (const warning of warnings) out.note(out.paintNote.yellow(warning))
   if (trouble !== undefined) out.note(out.paintNote.yellow(`trouble: ${trouble}`))
 }

@@ -58,7 +58,11 @@ async function findArtifacts(
   if (attempt !== undefined && wanted.length === 0) throw noneOf(jobId, attempt, all)
   const digests = digestsOf(entries)
   return named(newestArtifacts(wanted), { jobId, only }).map(({ path, sizeBytes, attempt: by, key }) => ({
-    ...{ path, sizeBytes, sha256: digests.get(keyOf(by, path)) ?? null, attempt: by, key },
+    path,
+    sizeBytes,
+    sha256: digests.get(keyOf(by, path)) ?? null,
+    attempt: by,
+    key,
     olderAttempts: wanted.flatMap((other) =>
       other.path === path && other.attempt !== by ? [other.attempt] : [],
     ),

@@ -1,7 +1,6 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { defined } from '../core/defined'
 import type { BundleRef, JobSpec } from '../core/job'
 import { BUNDLE_LIMITS, packBundle, storeBundle, storeBundleAt } from '../storage/bundles'
 import { layout } from '../storage/layout'
@@ -39,7 +38,7 @@ export async function codeOf(
   const { sha256, sizeBytes, files } = bundle
   const requirements = await readRequirements(directory, setup)
   return {
-    ref: { sha256, sizeBytes, files, ...defined({ requirements }) },
+    ref: { sha256, sizeBytes, files, requirements },
     upload: async (jobId) => void (await storeBundle(store, jobId, bundle)),
     uploadTo: async (key) => void (await storeBundleAt(store, key, bundle)),
     remove: bundle.remove,

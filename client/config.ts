@@ -1,6 +1,5 @@
 import { userInfo } from 'node:os'
 import { loadClientConfigProfile, toClientOptions, type ClientConnectConfig } from '@temporalio/envconfig'
-import { defined } from '../core/defined'
 import {
   homeOf,
   readDevNote,
@@ -60,7 +59,7 @@ export function readClientConfig(
     temporal: note === undefined ? temporal : { ...temporal, isOfDev: true },
     owner: env.CRUCIBLE_OWNER?.trim() || env.USER?.trim() || userName(),
     environment: env,
-    ...defined({ temporalUiUrl }),
+    temporalUiUrl,
   }
 }
 
@@ -72,7 +71,7 @@ function readTemporal(env: Environment, home: Home): ClientConfig['temporal'] & 
     profile.address ??= dev?.address ?? 'localhost:7233'
     const { connectionOptions, namespace = 'default' } = toClientOptions(profile)
     const note = dev?.address === profile.address ? dev : undefined
-    return { connection: connectionOptions, namespace, ...defined({ note }) }
+    return { connection: connectionOptions, namespace, note }
   } catch (error) {
     throw new CrucibleError('usage', `The Temporal configuration cannot be read: ${messageOf(error)}.`, {
       hint: 'Correct the TEMPORAL_* variables or temporal.toml.',

@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { connect } from 'node:net'
 import type * as temporal from '@temporalio/client'
-import { defined } from '../core/defined'
 import { stampingInterceptors } from '../core/stamping'
 import { formatDuration } from '../core/time'
 import { openStore } from '../storage/open-store'
@@ -100,7 +99,9 @@ export class Context {
         const connection = await Connection.connect({
           address,
           connectTimeout,
-          ...defined({ tls, apiKey, metadata }),
+          tls,
+          apiKey,
+          metadata,
         })
         return new Client({
           connection,

@@ -1,5 +1,4 @@
 import type * as temporal from '@temporalio/client'
-import { defined } from '../core/defined'
 import { CODES, isCoded, messageOf } from '../core/errors'
 import type { Failure, FailureClass } from '../core/failure'
 import type { StoreError } from '../storage/store'
@@ -105,7 +104,7 @@ export function errorFromFailure(
   cause: unknown,
 ): CrucibleError {
   const kind = KIND_OF_CLASS[failureClass] ?? 'failed'
-  return new CrucibleError(kind, message, { ...defined({ hint }), cause })
+  return new CrucibleError(kind, message, { hint, cause })
 }
 
 const DENIED_CODES = ['EACCES', 'EPERM', 'EROFS']

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { defined } from '../core/defined'
 import { failureFrom } from '../core/failure'
 import type { GarbageCollectionInput, GarbageCollectionResult, GarbageVerdict } from '../core/messages'
 import { GARBAGE_COLLECTION_SCHEDULE_ID, ORCHESTRATOR_QUEUE, WORKFLOW_TYPES } from '../core/queues'
@@ -30,7 +31,7 @@ export async function collectGarbage(context: Context, options: GarbageOptions):
   const client = await context.temporal()
   const scheduled = await scheduledInput(context)
   await checkSameDeployment(context, client)
-  const input = { ...scheduled, ...options }
+  const input = { ...scheduled, ...defined(options) }
   const workflowId = `${WORKFLOW_TYPES.garbageCollection}/${randomUUID()}`
   const handle = await client.workflow.start(WORKFLOW_TYPES.garbageCollection, {
     workflowId,

@@ -41,8 +41,9 @@ function firstStatus({ jobId, spec, owner, submittedAtMs, isRehearsal }: JobInpu
     attempts: [],
     attemptsTotal: 0,
     placementReasons: [],
-    ...(isRehearsal === true ? { isRehearsal } : {}),
-    ...defined({ deadlineAtMs: spec.deadlineAtMs, budgetMicroUsd: spec.budgetMicroUsd }),
+    isRehearsal: isRehearsal || undefined,
+    deadlineAtMs: spec.deadlineAtMs,
+    budgetMicroUsd: spec.budgetMicroUsd,
   }
 }
 

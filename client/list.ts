@@ -219,7 +219,8 @@ async function summarise(
     spec: submissionOf(entries)?.spec,
     newest: isRunning ? await reads.tryRead(() => readAttempt(context.store, jobId, last.number)) : undefined,
     endedAtMs: resultOf(entries)?.finishedAtMs ?? execution.closeTime?.getTime(),
-    ...{ waiters, nowMs: context.now() },
+    waiters,
+    nowMs: context.now(),
   })
 }
 

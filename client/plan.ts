@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto'
-import { defined } from '../core/defined'
 import { failureFrom } from '../core/failure'
 import type { JobSpec } from '../core/job'
 import type { PlanReport } from '../core/plan'
@@ -25,7 +24,7 @@ export async function planThroughWorkers(
     return await client.activity.execute<PlanReport>('previewPlan', {
       id: `plan/${randomUUID()}`,
       taskQueue: ORCHESTRATOR_QUEUE,
-      args: [{ spec, owner: context.config.owner, ...defined({ savedBefore: before, explain }) }],
+      args: [{ spec, owner: context.config.owner, savedBefore: before, explain }],
       scheduleToStartTimeout: '3 seconds',
       // The backends have their own, shorter limits.
       startToCloseTimeout: '40 seconds',

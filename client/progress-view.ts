@@ -5,7 +5,9 @@ export function progressView(progress: Progress | undefined): ProgressView | nul
   if (progress === undefined) return null
   const { step, stepsTotal, loss, epoch, epochsTotal, batch, batchesTotal } = progress
   return {
-    ...{ step, stepsTotal, loss },
+    step,
+    stepsTotal,
+    loss,
     epoch: epoch ?? null,
     epochsTotal: epochsTotal ?? null,
     batch: batch ?? null,

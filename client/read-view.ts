@@ -60,7 +60,7 @@ export async function readView(
     recoveries: recoveriesOf(entries, newest),
     endedAtMs: endOf(entries, status) ?? seen?.closedAtMs,
     uiUrl: uiUrlOf(config, jobWorkflowId(jobId), status.runId),
-    ...(line === undefined ? {} : { waiters: line.waiters }),
+    waiters: line === undefined ? undefined : line.waiters,
     nowMs: context.now(),
   })
 }

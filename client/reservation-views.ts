@@ -1,5 +1,5 @@
 /** What became of wishes for reserved capacity. */
-import { defined, without } from '../core/defined'
+import { without } from '../core/defined'
 import { reservationWorkflowId } from '../core/queues'
 import {
   isReservationFinal,
@@ -102,10 +102,18 @@ function silentStatus(requested: ReservationEntry, record: readonly ReservationE
   const { held } = (noted?.data ?? {}) as Partial<HoldOutcome>
   const { state = 'searching', upfrontMicroUsd = 0, idleMicroUsd = 0, reservation } = held ?? {}
   return {
-    ...{ id, owner, wish, rule, submittedAtMs, state, alternatives: [] },
+    id,
+    owner,
+    wish,
+    rule,
+    submittedAtMs,
+    state,
+    alternatives: [],
     message: noted?.summary ?? 'Nothing is known to be held.',
     trouble: 'No worker answers for it: this is what its record says.',
-    ...{ spentMicroUsd: upfrontMicroUsd + idleMicroUsd, idleMicroUsd },
-    ...defined({ purpose, reservation }),
+    spentMicroUsd: upfrontMicroUsd + idleMicroUsd,
+    idleMicroUsd,
+    purpose,
+    reservation,
   }
 }

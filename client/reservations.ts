@@ -80,7 +80,7 @@ export async function extendReservation(
   const seenEndsAtMs = reservation && boughtUntilMs(reservation)
   return tell(context, id, {
     name: EXTEND_RESERVATION_UPDATE,
-    update: { ...defined({ seenEndsAtMs }), ...wish },
+    update: { ...wish, seenEndsAtMs: wish.seenEndsAtMs ?? seenEndsAtMs },
   })
 }
 

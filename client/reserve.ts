@@ -3,7 +3,6 @@ import { TypedSearchAttributes } from '@temporalio/common'
 import { randomInt } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import type * as temporal from '@temporalio/client'
-import { defined } from '../core/defined'
 import { makeDeploymentId, makeReservationId } from '../core/ids'
 import { ORCHESTRATOR_QUEUE, reservationWorkflowId, resetCommand, WORKFLOW_TYPES } from '../core/queues'
 import type { CapacityWish } from '../core/reservation'
@@ -53,11 +52,15 @@ export async function reserve(context: Context, request: ReservationRequest): Pr
   await checkSameDeployment(context, client)
   const reservationId = request.id ?? makeReservationId(randomInt)
   const input: ReservationInput = {
-    ...{ reservationId, wish, rule, owner: config.owner },
+    reservationId,
+    wish,
+    rule,
+    owner: config.owner,
     deployment: await ensureDeployment(store, () => makeDeploymentId(randomInt)),
     submittedAtMs: context.now(),
-    ...defined({ purpose, pageUrl: uiUrlOf(config, reservationWorkflowId(reservationId)) }),
-    ...(webhook === undefined ? {} : { webhookOf: reservationId }),
+    purpose,
+    pageUrl: uiUrlOf(config, reservationWorkflowId(reservationId)),
+    webhookOf: webhook === undefined ? undefined : reservationId,
   }
   const standing = await putRequest(store, input)
   if (!isSameRequest(standing, input))

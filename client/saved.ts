@@ -1,4 +1,3 @@
-import { defined } from '../core/defined'
 import type { JobSpec } from '../core/job'
 import { lossDespiteNotice, savingOf, type SavedBefore } from '../core/saving'
 import { formatInstant } from '../core/time'
@@ -22,10 +21,9 @@ export async function savedBefore(
 ): Promise<SavedBefore | undefined> {
   const { totalBytes, saveMs } = rehearsedBefore(context.config.home, spec) ?? {}
   // Upload times of a rehearsal do not apply elsewhere; the program's write times do.
-  const written = saveMs === undefined ? {} : { saveMs }
   const saved = await savedByJobs(context, { name: spec.name, from })
-  if (saved !== undefined) return { ...written, ...saved }
-  return totalBytes === undefined ? undefined : { totalBytes, ...written }
+  if (saved !== undefined) return { ...saved, saveMs: saved.saveMs ?? saveMs }
+  return totalBytes === undefined ? undefined : { totalBytes, saveMs }
 }
 
 async function savedByJobs(
@@ -39,7 +37,8 @@ async function savedByJobs(
       const { totalBytes, uploadMs, saveMs } = manifest
       return {
         totalBytes,
-        ...defined({ uploadMs, saveMs }),
+        uploadMs,
+        saveMs,
       }
     }
   } catch {

@@ -1,6 +1,5 @@
 /** Runs of retraining schedules: what they are doing, what they did, and words to them. */
 import { randomUUID } from 'node:crypto'
-import { defined } from '../core/defined'
 import { failureFrom } from '../core/failure'
 import { STATUS_QUERY, type UpdateReceipt } from '../core/messages'
 import { nextRuns, type ScheduledRun } from '../core/run-dates'
@@ -184,12 +183,16 @@ const WORDS = {
   approve: { ...WAITS, update: APPROVE_MODEL_UPDATE },
   reject: { ...WAITS, update: REJECT_MODEL_UPDATE },
   skip: {
-    ...{ update: SKIP_RUN_UPDATE, states: ['starting', 'searching', 'waiting', 'checking'] },
-    ...{ one: 'can be skipped', many: 'can be skipped' },
+    update: SKIP_RUN_UPDATE,
+    states: ['starting', 'searching', 'waiting', 'checking'],
+    one: 'can be skipped',
+    many: 'can be skipped',
   },
   'start-now': {
-    ...{ update: START_NOW_UPDATE, states: ['waiting', 'checking'] },
-    ...{ one: 'waits for its window', many: 'wait for their windows' },
+    update: START_NOW_UPDATE,
+    states: ['waiting', 'checking'],
+    one: 'waits for its window',
+    many: 'wait for their windows',
   },
 } as const satisfies Record<
   string,
@@ -218,7 +221,7 @@ export async function tellRun(
   )
   if (meant.length !== 1) throw notOneRun(name, { word, run, running, meant })
   const client = await context.temporal()
-  const args = [{ by: context.config.owner, ...defined({ reason }) }]
+  const args = [{ by: context.config.owner, reason }]
   try {
     return await client.withDeadline(Date.now() + UPDATE_LIMIT_MS, () =>
       client.workflow

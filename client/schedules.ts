@@ -1,4 +1,4 @@
-import { defined, without } from '../core/defined'
+import { without } from '../core/defined'
 import { formatInstant } from '../core/time'
 import { randomBytes, randomInt } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
@@ -74,8 +74,13 @@ async function put(
   try {
     const deployment = await ensureDeployment(store, () => makeDeploymentId(randomInt))
     const input = {
-      ...{ schedule: spec.name, spec, bundle: code.ref, secrets, owner: config.owner, deployment },
-      ...defined({ uiUrl: workflowPagesOf(config) }),
+      schedule: spec.name,
+      spec,
+      bundle: code.ref,
+      secrets,
+      owner: config.owner,
+      deployment,
+      uiUrl: workflowPagesOf(config),
     }
     const revision = await revise(context, { kind, input, code, values })
     const isNew = await establish(context, revision)
@@ -119,7 +124,10 @@ async function revise(context: Context, { kind, input, code, values }: Change): 
   await sealValues(context, { name, revision }, values)
   if (isSame && kind !== 'secrets') return newest
   const made: ScheduleRevision = {
-    ...{ revision, atMs: context.now(), by: config.owner, kind },
+    revision,
+    atMs: context.now(),
+    by: config.owner,
+    kind,
     input: asStored({ ...input, revision }),
   }
   if (await putRevision(store, made)) return made
@@ -245,7 +253,10 @@ export async function deleteSchedule(context: Context, name: string): Promise<vo
     })
   for (let each = 1; each <= revision; each++) await store.delete(layout.scheduleSecrets(name, each))
   await putRevision(store, {
-    ...{ revision: revision + 1, atMs: context.now(), by: config.owner, kind: 'deleted' },
+    revision: revision + 1,
+    atMs: context.now(),
+    by: config.owner,
+    kind: 'deleted',
     input: { ...input, revision: revision + 1 },
   })
 }

@@ -1,7 +1,6 @@
 import { randomBytes, randomInt } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import { TypedSearchAttributes } from '@temporalio/common'
-import { defined } from '../core/defined'
 import { makeDeploymentId, makeJobId } from '../core/ids'
 import { secretsNeeded, type JobSpec } from '../core/job'
 import type { JobInput, JobSource } from '../core/messages'
@@ -79,8 +78,9 @@ export async function submit(context: Context, submission: Submission): Promise<
       owner: config.owner,
       deployment: await ensureDeployment(store, () => makeDeploymentId(randomInt)),
       submittedAtMs: context.now(),
-      ...defined({ from, source }),
-      ...(submission.isRehearsal === true ? { isRehearsal: true } : {}),
+      from,
+      source,
+      isRehearsal: submission.isRehearsal || undefined,
     }
     const standing = await enter(context, input)
     if (standing.isStarted) return await answer(context, standing.input)

@@ -53,7 +53,7 @@ export const ACCELERATORS: readonly Accelerator[] = DATA_SHEETS.map(([name, memo
   name,
   aliases,
   memoryGb,
-  ...(name.endsWith(PCIE) && { variantOf: name.slice(0, -PCIE.length) }),
+  variantOf: name.endsWith(PCIE) ? name.slice(0, -PCIE.length) : undefined,
 }))
 
 const BY_SPELLING = new Map(

@@ -17,7 +17,7 @@ export function attemptOf(order: Order, startsAtMs?: number): AttemptRecord {
     capacityType: order.capacityType,
     offerKey: offer === undefined ? '' : offerKey(offer),
     state: 'provisioning',
-    ...defined({ expected: order.expected }),
+    expected: order.expected,
     reason: startsAtMs === undefined ? 'launching' : `waits until ${formatInstant(startsAtMs)}`,
     costMicroUsd: 0,
   }

@@ -60,7 +60,7 @@ export function attemptBudget(leftMicroUsd: MicroUsd | undefined, terms: Attempt
     ? spendOver(CALL_MS, priceMaxMicroUsdPerHour, defined({ billedInStepsOfMs }))
     : 0
   const microUsd = Math.max(0, leftMicroUsd - transferMicroUsd - callMicroUsd)
-  return { microUsd, priceMaxMicroUsdPerHour, ...defined({ billedInStepsOfMs }) }
+  return { microUsd, priceMaxMicroUsdPerHour, billedInStepsOfMs }
 }
 
 /** How long the rest of a budget pays for the machine; `Infinity` without a budget. */

@@ -4,8 +4,13 @@ import { instantOf } from './zones'
 
 /** Sunday is 0, as in `Date`. */
 export const WEEKDAYS = [
-  ...(['sunday', 'monday', 'tuesday', 'wednesday'] as const),
-  ...(['thursday', 'friday', 'saturday'] as const),
+  'sunday',
+  'monday',
+  'tuesday',
+  'wednesday',
+  'thursday',
+  'friday',
+  'saturday',
 ] as const
 /** @experimental */
 export type Weekday = (typeof WEEKDAYS)[number]

@@ -1,5 +1,4 @@
 import { findAccelerator } from './accelerators'
-import { defined } from './defined'
 import { formatRange, isWithin, type MachineShape, type Range, type ResourceRequest } from './resources'
 
 /**
@@ -57,8 +56,8 @@ function fitsLabel(card: Card, wantedGb: Range | undefined): boolean {
   const label = labelGb(card)
   if (label !== undefined) return isWithin(label, wantedGb)
   return isWithin(card.gpuMemoryGiB ?? 0, {
-    ...(wantedGb.min === undefined ? {} : { min: wantedGb.min * LABEL_FLOOR }),
-    ...defined({ max: wantedGb.max }),
+    min: wantedGb.min === undefined ? undefined : wantedGb.min * LABEL_FLOOR,
+    max: wantedGb.max,
   })
 }
 

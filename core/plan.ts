@@ -1,4 +1,4 @@
-import { defined, picked } from './defined'
+import { picked } from './defined'
 import type { Expected, Forecast } from './forecast'
 import type { MicroUsd } from './money'
 import type { Capabilities } from './capabilities'
@@ -18,18 +18,37 @@ import type { OfferExplained } from './arithmetic'
  * are wishes as in the job file.
  */
 export const REJECTION_CODES = [
-  ...(['deadline', 'budget', 'max-price', 'backend', 'region', 'isolation'] as const),
+  'deadline',
+  'budget',
+  'max-price',
+  'backend',
+  'region',
+  'isolation',
   /** Spot, for a job that must not be interrupted; and on-demand capacity that can be interrupted. */
-  ...(['interruptible', 'preemptible', 'billed-on'] as const),
-  ...(['cpus', 'memory', 'gpus', 'disk', 'gpu-memory', 'accelerator', 'image'] as const),
+  'interruptible',
+  'preemptible',
+  'billed-on',
+  'cpus',
+  'memory',
+  'gpus',
+  'disk',
+  'gpu-memory',
+  'accelerator',
+  'image',
   /** The target of a migration. */
   'target',
   /** Not the reservation that the job names; with GPUs, which it does not need; kept for others; or others get it first. */
-  ...(['reservation', 'kept-for-gpus', 'held', 'awaited'] as const),
+  'reservation',
+  'kept-for-gpus',
+  'held',
+  'awaited',
   /** The backend would not buy it for any job. */
   'unusable',
   /** The provider ends its machines too early, or its reservation ends; or it cannot be had. */
-  ...(['run-limit', 'reservation-end', 'quota', 'stock'] as const),
+  'run-limit',
+  'reservation-end',
+  'quota',
+  'stock',
 ] as const
 /** @experimental */
 export type RejectionCode = (typeof REJECTION_CODES)[number]
@@ -88,9 +107,12 @@ export function groupRejections(
     const { why, code, reason, costMicroUsd } = one.costMicroUsd === undefined ? one : least!
     const key = `${why} ${reason}`
     const group = groups.get(key) ?? {
-      ...{ why, code, reason },
-      ...defined({ costMicroUsd }),
-      ...{ offerKeys: [], count: 0 },
+      why,
+      code,
+      reason,
+      costMicroUsd,
+      offerKeys: [],
+      count: 0,
     }
     groups.set(key, group)
     group.count += 1
@@ -182,12 +204,25 @@ export interface PlacementInShort extends Pick<Placement, (typeof SHOWN_OF_PLACE
 }
 
 const SHOWN_OF_PLACEMENT = [
-  ...(['costMicroUsd', 'extraCostMicroUsd', 'calmMicroUsd', 'durationMs', 'isLate'] as const),
+  'costMicroUsd',
+  'extraCostMicroUsd',
+  'calmMicroUsd',
+  'durationMs',
+  'isLate',
   'transferMicroUsd',
 ] as const
 const SHOWN_OF_OFFER = [
-  ...(['backend', 'capacityType', 'type', 'place', 'shape', 'reservationId', 'reservation'] as const),
-  ...(['priceMicroUsdPerHour', 'besideMicroUsdPerHour', 'priceSource', 'availability'] as const),
+  'backend',
+  'capacityType',
+  'type',
+  'place',
+  'shape',
+  'reservationId',
+  'reservation',
+  'priceMicroUsdPerHour',
+  'besideMicroUsdPerHour',
+  'priceSource',
+  'availability',
 ] as const
 /** About 1.4 MB; Temporal takes 2 MiB. */
 const OTHERS_SENT_MAX = 3_500

@@ -17,8 +17,14 @@ export type ReservationKind = (typeof RESERVATION_KINDS)[number]
  * refused it; nothing is held.
  */
 export const RESERVATION_PHASES = [
-  ...(['unpaid', 'assessing', 'scheduled', 'delayed'] as const),
-  ...(['active', 'ending', 'ended', 'failed'] as const),
+  'unpaid',
+  'assessing',
+  'scheduled',
+  'delayed',
+  'active',
+  'ending',
+  'ended',
+  'failed',
 ] as const
 /** @experimental */
 export type ReservationPhase = (typeof RESERVATION_PHASES)[number]

@@ -87,9 +87,18 @@ export interface ReservationCarry {
  * time. `ended`: over, by its end or by a release. Final states: `ended`, `rejected`, `unavailable`, `failed`.
  */
 export const RESERVATION_STATES = [
-  ...(['searching', 'awaiting-approval', 'buying', 'undecided'] as const),
-  ...(['unpaid', 'scheduled', 'active', 'releasing'] as const),
-  ...(['ended', 'rejected', 'unavailable', 'failed'] as const),
+  'searching',
+  'awaiting-approval',
+  'buying',
+  'undecided',
+  'unpaid',
+  'scheduled',
+  'active',
+  'releasing',
+  'ended',
+  'rejected',
+  'unavailable',
+  'failed',
 ] as const
 /** @experimental */
 export type ReservationState = (typeof RESERVATION_STATES)[number]
@@ -157,8 +166,13 @@ export interface ReservationStatus {
 
 /** What is news about a reservation: a person must or may do something, or money is at stake. @experimental */
 export const RESERVATION_EVENTS = [
-  ...(['waits-for-approval', 'undecided', 'payment-failed'] as const),
-  ...(['begins', 'idle', 'released', 'changed-by-provider'] as const),
+  'waits-for-approval',
+  'undecided',
+  'payment-failed',
+  'begins',
+  'idle',
+  'released',
+  'changed-by-provider',
   'extended',
 ] as const
 /** @experimental */

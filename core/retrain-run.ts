@@ -47,9 +47,20 @@ export interface RetrainCarry {
 
 /** `trained`: there is a model, and the file has no promotion. `kept`: the model in production stays, by the gate or by a person. */
 export const RETRAIN_STATES = [
-  ...(['starting', 'searching', 'waiting', 'checking', 'training'] as const),
-  ...(['evaluating', 'awaiting-approval', 'promoting'] as const),
-  ...(['promoted', 'trained', 'kept', 'failed', 'skipped', 'cancelled'] as const),
+  'starting',
+  'searching',
+  'waiting',
+  'checking',
+  'training',
+  'evaluating',
+  'awaiting-approval',
+  'promoting',
+  'promoted',
+  'trained',
+  'kept',
+  'failed',
+  'skipped',
+  'cancelled',
 ] as const
 /** @experimental */
 export type RetrainState = (typeof RETRAIN_STATES)[number]
@@ -80,7 +91,11 @@ export interface RunJob {
 }
 
 const SUFFIXES: Readonly<Record<RunJob['part'], string>> = {
-  ...{ rehearsal: 'reh', training: 'train', evaluation: 'eval', production: 'prod', promotion: 'promo' },
+  rehearsal: 'reh',
+  training: 'train',
+  evaluation: 'eval',
+  production: 'prod',
+  promotion: 'promo',
 }
 
 /** The id of a job of a run. `number` counts its trainings. */

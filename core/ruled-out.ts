@@ -50,7 +50,9 @@ const KINDS: Readonly<Record<RejectionCode, Kind>> = {
   'run-limit': { of: 'whose machines the provider ends too early', hasDetail: true },
   'reservation-end': { of: 'in reservations that end too early', hasDetail: true },
   quota: {
-    ...{ of: 'beyond the quota of the account', hasDetail: true, isEachApart: true },
+    of: 'beyond the quota of the account',
+    hasDetail: true,
+    isEachApart: true,
     change: 'request a higher quota',
   },
   stock: { of: 'without free capacity now', hasDetail: true, change: 'wait, or allow more types and places' },

@@ -52,7 +52,11 @@ export function datesOfRun(spec: Calendar, scheduledAtMs: number, nowMs: number)
   if (run === undefined) {
     const nominal = dateInZone(nowMs, zone)
     return {
-      ...{ nominal, opensAtMs: nowMs, zone, isByHand: true, notes: [] },
+      nominal,
+      opensAtMs: nowMs,
+      zone,
+      isByHand: true,
+      notes: [],
       window: windowBefore(spec.data, nominal),
     }
   }
@@ -100,6 +104,12 @@ function parts(name: string, date: string): Record<string, string> {
 
 /** Names of the model that was trained, and of the one in production, for evaluation and promotion. */
 export const MODEL_NAMES = [
-  ...(['model.job', 'model.checkpoint', 'model.digest', 'model.artifacts'] as const),
-  ...(['production.job', 'production.checkpoint', 'production.digest', 'production.artifacts'] as const),
+  'model.job',
+  'model.checkpoint',
+  'model.digest',
+  'model.artifacts',
+  'production.job',
+  'production.checkpoint',
+  'production.digest',
+  'production.artifacts',
 ] as const

@@ -11,8 +11,18 @@ export const WRITTEN_AHEAD_MS = 3 * 366 * DAY_MS
 export const CATCH_UP_MS = 45 * DAY_MS
 
 const MONTHS = [
-  ...(['JANUARY', 'FEBRUARY', 'MARCH', 'APRIL', 'MAY', 'JUNE'] as const),
-  ...(['JULY', 'AUGUST', 'SEPTEMBER', 'OCTOBER', 'NOVEMBER', 'DECEMBER'] as const),
+  'JANUARY',
+  'FEBRUARY',
+  'MARCH',
+  'APRIL',
+  'MAY',
+  'JUNE',
+  'JULY',
+  'AUGUST',
+  'SEPTEMBER',
+  'OCTOBER',
+  'NOVEMBER',
+  'DECEMBER',
 ] as const
 
 /** One instant, in UTC. */
@@ -37,7 +47,9 @@ export function calendarEntries(
     return {
       year: date.getUTCFullYear(),
       month: MONTHS[date.getUTCMonth()]!,
-      ...{ dayOfMonth: date.getUTCDate(), hour: date.getUTCHours(), minute: date.getUTCMinutes() },
+      dayOfMonth: date.getUTCDate(),
+      hour: date.getUTCHours(),
+      minute: date.getUTCMinutes(),
       second: date.getUTCSeconds(),
       comment: `window opens ${formatInZone(opensAtMs, spec.calendar.zone)}`,
     }

@@ -3,8 +3,12 @@ import { findAccelerator } from './accelerators'
 
 /** Kinds of training whose speed depends on the accelerator in the same way; `fp32` is training in fp32, or TF32 where a GPU has it. */
 export const WORK_FAMILIES = [
-  ...(['convolution', 'transformer', 'recurrent', 'recommendation'] as const),
-  ...(['fp32', 'memory-bound'] as const),
+  'convolution',
+  'transformer',
+  'recurrent',
+  'recommendation',
+  'fp32',
+  'memory-bound',
 ] as const
 /** @public */
 export type WorkFamily = (typeof WORK_FAMILIES)[number]
@@ -78,7 +82,7 @@ function ratioOf(
   const factor = Math.exp(logOf(one) - logOf(other))
   const spread = Math.exp(Z_95 * Math.sqrt(varianceOf(one, other)))
   const jobs = own.reduce((sum, ratio) => sum + (isOf(ratio, one) ? ratio.jobs : 0), 0)
-  return { factor, low: factor / spread, high: factor * spread, basis, ...(jobs > 0 && { jobs }) }
+  return { factor, low: factor / spread, high: factor * spread, basis, jobs: jobs > 0 ? jobs : undefined }
 }
 
 const NO_RATIOS: readonly OwnRatio[] = []

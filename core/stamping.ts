@@ -2,7 +2,6 @@
  * Interceptors for a Temporal client that stamp what it sends. They are written without the SDK's types, which `core/` may not import, and
  * match them structurally.
  */
-import { defined } from './defined'
 import { stamped, type Stamp } from './stamps'
 
 interface Options {
@@ -120,8 +119,9 @@ export function stampingInterceptors(
         start: async (input, next) => {
           const deployment = await deploymentOf()
           const args = stamped(input.options.args ?? [], {
-            ...{ kind: 'activity', name: input.activityType },
-            ...defined({ deployment }),
+            kind: 'activity',
+            name: input.activityType,
+            deployment,
           })
           return next({ ...input, options: { ...input.options, args } })
         },

@@ -219,7 +219,9 @@ export function viewOf(state: TreasuryState): TreasuryView {
     ),
   }))
   const all = Object.entries(promised).map(([id, each]) => ({
-    ...{ jobId: id, purchase: parseReservationBudgetId(id), each },
+    jobId: id,
+    purchase: parseReservationBudgetId(id),
+    each,
   }))
   return {
     month,

@@ -48,8 +48,16 @@ function formatOf(zone: string): Intl.DateTimeFormat {
   if (known !== undefined) return known
   const numeric = 'numeric' as const
   const made = new Intl.DateTimeFormat('en-US', {
-    ...{ timeZone: zone, calendar: 'iso8601', numberingSystem: 'latn', hourCycle: 'h23' },
-    ...{ year: numeric, month: numeric, day: numeric, hour: numeric, minute: numeric, second: numeric },
+    timeZone: zone,
+    calendar: 'iso8601',
+    numberingSystem: 'latn',
+    hourCycle: 'h23',
+    year: numeric,
+    month: numeric,
+    day: numeric,
+    hour: numeric,
+    minute: numeric,
+    second: numeric,
   })
   FORMATS.set(zone, made)
   return made

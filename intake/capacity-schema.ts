@@ -31,49 +31,45 @@ const step = {
     z.enum(RESERVATION_KINDS),
     '`prepaid`: for a fixed time, paid when it is bought; `hourly`: until it is released (default: `prepaid`).',
     'hourly',
-  ).exactOptional(),
+  ).optional(),
   types: field(
     as.oneOrMore(machineType, LIMITS.accelerators),
     "The provider's machine types, the preferred one first.",
     ['p5.48xlarge'],
-  ).exactOptional(),
-  count: field(z.int().min(1).max(LIMITS.gpus), 'Machines (default: 1).', 2).exactOptional(),
-  duration: field(as.span, 'How long the capacity is needed.', '4d').exactOptional(),
+  ).optional(),
+  count: field(z.int().min(1).max(LIMITS.gpus), 'Machines (default: 1).', 2).optional(),
+  duration: field(as.span, 'How long the capacity is needed.', '4d').optional(),
   regions: field(
     as.oneOrMore(regionName, LIMITS.regions),
     'Regions to search, the preferred one first (default: all of the backend).',
     ['us-east-1'],
-  ).exactOptional(),
+  ).optional(),
   zones: field(as.oneOrMore(regionName, LIMITS.regions), 'Zones to search (default: all).', [
     'us-east-1a',
-  ]).exactOptional(),
+  ]).optional(),
   start_within: field(
     as.pace,
     `How much later than the window's opening the capacity may start (default: ${formatDuration(RETRAIN_DEFAULTS.startWithinMs)}).`,
     '5d',
-  ).exactOptional(),
-  max_upfront: field(as.budget, 'The most that may be paid in advance.', '$20000').exactOptional(),
-  max_price: field(as.budget, 'The most that an hour of one machine may cost.', '$40').exactOptional(),
+  ).optional(),
+  max_upfront: field(as.budget, 'The most that may be paid in advance.', '$20000').optional(),
+  max_price: field(as.budget, 'The most that an hour of one machine may cost.', '$40').optional(),
   ask_above: field(
     as.budget,
     'Dearer offerings are bought only after a person approves them.',
     '$5000',
-  ).exactOptional(),
+  ).optional(),
   max_spend: field(
     as.budget,
     'For `hourly`, required: it is released before it costs more.',
     '$8000',
-  ).exactOptional(),
-  release_idle: field(
-    as.span,
-    'For `hourly`: it is released after this long without use.',
-    '2h',
-  ).exactOptional(),
+  ).optional(),
+  release_idle: field(as.span, 'For `hourly`: it is released after this long without use.', '2h').optional(),
   share: field(
     z.enum(SHARES),
     `Which jobs may use idle places before and after the run: \`none\`, those of the \`owner\`, or \`all\` (default: \`${SHARE_DEFAULT}\`).`,
     'none',
-  ).exactOptional(),
+  ).optional(),
 }
 
 export const backends = as.oneOrMore(as.backendChoice, LIMITS.backends)
@@ -82,12 +78,12 @@ const fallback = z.strictObject({
   ...step,
   backends: field(backends, 'Reserve nothing: run on these backends when the window opens.', [
     'ec2:spot',
-  ]).exactOptional(),
+  ]).optional(),
   deadline: field(
     as.span,
     'With `backends`: the training must be over this long after the opening.',
     '5d',
-  ).exactOptional(),
+  ).optional(),
 })
 
 export const capacity = z.strictObject({
@@ -97,10 +93,10 @@ export const capacity = z.strictObject({
     z.array(fallback).max(10),
     'What to try next, in order, if nothing is found: fields that differ from those above.',
     [{ regions: ['us-west-2'] }, { backends: ['ec2:spot'], deadline: '5d' }],
-  ).exactOptional(),
+  ).optional(),
   fallback_before: field(
     as.span,
     `The fallbacks are tried this long before the window opens (default: ${formatDuration(RETRAIN_DEFAULTS.fallbackMs)}, or half of \`lead\` if that is shorter).`,
     '7d',
-  ).exactOptional(),
+  ).optional(),
 })

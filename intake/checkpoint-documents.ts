@@ -13,15 +13,15 @@ import {
 import { fromOne, innerPath, lowerCaseWords, sha256, whole } from './document-fields'
 
 export const checkpoint: z.ZodType<Checkpoint> = z
-  .object({ id: z.string(), step: whole, attempt: whole, isStepKnown: z.boolean().exactOptional() })
+  .object({ id: z.string(), step: whole, attempt: whole, isStepKnown: z.boolean().optional() })
   .refine(
     ({ id, step, attempt }) => id === checkpointId(step, attempt),
     'must have an id that names step and attempt',
   )
 
 export const checkpointNews = {
-  restoredBecause: z.string().exactOptional(),
-  checkpointState: z.enum(CHECKPOINT_STATES).exactOptional(),
+  restoredBecause: z.string().optional(),
+  checkpointState: z.enum(CHECKPOINT_STATES).optional(),
   warning: z
     .object({
       kind: lowerCaseWords,
@@ -29,7 +29,7 @@ export const checkpointNews = {
       sinceMs: whole,
     })
     .nullable()
-    .exactOptional(),
+    .optional(),
 }
 
 export const restores: z.ZodType<Restores> = z.object({
@@ -61,8 +61,8 @@ const manifestFile = z
     parts: z.array(sha256),
     digest: sha256,
     mode: whole,
-    storedAt: storedAt.exactOptional(),
-    modifiedAtMs: whole.exactOptional(),
+    storedAt: storedAt.optional(),
+    modifiedAtMs: whole.optional(),
   })
   .refine((file) => file.parts.length === Math.ceil(file.sizeBytes / CHECKPOINT_PART_BYTES), {
     path: ['parts'],
@@ -83,17 +83,17 @@ export const manifest: z.ZodType<Manifest> = z.object({
   evidence: z.object({ kind: z.enum(EVIDENCE_KINDS), text: z.string() }),
   step: whole,
   isStepKnown: z.boolean(),
-  epoch: whole.exactOptional(),
+  epoch: whole.optional(),
   createdAtMs: whole,
   savedAtMs: whole,
-  saveMs: whole.exactOptional(),
+  saveMs: whole.optional(),
   totalBytes: whole,
-  uploadMs: whole.exactOptional(),
+  uploadMs: whole.optional(),
   files: z.array(manifestFile),
-  links: z.array(manifestLink).exactOptional(),
-  copiedFrom: z.object({ jobId: z.string(), checkpoint: z.string() }).exactOptional(),
+  links: z.array(manifestLink).optional(),
+  copiedFrom: z.object({ jobId: z.string(), checkpoint: z.string() }).optional(),
   resumePath: z.union([z.literal('.'), innerPath], 'must be "." or a relative path without ".."'),
-  sha256: sha256.exactOptional(),
+  sha256: sha256.optional(),
 })
 
 /** Whether a link points below the folder that its own path is relative to. */

@@ -35,7 +35,7 @@ const limits: z.ZodType<Limits> = z.object({
     .object({
       microUsd: whole,
       priceMaxMicroUsdPerHour: whole,
-      billedInStepsOfMs: fromOne.exactOptional(),
+      billedInStepsOfMs: fromOne.optional(),
     })
     .nullable(),
 })
@@ -49,7 +49,7 @@ const order: z.ZodType<IssuedRunnerOrder> = z.object({
   run: z.string(),
   setup: z.string().nullable(),
   image: z.string().nullable(),
-  imageLogin: z.object({ username: z.string(), secret: z.string() }).exactOptional(),
+  imageLogin: z.object({ username: z.string(), secret: z.string() }).optional(),
   shmGiB: z.number().nullable(),
   env: z.record(z.string(), z.string()),
   secrets: z.array(z.string()),
@@ -60,10 +60,10 @@ const order: z.ZodType<IssuedRunnerOrder> = z.object({
     directory: innerPath.nullable(),
     everyMs: whole,
     quietMs: whole,
-    complete: z.array(innerPath).exactOptional(),
-    include: z.array(innerPath).exactOptional(),
-    exclude: z.array(innerPath).exactOptional(),
-    signal: z.enum(SAVE_SIGNALS).exactOptional(),
+    complete: z.array(innerPath).optional(),
+    include: z.array(innerPath).optional(),
+    exclude: z.array(innerPath).optional(),
+    signal: z.enum(SAVE_SIGNALS).optional(),
     keep: fromOne,
   }),
   limits,
@@ -77,12 +77,12 @@ const order: z.ZodType<IssuedRunnerOrder> = z.object({
     z.object({ kind: z.literal('file'), path: z.string() }),
     z.object({ kind: z.literal('instance-metadata') }),
   ]),
-  onRebalance: z.enum(REBALANCE_ANSWERS).exactOptional(),
-  registryMs: whole.exactOptional(),
-  artifactGiBMax: whole.exactOptional(),
-  usableUntilMs: whole.exactOptional(),
-  queueMs: whole.exactOptional(),
-  runMsMax: whole.exactOptional(),
+  onRebalance: z.enum(REBALANCE_ANSWERS).optional(),
+  registryMs: whole.optional(),
+  artifactGiBMax: whole.optional(),
+  usableUntilMs: whole.optional(),
+  queueMs: whole.optional(),
+  runMsMax: whole.optional(),
   issuedAtMs: whole,
 })
 
@@ -90,7 +90,7 @@ const machineName = z
   .string()
   .regex(/^[!-~]{1,255}$/, 'must be 1 to 255 printable ASCII characters without spaces')
 
-const claim: z.ZodType<Claim> = z.object({ machine: machineName, send: machineName.exactOptional() })
+const claim: z.ZodType<Claim> = z.object({ machine: machineName, send: machineName.optional() })
 
 const sealed: z.ZodType<Sealed> = z.object({
   v: z.literal(1),
@@ -103,14 +103,14 @@ const lease: z.ZodType<Lease> = z.object({
   seq: whole,
   answersBeat: whole,
   ttlMs: whole,
-  usableUntilMs: whole.exactOptional(),
-  spentMicroUsd: whole.exactOptional(),
-  metered: z.object({ toAtMs: whole, costMicroUsd: whole, priceMicroUsdPerHour: whole }).exactOptional(),
-  grant: sealed.exactOptional(),
+  usableUntilMs: whole.optional(),
+  spentMicroUsd: whole.optional(),
+  metered: z.object({ toAtMs: whole, costMicroUsd: whole, priceMicroUsdPerHour: whole }).optional(),
+  grant: sealed.optional(),
 })
 
 const drain: z.ZodType<Drain> = z.object({
-  seq: z.int().min(1).exactOptional(),
+  seq: z.int().min(1).optional(),
   reason: z.enum([...DRAIN_REASONS, 'interrupted']),
   windowMs: whole,
   requestedAtMs: whole,
@@ -120,11 +120,11 @@ const progress = z.object({
   step: whole.nullable(),
   stepsTotal: whole.nullable(),
   loss: z.number().nullable(),
-  epoch: z.number().min(0).exactOptional(),
-  epochsTotal: whole.exactOptional(),
-  batch: whole.exactOptional(),
-  batchesTotal: whole.exactOptional(),
-  percent: z.number().min(0).max(100).exactOptional(),
+  epoch: z.number().min(0).optional(),
+  epochsTotal: whole.optional(),
+  batch: whole.optional(),
+  batchesTotal: whole.optional(),
+  percent: z.number().min(0).max(100).optional(),
   atMs: whole,
 })
 
@@ -139,9 +139,9 @@ const gpuUse = z.object({
 const phases = z.array(z.object({ name: z.enum(RUNNER_PHASES), startedAtMs: whole, durationMs: whole }))
 
 const times = {
-  firstStepAtMs: whole.nullable().exactOptional(),
-  firstStep: whole.nullable().exactOptional(),
-  noNoticeAtMs: whole.nullable().exactOptional(),
+  firstStepAtMs: whole.nullable().optional(),
+  firstStep: whole.nullable().optional(),
+  noNoticeAtMs: whole.nullable().optional(),
 }
 
 const saving = z.object({
@@ -150,7 +150,7 @@ const saving = z.object({
   filesTotal: whole,
   bytesDone: whole,
   bytesTotal: whole,
-  bytesRead: whole.exactOptional(),
+  bytesRead: whole.optional(),
 })
 
 const trackerNews = {
@@ -163,10 +163,10 @@ const trackerNews = {
         url: z
           .string()
           .regex(/^https?:\/\/[!-~]{1,2000}$/, 'must be an address')
-          .exactOptional(),
+          .optional(),
       }),
     )
-    .exactOptional(),
+    .optional(),
 }
 
 const beat: z.ZodType<Beat> = z.object({
@@ -180,11 +180,11 @@ const beat: z.ZodType<Beat> = z.object({
   limitsSeq: whole,
   leaseSeq: whole,
   logLines: whole,
-  rebalanceAtMs: whole.exactOptional(),
-  saving: saving.exactOptional(),
+  rebalanceAtMs: whole.optional(),
+  saving: saving.optional(),
   clockMs: whole,
   uptimeMs: whole,
-  phases: phases.exactOptional(),
+  phases: phases.optional(),
   ...times,
   ...checkpointNews,
   ...trackerNews,

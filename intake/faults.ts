@@ -1,6 +1,5 @@
 /** Converts errors of the schema library to faults, in words for the author of the value. */
 import type { z } from 'zod'
-import { defined } from '../core/defined'
 import { nearest } from './nearest'
 import { formatPath, type Fault, type Path } from './problem'
 import { allFields, fieldsAt } from './schema-walk'
@@ -36,7 +35,7 @@ function isOfAnotherKind(issue: Issue): boolean {
 function faultsOfIssue(issue: Issue, checked: Checked): Fault[] {
   const { path } = issue
   const value = valueAt(checked.value, path)
-  const fault = (message: string, remedy?: string): Fault[] => [{ path, message, ...defined({ remedy }) }]
+  const fault = (message: string, remedy?: string): Fault[] => [{ path, message, remedy }]
   switch (issue.code) {
     case 'unrecognized_keys':
       return issue.keys.map((key) => unknownField([...path, key], checked))

@@ -69,7 +69,7 @@ export function parseJobObject(
         flag !== undefined && typeof example === 'string'
           ? `${flag} ${quoted(example)}`
           : writeField(path, example)
-      return { ...defined({ flag }), ...wordsOf(fault, { schema: jobFile, write }) }
+      return { flag, ...wordsOf(fault, { schema: jobFile, write }) }
     }),
   }
 }
@@ -139,11 +139,9 @@ function jobOf(file: z.output<typeof jobFile>, { nowMs, defaultName }: ReadOptio
   const spec: JobSpec = {
     name: file.name ?? defaultName,
     run: file.run ?? file.script ?? '',
-    ...defined({
-      setup: file.setup,
-      image: file.image,
-      imageLogin: file.image_login && loginOf(file.image_login),
-    }),
+    setup: file.setup,
+    image: file.image,
+    imageLogin: file.image_login && loginOf(file.image_login),
     inputs: file.inputs ?? [],
     resources: defined({
       gpus: resources.gpus,
@@ -155,13 +153,12 @@ function jobOf(file: z.output<typeof jobFile>, { nowMs, defaultName }: ReadOptio
       diskGiB: resources.disk,
       shmGiB: resources.shm,
     }),
-    ...defined({
-      durationMs: file.duration?.ms,
-      durationOn: file.duration?.on,
-      workFamily: file.work_family,
-    }),
+    durationMs: file.duration?.ms,
+    durationOn: file.duration?.on,
+    workFamily: file.work_family,
     isInterruptible: file.interruptible,
-    ...defined({ isolation: file.isolation, accepts: file.accept }),
+    isolation: file.isolation,
+    accepts: file.accept,
     checkpoint: defined({
       directory: checkpoint.directory,
       everyMs: checkpoint.every,
@@ -173,17 +170,13 @@ function jobOf(file: z.output<typeof jobFile>, { nowMs, defaultName }: ReadOptio
       signal: checkpoint.signal,
       keep: checkpoint.keep,
     }),
-    ...defined({
-      onRebalance: file.on_rebalance,
-      deadlineAtMs: deadline && ('atMs' in deadline ? deadline.atMs : nowMs + deadline.afterMs),
-      budgetMicroUsd: file.budget,
-    }),
+    onRebalance: file.on_rebalance,
+    deadlineAtMs: deadline && ('atMs' in deadline ? deadline.atMs : nowMs + deadline.afterMs),
+    budgetMicroUsd: file.budget,
     backends: file.backends ?? [],
-    ...defined({
-      regions: file.regions,
-      reservation: file.reservation,
-      priceMaxMicroUsdPerHour: file.max_price,
-    }),
+    regions: file.regions,
+    reservation: file.reservation,
+    priceMaxMicroUsdPerHour: file.max_price,
     optimize: file.optimize === 'speed' ? 'time' : file.optimize,
     retries: file.retries,
     env: file.env ?? {},

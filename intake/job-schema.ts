@@ -29,34 +29,34 @@ const resources = z.strictObject({
     'How many GPUs; a single number is exact. `gpu_memory` or `accelerators` alone mean at least one.',
     1,
     '2..8',
-  ).exactOptional(),
+  ).optional(),
   gpu_memory: field(
     as.labelledRange,
     'Memory of each GPU: GB as on its label, GiB as its driver reports.',
     '24GB',
     '24GB..80GB',
     '16GB+',
-  ).exactOptional(),
+  ).optional(),
   accelerators: field(
     as.oneOrMore(as.accelerator, LIMITS.accelerators),
     'Acceptable GPU models, in any spelling (default: any).',
     ['A10G', 'L4'],
     'H100',
-  ).exactOptional(),
+  ).optional(),
   cpus: field(
     as.count(LIMITS.cpus, 'at least'),
     'CPU cores; a single number means at least that many.',
     8,
     '4..16',
-  ).exactOptional(),
+  ).optional(),
   memory: field(
     as.sizeRange,
     'Memory of the machine; a single size means at least that much.',
     '32GB',
     '16GB..64GB',
-  ).exactOptional(),
-  disk: field(as.sizeRange, 'Disk space of the machine.', '200GB').exactOptional(),
-  shm: field(as.size, 'Shared memory (`/dev/shm`) of the container.', '8GiB').exactOptional(),
+  ).optional(),
+  disk: field(as.sizeRange, 'Disk space of the machine.', '200GB').optional(),
+  shm: field(as.size, 'Shared memory (`/dev/shm`) of the container.', '8GiB').optional(),
 })
 
 const patterns = as.oneOrMore(checkpointPattern, LIMITS.checkpointPatterns)
@@ -66,47 +66,47 @@ const checkpoint = z.strictObject({
     innerPath,
     'Where the program writes checkpoints, below the working directory (default: `CRUCIBLE_CHECKPOINT_DIR`).',
     'checkpoints',
-  ).exactOptional(),
+  ).optional(),
   every: field(
     as.pace,
     'Shortest interval between kept checkpoints (default: keep each); the last one is always kept.',
     '10m',
-  ).exactOptional(),
+  ).optional(),
   size: field(
     as.size,
     'Size of a checkpoint; `plan` warns if it cannot be saved within an interruption notice (default: as of earlier jobs of this name).',
     '12GB',
-  ).exactOptional(),
+  ).optional(),
   complete: field(
     patterns,
     "Files that prove a checkpoint complete. Each pattern must match, relative to the checkpoint directory or the checkpoint's folder (default: proof by file formats).",
     'trainer_state.json',
     ['model.safetensors', '*/DONE'],
-  ).exactOptional(),
+  ).optional(),
   include: field(
     patterns,
     'Patterns, relative to the checkpoint directory, of the files of a checkpoint (default: everything).',
     ['checkpoint-*', 'latest'],
-  ).exactOptional(),
+  ).optional(),
   exclude: field(patterns, 'Patterns of files that never belong to a checkpoint, like `include`.', [
     'cache',
     '*.tmp.*',
-  ]).exactOptional(),
+  ]).optional(),
   quiet: field(
     as.span,
     'Time without changes after which unproven files count as a provisional checkpoint (default: `CRUCIBLE_CHECKPOINT_QUIET`).',
     '10s',
-  ).exactOptional(),
+  ).optional(),
   signal: field(
     z.enum(SAVE_SIGNALS),
     'Signal that makes the program save before its machine ends; SIGTERM follows once the checkpoint is saved.',
     'SIGUSR1',
-  ).exactOptional(),
+  ).optional(),
   keep: field(
     keptCount,
     `Number of newest complete checkpoints to keep (default: ${CHECKPOINTS_KEPT}, after the job's end ${CHECKPOINTS_KEPT_AT_END}).`,
     5,
-  ).exactOptional(),
+  ).optional(),
 })
 
 const imageLogin = z.strictObject({
@@ -136,22 +136,22 @@ export const jobFile = z
       jobName,
       'Name in lists; need not be unique (default: that of the file).',
       'char-lm',
-    ).exactOptional(),
+    ).optional(),
     run: field(
       command,
       'Command or script, run by `sh` in the working directory.',
       'python3 train.py --epochs 3',
-    ).exactOptional(),
+    ).optional(),
     script: field(
       as.script,
       'Short for `run: python3 ...`: a Python file and its arguments.',
       'train.py --lr 3',
-    ).exactOptional(),
+    ).optional(),
     setup: field(
       command,
       'Command to run first on every machine; its failure does not count as a program failure.',
       'pip install -r requirements.txt',
-    ).exactOptional(),
+    ).optional(),
     workdir: field(
       z.union([z.string().min(1).max(LIMITS.pathLength), z.literal(false)], 'must be a folder, or false'),
       'Folder to send along, relative to the job file; `false` sends nothing.',
@@ -161,33 +161,33 @@ export const jobFile = z
       image,
       'Container image to run in (default: none, on the machine itself).',
       'pytorch/pytorch:2.9.0-cuda12.8-cudnn9-runtime',
-    ).exactOptional(),
+    ).optional(),
     image_login: field(
       imageLogin,
       "Login for the image's registry, if required. Amazon ECR uses the machine's role.",
       { username: 'team-robot', password: 'REGISTRY_TOKEN' },
-    ).exactOptional(),
+    ).optional(),
     inputs: field(
       as.inputs,
       'Files to download before the program starts: target path and source of each (`file://`, `https://`, `s3://`).',
       { 'data/train.bin': 'https://example.com/train.bin' },
       ['https://example.com/vocab.txt'],
-    ).exactOptional(),
+    ).optional(),
     resources: field(resources, 'Requirements on the machine (default: none).', {
       gpus: 1,
       gpu_memory: '24GB',
-    }).exactOptional(),
+    }).optional(),
     duration: field(
       as.trainingTime,
       `Your estimate of the whole training time, and the GPU type that it refers to (without one: the first of \`accelerators\`, otherwise ${SPEED_REFERENCE}). Used to compare offers.`,
       '6h on A100',
       '1d12h',
-    ).exactOptional(),
+    ).optional(),
     work_family: field(
       z.enum(WORK_FAMILIES),
       'What kind of training it is, which decides how much faster one GPU type is than another: `recurrent` includes speech, `fp32` all training without mixed precision (default: as the program shows, otherwise any).',
       'transformer',
-    ).exactOptional(),
+    ).optional(),
     interruptible: field(
       z.boolean(),
       'Whether the job may run on spot capacity and resume from checkpoints.',
@@ -197,51 +197,51 @@ export const jobFile = z
       z.enum(ISOLATIONS),
       `Hardware that the job may run on: \`dedicated\`, also \`shared\` with other customers, or also of private owners (\`community\`) (default: ${ISOLATION_DEFAULT}).`,
       'dedicated',
-    ).exactOptional(),
+    ).optional(),
     accept: field(
       as.oneOrMore(z.enum(ACCEPTANCES), ACCEPTANCES.length),
       'Risks to accept: `preemptible-on-demand` (on-demand machines that can be interrupted), `billed-until-terminated` (with a budget: machines whose billing ends only at our call).',
       'billed-until-terminated',
-    ).exactOptional(),
+    ).optional(),
     checkpoint: field(checkpoint, 'Checkpoints of the program, and which to keep.', {
       every: '10m',
-    }).exactOptional(),
+    }).optional(),
     on_rebalance: field(
       z.enum(REBALANCE_ANSWERS),
       'At a rebalance recommendation: `save` a checkpoint (default), `move` to another machine, or `ignore` it.',
       'move',
-    ).exactOptional(),
+    ).optional(),
     deadline: field(
       as.deadline,
       'Time with its zone, or duration from now, by which the machine is off.',
       '2027-01-31T18:00:00Z',
       '36h',
-    ).exactOptional(),
+    ).optional(),
     budget: field(
       as.budget,
       'Total cost limit in US dollars; the machine is off before it. With `duration`, a job that cannot fit does not start.',
       '$25',
-    ).exactOptional(),
+    ).optional(),
     backends: field(
       as.oneOrMore(as.backendChoice, LIMITS.backends),
       'Allowed backends, or capacity types of them (default: all configured).',
       ['local', 'local:spot'],
-    ).exactOptional(),
+    ).optional(),
     regions: field(
       as.oneOrMore(regionName, LIMITS.regions),
       'Allowed Regions or zones, as their providers name them; places without one are excluded (default: any).',
       ['us-east-1', 'eu-west-1'],
-    ).exactOptional(),
+    ).optional(),
     reservation: field(
       reservationName,
       "The only reservation to run in, for whose places the job waits: its id in `crucible reservations`, or the provider's.",
       'res-ranker',
-    ).exactOptional(),
+    ).optional(),
     max_price: field(
       as.budget,
       'The most that an hour of the machine may cost, in US dollars.',
       '$3.50',
-    ).exactOptional(),
+    ).optional(),
     optimize: field(
       z.enum([...OBJECTIVES, 'speed']),
       'What to optimize for if several offers fit; `balanced` weighs a percent of cost like a percent of time, `speed` means `time`.',
@@ -250,17 +250,17 @@ export const jobFile = z
     retries: field(retries, 'Limits on failures and interruptions.', { failures: 1 }).prefault({}),
     env: field(as.env, 'Environment variables of the program; for secret values use `secrets`.', {
       OMP_NUM_THREADS: '4',
-    }).exactOptional(),
+    }).optional(),
     secrets: field(
       as.oneOrMore(envName, LIMITS.secrets),
       'Environment variables whose values are read and encrypted when you submit.',
       ['HF_TOKEN'],
-    ).exactOptional(),
+    ).optional(),
     outputs: field(
       as.oneOrMore(innerPath, LIMITS.outputs),
       'Paths or globs below the working directory to keep as artifacts, besides all of `CRUCIBLE_OUTPUT_DIR`.',
       ['weights.bin', 'figures/*.png'],
-    ).exactOptional(),
+    ).optional(),
   })
   .meta({
     title: 'Crucible job file',

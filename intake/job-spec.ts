@@ -45,7 +45,7 @@ const bound = (max: number): z.ZodType<number> => z.number().min(0).max(max)
 
 function range(max: number): z.ZodType<Range> {
   return z
-    .strictObject({ min: bound(max).exactOptional(), max: bound(max).exactOptional() })
+    .strictObject({ min: bound(max).optional(), max: bound(max).optional() })
     .refine(
       ({ min, max }) => min === undefined || max === undefined || min <= max,
       'has its bounds in the wrong order',
@@ -53,19 +53,19 @@ function range(max: number): z.ZodType<Range> {
 }
 
 const resources: z.ZodType<ResourceRequest> = z.strictObject({
-  gpus: range(LIMITS.gpus).exactOptional(),
-  gpuMemoryGb: range(LIMITS.sizeGiB).exactOptional(),
-  gpuMemoryGiB: range(LIMITS.sizeGiB).exactOptional(),
-  accelerators: z.array(z.string().min(1)).max(LIMITS.accelerators).exactOptional(),
-  cpus: range(LIMITS.cpus).exactOptional(),
-  memoryGiB: range(LIMITS.sizeGiB).exactOptional(),
-  diskGiB: range(LIMITS.sizeGiB).exactOptional(),
-  shmGiB: bound(LIMITS.sizeGiB).exactOptional(),
+  gpus: range(LIMITS.gpus).optional(),
+  gpuMemoryGb: range(LIMITS.sizeGiB).optional(),
+  gpuMemoryGiB: range(LIMITS.sizeGiB).optional(),
+  accelerators: z.array(z.string().min(1)).max(LIMITS.accelerators).optional(),
+  cpus: range(LIMITS.cpus).optional(),
+  memoryGiB: range(LIMITS.sizeGiB).optional(),
+  diskGiB: range(LIMITS.sizeGiB).optional(),
+  shmGiB: bound(LIMITS.sizeGiB).optional(),
 })
 
 const backendChoice: z.ZodType<BackendChoice> = z.strictObject({
   backend: backendName,
-  capacityType: z.enum(CAPACITY_TYPES).exactOptional(),
+  capacityType: z.enum(CAPACITY_TYPES).optional(),
 })
 
 const checkpointPatterns = z.array(checkpointPattern).min(1).max(LIMITS.checkpointPatterns)
@@ -75,44 +75,44 @@ const durationMs = z.int().min(0).max(LIMITS.durationMs)
 const jobSpec = z.strictObject({
   name: jobName,
   run: command,
-  setup: command.exactOptional(),
-  image: image.exactOptional(),
-  imageLogin: z.strictObject({ username: registryUser, secret: envName }).exactOptional(),
+  setup: command.optional(),
+  image: image.optional(),
+  imageLogin: z.strictObject({ username: registryUser, secret: envName }).optional(),
   inputs: z
     .array(z.strictObject({ source, path: innerPath }))
     .max(LIMITS.inputs)
     .default([]),
   resources: resources.default({}),
-  durationMs: durationMs.exactOptional(),
-  durationOn: z.string().min(1).exactOptional(),
-  workFamily: z.enum(WORK_FAMILIES).exactOptional(),
+  durationMs: durationMs.optional(),
+  durationOn: z.string().min(1).optional(),
+  workFamily: z.enum(WORK_FAMILIES).optional(),
   isInterruptible: z.boolean().default(DEFAULTS.interruptible),
-  isolation: z.enum(ISOLATIONS).exactOptional(),
-  accepts: z.array(z.enum(ACCEPTANCES)).max(ACCEPTANCES.length).exactOptional(),
+  isolation: z.enum(ISOLATIONS).optional(),
+  accepts: z.array(z.enum(ACCEPTANCES)).max(ACCEPTANCES.length).optional(),
   checkpoint: z
     .strictObject({
-      directory: innerPath.exactOptional(),
-      everyMs: durationMs.exactOptional(),
+      directory: innerPath.optional(),
+      everyMs: durationMs.optional(),
       sizeBytes: z
         .int()
         .min(0)
         .max(LIMITS.sizeGiB * 2 ** 30)
-        .exactOptional(),
-      complete: checkpointPatterns.exactOptional(),
-      include: checkpointPatterns.exactOptional(),
-      exclude: checkpointPatterns.exactOptional(),
-      quietMs: durationMs.exactOptional(),
-      signal: z.enum(SAVE_SIGNALS).exactOptional(),
-      keep: keptCount.exactOptional(),
+        .optional(),
+      complete: checkpointPatterns.optional(),
+      include: checkpointPatterns.optional(),
+      exclude: checkpointPatterns.optional(),
+      quietMs: durationMs.optional(),
+      signal: z.enum(SAVE_SIGNALS).optional(),
+      keep: keptCount.optional(),
     })
     .default({}),
-  onRebalance: z.enum(REBALANCE_ANSWERS).exactOptional(),
-  deadlineAtMs: z.int().min(0).exactOptional(),
-  budgetMicroUsd: z.int().min(1).max(LIMITS.budgetMicroUsd).exactOptional(),
+  onRebalance: z.enum(REBALANCE_ANSWERS).optional(),
+  deadlineAtMs: z.int().min(0).optional(),
+  budgetMicroUsd: z.int().min(1).max(LIMITS.budgetMicroUsd).optional(),
   backends: z.array(backendChoice).max(LIMITS.backends).default([]),
-  regions: z.array(regionName).min(1).max(LIMITS.regions).exactOptional(),
-  reservation: reservationName.exactOptional(),
-  priceMaxMicroUsdPerHour: z.int().min(1).max(LIMITS.budgetMicroUsd).exactOptional(),
+  regions: z.array(regionName).min(1).max(LIMITS.regions).optional(),
+  reservation: reservationName.optional(),
+  priceMaxMicroUsdPerHour: z.int().min(1).max(LIMITS.budgetMicroUsd).optional(),
   optimize: z.enum(OBJECTIVES).default(DEFAULTS.optimize),
   retries: z
     .strictObject({
@@ -133,7 +133,7 @@ const jobSpec = z.strictObject({
         confidence: z.number().min(0).max(1),
       }),
     )
-    .exactOptional(),
+    .optional(),
 })
 
 /**

@@ -165,20 +165,22 @@ export function capacityOf(written: Capacity, leadMs: number): CapacityPlan {
 function stepOf(fields: Fields): CapacityStep {
   const { regions, zones, backends } = fields
   if (backends !== undefined) {
-    return { kind: 'unreserved', backends, ...defined({ regions, deadlineMs: fields.deadline }) }
+    return { kind: 'unreserved', backends, regions, deadlineMs: fields.deadline }
   }
   return {
-    ...{ kind: fields.kind ?? 'prepaid', backend: fields.backend, types: fields.types ?? [] },
-    ...{ count: fields.count ?? 1, durationMs: fields.duration ?? 0 },
+    kind: fields.kind ?? 'prepaid',
+    backend: fields.backend,
+    types: fields.types ?? [],
+    count: fields.count ?? 1,
+    durationMs: fields.duration ?? 0,
     startWithinMs: fields.start_within ?? RETRAIN_DEFAULTS.startWithinMs,
-    ...defined({
-      ...{ regions, zones },
-      upfrontMaxMicroUsd: fields.max_upfront,
-      machineHourMaxMicroUsd: fields.max_price,
-      unaskedMaxMicroUsd: fields.ask_above,
-      spendMaxMicroUsd: fields.max_spend,
-      idleMaxMs: fields.release_idle,
-      share: fields.share,
-    }),
+    regions,
+    zones,
+    upfrontMaxMicroUsd: fields.max_upfront,
+    machineHourMaxMicroUsd: fields.max_price,
+    unaskedMaxMicroUsd: fields.ask_above,
+    spendMaxMicroUsd: fields.max_spend,
+    idleMaxMs: fields.release_idle,
+    share: fields.share,
   }
 }

@@ -30,10 +30,7 @@ const jobChange = {
       'outputs',
       'budget',
       'deadline',
-    ].map((name) => [
-      name,
-      field(z.unknown(), `As in a job file (default: that of \`job\`).`).exactOptional(),
-    ]),
+    ].map((name) => [name, field(z.unknown(), `As in a job file (default: that of \`job\`).`).optional()]),
   ),
 }
 
@@ -44,35 +41,35 @@ const evaluation = z.strictObject({
     'The metric that decides: a key of the JSON object that the command prints last, or writes to `metrics.json` in `CRUCIBLE_OUTPUT_DIR`.',
     'val_loss',
   ),
-  better: field(z.enum(DIRECTIONS), 'Which values are better (default: `lower`).', 'higher').exactOptional(),
+  better: field(z.enum(DIRECTIONS), 'Which values are better (default: `lower`).', 'higher').optional(),
   tolerance: field(
     as.tolerance,
     'How much worse than the model in production the new one may be: a share, or an amount (default: 0).',
     '2%',
     0.05,
-  ).exactOptional(),
-  limit: field(z.number(), 'The worst acceptable value, whatever is in production.', 2.5).exactOptional(),
+  ).optional(),
+  limit: field(z.number(), 'The worst acceptable value, whatever is in production.', 2.5).optional(),
   production: field(
     z.enum(['rerun', 'recorded']),
     '`rerun` evaluates the model in production on the same data; `recorded` compares with its metric of then (default: `rerun`).',
     'recorded',
-  ).exactOptional(),
+  ).optional(),
 })
 
 const promotion = z.strictObject({
   ...jobChange,
-  run: jobChange.run.exactOptional(),
+  run: jobChange.run.optional(),
   model: field(
     jobName,
     'Name of the pointer to the model in production (default: the name of the schedule).',
     'ranker',
-  ).exactOptional(),
-  ask: field(z.boolean(), 'Promote only after a person approves it (default: false).', true).exactOptional(),
+  ).optional(),
+  ask: field(z.boolean(), 'Promote only after a person approves it (default: false).', true).optional(),
   ask_for: field(
     as.span,
     `How long to wait for it; then the old model stays (default: ${formatDuration(RETRAIN_DEFAULTS.askMs)}).`,
     '3d',
-  ).exactOptional(),
+  ).optional(),
 })
 
 const date = z
@@ -87,13 +84,13 @@ const blackout = z.union(
 /** The fields of the retraining file, in a sensible order for explaining them. */
 export const retrainFile = z
   .strictObject({
-    name: field(jobName, 'Name of the schedule (default: that of the file).', 'ranker').exactOptional(),
+    name: field(jobName, 'Name of the schedule (default: that of the file).', 'ranker').optional(),
     every: field(z.enum(PERIODS), 'How often.', 'month').default(RETRAIN_DEFAULTS.every),
     months: field(
       z.array(z.int().min(1).max(12)).min(1).max(12),
       'The months, instead of the first one of each period.',
       [2, 5, 8, 11],
-    ).exactOptional(),
+    ).optional(),
     day: field(
       as.dayRule,
       'Day of the month: 1 to 31 (in a shorter month its last day), `last`, or a weekday such as `first monday`.',
@@ -114,7 +111,7 @@ export const retrainFile = z
       z.array(blackout).max(200),
       `Days on which no window opens; each at most ${BLACKOUT_DAYS_MAX} days.`,
       ['2027-12-24', { from: '2027-12-27', to: '2028-01-05' }],
-    ).exactOptional(),
+    ).optional(),
     on_blackout: field(
       z.enum(['next-day', 'skip']),
       'What becomes of a date in a blackout: the next allowed day, or nothing.',
@@ -124,7 +121,7 @@ export const retrainFile = z
       as.pace,
       `How long before the window a run begins, at most 56d (default: ${formatDuration(RETRAIN_DEFAULTS.leadWithCapacityMs)} with \`capacity\`, otherwise ${formatDuration(RETRAIN_DEFAULTS.leadMs)}).`,
       '42d',
-    ).exactOptional(),
+    ).optional(),
     overlap: field(
       z.enum(OVERLAPS),
       'If the run before is not over: begin after it, skip the new one, or run both.',
@@ -135,7 +132,7 @@ export const retrainFile = z
       'The data window: the last whole `month`, `quarter`, `half-year` or `year` before the date, or a number of days before it (default: as `every`).',
       'quarter',
       '90d',
-    ).exactOptional(),
+    ).optional(),
     job: field(
       z.record(z.string(), z.unknown()),
       'The training, with the fields of a job file. Texts may have templates such as `{{ window.start }}`.',
@@ -150,26 +147,26 @@ export const retrainFile = z
         duration: '4d',
         max_upfront: '$20000',
       },
-    ).exactOptional(),
+    ).optional(),
     overrun: field(
       z.strictObject({
         extend_max: field(
           as.budget,
           'Extend a prepaid reservation where that costs at most what moving the rest to `backends` costs, for this much in all; without `backends`, whenever it is too short.',
           '$6000',
-        ).exactOptional(),
+        ).optional(),
         backends: field(backends, 'Otherwise continue here from the newest checkpoint.', [
           'ec2:on-demand',
-        ]).exactOptional(),
+        ]).optional(),
       }),
       'If the reservation is too short for the training (default: it ends there, and its checkpoint stays).',
       { backends: ['ec2:on-demand'] },
-    ).exactOptional(),
+    ).optional(),
     check_before: field(
       as.span,
       `The checks are made this long before the window opens (default: ${formatDuration(RETRAIN_DEFAULTS.checkMs)}).`,
       '2d',
-    ).exactOptional(),
+    ).optional(),
     rehearsal: field(
       z.strictObject(jobChange),
       'A short version of the job, run with the checks; with the fields that differ from those of `job`.',
@@ -177,12 +174,12 @@ export const retrainFile = z
         run: 'python3 train.py --steps 20',
         backends: ['local'],
       },
-    ).exactOptional(),
+    ).optional(),
     budget: field(
       as.budget,
       'The most that one run may cost: capacity, training, evaluation and promotion.',
       '$25000',
-    ).exactOptional(),
+    ).optional(),
     evaluation: field(
       evaluation,
       'The gate before a promotion. It may also have the fields of a job file that differ from those of `job`, such as `resources`.',
@@ -191,14 +188,14 @@ export const retrainFile = z
         metric: 'val_loss',
         tolerance: '1%',
       },
-    ).exactOptional(),
+    ).optional(),
     promotion: field(
       promotion,
       'What makes the new model the one in production (default: nothing); also with fields of a job file.',
       {
         model: 'ranker',
       },
-    ).exactOptional(),
+    ).optional(),
     notify: field(
       z.strictObject({
         webhook: field(
@@ -208,16 +205,16 @@ export const retrainFile = z
             .regex(/^https?:\/\/\S+$/, 'must be an http or https URL'),
           'URL that gets news of runs as JSON.',
           'https://hooks.example.com/retraining',
-        ).exactOptional(),
+        ).optional(),
         webhook_secret: field(
           envName,
           'Environment variable with such a URL, read and encrypted when the schedule is created.',
           'SLACK_WEBHOOK',
-        ).exactOptional(),
+        ).optional(),
       }),
       'Where news go, besides the Temporal page and the record.',
       { webhook_secret: 'SLACK_WEBHOOK' },
-    ).exactOptional(),
+    ).optional(),
   })
   .meta({ title: 'Crucible retraining file' })
 

@@ -194,22 +194,27 @@ function specOf(file: Written, { defaultName }: ReadOptions): RetrainSpec {
     file.lead ?? (file.capacity === undefined ? RETRAIN_DEFAULTS.leadMs : RETRAIN_DEFAULTS.leadWithCapacityMs)
   const calendar: CalendarRule = {
     months: months === undefined ? monthsOf(MONTHS_OF[every]) : [...new Set(months)].sort((a, b) => a - b),
-    ...{ day: file.day, ...file.time, zone: file.zone },
-    ...{ blackouts: file.blackouts ?? [], onBlackout: file.on_blackout },
+    day: file.day,
+    ...file.time,
+    zone: file.zone,
+    blackouts: file.blackouts ?? [],
+    onBlackout: file.on_blackout,
   }
   return {
-    ...{ name, calendar, leadMs, overlap: file.overlap, job: file.job },
+    name,
+    calendar,
+    leadMs,
+    overlap: file.overlap,
+    job: file.job,
     data: file.data ?? { period: every },
     overrun: overrunOf(file.overrun),
     checkMs: file.check_before ?? Math.min(RETRAIN_DEFAULTS.checkMs, leadMs / 2),
     notify: defined({ webhook: notify.webhook, webhookSecret: notify.webhook_secret }),
-    ...defined({
-      capacity: file.capacity && capacityOf(file.capacity, leadMs),
-      rehearsal: file.rehearsal && changed(file.job, file.rehearsal),
-      budgetMicroUsd: file.budget,
-      evaluation: evaluation && evaluationOf(file.job, evaluation),
-      promotion: promotion && promotionOf(file.job, promotion, name),
-    }),
+    capacity: file.capacity && capacityOf(file.capacity, leadMs),
+    rehearsal: file.rehearsal && changed(file.job, file.rehearsal),
+    budgetMicroUsd: file.budget,
+    evaluation: evaluation && evaluationOf(file.job, evaluation),
+    promotion: promotion && promotionOf(file.job, promotion, name),
   }
 }
 
@@ -234,9 +239,12 @@ function evaluationOf(
   }: NonNullable<Written['evaluation']>,
 ): NonNullable<RetrainSpec['evaluation']> {
   return {
-    ...{ metric: String(metric), better, production, job: changed(job, change) },
+    metric: String(metric),
+    better,
+    production,
+    job: changed(job, change),
     tolerance: tolerance ?? { kind: 'absolute', value: 0 },
-    ...defined({ limit }),
+    limit,
   }
 }
 
@@ -246,8 +254,10 @@ function promotionOf(
   name: string,
 ): NonNullable<RetrainSpec['promotion']> {
   return {
-    ...{ model: model ?? name, isAsked: ask, askMs: askMs ?? RETRAIN_DEFAULTS.askMs },
-    ...(change.run === undefined ? {} : { job: changed(job, change) }),
+    model: model ?? name,
+    isAsked: ask,
+    askMs: askMs ?? RETRAIN_DEFAULTS.askMs,
+    job: change.run === undefined ? undefined : changed(job, change),
   }
 }
 

@@ -2,7 +2,7 @@ import { z } from 'zod'
 
 /** A field with its description and examples for editors; the examples are values as in the file. */
 export function field<T extends z.ZodType>(schema: T, description: string, ...examples: unknown[]): T {
-  return schema.meta({ description, ...(examples.length === 0 ? {} : { examples }) })
+  return schema.meta({ description, examples: examples.length === 0 ? undefined : examples })
 }
 
 type Override = NonNullable<NonNullable<Parameters<typeof z.toJSONSchema>[1]>['override']>

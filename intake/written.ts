@@ -180,7 +180,7 @@ export function parseBackendChoice(text: string): BackendChoice {
 const inputEntry = z.union(
   [
     source.transform((from) => ({ source: from, path: undefined })),
-    z.strictObject({ source, path: innerPath.exactOptional() }),
+    z.strictObject({ source, path: innerPath.optional() }),
   ],
   'must be a source, or a mapping with source and path',
 )

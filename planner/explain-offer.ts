@@ -22,8 +22,11 @@ export function explainOffer(of: string, plan: Plan, request: PlanRequest): Offe
       offerKey: offerKey(offer),
       rank: rows.indexOf(rowKey(offer)) + 1,
       rowsTotal: rows.length,
-      ...{ costMicroUsd: figures.costMicroUsd, durationMs: figures.durationMs },
-      ...{ reasons, risks, excludedBecause: null },
+      costMicroUsd: figures.costMicroUsd,
+      durationMs: figures.durationMs,
+      reasons,
+      risks,
+      excludedBecause: null,
       arithmetic: arithmeticOf(offer, capabilities, { request, isShaky: isShaky(offer, request.avoid) }),
     }
   }
@@ -31,8 +34,14 @@ export function explainOffer(of: string, plan: Plan, request: PlanRequest): Offe
   const rejection = plan.rejections.find(({ offerKey: key }) => keys.has(key))
   if (rejection === undefined) return undefined
   return {
-    ...{ offerKey: rejection.offerKey, rank: null, rowsTotal: bestOfRows(plan).length },
-    ...{ costMicroUsd: null, durationMs: null, reasons: [], risks: [], arithmetic: [] },
+    offerKey: rejection.offerKey,
+    rank: null,
+    rowsTotal: bestOfRows(plan).length,
+    costMicroUsd: null,
+    durationMs: null,
+    reasons: [],
+    risks: [],
+    arithmetic: [],
     excludedBecause: rejection.reason,
   }
 }

@@ -44,8 +44,8 @@ export function makeOrder(plan: Plan, input: PlanInput, answers: BackendAnswer[]
   const { billedInStepsOfMs } = best.offer
   const money = {
     priceMaxMicroUsdPerHour,
-    ...defined({ billedInStepsOfMs }),
-    ...(capabilities.billsUntil === 'terminate' && { isBilledOn: true as const }),
+    billedInStepsOfMs,
+    isBilledOn: capabilities.billsUntil === 'terminate' ? (true as const) : undefined,
   }
   const { image } = input.resolved.spec
   return {
@@ -64,12 +64,13 @@ export function makeOrder(plan: Plan, input: PlanInput, answers: BackendAnswer[]
     runnerSha256: input.resolved.runnerSha256,
     storeUrl: input.resolved.storeUrl,
     ...money,
-    ...(transferMaxMicroUsd === 0 ? {} : { transferMicroUsd: transferMaxMicroUsd }),
-    ...(capabilities.pace?.launchesPerMinute === undefined ? {} : { isPaced: true }),
+    transferMicroUsd: transferMaxMicroUsd === 0 ? undefined : transferMaxMicroUsd,
+    isPaced: capabilities.pace?.launchesPerMinute === undefined ? undefined : true,
     ...(capabilities.imageRunner === 'provider' &&
       defined({ image, requirements: input.bundle?.requirements })),
     runner: runnerOrder(input, {
-      ...{ best: best.offer, capabilities },
+      best: best.offer,
+      capabilities,
       money: { ...money, transferMicroUsd: transferMaxMicroUsd },
     }),
   }
@@ -111,7 +112,7 @@ function queueTerms(
   { queues = false }: Capabilities,
   { queueMs = DEFAULT_TIMING.queueMs }: Timing,
 ): Pick<RunnerOrder, 'queueMs' | 'runMsMax'> {
-  return queues ? { queueMs, ...defined({ runMsMax }) } : {}
+  return queues ? { queueMs, runMsMax } : {}
 }
 
 interface Terms {
@@ -135,7 +136,7 @@ function runnerOrder(input: PlanInput, { best, capabilities, money }: Terms): Ru
     run: spec.run,
     setup: spec.setup ?? null,
     image: image ?? null,
-    ...defined({ imageLogin }),
+    imageLogin,
     shmGiB: spec.resources.shmGiB ?? null,
     env: spec.env,
     secrets: spec.secrets,
@@ -159,9 +160,11 @@ function runnerOrder(input: PlanInput, { best, capabilities, money }: Terms): Ru
     startWithinMs: timing.startWithinMs,
     ...queueTerms(best, capabilities, timing),
     beatMs: timing.beatMs,
-    ...defined({ registryMs: timing.registryMs, artifactGiBMax: timing.artifactGiBMax }),
+    registryMs: timing.registryMs,
+    artifactGiBMax: timing.artifactGiBMax,
     notice: noticeOf(best, capabilities),
-    ...defined({ usableUntilMs, onRebalance: spec.onRebalance }),
+    usableUntilMs,
+    onRebalance: spec.onRebalance,
   }
 }
 
@@ -174,7 +177,10 @@ function checkpointRules({
   keep = CHECKPOINTS_KEPT,
 }: JobSpec['checkpoint']) {
   return {
-    ...defined({ complete, include, exclude, signal }),
+    complete,
+    include,
+    exclude,
+    signal,
     keep,
   }
 }

@@ -41,7 +41,7 @@ function measuredOf(
     phases,
     firstStep,
     firstStepAtMs,
-    ...(restoredFrom && { restoredFrom }),
+    restoredFrom: restoredFrom || undefined,
   })
   if (pace === null || pace.steps < STEPS_MIN || pace.ms < BEATS_MIN * order.data.runner.beatMs) return []
   const shape = order.data.offers.find(({ type }) => type === handle?.realised.type)?.shape

@@ -1,5 +1,4 @@
 import type { Capabilities } from '../core/capabilities'
-import { defined } from '../core/defined'
 import { nameSome, type Placement, type Plan, type Rejection } from '../core/plan'
 import { offerKey, type Offer } from '../core/offer'
 import { savingOf } from '../core/saving'
@@ -33,8 +32,8 @@ export function makePlan(request: PlanRequest): Plan {
     placements: toldOfPassedOver(ranked, request),
     rejections,
     isDurationAssumed: spec.durationMs === undefined,
-    ...(isReferenceAssumed && { assumedAccelerator: durationOn(spec) }),
-    ...defined({ leftShare }),
+    assumedAccelerator: isReferenceAssumed ? durationOn(spec) : undefined,
+    leftShare,
     silentBackends: request.silentBackends,
   }
 }
@@ -69,12 +68,12 @@ function place(
   return {
     offer,
     costMicroUsd: expected.costMicroUsd,
-    ...defined({ extraCostMicroUsd: expected.extraCostMicroUsd }),
-    ...(shaky && { calmMicroUsd: calm.costMicroUsd }),
+    extraCostMicroUsd: expected.extraCostMicroUsd,
+    calmMicroUsd: shaky ? calm.costMicroUsd : undefined,
     durationMs,
     forecast: expected.forecast,
-    ...(lateMs > 0 && { isLate: true as const }),
-    ...(transfer === undefined ? {} : { transferMicroUsd: transfer.costMicroUsd }),
+    isLate: lateMs > 0 ? (true as const) : undefined,
+    transferMicroUsd: transfer === undefined ? undefined : transfer.costMicroUsd,
     // Only the best placements of thousands are shown with their words.
     get reasons() {
       return reasonsFor(offer, request, expected)
@@ -83,8 +82,12 @@ function place(
       return [
         ...(lateMs > 0 ? [`is likely to miss the deadline: about ${formatDuration(lateMs)} too long`] : []),
         ...risksOf(offer, spec, {
-          ...{ isShaky: shaky, capabilities, hasBudget, expected, nowMs },
-          ...defined({ saving }),
+          isShaky: shaky,
+          capabilities,
+          hasBudget,
+          expected,
+          nowMs,
+          saving,
         }),
       ]
     },

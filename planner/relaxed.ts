@@ -144,7 +144,11 @@ function relaxationFrom(
   const isSlower = wish.isSlower?.(offer, request) === true
   const figures = figuresInWords(placement, best, request.spec.optimize === 'time')
   return {
-    ...{ wish: code, change, offerKey: offerKey(offer), costMicroUsd, durationMs },
+    wish: code,
+    change,
+    offerKey: offerKey(offer),
+    costMicroUsd,
+    durationMs,
     sentence: [
       `With \`${change}\`: ${figures}, on ${offerKey(offer).replace(/\/$/, '')}`,
       ...(isSlower ? ['but slower, with less than requested'] : []),

@@ -1,6 +1,5 @@
 import type { PlanInput } from '../core/activities'
 import { leftOfBudget } from '../core/budget'
-import { defined } from '../core/defined'
 import type { Avoidance } from '../core/ledger'
 import type { JobSpec } from '../core/job'
 import type { MicroUsd } from '../core/money'
@@ -34,15 +33,17 @@ export function requestFor(input: PlanInput, facts: PlanFacts): PlanRequest {
   const { avoid, startsInMs = 0, resolved, bundle, budgetMicroUsd, ledger } = input
   const { spec, timing } = resolved
   return {
-    ...{ spec, timing, ...facts, startsInMs, isFirst: input.attempt === 1 },
+    spec,
+    timing,
+    ...facts,
+    startsInMs,
+    isFirst: input.attempt === 1,
     // The situation at the time of the order.
     avoid: stillAvoided(avoid, startsInMs),
-    ...defined({
-      owner: resolved.owner,
-      target: input.target,
-      deadlineAtMs: input.deadlineAtMs,
-      remainingMicroUsd: leftOfBudget(budgetMicroUsd, ledger.spentMicroUsd),
-    }),
-    ...(bundle === null ? {} : { bundleBytes: bundle.sizeBytes }),
+    owner: resolved.owner,
+    target: input.target,
+    deadlineAtMs: input.deadlineAtMs,
+    remainingMicroUsd: leftOfBudget(budgetMicroUsd, ledger.spentMicroUsd),
+    bundleBytes: bundle === null ? undefined : bundle.sizeBytes,
   }
 }

@@ -1,4 +1,3 @@
-import { defined } from '../core/defined'
 import type { JobSpec } from '../core/job'
 import { formatUsd, type MicroUsd } from '../core/money'
 import type { DataTransfer, Offer } from '../core/offer'
@@ -63,7 +62,8 @@ export function transferFor(
   if (offer.transfer === undefined && inputs.costMicroUsd === 0) return undefined
   const traffic = {
     isResumed: !isFirst && savedBefore !== undefined,
-    ...defined({ savedBefore, bundleBytes }),
+    savedBefore,
+    bundleBytes,
   }
   const store =
     offer.transfer === undefined

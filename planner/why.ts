@@ -66,7 +66,11 @@ export function explainPlan(recorded: RecordedQuestion): PlanExplained {
   const rows = bestOfRows({ placements })
   const [best] = rows
   return {
-    ...{ kind: 'plan', number, seq: entry.seq, atMs: entry.atMs, attempt: entry.attempt ?? null },
+    kind: 'plan',
+    number,
+    seq: entry.seq,
+    atMs: entry.atMs,
+    attempt: entry.attempt ?? null,
     outcome: outcome.kind,
     text: outcomeInWords(outcome),
     inputs: planInputs(inputs ?? {}, { facts, answers }),
@@ -162,7 +166,11 @@ export function explainVerdict(number: number, entry: RecordEntryOf<'decided'>):
     decision.kind === 'again' && decision.afterMs > 0 ? `, after ${formatDuration(decision.afterMs)}` : ''
   const what = decision.kind === 'again' ? `The job continues${pause}` : `The job ends as ${decision.state}`
   return {
-    ...{ kind: 'after-attempt', number, seq: entry.seq, atMs: entry.atMs, attempt: entry.attempt ?? null },
+    kind: 'after-attempt',
+    number,
+    seq: entry.seq,
+    atMs: entry.atMs,
+    attempt: entry.attempt ?? null,
     outcome: decision.kind,
     text: `${what} (${decision.reason}). ${decision.message}`,
     inputs: verdictInputs(facts ?? {}),

@@ -1,3 +1,4 @@
+import { defined } from '../core/defined'
 import { formatCardMemory } from '../core/gpu-memory'
 import { formatUsd, MICRO_USD_PER_USD, type MicroUsd } from '../core/money'
 import type { Offer } from '../core/offer'
@@ -128,7 +129,7 @@ function resource(key: keyof ResourceRequest, change: Wish['change']): Wish {
 }
 
 function withSpec(request: PlanRequest, changes: Partial<PlanRequest['spec']>): PlanRequest {
-  return { ...request, spec: { ...request.spec, ...changes } }
+  return { ...request, spec: { ...request.spec, ...defined(changes) } }
 }
 
 /** The job still needs a GPU, and its duration still refers to the same one. */
@@ -138,7 +139,7 @@ function withoutResource(request: PlanRequest, key: keyof ResourceRequest): Plan
   const isGpuLost = wantsGpu(spec.resources) && !wantsGpu(resources)
   return withSpec(request, {
     resources: isGpuLost ? { ...resources, gpus: { min: 1 } } : resources,
-    ...(wantsGpu(spec.resources) && { durationOn: durationOn(spec) }),
+    durationOn: wantsGpu(spec.resources) ? durationOn(spec) : undefined,
   })
 }
 

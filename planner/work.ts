@@ -1,7 +1,6 @@
 import type { JobSpec } from '../core/job'
 import type { Offer } from '../core/offer'
 import { wantsGpu } from '../core/resources'
-import { defined } from '../core/defined'
 import { SPEED_REFERENCE, speedOf, type OwnRatio, type RelativeSpeed, type WorkFamily } from '../core/speed'
 import { ASSUMED_DURATION_MS } from './assumptions'
 
@@ -53,8 +52,12 @@ export function workOn({ shape }: Pick<Offer, 'shape'>, { spec, leftShare = 1, o
   const speed = scaledSpeed(known, speedFactor)
   const family = spec.workFamily
   return {
-    ...{ ms: at(speed.factor), fastMs: at(speed.high), slowMs: at(speed.low), speed, reference },
-    ...defined({ family }),
+    ms: at(speed.factor),
+    fastMs: at(speed.high),
+    slowMs: at(speed.low),
+    speed,
+    reference,
+    family,
   }
 }
 

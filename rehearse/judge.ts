@@ -64,7 +64,9 @@ export function judge(seen: Seen): Report {
     summary: summaryOf(bad, resumes),
     checks,
     changes: advise(seen, { checks, checkpoint, resumes }),
-    ...{ checkpoint, resumes, tookMs: seen.tookMs },
+    checkpoint,
+    resumes,
+    tookMs: seen.tookMs,
   }
 }
 

@@ -177,7 +177,11 @@ class Interrupted extends Life {
       }
       const beganAtMs = watch.firstStepAtMs ?? runningSinceMs
       const situation = {
-        ...{ nowMs, firstStepAtMs: watch.firstStepAtMs, runningSinceMs, changes: watch.changes, habits },
+        nowMs,
+        firstStepAtMs: watch.firstStepAtMs,
+        runningSinceMs,
+        changes: watch.changes,
+        habits,
         savedAtMs: watch.savedSoFar.map(({ savedAtMs }) => savedAtMs),
         sight: host.sight,
       }

@@ -64,7 +64,13 @@ function resumeOf(seen: Seen, attempt: AttemptSeen, next: AttemptSeen): Resume {
     used !== undefined ? kindFrom(used) : whole.length === 0 ? 'fresh' : hasBegun ? 'lost' : 'unknown'
   const restoredStep = used === undefined ? null : stepOf(used, life)
   return {
-    ...{ attempt: attempt.number, moment, manner, isAtMoment, kind, restoredStep, firstStep },
+    attempt: attempt.number,
+    moment,
+    manner,
+    isAtMoment,
+    kind,
+    restoredStep,
+    firstStep,
     restoredState: used?.state ?? null,
     hasGoneOn: steps.length > 0 || restore?.outcome === 'went-on' || next.saved.length > 0,
     stepsBack: tried,

@@ -78,9 +78,12 @@ export class Stage implements Host {
     const keyFile = join(folder, 'secret.key')
     const config = readWorkerConfig({
       ...environment,
-      ...{ CRUCIBLE_HOME: folder, CRUCIBLE_STORE: pathToFileURL(join(folder, 'store')).href },
-      ...{ CRUCIBLE_SECRET_KEY_FILE: keyFile, CRUCIBLE_BACKENDS: 'local' },
-      ...{ CRUCIBLE_LOCAL_ROOT: join(folder, 'machines'), CRUCIBLE_LOCAL_SPOT: 'yes' },
+      CRUCIBLE_HOME: folder,
+      CRUCIBLE_STORE: pathToFileURL(join(folder, 'store')).href,
+      CRUCIBLE_SECRET_KEY_FILE: keyFile,
+      CRUCIBLE_BACKENDS: 'local',
+      CRUCIBLE_LOCAL_ROOT: join(folder, 'machines'),
+      CRUCIBLE_LOCAL_SPOT: 'yes',
     })
     const store = openStore(config.home.storeUrl, options.now)
     const deployment = await deploymentOf(store)
@@ -89,7 +92,12 @@ export class Stage implements Host {
     const runnerSha256 = await runnerPublisher(store, options.runner)()
     const timing = {
       ...config.timing,
-      ...{ checkpointQuietMs, leaseMs, startWithinMs, drainMs, beatMs: BEAT_MS, powerOffMs: POWER_OFF_MS },
+      checkpointQuietMs,
+      leaseMs,
+      startWithinMs,
+      drainMs,
+      beatMs: BEAT_MS,
+      powerOffMs: POWER_OFF_MS,
     }
     const leaveOut = spec.checkpoint.directory === undefined ? [] : [spec.checkpoint.directory]
     const code = directory === null ? null : await packBundle({ directory, leaveOut, limits: BUNDLE_LIMITS })
@@ -112,17 +120,31 @@ export class Stage implements Host {
     const answer = await this.offers()
     const plan: Plan = {
       placements: answer.offers.map((offer) => ({
-        ...{ offer, costMicroUsd: 0, durationMs: 0, forecast: NO_FORECAST, reasons: [], risks: [] },
+        offer,
+        costMicroUsd: 0,
+        durationMs: 0,
+        forecast: NO_FORECAST,
+        reasons: [],
+        risks: [],
       })),
-      ...{ rejections: [], isDurationAssumed: true, silentBackends: [] },
+      rejections: [],
+      isDurationAssumed: true,
+      silentBackends: [],
     }
     const input: PlanInput = {
-      ...{ jobId, deployment, attempt, recordSeq: 0, ledger: EMPTY_LEDGER, avoid: [] },
+      jobId,
+      deployment,
+      attempt,
+      recordSeq: 0,
+      ledger: EMPTY_LEDGER,
+      avoid: [],
       bundle: await this.bundle(jobId),
       resolved: {
         spec: { ...spec, resources: answer.resources },
         policy: { failuresMax: 0, interruptionsMax: 0, unclassifiedMax: 0 },
-        ...{ timing, runnerSha256, storeUrl: this.store.url },
+        timing,
+        runnerSha256,
+        storeUrl: this.store.url,
       },
     }
     const order = makeOrder(plan, input, [answer])

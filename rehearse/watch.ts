@@ -1,5 +1,4 @@
 import type { Checkpoint, Manifest } from '../core/checkpoint'
-import { defined } from '../core/defined'
 import type { Beat } from '../core/documents'
 import { parseBeat, parseManifest, parseRestores, parseResult } from '../intake/documents'
 import { readManifest, readRevision, surveyCheckpoints } from '../storage/checkpoints'
@@ -38,8 +37,15 @@ export class AttemptWatch {
     this.store = host.store
     const beganAtMs = now()
     this.seen = {
-      ...{ number: machine.attempt, beganAtMs, endedAtMs: beganAtMs, steps: [], restores: [], saved: [] },
-      ...{ strike: null, end: null, warning: null },
+      number: machine.attempt,
+      beganAtMs,
+      endedAtMs: beganAtMs,
+      steps: [],
+      restores: [],
+      saved: [],
+      strike: null,
+      end: null,
+      warning: null,
     }
   }
 
@@ -161,11 +167,21 @@ export class AttemptWatch {
 function seenOf({ id, step, attempt }: Checkpoint, manifest: Manifest): CheckpointSeen {
   const { isStepKnown, revision, state, evidence, savedAtMs, saveMs, totalBytes } = manifest
   return {
-    ...{ id, step, attempt, isStepKnown, revision, state, evidence, savedAtMs, totalBytes },
-    ...defined({ saveMs }),
+    id,
+    step,
+    attempt,
+    isStepKnown,
+    revision,
+    state,
+    evidence,
+    savedAtMs,
+    totalBytes,
+    saveMs,
     files: manifest.files.map(({ path, sizeBytes, digest, modifiedAtMs }) => ({
-      ...{ path, sizeBytes, digest },
-      ...defined({ modifiedAtMs }),
+      path,
+      sizeBytes,
+      digest,
+      modifiedAtMs,
     })),
   }
 }

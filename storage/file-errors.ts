@@ -1,4 +1,3 @@
-import { defined } from '../core/defined'
 import { StoreError } from './store'
 
 /** Operating system errors that may end while the caller keeps retrying; all others are permanent. */
@@ -37,7 +36,7 @@ export function storeErrorOf(error: unknown, doing: string): StoreError {
   const why = passing ?? (code === undefined ? undefined : PERMANENT[code]) ?? message
   return new StoreError(`Could not ${doing}: ${why}${code === undefined ? '' : ` (${code})`}.`, {
     isTransient: passing !== undefined,
-    ...defined({ code }),
+    code,
     cause: error,
   })
 }

@@ -117,7 +117,9 @@ export async function promote(
     const current = chain.at(-1)
     if (done === undefined) check?.(current)
     const promoted: PromotedModel = done ?? {
-      ...{ ...model, seq: (current?.seq ?? 0) + 1, previousSeq: current?.seq ?? null },
+      ...model,
+      seq: (current?.seq ?? 0) + 1,
+      previousSeq: current?.seq ?? null,
     }
     const isPut =
       done !== undefined || (await putDocumentIfAbsent(store, layout.model(name, promoted.seq), promoted))

@@ -72,7 +72,7 @@ function headerOf(entry: TarEntry): Buffer {
   const header = new Header({
     path: entry.kind === 'folder' ? `${entry.path}/` : entry.path,
     type: entry.kind === 'folder' ? 'Directory' : entry.kind === 'link' ? 'SymbolicLink' : 'File',
-    ...(entry.kind === 'link' ? { linkpath: entry.target } : {}),
+    linkpath: entry.kind === 'link' ? entry.target : undefined,
     size: entry.kind === 'file' ? entry.sizeBytes : 0,
     mode: entry.kind === 'folder' || (entry.kind === 'file' && entry.isExecutable) ? 0o755 : 0o644,
     mtime: ENTRY_TIME,
@@ -88,7 +88,7 @@ function headerOf(entry: TarEntry): Buffer {
   if (!isTooLong) return block
   const { path, linkpath, size } = header
   return Buffer.concat([
-    new Pax({ path: path!, ...(linkpath ? { linkpath } : {}), size: size! }).encode(),
+    new Pax({ path: path!, linkpath: linkpath || undefined, size: size! }).encode(),
     block,
   ])
 }

@@ -35,7 +35,11 @@ export async function readLine(store: ObjectStore): Promise<Line> {
     if (first === 'turn') line.turns.push({ key, wish: second, takenAtMs: modifiedAtMs })
     else if (third !== undefined)
       line.waiters.push({
-        ...{ key, sinceMs: Number(first), jobId: second, wish: third, seenAtMs: modifiedAtMs },
+        key,
+        sinceMs: Number(first),
+        jobId: second,
+        wish: third,
+        seenAtMs: modifiedAtMs,
         backends: backends.split('+'),
       })
   }

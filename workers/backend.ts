@@ -8,7 +8,6 @@ import type { GrantSource } from '../activities/watch/grants'
 import { createWatchActivities } from '../activities/watch/activities'
 import type { Backend } from '../backends/backend'
 import type { BackendActivities, LaunchInput } from '../core/activities'
-import { defined } from '../core/defined'
 import type { ReservingActivities } from '../core/reserving-activities'
 import { backendQueue, launchQueue, watchQueue } from '../core/queues'
 import type { Logger } from 'pino'
@@ -113,7 +112,7 @@ function activitiesOf(deps: BackendWorkerDeps, launchPace?: LaunchPace): Backend
     wake: wakeThrough(client),
     grants,
     launchPace,
-    ...defined({ sendLimitMs }),
+    sendLimitMs,
   })
 }
 
@@ -125,7 +124,7 @@ function reservingActivitiesOf({
   now = Date.now,
 }: BackendWorkerDeps): ReservingActivities {
   const deps = { backend, store, now, wake: wakeThrough(client) }
-  return createReservingActivities({ ...deps, ...defined({ purchaseLimitMs }) })
+  return createReservingActivities({ ...deps, purchaseLimitMs })
 }
 
 export function createWatchWorker({

@@ -1,6 +1,5 @@
 import { loadClientConfigProfile, toClientOptions, type ClientConnectConfig } from '@temporalio/envconfig'
 import { BACKENDS, type ReadSettings } from '../backends/registry'
-import { defined } from '../core/defined'
 import type { MicroUsd } from '../core/money'
 import type { BackendName } from '../core/offer'
 import { DEFAULT_TIMING, FILE_STORE_PACE, type Timing } from '../core/timing'
@@ -220,7 +219,8 @@ function readMonthly(env: Environment): MonthlyLimits {
   }
   if (problems.length > 0) throw new ConfigError(problems)
   return {
-    ...defined({ monthMicroUsd: month, ownerMicroUsd: owner }),
+    monthMicroUsd: month,
+    ownerMicroUsd: owner,
     owners,
   }
 }

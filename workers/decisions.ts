@@ -39,7 +39,9 @@ export async function explainJob(
   const searched = new Set(plans.slice(-SEARCHED_MAX))
   const finished = job.entries.findLast(({ kind }) => kind === 'finished')
   return {
-    ...{ id: jobId, name: job.name, rules: rulesDigest() },
+    id: jobId,
+    name: job.name,
+    rules: rulesDigest(),
     decisions: await eachOf(chosen, async (one): Promise<DecisionExplained> => {
       const { number, entry } = one
       return entry.kind === 'decided'
@@ -107,7 +109,7 @@ async function questionOf(
   if (readings === undefined) return { number, entry, submittedAtMs }
   const answers = await eachOf(readings, (reading) => readMarket(store, reading).catch(ignoreBadDocument))
   const isWhole = (all: (BackendAnswer | undefined)[]): all is BackendAnswer[] => !all.includes(undefined)
-  return { number, entry, submittedAtMs, ...(isWhole(answers) && { answers }) }
+  return { number, entry, submittedAtMs, answers: isWhole(answers) ? answers : undefined }
 }
 
 function noSuchDecision(decision: number, decisions: readonly Decision[]): Unexplained {

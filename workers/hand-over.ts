@@ -76,7 +76,12 @@ async function documentOf(
   const { jobId, attempt, attemptId, storeUrl, runnerSha256, runner } = order
   return {
     version: 1,
-    ...{ jobId, attempt, attemptId, storeUrl, runnerSha256, deleteUrl },
+    jobId,
+    attempt,
+    attemptId,
+    storeUrl,
+    runnerSha256,
+    deleteUrl,
     runnerUrl: await store.readUrl(layout.runner(runnerSha256), forMs),
     key: secrets.keyOf(attemptId),
     grant: (await grants?.grantFile(order)) ?? null,

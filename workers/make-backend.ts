@@ -37,12 +37,12 @@ export async function makeBackend(
   const backend = await read.create({
     fetchRunner: runnerFetcher(at.store),
     runnerUrl: runnerLinker(at.store),
-    ...(isStoreUnwell ? {} : { storeUrl: at.store.url }),
+    storeUrl: isStoreUnwell ? undefined : at.store.url,
     clock: Date.now,
     deployment: at.deployment,
-    ...(secrets === undefined ? {} : { secretKeyOf: (attemptId: string) => secrets.keyOf(attemptId) }),
-    ...(grants === undefined ? {} : { grantFile: (attempt: Grantee) => grants.grantFile(attempt) }),
-    ...(secrets === undefined ? {} : { handOver: handOvers({ ...at, secrets, now: Date.now }) }),
+    secretKeyOf: secrets === undefined ? undefined : (attemptId: string) => secrets.keyOf(attemptId),
+    grantFile: grants === undefined ? undefined : (attempt: Grantee) => grants.grantFile(attempt),
+    handOver: secrets === undefined ? undefined : handOvers({ ...at, secrets, now: Date.now }),
   })
   const reached = withStoreReach(backend, storeReachProblem(read, reach))
   return discounted(reached, config.discounts.get(name))

@@ -3,7 +3,6 @@ import type { Client } from '@temporalio/client'
 import type { AskOffers } from '../activities/plan/asking'
 import { received } from '../activities/plan/sent-answer'
 import type { SentAnswer } from '../core/waiting'
-import { defined } from '../core/defined'
 import type { BackendName } from '../core/offer'
 import type { BackendAnswer } from '../core/plan'
 import { backendQueue } from '../core/queues'
@@ -29,7 +28,7 @@ export function offersThroughWorkers(
       const answer = await client.activity.execute<SentAnswer>('offers', {
         id: `offers/${backend}/${randomUUID()}`,
         taskQueue: backendQueue(backend),
-        args: [{ request, ...defined({ pins, image, asker }) }],
+        args: [{ request, pins, image, asker }],
         scheduleToStartTimeout: '5 seconds',
         startToCloseTimeout: '20 seconds',
         retry: { maximumAttempts: 2 },

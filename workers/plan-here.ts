@@ -1,7 +1,6 @@
 import { answerOf } from '../activities/plan/asking'
 import { createInputSizes } from '../activities/plan/input-sizes'
 import { previewWithRelaxations } from '../activities/plan/planning'
-import { defined } from '../core/defined'
 import type { JobSpec } from '../core/job'
 import type { PlanReport } from '../core/plan'
 import type { SavedBefore } from '../core/saving'
@@ -39,9 +38,9 @@ export async function planHere(
         const backend = await makeBackend(config, name, { store, deployment })
         const limit = AbortSignal.timeout(ANSWER_LIMIT_MS)
         const within = signal === undefined ? limit : AbortSignal.any([limit, signal])
-        return answerOf(backend, { request, ...defined({ image }) }, within)
+        return answerOf(backend, { request, image }, within)
       },
     },
-    { spec, ...defined({ owner, savedBefore, explain }) },
+    { spec, owner, savedBefore, explain },
   )
 }

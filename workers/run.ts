@@ -123,7 +123,13 @@ async function createRole(
   const askOffers = offersThroughWorkers(client, Date.now, nearBackends(config))
   return [
     await createOrchestrator({
-      ...{ config, connection, client, store, askOffers, deployment, authentication },
+      config,
+      connection,
+      client,
+      store,
+      askOffers,
+      deployment,
+      authentication,
       key: at.key,
     }),
   ]

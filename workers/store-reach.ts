@@ -21,7 +21,9 @@ export function storeReachProblem(
 ): Problem | undefined {
   if (!isRemote) return undefined
   const unreachable = (place: string): Problem => ({
-    ...{ severity: 'error', failure: 'invalid', remedy: STORE_REMEDY },
+    severity: 'error',
+    failure: 'invalid',
+    remedy: STORE_REMEDY,
     message: `its machines cannot reach the object store, which is ${place}`,
   })
   if (storeUrl.startsWith('file:')) return unreachable('a folder of this host')

@@ -70,7 +70,7 @@ export async function obeyDrain(
   for (let seq = 1; ; seq += 1) {
     const { reason, windowMs } = commands.drain
     const beganMs = Date.now()
-    const drain = { reason, windowMs, ...(seq > 1 && { seq }) }
+    const drain = { reason, windowMs, seq: seq > 1 ? seq : undefined }
     const isTold = await tellMachine(input, machine, { commands, drain })
     if (!isTold)
       await forever(() => orchestrator.drain({ jobId: order.jobId, attempt: order.attempt, drain }), page)

@@ -103,11 +103,16 @@ function settle(
   // A drain has had its window; any other end of an attempt leaves nothing to wait for on the machine, or no runner.
   const windowMs = commands.drain === null ? timing.drainMs : 0
   return settleInWindow({
-    ...{ order, windowMs, page },
+    order,
+    windowMs,
+    page,
     requested: () => commands.drain,
     settle: () =>
       on(order.backend).ending.settle({
-        ...{ order, timing, handle, end },
+        order,
+        timing,
+        handle,
+        end,
         drainReason: commands.drain?.reason ?? null,
         windowMs: Math.min(windowMs, commands.drain?.windowMs ?? windowMs),
         recordSeq: settleSeq,
@@ -140,10 +145,10 @@ async function follow(
           handle,
           timing,
           isRunning,
-          ...(isExpiring && { isExpiring }),
-          ...(isBudgetReached && { isBudgetReached }),
-          ...(mayBeQueued && { isQueued: machine.isQueued === true }),
-          ...(warningsLeft > 0 && { warned }),
+          isExpiring: isExpiring || undefined,
+          isBudgetReached: isBudgetReached || undefined,
+          isQueued: mayBeQueued ? machine.isQueued === true : undefined,
+          warned: warningsLeft > 0 ? warned : undefined,
         }),
       page,
     )

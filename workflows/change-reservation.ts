@@ -41,7 +41,8 @@ export async function resizeOnRequest(run: ReservationRun): Promise<void> {
         ref: { id, region },
         rule: wanted,
         spentMicroUsd: page.status.spentMicroUsd,
-        ...defined({ count, endsAtMs }),
+        count,
+        endsAtMs,
       })
     if (share !== undefined) await reservationDocuments.shareReservation({ ...run.task(), share })
     const next = { ...wanted, ...defined({ share }) }
@@ -102,11 +103,9 @@ async function split(run: ReservationRun, update: SplitReservationUpdate): Promi
   const reservation = { ...run.held!.reservation!, total: total - count, free: free - count }
   run.held = { ...run.held!, reservation }
   page.update({
-    ...{
-      rule: ruleWithout(page.status.rule, microUsd),
-      wish: { ...wish, count: total - count },
-      reservation,
-    },
+    rule: ruleWithout(page.status.rule, microUsd),
+    wish: { ...wish, count: total - count },
+    reservation,
   })
   return `${plural(count, 'machine')} of ${id} ${count === 1 ? 'is' : 'are'} ${outcome.id} now, held by ${newId}.`
 }
@@ -123,9 +122,14 @@ function partOf(run: ReservationRun, { count, newId }: SplitReservationUpdate): 
   const { owner, deployment, purpose, webhookOf } = input
   const { total } = held!.reservation!
   return {
-    ...{ reservationId: newId, owner, deployment, submittedAtMs: Date.now(), wish: { ...wish, count } },
+    reservationId: newId,
+    owner,
+    deployment,
+    submittedAtMs: Date.now(),
+    wish: { ...wish, count },
     rule: { ...rule, ...defined({ spendMaxMicroUsd: shareOfLimit(rule, { total, count, spentMicroUsd }) }) },
-    ...defined({ purpose, webhookOf }),
+    purpose,
+    webhookOf,
   }
 }
 
@@ -142,17 +146,35 @@ async function startPart(
 ): Promise<void> {
   const { reservationId, owner, wish, rule, submittedAtMs, purpose } = part
   const status: ReservationStatus = {
-    ...{ id: reservationId, owner, wish, rule, submittedAtMs, reservation },
-    ...{ state: 'active', message: `${reservation.id} was split off another reservation.` },
-    ...{ alternatives: [], spentMicroUsd: 0, idleMicroUsd: 0 },
-    ...defined({ purpose }),
+    id: reservationId,
+    owner,
+    wish,
+    rule,
+    submittedAtMs,
+    reservation,
+    state: 'active',
+    message: `${reservation.id} was split off another reservation.`,
+    alternatives: [],
+    spentMicroUsd: 0,
+    idleMicroUsd: 0,
+    purpose,
   }
   const { jobId, month, microUsd } = promise
   const held: HeldSoFar = {
-    ...{ state: 'active', reservation, upfrontMicroUsd: 0, idleMicroUsd: 0, idleMs: 0, misses: 0 },
+    state: 'active',
+    reservation,
+    upfrontMicroUsd: 0,
+    idleMicroUsd: 0,
+    idleMs: 0,
+    misses: 0,
   }
   const carry: ReservationCarry = {
-    ...{ status, sends: 1, recordSeq: 1, paymentFailures: 0, held, promise: { jobId, month, microUsd } },
+    status,
+    sends: 1,
+    recordSeq: 1,
+    paymentFailures: 0,
+    held,
+    promise: { jobId, month, microUsd },
   }
   try {
     await startChild(WORKFLOW_TYPES.reserveCapacity, {
@@ -163,7 +185,10 @@ async function startPart(
       // It outlives the one that it was split off.
       parentClosePolicy: 'ABANDON',
       typedSearchAttributes: attributesOf({
-        ...{ name: purpose ?? reservationId, owner, state: 'active', backend: wish.backend },
+        name: purpose ?? reservationId,
+        owner,
+        state: 'active',
+        backend: wish.backend,
       }),
       staticSummary: `capacity: ${wish.count} × ${reservation.type}`,
     })

@@ -31,7 +31,9 @@ export async function extendByForecast(run: ReservationRun): Promise<void> {
     if (look.jobs.length === 0) return
     const decision = await reservationDocuments.decideExtension({
       ...run.task(),
-      ...{ ...task, extendedMicroUsd, look },
+      ...task,
+      extendedMicroUsd,
+      look,
     })
     if (decision.kind !== 'extend') return page.update({ message: decision.message })
     const { isBought, message } = await extend(run, decision.durationMs, decision.upfrontMaxMicroUsd)
@@ -144,7 +146,7 @@ async function bought(
   }
   if (extension?.phase === 'unpaid') {
     const { endsAtMs, boughtAtMs } = extension
-    run.held.extending = { microUsd, endsAtMs, ...defined({ boughtAtMs }) }
+    run.held.extending = { microUsd, endsAtMs, boughtAtMs }
   } else await run.settleMoney(microUsd)
   return {
     isBought: true,

@@ -32,7 +32,10 @@ async function scanEverywhere(
   { summary, candidatesOf, ...young }: Scan,
 ): Promise<GarbageVerdict[]> {
   const inputFor = (backend: string): CollectGarbageInput => ({
-    ...{ deployment, backend, candidates: candidatesOf(backend), isDryRun },
+    deployment,
+    backend,
+    candidates: candidatesOf(backend),
+    isDryRun,
     ...young,
   })
   const looks = backends.map((backend) =>

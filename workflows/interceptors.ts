@@ -6,7 +6,6 @@ import {
   type WorkflowInterceptorsFactory,
   type WorkflowOutboundCallsInterceptor,
 } from '@temporalio/workflow'
-import { defined } from '../core/defined'
 import { carrying } from '../core/failure'
 import {
   deploymentOf,
@@ -142,7 +141,7 @@ const outboundOf = (origin: Origin): WorkflowOutboundCallsInterceptor => ({
 
 function activityStamp(name: string, { deployment }: Origin): Stamp {
   const { runId } = workflowInfo()
-  return { kind: 'activity', name, run: runId, ...defined({ deployment }) }
+  return { kind: 'activity', name, run: runId, deployment }
 }
 
 /** Loaded by the worker into the sandbox of every workflow. */

@@ -1,7 +1,6 @@
 import { defineQuery, setCurrentDetails, setHandler, workflowInfo } from '@temporalio/workflow'
 import type { CopyOutcome, Settlement } from '../core/activities'
 import { attemptOf, settledAttempt } from '../core/attempt-record'
-import { defined } from '../core/defined'
 import type { DrainReason } from '../core/documents'
 import type { Failure } from '../core/failure'
 import { isFinal, JOB_TRANSITIONS, type JobReason, type JobState } from '../core/job'
@@ -42,8 +41,9 @@ export class JobPage {
       attempts: [],
       attemptsTotal: 0,
       placementReasons: [],
-      ...(input.isRehearsal === true ? { isRehearsal: true } : {}),
-      ...defined({ deadlineAtMs: spec.deadlineAtMs, budgetMicroUsd: spec.budgetMicroUsd }),
+      isRehearsal: input.isRehearsal || undefined,
+      deadlineAtMs: spec.deadlineAtMs,
+      budgetMicroUsd: spec.budgetMicroUsd,
     }
     this.status.runId = workflowInfo().runId
     setHandler(statusQuery, () => this.status, { description: 'Where the job is, and why.' })

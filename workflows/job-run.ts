@@ -1,5 +1,4 @@
 import { attemptBudget, leftOfBudget } from '../core/budget'
-import { defined } from '../core/defined'
 import type { Limits } from '../core/documents'
 import type { Avoidance, Decision, Ledger } from '../core/ledger'
 import { EMPTY_LEDGER } from '../core/ledger'
@@ -116,7 +115,8 @@ export class JobRun {
       status: this.page.status,
       ledger: this.ledger,
       avoid: this.avoid(),
-      ...defined({ pins, pause }),
+      pins,
+      pause,
       recordSeq: this.recordSeq,
     }
   }

@@ -10,7 +10,6 @@ import {
 } from '@temporalio/workflow'
 import type { DecideInput, Settlement } from '../core/activities'
 import { leftOfBudget } from '../core/budget'
-import { defined } from '../core/defined'
 import { failureFrom, inWords } from '../core/failure'
 import type { Decision } from '../core/ledger'
 import type { JobInput, JobResult } from '../core/messages'
@@ -100,7 +99,7 @@ async function decideNext(run: JobRun, order: Order, settlement: Settlement): Pr
     end: settlement.end,
     drainReason: run.drains.current?.reason ?? null,
     offerKeys: order.offers.map(offerKey),
-    ...(handle === null ? {} : { machine: keysOf({ ...handle.realised, backend: order.backend }) }),
+    machine: handle === null ? undefined : keysOf({ ...handle.realised, backend: order.backend }),
     ledger: { ...run.ledger, spentMicroUsd: run.page.status.spentMicroUsd },
     policy: run.resolved.policy,
     hasSaved: settlement.checkpoint?.attempt === order.attempt,
@@ -145,8 +144,8 @@ async function finish(run: JobRun, end: Finish, settlement?: Settlement): Promis
         recordSeq: run.nextSeq(),
         status: run.page.settledStatus,
         artifacts: settlement?.artifacts ?? [],
-        ...defined({ progress: settlement?.progress }),
-        ...(run.isResolved && run.resolved.month !== undefined ? { month: run.resolved.month } : {}),
+        progress: settlement?.progress,
+        month: run.isResolved && run.resolved.month !== undefined ? run.resolved.month : undefined,
         ...checkpointsKept(run),
       }),
     run.page,

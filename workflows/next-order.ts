@@ -1,5 +1,4 @@
 import type { PlanInput, PlanOutcome, PlanWords } from '../core/activities'
-import { defined } from '../core/defined'
 import { inWords } from '../core/failure'
 import type { Decision } from '../core/ledger'
 import type { Order } from '../core/plan'
@@ -81,9 +80,11 @@ function planInput(run: JobRun, recordSeq = run.nextSeq()): PlanInput {
     bundle: input.bundle,
     ledger: { ...run.ledger, spentMicroUsd },
     avoid: run.avoid(),
-    ...defined({ pins, target: drains.target }),
-    ...(pause === undefined ? {} : { startsInMs: pause.forMs }),
-    ...defined({ deadlineAtMs, budgetMicroUsd }),
+    pins,
+    target: drains.target,
+    startsInMs: pause === undefined ? undefined : pause.forMs,
+    deadlineAtMs,
+    budgetMicroUsd,
   }
 }
 

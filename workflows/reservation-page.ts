@@ -33,9 +33,17 @@ export class ReservationPage {
     this.pageUrl = input.pageUrl
     const { reservationId: id, owner, purpose, wish, rule, submittedAtMs } = input
     this.status = input.carry?.status ?? {
-      ...{ id, owner, wish, rule, submittedAtMs, state: 'searching', message: 'Looking for capacity.' },
-      ...{ alternatives: [], spentMicroUsd: 0, idleMicroUsd: 0 },
-      ...defined({ purpose }),
+      id,
+      owner,
+      wish,
+      rule,
+      submittedAtMs,
+      state: 'searching',
+      message: 'Looking for capacity.',
+      alternatives: [],
+      spentMicroUsd: 0,
+      idleMicroUsd: 0,
+      purpose,
     }
     this.status.runId = workflowInfo().runId
     setHandler(statusQuery, () => this.status, { description: 'Where the reservation is, and why.' })
@@ -51,7 +59,7 @@ export class ReservationPage {
     const { status } = this
     const isNews = status.state !== state
     const before = plannedWith(status)
-    Object.assign(status, more, { state, message })
+    Object.assign(status, defined(more), { state, message })
     delete status.nextLookAtMs
     if (isNews) setAttributes({ state })
     this.show()
@@ -59,7 +67,7 @@ export class ReservationPage {
   }
 
   update(more: Partial<ReservationStatus>): void {
-    Object.assign(this.status, more)
+    Object.assign(this.status, defined(more))
     this.show()
   }
 

@@ -1,6 +1,5 @@
 import { getExternalWorkflowHandle, workflowInfo } from '@temporalio/workflow'
 import { howToApprovePurchase, type CapacityQuote, type ReservationOrder } from '../core/reservation'
-import { defined } from '../core/defined'
 import { failureFrom } from '../core/failure'
 import type { MicroUsd } from '../core/money'
 import {
@@ -110,7 +109,7 @@ export class ReservationRun {
     const { promise } = this
     if (promise === undefined || promise.microUsd <= microUsd) return
     const { jobId, month } = promise
-    await this.promised({ ...{ jobId, owner: this.input.owner, month, microUsd }, isLowered: true })
+    await this.promised({ jobId, owner: this.input.owner, month, microUsd, isLowered: true })
     this.promise = { ...promise, microUsd }
   }
 
@@ -167,7 +166,8 @@ export class ReservationRun {
           month: promise.month,
           jobId: promise.jobId,
           owner,
-          ...{ spentMicroUsd, isCertain: true as const },
+          spentMicroUsd,
+          isCertain: true as const,
         }),
       this.page,
     )
@@ -194,9 +194,10 @@ export class ReservationRun {
   figures(): object {
     const { reservation, upfrontMicroUsd, idleMicroUsd, idleMs } = this.held!
     return {
-      ...defined({ reservation }),
-      ...{ spentMicroUsd: this.earlierMicroUsd + upfrontMicroUsd + idleMicroUsd, idleMicroUsd },
-      ...(idleMs === 0 ? {} : { idleSinceMs: Date.now() - idleMs }),
+      reservation,
+      spentMicroUsd: this.earlierMicroUsd + upfrontMicroUsd + idleMicroUsd,
+      idleMicroUsd,
+      idleSinceMs: idleMs === 0 ? undefined : Date.now() - idleMs,
     }
   }
 
@@ -207,8 +208,16 @@ export class ReservationRun {
   carry(): ReservationCarry {
     const { sends, recordSeq, held, promise, paymentFailures, earlierMicroUsd, askedFor, lookedAtMs } = this
     return {
-      ...{ status: this.page.status, sends, recordSeq, paymentFailures, earlierMicroUsd, parts: this.parts },
-      ...defined({ held, promise, askedFor, lookedAtMs }),
+      status: this.page.status,
+      sends,
+      recordSeq,
+      paymentFailures,
+      earlierMicroUsd,
+      parts: this.parts,
+      held,
+      promise,
+      askedFor,
+      lookedAtMs,
     }
   }
 
@@ -217,7 +226,7 @@ export class ReservationRun {
     const { webhookOf, pageUrl } = this.input
     if (webhookOf === undefined) return
     const news = { event, text }
-    const task = { ...this.task(), webhookOf, status: { ...this.page.status }, news, ...defined({ pageUrl }) }
+    const task = { ...this.task(), webhookOf, status: { ...this.page.status }, news, pageUrl }
     const post = async (): Promise<void> => {
       try {
         await telling.tellReservation(task)
@@ -252,8 +261,12 @@ export class ReservationRun {
     if (notifyWorkflowId === undefined) return
     const { id, state, message, quote, reservation, spentMicroUsd } = this.page.status
     const notice: ReservationNotice = {
-      ...{ id, state, message, spentMicroUsd },
-      ...defined({ quote, reservation }),
+      id,
+      state,
+      message,
+      spentMicroUsd,
+      quote,
+      reservation,
     }
     const handle = getExternalWorkflowHandle(notifyWorkflowId)
     // The workflow that waits for it may be over.

@@ -1,5 +1,4 @@
 import { allHandlersFinished, CancellationScope, condition, continueAsNew } from '@temporalio/workflow'
-import { defined } from '../core/defined'
 import type { MicroUsd } from '../core/money'
 import type { CapacityQuote, OwnedReservation, ReservationOrder } from '../core/reservation'
 import type { ReservationInput, ReservationResult } from '../core/reserving'
@@ -33,12 +32,15 @@ export async function reserveCapacity(input: ReservationInput): Promise<Reservat
           isAdopted === true ? 0 : (reservation.upfrontMicroUsd ?? quote?.quote.upfrontMicro ?? 0)
         run.lookedAtMs = undefined
         run.held = {
-          ...{
-            state: ['scheduled', 'active'].includes(reservation.phase) ? 'scheduled' : 'unpaid',
-            reservation: { ...defined({ idleMicroUsdPerHour: priceOf(quote?.quote) }), ...reservation },
-            upfrontMicroUsd,
+          state: ['scheduled', 'active'].includes(reservation.phase) ? 'scheduled' : 'unpaid',
+          reservation: {
+            ...reservation,
+            idleMicroUsdPerHour: reservation.idleMicroUsdPerHour ?? priceOf(quote?.quote),
           },
-          ...{ idleMicroUsd: 0, idleMs: 0, misses: 0 },
+          upfrontMicroUsd,
+          idleMicroUsd: 0,
+          idleMs: 0,
+          misses: 0,
         }
       }
       const next = await holdReservation(run)
@@ -64,7 +66,7 @@ async function acquire(run: ReservationRun): Promise<OwnedReservation | undefine
       const { by, reason } = requests.rejected
       const message = `Rejected by ${by}${reason === undefined ? '' : `: ${reason}`}. Nothing was bought.`
       page.move('rejected', message, {
-        decision: { kind: 'rejected', by, atMs: Date.now(), ...defined({ reason }) },
+        decision: { kind: 'rejected', by, atMs: Date.now(), reason },
       })
       return undefined
     }
@@ -85,10 +87,9 @@ async function acquire(run: ReservationRun): Promise<OwnedReservation | undefine
         const { send, month, reservation, message } = verdict
         page.move(send === undefined ? 'scheduled' : 'unpaid', message, {
           reservation,
-          ...(send === undefined ? { isAdopted: true as const } : {}),
+          isAdopted: send === undefined ? (true as const) : undefined,
         })
-        if (send !== undefined)
-          run.tookPlace({ send, ...defined({ month }) }, reservation.upfrontMicroUsd ?? 0)
+        if (send !== undefined) run.tookPlace({ send, month }, reservation.upfrontMicroUsd ?? 0)
         return reservation
       }
       case 'give-up':
@@ -123,7 +124,8 @@ async function look(run: ReservationRun): Promise<CapacityVerdict> {
     wish,
     rule,
     sends: run.sends,
-    ...defined({ approved, earlierMicroUsd: run.earlierMicroUsd || undefined }),
+    approved,
+    earlierMicroUsd: run.earlierMicroUsd || undefined,
   }
   const verdict = await forever(
     () => reservingOn(wish.backend, 'look for capacity').lookForCapacity(task),
@@ -216,6 +218,6 @@ async function finish(run: ReservationRun): Promise<ReservationResult> {
     message,
     spentMicroUsd,
     idleMicroUsd,
-    ...defined({ reservation }),
+    reservation,
   }
 }

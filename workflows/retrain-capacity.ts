@@ -52,7 +52,7 @@ async function nextStep(run: RetrainRun): Promise<CapacityDecision> {
     tried: run.stepsTried,
     trainings: run.trainings,
     notifyWorkflowId: workflowInfo().workflowId,
-    ...(notice === undefined ? {} : { last: { state: notice.state, message: notice.message } }),
+    last: notice === undefined ? undefined : { state: notice.state, message: notice.message },
     spentMicroUsd: run.spentMicroUsd,
   })
 }
@@ -106,7 +106,9 @@ async function begin(run: RetrainRun, input: ReservationInput, over: () => void)
       args: [input],
       parentClosePolicy: ParentClosePolicy.ABANDON,
       typedSearchAttributes: attributesOf({
-        ...{ name: run.input.schedule, owner: run.input.owner, state: 'searching' },
+        name: run.input.schedule,
+        owner: run.input.owner,
+        state: 'searching',
         backend: input.wish.backend,
       }),
       staticSummary: `capacity of ${run.input.schedule}, ${run.run.id}`,

@@ -47,8 +47,14 @@ export async function prepare(run: RetrainRun, wish: PartWish): Promise<JobInput
   const jobId = runJobId(run.run, wish)
   const { part, placement, source, model, production } = wish
   const task: PrepareJobTask = {
-    ...{ ...run.task(), part, jobId },
-    ...defined({ placement, source, model, production, budgetMicroUsd: run.leftMicroUsd }),
+    ...run.task(),
+    part,
+    jobId,
+    placement,
+    source,
+    model,
+    production,
+    budgetMicroUsd: run.leftMicroUsd,
   }
   return forever(async () => {
     try {
@@ -91,7 +97,9 @@ export async function runPart(
   if (!life.isOver) scope.cancel()
   const end = await withResult(run, await ending)
   const ended: RunJob = {
-    ...{ ...started, endedAtMs: Date.now(), state: end.result?.state ?? 'failed' },
+    ...started,
+    endedAtMs: Date.now(),
+    state: end.result?.state ?? 'failed',
     ...defined({ costMicroUsd: end.result?.costMicroUsd }),
   }
   run.update({ jobs: run.status.jobs.map((each) => (each.jobId === ended.jobId ? ended : each)) })
@@ -132,7 +140,11 @@ function optionsOf(run: RetrainRun, input: JobInput): WithWorkflowArgs<typeof jo
     parentClosePolicy: ParentClosePolicy.REQUEST_CANCEL,
     cancellationType: 'WAIT_CANCELLATION_COMPLETED',
     typedSearchAttributes: attributesOf({
-      ...{ name, owner: run.input.owner, state: 'pending', reason: 'submitted', backend: '' },
+      name,
+      owner: run.input.owner,
+      state: 'pending',
+      reason: 'submitted',
+      backend: '',
     }),
     staticSummary: plainInMarkdown(`${name}: ${input.spec.run}`.slice(0, SUMMARY_MAX)),
   }
@@ -147,5 +159,5 @@ function endOf(jobId: string, error: unknown): PartEnd {
   const isTold = cause instanceof ApplicationFailure || cause instanceof CancelledFailure
   const [result] = (isTold ? (cause.details ?? []) : []) as [JobResult?]
   const message = result?.message ?? failureFrom(error).message
-  return { jobId, isSucceeded: false, message, ...defined({ result }) }
+  return { jobId, isSucceeded: false, message, result }
 }

@@ -71,7 +71,7 @@ async function evaluate(
   const { evaluation } = run.input.spec
   const gate = picked(evaluation!, ['metric', 'better', 'tolerance', 'limit'])
   const how = evaluation!.production
-  const models = { model, ...defined({ production: production?.promoted }) }
+  const models = { model, production: production?.promoted }
   const measure = async (
     part: 'evaluation' | 'production',
     from: Trained['source'],
@@ -166,7 +166,7 @@ async function promote(
   run.move('promoting', 'Putting the new model into production.')
   const isApproved = promotion.isAsked ? (true as const) : undefined
   const judgedAgainst = production?.promoted.seq ?? 0
-  const wish = { name: promotion.model, judgedAgainst, ...defined({ isApproved }) }
+  const wish = { name: promotion.model, judgedAgainst, isApproved }
   // Before the command: what is refused must not be published.
   const claimed = await claim(run, wish)
   if (run.stop !== undefined) return run.stop
@@ -186,7 +186,7 @@ async function promote(
   const { verdict } = run.status
   const value = verdict?.value
   const metric = verdict === undefined || value == null ? undefined : { name: verdict.metric, value }
-  const task = { ...run.task(), ...wish, model, ...defined({ metric }) }
+  const task = { ...run.task(), ...wish, model, metric }
   const promoted = await orRefusal(run, () => retraining.promoteModel(task))
   if ('class' in promoted) return { state: 'kept', message: keptBecause(promoted.message, production) }
   run.update({ promoted })

@@ -1,6 +1,5 @@
 import type { RetrainStatus, RunJob } from '../core/retrain-run'
 import { howToApprove } from '../core/retrain-requests'
-import { defined } from '../core/defined'
 import { nameInMarkdown } from '../core/markdown'
 import { formatInstant } from '../core/time'
 import { headline, money, sentence } from './markdown'
@@ -50,8 +49,10 @@ export function retrainDetails(status: RetrainStatus): string {
 /** With the link that the news have: for another person, to pass on. */
 function approvalLines({ schedule, run, pageUrl }: RetrainStatus): string[] {
   return [
-    ...['', '**Waits for approval.** Without an answer, the old model stays.', ''],
-    howToApprove({ schedule, ...defined({ run }) }),
+    '',
+    '**Waits for approval.** Without an answer, the old model stays.',
+    '',
+    howToApprove({ schedule, run }),
     ...(pageUrl === undefined ? [] : ['', `Link for the person who approves it: <${pageUrl}>`]),
   ]
 }

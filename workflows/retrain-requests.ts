@@ -1,6 +1,5 @@
 import { defineUpdate, setHandler } from '@temporalio/workflow'
 import { ApplicationFailure } from '@temporalio/common'
-import { defined } from '../core/defined'
 import type { UpdateReceipt } from '../core/messages'
 import {
   APPROVE_MODEL_UPDATE,
@@ -28,7 +27,7 @@ export function listen(run: RetrainRun): void {
     if (!run.isAsking) throw refused('No model waits for approval any more: the run is ending.')
   }
   const decide = (kind: 'approved' | 'rejected', { by, reason }: RejectModelUpdate): UpdateReceipt => {
-    run.update({ decision: { kind, by, atMs: Date.now(), ...defined({ reason }) } })
+    run.update({ decision: { kind, by, atMs: Date.now(), reason } })
     return { message: kind === 'approved' ? 'The model goes into production.' : 'The old model stays.' }
   }
   setHandler(approveUpdate, (update) => decide('approved', update), {

@@ -98,13 +98,15 @@ export class RetrainRun implements TroublePage {
     const { carry } = input
     this.input = without(input, ['carry'])
     this.status = carry?.status ?? {
-      ...{ schedule: input.schedule, revision: input.revision, owner: input.owner },
-      ...{
-        state: 'starting',
-        message: 'Determining the dates.',
-        startedAtMs: workflowInfo().startTime.getTime(),
-      },
-      ...{ reservations: [], warnings: [], jobs: [] },
+      schedule: input.schedule,
+      revision: input.revision,
+      owner: input.owner,
+      state: 'starting',
+      message: 'Determining the dates.',
+      startedAtMs: workflowInfo().startTime.getTime(),
+      reservations: [],
+      warnings: [],
+      jobs: [],
     }
     const { uiUrl } = input
     if (uiUrl !== undefined) this.status.pageUrl = workflowPage(uiUrl, workflowInfo().workflowId)
@@ -154,10 +156,18 @@ export class RetrainRun implements TroublePage {
     const status = without(this.status, ['trouble'])
     const only = (flag: boolean): true | undefined => (flag ? true : undefined)
     return {
-      ...{ status, stepsTried, trainings, recordSeq, news },
-      ...defined({ run: status.run, placement, search, isStartedNow: only(this.isStartedNow) }),
-      ...defined({ isChecked: only(this.isChecked), isRehearsed: only(this.isRehearsed) }),
-      ...defined({ isUnbegun: only(this.isUnbegun) }),
+      status,
+      stepsTried,
+      trainings,
+      recordSeq,
+      news,
+      run: status.run,
+      placement,
+      search,
+      isStartedNow: only(this.isStartedNow),
+      isChecked: only(this.isChecked),
+      isRehearsed: only(this.isRehearsed),
+      isUnbegun: only(this.isUnbegun),
     }
   }
 
@@ -232,13 +242,13 @@ export class RetrainRun implements TroublePage {
   move(state: RetrainState, message: string, untilAtMs?: number): void {
     const isNews = this.status.state !== state
     delete this.status.untilAtMs
-    Object.assign(this.status, { state, message, ...defined({ untilAtMs }) })
+    Object.assign(this.status, { state, message, untilAtMs })
     if (isNews) setAttributes({ state, reason: state })
     this.show()
   }
 
   update(more: Partial<RetrainStatus>): void {
-    Object.assign(this.status, more)
+    Object.assign(this.status, defined(more))
     this.show()
   }
 

@@ -1,5 +1,4 @@
 import { condition } from '@temporalio/workflow'
-import { defined } from '../core/defined'
 import type { JobInput, JobSource } from '../core/messages'
 import type { OverrunDecision, RunPlacement } from '../core/retrain-run'
 import type { ModelRef } from '../core/retraining'
@@ -28,9 +27,9 @@ export async function train(run: RetrainRun, prepared: JobInput | PartEnd): Prom
   for (let tries = 0; ; tries++) {
     if (tries > 0) run.trainings += 1
     const watch = new EndWatch(run, placement)
-    const wish: PartWish = { part: 'training', placement, number: run.trainings, ...defined({ source }) }
+    const wish: PartWish = { part: 'training', placement, number: run.trainings, source }
     const end = await runPart(run, wish, {
-      ...(tries === 0 ? { prepared } : {}),
+      prepared: tries === 0 ? prepared : undefined,
       until: (isOver) => watch.until(isOver),
     })
     const found = await forever(() => retraining.modelOf({ ...run.task(), jobId: end.jobId }), run)

@@ -11,7 +11,6 @@ import { failureFrom } from '../core/failure'
 import type { JobInput } from '../core/messages'
 import type { RetrainInput, RetrainResult } from '../core/retrain-run'
 import { isReservationFinal } from '../core/reserving'
-import { defined } from '../core/defined'
 import { formatDuration, HOUR_MS, MINUTE_MS } from '../core/time'
 import { setAttributes } from './attributes'
 import { forever } from './forever'
@@ -75,7 +74,7 @@ async function resolve(run: RetrainRun): Promise<void> {
   const [scheduledAt] = (searchAttributes['TemporalScheduledStartTime'] ?? []) as (Date | undefined)[]
   const scheduledAtMs = scheduledAt?.getTime() ?? run.status.startedAtMs
   const firstRunId = firstExecutionRunId === runId ? undefined : firstExecutionRunId
-  const input = { input: run.input, workflowId, runId, scheduledAtMs, ...defined({ firstRunId }) }
+  const input = { input: run.input, workflowId, runId, scheduledAtMs, firstRunId }
   run.resolved(await forever(() => retraining.resolveRun(input), run))
   const { notes, isByHand } = run.run.dates
   const lateMs = Date.now() - (scheduledAt?.getTime() ?? Date.now())
@@ -192,9 +191,18 @@ async function finish(run: RetrainRun, { state, message }: RunEnd): Promise<Retr
       retraining.finishRun({
         ...run.task(),
         result: {
-          ...{ schedule, run: run.run, state, message, warnings, jobs, startedAtMs },
-          ...{ costMicroUsd: run.spentMicroUsd, capacityMicroUsd: run.capacityMicroUsd },
-          ...defined({ model, verdict, promoted }),
+          schedule,
+          run: run.run,
+          state,
+          message,
+          warnings,
+          jobs,
+          startedAtMs,
+          costMicroUsd: run.spentMicroUsd,
+          capacityMicroUsd: run.capacityMicroUsd,
+          model,
+          verdict,
+          promoted,
         },
       }),
     run,

@@ -7,7 +7,6 @@ import {
   type ChildWorkflowHandle,
 } from '@temporalio/workflow'
 import type { Settlement } from '../core/activities'
-import { defined } from '../core/defined'
 import type { DrainRequest } from '../core/drain'
 import { failureFrom } from '../core/failure'
 import type { AttemptEnd } from '../core/ledger'
@@ -43,7 +42,7 @@ export async function runAttempt(run: JobRun, placed: Placed): Promise<Settlemen
   const input: AttemptInput = {
     order,
     timing: run.resolved.timing,
-    ...defined({ pause }),
+    pause,
     launchSeq: run.nextSeq(),
     settleSeq: run.nextSeq(),
   }
@@ -164,11 +163,16 @@ function settleHere(run: JobRun, input: AttemptInput, end: AttemptEnd | null): P
   const requested = (): DrainRequest | null => drains.current
   const windowMs = (): number => requested()?.windowMs ?? timing.drainMs
   return settleInWindow({
-    ...{ order, requested, page },
+    order,
+    requested,
+    page,
     windowMs: windowMs(),
     settle: () =>
       on(order.backend).ending.settle({
-        ...{ order, timing, handle: null, end },
+        order,
+        timing,
+        handle: null,
+        end,
         drainReason: requested()?.reason ?? null,
         windowMs: windowMs(),
         recordSeq: settleSeq,

@@ -1,7 +1,6 @@
 import type { Backend, LookContext } from '../../backends/backend'
 import { BackendError, failureOf } from '../../backends/errors'
 import type { CollectGarbageInput, CollectStoreGarbageInput } from '../../core/activities'
-import { defined } from '../../core/defined'
 import { inWords } from '../../core/failure'
 import type { OwnedResource } from '../../core/handle'
 import type { GarbageVerdict } from '../../core/messages'
@@ -150,9 +149,14 @@ function foundOf(backend: Backend, resource: OwnedResource, signal: AbortSignal)
 export function factsOf(backend: Pick<Backend, 'name'>, resource: OwnedResource): Found['facts'] {
   const { handle, owner, createdAtMs, description, place, costMicroUsdPerDay } = resource
   return {
-    ...{ backend: backend.name, kind: handle.kind, id: handle.id, description, sinceMs: createdAtMs },
+    backend: backend.name,
+    kind: handle.kind,
+    id: handle.id,
+    description,
+    sinceMs: createdAtMs,
     owner: owner.attemptId || owner.jobId,
-    ...defined({ place, costMicroUsdPerDay }),
+    place,
+    costMicroUsdPerDay,
   }
 }
 

@@ -36,7 +36,12 @@ function foundOf(store: ObjectStore, market: StoredMarket): Found {
   const { id, backend, sizeBytes, modifiedAtMs } = market
   return {
     facts: {
-      ...{ backend: STORE, kind: 'market', id, owner: '', place: store.url, sinceMs: modifiedAtMs },
+      backend: STORE,
+      kind: 'market',
+      id,
+      owner: '',
+      place: store.url,
+      sinceMs: modifiedAtMs,
       description: `offers of ${backend} that no record uses, ${formatBytes(sizeBytes)}`,
     },
     claim: { isNeeded: false, reason: 'no record of a job in the store uses it' },

@@ -44,7 +44,12 @@ function foundOf(
       : ['reservation', `reservation ${purchase.reservationId}`]
   return {
     facts: {
-      ...{ backend: STORE, kind: 'promise', id: jobId, owner: jobId, place: month, sinceMs },
+      backend: STORE,
+      kind: 'promise',
+      id: jobId,
+      owner: jobId,
+      place: month,
+      sinceMs,
       description: `${formatUsd(microUsd)} of ${month} reserved for a ${kind} of ${owner}`,
     },
     claim: {

@@ -1,6 +1,5 @@
 import type { Backend, LookContext } from '../../backends/backend'
 import { BackendError } from '../../backends/errors'
-import { defined } from '../../core/defined'
 import { formatUsd } from '../../core/money'
 import { isHeld, type OwnedReservation } from '../../core/reservation'
 import { formatInstant } from '../../core/time'
@@ -23,12 +22,16 @@ export async function reservationsOf(
     .filter((one) => one.deployment === deployment && one.intent !== undefined && isHeld(one.phase))
     .map((one) => ({
       facts: {
-        ...{ backend: name, kind: 'reservation', id: one.id, owner: one.intent!, place: one.zone },
+        backend: name,
+        kind: 'reservation',
+        id: one.id,
+        owner: one.intent!,
+        place: one.zone,
         description: inWords(one),
         sinceMs: one.createdAtMs ?? 0,
-        ...defined({ costMicroUsdPerDay: costPerDay(one) }),
+        costMicroUsdPerDay: costPerDay(one),
       },
-      claim: { reservationId: one.intent!, ...(one.kind === 'prepaid' && { paid: endInWords(one) }) },
+      claim: { reservationId: one.intent!, paid: one.kind === 'prepaid' ? endInWords(one) : undefined },
       end: async () => {
         const terms = await reserving.releaseTerms(one, ctx)
         if (terms.chargeMicroUsd > 0)

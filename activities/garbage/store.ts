@@ -1,5 +1,4 @@
 import type { CollectStoreGarbageInput, OrchestratorActivities } from '../../core/activities'
-import { defined } from '../../core/defined'
 import type { GarbageVerdict } from '../../core/messages'
 import { attemptIdOf } from '../../core/queues'
 import { formatBytes } from '../../core/resources'
@@ -49,7 +48,11 @@ async function collectHandOvers(
   const { store } = registry
   const found = (await listHandOvers(store)).map(({ key, jobId, attempt, putAtMs }): Found => ({
     facts: {
-      ...{ backend: STORE, kind: 'hand-over', id: key, place: store.url, sinceMs: putAtMs },
+      backend: STORE,
+      kind: 'hand-over',
+      id: key,
+      place: store.url,
+      sinceMs: putAtMs,
       owner: attemptIdOf(jobId, attempt),
       description: 'hand-over that no machine has read',
     },
@@ -87,10 +90,14 @@ function foundOf(store: Registry['store'], upload: UnfinishedUpload, nowMs: numb
   const owner = key === undefined ? undefined : ownerOfKey(key)
   return {
     facts: {
-      ...{ backend: STORE, kind: 'upload', id, place: store.url, sinceMs: beganAtMs },
+      backend: STORE,
+      kind: 'upload',
+      id,
+      place: store.url,
+      sinceMs: beganAtMs,
       owner: owner?.attempt === undefined ? (owner?.jobId ?? '') : attemptIdOf(owner.jobId, owner.attempt),
       description: `unfinished upload${key === undefined ? '' : ` of ${key}`}, ${formatBytes(sizeBytes)} so far`,
-      ...defined({ costMicroUsdPerDay }),
+      costMicroUsdPerDay,
     },
     claim: owner ?? nobodys(nowMs - beganAtMs),
     end: async () => store.abandon?.(upload),

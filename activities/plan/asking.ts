@@ -2,7 +2,6 @@ import { createHash } from 'node:crypto'
 import type { Backend } from '../../backends/backend'
 import { failureOf } from '../../backends/errors'
 import type { PlanInput, PlanOutcome } from '../../core/activities'
-import { defined } from '../../core/defined'
 import type { JobSpec } from '../../core/job'
 import type { BackendName, Pins } from '../../core/offer'
 import type { BackendAnswer, PlanFacts, SilentBackend } from '../../core/plan'
@@ -126,9 +125,14 @@ export async function answerOf(
   const unseen = (place: string, error: unknown): void => {
     silentPlaces.push({ place, reason: reasonOf(error) })
   }
-  const offers = await backend.offers(request, { signal, unseen, ...defined({ image, asker }) }, pins)
+  const offers = await backend.offers(request, { signal, unseen, image, asker }, pins)
   const { name, capabilities } = backend
-  return { backend: name, capabilities, offers, ...(silentPlaces.length > 0 && { silentPlaces }) }
+  return {
+    backend: name,
+    capabilities,
+    offers,
+    silentPlaces: silentPlaces.length > 0 ? silentPlaces : undefined,
+  }
 }
 
 /** The error, and what to do about it: the job shows it while it waits. */

@@ -6,7 +6,6 @@ import type {
   WithdrawInput,
 } from '../../core/activities'
 import { CHECKPOINTS_KEPT_AT_END } from '../../core/checkpoint'
-import { defined } from '../../core/defined'
 import type { Verdict } from '../../core/ledger'
 import type { JobResult, JobStatus } from '../../core/messages'
 import { formatUsd } from '../../core/money'
@@ -74,8 +73,12 @@ async function withdraw(
   if (isBegun) return { settlement: null }
   const checkpoint = await newestCheckpoint(store, jobId, CHECKPOINT_PARSERS.manifest)
   const settlement: Settlement = {
-    ...{ end, handle: null, costMicroUsd: 0, artifacts: [], phases: [] },
-    ...defined({ checkpoint }),
+    end,
+    handle: null,
+    costMicroUsd: 0,
+    artifacts: [],
+    phases: [],
+    checkpoint,
   }
   const entry = await putRecord(store, jobId, {
     seq: recordSeq,
@@ -105,7 +108,8 @@ async function finishJob(
     attempts: status.attemptsTotal,
     costMicroUsd: status.spentMicroUsd,
     artifacts: input.artifacts,
-    ...defined({ checkpoint: status.checkpoint, progress: input.progress }),
+    checkpoint: status.checkpoint,
+    progress: input.progress,
     finishedAtMs: now(),
   }
   const entry = await putRecord(store, jobId, {

@@ -105,7 +105,9 @@ async function resolveJob(deps: PlanningDeps, input: JobInput, signal: AbortSign
   const runnerSha256 = await deps.publishRunner()
   // Last of the steps that may fail: no money is reserved for a job that does not start.
   const month = await promisedFrom(deps.treasury, input, {
-    ...{ spec, signal, preview: () => previewPlan(deps, { spec, owner: input.owner }) },
+    spec,
+    signal,
+    preview: () => previewPlan(deps, { spec, owner: input.owner }),
   })
   const resolved: ResolvedJob = {
     spec,
@@ -114,7 +116,7 @@ async function resolveJob(deps: PlanningDeps, input: JobInput, signal: AbortSign
     runnerSha256,
     storeUrl: deps.store.url,
     owner: input.owner,
-    ...defined({ month }),
+    month,
   }
   const entry = await putRecord(deps.store, input.jobId, {
     seq: RESOLVED_SEQ,
@@ -241,12 +243,13 @@ async function previewPlan(
       timing: deps.timing,
       runnerSha256: '',
       storeUrl: deps.store.url,
-      ...defined({ owner }),
+      owner,
     },
     bundle: null,
     ledger: EMPTY_LEDGER,
     avoid: [],
-    ...defined({ deadlineAtMs, budgetMicroUsd }),
+    deadlineAtMs,
+    budgetMicroUsd,
   }
   const [{ plan, facts }, otherAnswers] = await Promise.all([
     planJob(deps, input, { savedBefore }),
@@ -273,14 +276,14 @@ async function planJob(
   const nowMs = deps.now()
   const answers = await withHolds(deps.store, asked.answers, { jobId: input.jobId, nowMs })
   const facts: PlanFacts = {
-    ...{ ...asked, answers, nowMs },
-    ...defined({
-      named: await namedReservation(deps.store, spec.reservation, answers),
-      savedBefore: savedBefore && savingFactsOf(savedBefore),
-      leftShare: isFirst ? undefined : await leftShareOf(deps.store, input, newest),
-      ownRatios,
-      storePrice: storePriceOf(deps.store.url),
-    }),
+    ...asked,
+    answers,
+    nowMs,
+    named: await namedReservation(deps.store, spec.reservation, answers),
+    savedBefore: savedBefore && savingFactsOf(savedBefore),
+    leftShare: isFirst ? undefined : await leftShareOf(deps.store, input, newest),
+    ownRatios,
+    storePrice: storePriceOf(deps.store.url),
   }
   return { ...planFor(input, facts), facts }
 }
@@ -296,5 +299,5 @@ async function ownRatiosFor(
 
 /** Without the list of files, which may be long. */
 function savingFactsOf({ totalBytes, uploadMs, saveMs }: SavedBefore): SavedBefore {
-  return { totalBytes, ...defined({ uploadMs, saveMs }) }
+  return { totalBytes, uploadMs, saveMs }
 }

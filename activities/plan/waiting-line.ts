@@ -285,11 +285,17 @@ function wishOf({ resolved: { spec, owner } }: PlanInput): string {
   const { resources, backends, isInterruptible, isolation, accepts, optimize, image } = spec
   const { regions, priceMaxMicroUsdPerHour } = spec
   const wish = {
-    ...{ resources, backends, isInterruptible, isolation, accepts, optimize },
-    ...{ regions, priceMaxMicroUsdPerHour },
+    resources,
+    backends,
+    isInterruptible,
+    isolation,
+    accepts,
+    optimize,
+    regions,
+    priceMaxMicroUsdPerHour,
     hasImage: image !== undefined,
     // Whose job it is decides whether the reservation that it names is for it.
-    ...(spec.reservation !== undefined && { owner }),
+    owner: spec.reservation !== undefined ? owner : undefined,
   }
   return wishNamed(sha256(JSON.stringify(wish)).slice(0, WISH_LENGTH), spec.reservation)
 }

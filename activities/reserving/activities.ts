@@ -1,6 +1,5 @@
 import type { LookContext } from '../../backends/backend'
 import { BackendError, failureOf } from '../../backends/errors'
-import { defined } from '../../core/defined'
 import { formatUsd } from '../../core/money'
 import { isHeld, type ReleaseTerms, type ReservationOrder } from '../../core/reservation'
 import { SHARE_DEFAULT } from '../../core/reservation-hold'
@@ -53,7 +52,7 @@ export function createReservingActivities(deps: ReservingDeps): ReservingActivit
 
 function purchaseDeps(deps: ReservingDeps): PurchaseDeps {
   const { store, now, purchaseLimitMs } = deps
-  return { reserving: reservingOf(deps), store, now, ...defined({ purchaseLimitMs }) }
+  return { reserving: reservingOf(deps), store, now, purchaseLimitMs }
 }
 
 /** For questions to all parts of a provider: a part that does not answer is not one without capacity. */
@@ -64,7 +63,8 @@ function lookEverywhere(
   const failures = new Map<string, string>()
   return {
     look: {
-      ...{ signal, ...defined({ within }) },
+      signal,
+      within,
       unseen: (place, error) => void failures.set(place, failureOf(error).message),
     },
     unseen: () => [...failures].map(([place, message]) => `${place}: ${message}`),
@@ -77,7 +77,7 @@ function noteHolder(
   { reservationId, owner, rule }: ReservationTask & { rule: PurchaseRule },
 ): Promise<void> {
   const { share = SHARE_DEFAULT, awaited } = rule
-  return putHolder(store, reservationId, { owner, share, ...defined({ awaited }) })
+  return putHolder(store, reservationId, { owner, share, awaited })
 }
 
 async function lookForCapacity(
@@ -120,7 +120,11 @@ async function lookForCapacity(
   }
   const verdict = judgeCapacity({
     ...facts,
-    ...{ unseen: unseen(), nowMs: now(), approved, unsold, isFirst },
+    unseen: unseen(),
+    nowMs: now(),
+    approved,
+    unsold,
+    isFirst,
   })
   await note(deps, input, {
     kind: 'looked',
@@ -129,7 +133,8 @@ async function lookForCapacity(
       ...facts,
       claims: Object.fromEntries(claims),
       undecided: Object.fromEntries(facts.undecided),
-      ...{ approved, verdict },
+      approved,
+      verdict,
     },
   })
   if (verdict.kind !== 'adopt') return verdict
@@ -157,7 +162,9 @@ async function surveyCapacity(
     claimedReservations(store, backend.name),
   ])
   return {
-    ...{ account, owned, serves: Object.fromEntries(claims) },
+    account,
+    owned,
+    serves: Object.fromEntries(claims),
     quotes: wish === undefined ? [] : rankQuotes({ wish, rule }, quotes),
     unseen: unseen(),
   }
@@ -200,10 +207,9 @@ async function purchaseOf(
   let last: ReservationOrder | undefined
   for (let send = 1; ; send++) {
     const [mark, effect] = [await purchases.read({ intent, send }), await purchases.effect({ intent, send })]
-    if (mark === undefined) return { send: Math.max(1, send - 1), ...defined({ month: last?.month }) }
+    if (mark === undefined) return { send: Math.max(1, send - 1), month: last?.month }
     last = mark.kind === 'sent' ? mark.order : last
-    if (effect?.kind === 'bought' && effect.reservationId === ownedId)
-      return { send, ...defined({ month: last?.month }) }
+    if (effect?.kind === 'bought' && effect.reservationId === ownedId) return { send, month: last?.month }
   }
 }
 

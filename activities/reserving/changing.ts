@@ -121,19 +121,23 @@ function orderOf(
   const { reservationId: intent, deployment, owner, wish } = part
   const { type = wish.types[0]!, zone = '', idleMicroUsdPerHour = 0 } = like ?? {}
   return {
-    ...{ intent, send: 1, deployment, owner, backend: wish.backend },
+    intent,
+    send: 1,
+    deployment,
+    owner,
+    backend: wish.backend,
     quote: {
-      ...{
-        id: '',
-        kind: 'hourly',
-        type,
-        count,
-        region: ref.region,
-        zone,
-        startsAtMs: nowMs,
-        readAtMs: nowMs,
-      },
-      ...{ upfrontMicro: 0, perHourMicro: idleMicroUsdPerHour * count, currency: 'USD' },
+      id: '',
+      kind: 'hourly',
+      type,
+      count,
+      region: ref.region,
+      zone,
+      startsAtMs: nowMs,
+      readAtMs: nowMs,
+      upfrontMicro: 0,
+      perHourMicro: idleMicroUsdPerHour * count,
+      currency: 'USD',
     },
   }
 }

@@ -65,7 +65,10 @@ export function createReservationDocuments({
     shareReservation: async ({ reservationId, recordSeq, owner, share }) => {
       await changeShare(store, reservationId, { owner, share })
       await putReservationEntry(store, reservationId, {
-        ...{ seq: recordSeq, atMs: now(), kind: 'changed', data: { share } },
+        seq: recordSeq,
+        atMs: now(),
+        kind: 'changed',
+        data: { share },
         summary: `Idle places are for ${shareInWords(share)}.`,
       })
     },
@@ -77,7 +80,11 @@ export function createReservationDocuments({
       const how = last?.summary === message ? `It is over (${state}).` : message
       const costs = `Spent: ${formatUsd(spentMicroUsd)}, of it for unused time ${formatUsd(idleMicroUsd)}.`
       await putReservationEntry(store, reservationId, {
-        ...{ seq: recordSeq, atMs: now(), kind: 'over', summary: `${how} ${costs}`, data: status },
+        seq: recordSeq,
+        atMs: now(),
+        kind: 'over',
+        summary: `${how} ${costs}`,
+        data: status,
       })
     },
   })

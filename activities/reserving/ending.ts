@@ -1,4 +1,3 @@
-import { defined } from '../../core/defined'
 import { parseAttemptId } from '../../core/queues'
 import { isTrainingOf } from '../../core/retrain-run'
 import { leftTimeOf } from '../../core/remaining'
@@ -46,5 +45,5 @@ async function jobIn(
   const order = launch?.kind === 'launched' ? launch.data : undefined
   const inIt = order?.offers.find(({ reservationId }) => reservationId === reservation)
   const facts = { expected: order?.expected, launchedAtMs: machine.launchedAtMs, beat, nowMs: now() }
-  return { ...at, left: leftTimeOf(facts), ...defined({ accelerator: inIt?.shape.accelerator }) }
+  return { ...at, left: leftTimeOf(facts), accelerator: inIt?.shape.accelerator }
 }

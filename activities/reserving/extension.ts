@@ -32,7 +32,10 @@ export async function decideExtension(
   const facts = { reservation, rule, extendedMicroUsd, jobs, quotes, elsewhere, nowMs }
   const decision = judgeExtension(facts)
   const entry = await putReservationEntry(store, reservationId, {
-    ...{ seq: recordSeq, atMs: now(), kind: 'judged-extension', summary: decision.message },
+    seq: recordSeq,
+    atMs: now(),
+    kind: 'judged-extension',
+    summary: decision.message,
     data: { facts, decision },
   })
   return (entry.data as { decision: ExtensionDecision }).decision
@@ -50,7 +53,7 @@ function movable(spec: JobSpec | undefined, { extendFor }: PurchaseRule): JobSpe
   const { backends, regions } = extendFor
   if (backends.length === 0) return undefined
   const free = without(spec, ['reservation', 'regions'])
-  return { ...free, backends: [...backends], ...defined({ regions: regions && [...regions] }) }
+  return { ...free, backends: [...backends], regions: regions && [...regions] }
 }
 
 function cheapest({ placements }: PlanReport, reservation: string): Elsewhere {

@@ -12,7 +12,6 @@ import {
 } from '../../core/reserving'
 import { failureFrom } from '../../core/failure'
 import { leftOfBudget } from '../../core/budget'
-import { defined } from '../../core/defined'
 import {
   runJobId,
   type CapacityDecision,
@@ -111,13 +110,14 @@ async function decideCapacity(deps: RetrainingDeps, question: CapacityQuestion):
   const { spec, schedule, owner, deployment, uiUrl } = input
   const nowMs = deps.now()
   const facts: CapacityFacts = {
-    ...{ plan: spec.capacity!, dates: run.dates, tried, nowMs },
+    plan: spec.capacity!,
+    dates: run.dates,
+    tried,
+    nowMs,
     awaitedBy: { jobId: runJobId(run, { part: 'training', number: trainings + 1 }), schedule, run: run.id },
-    ...defined({
-      last,
-      leftMicroUsd: leftOfBudget(spec.budgetMicroUsd, spentMicroUsd),
-      extension: extensionOf(question, nowMs),
-    }),
+    last,
+    leftMicroUsd: leftOfBudget(spec.budgetMicroUsd, spentMicroUsd),
+    extension: extensionOf(question, nowMs),
   }
   const next = nextCapacity(facts)
   const index = next.kind === 'give-up' ? 0 : next.index
@@ -127,10 +127,16 @@ async function decideCapacity(deps: RetrainingDeps, question: CapacityQuestion):
     next.kind !== 'reserve'
       ? next
       : {
-          ...{ kind: 'reserve', index: next.index, message: next.message },
+          kind: 'reserve',
+          index: next.index,
+          message: next.message,
           input: {
             ...next.reservation,
-            ...{ reservationId, owner, deployment, submittedAtMs: nowMs, ...defined({ pageUrl }) },
+            reservationId,
+            owner,
+            deployment,
+            submittedAtMs: nowMs,
+            pageUrl,
             purpose: `training of ${schedule}, ${run.id}`,
             notifyWorkflowId: question.notifyWorkflowId,
           },
@@ -151,7 +157,7 @@ function extensionOf(question: CapacityQuestion, nowMs: number): CapacityFacts['
   const trainings = runJobId(run, { part: 'training' })
   return {
     maxMicroUsd,
-    purpose: { trainings, backends, ...defined({ regions: regionsOf(question, nowMs) }) },
+    purpose: { trainings, backends, regions: regionsOf(question, nowMs) },
   }
 }
 
@@ -199,7 +205,7 @@ async function readReservation(
       const { state, message, quote, reservation, spentMicroUsd } = last
       if (!isOpenStatus(status.name) && !isReservationFinal(state))
         return { id, spentMicroUsd, state: 'unavailable', message: 'Its workflow was ended by hand.' }
-      return { id, state, message, spentMicroUsd, ...defined({ quote, reservation }) }
+      return { id, state, message, spentMicroUsd, quote, reservation }
     })
   } catch (error) {
     if (!(error instanceof WorkflowNotFoundError)) throw error

@@ -45,8 +45,11 @@ export async function claimPromotion(
     const current = chain.at(-1)
     if (!chain.some(isOwn)) checkReplaces(task, current)
     const claim: PromotionClaim = {
-      ...{ number: (newest?.number ?? 0) + 1, atMs: now(), workflowId },
-      ...{ schedule: input.schedule, run: run.id },
+      number: (newest?.number ?? 0) + 1,
+      atMs: now(),
+      workflowId,
+      schedule: input.schedule,
+      run: run.id,
     }
     if (isClaimed || (await putPromotionClaim(store, name, claim))) return { production: current ?? null }
   }

@@ -26,7 +26,11 @@ export async function prepareJob(deps: RetrainingDeps, task: PrepareJobTask): Pr
   await copyBundle(deps, task)
   await copySecrets(deps, task, secretsNeeded(spec))
   const job: JobInput = {
-    ...{ jobId, spec, bundle: input.bundle, owner: input.owner, deployment: input.deployment },
+    jobId,
+    spec,
+    bundle: input.bundle,
+    owner: input.owner,
+    deployment: input.deployment,
     submittedAtMs: nowMs,
     ...(source === undefined ? {} : { from: source.jobId, source }),
   }

@@ -1,7 +1,6 @@
 import type { JobSource } from '../../core/messages'
 import type { RetrainingActivities } from '../../core/retrain-run'
 import type { ModelRef, PromotedModel } from '../../core/retraining'
-import { defined } from '../../core/defined'
 import { olderThanProduction } from '../../planner/retraining/gate'
 import { CHECKPOINT_PARSERS, parseLogLine } from '../../intake/documents'
 import { readArtifact } from '../../storage/artifacts'
@@ -27,14 +26,20 @@ export async function modelOf(
   const lines = manifest.files.map(({ path, digest }) => `${digest}  ${path}\n`).sort()
   const attempts = (await store.listFolders(layout.attempts(jobId))).map(Number).filter(Number.isInteger)
   const model: ModelRef = {
-    ...{ jobId, checkpointId: checkpoint.id, step: checkpoint.step, digest: sha256(lines.join('')) },
+    jobId,
+    checkpointId: checkpoint.id,
+    step: checkpoint.step,
+    digest: sha256(lines.join('')),
     artifactsUrl: `${store.url}/${layout.artifactsOf(jobId, Math.max(1, ...attempts))}`,
   }
   await putRunEntry(
     store,
     { schedule: input.schedule, run: run.id },
     {
-      ...{ seq: recordSeq, atMs: now(), kind: 'model', data: model },
+      seq: recordSeq,
+      atMs: now(),
+      kind: 'model',
+      data: model,
       summary: `The newest checkpoint of ${jobId} is ${checkpoint.id}, ${model.digest.slice(0, 12)}`,
     },
   )
@@ -52,7 +57,7 @@ export async function productionOf(
   const good = await newestGoodCheckpoint(store, jobId, CHECKPOINT_PARSERS).catch(unlessTransient)
   const isThere = good?.checkpoint.id === checkpointId
   const older = window && olderThanProduction(window, promoted)
-  return { promoted, source: isThere ? { jobId, checkpoint: good.checkpoint } : null, ...defined({ older }) }
+  return { promoted, source: isThere ? { jobId, checkpoint: good.checkpoint } : null, older }
 }
 
 /** A store that does not answer now must not decide how the models are compared. */
@@ -69,9 +74,12 @@ export async function promoteModel(
   const { window } = run.dates
   const made = {
     ...model,
-    ...{ promotedAtMs: now(), schedule: input.schedule, run: run.id, window },
+    promotedAtMs: now(),
+    schedule: input.schedule,
+    run: run.id,
+    window,
     bundleSha256: input.bundle?.sha256 ?? null,
-    ...defined({ metric }),
+    metric,
   }
   // Again: a run of an older version promotes without a claim.
   const check = (current: PromotedModel | undefined): void => checkReplaces(task, current)
@@ -80,7 +88,10 @@ export async function promoteModel(
     store,
     { schedule: input.schedule, run: run.id },
     {
-      ...{ seq: recordSeq, atMs: now(), kind: 'promoted', data: promoted },
+      seq: recordSeq,
+      atMs: now(),
+      kind: 'promoted',
+      data: promoted,
       summary: `Version ${promoted.seq} of ${name} is in production`,
     },
   )

@@ -1,6 +1,5 @@
 import type { Backend } from '../../backends/backend'
 import type { SettleInput, Settlement } from '../../core/activities'
-import { defined } from '../../core/defined'
 import type { Billing } from '../../core/documents'
 import type { MachineHandle } from '../../core/handle'
 import { spend } from '../../core/meter'
@@ -91,7 +90,7 @@ export async function costOfUnseen(
     toAtMs,
     priceMicroUsdPerHour: order.priceMaxMicroUsdPerHour,
     billedAtLeastMs: Math.max(0, ...order.offers.map(({ billedAtLeastMs = 0 }) => billedAtLeastMs)),
-    ...defined({ billedInStepsOfMs: order.billedInStepsOfMs }),
+    billedInStepsOfMs: order.billedInStepsOfMs,
   }
   return spend(usage, toAtMs)
 }
@@ -111,7 +110,7 @@ export async function costOfAll(
   const duplicates = all.filter((_, index) => billed[index]!.handle.id !== machines[0]?.handle.id)
   return {
     costMicroUsd: costOf(all),
-    ...(duplicates.length > 0 && { duplicatesMicroUsd: costOf(duplicates) }),
-    ...(first && { metering: first.metering }),
+    duplicatesMicroUsd: duplicates.length > 0 ? costOf(duplicates) : undefined,
+    metering: first ? first.metering : undefined,
   }
 }

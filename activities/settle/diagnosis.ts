@@ -47,11 +47,12 @@ export async function diagnose(
     const clean = await maskSecrets(jobId, text).catch(() => WITHHELD)
     return clean.replace(CONTROLS, '').slice(-charsMax)
   }
+  const lastWords = 'lastWords' in page ? page.lastWords : undefined
   const diagnosis: Diagnosis = {
     atMs: now(),
     machine: handle.id,
     text: await masked(page.text, TEXT_CHARS_MAX),
-    ...('lastWords' in page && { lastWords: await masked(page.lastWords, LAST_WORDS_CHARS_MAX) }),
+    lastWords: lastWords && (await masked(lastWords, LAST_WORDS_CHARS_MAX)),
   }
   await putDocumentIfAbsent(store, key, diagnosis)
   return diagnosis

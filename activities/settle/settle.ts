@@ -41,9 +41,11 @@ export async function settleAttempt(
     await assertOver(deps, input, { documents, handle: machines[0] })
     // The order's process never saw the machine; the provider reports what happened to it.
     const asked = isUnseen ? { ...input, end: null } : input
-    const ended = over.map(({ endedAtMs }): Observation => ({ state: 'gone', ...defined({ endedAtMs }) }))
+    const ended = over.map(({ endedAtMs }): Observation => ({ state: 'gone', endedAtMs }))
     return await conclude(deps, asked, {
-      ...{ documents, signal, diagnosis: ending.diagnosis },
+      documents,
+      signal,
+      diagnosis: ending.diagnosis,
       machines: [...machines, ...over.map(({ handle }) => handle)],
       lasts: [...lasts, ...ended],
     })
@@ -59,7 +61,7 @@ export async function settleAttempt(
     const lasts = ended.map(({ id }): Observation => {
       const recorded = over.find(({ handle }) => handle.id === id)
       const endedAtMs = recorded?.endedAtMs ?? (isBilledOn ? undefined : atMs)
-      return { state: 'gone', ...defined({ endedAtMs }) }
+      return { state: 'gone', endedAtMs }
     })
     return conclude(deps, input, { documents, signal, machines: ended, lasts })
   }
@@ -98,7 +100,9 @@ async function conclude(deps: Deps, input: SettleInput, facts: Facts): Promise<S
   const lastWordAtMs = result?.result?.finishedAtMs ?? beat?.clockMs
   const isUncertain = deps.backend.capabilities.ends === 'requested'
   const billed = await timesBilled(input, documents, {
-    ...{ machines, lasts, hasSpoken },
+    machines,
+    lasts,
+    hasSpoken,
     nowMs: now(),
     // A machine whose end was only requested ran at least until it last spoke.
     ranUntilMs: isUncertain ? (lastWordAtMs ?? 0) : 0,
@@ -114,12 +118,17 @@ async function conclude(deps: Deps, input: SettleInput, facts: Facts): Promise<S
       ? { costMicroUsd: await costOfUnseen(input, documents, lastWordAtMs) }
       : await costOfAll(deps.backend, input, { machines: billed, signal })),
     ...(input.order.runner.queueMs !== undefined && defined({ billedFromAtMs: first?.fromAtMs })),
-    ...defined({ endedAtMs: first?.toAtMs, restoredFrom }),
+    endedAtMs: first?.toAtMs,
+    restoredFrom,
     ...newsOf(result?.result ?? beat),
-    ...defined({ checkpoint, progress, trackers: (result?.result ?? beat)?.trackers }),
+    checkpoint,
+    progress,
+    trackers: (result?.result ?? beat)?.trackers,
     stepsLost: stepsLost({
       isDone: end.kind === 'succeeded',
-      ...{ progress, restoredFrom, checkpoint },
+      progress,
+      restoredFrom,
+      checkpoint,
       isCheckpointStepKnown: checkpoint?.isStepKnown !== false,
     }),
     artifacts: result?.result?.artifacts ?? [],
@@ -133,8 +142,9 @@ function newsOf(
 ): Pick<Settlement, 'restoredBecause' | 'checkpointState' | 'warning'> {
   const { restoredBecause, checkpointState, warning } = last ?? {}
   return {
-    ...defined({ restoredBecause, checkpointState }),
-    ...(warning == null ? {} : { warning }),
+    restoredBecause,
+    checkpointState,
+    warning: warning == null ? undefined : warning,
   }
 }
 
@@ -146,7 +156,7 @@ function timesOf(
 ): AttemptTimes {
   return {
     firstStepAtMs: result?.firstStepAtMs ?? beat?.firstStepAtMs ?? null,
-    ...defined({ firstStep: result?.firstStep ?? beat?.firstStep ?? undefined }),
+    firstStep: result?.firstStep ?? beat?.firstStep ?? undefined,
     noNoticeAtMs: result?.noNoticeAtMs ?? beat?.noNoticeAtMs ?? null,
     lastBeatAtMs: beat?.clockMs ?? null,
     finishedAtMs: result?.finishedAtMs ?? null,

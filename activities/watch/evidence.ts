@@ -22,7 +22,8 @@ export function noteObservation(
   if (observation === undefined) evidence.providerFailedAtMs = nowMs
   else if (observation.state === 'gone')
     evidence.gone = {
-      ...{ firstAtMs: evidence.gone?.firstAtMs ?? nowMs, lastAtMs: nowMs },
+      firstAtMs: evidence.gone?.firstAtMs ?? nowMs,
+      lastAtMs: nowMs,
       isStillBilled: observation.isStillBilled === true,
     }
   else delete evidence.gone

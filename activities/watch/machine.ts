@@ -69,7 +69,9 @@ export class MachineWatch {
     this.billing =
       input.order.runner.queueMs === undefined ? undefined : new BillingWatch(input, this.documents)
     this.budget = new BudgetWatch(input, {
-      ...{ backend, documents: this.documents, now },
+      backend,
+      documents: this.documents,
+      now,
       billedFromAtMs: () => this.billing?.fromAtMs,
     })
     this.ttlMs = input.timing.leaseMs
@@ -267,10 +269,12 @@ export class MachineWatch {
     const usableUntilMs = this.usableUntilMs
     const hasMoved = usableUntilMs !== undefined && usableUntilMs !== this.input.order.runner.usableUntilMs
     await this.documents.putLease({
-      ...{ seq: this.leaseSeq, answersBeat: beat.seq, ttlMs: this.ttlMs },
-      ...(hasMoved && { usableUntilMs }),
+      seq: this.leaseSeq,
+      answersBeat: beat.seq,
+      ttlMs: this.ttlMs,
+      usableUntilMs: hasMoved ? usableUntilMs : undefined,
       ...report,
-      ...(grant && { grant: grant.sealed }),
+      grant: grant ? grant.sealed : undefined,
     })
     this.reportedUntilMs = usableUntilMs
     this.budget.markReported()

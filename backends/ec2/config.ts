@@ -180,8 +180,8 @@ export function parseEc2Config(settings: Record<string, string | undefined>): Pa
     staleForMs: read('CRUCIBLE_EC2_STALE_FOR', STALE_DEFAULT_MS, parseDuration),
     templatesKeptMs: read('CRUCIBLE_EC2_TEMPLATES_KEPT', TEMPLATES_KEPT_DEFAULT_MS, parseDuration),
     hasGrants: read('CRUCIBLE_EC2_GRANTS', true, parseYesNo),
-    ...(buyerRole === '' ? {} : { buyerRole }),
-    ...(endpoint === '' ? {} : { endpoint }),
+    buyerRole: buyerRole === '' ? undefined : buyerRole,
+    endpoint: endpoint === '' ? undefined : endpoint,
   }
   return result(config)
 }

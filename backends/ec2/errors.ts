@@ -1,4 +1,3 @@
-import { defined } from '../../core/defined'
 import type { Failure } from '../../core/failure'
 import { BackendError, classified } from '../errors'
 import { AwsError } from './sdk/api'
@@ -21,7 +20,8 @@ function toFailure(known: Meaning | undefined, facts: { code: string; message: s
   return {
     class: known?.class ?? 'unclassified',
     ...facts,
-    ...defined({ hint: known?.hint, retryAfterMs: known?.retryAfterMs }),
+    hint: known?.hint,
+    retryAfterMs: known?.retryAfterMs,
   }
 }
 

@@ -56,7 +56,8 @@ export function createHost(config: Ec2Config, deps: Ec2Deps, unpaced: Ec2Api): H
   const clock = (): number => deps.clock()
   const api = paced(unpaced, createLimiter(clock))
   const identity = cached({
-    ...{ freshForMs: IDENTITY_FRESH_MS, clock },
+    freshForMs: IDENTITY_FRESH_MS,
+    clock,
     read: (signal: AbortSignal) => api.account.identity(signal),
   })
   return {

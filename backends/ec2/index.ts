@@ -1,4 +1,3 @@
-import { defined } from '../../core/defined'
 import type { Backend, Capabilities } from '../backend'
 import type { Ec2Api } from './sdk/api'
 import { verb } from './calls'
@@ -22,7 +21,9 @@ import { endMachine, terminate } from './machine/terminate'
 import { MINUTE_MS } from '../../core/time'
 
 const BOOT = {
-  ...{ lowMs: MINUTE_MS, middleMs: 1.75 * MINUTE_MS, highMs: 4 * MINUTE_MS },
+  lowMs: MINUTE_MS,
+  middleMs: 1.75 * MINUTE_MS,
+  highMs: 4 * MINUTE_MS,
   source: 'general experience with EC2, 1 to 3 minutes until the agent answers, November 2026',
 }
 
@@ -31,7 +32,7 @@ export async function createEc2Backend(config: Ec2Config, deps: Ec2Deps): Promis
   // Only now: who does not use EC2 does not wait for its SDK.
   const { createSdkApi } = require('./sdk/index') as typeof Sdk
   const { endpoint, buyerRole } = config
-  const apiOf = (region: string): Ec2Api => createSdkApi({ region, ...defined({ endpoint, buyerRole }) })
+  const apiOf = (region: string): Ec2Api => createSdkApi({ region, endpoint, buyerRole })
   return createBackendAcross(apiOf, config, deps)
 }
 
@@ -48,7 +49,10 @@ export function createBackendAcross(
     regions,
     open: (one) => createBackendOver(apiOf(one), { ...config, region: one }, deps),
     storeRegion: createStoreRegion({
-      ...{ storeUrl: deps.storeUrl, account, endpoint, clock },
+      storeUrl: deps.storeUrl,
+      account,
+      endpoint,
+      clock,
     }),
     transferBetween: createTransfers({ market, clock }),
   })
@@ -74,7 +78,7 @@ export function createBackendOver(api: Ec2Api, config: Ec2Config, deps: Ec2Deps)
     list: (deployment, ctx) => verb(ctx, () => list(host, deployment, ctx)),
     leftovers: (deployment, ctx) => verb(ctx, () => leftovers(host, deployment, ctx)),
     logs: (handle, _cursor, ctx) => verb(ctx, () => logs(host, handle, ctx)),
-    ...(config.reservations !== 'none' && { reserving: createReserving(host) }),
+    reserving: config.reservations !== 'none' ? createReserving(host) : undefined,
   }
 }
 

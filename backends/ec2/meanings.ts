@@ -1,4 +1,3 @@
-import { defined } from '../../core/defined'
 import type { FailureClass } from '../../core/failure'
 import { MINUTE_MS } from '../../core/time'
 
@@ -15,7 +14,7 @@ export interface Meaning {
 
 const meaning = (failureClass: FailureClass, hint?: string): Meaning => ({
   class: failureClass,
-  ...defined({ hint }),
+  hint,
 })
 
 /** Every pool would answer the same, because all launches share profile, image, groups and account. */

@@ -121,7 +121,7 @@ function joined(found: { answer: FindOutcome }[]): FindOutcome {
   const unsettled = answers.flatMap((one) => (one.kind === 'unsettled' ? [one.againInMs] : []))
   if (unsettled.length > 0) return { kind: 'unsettled', againInMs: Math.min(...unsettled) }
   const ended = answers.flatMap((one) => (one.kind === 'absent' ? (one.ended ?? []) : []))
-  return { kind: 'absent', ...(ended.length > 0 && { ended }) }
+  return { kind: 'absent', ended: ended.length > 0 ? ended : undefined }
 }
 
 async function observeAll(

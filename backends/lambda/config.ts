@@ -1,4 +1,3 @@
-import { defined } from '../../core/defined'
 import { MINUTE_MS } from '../../core/time'
 import type { Problem } from '../backend'
 import { findCredentials, lastFour, type FoundCredentials } from '../credentials'
@@ -114,7 +113,9 @@ export function parseLambdaConfig(settings: Record<string, string | undefined>):
     staleForMs: read('CRUCIBLE_LAMBDA_STALE_FOR', STALE_DEFAULT_MS, parseDuration),
     requestsPerSecond: read('CRUCIBLE_LAMBDA_REQUESTS', REQUESTS_DEFAULT, parseRate),
     launchesPerMinute: read('CRUCIBLE_LAMBDA_LAUNCHES', LAUNCHES_DEFAULT, parseRate),
-    ...defined({ regions, cache, keyProblem: found?.problem }),
+    regions,
+    cache,
+    keyProblem: found?.problem,
   }
   return result(config)
 }

@@ -1,4 +1,3 @@
-import { defined } from '../../core/defined'
 import type { Failure, FailureClass } from '../../core/failure'
 import { SECOND_MS } from '../../core/time'
 import { classified, type BackendError } from '../errors'
@@ -115,10 +114,8 @@ export function failureOf(error: HttpError): Failure {
     class: meaning?.class ?? 'unclassified',
     message: `Lambda answered ${status}${words === '' ? '' : `: ${words}`}${request}`,
     code: code ?? `HTTP ${status}`,
-    ...defined({
-      hint: meaning?.hint ?? ofApi ?? (meaning?.isUncertain === true ? DOWN_HINT : undefined),
-      retryAfterMs: retryAfterMs ?? (isThrottled ? RETRY_AFTER_MS : undefined),
-    }),
+    hint: meaning?.hint ?? ofApi ?? (meaning?.isUncertain === true ? DOWN_HINT : undefined),
+    retryAfterMs: retryAfterMs ?? (isThrottled ? RETRY_AFTER_MS : undefined),
   }
 }
 

@@ -14,7 +14,9 @@ import { offers } from './offers'
 const REQUESTS_BETWEEN_LOOKS = 4
 const GONE_CONFIRM_MS = 30 * SECOND_MS
 const BOOT = {
-  ...{ lowMs: 3 * MINUTE_MS, middleMs: 5 * MINUTE_MS, highMs: 15 * MINUTE_MS },
+  lowMs: 3 * MINUTE_MS,
+  middleMs: 5 * MINUTE_MS,
+  highMs: 15 * MINUTE_MS,
   source: 'reports of users about Lambda, 3 to 5 minutes and up to 15 with eight GPUs, read November 2026',
 }
 

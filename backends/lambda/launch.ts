@@ -32,7 +32,8 @@ export async function launch(host: Host, order: Order, ctx: SendContext): Promis
   const tags = tagsOf(order, { send, atMs: host.deps.clock(), offer })
   // It powers off where nothing is to be done; only `terminate` ends its billing.
   const userData = cloudInit(handOver, {
-    ...{ attemptId: order.attemptId, send },
+    attemptId: order.attemptId,
+    send,
     startsWithinMs: startsWithinMs(order.runner),
   })
   throwIfLate(ctx)

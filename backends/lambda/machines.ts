@@ -1,5 +1,4 @@
 import type { FindOutcome } from '../../core/activities'
-import { defined } from '../../core/defined'
 import type { MachineHandle, OwnedResource, OwnerTags, ResourceHandle } from '../../core/handle'
 import { spendOver } from '../../core/meter'
 import type { Observation } from '../../core/observation'
@@ -50,10 +49,15 @@ export function handleOf(
 ): MachineHandle {
   const { [TAGS.send]: send } = tags
   return {
-    ...{ backend: BACKEND, kind: 'machine', id, attemptId: tags[TAGS.attempt] ?? '' },
-    ...defined({ send }),
+    backend: BACKEND,
+    kind: 'machine',
+    id,
+    attemptId: tags[TAGS.attempt] ?? '',
+    send,
     realised: {
-      ...{ capacityType: 'on-demand', type, place },
+      capacityType: 'on-demand',
+      type,
+      place,
       priceMicroUsdPerHour: numberIn(tags[TAGS.price]),
       billedInStepsOfMs: BILLED_IN_STEPS_OF_MS,
     },
@@ -168,7 +172,9 @@ export function observationOf({ status }: Pick<LambdaInstance, 'status'>): Obser
       return { state: 'running' }
     case 'unhealthy':
       return {
-        ...{ state: 'gone', cause: 'failed-to-start', isStillBilled: true },
+        state: 'gone',
+        cause: 'failed-to-start',
+        isStillBilled: true,
         detail: 'Lambda reports it as unhealthy',
       }
     case 'terminating':
@@ -229,7 +235,10 @@ export async function list(
       const handle = handleFrom(instance)
       const { type, place, priceMicroUsdPerHour } = handle.realised
       return {
-        ...{ handle, owner: ownerOf(instance), createdAtMs: handle.launchedAtMs, place },
+        handle,
+        owner: ownerOf(instance),
+        createdAtMs: handle.launchedAtMs,
+        place,
         description: `${type} in ${place}, ${instance.status}, ordered ${formatInstant(handle.launchedAtMs)}`,
         costMicroUsdPerDay: spendOver(DAY_MS, priceMicroUsdPerHour),
       }

@@ -1,5 +1,4 @@
 import { acceleratorByMemory, findAccelerator } from '../../core/accelerators'
-import { defined } from '../../core/defined'
 import { MICRO_USD_PER_USD } from '../../core/money'
 import type { Availability, Offer } from '../../core/offer'
 import type { MachineShape, ResourceRequest } from '../../core/resources'
@@ -26,13 +25,18 @@ export async function offers(
     regionsOf(host, one).map(({ region, isInStock }): Offer => {
       const type = one.instance_type
       return {
-        ...{ backend: BACKEND, capacityType: 'on-demand', type: type.name, place: region },
-        ...{ shape: shapeOf(type), isolation: 'dedicated' },
+        backend: BACKEND,
+        capacityType: 'on-demand',
+        type: type.name,
+        place: region,
+        shape: shapeOf(type),
+        isolation: 'dedicated',
         priceMicroUsdPerHour: (type.price_cents_per_hour * MICRO_USD_PER_USD) / CENTS_PER_USD,
         priceSource: { kind: 'live', observedAtMs },
-        ...{ billedInStepsOfMs: BILLED_IN_STEPS_OF_MS, stillBilled: STILL_BILLED },
+        billedInStepsOfMs: BILLED_IN_STEPS_OF_MS,
+        stillBilled: STILL_BILLED,
         ...availabilityOf(host, { type: type.name, region, isInStock }),
-        ...(region !== '' && region === cache && { data: { cache: host.config.cache! } }),
+        data: region !== '' && region === cache ? { cache: host.config.cache! } : undefined,
       }
     }),
   )
@@ -95,7 +99,7 @@ export function shapeOf({ gpu_description: description, specs }: LambdaType): Ma
     ...shape,
     // Few types are sold with two connections.
     accelerator: findAccelerator(`${accelerator}-${connection}`)?.name ?? accelerator,
-    ...defined({ gpuMemoryGiB: memoryGb && Math.round((memoryGb * 1e11) / BYTES_PER_GIB) / 100 }),
+    gpuMemoryGiB: memoryGb && Math.round((memoryGb * 1e11) / BYTES_PER_GIB) / 100,
   }
 }
 

@@ -45,7 +45,9 @@ async function compile(
 ): Promise<Buffer | undefined> {
   const target = `${path}.compiled`
   const answer = await runProgram(python, ['-IS', '-c', COMPILE_RUNNER, path, target], {
-    ...{ env: host.config.environment, timeoutMs: COMPILE_TIMEOUT_MS, signal },
+    env: host.config.environment,
+    timeoutMs: COMPILE_TIMEOUT_MS,
+    signal,
   })
   const program = answer.kind === 'answered' ? await readFile(target) : undefined
   await rm(target, { force: true })

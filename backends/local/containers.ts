@@ -1,4 +1,3 @@
-import { defined } from '../../core/defined'
 import type { Failure } from '../../core/failure'
 import { BackendError } from '../errors'
 import { runProgram } from './programs'
@@ -16,7 +15,7 @@ type Environment = Record<string, string>
 /** Why containers cannot run, or `undefined` if they can: a client is not enough without a server that answers. */
 export async function whyNoContainers(env: Environment, signal?: AbortSignal): Promise<Failure | undefined> {
   const args = ['version', '--format', '{{.Server.Version}}']
-  const options = { env, timeoutMs: ANSWER_TIMEOUT_MS, ...defined({ signal }) }
+  const options = { env, timeoutMs: ANSWER_TIMEOUT_MS, signal }
   const answer = await runProgram('docker', args, options)
   if (answer.kind === 'answered' && answer.output.trim() !== '') return undefined
   const failureClass = answer.kind === 'unanswered' ? 'transient' : 'invalid'

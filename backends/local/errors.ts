@@ -54,7 +54,8 @@ export function localError(error: unknown): BackendError {
   const failure = failureOf(error)
   const meaning = MEANINGS[failure.code ?? '']
   const known = meaning && {
-    ...{ class: meaning.class, hint: meaning.hint },
+    class: meaning.class,
+    hint: meaning.hint,
     message: `${meaning.words}: ${failure.message}`,
   }
   return new BackendError({ ...failure, ...known }, { cause: error })

@@ -31,7 +31,7 @@ export async function readGpus(env: Record<string, string>, signal: AbortSignal)
 
 export function inventoryOf(answer: ProgramAnswer, visible?: string): GpuInventory {
   if (answer.kind !== 'answered') {
-    return { gpus: [], ...(answer.kind !== 'missing' && { trouble: `nvidia-smi ${answer.message}` }) }
+    return { gpus: [], trouble: answer.kind !== 'missing' ? `nvidia-smi ${answer.message}` : undefined }
   }
   const lines = answer.output.split('\n').filter((line) => line.trim() !== '' && !/^no devices/i.test(line))
   const rows = lines.map(parseRow)

@@ -12,7 +12,9 @@ import { interrupt, terminate } from './terminate'
 import { SECOND_MS } from '../../core/time'
 
 const BOOT = {
-  ...{ lowMs: SECOND_MS / 5, middleMs: SECOND_MS, highMs: 5 * SECOND_MS },
+  lowMs: SECOND_MS / 5,
+  middleMs: SECOND_MS,
+  highMs: 5 * SECOND_MS,
   source: 'a process on this machine, by npm run bench, November 2026',
 }
 

@@ -2,7 +2,6 @@ import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { pipeline } from 'node:stream/promises'
-import { defined } from '../../core/defined'
 import { CODES, messageOf } from '../../core/errors'
 import type { Offer } from '../../core/offer'
 import type { Order } from '../../core/plan'
@@ -107,7 +106,7 @@ export async function recordFor(
     attempt,
     storeUrl,
     runnerSha256,
-    ...defined({ user }),
+    user,
   }
 }
 

@@ -1,4 +1,3 @@
-import { defined } from '../../core/defined'
 import { MARKER, type ProcessInfo, type ProcessReader } from './processes'
 import { runProgram } from './programs'
 
@@ -39,7 +38,7 @@ export function parsePs(output: string): ProcessInfo[] {
         group: Number(group),
         isDefunct: state!.startsWith('Z'),
         started: started!.replace(/\s+/g, ' '),
-        ...defined({ machine }),
+        machine,
       },
     ]
   })

@@ -1,5 +1,4 @@
 import { execFile, type ExecFileException } from 'node:child_process'
-import { defined } from '../../core/defined'
 import { callerLeft } from './calls'
 
 export interface ProgramOptions {
@@ -31,10 +30,10 @@ export function runProgram(file: string, args: string[], options: ProgramOptions
     maxBuffer: OUTPUT_MAX_BYTES,
     encoding: 'utf8',
     ...(user !== undefined && { uid: user, gid: user }),
-    ...defined({ cwd }),
+    cwd,
   } as const
   return new Promise((resolve, reject) => {
-    execFile(file, args, { ...settings, ...defined({ signal }) }, (error, stdout, stderr) => {
+    execFile(file, args, { ...settings, signal }, (error, stdout, stderr) => {
       if (signal?.aborted) reject(callerLeft())
       else if (error === null) resolve({ kind: 'answered', output: stdout })
       else resolve(failureOf(error, { timeout, said: lastLine(stderr) ?? lastLine(stdout) }))

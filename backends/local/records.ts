@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { link, open, readFile, readdir, rename, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
-import { defined } from '../../core/defined'
 import type { MachineHandle, OwnerTags, RealisedOffer } from '../../core/handle'
 import { BackendError } from '../errors'
 import { hasCode, invalid } from './errors'
@@ -117,7 +116,10 @@ export async function readMachine(paths: Paths, id: string): Promise<MachineFile
   ])
   return {
     machine,
-    ...defined({ process, ending, ended, notice }),
+    process,
+    ending,
+    ended,
+    notice,
   }
 }
 

@@ -80,7 +80,7 @@ async function viewOf(host: Host, id: string, processes: ProcessScan): Promise<M
   const view = {
     machine,
     hasDirectory: true,
-    ...(notice && { noticeAtMs: notice.terminateAtMs }),
+    noticeAtMs: notice ? notice.terminateAtMs : undefined,
   }
   if (files.ended !== undefined) return { ...view, state: 'gone', ended: files.ended }
   if (await hasProcesses(files, processes)) {

@@ -98,7 +98,8 @@ export function parseModalConfig(settings: Settings): ParsedModalConfig {
       'CRUCIBLE_MODAL_URL, CRUCIBLE_MODAL_KEY and CRUCIBLE_MODAL_SECRET are missing: run `crucible setup modal`, which stores them',
     )
   return result({
-    ...{ url, token: { key, secret } },
+    url,
+    token: { key, secret },
     runMsMax: read('CRUCIBLE_MODAL_RUN_MAX', RUN_MS_MAX, parseRun),
     gpus: read('CRUCIBLE_MODAL_GPUS', GPU_NAMES, parseGpus),
     hasCache: read('CRUCIBLE_MODAL_CACHE', true, parseYesNo),

@@ -1,4 +1,3 @@
-import { defined } from '../../core/defined'
 import type { Failure, FailureClass } from '../../core/failure'
 import { SECOND_MS } from '../../core/time'
 import { classified, type BackendError } from '../errors'
@@ -73,8 +72,10 @@ export function launchFailure({ type, message }: { type: string; message: string
     (type === 'ResourceExhaustedError' && LIMIT_WORDS.test(message) && !/rate limit/i.test(message))
   const meaning = isLimit ? QUOTA : EXCEPTIONS[type]
   return {
-    ...{ class: meaning?.class ?? 'unclassified', message: `Modal: ${message}`, code: type },
-    ...defined({ hint: meaning?.hint }),
+    class: meaning?.class ?? 'unclassified',
+    message: `Modal: ${message}`,
+    code: type,
+    hint: meaning?.hint,
   }
 }
 
@@ -104,18 +105,21 @@ function ofProxy(status: number, page: string): { class: FailureClass; words: st
     return { class: 'auth', words: 'Modal refused the proxy token of the gateway', hint: SET_UP }
   if (status === 404)
     return {
-      ...{ class: 'auth', words: 'the gateway is not deployed in the workspace' },
+      class: 'auth',
+      words: 'the gateway is not deployed in the workspace',
       hint: `${SET_UP} Running jobs continue meanwhile.`,
     }
   if (status >= 300 && status < 400)
     return {
-      ...{ class: 'transient', words: `the gateway took too long and Modal answered ${status}` },
+      class: 'transient',
+      words: `the gateway took too long and Modal answered ${status}`,
       hint: 'Report this: it is an error in the gateway.',
     }
   if (status === 429) return { class: 'throttled', words: 'Modal asks to slow down' }
   if (status >= 500)
     return {
-      ...{ class: 'transient', hint: WAIT },
+      class: 'transient',
+      hint: WAIT,
       words: `the gateway does not work: Modal answered ${status} ${page}`.trim(),
     }
   return { class: 'unclassified', words: `the gateway answered ${status} ${page}`.trim() }
@@ -124,7 +128,7 @@ function ofProxy(status: number, page: string): { class: FailureClass; words: st
 export function problemOf({ facts: { body } }: HttpError): Problem | undefined {
   const { code, message, type } = (body ?? {}) as Partial<Record<keyof Problem, unknown>>
   if (typeof code !== 'string' || typeof message !== 'string') return undefined
-  return { code, message, ...(typeof type === 'string' ? { type } : {}) }
+  return { code, message, type: typeof type === 'string' ? type : undefined }
 }
 
 /** Whether a launch without a usable answer may still have its effect. */
@@ -155,19 +159,22 @@ export function failureOf(error: HttpError): Failure {
     const { class: class_, words, hint } = ofProxy(status, page)
     const waitMs = retryAfterMs ?? (class_ === 'throttled' ? THROTTLED_MS : undefined)
     return {
-      ...{ class: class_, message: `${words}.`, code: `HTTP ${status}` },
-      ...defined({ hint, retryAfterMs: waitMs }),
+      class: class_,
+      message: `${words}.`,
+      code: `HTTP ${status}`,
+      hint,
+      retryAfterMs: waitMs,
     }
   }
   if (problem.type !== undefined && problem.code === 'modal')
     return launchFailure({ type: problem.type, message: problem.message })
   const meaning = PROBLEMS[problem.code]
   return {
-    ...{ class: meaning?.class ?? 'unclassified', message: problem.message, code: problem.code },
-    ...defined({
-      hint: meaning?.hint,
-      retryAfterMs: retryAfterMs ?? (meaning?.class === 'throttled' ? THROTTLED_MS : undefined),
-    }),
+    class: meaning?.class ?? 'unclassified',
+    message: problem.message,
+    code: problem.code,
+    hint: meaning?.hint,
+    retryAfterMs: retryAfterMs ?? (meaning?.class === 'throttled' ? THROTTLED_MS : undefined),
   }
 }
 

@@ -27,7 +27,9 @@ export const CAPABILITIES: Capabilities = {
   billsUntil: 'exit',
   // A container starts within a second; the first one with an image waits for its pull.
   boot: {
-    ...{ lowMs: 3 * SECOND_MS, middleMs: 20 * SECOND_MS, highMs: 5 * MINUTE_MS },
+    lowMs: 3 * SECOND_MS,
+    middleMs: 20 * SECOND_MS,
+    highMs: 5 * MINUTE_MS,
     source: 'reports of users about Modal, read November 2026',
   },
   offersPerOrder: 'one',

@@ -88,7 +88,8 @@ async function requestFor(host: Host, { order, offer, health }: Parts): Promise<
   const handOver = await deps.handOver(order, token)
   // The gateway makes one machine of a key, and Modal does not tell a container the id of its Sandbox.
   const start = containerStart(handOver, {
-    ...{ attemptId, machineId: { literal: attemptId } },
+    attemptId,
+    machineId: { literal: attemptId },
     startsWithinMs: startsWithinMs(order.runner),
   })
   const volume =
@@ -99,7 +100,8 @@ async function requestFor(host: Host, { order, offer, health }: Parts): Promise<
     owner: deployment,
     tags: tagsOf(order, offer),
     image: {
-      ...{ reference: order.image ?? null, secret: imageSecretOf(config.imageSecrets, order.image) },
+      reference: order.image ?? null,
+      secret: imageSecretOf(config.imageSecrets, order.image),
       // An older gateway installs none: then setup does.
       requirements: health.features.includes('requirements') ? (order.requirements ?? []) : [],
     },

@@ -31,9 +31,14 @@ export function handleOf(
   offer?: Pick<Offer, 'type' | 'priceMicroUsdPerHour'>,
 ): MachineHandle {
   return {
-    ...{ backend: BACKEND, kind: 'machine', id: key, attemptId: key },
+    backend: BACKEND,
+    kind: 'machine',
+    id: key,
+    attemptId: key,
     realised: {
-      ...{ capacityType: 'on-demand', place: '', type: tags[TAGS.type] ?? offer?.type ?? '' },
+      capacityType: 'on-demand',
+      place: '',
+      type: tags[TAGS.type] ?? offer?.type ?? '',
       priceMicroUsdPerHour: Number(tags[TAGS.price] ?? offer?.priceMicroUsdPerHour ?? 0),
     },
     launchedAtMs: acceptedAtMs ?? 0,
@@ -48,7 +53,7 @@ export async function find(host: Host, attemptId: string, ctx: FindContext): Pro
   const waitMs = (ctx.sentUntilMs ?? 0) - host.deps.clock()
   if (job === undefined) return waitMs > 0 ? { kind: 'unsettled', againInMs: waitMs } : { kind: 'absent' }
   if (job.phase === 'launching' || job.phase === 'running') return { kind: 'found', handles: [handleOf(job)] }
-  return { kind: 'absent', ...(hasMachine(job) ? { ended: [handleOf(job)] } : {}) }
+  return { kind: 'absent', ended: hasMachine(job) ? [handleOf(job)] : undefined }
 }
 
 export async function observe(
@@ -87,8 +92,10 @@ export function observationOf(job: Job | undefined): Observation {
       const failure = error === null || error === undefined ? undefined : launchFailure(error)
       const isOurs = failure !== undefined && failure.class !== 'capacity'
       return {
-        ...{ state: 'gone', cause: 'failed-to-start', detail: failure?.message ?? 'the launch failed' },
-        ...(isOurs ? { failure } : {}),
+        state: 'gone',
+        cause: 'failed-to-start',
+        detail: failure?.message ?? 'the launch failed',
+        failure: isOurs ? failure : undefined,
         ...ended,
       }
     }
@@ -141,5 +148,5 @@ function resourceOf({ key, tags }: Listed, deployment: string): OwnedResource {
 export async function logs({ api }: Host, { id }: MachineHandle, { signal }: CallContext): Promise<LogPage> {
   const lines = await api.logs(id, signal)
   const lastWords = lines.findLast((line) => line.trim() !== '')
-  return { text: lines.map((line) => `${line}\n`).join(''), ...defined({ lastWords }) }
+  return { text: lines.map((line) => `${line}\n`).join(''), lastWords }
 }

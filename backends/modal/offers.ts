@@ -53,8 +53,14 @@ export async function offers(
     const shape = shapeOf(kind, request)
     const { gpu, count } = kind
     return {
-      ...{ backend: BACKEND, capacityType: 'on-demand', type: typeOf(kind), place: '' },
-      ...{ shape, isolation: 'shared', availability: 'unknown', runMsMax: config.runMsMax },
+      backend: BACKEND,
+      capacityType: 'on-demand',
+      type: typeOf(kind),
+      place: '',
+      shape,
+      isolation: 'shared',
+      availability: 'unknown',
+      runMsMax: config.runMsMax,
       priceMicroUsdPerHour: priceOf(kind, shape, rates),
       priceSource,
       ...(gpu === undefined ? {} : { isPreemptible: true, note: noteOf(gpu, isExact) }),

@@ -44,8 +44,8 @@ export function policyIn(settings: Record<string, string | undefined>): Policy {
   const ofImages = Object.values(imageSecretsIn(settings[IMAGE_SECRETS]) ?? {})
   const secrets = [...new Set([...listOf(settings[SECRETS] ?? ''), ...ofImages])]
   return {
-    ...(registries.length > 0 && { registries }),
-    ...(secrets.length > 0 && { secrets }),
+    registries: registries.length > 0 ? registries : undefined,
+    secrets: secrets.length > 0 ? secrets : undefined,
   }
 }
 

@@ -161,7 +161,9 @@ class ModalSetup implements AccountSetup {
     return [
       { ...GATEWAY, name, state: found.url === null ? 'missing' : state, remarks },
       {
-        ...{ ...TOKEN, name, state: isKept ? ('there' as const) : ('missing' as const) },
+        ...TOKEN,
+        name,
+        state: isKept ? ('there' as const) : ('missing' as const),
         remarks: isKept ? [tokenInWords(stored.key)] : [],
       },
     ]
@@ -249,7 +251,9 @@ function answerOf(stdout: string, stderr: string, python: string): unknown {
   if (type === 'ModuleNotFoundError') throw invalid(`${python} has no \`modal\`: ${message}`, GET_MODAL)
   if (type === 'AuthError' || /token|credential/i.test(message))
     throw new BackendError({
-      ...{ class: 'auth', message: `Modal: ${message}`, code: type },
+      class: 'auth',
+      message: `Modal: ${message}`,
+      code: type,
       hint: 'Run `modal setup`, or set MODAL_TOKEN_ID and MODAL_TOKEN_SECRET.',
     })
   throw new BackendError(launchFailure({ type, message }))

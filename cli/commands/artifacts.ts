@@ -71,10 +71,11 @@ async function artifacts(
     target === undefined
       ? await listArtifacts(context, id, filter)
       : await downloadArtifacts(context, id, {
-          ...{ toFolder: target, isForced: force === true },
+          toFolder: target,
+          isForced: force === true,
           ...filter,
         })
-  out.json({ id, artifacts: found, ...defined({ folder: target }) })
+  out.json({ id, artifacts: found, folder: target })
   if (found.length === 0) return out.line(`${id} has no artifacts yet.`)
   out.table(
     ['PATH', 'SIZE', 'SHA-256', 'ATTEMPT', 'OLDER'],

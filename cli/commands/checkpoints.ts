@@ -1,5 +1,4 @@
 import type { Command } from 'commander'
-import { defined } from '../../core/defined'
 import { CrucibleError, EXIT_CODES } from '../../client/errors'
 import { findJob } from '../../client/find-job'
 import type { CheckpointView } from '../../client/checkpoints'
@@ -115,7 +114,7 @@ async function download(
   const toFolder = to ?? (wanted === undefined ? `${id}-checkpoint` : `${id}-step-${wanted}`)
   const got = await downloadCheckpoint(cli.context(), id, {
     toFolder,
-    ...defined({ wanted }),
+    wanted,
   })
   const { checkpoint, folder, files, sizeBytes, resumePath, damaged } = got
   out.json({ id, ...got })

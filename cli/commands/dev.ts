@@ -1,6 +1,5 @@
 import { join } from 'node:path'
 import type { Command } from 'commander'
-import { defined } from '../../core/defined'
 import {
   closeHome,
   removeDevNote,
@@ -162,9 +161,10 @@ async function cloudFor(
   const storePort = await claimPort(CLOUD_PORTS.storePort, { progress })
   const place = placeOfCloud(home)
   return startDevCloud({
-    ...(sim === true ? {} : { world: sim }),
-    ...defined({ backends: cli.environment.CRUCIBLE_BACKENDS?.split(',').map((name) => name.trim()) }),
-    ...defined({ port, storePort }),
+    world: sim === true ? undefined : sim,
+    backends: cli.environment.CRUCIBLE_BACKENDS?.split(',').map((name) => name.trim()),
+    port,
+    storePort,
     storeDirectory: join(place, 'store'),
     machines: { link: join(place, 'machines') },
     server: { home: home.directory, env: { ...cli.environment }, progress, signal },
@@ -215,7 +215,9 @@ async function runWith(
   const roles = rolesOf(config)
   const workers = await startWorkers({ config, roles, logger, signal })
   const note: DevNote = {
-    ...{ pid: process.pid, address, uiUrl: server.uiUrl ?? '' },
+    pid: process.pid,
+    address,
+    uiUrl: server.uiUrl ?? '',
     ...(cloud && {
       cloud: { url: cloud.cloud.endpoint, simulated: cloud.simulated },
       environment: settingsOf(cloud, environment),

@@ -42,7 +42,7 @@ async function events(cli: Cli, meant: string, isWhole: boolean): Promise<void> 
     id: jobId,
     events: story,
     continuation,
-    ...(isWhole ? { record: await recordOf(context, jobId) } : {}),
+    record: isWhole ? await recordOf(context, jobId) : undefined,
   })
   cli.out.table(
     ['WHEN', 'ATTEMPT', 'WHAT'],

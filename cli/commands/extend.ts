@@ -48,8 +48,8 @@ function updateOf({ deadline, budget }: Options, nowMs: number): ExtendUpdate {
   const { parseDeadline, parseMoney } = require('../../client/job-file') as typeof jobFile
   const until = deadline === undefined ? undefined : read('--deadline', () => parseDeadline(deadline))
   return {
-    ...(until === undefined ? {} : { deadlineAtMs: 'atMs' in until ? until.atMs : nowMs + until.afterMs }),
-    ...(budget === undefined ? {} : { budgetMicroUsd: read('--budget', () => parseMoney(budget)) }),
+    deadlineAtMs: until === undefined ? undefined : 'atMs' in until ? until.atMs : nowMs + until.afterMs,
+    budgetMicroUsd: budget === undefined ? undefined : read('--budget', () => parseMoney(budget)),
   }
 }
 

@@ -1,7 +1,6 @@
 import type { Command } from 'commander'
 import { CrucibleError, EXIT_CODES } from '../../client/errors'
 import { collectGarbage, lastCollection, type GarbageRun, type LastCollection } from '../../client/garbage'
-import { defined } from '../../core/defined'
 import type { GarbageVerdict } from '../../core/messages'
 import { CLOCK_SLACK_MS, formatDuration, formatInstant } from '../../core/time'
 import { durationArgument } from '../arguments'
@@ -60,7 +59,7 @@ async function collect(cli: Cli, { dryRun, grace }: Options): Promise<void> {
   if (dryRun === true || unowned.length === 0) return tell(cli, first)
   const run = await collectGarbage(context, {
     isDryRun: false,
-    ...defined({ graceMs: grace }),
+    graceMs: grace,
   })
   out.note(
     `${plural(unowned.length, 'orphaned resource')}; removed if still orphaned in ${formatDuration(run.graceMs)}. ` +
@@ -85,7 +84,9 @@ async function endAlone(cli: Cli, { dryRun, last, adopt: isAdopting, grace }: Op
   const { readWorkerConfig } = require('../../workers/config') as typeof workerConfig
   const { endExpiredMachines } = require('../../workers/expired') as typeof expired
   const { verdicts, clockAheadMs } = await endExpiredMachines(readWorkerConfig(cli.environment), {
-    ...{ store: cli.context().store, isDryRun: dryRun === true, signal: cli.interruption() },
+    store: cli.context().store,
+    isDryRun: dryRun === true,
+    signal: cli.interruption(),
   })
   if (Math.abs(clockAheadMs) > CLOCK_SLACK_MS) {
     const off = `${formatDuration(Math.abs(clockAheadMs))} ${clockAheadMs > 0 ? 'ahead of' : 'behind'}`
@@ -112,7 +113,7 @@ async function tellLast(cli: Cli): Promise<void> {
 
 function tell(cli: Cli, verdicts: GarbageVerdict[], last?: Omit<LastCollection, 'verdicts'>): void {
   const { out } = cli
-  out.json({ verdicts, ...defined({ last }) })
+  out.json({ verdicts, last })
   if (verdicts.some(({ action }) => action === 'failed')) cli.exitCode = EXIT_CODES.failed
   if (verdicts.length === 0) return out.line('No resources found for this deployment.')
   out.table(
@@ -149,9 +150,16 @@ function rowOf(verdict: GarbageVerdict, nowMs: number): string[] {
   const { action, backend, kind, id, owner, reason, description } = verdict
   const { place, sinceMs, costMicroUsdPerDay = null } = verdict
   return [
-    ...[action, backend, kind, id || NOTHING, place || NOTHING, owner || NOTHING],
+    action,
+    backend,
+    kind,
+    id || NOTHING,
+    place || NOTHING,
+    owner || NOTHING,
     sinceMs === undefined ? NOTHING : age(sinceMs, nowMs),
-    ...[usd(costMicroUsdPerDay), reason, description],
+    usd(costMicroUsdPerDay),
+    reason,
+    description,
   ]
 }
 

@@ -1,7 +1,6 @@
 import { InvalidArgumentError, type Command } from 'commander'
 import { LIST_LIMIT, listJobs, type ListFilter } from '../../client/list'
 import type { JobSummary } from '../../client/job-view'
-import { defined } from '../../core/defined'
 import { JOB_STATES, type JobState } from '../../core/job'
 import { lineInWords } from '../../core/waiting'
 import { countArgument } from '../arguments'
@@ -50,9 +49,10 @@ async function list(cli: Cli, { state, owner, mine, name, backend, limit }: Opti
   const context = cli.context(config)
   const filter: ListFilter = {
     limit,
-    ...defined({ states: state }),
+    states: state,
     ...(mine === true ? { owner: config.owner } : owner === undefined ? {} : { owner }),
-    ...defined({ name, backend }),
+    name,
+    backend,
   }
   const jobs = await listJobs(context, filter)
   cli.out.json({ jobs })

@@ -3,7 +3,6 @@ import { CrucibleError } from '../../client/errors'
 import { findJob } from '../../client/find-job'
 import type { JobLogLine, LogOptions } from '../../client/logs'
 import { readView } from '../../client/read-view'
-import { defined } from '../../core/defined'
 import { formatInstant } from '../../core/time'
 import { countArgument } from '../arguments'
 import type { Cli } from '../cli'
@@ -53,8 +52,9 @@ async function logs(cli: Cli, meant: string, asked: Options): Promise<void> {
   const isFollowing = follow === true
   const options: LogOptions = {
     isFollowing,
-    ...defined({ attempt, tail }),
-    ...(isFollowing ? { signal: cli.interruption() } : {}),
+    attempt,
+    tail,
+    signal: isFollowing ? cli.interruption() : undefined,
   }
   const lines: JobLogLine[] = []
   let count = 0

@@ -1,6 +1,5 @@
 import type { Command } from 'commander'
 import { CrucibleError } from '../../client/errors'
-import { defined } from '../../core/defined'
 import type { BackendChoice } from '../../core/offer'
 import { MINUTE_MS } from '../../core/time'
 import { backendArgument, countArgument, durationArgument } from '../arguments'
@@ -76,7 +75,7 @@ async function rehearse(cli: Cli, given: JobArguments, options: Options): Promis
       for: options.for ?? FOR_DEFAULT_MS,
       most: options.for ?? MOST_DEFAULT_MS,
       ...counted,
-      ...defined({ keep }),
+      keep,
     })
     return
   }
@@ -88,7 +87,9 @@ async function rehearse(cli: Cli, given: JobArguments, options: Options): Promis
   const { rehearseElsewhere } = require('../rehearsing-elsewhere') as typeof rehearsingElsewhere
   const { for: forMs = MOST_DEFAULT_MS } = options
   await rehearseElsewhere(cli, await readCheckedJob(cli, given), {
-    ...{ for: forMs, most: forMs, backend },
+    for: forMs,
+    most: forMs,
+    backend,
     ...counted,
   })
 }

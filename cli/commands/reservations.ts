@@ -29,8 +29,18 @@ import type { Options } from '../reservation-telling'
 import type * as texts from '../reservation-text'
 
 const ACTIONS = [
-  ...(['list', 'show', 'offers', 'reserve', 'approve', 'reject'] as const),
-  ...(['decide', 'extend', 'resize', 'split', 'release', 'calendar'] as const),
+  'list',
+  'show',
+  'offers',
+  'reserve',
+  'approve',
+  'reject',
+  'decide',
+  'extend',
+  'resize',
+  'split',
+  'release',
+  'calendar',
 ] as const
 type Action = (typeof ACTIONS)[number]
 
@@ -39,15 +49,32 @@ const WISH = ['offers', 'reserve'] as const
 /** Which action each option belongs to. */
 const ACTIONS_OF: Readonly<Record<string, readonly Action[]>> = {
   backend: ['list', ...WISH, 'calendar'],
-  ...{ kind: WISH, type: WISH, region: WISH, zone: WISH },
-  ...{ from: WISH, startBy: WISH, endBy: WISH, maxPrice: WISH, unasked: WISH },
-  ...{ extendMax: WISH, releaseIdle: WISH },
-  ...{ for: [...WISH, 'extend'], maxUpfront: [...WISH, 'extend'] },
-  ...{ count: [...WISH, 'resize', 'split'], maxSpend: [...WISH, 'resize'] },
-  ...{ share: ['reserve', 'resize'], until: ['reserve', 'extend', 'resize'] },
-  ...{ notify: ['reserve'], purpose: ['reserve'], id: ['reserve', 'split'] },
-  ...{ note: ['reject'], bought: ['decide'], notBought: ['decide'], maxCharge: ['release'] },
-  ...{ weeks: ['calendar'], ical: ['calendar'] },
+  kind: WISH,
+  type: WISH,
+  region: WISH,
+  zone: WISH,
+  from: WISH,
+  startBy: WISH,
+  endBy: WISH,
+  maxPrice: WISH,
+  unasked: WISH,
+  extendMax: WISH,
+  releaseIdle: WISH,
+  for: [...WISH, 'extend'],
+  maxUpfront: [...WISH, 'extend'],
+  count: [...WISH, 'resize', 'split'],
+  maxSpend: [...WISH, 'resize'],
+  share: ['reserve', 'resize'],
+  until: ['reserve', 'extend', 'resize'],
+  notify: ['reserve'],
+  purpose: ['reserve'],
+  id: ['reserve', 'split'],
+  note: ['reject'],
+  bought: ['decide'],
+  notBought: ['decide'],
+  maxCharge: ['release'],
+  weeks: ['calendar'],
+  ical: ['calendar'],
 }
 
 const WEEKS = 13
@@ -211,15 +238,16 @@ function wishOf(cli: Cli, options: Options): CapacityWish {
   if (kind === 'prepaid' && durationMs === undefined)
     throw new CrucibleError('usage', 'Prepaid capacity needs a duration.', { hint: 'Such as --for 4d.' })
   return {
-    ...{ backend, kind, types: type, count },
-    ...defined({
-      durationMs:
-        durationMs && (kind === 'prepaid' ? Math.max(HOUR_MS, durationMs - CUT_OFF_MS) : durationMs),
-      earliestStartAtMs: at(from),
-      latestStartAtMs: at(startBy),
-      latestEndAtMs: at(endBy),
-    }),
-    ...defined({ regions: region, zones: zone }),
+    backend,
+    kind,
+    types: type,
+    count,
+    durationMs: durationMs && (kind === 'prepaid' ? Math.max(HOUR_MS, durationMs - CUT_OFF_MS) : durationMs),
+    earliestStartAtMs: at(from),
+    latestStartAtMs: at(startBy),
+    latestEndAtMs: at(endBy),
+    regions: region,
+    zones: zone,
   }
 }
 
@@ -256,7 +284,7 @@ async function reserve(cli: Cli, options: Options): Promise<void> {
   if (rule.searchUntilAtMs === undefined && wish.latestStartAtMs === undefined)
     rule.searchUntilAtMs = cli.now() + SEARCH_MS
   const { purpose, id, notify: webhook } = options
-  const reserved = await client.reserve(cli.context(), { wish, rule, ...defined({ purpose, id, webhook }) })
+  const reserved = await client.reserve(cli.context(), { wish, rule, purpose, id, webhook })
   cli.out.json({ ...reserved })
   const isOver = 'It exists already and is over, and ids are never reused'
   const what = reserved.isNew ? 'Looking for capacity' : reserved.isOver ? isOver : 'It exists already'

@@ -1,7 +1,6 @@
 import { Argument, InvalidArgumentError, type Command } from 'commander'
 import { CrucibleError } from '../../client/errors'
 import { isDate } from '../../core/calendar'
-import { defined } from '../../core/defined'
 import { startOfDay } from '../../core/zones'
 import { countArgument } from '../arguments'
 import { checkOptions } from '../action-options'
@@ -13,16 +12,32 @@ import type * as reading from '../read-retrain'
 import type * as texts from '../schedule-text'
 
 const ACTIONS = [
-  ...(['create', 'next', 'list', 'show', 'history', 'update', 'pause', 'resume'] as const),
-  ...(['trigger', 'backfill', 'approve', 'reject', 'skip', 'start-now', 'delete'] as const),
+  'create',
+  'next',
+  'list',
+  'show',
+  'history',
+  'update',
+  'pause',
+  'resume',
+  'trigger',
+  'backfill',
+  'approve',
+  'reject',
+  'skip',
+  'start-now',
+  'delete',
 ] as const
 type Action = (typeof ACTIONS)[number]
 
 /** Which action each option belongs to. */
 const ACTIONS_OF: Readonly<Record<string, readonly Action[]>> = {
-  ...{ count: ['next', 'history'], from: ['backfill'], to: ['backfill'] },
-  ...{ note: ['pause', 'resume', 'reject'], run: ['approve', 'reject', 'skip', 'start-now'] },
-  ...{ secrets: ['create', 'update'] },
+  count: ['next', 'history'],
+  from: ['backfill'],
+  to: ['backfill'],
+  note: ['pause', 'resume', 'reject'],
+  run: ['approve', 'reject', 'skip', 'start-now'],
+  secrets: ['create', 'update'],
 }
 
 interface Options {
@@ -107,7 +122,7 @@ async function run(cli: Cli, action: Action, { name, options }: Given): Promise<
     case 'skip':
     case 'start-now': {
       const { note: reason, run: which } = options
-      const told = { word: action, ...defined({ reason, run: which }) }
+      const told = { word: action, reason, run: which }
       const { message } = await runs.tellRun(cli.context(), name, told)
       return done(cli, { name, action }, message)
     }

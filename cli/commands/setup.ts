@@ -2,7 +2,6 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Command } from 'commander'
 import { Argument } from 'commander'
-import { defined } from '../../core/defined'
 import type { AccountWish } from '../../backends/registry'
 import type * as registry from '../../backends/registry'
 import { CrucibleError } from '../../client/errors'
@@ -105,7 +104,10 @@ function wishOf({ region, profile, prefix, bucket, ownNetwork, buyer }: Options)
   return {
     prefix,
     hasOwnNetwork: ownNetwork === true,
-    ...defined({ region, profile, bucket, letsWorkersBuy: buyer }),
+    region,
+    profile,
+    bucket,
+    letsWorkersBuy: buyer,
   }
 }
 

@@ -1,7 +1,6 @@
 import type { Command } from 'commander'
 import type * as advising from '../../client/checkpoint-advice'
 import type { JobView } from '../../client/job-view'
-import { defined } from '../../core/defined'
 import type { JobSpec } from '../../core/job'
 import type { JobSource } from '../../core/messages'
 import type { Submission, Submitted } from '../../client/submit'
@@ -79,7 +78,7 @@ function documentOf(
   { inferred = [] }: JobSpec,
   view?: JobView,
 ): object {
-  return { ...rest, isNew, isServed, inferred, ...defined({ job: view }) }
+  return { ...rest, isNew, isServed, inferred, job: view }
 }
 
 async function dryRun(cli: Cli, submission: Submission): Promise<void> {

@@ -38,7 +38,9 @@ export function define(command: Command, cli: Cli): void {
     .addHelpText(
       'after',
       [
-        ...['', 'Keys of --what-if:', ...Object.values(WHAT_IF_FORMS).map((form) => `  ${form}`)],
+        '',
+        'Keys of --what-if:',
+        ...Object.values(WHAT_IF_FORMS).map((form) => `  ${form}`),
         examples(
           ['crucible why char-lm', 'every decision so far'],
           [

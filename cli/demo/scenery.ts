@@ -84,9 +84,12 @@ const EVERYWHERE: CloudPlan = {
   backends: ['ec2', 'modal', 'lambda'],
   settings: {
     CRUCIBLE_EC2_TYPES: GPU_TYPE,
-    ...{ CRUCIBLE_MODAL_GPUS: 'B200', CRUCIBLE_MODAL_RUN_MAX: '110s' },
+    CRUCIBLE_MODAL_GPUS: 'B200',
+    CRUCIBLE_MODAL_RUN_MAX: '110s',
     CRUCIBLE_LAMBDA_TYPES: 'gpu_1x_a100_sxm4',
-    ...{ CRUCIBLE_DRAIN: '8s', CRUCIBLE_POWER_OFF: '2s', CRUCIBLE_QUEUE_WITHIN: '5s' },
+    CRUCIBLE_DRAIN: '8s',
+    CRUCIBLE_POWER_OFF: '2s',
+    CRUCIBLE_QUEUE_WITHIN: '5s',
   },
 }
 
@@ -100,7 +103,9 @@ export async function smallCloud(
   await mkdir(machines, { recursive: true })
   const { world, backends, settings } = isEverywhere ? EVERYWHERE : TWO_ZONES
   const { cloud, environment, stop } = await startDevCloud({
-    ...{ world, backends, server },
+    world,
+    backends,
+    server,
     storeDirectory: join(home, 'store'),
     machines: { directory: machines },
   })

@@ -92,7 +92,9 @@ async function build(
   installRuntime(logger)
   parts.workers = await startWorkers({ config, roles: rolesOf(config), logger, signal })
   parts.note = {
-    ...{ pid: process.pid, address, uiUrl: uiUrl ?? '' },
+    pid: process.pid,
+    address,
+    uiUrl: uiUrl ?? '',
     environment: scenery.environment as Record<string, string>,
   }
   writeDevNote(config.home, parts.note)
@@ -100,7 +102,7 @@ async function build(
     ...config,
     owner: OWNER,
     environment,
-    ...(uiUrl === null ? {} : { temporalUiUrl: uiUrl }),
+    temporalUiUrl: uiUrl === null ? undefined : uiUrl,
   }))
   const broken = Promise.race([parts.workers.ended, server.ended, scenery.ended]).then((reason) => {
     throw new Error(reason ?? 'The workers stopped unexpectedly.')

@@ -35,7 +35,9 @@ export interface Plot {
 }
 
 export const TWO_ZONES_PLOT: Plot = {
-  ...{ changes: {}, moved: {}, undisturbed: { isInterruptible: false } },
+  changes: {},
+  moved: {},
+  undisturbed: { isInterruptible: false },
   losses: [
     { afterPart: 0.3, noticeMs: 10 * SECOND_MS },
     { afterPart: 0.65, noticeMs: null },

@@ -1,6 +1,5 @@
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { defined } from '../../core/defined'
 import type { TemporalAddress } from './temporal/address'
 import { startDevServer, type DevServer } from './temporal/dev-server'
 import { acquireLock } from './temporal/lock'
@@ -41,7 +40,7 @@ export async function startServer(options: ServerOptions): Promise<Server> {
     ports,
     signal,
     onRestart: noteRestart(progress),
-    ...defined({ dataFile }),
+    dataFile,
   })
   return ours(server)
 }

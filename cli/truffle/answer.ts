@@ -1,6 +1,5 @@
 import { stringify } from 'yaml'
 import { CrucibleError, type ErrorKind } from '../../client/errors'
-import { defined } from '../../core/defined'
 import { errorDocument } from '../endings'
 import type { Output, Sink } from '../output'
 import { plain, plainJson } from '../plain'
@@ -92,7 +91,7 @@ export function writeError(
   { format, out, stdout }: { format: Format; out: Output; stdout: Sink },
 ): void {
   const error = new CrucibleError(given.kind, sentence(given.message), {
-    ...defined({ hint: given.hint }),
+    hint: given.hint,
     details: given.details,
   })
   const document = { schema: SCHEMA, ...errorDocument(error) }

@@ -27,7 +27,11 @@ export async function showOfferings(session: Session, options: CapacityOptions):
   const inquiry = session.inquiry(options)
   const asked = await findOfferings(inquiry, {
     patterns: (options.instanceTypes ?? []).map(parsePattern),
-    ...{ count, days, startsAfterMs: startAfter, startsBeforeMs: startBefore, endsBeforeMs: endBy },
+    count,
+    days,
+    startsAfterMs: startAfter,
+    startsBeforeMs: startBefore,
+    endsBeforeMs: endBy,
     zones: az,
   })
   if (asked.answers.every(({ value }) => value.types.length === 0))
@@ -75,7 +79,7 @@ export async function showOfferings(session: Session, options: CapacityOptions):
       out.line(`   ${purchaseCommand(cheapest.region, cheapest.value)}`)
     },
     terraform: () => offeringsTerraform(offerings, { count, durationHours: hoursOfDays(sold.days) }),
-    ...(first === undefined && { ending: endingOfNothing(asked) }),
+    ending: first === undefined ? endingOfNothing(asked) : undefined,
   })
 }
 

@@ -83,8 +83,16 @@ export function gibArgument(text: string): number {
 }
 
 const ARCHITECTURES: Readonly<Record<string, string>> = {
-  ...{ x86_64: 'x86_64', amd64: 'x86_64', x64: 'x86_64', intel: 'x86_64', amd: 'x86_64' },
-  ...{ arm64: 'arm64', aarch64: 'arm64', arm: 'arm64', graviton: 'arm64', i386: 'i386' },
+  x86_64: 'x86_64',
+  amd64: 'x86_64',
+  x64: 'x86_64',
+  intel: 'x86_64',
+  amd: 'x86_64',
+  arm64: 'arm64',
+  aarch64: 'arm64',
+  arm: 'arm64',
+  graviton: 'arm64',
+  i386: 'i386',
 }
 
 export function architectureArgument(text: string): string {

@@ -86,7 +86,7 @@ export async function showOwned(session: Session, options: CapacityOptions): Pro
     ],
     show: (out) => found.forEach((one) => show(session, out, one)),
     terraform: () => terraformOf(found, options),
-    ...(all.length === 0 && { ending: endingOfNothing({ unanswered }) }),
+    ending: all.length === 0 ? endingOfNothing({ unanswered }) : undefined,
   })
 }
 

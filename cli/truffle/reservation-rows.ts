@@ -12,10 +12,26 @@ import type { Row } from './answer'
 import { iso, minute, usdInWords } from './rows'
 
 export const ODCR_COLUMNS = [
-  ...['reservation_type', 'reservation_id', 'instance_type', 'region', 'availability_zone', 'total_capacity'],
-  ...['available_capacity', 'used_capacity', 'state', 'tenancy', 'platform', 'ebs_optimized'],
-  ...['instance_match_criteria', 'owner_id', 'start_date', 'end_date', 'on_demand_price', 'hourly_cost'],
-  ...['idle_hourly_cost', 'tags'],
+  'reservation_type',
+  'reservation_id',
+  'instance_type',
+  'region',
+  'availability_zone',
+  'total_capacity',
+  'available_capacity',
+  'used_capacity',
+  'state',
+  'tenancy',
+  'platform',
+  'ebs_optimized',
+  'instance_match_criteria',
+  'owner_id',
+  'start_date',
+  'end_date',
+  'on_demand_price',
+  'hourly_cost',
+  'idle_hourly_cost',
+  'tags',
 ]
 
 export function odcrRow({ region, reservation, usdPerHour }: Owned): Row {
@@ -25,12 +41,22 @@ export function odcrRow({ region, reservation, usdPerHour }: Owned): Row {
   // Before it is active, nothing is free, used or billed.
   const isActive = state === 'active'
   return {
-    ...{ reservation_type: 'odcr', reservation_id: id, instance_type: type, region, availability_zone: zone },
-    ...{ total_capacity: total, available_capacity: free, used_capacity: isActive ? total - free : 0 },
-    ...{ state, tenancy, platform, ebs_optimized: reservation.isEbsOptimized ?? false },
+    reservation_type: 'odcr',
+    reservation_id: id,
+    instance_type: type,
+    region,
+    availability_zone: zone,
+    total_capacity: total,
+    available_capacity: free,
+    used_capacity: isActive ? total - free : 0,
+    state,
+    tenancy,
+    platform,
+    ebs_optimized: reservation.isEbsOptimized ?? false,
     instance_match_criteria: reservation.matching ?? null,
     owner_id: reservation.owner ?? null,
-    ...{ start_date: iso(reservation.startsAtMs), end_date: iso(reservation.endsAtMs) },
+    start_date: iso(reservation.startsAtMs),
+    end_date: iso(reservation.endsAtMs),
     on_demand_price: usdPerHour ?? null,
     hourly_cost: isActive ? money(total) : 0,
     idle_hourly_cost: isActive ? money(free) : 0,
@@ -39,28 +65,40 @@ export function odcrRow({ region, reservation, usdPerHour }: Owned): Row {
 }
 
 export const BLOCK_COLUMNS = [
-  ...['reservation_type', 'capacity_block_id', 'reservation_id', 'instance_type', 'instance_count'],
-  ...['available_capacity', 'region', 'availability_zone', 'start_date', 'end_date', 'usable_until'],
-  ...['duration_hours', 'state', 'reservation_fee', 'ultra_cluster_placement', 'tenancy', 'platform'],
-  ...['owner_id', 'tags'],
+  'reservation_type',
+  'capacity_block_id',
+  'reservation_id',
+  'instance_type',
+  'instance_count',
+  'available_capacity',
+  'region',
+  'availability_zone',
+  'start_date',
+  'end_date',
+  'usable_until',
+  'duration_hours',
+  'state',
+  'reservation_fee',
+  'ultra_cluster_placement',
+  'tenancy',
+  'platform',
+  'owner_id',
+  'tags',
 ]
 
 export function blockRow({ region, reservation }: Owned): Row {
   const { id, type, zone, total, free, state, tenancy, platform } = reservation
   return {
-    ...{
-      reservation_type: 'capacity-block',
-      capacity_block_id: reservation.blockId ?? id,
-      reservation_id: id,
-    },
-    ...{
-      instance_type: type,
-      instance_count: total,
-      available_capacity: free,
-      region,
-      availability_zone: zone,
-    },
-    ...{ start_date: iso(reservation.startsAtMs), end_date: iso(reservation.endsAtMs) },
+    reservation_type: 'capacity-block',
+    capacity_block_id: reservation.blockId ?? id,
+    reservation_id: id,
+    instance_type: type,
+    instance_count: total,
+    available_capacity: free,
+    region,
+    availability_zone: zone,
+    start_date: iso(reservation.startsAtMs),
+    end_date: iso(reservation.endsAtMs),
     usable_until: iso(usableUntilOf(reservation)),
     duration_hours: durationHoursOf(reservation) ?? null,
     state,
@@ -68,26 +106,48 @@ export function blockRow({ region, reservation }: Owned): Row {
     reservation_fee: null,
     // AWS places every Capacity Block in an UltraCluster; no call shows it.
     ultra_cluster_placement: true,
-    ...{ tenancy, platform, owner_id: reservation.owner ?? null, tags: reservation.tags ?? {} },
+    tenancy,
+    platform,
+    owner_id: reservation.owner ?? null,
+    tags: reservation.tags ?? {},
   }
 }
 
 export const OFFERING_COLUMNS = [
-  ...['offering_id', 'instance_type', 'instance_count', 'region', 'availability_zone', 'start_date'],
-  ...['end_date', 'usable_until', 'duration_hours', 'upfront_fee', 'currency_code', 'price_per_day'],
-  ...['price_per_instance_hour', 'ultra_cluster_placement', 'tenancy', 'purchase_command'],
+  'offering_id',
+  'instance_type',
+  'instance_count',
+  'region',
+  'availability_zone',
+  'start_date',
+  'end_date',
+  'usable_until',
+  'duration_hours',
+  'upfront_fee',
+  'currency_code',
+  'price_per_day',
+  'price_per_instance_hour',
+  'ultra_cluster_placement',
+  'tenancy',
+  'purchase_command',
 ]
 
 export function offeringRow({ region, value }: { region: string; value: BlockOffering }): Row {
   const { perDay, perInstanceHour } = priceOf(value)
   return {
-    ...{ offering_id: value.id, instance_type: value.type, instance_count: value.count },
-    ...{ region, availability_zone: value.zone },
-    ...{ start_date: iso(value.startsAtMs), end_date: iso(value.endsAtMs) },
+    offering_id: value.id,
+    instance_type: value.type,
+    instance_count: value.count,
+    region,
+    availability_zone: value.zone,
+    start_date: iso(value.startsAtMs),
+    end_date: iso(value.endsAtMs),
     usable_until: iso(offeringUsableUntil(value)),
     duration_hours: durationHoursOf(value) ?? null,
-    ...{ upfront_fee: Number(value.upfrontFee), currency_code: value.currency },
-    ...{ price_per_day: perDay, price_per_instance_hour: perInstanceHour },
+    upfront_fee: Number(value.upfrontFee),
+    currency_code: value.currency,
+    price_per_day: perDay,
+    price_per_instance_hour: perInstanceHour,
     ultra_cluster_placement: true,
     tenancy: value.tenancy,
     purchase_command: purchaseCommand(region, value),
@@ -171,48 +231,59 @@ export function odcrCells({ region, reservation }: Owned): string[] {
   const used = state === 'active' ? total - free : 0
   const percent = total === 0 ? 0 : Math.round((used / total) * 100)
   return [
-    ...[type, region, zone, String(total), String(free), `${used} (${percent}%)`, state],
-    ...[endsAtMs === undefined ? 'never' : minute(endsAtMs), id],
+    type,
+    region,
+    zone,
+    String(total),
+    String(free),
+    `${used} (${percent}%)`,
+    state,
+    endsAtMs === undefined ? 'never' : minute(endsAtMs),
+    id,
   ]
 }
 
 export const BLOCK_HEAD = [
-  ...[
-    'Instance Type',
-    'Count',
-    'Free',
-    'AZ',
-    'Start',
-    'End',
-    'Usable Until',
-    'Duration',
-    'State',
-    'Block ID',
-  ],
+  'Instance Type',
+  'Count',
+  'Free',
+  'AZ',
+  'Start',
+  'End',
+  'Usable Until',
+  'Duration',
+  'State',
+  'Block ID',
 ]
 
 export function blockCells({ reservation }: Owned): string[] {
   const { type, total, free, zone, startsAtMs, endsAtMs, state, blockId, id } = reservation
   const hours = durationHoursOf(reservation)
   return [
-    ...[type, String(total), String(free), zone, minute(startsAtMs), minute(endsAtMs)],
-    ...[minute(usableUntilOf(reservation)), hours === undefined ? '-' : `${hours}h`, state, blockId ?? id],
+    type,
+    String(total),
+    String(free),
+    zone,
+    minute(startsAtMs),
+    minute(endsAtMs),
+    minute(usableUntilOf(reservation)),
+    hours === undefined ? '-' : `${hours}h`,
+    state,
+    blockId ?? id,
   ]
 }
 
 export const OFFERING_HEAD = [
-  ...[
-    'Offering ID',
-    'Instance Type',
-    'Count',
-    'AZ',
-    'Start',
-    'End',
-    'Hours',
-    'Upfront',
-    'Per Day',
-    'Per Inst.-h',
-  ],
+  'Offering ID',
+  'Instance Type',
+  'Count',
+  'AZ',
+  'Start',
+  'End',
+  'Hours',
+  'Upfront',
+  'Per Day',
+  'Per Inst.-h',
 ]
 
 export function offeringCells({ value }: { value: BlockOffering }): string[] {
@@ -220,19 +291,15 @@ export function offeringCells({ value }: { value: BlockOffering }): string[] {
   const money = (amount: number): string =>
     value.currency === 'USD' ? usdInWords(amount) : `${amount} ${value.currency}`
   return [
-    ...[
-      value.id,
-      value.type,
-      String(value.count),
-      value.zone,
-      minute(value.startsAtMs),
-      minute(value.endsAtMs),
-    ],
-    ...[
-      String(durationHoursOf(value) ?? '-'),
-      money(Number(value.upfrontFee)),
-      money(perDay),
-      money(perInstanceHour),
-    ],
+    value.id,
+    value.type,
+    String(value.count),
+    value.zone,
+    minute(value.startsAtMs),
+    minute(value.endsAtMs),
+    String(durationHoursOf(value) ?? '-'),
+    money(Number(value.upfrontFee)),
+    money(perDay),
+    money(perInstanceHour),
   ]
 }

@@ -3,8 +3,18 @@ import type { Row } from './answer'
 
 /** The columns of a machine type, with the names that existing scripts know. */
 export const TYPE_COLUMNS = [
-  ...['instance_type', 'region', 'availability_zones', 'vcpus', 'memory_mib', 'architecture'],
-  ...['gpus', 'gpu_model', 'gpu_memory_mib', 'network_performance', 'efa_interfaces', 'on_demand_price'],
+  'instance_type',
+  'region',
+  'availability_zones',
+  'vcpus',
+  'memory_mib',
+  'architecture',
+  'gpus',
+  'gpu_model',
+  'gpu_memory_mib',
+  'network_performance',
+  'efa_interfaces',
+  'on_demand_price',
 ] as const
 
 export function typeRow({ type, region, zones }: FoundType, onDemandUsd?: number): Row {

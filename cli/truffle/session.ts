@@ -2,7 +2,6 @@ import { join } from 'node:path'
 import type { Command } from 'commander'
 import { Inquiry, KeptAnswers, type Asked, type Unanswered } from '../../backends/ec2/capacity'
 import type { RegionApi } from '../../backends/ec2/capacity'
-import { defined } from '../../core/defined'
 import { homeOf } from '../../storage/home'
 import { EXIT_CODES, type ErrorKind } from '../../client/errors'
 import { Cli, type Outside } from '../cli'
@@ -52,20 +51,29 @@ export class Session {
     const kept = new KeptAnswers({
       directory: join(homeOf(environment).directory, 'cache', 'truffle'),
       identity: JSON.stringify([
-        ...[profile, endpoint, environment.AWS_ACCESS_KEY_ID, environment.AWS_ROLE_ARN],
-        ...[environment.AWS_CONFIG_FILE, environment.AWS_SHARED_CREDENTIALS_FILE],
+        profile,
+        endpoint,
+        environment.AWS_ACCESS_KEY_ID,
+        environment.AWS_ROLE_ARN,
+        environment.AWS_CONFIG_FILE,
+        environment.AWS_SHARED_CREDENTIALS_FILE,
       ]),
       isFresh: options.fresh === true,
       clock: () => this.now(),
     })
     kept.tidy()
     return new Inquiry({
-      ...{ regions, kept, limitMs: options.timeout ?? TIMEOUT_MS, signal: this.cli.interruption() },
+      regions,
+      kept,
+      limitMs: options.timeout ?? TIMEOUT_MS,
+      signal: this.cli.interruption(),
       homeRegion: homeRegion ?? defaultHome(regions),
       hasSessionInEnvironment: (environment.AWS_SESSION_TOKEN ?? '') !== '' && options.profile === undefined,
       clock: () => this.now(),
       onProgress: (settled, of) => this.progress(settled, of),
-      ...defined({ profile, endpoint, open: this.outside.openRegion }),
+      profile,
+      endpoint,
+      open: this.outside.openRegion,
     })
   }
 

@@ -17,7 +17,11 @@ export async function showTopology(session: Session, options: CapacityOptions): 
   session.answer({
     command: 'capacity',
     results: places.map(({ region, reservation, type, zone, state, nodes }) => ({
-      ...{ reservation_id: reservation, instance_type: type, region, availability_zone: zone, state },
+      reservation_id: reservation,
+      instance_type: type,
+      region,
+      availability_zone: zone,
+      state,
       network_nodes: nodes,
     })),
     columns: COLUMNS,
@@ -32,7 +36,7 @@ export async function showTopology(session: Session, options: CapacityOptions): 
       if (places.length === 0) return out.line('No active reservation.')
       networkTrees(places).forEach((node) => showNode(out, node, ''))
     },
-    ...(places.length === 0 && { ending: endingOfNothing(asked) }),
+    ending: places.length === 0 ? endingOfNothing(asked) : undefined,
   })
 }
 

@@ -35,7 +35,10 @@ export function arithmeticOf(
 ): ArithmeticLine[] {
   const parts = partsOf(offer, capabilities, { request, isShaky })
   const whole: Counted = {
-    ...{ parts, offer, moving: movingOf(offer, request), storing: storingFor(request, parts.everyMs) },
+    parts,
+    offer,
+    moving: movingOf(offer, request),
+    storing: storingFor(request, parts.everyMs),
     reservedMs: reservedMsOf(offer, request),
   }
   const lines: ArithmeticLine[] = []
@@ -46,7 +49,8 @@ export function arithmeticOf(
     lines.push({
       part,
       words: wordsOf(part),
-      ...{ addedMs: after.ms - before.ms, addedMicroUsd: after.microUsd - before.microUsd },
+      addedMs: after.ms - before.ms,
+      addedMicroUsd: after.microUsd - before.microUsd,
       lowMs: range === undefined ? null : Math.round(parts[range].low),
       highMs: range === undefined ? null : Math.round(parts[range].high),
       source: sourceOf(part, whole, request),
@@ -94,7 +98,13 @@ function trainingAlone({ parts, offer }: Counted): Counted {
     parts: {
       ...parts,
       ...times,
-      ...{ waitAgain: none, duration: one, speed: one, price: one, store: one, rate: none, shakyRate: none },
+      waitAgain: none,
+      duration: one,
+      speed: one,
+      price: one,
+      store: one,
+      rate: none,
+      shakyRate: none,
     },
     offer: withoutRunLimit(billedInSeconds(offer)),
     moving: { onceMicroUsd: 0, perMachineMicroUsd: 0 },

@@ -32,7 +32,9 @@ export function driversOf(
     interruptions: interruptionsWidthMs(parts),
     stop: width(parts.stop),
     // What only the bill depends on.
-    ...{ billing: 0, price: 0, store: 0 },
+    billing: 0,
+    price: 0,
+    store: 0,
   }
   const isFree = offer.priceMicroUsdPerHour === 0
   return {

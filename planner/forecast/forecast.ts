@@ -52,7 +52,7 @@ export function forecastOf(
     durationMs: quantile(doneMs, 0.5),
     costMicroUsd: quantile(cost, 0.5),
     budgetedMicroUsd: quantile(budgeted, 0.5),
-    ...(extra !== undefined && { extraCostMicroUsd: quantile(extra, 0.5) }),
+    extraCostMicroUsd: extra !== undefined ? quantile(extra, 0.5) : undefined,
     interruptions,
     transfer: transferFor(offer, request, interruptions),
     work: parts.work,
@@ -126,10 +126,11 @@ function chancesOf(
   const leftMs = timeLeftMs(request)
   const { remainingMicroUsd } = request
   return {
-    ...(leftMs !== undefined && { deadline: shareOf(doneMs, leftMs) }),
-    ...(remainingMicroUsd !== undefined && {
-      budget: shareOf(budgeted, remainingMicroUsd - stoppingMicroUsd(offer, request)),
-    }),
+    deadline: leftMs !== undefined ? shareOf(doneMs, leftMs) : undefined,
+    budget:
+      remainingMicroUsd !== undefined
+        ? shareOf(budgeted, remainingMicroUsd - stoppingMicroUsd(offer, request))
+        : undefined,
   }
 }
 

@@ -6,8 +6,21 @@ export const POINTS = 64
 
 /** The independent causes of deviation. */
 export const DIMENSIONS = [
-  ...['wait', 'boot', 'image', 'setup', 'fetch', 'restore', 'duration', 'speed', 'saving', 'stop', 'price'],
-  ...['rate', 'interruptions', 'loss', 'cut'],
+  'wait',
+  'boot',
+  'image',
+  'setup',
+  'fetch',
+  'restore',
+  'duration',
+  'speed',
+  'saving',
+  'stop',
+  'price',
+  'rate',
+  'interruptions',
+  'loss',
+  'cut',
 ] as const
 export type Dimension = (typeof DIMENSIONS)[number]
 

@@ -33,7 +33,10 @@ export interface Moving {
 
 /** A job's life at each point without interruptions: `moves` is how often it changes machines as planned. */
 const LIVES: Lives & { moves: Float64Array } = {
-  ...{ calmMs: column(), restartMs: column(), everyMs: column(), moves: column() },
+  calmMs: column(),
+  restartMs: column(),
+  everyMs: column(),
+  moves: column(),
 }
 const DONE_MS = column()
 const COST = column()
@@ -56,8 +59,10 @@ export function sampleOf(
   const losses = lossesAt(LIVES, { rate, shakyRate: parts.shakyRate === parts.rate ? undefined : shakyRate })
   fillCosts(values, losses, { offer, moving, storing })
   return {
-    ...{ doneMs: DONE_MS, cost: COST, budgeted: BUDGETED },
-    ...(offer.reservation !== undefined && { extra: EXTRA }),
+    doneMs: DONE_MS,
+    cost: COST,
+    budgeted: BUDGETED,
+    extra: offer.reservation !== undefined ? EXTRA : undefined,
     interruptions: losses.mean,
   }
 }

@@ -4,9 +4,20 @@ import { fillFrom, isSame, type Range } from './range'
 
 /** The dimension in which a part deviates. */
 const DIMENSION_OF = {
-  ...{ wait: 'wait', waitAgain: 'wait', boot: 'boot', image: 'image', setup: 'setup', fetch: 'fetch' },
-  ...{ restore: 'restore', duration: 'duration', speed: 'speed', saving: 'saving', stop: 'stop' },
-  ...{ price: 'price', rate: 'rate', shakyRate: 'rate' },
+  wait: 'wait',
+  waitAgain: 'wait',
+  boot: 'boot',
+  image: 'image',
+  setup: 'setup',
+  fetch: 'fetch',
+  restore: 'restore',
+  duration: 'duration',
+  speed: 'speed',
+  saving: 'saving',
+  stop: 'stop',
+  price: 'price',
+  rate: 'rate',
+  shakyRate: 'rate',
   // A further dimension would change all forecasts, and `cut` moves a cost only a little.
   store: 'cut',
 } as const satisfies Partial<Record<keyof Parts, Dimension>>

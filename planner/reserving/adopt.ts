@@ -1,4 +1,3 @@
-import { defined } from '../../core/defined'
 import {
   isHeld,
   isTaggedFor,
@@ -80,20 +79,19 @@ function youngForMs({ createdAtMs = -Infinity, deployment }: OwnedReservation, n
 function asQuote(owned: OwnedReservation, wanted: number, nowMs: number): CapacityQuote {
   const { id, kind, type, total, region, zone, startsAtMs = nowMs, endsAtMs, usableUntilMs } = owned
   return {
-    ...{
-      id,
-      kind,
-      type,
-      count: Math.min(total, wanted),
-      region,
-      zone,
-      upfrontMicro: 0,
-      perHourMicro: 0,
-      currency: 'USD',
-      readAtMs: nowMs,
-    },
+    id,
+    kind,
+    type,
+    count: Math.min(total, wanted),
+    region,
+    zone,
+    upfrontMicro: 0,
+    perHourMicro: 0,
+    currency: 'USD',
+    readAtMs: nowMs,
     // One that has begun serves a wish for as soon as possible.
     startsAtMs: Math.max(startsAtMs, nowMs),
-    ...defined({ endsAtMs, usableUntilMs }),
+    endsAtMs,
+    usableUntilMs,
   }
 }

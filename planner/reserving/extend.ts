@@ -76,7 +76,9 @@ export function judgeExtension(facts: ExtensionFacts): ExtensionDecision {
     return move(`${late}; an extension costs ${formatUsd(fee)}, and moving costs ${formatUsd(moving)}`)
   const why = isMovable ? `moving costs ${formatUsd(moving)}` : 'there is no other place for all of them'
   return {
-    ...{ kind: 'extend', durationMs: best.endsAtMs! - endsAtMs, upfrontMaxMicroUsd: fee },
+    kind: 'extend',
+    durationMs: best.endsAtMs! - endsAtMs,
+    upfrontMaxMicroUsd: fee,
     message: `${late}: it is extended to ${formatInstant(best.endsAtMs!)} for ${formatUsd(fee)}, because ${why}.`,
   }
 }

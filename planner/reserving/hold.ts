@@ -1,4 +1,4 @@
-import { defined, without } from '../../core/defined'
+import { without } from '../../core/defined'
 import { formatUsd, type MicroUsd } from '../../core/money'
 import { plural } from '../../core/plural'
 import { boughtUntilMs, isHeld, type OwnedReservation } from '../../core/reservation'
@@ -52,7 +52,10 @@ function asCounted(facts: HoldFacts): HoldFacts {
   return {
     ...facts,
     elapsedMs: Math.max(0, elapsedMs),
-    reservation: reservation && { ...defined({ idleMicroUsdPerHour }), ...reservation },
+    reservation: reservation && {
+      ...reservation,
+      idleMicroUsdPerHour: reservation.idleMicroUsdPerHour ?? idleMicroUsdPerHour,
+    },
   }
 }
 
@@ -80,9 +83,13 @@ function judged(facts: HoldFacts): HoldOutcome {
   const why = whyRelease(facts, next)
   if (why !== undefined) return { held: next, message: why, next: 'release', lookInMs: MINUTE_MS }
   return {
-    ...{ held: next, message, next: 'hold', lookInMs: lookInMs(reservation, nowMs) },
+    held: next,
+    message,
+    next: 'hold',
+    lookInMs: lookInMs(reservation, nowMs),
     ...(warningAbout(facts) ?? strayWarning(facts) ?? idleWarning(next)),
-    ...(isExtensionDue(reservation, facts) && next.extending === undefined && { isEndNear: true as const }),
+    isEndNear:
+      isExtensionDue(reservation, facts) && next.extending === undefined ? (true as const) : undefined,
   }
 }
 
@@ -97,7 +104,9 @@ function returned(facts: HoldFacts): HoldOutcome {
   const idleMicroUsd = held.idleMicroUsd + idleCost({ ...facts, reservation: undefined })
   const releasedForMs = held.releasedForMs! + elapsedMs
   return {
-    ...{ held: { ...held, state: 'releasing', idleMicroUsd, releasedForMs }, message, next: 'hold' },
+    held: { ...held, state: 'releasing', idleMicroUsd, releasedForMs },
+    message,
+    next: 'hold',
     lookInMs: RETURNED_LOOK_MS,
   }
 }
@@ -120,7 +129,7 @@ function paidOf(held: HeldSoFar, { endsAtMs = 0, extension }: OwnedReservation):
 /** Forgets the end of an extension that the list shows now. */
 function unlistedOf({ extendedToMs, ...held }: HeldSoFar, reservation: OwnedReservation): HeldSoFar {
   const isListed = (boughtUntilMs(reservation) ?? 0) >= (extendedToMs ?? 0)
-  return isListed ? held : { ...held, ...defined({ extendedToMs }) }
+  return isListed ? held : { ...held, extendedToMs }
 }
 
 function missing(facts: HoldFacts): HoldOutcome {

@@ -1,4 +1,3 @@
-import { defined } from '../../core/defined'
 import { formatUsd, type MicroUsd } from '../../core/money'
 import type { CapacityQuote } from '../../core/reservation'
 import { isAsApproved, quoteKey, type JudgedQuote, type PurchaseRule } from '../../core/reserving'
@@ -36,7 +35,8 @@ export function judgeCapacity(facts: CapacityFacts): CapacityVerdict {
   const refused = judged.filter(({ refusal }) => refusal !== undefined)
   const common = {
     account,
-    ...{ unseen: [...unseen], sends },
+    unseen: [...unseen],
+    sends,
     alternatives: [...others, ...refused].slice(0, ALTERNATIVES_MAX),
   }
   const adopted = adoptable(facts)
@@ -67,7 +67,9 @@ export function judgeCapacity(facts: CapacityFacts): CapacityVerdict {
         }
       : {
           ...common,
-          ...{ kind: 'ask', judged: best, lookInMs },
+          kind: 'ask',
+          judged: best,
+          lookInMs,
           message: `${capital(quoteInWords(best.quote))} is for sale: ${price}. ${lostInWords(facts.earlierMicroUsd ?? 0)}It waits for approval.`,
         }
   }
@@ -100,7 +102,7 @@ export function judgeQuote(
 ): JudgedQuote {
   const machineHourMicro = machineHourOf(quote)
   const refusal = unlike(wish, quote) ?? tooDear(rule, quote, machineHourMicro)
-  return { quote, machineHourMicro, ...defined({ refusal }) }
+  return { quote, machineHourMicro, refusal }
 }
 
 /** The whole price: paid upfront, or for as long as an hourly one is committed or wanted. */

@@ -1,4 +1,3 @@
-import { defined } from '../../core/defined'
 import type { CapacityDecision } from '../../core/retrain-run'
 import type {
   CapacityPlan,
@@ -60,7 +59,7 @@ export function nextCapacity(facts: CapacityFacts): Step | Extract<CapacityDecis
       kind: 'open',
       index,
       message,
-      placement: { kind: 'open', backends, ...defined({ regions, deadlineMs }) },
+      placement: { kind: 'open', backends, regions, deadlineMs },
     }
   }
   return { kind: 'reserve', index, message, reservation: reservationOf(step, index, facts) }
@@ -77,24 +76,27 @@ function reservationOf(step: ReservedStep, index: number, facts: CapacityFacts):
   const latestStartAtMs = fromMs + step.startWithinMs
   return {
     wish: {
-      ...{ backend, kind, types, count, durationMs },
+      backend,
+      kind,
+      types,
+      count,
+      durationMs,
       // By hand, it may start at once.
-      ...(dates.opensAtMs > nowMs ? { earliestStartAtMs: dates.opensAtMs } : {}),
+      earliestStartAtMs: dates.opensAtMs > nowMs ? dates.opensAtMs : undefined,
       latestStartAtMs,
-      ...defined({ regions, zones }),
+      regions,
+      zones,
     },
     rule: {
       searchUntilAtMs: searchUntil(step, index, facts),
       // Without a limit of its own, everything that the rule allows is bought without a person.
       unaskedMaxMicroUsd: step.unaskedMaxMicroUsd ?? upfront ?? spend ?? 0,
-      ...defined({
-        upfrontMaxMicroUsd: upfront,
-        machineHourMaxMicroUsd: step.machineHourMaxMicroUsd,
-        spendMaxMicroUsd: spend,
-        idleMaxMs: step.idleMaxMs,
-        share: step.share,
-        awaited: awaitedBy && { ...awaitedBy, fromMs, untilMs: latestStartAtMs + LATE_MS },
-      }),
+      upfrontMaxMicroUsd: upfront,
+      machineHourMaxMicroUsd: step.machineHourMaxMicroUsd,
+      spendMaxMicroUsd: spend,
+      idleMaxMs: step.idleMaxMs,
+      share: step.share,
+      awaited: awaitedBy && { ...awaitedBy, fromMs, untilMs: latestStartAtMs + LATE_MS },
       ...(kind === 'prepaid' ? extensionRule(facts, upfront ?? 0) : {}),
     },
   }

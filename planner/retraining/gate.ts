@@ -12,7 +12,12 @@ export interface Measured {
 export function judge(gate: Gate, { value, production, productionFrom }: Measured): GateVerdict {
   const { metric } = gate
   const verdict = (isPassed: boolean, message: string): GateVerdict => ({
-    ...{ isPassed, message, metric, value: usable(value), production: usable(production), productionFrom },
+    isPassed,
+    message,
+    metric,
+    value: usable(value),
+    production: usable(production),
+    productionFrom,
   })
   if (usable(value) === null) return verdict(false, `The evaluation reported no usable ${metric}.`)
   const new_ = value!

@@ -49,8 +49,9 @@ export function clientConfig({ region, endpoint }: S3Place): S3ClientConfig {
 export async function makeClient(place: S3Place, grant?: Grant): Promise<{ sdk: Sdk; client: S3Client }> {
   const sdk = await loadSdk()
   const credentials = grant && {
-    ...{ accessKeyId: grant.keyId, secretAccessKey: grant.secret },
-    ...(grant.sessionToken === null ? {} : { sessionToken: grant.sessionToken }),
+    accessKeyId: grant.keyId,
+    secretAccessKey: grant.secret,
+    sessionToken: grant.sessionToken === null ? undefined : grant.sessionToken,
   }
   return { sdk, client: new sdk.S3Client({ ...clientConfig(place), ...defined({ credentials }) }) }
 }

@@ -18,8 +18,8 @@ export function readS3Environment(env: Environment = process.env): S3Environment
   const endpoint = env.AWS_ENDPOINT_URL_S3 || env.AWS_ENDPOINT_URL
   const tokenEndpoint = env.AWS_ENDPOINT_URL_STS || env.AWS_ENDPOINT_URL
   return {
-    ...(region ? { region } : {}),
-    ...(endpoint ? { endpoint: endpoint.replace(/\/+$/, '') } : {}),
-    ...(tokenEndpoint ? { tokenEndpoint } : {}),
+    region: region || undefined,
+    endpoint: endpoint ? endpoint.replace(/\/+$/, '') : undefined,
+    tokenEndpoint: tokenEndpoint || undefined,
   }
 }

@@ -1,5 +1,4 @@
 import type { CompletedPart } from '@aws-sdk/client-s3'
-import { defined } from '../../core/defined'
 import { eachOf } from '../parallel'
 import type { Bucket } from './s3-store'
 
@@ -29,7 +28,9 @@ export async function copyWithin(
   if (source.sizeBytes > partBytesMin) return copyInParts(bucket, copying, { ...source, partBytesMin })
   await client.send(
     new sdk.CopyObjectCommand({
-      ...{ Bucket: name, Key: copying.to, Metadata: copying.metadata },
+      Bucket: name,
+      Key: copying.to,
+      Metadata: copying.metadata,
       MetadataDirective: 'REPLACE',
       ...copySource(bucket, copying, source),
     }),
@@ -63,7 +64,10 @@ async function copyInParts(
     const end = Math.min(offset + partBytes, source.sizeBytes) - 1
     const { CopyPartResult } = await client.send(
       new sdk.UploadPartCopyCommand({
-        ...{ ...at, UploadId, PartNumber, CopySourceRange: `bytes=${offset}-${end}` },
+        ...at,
+        UploadId,
+        PartNumber,
+        CopySourceRange: `bytes=${offset}-${end}`,
         ...copySource(bucket, copying, source),
       }),
     )
@@ -91,5 +95,5 @@ function copySource(
   { tag }: Source,
 ): { CopySource: string; CopySourceIfMatch?: string } {
   const CopySource = `${name}/${from.split('/').map(encodeURIComponent).join('/')}`
-  return { CopySource, ...defined({ CopySourceIfMatch: tag }) }
+  return { CopySource, CopySourceIfMatch: tag }
 }

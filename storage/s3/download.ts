@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { open, rename, rm, type FileHandle } from 'node:fs/promises'
 import type { Readable } from 'node:stream'
-import { defined } from '../../core/defined'
 import { StoreError } from '../store'
 import { storeErrorOf } from '../file-errors'
 import { eachOf } from '../parallel'
@@ -54,8 +53,10 @@ async function fetchPart(
     const before = at
     const { Body } = await client.send(
       new sdk.GetObjectCommand({
-        ...{ Bucket: name, Key: source.key, Range: `bytes=${at}-${end - 1}` },
-        ...defined({ IfMatch: source.tag }),
+        Bucket: name,
+        Key: source.key,
+        Range: `bytes=${at}-${end - 1}`,
+        IfMatch: source.tag,
       }),
     )
     try {

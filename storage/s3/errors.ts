@@ -1,5 +1,4 @@
 import type { S3ServiceException } from '@aws-sdk/client-s3'
-import { defined } from '../../core/defined'
 import { StoreError } from '../store'
 
 /** Transient error codes, besides every status from 500 up and every network failure. */
@@ -62,7 +61,7 @@ export function s3ErrorOf(error: unknown, doing: string): StoreError {
   const told = code ?? unanswered ?? (name === 'Error' ? undefined : name)
   return new StoreError(`Could not ${doing}: ${why}${told === undefined ? '' : ` (${told})`}.`, {
     isTransient,
-    ...defined({ code: told }),
+    code: told,
     cause: error,
   })
 }

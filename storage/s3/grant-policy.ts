@@ -1,5 +1,4 @@
 import { CHECKPOINT_STEP_DIGITS } from '../../core/checkpoint'
-import { defined } from '../../core/defined'
 import { layout } from '../layout'
 import type { S3Place } from './place'
 
@@ -25,8 +24,10 @@ export function grantPolicy(
     at(`${layout.checkpoints(jobId)}${ANY_STEP}-${attempt}/*`),
   ]
   const allow = (Action: string[], Resource: string[], Condition?: object): object => ({
-    ...{ Effect: 'Allow', Action, Resource },
-    ...defined({ Condition }),
+    Effect: 'Allow',
+    Action,
+    Resource,
+    Condition,
   })
   return {
     Version: '2012-10-17',

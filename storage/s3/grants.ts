@@ -1,5 +1,4 @@
 import type { AssumeRoleCommandOutput, STSClient } from '@aws-sdk/client-sts'
-import { defined } from '../../core/defined'
 import type { Grant } from '../../core/grants'
 import { HOUR_MS, SECOND_MS } from '../../core/time'
 import type { Granter, GrantWish } from '../grants'
@@ -106,7 +105,7 @@ export class S3Granter implements Granter {
         requestTimeout: ANSWER_MS,
         throwOnRequestTimeout: true,
       },
-      ...defined({ endpoint: own }),
+      endpoint: own,
     }
   }
 
@@ -121,7 +120,7 @@ export class S3Granter implements Granter {
     const { message } = error as Error
     return new StoreError(`The token service gives no credentials for machines: ${message}. ${remedy}`, {
       isTransient: false,
-      ...defined({ code: told.code }),
+      code: told.code,
       cause: error,
     })
   }

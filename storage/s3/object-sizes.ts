@@ -1,5 +1,4 @@
 import type { S3Client } from '@aws-sdk/client-s3'
-import { defined } from '../../core/defined'
 import { makeClient, type Sdk } from './client'
 import { readS3Environment } from './config'
 import { statusOf } from './errors'
@@ -22,8 +21,10 @@ export async function measureSource(source: string, signal: AbortSignal): Promis
   const { region, endpoint } = readS3Environment()
   const [, bucket = '', key = ''] = /^s3:\/\/([^/]+)\/?(.*)$/s.exec(source) ?? []
   const { sdk, client } = await makeClient({
-    ...{ bucket, prefix: '' },
-    ...defined({ region, endpoint }),
+    bucket,
+    prefix: '',
+    region,
+    endpoint,
   })
   try {
     const at = { sdk, client, signal }
@@ -31,7 +32,7 @@ export async function measureSource(source: string, signal: AbortSignal): Promis
       key === '' || key.endsWith('/') ? sizeUnder(at, bucket, key) : sizeOf(at, bucket, key),
       regionOf(at, bucket),
     ])
-    return { sizeBytes, ...defined({ region: place }) }
+    return { sizeBytes, region: place }
   } finally {
     client.destroy()
   }

@@ -1,4 +1,3 @@
-import { defined } from '../../core/defined'
 import type { ObjectStore } from '../store'
 import { readS3Environment } from './config'
 import { parsePlace } from './place'
@@ -9,9 +8,5 @@ export function openBucket(url: URL): ObjectStore {
   const { region, endpoint } = readS3Environment()
   const told = parsePlace(url)
   // The region of this machine's own account does not apply to another vendor's server.
-  const place = {
-    ...defined({ endpoint, region }),
-    ...told,
-  }
-  return new S3Store(place)
+  return new S3Store({ ...told, endpoint: told.endpoint ?? endpoint, region: told.region ?? region })
 }

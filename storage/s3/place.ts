@@ -46,8 +46,8 @@ export function parsePlace(url: URL): S3Place {
   return {
     bucket,
     prefix: prefix === '' ? '' : `${prefix}/`,
-    ...(region === null || region === '' ? {} : { region }),
-    ...(endpoint === null ? {} : { endpoint: endpoint.replace(/\/+$/, '') }),
+    region: region === null || region === '' ? undefined : region,
+    endpoint: endpoint === null ? undefined : endpoint.replace(/\/+$/, ''),
   }
 }
 

@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto'
 import type { S3Client } from '@aws-sdk/client-s3'
-import { defined } from '../../core/defined'
 import type { Grant } from '../../core/grants'
 import { SECOND_MS } from '../../core/time'
 import { checkKey, checkPrefix } from '../keys'
@@ -129,7 +128,7 @@ export class S3Store implements ObjectStore {
       return {
         read: await getSignedUrl(client, new sdk.GetObjectCommand(place), { expiresIn }),
         delete: await getSignedUrl(client, new sdk.DeleteObjectCommand(place), { expiresIn }),
-        ...defined({ credentialsEndAtMs: expiration?.getTime() }),
+        credentialsEndAtMs: expiration?.getTime(),
       }
     })
   }

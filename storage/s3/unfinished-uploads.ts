@@ -23,8 +23,11 @@ export async function listUploads(
       // The upload has ended since.
       if (sizeBytes === undefined) continue
       found.push({
-        ...{ id: UploadId, key: Key.slice(prefix.length), sizeBytes, beganAtMs: Initiated.getTime() },
-        ...(isOfAws && { costMicroUsdPerDay: microUsd((sizeBytes / GIB) * USD_PER_GIB_DAY) }),
+        id: UploadId,
+        key: Key.slice(prefix.length),
+        sizeBytes,
+        beganAtMs: Initiated.getTime(),
+        costMicroUsdPerDay: isOfAws ? microUsd((sizeBytes / GIB) * USD_PER_GIB_DAY) : undefined,
       })
     }
     if (page.IsTruncated !== true) return found

@@ -57,8 +57,8 @@ describe('withdraw', () => {
     const order = place.order({ jobId: 'job-a' })
     const { settlement } = await perform(deciding, 'withdraw', { order, end: STOPPED, recordSeq: 4 })
     expect(settlement).toEqual({ end: STOPPED, handle: null, costMicroUsd: 0, artifacts: [], phases: [] })
-    expect(await readRecords(place.store, 'job-a')).toMatchObject([
-      { seq: 4, kind: 'settled', attempt: 1, data: settlement },
+    expect(await readRecords(place.store, 'job-a')).toEqual([
+      expect.objectContaining({ seq: 4, kind: 'settled', attempt: 1, data: settlement }),
     ])
     expect(await place.read(layout.drain('job-a', 1))).toMatchObject({ reason: 'superseded', windowMs: 0 })
   })

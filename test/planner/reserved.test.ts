@@ -124,7 +124,7 @@ describe('what is reserved', () => {
     const order = ordered([BLOCK, { ...BLOCK, reservationId: 'r-3' }])
     expect(order.offers.map(({ reservationId }) => reservationId)).toEqual(['r-2'])
     expect(order.runner.usableUntilMs).toBe(BLOCK.usableUntilMs)
-    expect(ordered([HELD]).runner).not.toHaveProperty('usableUntilMs')
+    expect(ordered([HELD]).runner.usableUntilMs).toBeUndefined()
     // Its provider takes it back as it takes back spot machines; what is paid on demand it leaves alone.
     const notice = { kind: 'instance-metadata' } as const
     const noticed = (one: Offer) =>

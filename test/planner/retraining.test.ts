@@ -57,8 +57,8 @@ describe('the gate of a retraining', () => {
       ...{ isPassed: false, isUndecided: true },
       message: 'loss is 0.5, and the model in production has no loss to compare with.',
     })
-    expect(judge({ ...GATE, limit: 0.4 }, facts)).not.toHaveProperty('isUndecided')
-    expect(judge(GATE, { ...facts, value: NaN })).not.toHaveProperty('isUndecided')
+    expect(judge({ ...GATE, limit: 0.4 }, facts).isUndecided).toBeUndefined()
+    expect(judge(GATE, { ...facts, value: NaN }).isUndecided).toBeUndefined()
   })
 
   it('holds only for the model in production that the new one was judged against', () => {
@@ -191,7 +191,7 @@ describe('the next way to get capacity', () => {
   it('searches an hour at least, also after the window has opened, and may start at once', () => {
     const late = wish({ tried: 1, nowMs: OPENS + DAY_MS })
     expect(late.rule.searchUntilAtMs).toBe(OPENS + DAY_MS + HOUR_MS)
-    expect(late.wish).not.toHaveProperty('earliestStartAtMs')
+    expect(late.wish.earliestStartAtMs).toBeUndefined()
     expect(late.wish.latestStartAtMs).toBe(OPENS + 11 * DAY_MS)
   })
 
@@ -290,12 +290,12 @@ describe('what may be paid for extensions', () => {
   it('is the limit of the file, within what the purchase leaves of the budget', () => {
     expect(rule({})).toMatchObject({ extendMaxMicroUsd: microUsd(6_000), extendFor: purpose })
     expect(rule({ leftMicroUsd: microUsd(25_000) }).extendMaxMicroUsd).toBe(microUsd(5_000))
-    expect(rule({ leftMicroUsd: microUsd(20_000) })).not.toHaveProperty('extendMaxMicroUsd')
+    expect(rule({ leftMicroUsd: microUsd(20_000) }).extendMaxMicroUsd).toBeUndefined()
   })
 
   it('is nothing if the file says nothing, and for hourly capacity, which has no fixed time', () => {
     const plan = { ...PLAN, steps: [PLAN.steps[2]!] }
-    expect(rule({ plan })).not.toHaveProperty('extendMaxMicroUsd')
+    expect(rule({ plan }).extendMaxMicroUsd).toBeUndefined()
     expect(rule({ plan: { ...PLAN, steps: [STEP] } })).toHaveProperty('extendFor')
   })
 })

@@ -53,9 +53,7 @@ describe('the time of a training', () => {
   it('is the stated one where no GPU trains, or one of unknown speed, which is a risk', () => {
     const { resources, ...rest } = training()
     expect(hoursOn('T4', { ...rest, resources: {} })).toBe(10)
-    expect(plan([gpu('T4', 1)], { spec: { ...rest, resources: {} } })).not.toHaveProperty(
-      'assumedAccelerator',
-    )
+    expect(plan([gpu('T4', 1)], { spec: { ...rest, resources: {} } }).assumedAccelerator).toBeUndefined()
     const [unknown] = plan([gpu('X900', 1)], { spec: { ...rest, resources } }).placements
     expect(unknown!.durationMs / HOUR_MS).toBeCloseTo(10, 0)
     // And its range says how little that means.
@@ -132,7 +130,7 @@ describe('the ranking', () => {
     const at = { isFirst: true, deadlineAtMs: NOW_MS + HOUR_MS }
     const [best] = plan([gpu('T4', 1)], { spec, ...at }).placements
     expect(best!.durationMs).toBeGreaterThan(HOUR_MS)
-    expect(best).not.toHaveProperty('isLate')
+    expect(best?.isLate).toBeUndefined()
     // As slow as that, with a duration, it is late.
     const stated = plan([gpu('T4', 1)], { spec: { ...spec, durationMs: durationMs! / 25 }, ...at })
     expect(stated.placements[0]!.isLate).toBe(true)

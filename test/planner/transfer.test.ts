@@ -222,7 +222,7 @@ describe('a store in another Region', () => {
     expect(there.transferMicroUsd).toBe(microUsd(1))
     const here = ordered([near()], {}, microUsd(10))
     expect(here.runner.limits.budget?.microUsd).toBe(microUsd(10))
-    expect(here).not.toHaveProperty('transferMicroUsd')
+    expect(here.transferMicroUsd).toBeUndefined()
   })
 
   it('keeps free what the dearest transfer of an order costs, not that of its first offer', () => {
@@ -240,7 +240,7 @@ describe('a store in another Region', () => {
   it('has no word about moving data where the store is in the Region of the machine', () => {
     const inputs = [{ source: 's3://else/where', path: 'data' }]
     const [best] = plan([near()], { spec: { ...spec, inputs, outputs: ['results'] } }).placements
-    expect(best).not.toHaveProperty('transferMicroUsd')
+    expect(best?.transferMicroUsd).toBeUndefined()
     expect(best!.reasons.join('; ')).not.toMatch(/transfer|a GB|to and from|inputs|artifacts|store/)
   })
 

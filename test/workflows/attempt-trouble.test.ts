@@ -27,7 +27,7 @@ describe('a runner that is started by a call', () => {
     const { input } = await launched(STARTED_LATER)
     expect(openNames()).toEqual(['start'])
     expect(await reply('start')).toEqual({ order: input.order, handle: HANDLE, withinMs: HOUR_MS })
-    expect(await sees(RUNNING)).not.toHaveProperty('isQueued')
+    expect(await sees(RUNNING)).toEqual(expect.not.objectContaining({ isQueued: expect.anything() }))
   })
 
   it('that is silent is started once more, and then its machine is given up', async () => {
@@ -109,7 +109,7 @@ describe('a warning of the runner', () => {
     await launched()
     for (let count = 0; count < 6; count++)
       expect(await sees(warned(`kind-${count}`))).toHaveProperty('warned')
-    expect(await sees(RUNNING)).not.toHaveProperty('warned')
+    expect(await sees(RUNNING)).toEqual(expect.not.objectContaining({ warned: expect.anything() }))
     expect(world.asked).not.toContain('signal')
   })
 })
@@ -121,7 +121,9 @@ describe('a machine whose time or money ends', () => {
   ])('saves and stops within %s', async (_, leftMs, windowMs) => {
     const { ended } = await launched()
     await sees(RUNNING)
-    expect(await sees({ kind: 'expiring', leftMs })).not.toHaveProperty('isExpiring')
+    expect(await sees({ kind: 'expiring', leftMs })).toEqual(
+      expect.not.objectContaining({ isExpiring: expect.anything() }),
+    )
     expect(await reply('drain')).toEqual({
       jobId: 'job-1',
       attempt: 2,
@@ -150,7 +152,9 @@ describe('a machine whose time or money ends', () => {
 
   it('saves and stops at its budget', async () => {
     await launched()
-    expect(await sees({ kind: 'budget' })).not.toHaveProperty('isBudgetReached')
+    expect(await sees({ kind: 'budget' })).toEqual(
+      expect.not.objectContaining({ isBudgetReached: expect.anything() }),
+    )
     expect(await reply('drain')).toMatchObject({ drain: { reason: 'budget', windowMs: drainMs } })
     expect(page()[0]).toBe('**stopping** (budget)')
     expect(await sees(RUNNING)).toMatchObject({ isBudgetReached: true, isRunning: false })

@@ -199,7 +199,7 @@ describe('an extension', () => {
     expect([run.page.status.deadlineAtMs, played.timers]).toEqual([deadlineAtMs, []])
     const told = played.tell('extend', { budgetMicroUsd: microUsd(20) })
     await played.settled()
-    expect(run.page.status).not.toHaveProperty('budgetMicroUsd')
+    expect(run.page.status.budgetMicroUsd).toBeUndefined()
     run.resolved = { spec: SPEC, timing: DEFAULT_TIMING, month: '2026-11' } as ResolvedJob
     expect(await played.endOf(told)).toEqual({ message: 'Now the budget is $20.00.' })
     expect(played.inputsOf('promiseBudget')).toHaveLength(1)
@@ -220,7 +220,7 @@ describe('an extension', () => {
     await expect(tell('extend', { budgetMicroUsd: microUsd(20) })).rejects.toThrow(
       'The job is over (cancelled).',
     )
-    expect(run.page.status).not.toHaveProperty('budgetMicroUsd')
+    expect(run.page.status.budgetMicroUsd).toBeUndefined()
   })
 
   it('is refused to a job that is being stopped, and not to one that only moves', async () => {

@@ -87,12 +87,12 @@ describe('the page of a job', () => {
   it('keeps the trouble of the moment out of the record', () => {
     page.trouble({ class: 'transient', message: 'no store' })
     expect(page.status.trouble).toBe('no store')
-    expect(page.settledStatus).not.toHaveProperty('trouble')
+    expect(page.settledStatus.trouble).toBeUndefined()
     expect(page.status.trouble).toBe('no store')
   })
 
   it('says of a rehearsal that it is one, and of no other job', () => {
-    expect(page.status).not.toHaveProperty('isRehearsal')
+    expect(page.status.isRehearsal).toBeUndefined()
     expect(new JobPage({ ...INPUT, isRehearsal: true }).status).toHaveProperty('isRehearsal', true)
   })
 
@@ -114,11 +114,11 @@ describe('the page of a job', () => {
     page.begin(ORDER, [])
     const warning = { kind: 'no-checkpoint', text: 'None.', sinceMs: 1 } as const
     page.warned({ attempt: 2, warning })
-    expect(page.status.attempts[0]).not.toHaveProperty('warning')
+    expect(page.status.attempts[0]?.warning).toBeUndefined()
     page.warned({ attempt: 1, warning })
     expect(page.status.attempts[0]).toMatchObject({ warning })
     page.warned({ attempt: 1, warning: null })
-    expect(page.status.attempts[0]).not.toHaveProperty('warning')
+    expect(page.status.attempts[0]?.warning).toBeUndefined()
     const settlement = { end: { kind: 'succeeded' }, handle: null, artifacts: [], phases: [] }
     page.settled({ ...settlement, costMicroUsd: 30 } as never)
     page.settled({ ...settlement, costMicroUsd: 12 } as never)

@@ -80,7 +80,7 @@ describe('the page of a reservation', () => {
       alternatives: [],
       spentMicroUsd: 0,
     })
-    expect(page.status).not.toHaveProperty('purpose')
+    expect(page.status.purpose).toBeUndefined()
     expect(page.isOver).toBe(false)
     expect(details.split('\n')).toEqual([
       '**searching**: Looking for capacity.',
@@ -137,7 +137,7 @@ describe('the page of a reservation', () => {
     expect(page.status.trouble).toBe('no permission. Renew it.')
     expect(details).toContain('**Needs attention:**')
     page.trouble(undefined)
-    expect(page.status).not.toHaveProperty('trouble')
+    expect(page.status.trouble).toBeUndefined()
     expect(details).not.toContain('Needs attention')
   })
 

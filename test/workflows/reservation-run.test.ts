@@ -99,7 +99,7 @@ describe('a pause', () => {
     expect(world.pauses).toEqual(['until the next look'])
     expect(await endPauses()).toEqual([HOUR_MS])
     expect(isOver()).toBe(true)
-    expect(run.page.status).not.toHaveProperty('nextLookAtMs')
+    expect(run.page.status.nextLookAtMs).toBeUndefined()
   })
 
   it.each<[string, (run: Runs.ReservationRun) => unknown]>([
@@ -151,8 +151,8 @@ describe('money for a purchase', () => {
     world.answers['promiseBudget'] = quota
     const run = runWith()
     expect(await run.promiseMoney({ send: 1 }, 70)).toBe('The month is full. Raise it.')
-    expect(run.carry()).not.toHaveProperty('promise')
-    expect(run.page.status).not.toHaveProperty('trouble')
+    expect(run.carry().promise).toBeUndefined()
+    expect(run.page.status.trouble).toBeUndefined()
   })
 
   it('is asked for again after any other trouble', async () => {
@@ -166,7 +166,7 @@ describe('money for a purchase', () => {
     expect(run.page.status.trouble).toBe('No worker.')
     await endPauses()
     expect(await promised).toBeUndefined()
-    expect(run.page.status).not.toHaveProperty('trouble')
+    expect(run.page.status.trouble).toBeUndefined()
   })
 
   it('is settled once, by what was spent', async () => {
@@ -177,7 +177,7 @@ describe('money for a purchase', () => {
     expect(world.asked).toEqual([
       ['settleBudget', { month, jobId, owner: 'ada', spentMicroUsd: 40, isCertain: true }],
     ])
-    expect(run.carry()).not.toHaveProperty('promise')
+    expect(run.carry().promise).toBeUndefined()
   })
 })
 
@@ -235,7 +235,7 @@ describe('money of what is held', () => {
     expect(world.inputsOf('promiseBudget')).toEqual([
       { ...moved, owner: 'ada', from: `reservation/${INTENT}/${from}` },
     ])
-    expect(run.carry()).not.toHaveProperty('promise')
+    expect(run.carry().promise).toBeUndefined()
   })
 })
 

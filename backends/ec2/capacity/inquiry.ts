@@ -1,5 +1,4 @@
 import { setMaxListeners } from 'node:events'
-import { defined } from '../../../core/defined'
 import { formatDuration } from '../../../core/time'
 import { limitedTo } from '../../calls'
 import { BackendError } from '../../errors'
@@ -69,7 +68,7 @@ export class Inquiry {
     const { profile, endpoint, open, clock } = this.options
     if (open !== undefined) return open(region)
     const limiter: Limiter = createLimiter(BUCKET, clock)
-    return createRegionApi({ region, limiter, signal: this.signal, ...defined({ profile, endpoint }) })
+    return createRegionApi({ region, limiter, signal: this.signal, profile, endpoint })
   }
 
   /** Asks the home Region one thing, and throws what a person can act on. */
@@ -126,7 +125,8 @@ export class Inquiry {
     const { limitMs, onProgress } = this.options
     onProgress?.(0, regions.length)
     return askRegions(regions, (region) => ask(this.at(region), region), {
-      ...{ signal: this.signal, limitMs },
+      signal: this.signal,
+      limitMs,
       onSettled: (settled) => onProgress?.(settled, regions.length),
     })
   }
@@ -151,7 +151,7 @@ export class Inquiry {
     if (this.options.signal.aborted) return interrupted()
     const error = new BackendError(failure)
     const { profile, hasSessionInEnvironment } = this.options
-    return isClosed ? error : withSignInHelp(error, { hasSessionInEnvironment, ...defined({ profile }) })
+    return isClosed ? error : withSignInHelp(error, { hasSessionInEnvironment, profile })
   }
 
   /** What a reader should know about where the answers are from. */
@@ -182,9 +182,12 @@ const NAMED_MAX = 4
 function unknownRegion(region: string, known: readonly string[]): Unanswered {
   const similar = known.filter((name) => name.slice(0, 2) === region.slice(0, 2)).slice(0, NAMED_MAX)
   return {
-    ...{ region, isClosed: true },
+    region,
+    isClosed: true,
     failure: {
-      ...{ class: 'invalid', code: 'NoSuchRegion', message: `there is no Region ${region} for this account` },
+      class: 'invalid',
+      code: 'NoSuchRegion',
+      message: `there is no Region ${region} for this account`,
       hint: `Write one such as ${(similar.length > 0 ? similar : known.slice(0, NAMED_MAX)).join(', ')}.`,
     },
   }

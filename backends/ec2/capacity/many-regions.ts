@@ -78,9 +78,12 @@ function unanswered(
 /** A Region that the account has not enabled. */
 export function closedRegion(region: string): Unanswered {
   return {
-    ...{ region, isClosed: true },
+    region,
+    isClosed: true,
     failure: {
-      ...{ class: 'auth', code: 'RegionNotEnabled', message: `${region} is not enabled for this account` },
+      class: 'auth',
+      code: 'RegionNotEnabled',
+      message: `${region} is not enabled for this account`,
       hint: `Enable it: \`aws account enable-region --region-name ${region}\`.`,
     },
   }

@@ -124,8 +124,8 @@ function rangeOf(
     endsBeforeMs ??
     (startsBeforeMs === undefined ? undefined : startsBeforeMs + durationHours * HOUR_MS + DAY_MS)
   return {
-    ...(startsAfterMs !== undefined && { startsAfterMs }),
-    ...(latestEnd !== undefined && { endsBeforeMs: latestEnd }),
+    startsAfterMs,
+    endsBeforeMs: latestEnd,
   }
 }
 

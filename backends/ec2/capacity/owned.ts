@@ -57,7 +57,7 @@ export async function findOwned(inquiry: Inquiry, wish: OwnedWish): Promise<Aske
     return {
       owned: owned.map((reservation) => {
         const usd = prices.usd.get(reservation.type)
-        return { region, reservation, ...(usd !== undefined && { usdPerHour: usd }) }
+        return { region, reservation, usdPerHour: usd }
       }),
       joinable,
       notes: prices.notes,

@@ -33,7 +33,9 @@ export function parsePattern(given: string): TypePattern {
   const accelerator = findAccelerator(text)?.name
   if (accelerator !== undefined && !/^(?:trn|inf)\d$/.test(name))
     return {
-      ...{ text, filter: '*', isAccelerator: true },
+      text,
+      filter: '*',
+      isAccelerator: true,
       fits: (type) =>
         type.gpus !== undefined &&
         isAccelerator(shapeOf(type as MachineType, 0).accelerator ?? '', accelerator),

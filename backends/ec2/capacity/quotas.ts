@@ -63,7 +63,8 @@ export async function findQuotas(
       Promise.all(
         families.flatMap((codes) =>
           (['on-demand', 'spot'] as const).map(async (market) => ({
-            ...{ codes, market },
+            codes,
+            market,
             limit: await account.quota(codes[market], signal).catch(nothingIfUnknown),
           })),
         ),
@@ -72,9 +73,13 @@ export async function findQuotas(
     const quotas = limits.map(({ codes, market, limit }): VcpuQuota => {
       const request = requests?.find(({ code }) => code === codes[market])
       return {
-        ...{ region, code: codes[market], family: codes.words, market, limit },
+        region,
+        code: codes[market],
+        family: codes.words,
+        market,
+        limit,
         used: machines && usedOf(machines, codes, market),
-        ...(request !== undefined && { request: requestInWords(request) }),
+        request: request !== undefined ? requestInWords(request) : undefined,
         isRequestOpen: request !== undefined && isOpen(request),
       }
     })

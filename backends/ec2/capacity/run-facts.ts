@@ -45,7 +45,12 @@ export async function findRunFacts(inquiry: Inquiry, wish: RunWish): Promise<Ask
     return {
       notes: [...notes, ...(prices?.notes ?? [])],
       facts: {
-        ...{ region, type, reservations, offerings, subnets, quota },
+        region,
+        type,
+        reservations,
+        offerings,
+        subnets,
+        quota,
         zones: offered.map(({ zone }) => zone).sort(),
         usdPerHour: prices?.usd.get(wish.type),
       },
@@ -81,7 +86,12 @@ async function quotaFor(
     ?.filter((one) => !one.isSpot && !one.isInBlock && quotaOf(one.type) === codes)
     .reduce((sum, { vcpus }) => sum + vcpus, 0)
   return {
-    ...{ region, code: codes['on-demand'], family: codes.words, market: 'on-demand', limit, used },
+    region,
+    code: codes['on-demand'],
+    family: codes.words,
+    market: 'on-demand',
+    limit,
+    used,
     isRequestOpen: false,
   }
 }

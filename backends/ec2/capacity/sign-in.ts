@@ -10,8 +10,13 @@ interface SignIn {
 
 /** Codes of keys that AWS does not know, or whose signature does not fit. */
 const REFUSED = [
-  ...['AuthFailure', 'InvalidClientTokenId', 'UnrecognizedClientException', 'SignatureDoesNotMatch'],
-  ...['InvalidSignatureException', 'IncompleteSignature', 'MissingAuthenticationToken'],
+  'AuthFailure',
+  'InvalidClientTokenId',
+  'UnrecognizedClientException',
+  'SignatureDoesNotMatch',
+  'InvalidSignatureException',
+  'IncompleteSignature',
+  'MissingAuthenticationToken',
 ]
 const EXPIRED = ['ExpiredToken', 'ExpiredTokenException', 'RequestExpired']
 

@@ -86,7 +86,11 @@ function poolsOf(
     if (type === undefined) return []
     return [
       {
-        ...{ region, zone: last.zone, type, usdPerHour: Number(last.usdPerHour), changedAtMs: last.atMs },
+        region,
+        zone: last.zone,
+        type,
+        usdPerHour: Number(last.usdPerHour),
+        changedAtMs: last.atMs,
         history: sampled(own, { fromAtMs, nowMs }),
       },
     ]

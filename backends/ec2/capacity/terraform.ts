@@ -87,9 +87,14 @@ function newReservation({
     comment:
       'To create: billed at the on-demand price for every instance from the moment it is active, used or not.',
     attributes: {
-      ...{ region, instance_type: type, instance_platform: PLATFORM, availability_zone: zone },
+      region,
+      instance_type: type,
+      instance_platform: PLATFORM,
+      availability_zone: zone,
       // With `open`, every launch of the type in the account would use it up.
-      ...{ instance_count: count, instance_match_criteria: 'targeted', end_date_type: 'unlimited' },
+      instance_count: count,
+      instance_match_criteria: 'targeted',
+      end_date_type: 'unlimited',
     },
   }
 }

@@ -246,8 +246,16 @@ function optionOf({
   facts: RegionFacts
 }): RunOption {
   return {
-    ...{ kind, region: facts.region, zone, id, startsAtMs, usableUntilMs },
-    ...{ free: 0, costUsd: undefined, conditions: [], obstacles: [] },
+    kind,
+    region: facts.region,
+    zone,
+    id,
+    startsAtMs,
+    usableUntilMs,
+    free: 0,
+    costUsd: undefined,
+    conditions: [],
+    obstacles: [],
     ultraCluster: kind === 'capacity-block' || kind === 'offering',
     efaInterfaces: facts.type?.efaInterfaces ?? 0,
   }

@@ -73,7 +73,11 @@ export function placeOf(storeUrl: string): { bucket: Bucket; prefix: string } {
   const [region, endpoint] = [searchParams.get('region'), searchParams.get('endpoint')]
   const prefix = decodeURIComponent(pathname).replace(/^\/+|\/+$/g, '')
   return {
-    bucket: { name, ...(region === null ? {} : { region }), ...(endpoint === null ? {} : { endpoint }) },
+    bucket: {
+      name,
+      region: region === null ? undefined : region,
+      endpoint: endpoint === null ? undefined : endpoint,
+    },
     prefix: prefix === '' ? '' : `${prefix}/`,
   }
 }

@@ -49,7 +49,9 @@ export async function checkBuyer(
 
 function notPermitted(message: string): Problem {
   return {
-    ...{ severity: 'warning', remedy: REMEDY, failure: 'auth' },
+    severity: 'warning',
+    remedy: REMEDY,
+    failure: 'auth',
     message: `buying capacity in advance is not permitted: ${message}`,
   }
 }

@@ -75,8 +75,11 @@ export async function runOnMachine(
   }
   const id = await host.api.commands.send(
     {
-      ...{ machineId, comment, lines },
-      ...{ deliveryTimeoutMs: DELIVERY_TIMEOUT_MS, runTimeoutMs: RUN_TIMEOUT_MS },
+      machineId,
+      comment,
+      lines,
+      deliveryTimeoutMs: DELIVERY_TIMEOUT_MS,
+      runTimeoutMs: RUN_TIMEOUT_MS,
     },
     signal,
   )

@@ -30,7 +30,7 @@ export async function logs(
     `# The console\n${console.trim() === '' ? 'nothing yet' : console.trimEnd()}`,
   ].join('\n\n')
   const lastWords = inside?.lastWords ?? console.split('\n').findLast((line) => line.trim() !== '')
-  return { text: masked(text), ...(lastWords === undefined ? {} : { lastWords: masked(lastWords.trim()) }) }
+  return { text: masked(text), lastWords: lastWords === undefined ? undefined : masked(lastWords.trim()) }
 }
 
 function agentInWords(agent: { isOnline: boolean } | undefined | 'unknown'): string {
@@ -71,7 +71,7 @@ async function ask(
 function told(stdout: string): { text: string; lastWords?: string } | undefined {
   try {
     const { text, last } = JSON.parse(stdout) as { text: string; last: string | null }
-    return { text, ...(last === null ? {} : { lastWords: last }) }
+    return { text, lastWords: last === null ? undefined : last }
   } catch {
     return undefined
   }

@@ -1,4 +1,3 @@
-import { defined } from '../../../core/defined'
 import type { MachineHandle } from '../../../core/handle'
 import type { Observation } from '../../../core/observation'
 import type { Order } from '../../../core/plan'
@@ -22,14 +21,14 @@ export function handleOf(machine: Machine): MachineHandle {
     backend: 'ec2',
     kind: 'machine',
     id,
-    ...(beside === undefined ? {} : { data: { beside } }),
+    data: beside === undefined ? undefined : { beside },
     attemptId: ownerOf(tags).attemptId,
     realised: {
       capacityType,
       type,
       place: zone,
       priceMicroUsdPerHour: priceOn(tags, { type, place: zone }),
-      ...(capacityType === 'reserved' && reservation !== undefined && { reservationId: reservation }),
+      reservationId: capacityType === 'reserved' && reservation !== undefined ? reservation : undefined,
       billedAtLeastMs: BILLED_AT_LEAST_MS,
     },
     launchedAtMs,
@@ -87,7 +86,7 @@ export function observationOf(machine: Machine): Observation {
     state: state === 'terminated' || state === 'stopped' ? 'gone' : 'stopping',
     ...words,
     ...causeOf(machine),
-    ...defined({ endedAtMs }),
+    endedAtMs,
   }
 }
 

@@ -56,7 +56,7 @@ export async function find(host: Host, attemptId: string, { signal }: CallContex
   if (handles.length > 0) return { kind: 'found', handles }
   // A terminated one was listed, so all others are by now.
   if (emptySinceMs === undefined || host.memory.isRefused(attemptId))
-    return { kind: 'absent', ...(ended.length > 0 && { ended }) }
+    return { kind: 'absent', ended: ended.length > 0 ? ended : undefined }
   const leftMs = emptySinceMs + host.config.staleForMs - host.deps.clock()
   return leftMs <= 0 ? { kind: 'absent' } : { kind: 'unsettled', againInMs: Math.min(leftMs, LOOK_AGAIN_MS) }
 }
@@ -90,14 +90,10 @@ export async function list(
       description: `${machine.type} in ${machine.zone}, ${machine.state} since ${formatInstant(machine.launchedAtMs)}`,
       place: machine.zone,
       // A stopped machine costs its disk, whose price is unknown here.
-      ...(machine.state === 'stopped'
-        ? {}
-        : {
-            costMicroUsdPerDay: spendOver(
-              DAY_MS,
-              priceOn(machine.tags, { type: machine.type, place: machine.zone }),
-            ),
-          }),
+      costMicroUsdPerDay:
+        machine.state === 'stopped'
+          ? undefined
+          : spendOver(DAY_MS, priceOn(machine.tags, { type: machine.type, place: machine.zone })),
     })),
     ...volumes.map(({ id, zone, sizeGiB, createdAtMs, tags }): OwnedResource => ({
       handle: { backend: 'ec2', kind: 'volume', id },

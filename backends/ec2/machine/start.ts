@@ -1,4 +1,3 @@
-import { defined } from '../../../core/defined'
 import { HOUR_MS, SECOND_MS } from '../../../core/time'
 import { stoppingMs } from '../../../core/timing'
 import type { FailureClass } from '../../../core/failure'
@@ -72,7 +71,11 @@ export async function start(
 function specOf({ config }: Host, order: Order): Record<string, unknown> {
   const { attemptId, jobId, attempt, storeUrl, runnerSha256, runner } = order
   return {
-    ...{ attemptId, jobId, attempt, storeUrl, runnerSha256 },
+    attemptId,
+    jobId,
+    attempt,
+    storeUrl,
+    runnerSha256,
     environment: { AWS_REGION: config.region },
     stopSeconds: Math.ceil(stoppingMs(runner) / SECOND_MS),
   }
@@ -111,7 +114,7 @@ function assertDone({ exitCode, stdout, stderr }: CommandAnswer): void {
     class: failureClass,
     message: `the runner was not started: ${words === '' ? `exit code ${exitCode}` : words}`,
     code: `start-${exitCode}`,
-    ...defined({ hint }),
+    hint,
   })
 }
 

@@ -112,9 +112,15 @@ function unusableOffers(
     const [place = ''] = [...(zones.get(type.name) ?? [])].sort()
     return [
       {
-        ...{ backend: BACKEND, capacityType: 'on-demand', type: type.name, place },
-        ...{ shape: shapeOf(type, host.config.diskGiB), availability: 'unusable', note },
-        ...{ priceMicroUsdPerHour: price.microUsdPerHour, priceSource: price.source },
+        backend: BACKEND,
+        capacityType: 'on-demand',
+        type: type.name,
+        place,
+        shape: shapeOf(type, host.config.diskGiB),
+        availability: 'unusable',
+        note,
+        priceMicroUsdPerHour: price.microUsdPerHour,
+        priceSource: price.source,
       },
     ]
   })
@@ -172,11 +178,13 @@ function offerOf({ type, zone, diskGiB, notes, data, pins, ...facts }: Facts): O
   const pin = imagePin(architectureOf(type))
   const told = [...notes, imageNote(pins[pin], data)].filter((one) => one !== undefined)
   return {
-    ...{ backend: BACKEND, type: type.name, place: zone },
+    backend: BACKEND,
+    type: type.name,
+    place: zone,
     shape: shapeOf(type, diskGiB),
     billedAtLeastMs: BILLED_AT_LEAST_MS,
     ...facts,
-    ...(told.length > 0 && { note: told.join('; ') }),
+    note: told.length > 0 ? told.join('; ') : undefined,
     data,
     pins: { [pin]: data['image']! },
   }
@@ -284,8 +292,8 @@ async function dataFor(
       .map(({ id }) => id)
       .sort()
       .join(','),
-    ...(capacityType === 'on-demand' && { reservations: 'none' }),
-    ...(capacityType === 'spot' && { market: 'spot' }),
+    reservations: capacityType === 'on-demand' ? 'none' : undefined,
+    market: capacityType === 'spot' ? 'spot' : undefined,
   }
   return {
     ...(facts as Record<string, string>),

@@ -1,4 +1,3 @@
-import { defined } from '../../../core/defined'
 import type { MicroUsd } from '../../../core/money'
 import type { Availability, Offer, PriceSource, ReservedCapacity } from '../../../core/offer'
 import { formatInstant } from '../../../core/time'
@@ -55,12 +54,15 @@ export function reservedFacts(
     availability,
     notes: notes.filter((one) => one !== undefined),
     reservation: {
-      ...{ free, total, idleMicroUsdPerHour: microUsdPerHour },
-      ...(isToCome && startsAtMs !== undefined && { startsAtMs }),
-      ...defined({ endsAtMs, intent: intentOf(host, reservation) }),
+      free,
+      total,
+      idleMicroUsdPerHour: microUsdPerHour,
+      startsAtMs: isToCome ? startsAtMs : undefined,
+      endsAtMs,
+      intent: intentOf(host, reservation),
     },
-    ...defined({ usableUntilMs }),
-    data: { reservation: id, ...(isBlock && { market: 'capacity-block' }) },
+    usableUntilMs,
+    data: isBlock ? { reservation: id, market: 'capacity-block' } : { reservation: id },
   }
 }
 

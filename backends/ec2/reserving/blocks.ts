@@ -80,7 +80,7 @@ function rangeOf(wish: CapacityWish): Omit<OfferingsWish, 'patterns' | 'days'> {
     startsAfterMs: wish.earliestStartAtMs,
     startsBeforeMs: wish.latestStartAtMs,
     endsBeforeMs: wish.latestEndAtMs,
-    ...(wish.zones !== undefined && { zones: wish.zones }),
+    zones: wish.zones,
   }
 }
 
@@ -94,8 +94,19 @@ function quoteOf(
   if (upfrontMicro === undefined) return []
   return [
     {
-      ...{ id, kind: 'prepaid', type, count, region, zone, startsAtMs, endsAtMs },
-      ...{ usableUntilMs: offeringUsableUntil(offering), upfrontMicro, perHourMicro: 0, currency, readAtMs },
+      id,
+      kind: 'prepaid',
+      type,
+      count,
+      region,
+      zone,
+      startsAtMs,
+      endsAtMs,
+      usableUntilMs: offeringUsableUntil(offering),
+      upfrontMicro,
+      perHourMicro: 0,
+      currency,
+      readAtMs,
     },
   ]
 }
@@ -206,8 +217,20 @@ function extensionQuote(
   if (upfrontMicro === undefined) return []
   return [
     {
-      ...{ id, kind: 'prepaid', type, count, region, zone, startsAtMs, endsAtMs, upfrontMicro, currency },
-      ...{ usableUntilMs: endsAtMs - CUT_OFF_MS, perHourMicro: 0, extends: reservation, readAtMs },
+      id,
+      kind: 'prepaid',
+      type,
+      count,
+      region,
+      zone,
+      startsAtMs,
+      endsAtMs,
+      upfrontMicro,
+      currency,
+      usableUntilMs: endsAtMs - CUT_OFF_MS,
+      perHourMicro: 0,
+      extends: reservation,
+      readAtMs,
     },
   ]
 }

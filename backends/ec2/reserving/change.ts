@@ -73,7 +73,7 @@ export async function releaseTerms(host: Host, id: string, signal: AbortSignal):
   const { chargedHours, committedCount, chargedUntilMs } = terms
   return {
     chargeMicroUsd: Math.ceil(price.microUsdPerHour * committedCount * chargedHours),
-    ...defined({ chargedUntilMs }),
+    chargedUntilMs,
     quoteId: quote.id,
   }
 }

@@ -1,4 +1,3 @@
-import { defined } from '../../../core/defined'
 import { microUsd } from '../../../core/money'
 import type { CapacityQuote, CapacityWish } from '../../../core/reservation'
 import { CLOCK_SLACK_MS, DAY_MS } from '../../../core/time'
@@ -77,12 +76,20 @@ function quoteOf(
   if (isTooLate || (endsAtMs !== undefined && endsAtMs <= startsAtMs)) return []
   return [
     {
-      ...{ id: '', kind: 'hourly', type, count, region: host.config.region, zone, startsAtMs },
-      ...defined({ endsAtMs }),
-      ...{ upfrontMicro: 0, perHourMicro: price.microUsdPerHour * count, currency: 'USD' },
-      ...(isLater && { committedMs: COMMITTED_MS }),
+      id: '',
+      kind: 'hourly',
+      type,
+      count,
+      region: host.config.region,
+      zone,
+      startsAtMs,
+      endsAtMs,
+      upfrontMicro: 0,
+      perHourMicro: price.microUsdPerHour * count,
+      currency: 'USD',
+      committedMs: isLater ? COMMITTED_MS : undefined,
       readAtMs: nowMs,
-      ...defined({ note: price.note }),
+      note: price.note,
     },
   ]
 }

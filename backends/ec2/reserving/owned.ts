@@ -1,4 +1,3 @@
-import { defined } from '../../../core/defined'
 import type { MicroUsd } from '../../../core/money'
 import { isHeld, type OwnedReservation } from '../../../core/reservation'
 import { ec2Error } from '../errors'
@@ -61,25 +60,33 @@ export function ownedOf(
       undefined,
     )
   return {
-    ...{ id, kind: isBlock ? 'prepaid' : 'hourly', phase, state, type, region, zone, total },
+    id,
+    kind: isBlock ? 'prepaid' : 'hourly',
+    phase,
+    state,
+    type,
+    region,
+    zone,
+    total,
     free: phase === 'active' ? free : 0,
-    ...defined({
-      startsAtMs: told.startsAtMs,
-      endsAtMs: told.endsAtMs,
-      usableUntilMs: cutOffOf(told),
-      createdAtMs: told.createdAtMs,
-      idleMicroUsdPerHour,
-    }),
+    startsAtMs: told.startsAtMs,
+    endsAtMs: told.endsAtMs,
+    usableUntilMs: cutOffOf(told),
+    createdAtMs: told.createdAtMs,
+    idleMicroUsdPerHour,
     // A launch into a block always names it.
-    ...{ isTargeted: isBlock || matching === 'targeted', isShared },
-    ...defined({ unfit: whyUnfit(told) ?? whyTypeUnfit(type) }),
+    isTargeted: isBlock || matching === 'targeted',
+    isShared,
+    unfit: whyUnfit(told) ?? whyTypeUnfit(type),
     ...purchaseOf(told.tags ?? {}),
-    ...(extension !== undefined && {
-      extension: {
-        ...{ phase: paymentPhase(extension), endsAtMs: extension.endsAtMs },
-        boughtAtMs: extension.boughtAtMs,
-      },
-    }),
+    extension:
+      extension !== undefined
+        ? {
+            phase: paymentPhase(extension),
+            endsAtMs: extension.endsAtMs,
+            boughtAtMs: extension.boughtAtMs,
+          }
+        : undefined,
   }
 }
 

@@ -109,9 +109,12 @@ async function hold(host: Host, order: ReservationOrder, ctx: TimedContext): Pro
   const isPast = committedMs !== undefined && startsAtMs <= host.deps.clock() + CLOCK_SLACK_MS
   if (isOver || isPast) return refused(GONE)
   const request = {
-    ...{ token: tokenOf('reserve', deployment, intent, String(send)), type, count, zone },
-    ...defined({ endsAtMs }),
-    ...(committedMs !== undefined && { later: { startsAtMs, committedMs } }),
+    token: tokenOf('reserve', deployment, intent, String(send)),
+    type,
+    count,
+    zone,
+    endsAtMs,
+    later: committedMs !== undefined ? { startsAtMs, committedMs } : undefined,
     tags: purchaseTags(order),
   }
   throwIfLate(ctx)
@@ -130,8 +133,10 @@ async function reserved(
 ): Promise<ReserveOutcome> {
   // It is bought: what cannot be read for its description must not look like a failure.
   const facts = await factsFor(host, signal).catch(() => ({
-    ...{ account: told.owner ?? '', region: host.config.region },
-    ...{ priceOf: () => undefined, whyTypeUnfit: () => undefined },
+    account: told.owner ?? '',
+    region: host.config.region,
+    priceOf: () => undefined,
+    whyTypeUnfit: () => undefined,
   }))
   return { kind: 'reserved', reservation: ownedOf(told, { ...facts, extensions }) }
 }

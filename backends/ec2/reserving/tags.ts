@@ -45,9 +45,9 @@ export function purchaseOf(
   const [fee = '', currency] = (tags[TAGS.fee] ?? '').split(' ')
   const upfrontMicroUsd = currency === 'USD' ? microOf(fee) : undefined
   return {
-    ...(deployment !== undefined && { deployment }),
-    ...(intent !== undefined && { intent }),
-    ...(upfrontMicroUsd !== undefined && { upfrontMicroUsd }),
+    deployment,
+    intent,
+    upfrontMicroUsd,
   }
 }
 

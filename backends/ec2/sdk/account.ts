@@ -9,7 +9,6 @@ import { DeleteObjectCommand, HeadBucketCommand, PutObjectCommand, type S3Client
 import type { ServiceQuotasClient } from '@aws-sdk/client-service-quotas'
 import { GetParameterCommand, type SSMClient } from '@aws-sdk/client-ssm'
 import { GetCallerIdentityCommand, type STSClient } from '@aws-sdk/client-sts'
-import { defined } from '../../../core/defined'
 import type { AccountApi, Bucket } from './api'
 import { call } from './errors'
 import { readPlan } from './plan'
@@ -37,9 +36,13 @@ export function createAccountApi({ sts, iam, quotas, ssm, s3Of, endpoint }: Acco
         const pages = paginateSimulatePrincipalPolicy(
           { client: iam },
           {
-            ...{ PolicySourceArn: arn, ActionNames: actions, ResourceArns: [resource] },
+            PolicySourceArn: arn,
+            ActionNames: actions,
+            ResourceArns: [resource],
             ContextEntries: Object.entries(context).map(([ContextKeyName, value]) => ({
-              ...{ ContextKeyName, ContextKeyType: 'string', ContextKeyValues: [value] },
+              ContextKeyName,
+              ContextKeyType: 'string',
+              ContextKeyValues: [value],
             })),
           },
           { abortSignal: signal },
@@ -119,7 +122,7 @@ async function profileOf(
     )
     for await (const { AttachedPolicies } of pages)
       policies.push(...(AttachedPolicies ?? []).map(({ PolicyName }) => PolicyName ?? ''))
-    return { roleName, ...defined({ roleArn: Arn }), policies }
+    return { roleName, roleArn: Arn, policies }
   } catch (error) {
     if (isNoSuch(error)) return undefined
     throw error

@@ -57,7 +57,7 @@ function fleetAnswer(
   answer: Pick<CreateFleetCommandOutput, 'FleetId' | 'Instances' | 'Errors'>,
 ): FleetAnswer {
   return {
-    ...(answer.FleetId && { fleetId: answer.FleetId }),
+    fleetId: answer.FleetId || undefined,
     machines: (answer.Instances ?? []).flatMap(({ InstanceIds = [], LaunchTemplateAndOverrides }) =>
       InstanceIds.map((id) => ({ id, pool: poolOf(LaunchTemplateAndOverrides) })),
     ),
@@ -97,7 +97,7 @@ function fleetInput({
           // The SDK's list of types is older than the newest type.
           InstanceType: type as _InstanceType,
           SubnetId: subnet,
-          ...(capacityType === 'on-demand' && { Priority: at }),
+          Priority: capacityType === 'on-demand' ? at : undefined,
         })),
       },
     ],
@@ -129,14 +129,14 @@ function reservedInput(request: ReservedRequest): RunInstancesCommandInput {
       CapacityReservationPreference: 'capacity-reservations-only',
       CapacityReservationTarget: { CapacityReservationId: reservation },
     },
-    ...(isBlock && { InstanceMarketOptions: { MarketType: 'capacity-block' } }),
+    InstanceMarketOptions: isBlock ? { MarketType: 'capacity-block' } : undefined,
     TagSpecifications: machineTags(tags),
   }
 }
 
 function poolOf({ Overrides }: LaunchTemplateAndOverridesResponse = {}): Partial<Pool> {
   return {
-    ...(Overrides?.InstanceType && { type: Overrides.InstanceType }),
-    ...(Overrides?.SubnetId && { subnet: Overrides.SubnetId }),
+    type: Overrides?.InstanceType ? Overrides.InstanceType : undefined,
+    subnet: Overrides?.SubnetId ? Overrides.SubnetId : undefined,
   }
 }

@@ -13,7 +13,6 @@ import {
   type Instance,
   type _InstanceType,
 } from '@aws-sdk/client-ec2'
-import { defined } from '../../../core/defined'
 import { HOUR_MS, MINUTE_MS } from '../../../core/time'
 import type { BlockOffering, CapacityApi, CountedMachine, NetworkPlace } from './api-capacity'
 import { call } from './errors'
@@ -34,9 +33,11 @@ export function createCapacityApi(ec2: EC2Client): CapacityApi {
     offerings: ({ type, count, durationHours, startsAfterMs, endsBeforeMs }, signal) =>
       call(signal, async () => {
         const wish = {
-          ...{ InstanceType: type, InstanceCount: count, CapacityDurationHours: durationHours },
-          ...(startsAfterMs !== undefined && { StartDateRange: new Date(startsAfterMs) }),
-          ...(endsBeforeMs !== undefined && { EndDateRange: new Date(endsBeforeMs) }),
+          InstanceType: type,
+          InstanceCount: count,
+          CapacityDurationHours: durationHours,
+          StartDateRange: startsAfterMs !== undefined ? new Date(startsAfterMs) : undefined,
+          EndDateRange: endsBeforeMs !== undefined ? new Date(endsBeforeMs) : undefined,
         }
         const pages = paginateDescribeCapacityBlockOfferings({ client: ec2 }, wish, at(signal))
         const found: BlockOffering[] = []
@@ -48,15 +49,18 @@ export function createCapacityApi(ec2: EC2Client): CapacityApi {
     placementScores: ({ types, count, regions, byZone }, signal) =>
       call(signal, async () => {
         const wish = {
-          ...{ TargetCapacity: count, InstanceTypes: types, RegionNames: regions },
+          TargetCapacity: count,
+          InstanceTypes: types,
+          RegionNames: regions,
           SingleAvailabilityZone: byZone,
         }
         const found = []
         for await (const page of paginateGetSpotPlacementScores({ client: ec2 }, wish, at(signal)))
           found.push(...(page.SpotPlacementScores ?? []))
         return found.map(({ Region = '', AvailabilityZoneId, Score = 0 }) => ({
-          ...{ region: Region, score: Score },
-          ...defined({ zoneId: AvailabilityZoneId }),
+          region: Region,
+          score: Score,
+          zoneId: AvailabilityZoneId,
         }))
       }),
     spotChanges: (wish, signal) => call(signal, () => spotChanges(ec2, wish, signal)),
@@ -111,7 +115,7 @@ function offeringOf(told: CapacityBlockOffering): BlockOffering {
     upfrontFee: told.UpfrontFee ?? '',
     currency: told.CurrencyCode ?? 'USD',
     tenancy: told.Tenancy ?? 'default',
-    ...defined({ ultraServerType: told.UltraserverType }),
+    ultraServerType: told.UltraserverType,
   }
 }
 
@@ -121,7 +125,7 @@ async function topology(ec2: EC2Client, signal: AbortSignal): Promise<NetworkPla
   let token: string | undefined
   do {
     const command = new DescribeCapacityReservationTopologyCommand({
-      ...(token !== undefined && { NextToken: token }),
+      NextToken: token,
     })
     const { CapacityReservations, NextToken } = await ec2.send(command, at(signal))
     for (const told of CapacityReservations ?? [])

@@ -5,7 +5,6 @@ import { S3Client, type S3ClientConfig } from '@aws-sdk/client-s3'
 import { ServiceQuotasClient } from '@aws-sdk/client-service-quotas'
 import { SSMClient } from '@aws-sdk/client-ssm'
 import { STSClient } from '@aws-sdk/client-sts'
-import { defined } from '../../../core/defined'
 import type { Bucket, Ec2Api } from './api'
 import { silenceSdk } from '../config'
 import { createAccountApi } from './account'
@@ -48,7 +47,7 @@ export interface Clients {
 
 export function createSdkApi({ region, endpoint, buyerRole, patience = PATIENCE }: SdkOptions): Ec2Api {
   silenceSdk()
-  const common = { region, ...defined({ endpoint }) }
+  const common = { region, endpoint }
   const reading = { ...common, maxAttempts: READ_ATTEMPTS, requestHandler: timeouts(patience.readMs) }
   const changing = { ...common, maxAttempts: 1, requestHandler: timeouts(patience.changeMs) }
   const clients: Clients = {

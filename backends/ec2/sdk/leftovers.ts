@@ -62,7 +62,7 @@ export function createLeftoversApi({ reading, changing }: Clients): LeftoversApi
             found.push({
               id: SpotInstanceRequestId!,
               state: State ?? '',
-              ...(InstanceId && { machineId: InstanceId }),
+              machineId: InstanceId || undefined,
               createdAtMs: CreateTime?.getTime() ?? 0,
               tags: tagsOf(Tags),
             })

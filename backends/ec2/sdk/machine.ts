@@ -9,7 +9,7 @@ export function machineOf(instance: Instance): Machine {
     state: instance.State?.Name ?? 'pending',
     type: instance.InstanceType ?? '',
     zone: instance.Placement?.AvailabilityZone ?? '',
-    ...(instance.SubnetId && { subnet: instance.SubnetId }),
+    subnet: instance.SubnetId || undefined,
     capacityType: capacityTypeOf(instance.InstanceLifecycle, reservation),
     ...(reservation && { reservation }),
     launchedAtMs: instance.LaunchTime?.getTime() ?? 0,

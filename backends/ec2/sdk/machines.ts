@@ -58,7 +58,7 @@ export function createMachinesApi({ reading, changing }: Clients): MachinesApi {
     byTag: ({ name, value }, signal) => find([{ Name: `tag:${name}`, Values: [value] }], signal),
     terminate: (id, signal, { isAbrupt } = { isAbrupt: false }) =>
       call(signal, async () => {
-        const wish = { InstanceIds: [id], ...(isAbrupt ? { SkipOsShutdown: true } : {}) }
+        const wish = { InstanceIds: [id], SkipOsShutdown: isAbrupt || undefined }
         await changing.ec2.send(new TerminateInstancesCommand(wish), { abortSignal: signal })
       }),
     ...volumesApi({ reading, changing }),
@@ -105,18 +105,18 @@ function templateData(spec: TemplateSpec): RequestLaunchTemplateData {
     IamInstanceProfile: { Name: spec.profile },
     SecurityGroupIds: spec.securityGroups,
     // Otherwise an on-demand machine would use any open reservation that fits it, even one that is meant for something else.
-    ...(spec.avoidsReservations && {
-      CapacityReservationSpecification: { CapacityReservationPreference: 'none' },
-    }),
+    CapacityReservationSpecification: spec.avoidsReservations
+      ? { CapacityReservationPreference: 'none' }
+      : undefined,
     BlockDeviceMappings: [
       {
         DeviceName: spec.rootDevice,
         Ebs: { VolumeSize: spec.diskGiB, VolumeType: 'gp3', DeleteOnTermination: true },
       },
     ],
-    ...(spec.tagsSpotRequests && {
-      TagSpecifications: [{ ResourceType: 'spot-instances-request', Tags: tagList(spec.tags) }],
-    }),
+    TagSpecifications: spec.tagsSpotRequests
+      ? [{ ResourceType: 'spot-instances-request', Tags: tagList(spec.tags) }]
+      : undefined,
     UserData: Buffer.from(spec.userData).toString('base64'),
     InstanceInitiatedShutdownBehavior: 'terminate',
     MetadataOptions: {

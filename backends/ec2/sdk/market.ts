@@ -13,7 +13,6 @@ import {
 } from '@aws-sdk/client-ec2'
 import type { PricingClient } from '@aws-sdk/client-pricing'
 import type { Gpu, MachineType, MarketApi, Reservation, SpotPrice } from './api'
-import { defined } from '../../../core/defined'
 import { call } from './errors'
 import { createPricesApi } from './prices'
 
@@ -99,16 +98,14 @@ export function reservationOf(told: CapacityReservation): Reservation {
     tenancy: told.Tenancy ?? 'default',
     total: told.TotalInstanceCount ?? 0,
     free: told.AvailableInstanceCount ?? 0,
-    ...(StartDate && { startsAtMs: StartDate.getTime() }),
-    ...(EndDate && { endsAtMs: EndDate.getTime() }),
-    ...defined({
-      blockId: told.CapacityBlockId,
-      owner: told.OwnerId,
-      matching: told.InstanceMatchCriteria,
-      isEbsOptimized: told.EbsOptimized,
-      createdAtMs: told.CreateDate?.getTime(),
-      committedUntilMs: told.CommitmentInfo?.CommitmentEndDate?.getTime(),
-    }),
+    startsAtMs: StartDate ? StartDate.getTime() : undefined,
+    endsAtMs: EndDate ? EndDate.getTime() : undefined,
+    blockId: told.CapacityBlockId,
+    owner: told.OwnerId,
+    matching: told.InstanceMatchCriteria,
+    isEbsOptimized: told.EbsOptimized,
+    createdAtMs: told.CreateDate?.getTime(),
+    committedUntilMs: told.CommitmentInfo?.CommitmentEndDate?.getTime(),
     tags: Object.fromEntries((told.Tags ?? []).map(({ Key = '', Value = '' }) => [Key, Value])),
   }
 }
@@ -129,7 +126,7 @@ export function typeOf(info: InstanceTypeInfo): MachineType {
     usageClasses: info.SupportedUsageClasses ?? [],
     isFreeTier: info.FreeTierEligible ?? false,
     isBareMetal: info.BareMetal ?? false,
-    ...defined({ networkPerformance: info.NetworkInfo?.NetworkPerformance }),
+    networkPerformance: info.NetworkInfo?.NetworkPerformance,
     efaInterfaces: info.NetworkInfo?.EfaInfo?.MaximumEfaInterfaces ?? 0,
   }
 }
@@ -148,7 +145,10 @@ function gpuOf(gpu: GpuDeviceInfo): Gpu {
 /** Trainium and Inferentia: known, so that a job that asks for them gets a reason. */
 function neuronOf({ Name, Count, MemoryInfo }: NeuronDeviceInfo): Gpu {
   return {
-    ...{ name: Name ?? 'Neuron', manufacturer: 'AWS', count: Count ?? 0, part: 1 },
+    name: Name ?? 'Neuron',
+    manufacturer: 'AWS',
+    count: Count ?? 0,
+    part: 1,
     memoryMiB: MemoryInfo?.SizeInMiB ?? 0,
   }
 }

@@ -24,12 +24,20 @@ export function readPlan(
     // A separate client: a signer keeps the service name of its first signature.
     const own = new STSClient({ region: REGION, credentials: sts.config.credentials })
     const signer = await own.config.signer({
-      ...{ name: 'sigv4', signingName: 'freetier', signingRegion: REGION, properties: {} },
+      name: 'sigv4',
+      signingName: 'freetier',
+      signingRegion: REGION,
+      properties: {},
     })
     const signed = await signer.sign(
       {
-        ...{ method: 'POST', protocol: url.protocol, hostname: url.hostname, path: '/', query: {}, body },
-        ...(url.port === '' ? {} : { port: Number(url.port) }),
+        method: 'POST',
+        protocol: url.protocol,
+        hostname: url.hostname,
+        path: '/',
+        query: {},
+        body,
+        port: url.port === '' ? undefined : Number(url.port),
         headers: {
           host: url.host,
           'content-type': 'application/x-amz-json-1.0',
@@ -39,17 +47,17 @@ export function readPlan(
       { signingDate: new Date(Date.now() + sts.config.systemClockOffset) },
     )
     const answer = await fetch(url, {
-      ...{ method: 'POST', headers: signed.headers, body },
+      method: 'POST',
+      headers: signed.headers,
+      body,
       signal: limitedTo(ANSWER_TIMEOUT_MS, signal),
     })
     const told = (await answer.json()) as { accountPlanType?: string; __type?: string; message?: string }
     if (!answer.ok)
       throw new AwsError(told.message ?? 'the plan of the account cannot be read', {
-        ...{
-          code: told.__type?.split('#').at(-1) ?? 'Unknown',
-          httpStatus: answer.status,
-          reach: 'answered',
-        },
+        code: told.__type?.split('#').at(-1) ?? 'Unknown',
+        httpStatus: answer.status,
+        reach: 'answered',
       })
     return told.accountPlanType === 'FREE' ? 'free' : 'paid'
   })

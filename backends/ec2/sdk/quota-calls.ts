@@ -31,7 +31,10 @@ export function readQuotaRequests({ client, signal }: QuotaAccess): Promise<Quot
     for await (const { RequestedQuotas = [] } of pages)
       found.push(
         ...RequestedQuotas.map(({ QuotaCode = '', DesiredValue = 0, Status = '', Created }) => ({
-          ...{ code: QuotaCode, wanted: DesiredValue, status: Status, askedAtMs: Created?.getTime() ?? 0 },
+          code: QuotaCode,
+          wanted: DesiredValue,
+          status: Status,
+          askedAtMs: Created?.getTime() ?? 0,
         })),
       )
     return found.sort((a, b) => b.askedAtMs - a.askedAtMs)

@@ -1,7 +1,6 @@
 import { EC2Client } from '@aws-sdk/client-ec2'
 import { PricingClient } from '@aws-sdk/client-pricing'
 import { ServiceQuotasClient } from '@aws-sdk/client-service-quotas'
-import { defined } from '../../../core/defined'
 import type { Limiter } from '../../limiter'
 import { silenceSdk } from '../config'
 import { readQuota, readQuotaRequests } from './quota-calls'
@@ -36,8 +35,12 @@ export function createRegionApi({ region, profile, endpoint, limiter, signal }: 
     throwOnRequestTimeout: true,
   }
   const common = {
-    ...{ region, maxAttempts: ATTEMPTS, retryMode: 'adaptive', requestHandler },
-    ...defined({ profile, endpoint }),
+    region,
+    maxAttempts: ATTEMPTS,
+    retryMode: 'adaptive',
+    requestHandler,
+    profile,
+    endpoint,
   }
   const ec2 = new EC2Client(common)
   ec2.middlewareStack.add(

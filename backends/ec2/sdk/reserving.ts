@@ -16,7 +16,6 @@ import {
   type CreateCapacityReservationCommandInput,
   type EC2Client,
 } from '@aws-sdk/client-ec2'
-import { defined } from '../../../core/defined'
 import { SECOND_MS } from '../../../core/time'
 import { AwsError, type Reservation } from './api'
 import type {
@@ -31,7 +30,7 @@ import { call, callOnce } from './errors'
 import { tagList } from './machine'
 import { reservationOf } from './market'
 
-const PLATFORM = 'Linux/UNIX'
+const PLATFORM = 'Linux/UNIX' as const
 
 interface BuyerClients {
   reading: EC2Client
@@ -49,9 +48,10 @@ export function createReservingApi({ reading, changing }: BuyerClients): Reservi
     buyBlock: ({ offering, tags, isTrial = false }, signal) =>
       (isTrial ? call : callOnce)(signal, async () => {
         const input = {
-          ...({ CapacityBlockOfferingId: offering, InstancePlatform: PLATFORM } as const),
+          CapacityBlockOfferingId: offering,
+          InstancePlatform: PLATFORM,
           TagSpecifications: tagsOf(tags),
-          ...(isTrial && { DryRun: true }),
+          DryRun: isTrial || undefined,
         }
         const { CapacityReservation: told } = await changing.send(
           new PurchaseCapacityBlockCommand(input),
@@ -62,8 +62,9 @@ export function createReservingApi({ reading, changing }: BuyerClients): Reservi
     buyExtension: ({ offering, reservation, isTrial = false }, signal) =>
       (isTrial ? call : callOnce)(signal, async () => {
         const input = {
-          ...{ CapacityBlockExtensionOfferingId: offering, CapacityReservationId: reservation },
-          ...(isTrial && { DryRun: true }),
+          CapacityBlockExtensionOfferingId: offering,
+          CapacityReservationId: reservation,
+          DryRun: isTrial || undefined,
         }
         const command = new PurchaseCapacityBlockExtensionCommand(input)
         const [bought] = (await changing.send(command, at(signal))).CapacityBlockExtensions ?? []
@@ -89,7 +90,7 @@ function hourlyCalls({
       call(signal, async () => {
         const input = {
           CapacityReservationId: id,
-          ...(count !== undefined && { InstanceCount: count }),
+          InstanceCount: count,
           ...(endsAtMs !== undefined && endOf(endsAtMs ?? undefined)),
         }
         await changing.send(new ModifyCapacityReservationCommand(input), at(signal))
@@ -108,7 +109,8 @@ function hourlyCalls({
     cancel: (id, { quote }, signal) =>
       call(signal, async () => {
         const terms = quote !== undefined && {
-          ...{ QuoteId: quote, ApplyCancellationCharges: 'commitment-wind-down' as const },
+          QuoteId: quote,
+          ApplyCancellationCharges: 'commitment-wind-down' as const,
         }
         const command = new CancelCapacityReservationCommand({ CapacityReservationId: id, ...terms })
         await changing.send(command, at(signal))
@@ -136,8 +138,13 @@ function endOf(
 function createInput(request: CreateRequest): CreateCapacityReservationCommandInput {
   const { token, type, count, zone, endsAtMs, later, tags } = request
   return {
-    ...{ ClientToken: token, InstanceType: type, InstanceCount: count, AvailabilityZone: zone },
-    ...{ InstancePlatform: PLATFORM, Tenancy: 'default', InstanceMatchCriteria: 'targeted' },
+    ClientToken: token,
+    InstanceType: type,
+    InstanceCount: count,
+    AvailabilityZone: zone,
+    InstancePlatform: PLATFORM,
+    Tenancy: 'default',
+    InstanceMatchCriteria: 'targeted',
     ...endOf(endsAtMs),
     ...(later !== undefined && {
       StartDate: new Date(later.startsAtMs),
@@ -207,7 +214,8 @@ async function cancellationQuote(
   signal: AbortSignal,
 ): Promise<CancellationQuote> {
   const command = new CreateCapacityReservationCancellationQuoteCommand({
-    ...{ CapacityReservationId: reservation, ClientToken: token },
+    CapacityReservationId: reservation,
+    ClientToken: token,
   })
   const made = (await changing.send(command, at(signal))).CapacityReservationCancellationQuote
   const id = made?.CapacityReservationCancellationQuoteId
@@ -229,7 +237,7 @@ function cancellationQuoteOf(told: CapacityReservationCancellationQuote): Cancel
       type: terms.CancellationType ?? '',
       chargedHours: terms.ChargeCommitmentDurationHours ?? 0,
       committedCount: terms.CommittedInstanceCount ?? 0,
-      ...defined({ chargedUntilMs: terms.ChargeEndDate?.getTime() }),
+      chargedUntilMs: terms.ChargeEndDate?.getTime(),
     })),
   }
 }

@@ -1,6 +1,5 @@
 import { Connection } from '@temporalio/client'
 import { loadClientConfigProfile, toClientOptions, type ClientConnectConfig } from '@temporalio/envconfig'
-import { defined } from '../../../core/defined'
 import { messageOf, TemporalServerError } from './errors'
 
 /** An external Temporal server. */
@@ -43,7 +42,9 @@ export async function checkAnswers({ address, connectionOptions }: TemporalAddre
     const connection = await Connection.connect({
       address,
       connectTimeout: ANSWER_TIMEOUT_MS,
-      ...defined({ tls, apiKey, metadata }),
+      tls,
+      apiKey,
+      metadata,
     })
     await connection.close()
   } catch (error) {

@@ -60,7 +60,10 @@ async function startOnPorts(options: DevServerOptions, lock: DataFileLock | unde
         return door.close()
       })
       return {
-        ...{ address, uiUrl, ended, namespace: DEV_NAMESPACE },
+        address,
+        uiUrl,
+        ended,
+        namespace: DEV_NAMESPACE,
         get pid() {
           return kept.pid
         },

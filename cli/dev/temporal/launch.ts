@@ -42,11 +42,20 @@ export function serverArguments(
   // The server sums up the metrics of each task queue every second.
   const metrics = ['metrics.breakdownByTaskQueue=false', 'metrics.breakdownByPartition=false']
   return [
-    ...['server', 'start-dev', '--ip', LOOPBACK, '--log-level', 'error'],
-    ...['--port', String(ports.grpc), '--ui-port', String(ports.ui)],
+    'server',
+    'start-dev',
+    '--ip',
+    LOOPBACK,
+    '--log-level',
+    'error',
+    '--port',
+    String(ports.grpc),
+    '--ui-port',
+    String(ports.ui),
     ...repeat('--ui-ip', ports.uiHost === undefined ? [] : [ports.uiHost]),
     // The HTTP API cannot be disabled. It accepts requests of web pages from any origin, so it is closed to every host.
-    ...['--dynamic-config-value', 'frontend.httpAllowedHosts=["closed.invalid"]'],
+    '--dynamic-config-value',
+    'frontend.httpAllowedHosts=["closed.invalid"]',
     // The Web UI would otherwise contact a news service.
     '--ui-disable-news-fetch',
     ...repeat(

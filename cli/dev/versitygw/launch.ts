@@ -40,10 +40,21 @@ export async function launchVersitygw(options: VersitygwOptions): Promise<Versit
   const process = startLeashed(
     options.executable,
     [
-      ...['--port', `${LOOPBACK}:${port}`, '--region', options.region, '--quiet', '--keep-alive'],
-      ...['--access', options.keyId, '--secret', options.secret],
+      '--port',
+      `${LOOPBACK}:${port}`,
+      '--region',
+      options.region,
+      '--quiet',
+      '--keep-alive',
+      '--access',
+      options.keyId,
+      '--secret',
+      options.secret,
       // Extended attributes are not available everywhere.
-      ...['posix', '--sidecar', metadata, buckets],
+      'posix',
+      '--sidecar',
+      metadata,
+      buckets,
     ],
     { onOutput: options.onOutput },
   )

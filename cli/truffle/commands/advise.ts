@@ -76,8 +76,12 @@ async function advise(session: Session, options: Options): Promise<void> {
     command: 'advise',
     results: [
       {
-        ...{ use_case: advice.useCase, reservation_type: advice.kind, reasons: advice.reasons },
-        ...{ commands: advice.commands, corrections: advice.corrections, sources: advice.sources },
+        use_case: advice.useCase,
+        reservation_type: advice.kind,
+        reasons: advice.reasons,
+        commands: advice.commands,
+        corrections: advice.corrections,
+        sources: advice.sources,
       },
     ],
     columns: COLUMNS,
@@ -105,7 +109,8 @@ async function wishOf(session: Session, options: Options): Promise<AdviceWish> {
   const isYes = (given: Choice | undefined): boolean | undefined =>
     given === undefined ? undefined : given === 'yes'
   const known: Partial<Record<keyof AdviceWish, number | boolean | undefined>> = {
-    ...{ machines: options.machines, days: options.days },
+    machines: options.machines,
+    days: options.days,
     isScheduled: isYes(options.scheduled),
     isInterruptible: isYes(options.interruptible),
     isScaling: isYes(options.scaling),

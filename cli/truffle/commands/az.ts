@@ -73,15 +73,18 @@ async function az(session: Session, given: string[], options: Options): Promise<
       options.regionsOnly === true
         ? regions.map((region) => ({ region }))
         : found.map(({ type, region, zones, ids: own }) => ({
-            ...{ instance_type: type.name, region, availability_zones: zones },
-            ...{ availability_zone_ids: own, az_count: zones.length },
+            instance_type: type.name,
+            region,
+            availability_zones: zones,
+            availability_zone_ids: own,
+            az_count: zones.length,
           })),
     columns: options.regionsOnly === true ? ['region'] : COLUMNS,
     unanswered: unansweredRows(unanswered),
     notes: await inquiry.notes(),
     show: (out) =>
       options.regionsOnly === true ? regions.forEach((one) => out.line(one)) : show(out, found),
-    ...(found.length === 0 && { ending: endingOfNothing({ unanswered }) }),
+    ending: found.length === 0 ? endingOfNothing({ unanswered }) : undefined,
   })
 }
 
@@ -98,7 +101,11 @@ function show(out: Output, found: readonly Found[]): void {
   out.table(
     ['Instance Type', 'Region', 'Zones', 'AZs', 'Zone IDs'],
     found.map(({ type, region, zones, ids }) => [
-      ...[type.name, region, String(zones.length), zones.join(', '), ids.join(', ')],
+      type.name,
+      region,
+      String(zones.length),
+      zones.join(', '),
+      ids.join(', '),
     ]),
     { right: ['Zones'], flexible: ['AZs', 'Zone IDs'], optional: ['Zone IDs'] },
   )

@@ -30,8 +30,19 @@ const ACCELERATOR_COLUMNS = [
   'speed_basis',
 ]
 const FAMILY_COLUMNS = [
-  ...['family', 'instance_type', 'region', 'gpus', 'gpu_model', 'gpu_memory_mib', 'vcpus', 'memory_mib'],
-  ...['architecture', 'network_performance', 'efa_interfaces', 'relative_speed', 'on_demand_price'],
+  'family',
+  'instance_type',
+  'region',
+  'gpus',
+  'gpu_model',
+  'gpu_memory_mib',
+  'vcpus',
+  'memory_mib',
+  'architecture',
+  'network_performance',
+  'efa_interfaces',
+  'relative_speed',
+  'on_demand_price',
 ]
 
 export function define(command: Command, session: Session): void {
@@ -85,7 +96,8 @@ function speedRow(accelerator: string): SpeedRow {
 
 function listAccelerators(session: Session): void {
   const results = ACCELERATORS.map(({ name, memoryGb }) => ({
-    ...{ accelerator: name, memory_gb: memoryGb },
+    accelerator: name,
+    memory_gb: memoryGb,
     ...speedRow(name),
   }))
   session.answer({
@@ -101,7 +113,9 @@ function listAccelerators(session: Session): void {
       out.table(
         ['Accelerator', 'Memory', 'Speed', 'Range', 'Basis'],
         results.map((row) => [
-          ...[row.accelerator, `${row.memory_gb} GB`, times(row.relative_speed)],
+          row.accelerator,
+          `${row.memory_gb} GB`,
+          times(row.relative_speed),
           `${times(row.speed_low)} to ${times(row.speed_high)}`,
           String(row.speed_basis ?? '-'),
         ]),
@@ -129,7 +143,9 @@ async function listFamilies(session: Session, given: string[], options: Options)
   const results = found.map((one) => {
     const { type, region } = one
     return {
-      ...{ family: type.name.split('.')[0]!, instance_type: type.name, region },
+      family: type.name.split('.')[0]!,
+      instance_type: type.name,
+      region,
       ...shapeRow(type),
       relative_speed: speedRow(acceleratorsOf(type)?.name ?? '').relative_speed,
       on_demand_price: prices.of(one) ?? null,
@@ -164,11 +180,16 @@ function showFamilies(
       const { type } = one
       const accelerators = acceleratorsOf(type)
       return [
-        ...[type.name.split('.')[0]!, type.name],
+        type.name.split('.')[0]!,
+        type.name,
         accelerators === undefined ? '-' : `${accelerators.count}x ${accelerators.name}`,
         accelerators === undefined ? '-' : gib(accelerators.memoryMiB),
-        ...[String(type.cpus), gib(type.memoryMiB), type.networkPerformance ?? '-'],
-        ...[String(type.efaInterfaces ?? 0), times(speeds[index]!.relative_speed), usdPerHour(priceOf(one))],
+        String(type.cpus),
+        gib(type.memoryMiB),
+        type.networkPerformance ?? '-',
+        String(type.efaInterfaces ?? 0),
+        times(speeds[index]!.relative_speed),
+        usdPerHour(priceOf(one)),
       ]
     }),
     {

@@ -79,29 +79,31 @@ async function quotas(session: Session, given: string[], options: Options): Prom
   session.answer({
     command: 'quotas',
     results: found.map((quota) => ({
-      ...{ region: quota.region, family: quota.family, market: quota.market, quota_code: quota.code },
+      region: quota.region,
+      family: quota.family,
+      market: quota.market,
+      quota_code: quota.code,
       limit_vcpus: quota.limit ?? null,
       used_vcpus: quota.used ?? null,
       available_vcpus: freeOf(quota) ?? null,
       request: quota.request ?? null,
     })),
     columns: COLUMNS,
-    ...(options.request !== undefined && { more: { request_commands: commands } }),
+    more: options.request !== undefined ? { request_commands: commands } : undefined,
     unanswered: unansweredRows(unanswered),
     notes: [...answers.flatMap(({ value }) => value.notes), ...(await inquiry.notes())],
     show: (out) => {
       out.table(
         ['Region', 'Family', 'Market', 'Limit', 'In Use', 'Free', 'Code', 'Request'],
         found.map((quota) => [
-          ...[
-            quota.region,
-            quota.family,
-            quota.market,
-            cell(quota.limit),
-            cell(quota.used),
-            cell(freeOf(quota)),
-          ],
-          ...[quota.code, quota.request ?? '-'],
+          quota.region,
+          quota.family,
+          quota.market,
+          cell(quota.limit),
+          cell(quota.used),
+          cell(freeOf(quota)),
+          quota.code,
+          quota.request ?? '-',
         ]),
         { right: ['Limit', 'In Use', 'Free'], flexible: ['Request'], optional: ['Code'] },
       )

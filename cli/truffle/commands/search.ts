@@ -77,7 +77,7 @@ async function search(session: Session, given: string[], options: Options): Prom
     unanswered: unansweredRows(unanswered),
     notes: [...(prices?.notes ?? []), ...(await inquiry.notes())],
     show: (out) => show(out, found, prices?.of),
-    ...(found.length === 0 && { ending: 'unavailable' as const }),
+    ending: found.length === 0 ? ('unavailable' as const) : undefined,
   })
 }
 
@@ -119,13 +119,13 @@ function show(
     found.map((one) => {
       const { type, region, zones } = one
       const cells = [
-        ...[
-          type.name,
-          region,
-          zones.map((zone) => zone.replace(region, '')).join(',') || '-',
-          String(type.cpus),
-        ],
-        ...[gib(type.memoryMiB), acceleratorsInWords(type), type.networkPerformance ?? '-'],
+        type.name,
+        region,
+        zones.map((zone) => zone.replace(region, '')).join(',') || '-',
+        String(type.cpus),
+        gib(type.memoryMiB),
+        acceleratorsInWords(type),
+        type.networkPerformance ?? '-',
       ]
       return priceOf === undefined ? cells : [...cells, usdPerHour(priceOf(one))]
     }),

@@ -40,15 +40,18 @@ const LOOKBACK_HOURS = 168
 const MACHINES_MAX = 10_000
 
 const COLUMNS = [
-  ...['instance_type', 'region', 'availability_zone', 'spot_price', 'on_demand_price', 'savings_percent'],
-  ...[
-    'interruption_frequency',
-    'placement_score',
-    'timestamp',
-    'product_type',
-    'lowest_price',
-    'highest_price',
-  ],
+  'instance_type',
+  'region',
+  'availability_zone',
+  'spot_price',
+  'on_demand_price',
+  'savings_percent',
+  'interruption_frequency',
+  'placement_score',
+  'timestamp',
+  'product_type',
+  'lowest_price',
+  'highest_price',
 ]
 
 export function define(command: Command, session: Session): void {
@@ -114,7 +117,7 @@ async function spot(session: Session, given: string[], options: Options): Promis
       ...(await inquiry.notes()),
     ],
     show: (out) => show(out, pools, { ...facts, options }),
-    ...(pools.length === 0 && { ending: endingOfNothing({ unanswered }) }),
+    ending: pools.length === 0 ? endingOfNothing({ unanswered }) : undefined,
   })
 }
 
@@ -173,14 +176,19 @@ function row(
 ): Record<string, string | number | null | number[]> {
   const { type, region, zone, usdPerHour: usd, changedAtMs, history, onDemandUsdPerHour } = pool
   return {
-    ...{ instance_type: type.name, region, availability_zone: zone, spot_price: usd },
+    instance_type: type.name,
+    region,
+    availability_zone: zone,
+    spot_price: usd,
     on_demand_price: onDemandUsdPerHour ?? null,
     savings_percent: savingsPercentOf(pool) ?? null,
     interruption_frequency: interruptions?.of({ region, type: type.name }) ?? null,
     placement_score: scores?.(pool) ?? null,
     timestamp: iso(changedAtMs),
     product_type: 'Linux/UNIX',
-    ...{ lowest_price: Math.min(...history), highest_price: Math.max(...history), price_history: history },
+    lowest_price: Math.min(...history),
+    highest_price: Math.max(...history),
+    price_history: history,
   }
 }
 
@@ -192,7 +200,10 @@ function show(
   if (pools.length === 0) return out.line('No spot price fits.')
   const hasSavings = options.showSavings === true
   const head = [
-    ...['Instance Type', 'Region', 'AZ', 'Spot Price'],
+    'Instance Type',
+    'Region',
+    'AZ',
+    'Spot Price',
     ...(hasSavings ? ['On-Demand', 'Savings'] : []),
     `Last ${options.lookbackHours} h`,
     ...(interruptions === undefined ? [] : ['Interrupted']),
@@ -203,7 +214,10 @@ function show(
     pools.map((pool) => {
       const savings = savingsPercentOf(pool)
       return [
-        ...[pool.type.name, pool.region, pool.zone, usdPerHour(pool.usdPerHour)],
+        pool.type.name,
+        pool.region,
+        pool.zone,
+        usdPerHour(pool.usdPerHour),
         ...(hasSavings
           ? [usdPerHour(pool.onDemandUsdPerHour), savings === undefined ? '-' : `${savings}%`]
           : []),

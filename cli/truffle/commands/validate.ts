@@ -33,16 +33,20 @@ interface Options extends SharedOptions {
 
 const COUNT_MAX = 10_000
 const COLUMNS = [
-  ...['kind', 'id', 'region', 'availability_zone', 'available_capacity', 'start_date', 'usable_until'],
-  ...[
-    'expected_cost',
-    'ultra_cluster_placement',
-    'efa_interfaces',
-    'conditions',
-    'obstacles',
-    'is_usable',
-    'command',
-  ],
+  'kind',
+  'id',
+  'region',
+  'availability_zone',
+  'available_capacity',
+  'start_date',
+  'usable_until',
+  'expected_cost',
+  'ultra_cluster_placement',
+  'efa_interfaces',
+  'conditions',
+  'obstacles',
+  'is_usable',
+  'command',
 ]
 
 export function define(command: Command, session: Session): void {
@@ -117,7 +121,10 @@ async function validate(session: Session, types: readonly string[], options: Opt
     more: {
       verdict,
       wanted: {
-        ...{ instance_type: wish.type, count: wish.count, days: wish.days, start_date: iso(wish.startsAtMs) },
+        instance_type: wish.type,
+        count: wish.count,
+        days: wish.days,
+        start_date: iso(wish.startsAtMs),
       },
       quotas: quotaRows(facts),
       missing,
@@ -126,7 +133,7 @@ async function validate(session: Session, types: readonly string[], options: Opt
     unanswered: unansweredRows(unanswered),
     notes: [...answers.flatMap(({ value }) => value.notes), ...(await inquiry.notes())],
     show: (out) => show(session, out, { wish, validation, next }),
-    ...(ending !== undefined && { ending }),
+    ending,
   })
 }
 
@@ -158,8 +165,11 @@ function wishOf(types: readonly string[], options: Options, nowMs: number): RunW
       hint: 'Write a later date with --start, or leave it out for as soon as possible.',
     })
   return {
-    ...{ type: type.toLowerCase().trim(), count: options.count, days: options.days, zones: options.az ?? [] },
-    ...(startsAtMs !== undefined && startsAtMs > nowMs && { startsAtMs }),
+    type: type.toLowerCase().trim(),
+    count: options.count,
+    days: options.days,
+    zones: options.az ?? [],
+    startsAtMs: startsAtMs !== undefined && startsAtMs > nowMs ? startsAtMs : undefined,
   }
 }
 
@@ -169,8 +179,11 @@ function quotaRows(facts: Parameters<typeof validateRun>[1]): Row[] {
       ? []
       : [
           {
-            ...{ region, quota_code: quota.code, limit_vcpus: quota.limit ?? null },
-            ...{ used_vcpus: quota.used ?? null, vcpus_per_machine: type.cpus },
+            region,
+            quota_code: quota.code,
+            limit_vcpus: quota.limit ?? null,
+            used_vcpus: quota.used ?? null,
+            vcpus_per_machine: type.cpus,
           },
         ],
   )
@@ -178,12 +191,19 @@ function quotaRows(facts: Parameters<typeof validateRun>[1]): Row[] {
 
 function rowOf(option: RunOption, isUsable: boolean): Row {
   return {
-    ...{ kind: option.kind, id: option.id ?? null, region: option.region, availability_zone: option.zone },
+    kind: option.kind,
+    id: option.id ?? null,
+    region: option.region,
+    availability_zone: option.zone,
     available_capacity: option.free,
-    ...{ start_date: iso(option.startsAtMs), usable_until: iso(option.usableUntilMs) },
+    start_date: iso(option.startsAtMs),
+    usable_until: iso(option.usableUntilMs),
     expected_cost: option.costUsd === undefined ? null : Math.round(option.costUsd * 100) / 100,
-    ...{ ultra_cluster_placement: option.ultraCluster, efa_interfaces: option.efaInterfaces },
-    ...{ conditions: option.conditions, obstacles: option.obstacles, is_usable: isUsable },
+    ultra_cluster_placement: option.ultraCluster,
+    efa_interfaces: option.efaInterfaces,
+    conditions: option.conditions,
+    obstacles: option.obstacles,
+    is_usable: isUsable,
     command: commandOf(option) ?? null,
   }
 }
