@@ -59,7 +59,7 @@ const TEST_LAW = {
 function law(folder, { folders, packages }) {
   const own = `(?:\\.\\./)*(?:${folders.join('|')})(?:/|$)`
   const inside = folders.includes(folder.split('/')[0])
-    ? `|(?:\\.\\./)+(?!(?:${Object.keys(LAW).join('|')}|test|web)(?:/|$))`
+    ? `|(?:\\.\\./)+(?!(?:${Object.keys(LAW).join('|')}|test)/)`
     : ''
   const allowed = [`${SIBLINGS}`, own, ...packages.map((name) => name.replace('/', '\\/'))]
   return {

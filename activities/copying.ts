@@ -1,7 +1,7 @@
 import { CODES } from '../core/errors'
 import { BackendError } from '../backends/errors'
 import type { CopyCheckpointInput, CopyOutcome, OrchestratorActivities } from '../core/activities'
-import { byNewest, type Checkpoint, type CheckpointSource } from '../core/checkpoint'
+import { byNewest, type Checkpoint, type CheckpointSource } from '../core/job/checkpoint'
 import { CHECKPOINT_PARSERS, parseManifest } from '../intake/documents'
 import { goodCheckpoints } from '../storage/checkpoints'
 import { copyCheckpoint, readCopied } from '../storage/copy-checkpoint'

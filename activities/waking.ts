@@ -1,6 +1,6 @@
 import type { LaunchOutcome } from '../core/activities'
 import type { BackendName } from '../core/offer'
-import { inOrder } from '../core/waiting'
+import { inOrder } from '../core/job/waiting'
 import { endTurns, recentLine } from '../storage/waiting-line'
 import type { ObjectStore } from '../storage/store'
 

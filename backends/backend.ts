@@ -3,10 +3,10 @@ import type { Capabilities } from '../core/capabilities'
 import type { Drain } from '../core/documents'
 import type { Failure } from '../core/failure'
 import type { MachineHandle, OwnedResource, ResourceHandle } from '../core/handle'
-import type { PriceStep } from '../core/meter'
+import type { PriceStep } from '../core/money/meter'
 import type { Observation } from '../core/observation'
 import type { BackendName, Offer, Pins } from '../core/offer'
-import type { Order } from '../core/plan'
+import type { Order } from '../core/job/plan'
 import type {
   CapacityQuote,
   CapacityWish,
@@ -16,9 +16,9 @@ import type {
   ReservationOrder,
   ReservationRef,
   ReserveOutcome,
-} from '../core/reservation'
+} from '../core/reservation/reservation'
 import type { ResourceRequest } from '../core/resources'
-import type { Asker } from '../core/waiting'
+import type { Asker } from '../core/job/waiting'
 
 export type { Capabilities }
 

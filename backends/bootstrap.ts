@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { deflateSync, gzipSync } from 'node:zlib'
-import { SECOND_MS } from '../core/time'
+import { SECOND_MS } from '../core/time/time'
 import type { HandOver } from './registry'
 
 /** What the bootstrap does on a machine, in addition to taking the runner from the hand-over. */

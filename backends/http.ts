@@ -1,6 +1,6 @@
 import { Agent, request as send, type Dispatcher } from 'undici'
 import type { z } from 'zod'
-import { MINUTE_MS, SECOND_MS } from '../core/time'
+import { MINUTE_MS, SECOND_MS } from '../core/time/time'
 import { limitedTo } from './calls'
 
 /** How far a request went that got no usable answer. */

@@ -1,5 +1,5 @@
 import type { BackendName } from '../core/offer'
-import type { Order } from '../core/plan'
+import type { Order } from '../core/job/plan'
 import { ACCOUNT_FLAGS, type AccountFlag, type AccountSetup, type AccountWish } from './account'
 import type { Backend } from './backend'
 import type { CredentialSource } from './credentials'

@@ -1,5 +1,5 @@
 /** How a backend reads its settings from the environment. */
-import { HOUR_MS, MINUTE_MS, SECOND_MS } from '../core/time'
+import { HOUR_MS, MINUTE_MS, SECOND_MS } from '../core/time/time'
 
 /** Settings by name, as an environment has them. */
 export type Settings = Readonly<Record<string, string | undefined>>

@@ -1,7 +1,7 @@
 /** An analysis in plain English. */
 import type { Analysis, FindingName, Suggestion } from '../intake/analyze/analyze'
-import type { Output } from './output'
-import { count, NOTHING, plural } from './words'
+import type { Output } from './kit/output'
+import { count, NOTHING, plural } from './kit/words'
 
 type Findings = Analysis['findings']
 

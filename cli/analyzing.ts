@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, statSync } from 'node:fs'
 import { basename, dirname, extname, isAbsolute, join, relative, resolve } from 'node:path'
 import { CrucibleError } from '../client/errors'
-import { formatProblem, parseJobFile } from '../client/job-file'
+import { formatProblem, parseJobFile } from '../client/job/file'
 import {
   analyze,
   analyzeAndSuggest,
@@ -11,7 +11,7 @@ import {
   type PythonParser,
   type Suggestion,
 } from '../intake/analyze/analyze'
-import { projectFiles, readScript } from './project-files'
+import { projectFiles, readScript } from './job/project-files'
 
 /** The command to analyze, and the folder in which it runs. */
 interface Target {

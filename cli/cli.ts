@@ -4,8 +4,8 @@ import type { ClientConfig, Environment } from '../client/config'
 import type * as clientContext from '../client/context'
 import type { Context } from '../client/context'
 import { EXIT_CODES } from '../client/errors'
-import type { CliConfig } from './config'
-import { Output, type Sink } from './output'
+import type { CliConfig } from './kit/config'
+import { Output, type Sink } from './kit/output'
 
 /** The outside of a process, replaceable for tests. */
 export interface Outside {

@@ -1,6 +1,6 @@
 import { join, relative } from 'node:path'
-import type { JobFields } from '../client/job-file'
-import type { InferredSetting } from '../core/job'
+import type { JobFields } from '../client/job/file'
+import type { InferredSetting } from '../core/job/job'
 import { fill } from '../intake/analyze/fill'
 import { analyzeCommand } from './analyzing'
 import type { Cli } from './cli'

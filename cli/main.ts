@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 import module, { createRequire } from 'node:module'
-import { withoutAliases } from './aliases'
+import { withoutAliases } from './kit/aliases'
 import { loadQuick } from './quick'
 import type * as start from './start'
 

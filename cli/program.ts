@@ -18,42 +18,44 @@ export interface CommandEntry {
   load: () => CommandModule
 }
 
-function entry(group: string, name: string, summary: string): CommandEntry {
-  return { group, name, summary, load: () => lazily(`./commands/${name}`) as CommandModule }
+/** `file` is the command's file in `commands/`, named as the command. */
+function entry(group: string, file: string, summary: string): CommandEntry {
+  const name = file.slice(file.lastIndexOf('/') + 1)
+  return { group, name, summary, load: () => lazily(`./commands/${file}`) as CommandModule }
 }
 
 /** Every command, in the order of the help. Only the requested one is loaded. */
 export const COMMANDS: readonly CommandEntry[] = [
-  entry('Begin', 'demo', 'watch a job lose two machines and still finish'),
-  entry('Begin', 'dev', 'run everything on this machine: Temporal server, workers'),
-  entry('Run jobs', 'submit', 'submit a job file or a Python script'),
-  entry('Run jobs', 'plan', 'show where a job would run, and why'),
-  entry('Run jobs', 'analyze', 'read a training script without running it'),
-  entry('Run jobs', 'rehearse', 'test whether a job survives interruptions'),
-  entry('Run jobs', 'cancel', 'ask a job to save and stop'),
-  entry('Run jobs', 'migrate', 'move a running job'),
-  entry('Run jobs', 'extend', 'give a job a new deadline or budget'),
-  entry('Run jobs', 'retry', 'retry now instead of later'),
-  entry('Run jobs', 'schedule', 'train models anew on a calendar'),
-  entry('Look', 'list', 'list jobs'),
-  entry('Look', 'show', 'show a job: progress, cost, attempts'),
-  entry('Look', 'logs', 'print or follow the log of a job'),
-  entry('Look', 'events', 'show what happened to a job'),
-  entry('Look', 'why', 'explain the decisions about a job, or decide again'),
-  entry('Look', 'artifacts', 'list or download the artifacts of a job'),
-  entry('Look', 'checkpoints', 'list, verify or download the checkpoints of a job'),
-  entry('Operate', 'setup', 'set up a provider account, or remove the set-up'),
-  entry('Operate', 'worker', 'run workers until stopped'),
-  entry('Operate', 'budget', 'show the monthly budget and spending'),
-  entry('Operate', 'reservations', 'reserve capacity, approve purchases, show what is held'),
-  entry('Operate', 'gc', 'remove orphaned machines, volumes and uploads'),
-  entry('Operate', 'interrupt', 'interrupt a spot machine, as a provider would'),
-  entry('Operate', 'doctor', 'check the set-up and suggest fixes'),
-  entry('Operate', 'completion', 'print a completion script for bash, zsh or fish'),
+  entry('Begin', 'deployment/demo', 'watch a job lose two machines and still finish'),
+  entry('Begin', 'deployment/dev', 'run everything on this machine: Temporal server, workers'),
+  entry('Run jobs', 'job/submit', 'submit a job file or a Python script'),
+  entry('Run jobs', 'job/plan', 'show where a job would run, and why'),
+  entry('Run jobs', 'job/analyze', 'read a training script without running it'),
+  entry('Run jobs', 'job/rehearse', 'test whether a job survives interruptions'),
+  entry('Run jobs', 'job/cancel', 'ask a job to save and stop'),
+  entry('Run jobs', 'job/migrate', 'move a running job'),
+  entry('Run jobs', 'job/extend', 'give a job a new deadline or budget'),
+  entry('Run jobs', 'job/retry', 'retry now instead of later'),
+  entry('Run jobs', 'retraining/schedule', 'train models anew on a calendar'),
+  entry('Look', 'job/list', 'list jobs'),
+  entry('Look', 'job/show', 'show a job: progress, cost, attempts'),
+  entry('Look', 'job/logs', 'print or follow the log of a job'),
+  entry('Look', 'job/events', 'show what happened to a job'),
+  entry('Look', 'job/why', 'explain the decisions about a job, or decide again'),
+  entry('Look', 'job/artifacts', 'list or download the artifacts of a job'),
+  entry('Look', 'job/checkpoints', 'list, verify or download the checkpoints of a job'),
+  entry('Operate', 'deployment/setup', 'set up a provider account, or remove the set-up'),
+  entry('Operate', 'deployment/worker', 'run workers until stopped'),
+  entry('Operate', 'deployment/budget', 'show the monthly budget and spending'),
+  entry('Operate', 'reservation/reservations', 'reserve capacity, approve purchases, show what is held'),
+  entry('Operate', 'deployment/gc', 'remove orphaned machines, volumes and uploads'),
+  entry('Operate', 'job/interrupt', 'interrupt a spot machine, as a provider would'),
+  entry('Operate', 'deployment/doctor', 'check the set-up and suggest fixes'),
+  entry('Operate', 'deployment/completion', 'print a completion script for bash, zsh or fish'),
 ]
 
 /** Called by completion scripts only. */
-export const HIDDEN_COMMANDS: readonly CommandEntry[] = [entry('', 'jobs-for-completion', '')]
+export const HIDDEN_COMMANDS: readonly CommandEntry[] = [entry('', 'job/jobs-for-completion', '')]
 
 export interface ProgramOptions {
   /** Commands to define; the others are only listed. */

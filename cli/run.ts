@@ -1,8 +1,8 @@
-import { pointerFor, withoutAliases } from './aliases'
+import { pointerFor, withoutAliases } from './kit/aliases'
 import { Cli, type Outside } from './cli'
-import { endingOf, errorDocument } from './endings'
-import { helpText } from './help'
-import { version } from './package'
+import { endingOf, errorDocument } from './kit/endings'
+import { helpText } from './kit/help'
+import { version } from './kit/package'
 import { makeProgram } from './program'
 
 /** Runs one command line, without the program's own name; returns the exit code. Never throws. */

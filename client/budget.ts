@@ -1,6 +1,6 @@
 import { TREASURY_QUERY } from '../core/messages'
 import { treasuryWorkflowId } from '../core/queues'
-import { emptyTreasury, viewOf, type TreasuryState, type TreasuryView } from '../core/treasury'
+import { emptyTreasury, viewOf, type TreasuryState, type TreasuryView } from '../core/money/treasury'
 import type { Context } from './context'
 import { checkSameDeployment } from './deployment'
 import { CrucibleError, isTemporals } from './errors'

@@ -1,18 +1,27 @@
-import type { TreasuryView } from '../core/treasury'
+import type { TreasuryView } from '../core/money/treasury'
 import { budgetOf } from './budget'
-import type { JobSpec } from '../core/job'
+import type { JobSpec } from '../core/job/job'
 import type { ExtendUpdate, UpdateReceipt } from '../core/messages'
 import type { BackendChoice } from '../core/offer'
-import type { PlanReport } from '../core/plan'
-import type { RecordEntry } from '../core/record'
-import { downloadArtifacts, listArtifacts, type ArtifactView, type DownloadOptions } from './artifacts'
-import { checkpointsOf, verifyCheckpoints, type CheckpointVerdict, type CheckpointView } from './checkpoints'
-import { downloadCheckpoint, type CheckpointDownload, type DownloadedCheckpoint } from './download-checkpoint'
+import type { PlanReport } from '../core/job/plan'
+import type { RecordEntry } from '../core/job/record'
+import { downloadArtifacts, listArtifacts, type ArtifactView, type DownloadOptions } from './job/artifacts'
+import {
+  checkpointsOf,
+  verifyCheckpoints,
+  type CheckpointVerdict,
+  type CheckpointView,
+} from './job/checkpoints'
+import {
+  downloadCheckpoint,
+  type CheckpointDownload,
+  type DownloadedCheckpoint,
+} from './job/download-checkpoint'
 import { readClientConfig, type ClientConfig } from './config'
 import { Context } from './context'
 import { toCrucibleError } from './errors'
-import { eventsOf, recordOf, type JobEvent } from './events'
-import { findJob } from './find-job'
+import { eventsOf, recordOf, type JobEvent } from './job/events'
+import { findJob } from './job/find-job'
 import {
   collectGarbage,
   lastCollection,
@@ -20,16 +29,16 @@ import {
   type GarbageRun,
   type LastCollection,
 } from './garbage'
-import type { JobSummary, JobView } from './job-view'
-import { listJobs, type ListFilter } from './list'
-import { readLogs, type JobLogLine, type LogOptions } from './logs'
-import { readView } from './read-view'
-import { planThroughWorkers } from './plan'
-import { savedBefore } from './saved'
-import { submit, type Submission, type Submitted } from './submit'
-import { retryNow } from './retry'
+import type { JobSummary, JobView } from './job/job-view'
+import { listJobs, type ListFilter } from './job/list'
+import { readLogs, type JobLogLine, type LogOptions } from './job/logs'
+import { readView } from './job/read-view'
+import { planThroughWorkers } from './job/plan'
+import { savedBefore } from './job/saved'
+import { submit, type Submission, type Submitted } from './job/submit'
+import { retryNow } from './job/retry'
 import { cancel, extend, migrate } from './updates'
-import { watchJob, type WatchOptions } from './watch'
+import { watchJob, type WatchOptions } from './job/watch'
 
 /**
  * Jobs from TypeScript. One instance has one connection to the Temporal server, made at first use; `close` ends it. Every method

@@ -11,7 +11,7 @@ export type {
   ProgressView,
   RecoveryView,
   TroubleView,
-} from './job-view'
+} from './job/job-view'
 export {
   fieldsOf,
   formatProblem,
@@ -21,16 +21,16 @@ export {
   type JobFields,
   type JobOrProblems,
   type Problem,
-} from './job-file'
-export type { ArtifactFilter, ArtifactView, DownloadOptions } from './artifacts'
-export type { CheckpointVerdict, CheckpointView } from './checkpoints'
-export type { CheckpointDownload, DownloadedCheckpoint } from './download-checkpoint'
-export type { JobEvent } from './events'
+} from './job/file'
+export type { ArtifactFilter, ArtifactView, DownloadOptions } from './job/artifacts'
+export type { CheckpointVerdict, CheckpointView } from './job/checkpoints'
+export type { CheckpointDownload, DownloadedCheckpoint } from './job/download-checkpoint'
+export type { JobEvent } from './job/events'
 export type { GarbageOptions, GarbageRun, LastCollection } from './garbage'
-export type { ListFilter } from './list'
-export type { JobLogLine, LogOptions } from './logs'
-export type { Submission, Submitted } from './submit'
-export type { WatchOptions } from './watch'
+export type { ListFilter } from './job/list'
+export type { JobLogLine, LogOptions } from './job/logs'
+export type { Submission, Submitted } from './job/submit'
+export type { WatchOptions } from './job/watch'
 export {
   isFinal,
   JOB_REASONS,
@@ -39,7 +39,7 @@ export {
   type JobReason,
   type JobSpec,
   type JobState,
-} from '../core/job'
+} from '../core/job/job'
 export type {
   ExtendUpdate,
   GarbageCollectionResult,
@@ -47,11 +47,11 @@ export type {
   JobSource,
   UpdateReceipt,
 } from '../core/messages'
-export type { Checkpoint } from '../core/checkpoint'
-export type { Continuation } from '../core/continuation'
-export type { MicroUsd } from '../core/money'
+export type { Checkpoint } from '../core/job/checkpoint'
+export type { Continuation } from '../core/job/continuation'
+export type { MicroUsd } from '../core/money/money'
 export type { BackendChoice, BackendName, CapacityType, Isolation } from '../core/offer'
-export type { Placement, PlacementInShort, PlanReport, RejectionCode, RejectionGroup } from '../core/plan'
-export type { Relaxation } from '../core/relaxation'
-export type { RecordEntry } from '../core/record'
-export type { TreasuryView } from '../core/treasury'
+export type { Placement, PlacementInShort, PlanReport, RejectionCode, RejectionGroup } from '../core/job/plan'
+export type { Relaxation } from '../core/job/relaxation'
+export type { RecordEntry } from '../core/job/record'
+export type { TreasuryView } from '../core/money/treasury'

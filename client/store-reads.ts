@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isCoded } from '../core/errors'
-import { formatDuration } from '../core/time'
+import { formatDuration } from '../core/time/time'
 
 /** Optional reads from a store that may be slow or down: together they wait at most this long. */
 export class StoreReads {

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { failureFrom } from '../core/failure'
-import { isFinal } from '../core/job'
+import { isFinal } from '../core/job/job'
 import {
   CANCEL_NOW_UPDATE,
   EXTEND_UPDATE,
@@ -12,13 +12,13 @@ import {
   type UpdateReceipt,
 } from '../core/messages'
 import { jobWorkflowId } from '../core/queues'
-import { SECOND_MS } from '../core/time'
+import { SECOND_MS } from '../core/time/time'
 import { formatBackendChoice, type BackendChoice } from '../core/offer'
 import type { Context } from './context'
 import { CrucibleError, isTemporals, toCrucibleError } from './errors'
-import { submissionWithId } from './find-job'
-import { readView, noSuchJob } from './read-view'
-import { planThroughWorkers } from './plan'
+import { submissionWithId } from './job/find-job'
+import { readView, noSuchJob } from './job/read-view'
+import { planThroughWorkers } from './job/plan'
 
 /** A running worker answers quickly; after this time, the caller must check the answer later. */
 export const UPDATE_LIMIT_MS = 10 * SECOND_MS

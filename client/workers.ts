@@ -1,4 +1,4 @@
-import { SECOND_MS } from '../core/time'
+import { SECOND_MS } from '../core/time/time'
 import type { Context } from './context'
 
 /** `temporal.api.enums.v1.TaskQueueType` */

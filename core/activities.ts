@@ -1,5 +1,5 @@
 /** The activities by name. Workflows call them through these interfaces; `activities/` implements them. */
-import type { Checkpoint, CheckpointSource, CheckpointState, RunnerWarning } from './checkpoint'
+import type { Checkpoint, CheckpointSource, CheckpointState, RunnerWarning } from './job/checkpoint'
 import type { Artifact, Limits, Phase, Progress, RunnerTimes, TrackerNews } from './documents'
 import type {
   Drain,
@@ -8,21 +8,21 @@ import type {
   DrainReason,
   JobDrainReason,
   StopAttemptInput,
-} from './drain'
+} from './job/drain'
 import type { Failure } from './failure'
 import type { MachineHandle } from './handle'
-import type { InterruptInput } from './interruption'
-import type { JobReason } from './job'
-import type { AttemptEnd, Avoidance, Ledger, Policy, Verdict } from './ledger'
-import type { Metering } from './meter'
+import type { InterruptInput } from './job/interruption'
+import type { JobReason } from './job/job'
+import type { AttemptEnd, Avoidance, Ledger, Policy, Verdict } from './job/ledger'
+import type { Metering } from './money/meter'
 import type { GarbageVerdict, JobInput, JobResult, JobSource, JobStatus, ResolvedJob } from './messages'
-import type { MicroUsd } from './money'
+import type { MicroUsd } from './money/money'
 import type { BackendChoice, BackendName, Pins } from './offer'
-import type { Order, PlanReport, SilentBackend } from './plan'
-import type { PreviewInput } from './preview'
-import type { Timing } from './timing'
-import type { PromiseAnswer, PromiseInput, PromiseQuestion } from './treasury'
-import type { OffersInput, SentAnswer } from './waiting'
+import type { Order, PlanReport, SilentBackend } from './job/plan'
+import type { PreviewInput } from './job/preview'
+import type { Timing } from './time/timing'
+import type { PromiseAnswer, PromiseInput, PromiseQuestion } from './money/treasury'
+import type { OffersInput, SentAnswer } from './job/waiting'
 
 export interface PlanInput {
   jobId: string

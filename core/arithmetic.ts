@@ -1,5 +1,5 @@
-import type { ForecastPart } from './forecast'
-import type { MicroUsd } from './money'
+import type { ForecastPart } from './job/forecast'
+import type { MicroUsd } from './money/money'
 
 /** A part of a forecast, and what it consists of besides those: moves to other machines, moving data, and the ranges of all parts. */
 export type ArithmeticPart = ForecastPart | 'moves' | 'transfer' | 'ranges'

@@ -2,16 +2,16 @@
  * The documents between the control plane and the runner, as stored in the object store. `docs/reference/runner-protocol.md` is the
  * interface; the files under `test/runner/golden/` test both sides against it. Every document has exactly one writer.
  */
-import type { Checkpoint, CheckpointNews, SaveSignal } from './checkpoint'
-import type { AttemptBudget } from './budget'
-import { DRAIN_REASONS } from './drain'
-import type { Metered } from './meter'
+import type { Checkpoint, CheckpointNews, SaveSignal } from './job/checkpoint'
+import type { AttemptBudget } from './money/budget'
+import { DRAIN_REASONS } from './job/drain'
+import type { Metered } from './money/meter'
 import type { GpuUse, TrackerNews, UploadProgress } from './beat-parts'
 import type { Sealed } from './grants'
-import type { MicroUsd } from './money'
-import type { Progress } from './progress'
+import type { MicroUsd } from './money/money'
+import type { Progress } from './job/progress'
 
-export { DRAIN_REASONS, type Drain, type DrainReason } from './drain'
+export { DRAIN_REASONS, type Drain, type DrainReason } from './job/drain'
 export {
   UNNAMED_MACHINE,
   type Billing,
@@ -20,7 +20,7 @@ export {
   type HandOverDocument,
 } from './machine-documents'
 export type { TrackerNews } from './beat-parts'
-export type { Progress } from './progress'
+export type { Progress } from './job/progress'
 
 /** When the runner must have stopped in any case. Written by the control plane; the highest `seq` counts. */
 export interface Limits {

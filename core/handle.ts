@@ -1,4 +1,4 @@
-import type { MicroUsd } from './money'
+import type { MicroUsd } from './money/money'
 import type { BackendName, CapacityType } from './offer'
 
 /** Anything we bought that a provider bills. */

@@ -1,4 +1,4 @@
-import type { BackendAnswer } from './plan'
+import type { BackendAnswer } from './job/plan'
 import type { BackendName } from './offer'
 
 /** One reading of a backend's offers: what it read is a document of `market/`, and the reading adds when. */

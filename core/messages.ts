@@ -1,14 +1,14 @@
 /** What goes in and out of workflows: inputs, results, the status query, updates and signals. */
-import type { Checkpoint, RunnerWarning } from './checkpoint'
+import type { Checkpoint, RunnerWarning } from './job/checkpoint'
 import type { Artifact, Limits, Progress } from './documents'
 import type { MachineHandle } from './handle'
-import type { BundleRef, JobReason, JobSpec, JobState } from './job'
+import type { BundleRef, JobReason, JobSpec, JobState } from './job/job'
 import type { Settlement } from './activities'
-import type { AttemptRecord, Avoidance, Ledger, Policy } from './ledger'
-import type { MicroUsd } from './money'
+import type { AttemptRecord, Avoidance, Ledger, Policy } from './job/ledger'
+import type { MicroUsd } from './money/money'
 import type { BackendChoice, BackendName, Pins } from './offer'
-import type { Order } from './plan'
-import type { Timing } from './timing'
+import type { Order } from './job/plan'
+import type { Timing } from './time/timing'
 
 /** Input of the `job` workflow. */
 export interface JobInput {

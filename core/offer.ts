@@ -1,5 +1,5 @@
-import { formatUsd, type MicroUsd } from './money'
-import type { ReservationHold } from './reservation-hold'
+import { formatUsd, type MicroUsd } from './money/money'
+import type { ReservationHold } from './reservation/hold'
 import type { MachineShape } from './resources'
 
 /** A backend's name as in the registry: `local`, `ec2`, `modal`, ... Above `backends/` it is only ever a label. @public */

@@ -30,7 +30,7 @@ export interface MachineShape {
   /** Canonical accelerator name when `gpus > 0`. */
   accelerator?: string
   gpuMemoryGiB?: number
-  /** Multiplies the training speed that is known of its accelerator; only in decisions on changed inputs (`core/what-if.ts`). */
+  /** Multiplies the training speed that is known of its accelerator; only in decisions on changed inputs (`core/job/what-if.ts`). */
   speedFactor?: number
 }
 

@@ -3,7 +3,7 @@
  * so that arguments that were signed for one purpose cannot be sent again for another. The signature itself is made and checked
  * outside the workflow sandbox (`storage/payload-seal.ts`).
  */
-import { HOUR_MS } from './time'
+import { HOUR_MS } from './time/time'
 
 export type Stamp =
   /** A client starts a workflow. */

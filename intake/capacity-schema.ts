@@ -1,8 +1,8 @@
 /** The part of the retraining file about reserved capacity, and the file's defaults. */
 import { z } from 'zod'
-import { RESERVATION_KINDS } from '../core/reservation'
-import { SHARE_DEFAULT, SHARES } from '../core/reservation-hold'
-import { DAY_MS, formatDuration } from '../core/time'
+import { RESERVATION_KINDS } from '../core/reservation/reservation'
+import { SHARE_DEFAULT, SHARES } from '../core/reservation/hold'
+import { DAY_MS, formatDuration } from '../core/time/time'
 import { backendName, LIMITS, regionName } from './fields'
 import { field } from './schema-field'
 import * as as from './written'

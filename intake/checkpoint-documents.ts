@@ -9,7 +9,7 @@ import {
   type Checkpoint,
   type Manifest,
   type Restores,
-} from '../core/checkpoint'
+} from '../core/job/checkpoint'
 import { fromOne, innerPath, lowerCaseWords, sha256, whole } from './document-fields'
 
 export const checkpoint: z.ZodType<Checkpoint> = z

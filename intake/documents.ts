@@ -1,7 +1,7 @@
 /** The schemas of the documents between the control plane and the runner (docs/reference/runner-protocol.md); unknown fields are dropped. */
 import { z } from 'zod'
 import { CodedError, messageOf } from '../core/errors'
-import { SAVE_SIGNALS, type Manifest, type Restores } from '../core/checkpoint'
+import { SAVE_SIGNALS, type Manifest, type Restores } from '../core/job/checkpoint'
 import {
   DRAIN_REASONS,
   REBALANCE_ANSWERS,

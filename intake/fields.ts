@@ -206,7 +206,7 @@ export const regionName = z
   .max(64)
   .regex(/^[a-z][a-z0-9-]*$/, 'is not the name of a Region or zone')
 
-/** A reservation's id in Crucible (`client/reservations.ts`), or the provider's. */
+/** A reservation's id in Crucible (`client/reservation/reservations.ts`), or the provider's. */
 export const reservationName = z.string().regex(/^[A-Za-z0-9][\w-]{1,99}$/, 'is not the id of a reservation')
 
 export const retryCount = z.int().min(0).max(LIMITS.retries)

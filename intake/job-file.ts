@@ -1,7 +1,7 @@
 import type { z } from 'zod'
 import { defined } from '../core/defined'
 import type { ImageLogin } from '../core/documents'
-import type { JobSpec } from '../core/job'
+import type { JobSpec } from '../core/job/job'
 import { faultsOf } from './faults'
 import { nameFrom } from './fields'
 import { jobFile } from './job-schema'

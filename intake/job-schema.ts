@@ -1,8 +1,8 @@
 /** The schema of the job file, with the texts that editors and docs/reference/job-file.md show. */
 import { z } from 'zod'
-import { CHECKPOINTS_KEPT, CHECKPOINTS_KEPT_AT_END, SAVE_SIGNALS } from '../core/checkpoint'
+import { CHECKPOINTS_KEPT, CHECKPOINTS_KEPT_AT_END, SAVE_SIGNALS } from '../core/job/checkpoint'
 import { REBALANCE_ANSWERS } from '../core/documents'
-import { ACCEPTANCES, ISOLATION_DEFAULT, OBJECTIVES } from '../core/job'
+import { ACCEPTANCES, ISOLATION_DEFAULT, OBJECTIVES } from '../core/job/job'
 import { ISOLATIONS } from '../core/offer'
 import { SPEED_REFERENCE, WORK_FAMILIES } from '../core/speed'
 import {

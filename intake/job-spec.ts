@@ -1,8 +1,8 @@
 /** The normalised spec: the input of the job workflow, whatever its source. */
 import { z } from 'zod'
-import { SAVE_SIGNALS } from '../core/checkpoint'
+import { SAVE_SIGNALS } from '../core/job/checkpoint'
 import { REBALANCE_ANSWERS } from '../core/documents'
-import { ACCEPTANCES, OBJECTIVES, type JobSpec } from '../core/job'
+import { ACCEPTANCES, OBJECTIVES, type JobSpec } from '../core/job/job'
 import { CAPACITY_TYPES, ISOLATIONS, type BackendChoice } from '../core/offer'
 import { wantsGpu, type Range, type ResourceRequest } from '../core/resources'
 import { WORK_FAMILIES } from '../core/speed'

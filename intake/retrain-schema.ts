@@ -1,9 +1,9 @@
 /** The schema of the retraining file, with the texts that editors and docs/reference/retraining-file.md show. */
 import { z } from 'zod'
-import { BLACKOUT_DAYS_MAX, isDate, PERIODS } from '../core/calendar'
-import { DIRECTIONS, OVERLAPS } from '../core/retraining'
-import { formatDuration } from '../core/time'
-import { isZone } from '../core/zones'
+import { BLACKOUT_DAYS_MAX, isDate, PERIODS } from '../core/time/calendar'
+import { DIRECTIONS, OVERLAPS } from '../core/retraining/retraining'
+import { formatDuration } from '../core/time/time'
+import { isZone } from '../core/time/zones'
 import { backends, capacity, RETRAIN_DEFAULTS } from './capacity-schema'
 import { command, envName, jobName, LIMITS } from './fields'
 import * as as from './written'

@@ -2,9 +2,9 @@
 import { defined } from '../core/defined'
 import { CodedError } from '../core/errors'
 import { LABEL_FLOOR } from '../core/gpu-memory'
-import { microUsd, type MicroUsd } from '../core/money'
+import { microUsd, type MicroUsd } from '../core/money/money'
 import type { Range } from '../core/resources'
-import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from '../core/time'
+import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from '../core/time/time'
 
 /** An unreadable text; the message completes "<field> ..." and the remedy is in the imperative. */
 export class UnitError extends CodedError<'unit'> {

@@ -1,6 +1,6 @@
 /** Changes of a recorded decision as people write them: `price.spot=+50%`, `deadline=+6h`, `backend=-ec2:spot`. */
-import { OBJECTIVES } from '../core/job'
-import { WHAT_IF_KEYS, type Adjustment, type WhatIf, type WhatIfKey } from '../core/what-if'
+import { OBJECTIVES } from '../core/job/job'
+import { WHAT_IF_KEYS, type Adjustment, type WhatIf, type WhatIfKey } from '../core/job/what-if'
 import { nearest } from './nearest'
 import { parseDeadline, parseDuration, parseMoney, quote, UnitError } from './units'
 import { parseBackendChoice } from './written'

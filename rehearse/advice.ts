@@ -1,5 +1,5 @@
-import { SAVED_WITHIN_MS } from '../core/saving'
-import { formatDuration } from '../core/time'
+import { SAVED_WITHIN_MS } from '../core/job/saving'
+import { formatDuration } from '../core/time/time'
 import { failureOnRestore, type Resume } from './resumes'
 import type { Check, CheckpointFound } from './judge'
 import { lastOf, type CheckpointSeen, type Seen } from './seen'

@@ -1,4 +1,4 @@
-import { formatDuration } from '../core/time'
+import { formatDuration } from '../core/time/time'
 import { advise, type Change } from './advice'
 import { compareLives, isLossContinued } from './compare'
 import { median } from './moments'

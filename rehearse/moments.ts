@@ -1,4 +1,4 @@
-import { MINUTE_MS, SECOND_MS } from '../core/time'
+import { MINUTE_MS, SECOND_MS } from '../core/time/time'
 import type { Sight } from './host'
 import type { CheckpointSeen, Moment, Strike } from './seen'
 

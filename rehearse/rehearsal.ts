@@ -1,4 +1,4 @@
-import { MINUTE_MS, SECOND_MS } from '../core/time'
+import { MINUTE_MS, SECOND_MS } from '../core/time/time'
 import { habitsOf, hasCome, mostTelling, noticeMs, patienceMs, strikeOf, type Habits } from './moments'
 import {
   isDone,

@@ -1,6 +1,6 @@
 /** Observations of a program in a rehearsal, as plain data: the input of its judgement. */
 import type { TrackedRun } from '../core/beat-parts'
-import type { Checkpoint, CheckpointState, Evidence, RestoreOutcome } from '../core/checkpoint'
+import type { Checkpoint, CheckpointState, Evidence, RestoreOutcome } from '../core/job/checkpoint'
 import type { Sight } from './host'
 import type { ResultReason, RunnerResult } from '../core/documents'
 

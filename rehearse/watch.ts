@@ -1,4 +1,4 @@
-import type { Checkpoint, Manifest } from '../core/checkpoint'
+import type { Checkpoint, Manifest } from '../core/job/checkpoint'
 import type { Beat } from '../core/documents'
 import { parseBeat, parseManifest, parseRestores, parseResult } from '../intake/documents'
 import { readManifest, readRevision, surveyCheckpoints } from '../storage/checkpoints'

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { stat } from 'node:fs/promises'
-import { CHECKPOINT_PART_BYTES, type ManifestFile } from '../core/checkpoint'
+import { CHECKPOINT_PART_BYTES, type ManifestFile } from '../core/job/checkpoint'
 
 /** Returns how a file on this machine differs from its manifest entry; `undefined` when it does not. */
 export async function faultOf(path: string, file: ManifestFile): Promise<string | undefined> {

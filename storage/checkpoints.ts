@@ -11,7 +11,7 @@ import {
   type Manifest,
   type ManifestFile,
   type Restores,
-} from '../core/checkpoint'
+} from '../core/job/checkpoint'
 import { faultOf, sha256 } from './checkpoint-digests'
 import { ignoreBadDocument, readDocument, type Parse } from './json'
 import { filesFolder, layout, manifestName, parseManifestName } from './layout'

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 import { fileURLToPath } from 'node:url'
-import { COPIED_BY, checkpointId, type Checkpoint, type CheckpointSource } from '../core/checkpoint'
-import type { Manifest, ManifestFile } from '../core/checkpoint'
-import { MINUTE_MS } from '../core/time'
+import { COPIED_BY, checkpointId, type Checkpoint, type CheckpointSource } from '../core/job/checkpoint'
+import type { Manifest, ManifestFile } from '../core/job/checkpoint'
+import { MINUTE_MS } from '../core/time/time'
 import {
   checkpointFileKey,
   checkpointFolder,

@@ -15,7 +15,7 @@ import {
 import { basename, dirname, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { CODES } from '../core/errors'
-import { DAY_MS } from '../core/time'
+import { DAY_MS } from '../core/time/time'
 import { hasCode, storeErrorOf } from './file-errors'
 import { readFolder, splitPrefix, statOf, TEMPORARY_FOLDER, walk } from './file-walk'
 import { checkKey, checkPrefix } from './keys'

@@ -1,5 +1,5 @@
 import type { BackendName } from '../core/offer'
-import { MINUTE_MS } from '../core/time'
+import { MINUTE_MS } from '../core/time/time'
 import { putDocumentIfAbsent, readDocument } from './json'
 import { layout } from './layout'
 import type { ObjectStore } from './store'

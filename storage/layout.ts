@@ -1,4 +1,4 @@
-import { checkpointId } from '../core/checkpoint'
+import { checkpointId } from '../core/job/checkpoint'
 
 /** The latest possible instant; indexes by time count down from it. */
 const LATEST_MS = 999_999_999_999_999

@@ -1,4 +1,4 @@
-import type { OwnSpeeds } from '../core/own-speeds'
+import type { OwnSpeeds } from '../core/job/own-speeds'
 import { ignoreBadDocument, putDocumentIfAbsent, readDocument } from './json'
 import { layout } from './layout'
 import { eachOf } from './parallel'

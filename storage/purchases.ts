@@ -1,5 +1,5 @@
 import type { Failure } from '../core/failure'
-import type { ReservationOrder } from '../core/reservation'
+import type { ReservationOrder } from '../core/reservation/reservation'
 import { putDocumentIfAbsent, readDocument } from './json'
 import { layout } from './layout'
 import { eachOf } from './parallel'

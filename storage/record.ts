@@ -1,4 +1,4 @@
-import { RECORD_KINDS, type RecordEntry, type RecordEntryOf, type RecordKind } from '../core/record'
+import { RECORD_KINDS, type RecordEntry, type RecordEntryOf, type RecordKind } from '../core/job/record'
 import { putDocumentIfAbsent, readDocument } from './json'
 import { layout } from './layout'
 import { eachOf } from './parallel'

@@ -1,4 +1,4 @@
-import type { Restores } from '../core/checkpoint'
+import type { Restores } from '../core/job/checkpoint'
 import { ignoreBadDocument, readDocument, type Parse } from './json'
 import { layout } from './layout'
 import { eachOf } from './parallel'

@@ -4,7 +4,7 @@ import {
   type Checkpoint,
   type CheckpointState,
   type Manifest,
-} from '../core/checkpoint'
+} from '../core/job/checkpoint'
 import {
   checkpointFileKey,
   checkpointFolder,

@@ -1,6 +1,6 @@
 /** Retraining schedules in the store: versions of their files, and the records of their runs. */
-import type { PromotedModel } from '../core/retraining'
-import type { RetrainInput, RetrainResult, RunEntry } from '../core/retrain-run'
+import type { PromotedModel } from '../core/retraining/retraining'
+import type { RetrainInput, RetrainResult, RunEntry } from '../core/retraining/run'
 import { putDocument, putDocumentIfAbsent, readDocument } from './json'
 import { layout } from './layout'
 import { eachOf } from './parallel'

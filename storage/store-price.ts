@@ -1,5 +1,5 @@
-import { microUsd } from '../core/money'
-import type { StorePrice } from '../core/store-price'
+import { microUsd } from '../core/money/money'
+import type { StorePrice } from '../core/money/store-price'
 import { parsePlace } from './s3/place'
 
 /**

@@ -1,4 +1,4 @@
-import { COPIED_BY, parseCheckpointId } from '../core/checkpoint'
+import { COPIED_BY, parseCheckpointId } from '../core/job/checkpoint'
 
 /** An upload into the store that is neither complete nor removed. */
 export interface UnfinishedUpload {

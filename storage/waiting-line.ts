@@ -1,4 +1,4 @@
-import type { Waiter } from '../core/waiting'
+import type { Waiter } from '../core/job/waiting'
 import { putDocument, putDocumentIfAbsent } from './json'
 import { layout } from './layout'
 import type { ObjectStore } from './store'

@@ -5,7 +5,7 @@ import { createRequire } from 'node:module'
 import './typescript.mjs'
 
 const require = createRequire(import.meta.url)
-const { referenceParts } = require('../cli/reference.ts')
+const { referenceParts } = require('../cli/kit/reference.ts')
 
 for (const { page, name, text } of await referenceParts()) {
   const file = new URL(`../docs/reference/${page}`, import.meta.url)

@@ -1,7 +1,7 @@
 // Checks the words that people read against tools/prose/words.yml: pages without their code, and the strings and comments of sources.
 //
 //   npm run lint:prose                          every page, and the sources of SOURCES below
-//   node tools/lint-prose.mjs docs/faq.md cli/help.ts
+//   node tools/lint-prose.mjs docs/faq.md cli/kit/help.ts
 //
 // A line that quotes a refused phrase on purpose ends with <!-- prose-ok --> (Markdown), // prose-ok or # prose-ok (sources).
 import { mkdirSync, existsSync, readFileSync, readdirSync, statSync, writeFileSync } from 'node:fs'

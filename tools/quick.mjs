@@ -21,7 +21,7 @@ const PROTO = '__PROTO__'
 /** The entry point: the program with the quick commands, and the schemas that check a running machine's documents. */
 const ENTRY = `
   const { COMMANDS, HIDDEN_COMMANDS } = require('./program')
-  const commands = { ${QUICK_COMMANDS.map((name) => `'${name}': () => require('./commands/${name}')`).join(', ')} }
+  const commands = { ${QUICK_COMMANDS.map((name) => `'${name}': () => require('./commands/job/${name}')`).join(', ')} }
   for (const entry of [...COMMANDS, ...HIDDEN_COMMANDS]) entry.load = commands[entry.name] ?? entry.load
   const parseBeat = (text) => require('../intake/documents').parseBeat(text)
   module.exports = { ...require('./start'), ...require('./run'), parseBeat }`

@@ -1,5 +1,5 @@
 import type { Backend } from '../backends/backend'
-import type { MicroUsd } from '../core/money'
+import type { MicroUsd } from '../core/money/money'
 import type { BackendName, Offer } from '../core/offer'
 import { ConfigError } from './config-error'
 

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { MINUTE_MS } from '../core/time'
+import { MINUTE_MS } from '../core/time/time'
 import { layout } from '../storage/layout'
 import type { ObjectStore } from '../storage/store'
 

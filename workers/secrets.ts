@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { BackendError } from '../backends/errors'
-import { secretsNeeded } from '../core/job'
-import type { Order } from '../core/plan'
+import { secretsNeeded } from '../core/job/job'
+import type { Order } from '../core/job/plan'
 import { layout } from '../storage/layout'
 import {
   attemptKey,

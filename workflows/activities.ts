@@ -13,7 +13,7 @@ import type {
   PlanOutcome,
   WatchActivities,
 } from '../core/activities'
-import type { Verdict } from '../core/ledger'
+import type { Verdict } from '../core/job/ledger'
 import { backendQueue, launchQueue, ORCHESTRATOR_QUEUE, watchQueue } from '../core/queues'
 import { localThenOrdinary, type TroublePage } from './forever'
 

@@ -1,7 +1,7 @@
 import { CancellationScope, condition, defineSignal, setHandler } from '@temporalio/workflow'
 import { failureFrom, type Failure } from '../core/failure'
 import { RETRY_SIGNAL } from '../core/messages'
-import { HOUR_MS, MINUTE_MS } from '../core/time'
+import { HOUR_MS, MINUTE_MS } from '../core/time/time'
 
 /** Pauses between tries of a step that must happen: soon at first, then rarely enough to need little history. */
 const PAUSES_MS = [10_000, MINUTE_MS]

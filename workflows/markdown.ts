@@ -1,6 +1,6 @@
 /** Markdown for the Temporal UI, which reads two dollar signs on a page as a formula and does not support tables. */
 import { plainInMarkdown } from '../core/markdown'
-import { formatUsd, type MicroUsd } from '../core/money'
+import { formatUsd, type MicroUsd } from '../core/money/money'
 
 /** An amount, as code. */
 export function money(amount: MicroUsd): string {

@@ -2,10 +2,10 @@ import { failureOf } from '../../backends/errors'
 import type { CollectStoreGarbageInput } from '../../core/activities'
 import { inWords } from '../../core/failure'
 import type { GarbageVerdict } from '../../core/messages'
-import { formatUsd } from '../../core/money'
-import { monthBefore, monthOf, parseReservationBudgetId } from '../../core/treasury'
+import { formatUsd } from '../../core/money/money'
+import { monthBefore, monthOf, parseReservationBudgetId } from '../../core/money/treasury'
 import { judgeAll, STORE, unseen, type Found, type Registry } from './garbage'
-import type { EndedPromise, Treasury } from '../treasury'
+import type { EndedPromise, Treasury } from '../money/treasury'
 
 /** Releases money reserved for jobs that cannot report their end any more. */
 export type Promises = Pick<Treasury, 'endedPromises' | 'settle'>

@@ -1,8 +1,8 @@
 import type { Backend, LookContext } from '../../backends/backend'
 import { BackendError } from '../../backends/errors'
-import { formatUsd } from '../../core/money'
-import { isHeld, type OwnedReservation } from '../../core/reservation'
-import { formatInstant } from '../../core/time'
+import { formatUsd } from '../../core/money/money'
+import { isHeld, type OwnedReservation } from '../../core/reservation/reservation'
+import { formatInstant } from '../../core/time/time'
 import type { Found } from './garbage'
 
 const DAY_HOURS = 24

@@ -2,7 +2,7 @@ import type { CollectStoreGarbageInput, OrchestratorActivities } from '../../cor
 import type { GarbageVerdict } from '../../core/messages'
 import { attemptIdOf } from '../../core/queues'
 import { formatBytes } from '../../core/resources'
-import { DAY_MS, formatDuration } from '../../core/time'
+import { DAY_MS, formatDuration } from '../../core/time/time'
 import { listHandOvers } from '../../storage/hand-overs'
 import { StoreError } from '../../storage/store'
 import { ownerOfKey, type UnfinishedUpload } from '../../storage/unfinished'

@@ -5,13 +5,13 @@ import type {
   Settlement,
   WithdrawInput,
 } from '../../core/activities'
-import { CHECKPOINTS_KEPT_AT_END } from '../../core/checkpoint'
-import type { Verdict } from '../../core/ledger'
+import { CHECKPOINTS_KEPT_AT_END } from '../../core/job/checkpoint'
+import type { Verdict } from '../../core/job/ledger'
 import type { JobResult, JobStatus } from '../../core/messages'
-import { formatUsd } from '../../core/money'
-import { decide } from '../../planner/decide'
-import { admit } from '../../planner/monthly-budget'
-import { ownSpeedsOf } from '../../planner/own-speeds'
+import { formatUsd } from '../../core/money/money'
+import { decide } from '../../planner/policy/decide'
+import { admit } from '../../planner/plan/monthly-budget'
+import { ownSpeedsOf } from '../../planner/plan/own-speeds'
 import { newestCheckpoint } from '../../storage/checkpoints'
 import { ignoreBadDocument } from '../../storage/json'
 import { layout } from '../../storage/layout'
@@ -23,7 +23,7 @@ import { endTurns, leaveLine } from '../../storage/waiting-line'
 import { CHECKPOINT_PARSERS } from '../../intake/documents'
 import { AttemptDocuments } from '../documents'
 import { allBeating } from '../heartbeat'
-import type { Treasury } from '../treasury'
+import type { Treasury } from '../money/treasury'
 import { rulesDigest } from './rules'
 
 interface Deps {

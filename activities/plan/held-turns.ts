@@ -1,6 +1,6 @@
 import type { PlanInput } from '../../core/activities'
-import type { BackendAnswer } from '../../core/plan'
-import { MINUTE_MS } from '../../core/time'
+import type { BackendAnswer } from '../../core/job/plan'
+import { MINUTE_MS } from '../../core/time/time'
 import { sha256 } from './asking'
 
 /** The first in a line asks at least every 30 s. */

@@ -1,19 +1,19 @@
 import { defined, without } from '../../core/defined'
 import type { Offer } from '../../core/offer'
-import type { BackendAnswer } from '../../core/plan'
-import { reservationOfWish } from '../../core/waiting'
+import type { BackendAnswer } from '../../core/job/plan'
+import { reservationOfWish } from '../../core/job/waiting'
 import {
   isOfReservation,
   type AwaitedJob,
   type NamedReservation,
   type ReservationHold,
-} from '../../core/reservation-hold'
+} from '../../core/reservation/hold'
 import { layout } from '../../storage/layout'
 import { eachOf } from '../../storage/parallel'
 import { RESOLVED_SEQ } from '../../storage/record'
 import { claimOf, lastReservationEntry, readHolder } from '../../storage/reservations'
 import { hasRunEnded } from '../../storage/schedules'
-import type { ReservationStatus } from '../../core/reserving'
+import type { ReservationStatus } from '../../core/reservation/reserving'
 import type { ObjectStore } from '../../storage/store'
 import { holderOf, recentLine } from '../../storage/waiting-line'
 import { FORGET_TURN_MS, FORGET_WAITER_MS } from './waiting-line'

@@ -1,9 +1,9 @@
 import { ApplicationFailure, Context } from '@temporalio/activity'
 import { carrying } from '../../core/failure'
 import type { PlanInput, PlanOutcome } from '../../core/activities'
-import type { Plan } from '../../core/plan'
-import { SECOND_MS } from '../../core/time'
-import { lineInWords, type Asker, type LinePlace } from '../../core/waiting'
+import type { Plan } from '../../core/job/plan'
+import { SECOND_MS } from '../../core/time/time'
+import { lineInWords, type Asker, type LinePlace } from '../../core/job/waiting'
 import type { Admission, Answered, WaitingLine } from './waiting-line'
 
 /** A job may wait for weeks: it asks often at first, then rarely. */

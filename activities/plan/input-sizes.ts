@@ -1,7 +1,7 @@
-import type { JobSpec } from '../../core/job'
-import type { InputSize } from '../../core/input-size'
-import type { BackendAnswer } from '../../core/plan'
-import { MINUTE_MS, SECOND_MS } from '../../core/time'
+import type { JobSpec } from '../../core/job/job'
+import type { InputSize } from '../../core/job/input-size'
+import type { BackendAnswer } from '../../core/job/plan'
+import { MINUTE_MS, SECOND_MS } from '../../core/time/time'
 
 /** Measures one source; throws if that cannot be done before the signal aborts. */
 export type MeasureInput = (

@@ -1,6 +1,6 @@
 import { gunzipSync, gzipSync } from 'node:zlib'
-import type { SentAnswer } from '../../core/waiting'
-import type { BackendAnswer } from '../../core/plan'
+import type { SentAnswer } from '../../core/job/waiting'
+import type { BackendAnswer } from '../../core/job/plan'
 
 /** Temporal takes no result above 2 MiB; shorter ones stay readable. */
 const READABLE_BYTES_MAX = 2 ** 19

@@ -1,6 +1,6 @@
 import type { PlanInput } from '../../core/activities'
 import type { BackendName } from '../../core/offer'
-import { MINUTE_MS, SECOND_MS } from '../../core/time'
+import { MINUTE_MS, SECOND_MS } from '../../core/time/time'
 import {
   aheadOf,
   inOrder,
@@ -9,7 +9,7 @@ import {
   type Asker,
   type LinePlace,
   type Waiter,
-} from '../../core/waiting'
+} from '../../core/job/waiting'
 import { readRecord } from '../../storage/record'
 import type { ObjectStore } from '../../storage/store'
 import {

@@ -1,4 +1,4 @@
-import { COPIED_BY, type Manifest } from '../../core/checkpoint'
+import { COPIED_BY, type Manifest } from '../../core/job/checkpoint'
 import { parseBeat } from '../../intake/documents'
 import { ignoreBadDocument, readDocument } from '../../storage/json'
 import { layout } from '../../storage/layout'

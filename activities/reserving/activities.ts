@@ -1,9 +1,9 @@
 import type { LookContext } from '../../backends/backend'
 import { BackendError, failureOf } from '../../backends/errors'
-import { formatUsd } from '../../core/money'
-import { isHeld, type ReleaseTerms, type ReservationOrder } from '../../core/reservation'
-import { SHARE_DEFAULT } from '../../core/reservation-hold'
-import type { PurchaseRule } from '../../core/reserving'
+import { formatUsd } from '../../core/money/money'
+import { isHeld, type ReleaseTerms, type ReservationOrder } from '../../core/reservation/reservation'
+import { SHARE_DEFAULT } from '../../core/reservation/hold'
+import type { PurchaseRule } from '../../core/reservation/reserving'
 import type {
   BuyCapacityTask,
   CapacitySurvey,
@@ -15,7 +15,7 @@ import type {
   ReleaseTask,
   ReservationTask,
   ReservingActivities,
-} from '../../core/reserving-activities'
+} from '../../core/reservation/activities'
 import { judgeHold } from '../../planner/reserving/hold'
 import { judgeCapacity, rankQuotes } from '../../planner/reserving/judge'
 import { quoteInWords } from '../../planner/reserving/words'

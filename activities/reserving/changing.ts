@@ -1,9 +1,9 @@
 import { BackendError } from '../../backends/errors'
 import { plural } from '../../core/plural'
-import type { OwnedReservation, ReservationOrder, ReservationRef } from '../../core/reservation'
-import { SHARE_DEFAULT } from '../../core/reservation-hold'
-import type { ChangeReservationTask, SplitReservationTask } from '../../core/reserving-activities'
-import { formatInstant } from '../../core/time'
+import type { OwnedReservation, ReservationOrder, ReservationRef } from '../../core/reservation/reservation'
+import { SHARE_DEFAULT } from '../../core/reservation/hold'
+import type { ChangeReservationTask, SplitReservationTask } from '../../core/reservation/activities'
+import { formatInstant } from '../../core/time/time'
 import { whyNotChanged, whyNotSplit } from '../../planner/reserving/change'
 import { Purchases } from '../../storage/purchases'
 import {

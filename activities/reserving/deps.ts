@@ -1,6 +1,6 @@
 import type { Backend, ReservingBackend } from '../../backends/backend'
 import { BackendError } from '../../backends/errors'
-import type { ReservationEntry, ReservationTask } from '../../core/reserving-activities'
+import type { ReservationEntry, ReservationTask } from '../../core/reservation/activities'
 import { putReservationEntry } from '../../storage/reservations'
 import type { ObjectStore } from '../../storage/store'
 import type { WakingDeps } from '../waking'

@@ -1,5 +1,10 @@
 import { plural } from '../../core/plural'
-import { isHeld, isTaggedFor, type OwnedReservation, type ReservationOrder } from '../../core/reservation'
+import {
+  isHeld,
+  isTaggedFor,
+  type OwnedReservation,
+  type ReservationOrder,
+} from '../../core/reservation/reservation'
 import type { PurchaseMark } from '../../storage/purchases'
 
 export type SentMark = Extract<PurchaseMark, { kind: 'sent' }>

@@ -1,13 +1,13 @@
 import type { ReservingBackend } from '../../backends/backend'
 import { BackendError, failureOf } from '../../backends/errors'
 import { isWithoutEffect, type Failure } from '../../core/failure'
-import type { OwnedReservation, ReservationOrder, ReserveOutcome } from '../../core/reservation'
-import type { DecidePurchaseTask, FindPurchaseOutcome } from '../../core/reserving-activities'
-import { formatInstant, MINUTE_MS } from '../../core/time'
+import type { OwnedReservation, ReservationOrder, ReserveOutcome } from '../../core/reservation/reservation'
+import type { DecidePurchaseTask, FindPurchaseOutcome } from '../../core/reservation/activities'
+import { formatInstant, MINUTE_MS } from '../../core/time/time'
 import { Purchases, type RecordedEffect } from '../../storage/purchases'
 import { claimReservation } from '../../storage/reservations'
 import type { ObjectStore } from '../../storage/store'
-import { sendWithin } from '../send-limit'
+import { sendWithin } from '../machine/send-limit'
 import { isLike, newIn, ofOrder, whyNotAnswer, whyNotIt, type SentMark } from './matching'
 
 export interface PurchaseDeps {

@@ -1,4 +1,4 @@
-import type { OwnedReservation } from '../../core/reservation'
+import type { OwnedReservation } from '../../core/reservation/reservation'
 import { openPurchases } from '../../storage/purchases'
 import type { ObjectStore } from '../../storage/store'
 import { isLike, newIn } from './matching'

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { WorkflowNotFoundError, type Client } from '@temporalio/client'
-import type { JobSpec } from '../../core/job'
-import type { PlanReport } from '../../core/plan'
+import type { JobSpec } from '../../core/job/job'
+import type { PlanReport } from '../../core/job/plan'
 import {
   isReservationFinal,
   RELEASE_UPDATE,
@@ -9,9 +9,9 @@ import {
   type ReleaseUpdate,
   type ReservationNotice,
   type ReservationStatus,
-} from '../../core/reserving'
+} from '../../core/reservation/reserving'
 import { failureFrom } from '../../core/failure'
-import { leftOfBudget } from '../../core/budget'
+import { leftOfBudget } from '../../core/money/budget'
 import {
   runJobId,
   type CapacityDecision,
@@ -22,7 +22,7 @@ import {
   type RetrainingActivities,
   type RunEntry,
   type RunTask,
-} from '../../core/retrain-run'
+} from '../../core/retraining/run'
 import { reservationWorkflowId, retrainScheduleId } from '../../core/queues'
 import { workflowPage } from '../../core/ui-pages'
 import { isOpenStatus } from '../../core/workflow-status'

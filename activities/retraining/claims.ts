@@ -1,7 +1,7 @@
 import { WorkflowNotFoundError } from '@temporalio/client'
 import { BackendError } from '../../backends/errors'
-import type { PromotionTask, RetrainingActivities } from '../../core/retrain-run'
-import type { PromotedModel } from '../../core/retraining'
+import type { PromotionTask, RetrainingActivities } from '../../core/retraining/run'
+import type { PromotedModel } from '../../core/retraining/retraining'
 import { isOpenStatus } from '../../core/workflow-status'
 import { olderThanProduction, otherThanJudged } from '../../planner/retraining/gate'
 import {

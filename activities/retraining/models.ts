@@ -1,6 +1,6 @@
 import type { JobSource } from '../../core/messages'
-import type { RetrainingActivities } from '../../core/retrain-run'
-import type { ModelRef, PromotedModel } from '../../core/retraining'
+import type { RetrainingActivities } from '../../core/retraining/run'
+import type { ModelRef, PromotedModel } from '../../core/retraining/retraining'
 import { olderThanProduction } from '../../planner/retraining/gate'
 import { CHECKPOINT_PARSERS, parseLogLine } from '../../intake/documents'
 import { readArtifact } from '../../storage/artifacts'

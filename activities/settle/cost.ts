@@ -2,11 +2,11 @@ import type { Backend } from '../../backends/backend'
 import type { SettleInput, Settlement } from '../../core/activities'
 import type { Billing } from '../../core/documents'
 import type { MachineHandle } from '../../core/handle'
-import { spend } from '../../core/meter'
+import { spend } from '../../core/money/meter'
 import type { Observation } from '../../core/observation'
-import type { Order } from '../../core/plan'
+import type { Order } from '../../core/job/plan'
 import type { AttemptDocuments } from '../documents'
-import { meterEnded } from '../metering'
+import { meterEnded } from '../money/metering'
 
 /** A machine of an ended attempt, with the time that is billed. */
 export interface EndedMachine {

@@ -1,11 +1,11 @@
 import type { Diagnosis } from '../../core/documents'
 import type { Failure } from '../../core/failure'
 import type { MachineHandle } from '../../core/handle'
-import type { Order } from '../../core/plan'
-import { SECOND_MS } from '../../core/time'
+import type { Order } from '../../core/job/plan'
+import { SECOND_MS } from '../../core/time/time'
 import { putDocumentIfAbsent, readDocument } from '../../storage/json'
 import { layout } from '../../storage/layout'
-import type { SendingDeps } from '../sending'
+import type { SendingDeps } from '../machine/sending'
 
 export interface DiagnosisDeps extends SendingDeps {
   /** Replaces every value of the job's secrets by `***`. */

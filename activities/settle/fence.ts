@@ -1,10 +1,10 @@
 import { BackendError } from '../../backends/errors'
 import type { SettleInput } from '../../core/activities'
 import type { MachineHandle } from '../../core/handle'
-import { formatInstant } from '../../core/time'
-import { leaseOverAtMs } from '../../planner/liveness'
+import { formatInstant } from '../../core/time/time'
+import { leaseOverAtMs } from '../../planner/policy/liveness'
 import type { AttemptDocuments } from '../documents'
-import type { SendingDeps } from '../sending'
+import type { SendingDeps } from '../machine/sending'
 import { readResult } from './end-machines'
 
 /**

@@ -1,8 +1,8 @@
 import type { WatchInput, WatchOutcome } from '../../core/activities'
 import type { Observation } from '../../core/observation'
-import { formatDuration } from '../../core/time'
-import { endOfQueue } from '../../planner/ending'
-import type { Evidence } from '../../planner/liveness'
+import { formatDuration } from '../../core/time/time'
+import { endOfQueue } from '../../planner/policy/ending'
+import type { Evidence } from '../../planner/policy/liveness'
 import type { AttemptDocuments } from '../documents'
 
 /**

@@ -1,14 +1,14 @@
 import { CODES } from '../../core/errors'
 import type { Backend } from '../../backends/backend'
 import type { WatchInput } from '../../core/activities'
-import { budgetReserveMs, paidForMs, type AttemptBudget } from '../../core/budget'
+import { budgetReserveMs, paidForMs, type AttemptBudget } from '../../core/money/budget'
 import type { Lease } from '../../core/documents'
-import { spendOver, type Metered } from '../../core/meter'
-import { CLOCK_SLACK_MS, SECOND_MS } from '../../core/time'
+import { spendOver, type Metered } from '../../core/money/meter'
+import { CLOCK_SLACK_MS, SECOND_MS } from '../../core/time/time'
 import { StoreError } from '../../storage/store'
 import { ignoreBadDocument } from '../../storage/json'
 import type { AttemptDocuments } from '../documents'
-import { costOfOthers, dearestOf, meterRunning, roundingOf } from '../metering'
+import { costOfOthers, dearestOf, meterRunning, roundingOf } from '../money/metering'
 
 /** Spending is recomputed after this share of the remaining time: the nearer the end, the more often. */
 const RECHECK_PART = 1 / 4

@@ -1,5 +1,5 @@
 import type { Sealed } from '../../core/grants'
-import type { Order } from '../../core/plan'
+import type { Order } from '../../core/job/plan'
 
 /** The recipient of credentials. */
 export type Grantee = Pick<Order, 'jobId' | 'attempt' | 'attemptId'>

@@ -1,5 +1,5 @@
 import type { Beat } from '../../core/documents'
-import type { Order } from '../../core/plan'
+import type { Order } from '../../core/job/plan'
 import { CHECKPOINT_PARSERS } from '../../intake/documents'
 import { thinOutCheckpoints } from '../../storage/retention'
 import type { ObjectStore } from '../../storage/store'

@@ -1,5 +1,5 @@
 import { defined } from '../../core/defined'
-import { HOUR_MS, MINUTE_MS } from '../../core/time'
+import { HOUR_MS, MINUTE_MS } from '../../core/time/time'
 import {
   Complaint,
   durationWithin,

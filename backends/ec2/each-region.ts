@@ -1,6 +1,6 @@
 import type { Backend, CallContext, LookContext } from '../backend'
 import { limitedTo } from '../calls'
-import { formatDuration } from '../../core/time'
+import { formatDuration } from '../../core/time/time'
 import { transient } from './errors'
 import { regionOfPlace } from './market/region-names'
 

@@ -1,5 +1,5 @@
-import { HOUR_MS, MINUTE_MS } from '../../core/time'
-import type { Order } from '../../core/plan'
+import { HOUR_MS, MINUTE_MS } from '../../core/time/time'
+import type { Order } from '../../core/job/plan'
 import type { Ec2Api } from './sdk/api'
 import { cached, type Cached } from '../calls'
 import type { Ec2Config } from './config'

@@ -18,7 +18,7 @@ import type * as Sdk from './sdk/index'
 import { start } from './machine/start'
 import { createStoreRegion } from './store-region'
 import { endMachine, terminate } from './machine/terminate'
-import { MINUTE_MS } from '../../core/time'
+import { MINUTE_MS } from '../../core/time/time'
 
 const BOOT = {
   lowMs: MINUTE_MS,

@@ -1,5 +1,5 @@
 import type { FailureClass } from '../../core/failure'
-import { MINUTE_MS } from '../../core/time'
+import { MINUTE_MS } from '../../core/time/time'
 
 /** What may be done after a code. */
 export interface Meaning {

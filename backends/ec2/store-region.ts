@@ -1,4 +1,4 @@
-import { HOUR_MS } from '../../core/time'
+import { HOUR_MS } from '../../core/time/time'
 import type { AccountApi } from './sdk/api'
 import { cached } from '../calls'
 import { placeOf } from './check/bucket'

@@ -1,9 +1,9 @@
-import { startsWithinMs } from '../../core/budget'
+import { startsWithinMs } from '../../core/money/budget'
 import type { OwnerTags } from '../../core/handle'
 import { offerKey, type Offer } from '../../core/offer'
-import type { Order } from '../../core/plan'
-import { CLOCK_SLACK_MS } from '../../core/time'
-import { stoppingMs } from '../../core/timing'
+import type { Order } from '../../core/job/plan'
+import { CLOCK_SLACK_MS } from '../../core/time/time'
+import { stoppingMs } from '../../core/time/timing'
 
 /** Names of our tags. The machine reads them in its metadata, which allows no `/` and no space in a name. */
 export const TAGS = {

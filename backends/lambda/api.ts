@@ -1,6 +1,6 @@
 /** The calls of Lambda Cloud's API v1 that are used here (docs.lambda.ai/api/cloud, version 1.10.0, read in November 2026). */
 import { z } from 'zod'
-import { MINUTE_MS, SECOND_MS } from '../../core/time'
+import { MINUTE_MS, SECOND_MS } from '../../core/time/time'
 import { pause } from '../calls'
 import { createHttpClient, HttpError, type HttpCall } from '../http'
 import type { Limiter } from '../limiter'

@@ -1,4 +1,4 @@
-import { MINUTE_MS } from '../../core/time'
+import { MINUTE_MS } from '../../core/time/time'
 import type { Problem } from '../backend'
 import { findCredentials, lastFour, type FoundCredentials } from '../credentials'
 import { Complaint, durationWithin, listOf, SettingsReader, urlOr, type Parser } from '../settings'

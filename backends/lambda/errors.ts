@@ -1,5 +1,5 @@
 import type { Failure, FailureClass } from '../../core/failure'
-import { SECOND_MS } from '../../core/time'
+import { SECOND_MS } from '../../core/time/time'
 import { classified, type BackendError } from '../errors'
 import { HttpError } from '../http'
 

@@ -1,4 +1,4 @@
-import { MINUTE_MS } from '../../core/time'
+import { MINUTE_MS } from '../../core/time/time'
 import { unlessAborted } from '../calls'
 import { createLimiter } from '../limiter'
 import type { BackendDeps } from '../registry'

@@ -1,4 +1,4 @@
-import { MINUTE_MS, SECOND_MS } from '../../core/time'
+import { MINUTE_MS, SECOND_MS } from '../../core/time/time'
 import type { Backend, Capabilities } from '../backend'
 import { runVerb } from '../calls'
 import type { createApi } from './api'

@@ -1,5 +1,5 @@
 import { acceleratorByMemory, findAccelerator } from '../../core/accelerators'
-import { MICRO_USD_PER_USD } from '../../core/money'
+import { MICRO_USD_PER_USD } from '../../core/money/money'
 import type { Availability, Offer } from '../../core/offer'
 import type { MachineShape, ResourceRequest } from '../../core/resources'
 import type { CallContext } from '../backend'

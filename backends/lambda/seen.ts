@@ -1,4 +1,4 @@
-import { MINUTE_MS } from '../../core/time'
+import { MINUTE_MS } from '../../core/time/time'
 
 /** What this process remembers of the market. Forgotten with it, which costs a try, never a machine. */
 export interface Seen {

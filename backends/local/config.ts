@@ -1,7 +1,7 @@
 import { availableParallelism, homedir } from 'node:os'
 import { join, resolve } from 'node:path'
-import { microUsd, type MicroUsd } from '../../core/money'
-import { MINUTE_MS } from '../../core/time'
+import { microUsd, type MicroUsd } from '../../core/money/money'
+import { MINUTE_MS } from '../../core/time/time'
 import { Complaint, durationWithin, parseYesNo, SettingsReader, type Parser } from '../settings'
 
 /** How this host is divided into machines for jobs. */

@@ -1,6 +1,6 @@
 import type { ResourceRequest } from '../../core/resources'
-import { MINUTE_MS, SECOND_MS } from '../../core/time'
-import type { Asker } from '../../core/waiting'
+import { MINUTE_MS, SECOND_MS } from '../../core/time/time'
+import type { Asker } from '../../core/job/waiting'
 import type { Gpu } from './gpus'
 import { chooseKind, needsOf, type Taken } from './slots'
 

@@ -1,6 +1,6 @@
 import { mkdir } from 'node:fs/promises'
 import { availableParallelism, hostname } from 'node:os'
-import type { Order } from '../../core/plan'
+import type { Order } from '../../core/job/plan'
 import { BackendError } from '../errors'
 import { createExclusive, type Exclusive } from './calls'
 import { machineEnvironment, NOTICE_DEFAULT_MS, PYTHON_DEFAULT, type LocalConfig } from './config'

@@ -9,7 +9,7 @@ import { logs } from './logs'
 import { find, list, observe } from './observe'
 import { capacityTypesOf, offers } from './offers'
 import { interrupt, terminate } from './terminate'
-import { SECOND_MS } from '../../core/time'
+import { SECOND_MS } from '../../core/time/time'
 
 const BOOT = {
   lowMs: SECOND_MS / 5,

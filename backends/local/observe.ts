@@ -1,7 +1,7 @@
 import type { FindOutcome } from '../../core/activities'
 import type { MachineHandle, OwnedResource } from '../../core/handle'
 import type { Observation } from '../../core/observation'
-import { formatInstant, MINUTE_MS } from '../../core/time'
+import { formatInstant, MINUTE_MS } from '../../core/time/time'
 import type { Host } from './host'
 import { scan, scanAll, scanLeniently, type MachineView } from './scan'
 import { handleOf } from './records'

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { chmod, readdir, rename, rm, stat, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
-import { DAY_MS, HOUR_MS } from '../../core/time'
+import { DAY_MS, HOUR_MS } from '../../core/time/time'
 import { hasCode } from './errors'
 import type { Host } from './host'
 import { FILES, namesIn, type MachineRecord } from './records'

@@ -1,6 +1,6 @@
 /** The calls of the gateway in the user's workspace. */
 import { z } from 'zod'
-import { SECOND_MS } from '../../core/time'
+import { SECOND_MS } from '../../core/time/time'
 import { createHttpClient, HttpError, type HttpCall } from '../http'
 import {
   health,

@@ -1,5 +1,5 @@
 import type { OwnedResource } from '../../core/handle'
-import { DAY_MS } from '../../core/time'
+import { DAY_MS } from '../../core/time/time'
 import type { Volume } from './documents'
 import type { Host } from './host'
 import { BACKEND } from './offers'

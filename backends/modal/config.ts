@@ -1,5 +1,5 @@
 import { homedir } from 'node:os'
-import { DAY_MS, HOUR_MS } from '../../core/time'
+import { DAY_MS, HOUR_MS } from '../../core/time/time'
 import {
   Complaint,
   durationWithin,

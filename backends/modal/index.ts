@@ -9,7 +9,7 @@ import { createHost, type ModalDeps } from './host'
 import { launch } from './launch'
 import { find, list, logs, observe, terminate } from './machines'
 import { BACKEND, offers } from './offers'
-import { MINUTE_MS, SECOND_MS } from '../../core/time'
+import { MINUTE_MS, SECOND_MS } from '../../core/time/time'
 
 /** Containers of Modal, through a gateway in the user's workspace. */
 export async function createModalBackend(config: ModalConfig, deps: ModalDeps): Promise<Backend> {

@@ -15,7 +15,7 @@ import {
 } from '#small-cloud'
 import type { Environment } from '../../client/config'
 import type { WorkerConfig } from '../../workers/config'
-import { adoptAws } from '../config'
+import { adoptAws } from '../kit/config'
 import type { ObtainOptions } from './programs/obtain'
 import { noteRestart } from './temporal/progress'
 import { storeFrontOver } from './versitygw/front'

@@ -1,8 +1,8 @@
 import { stringify } from 'yaml'
 import { CrucibleError, type ErrorKind } from '../../client/errors'
-import { errorDocument } from '../endings'
-import type { Output, Sink } from '../output'
-import { plain, plainJson } from '../plain'
+import { errorDocument } from '../kit/endings'
+import type { Output, Sink } from '../kit/output'
+import { plain, plainJson } from '../kit/plain'
 
 export const FORMATS = ['table', 'json', 'yaml', 'csv', 'terraform'] as const
 export type Format = (typeof FORMATS)[number]

@@ -1,6 +1,6 @@
 import { InvalidArgumentError, Option, type Command } from 'commander'
 import { parseDuration, UnitError } from '../../intake/units'
-import { DAY_MS, SECOND_MS } from '../../core/time'
+import { DAY_MS, SECOND_MS } from '../../core/time/time'
 import { CrucibleError } from '../../client/errors'
 import { FORMATS, type Format } from './answer'
 

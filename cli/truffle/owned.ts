@@ -11,7 +11,7 @@ import {
   type OwnedAnswer,
   type ReservationKind,
 } from '../../backends/ec2/capacity'
-import type { Output } from '../output'
+import type { Output } from '../kit/output'
 import { refuseUnknownTypes } from './commands/search'
 import type { Row } from './answer'
 import type { SharedOptions } from './options'

@@ -7,7 +7,7 @@ import {
   type BlockOffering,
   type Owned,
 } from '../../backends/ec2/capacity'
-import { plural } from '../words'
+import { plural } from '../kit/words'
 import type { Row } from './answer'
 import { iso, minute, usdInWords } from './rows'
 

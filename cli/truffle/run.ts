@@ -1,6 +1,6 @@
 import { CrucibleError, toCrucibleError } from '../../client/errors'
-import { endingOf } from '../endings'
-import { version } from '../package'
+import { endingOf } from '../kit/endings'
+import { version } from '../kit/package'
 import { FORMATS, writeError, type Format } from './answer'
 import { makeTruffle, truffleHelp } from './program'
 import { Session, type TruffleOutside } from './session'

@@ -5,7 +5,7 @@ import type { RegionApi } from '../../backends/ec2/capacity'
 import { homeOf } from '../../storage/home'
 import { EXIT_CODES, type ErrorKind } from '../../client/errors'
 import { Cli, type Outside } from '../cli'
-import type { Output } from '../output'
+import type { Output } from '../kit/output'
 import { SCHEMA, writeAnswer, writeText, type Answer, type Format, type UnansweredRow } from './answer'
 import { regionsOf, TIMEOUT_MS, type SharedOptions } from './options'
 

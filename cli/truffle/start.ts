@@ -1,5 +1,5 @@
-import { readCliConfig } from '../config'
-import { endOnBrokenOutput, endWith, outsideOfProcess } from '../process'
+import { readCliConfig } from '../kit/config'
+import { endOnBrokenOutput, endWith, outsideOfProcess } from '../kit/process'
 import { runTruffle } from './run'
 
 /** Runs the command line of this process and ends it. */

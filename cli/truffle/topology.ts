@@ -1,5 +1,5 @@
 import { findTopology, networkTrees, parsePattern, type NetworkNode } from '../../backends/ec2/capacity'
-import type { Output } from '../output'
+import type { Output } from '../kit/output'
 import type { CapacityOptions } from './owned'
 import { endingOfNothing, unansweredRows, type Session } from './session'
 

@@ -1,7 +1,7 @@
-import { FORECAST_PARTS, type Forecast, type ForecastPart } from '../../core/forecast'
+import { FORECAST_PARTS, type Forecast, type ForecastPart } from '../../core/job/forecast'
 import type { Offer } from '../../core/offer'
-import { HOUR_MS } from '../../core/time'
-import type { Storing } from '../storing'
+import { HOUR_MS } from '../../core/time/time'
+import type { Storing } from '../plan/storing'
 import type { Parts } from './parts'
 import type { Range } from './range'
 

@@ -1,5 +1,5 @@
-import { HOUR_MS } from '../../core/time'
-import { SHAKY_LOSS_MAX } from '../assumptions'
+import { HOUR_MS } from '../../core/time/time'
+import { SHAKY_LOSS_MAX } from '../plan/assumptions'
 import { column, normalOf, POINTS, uniformOf } from './points'
 
 /** A job's life at each point, as far as interruptions depend on it. */

@@ -1,8 +1,8 @@
 import type { BootTime, Capabilities } from '../../core/capabilities'
-import type { JobSpec } from '../../core/job'
+import type { JobSpec } from '../../core/job/job'
 import { isInterruptible, type Offer } from '../../core/offer'
-import { ASSUMED_UPLOAD_BYTES_PER_SECOND, savingOf, type Saving } from '../../core/saving'
-import { SECOND_MS } from '../../core/time'
+import { ASSUMED_UPLOAD_BYTES_PER_SECOND, savingOf, type Saving } from '../../core/job/saving'
+import { SECOND_MS } from '../../core/time/time'
 import {
   ASSUMED_CHECKPOINT_EVERY_MS,
   ASSUMED_DURATION,
@@ -26,11 +26,11 @@ import {
   UNKNOWN_RESTORE,
   UNKNOWN_SPEED,
   WRITE_BYTES_PER_SECOND,
-} from '../assumptions'
-import { inputTrafficOf } from '../input-transfer'
-import type { PlanRequest } from '../request'
-import { isResumable } from '../run-limit'
-import { jobsInWords, workOn, type Work } from '../work'
+} from '../plan/assumptions'
+import { inputTrafficOf } from '../plan/input-transfer'
+import type { PlanRequest } from '../plan/request'
+import { isResumable } from '../plan/run-limit'
+import { jobsInWords, workOn, type Work } from '../plan/work'
 import { exactly, scaled, type Range } from './range'
 
 /** The parts of a forecast, each with its range: times in milliseconds, factors, and a rate. */

@@ -1,6 +1,6 @@
-import { chanceInWords, type Forecast, type ForecastPart } from '../../core/forecast'
-import { formatUsd } from '../../core/money'
-import { formatDuration } from '../../core/time'
+import { chanceInWords, type Forecast, type ForecastPart } from '../../core/job/forecast'
+import { formatUsd } from '../../core/money/money'
+import { formatDuration } from '../../core/time/time'
 
 /** `90 % range: $5.20 to $8.10, 6h 30m to 10h, mainly from the training time and interruptions` */
 export function rangeInWords({ cost, finish, drivers }: Forecast): string {

@@ -4,8 +4,8 @@ import {
   type CapacityQuote,
   type CapacityWish,
   type OwnedReservation,
-} from '../../core/reservation'
-import { CLOCK_SLACK_MS, MINUTE_MS } from '../../core/time'
+} from '../../core/reservation/reservation'
+import { CLOCK_SLACK_MS, MINUTE_MS } from '../../core/time/time'
 import { unlike } from './fit'
 
 export interface AdoptionFacts {

@@ -1,8 +1,8 @@
-import { formatUsd, type MicroUsd } from '../../core/money'
-import type { OwnedReservation } from '../../core/reservation'
-import type { PurchaseRule } from '../../core/reserving'
+import { formatUsd, type MicroUsd } from '../../core/money/money'
+import type { OwnedReservation } from '../../core/reservation/reservation'
+import type { PurchaseRule } from '../../core/reservation/reserving'
 import { plural } from '../../core/plural'
-import { formatInstant, HOUR_MS } from '../../core/time'
+import { formatInstant, HOUR_MS } from '../../core/time/time'
 
 /** A change of an hourly reservation that is held. */
 export interface ChangeFacts {

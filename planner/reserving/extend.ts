@@ -1,8 +1,8 @@
-import { formatUsd, type MicroUsd } from '../../core/money'
-import type { CapacityQuote, OwnedReservation } from '../../core/reservation'
-import type { PurchaseRule } from '../../core/reserving'
-import type { Elsewhere, ExtensionDecision, JobInReservation } from '../../core/reserving-activities'
-import { formatDuration, formatInstant, HOUR_MS, MINUTE_MS } from '../../core/time'
+import { formatUsd, type MicroUsd } from '../../core/money/money'
+import type { CapacityQuote, OwnedReservation } from '../../core/reservation/reservation'
+import type { PurchaseRule } from '../../core/reservation/reserving'
+import type { Elsewhere, ExtensionDecision, JobInReservation } from '../../core/reservation/activities'
+import { formatDuration, formatInstant, HOUR_MS, MINUTE_MS } from '../../core/time/time'
 
 /** No provider sells an extension later than this before the end; with time for the purchase itself. */
 export const EXTENSION_DEADLINE_MS = HOUR_MS + 5 * MINUTE_MS

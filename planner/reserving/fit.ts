@@ -1,7 +1,7 @@
-import type { CapacityQuote, CapacityWish } from '../../core/reservation'
+import type { CapacityQuote, CapacityWish } from '../../core/reservation/reservation'
 import { isInRegion } from '../../core/offer'
 import { plural } from '../../core/plural'
-import { formatDuration, formatInstant } from '../../core/time'
+import { formatDuration, formatInstant } from '../../core/time/time'
 
 /** The first part of a wish that a quote does not keep. The provider's own filters are not trusted. */
 export function unlike(wish: CapacityWish, quote: CapacityQuote): string | undefined {

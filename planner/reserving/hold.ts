@@ -1,12 +1,12 @@
 import { without } from '../../core/defined'
-import { formatUsd, type MicroUsd } from '../../core/money'
+import { formatUsd, type MicroUsd } from '../../core/money/money'
 import { plural } from '../../core/plural'
-import { boughtUntilMs, isHeld, type OwnedReservation } from '../../core/reservation'
-import type { PurchaseRule, ReservationState } from '../../core/reserving'
-import type { HeldSoFar, HoldOutcome } from '../../core/reserving-activities'
+import { boughtUntilMs, isHeld, type OwnedReservation } from '../../core/reservation/reservation'
+import type { PurchaseRule, ReservationState } from '../../core/reservation/reserving'
+import type { HeldSoFar, HoldOutcome } from '../../core/reservation/activities'
 import { isExtensionDue } from './extend'
 import { BEGIN_NOTICE_MS, earlyEnd, IDLE_WARNING_MS, newsOf, warningAbout } from './news'
-import { DAY_MS, formatDuration, formatInstant, HOUR_MS, MINUTE_MS, SECOND_MS } from '../../core/time'
+import { DAY_MS, formatDuration, formatInstant, HOUR_MS, MINUTE_MS, SECOND_MS } from '../../core/time/time'
 
 /** One look at a reservation that is held. */
 export interface HoldFacts {

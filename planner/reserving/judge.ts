@@ -1,11 +1,11 @@
-import { formatUsd, type MicroUsd } from '../../core/money'
-import type { CapacityQuote } from '../../core/reservation'
-import { isAsApproved, quoteKey, type JudgedQuote, type PurchaseRule } from '../../core/reserving'
-import type { CapacityVerdict } from '../../core/reserving-activities'
+import { formatUsd, type MicroUsd } from '../../core/money/money'
+import type { CapacityQuote } from '../../core/reservation/reservation'
+import { isAsApproved, quoteKey, type JudgedQuote, type PurchaseRule } from '../../core/reservation/reserving'
+import type { CapacityVerdict } from '../../core/reservation/activities'
 import { adoptable, type AdoptionFacts } from './adopt'
 import { unlike } from './fit'
 import { capital, lostInWords, priceInWords, quoteInWords, sentence } from './words'
-import { DAY_MS, formatDuration, HOUR_MS, MINUTE_MS } from '../../core/time'
+import { DAY_MS, formatDuration, HOUR_MS, MINUTE_MS } from '../../core/time/time'
 
 /** What one look has found. */
 export interface CapacityFacts extends AdoptionFacts {

@@ -1,9 +1,9 @@
-import { formatUsd } from '../../core/money'
+import { formatUsd } from '../../core/money/money'
 import { plural } from '../../core/plural'
-import type { OwnedReservation } from '../../core/reservation'
-import type { ReservationNews } from '../../core/reserving'
-import type { HoldOutcome } from '../../core/reserving-activities'
-import { DAY_MS, formatDuration, formatInstant, HOUR_MS, MINUTE_MS } from '../../core/time'
+import type { OwnedReservation } from '../../core/reservation/reservation'
+import type { ReservationNews } from '../../core/reservation/reserving'
+import type { HoldOutcome } from '../../core/reservation/activities'
+import { DAY_MS, formatDuration, formatInstant, HOUR_MS, MINUTE_MS } from '../../core/time/time'
 import type { HoldFacts } from './hold'
 
 /** Unused for this long, it is worth a warning. */

@@ -1,7 +1,7 @@
-import { formatUsd, type MicroUsd } from '../../core/money'
-import type { CapacityQuote } from '../../core/reservation'
-import type { JudgedQuote } from '../../core/reserving'
-import { formatInstant } from '../../core/time'
+import { formatUsd, type MicroUsd } from '../../core/money/money'
+import type { CapacityQuote } from '../../core/reservation/reservation'
+import type { JudgedQuote } from '../../core/reservation/reserving'
+import { formatInstant } from '../../core/time/time'
 
 /** `8 × p5.48xlarge in us-east-1a, 2027-01-04T11:30:00Z to 2027-01-11T11:30:00Z`. */
 export function quoteInWords({ type, count, zone, startsAtMs, endsAtMs }: CapacityQuote): string {

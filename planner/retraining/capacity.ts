@@ -1,17 +1,17 @@
-import type { CapacityDecision } from '../../core/retrain-run'
+import type { CapacityDecision } from '../../core/retraining/run'
 import type {
   CapacityPlan,
   CapacityStep,
   ReservationOfStep,
   ReservedStep,
   RunDates,
-} from '../../core/retraining'
-import type { MicroUsd } from '../../core/money'
-import { formatUsd } from '../../core/money'
+} from '../../core/retraining/retraining'
+import type { MicroUsd } from '../../core/money/money'
+import { formatUsd } from '../../core/money/money'
 import { formatBackendChoice } from '../../core/offer'
-import type { ExtensionPurpose, PurchaseRule } from '../../core/reserving'
-import type { AwaitedJob } from '../../core/reservation-hold'
-import { formatDuration, HOUR_MS } from '../../core/time'
+import type { ExtensionPurpose, PurchaseRule } from '../../core/reservation/reserving'
+import type { AwaitedJob } from '../../core/reservation/hold'
+import { formatDuration, HOUR_MS } from '../../core/time/time'
 
 export interface CapacityFacts {
   plan: CapacityPlan

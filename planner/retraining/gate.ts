@@ -1,5 +1,5 @@
-import type { GateVerdict } from '../../core/retrain-run'
-import type { Gate, PromotedModel } from '../../core/retraining'
+import type { GateVerdict } from '../../core/retraining/run'
+import type { Gate, PromotedModel } from '../../core/retraining/retraining'
 
 export interface Measured {
   /** Null if the evaluation reported no such number. */

@@ -1,6 +1,6 @@
-import type { OverrunDecision } from '../../core/retrain-run'
-import type { OwnedReservation } from '../../core/reservation'
-import type { OverrunRule } from '../../core/retraining'
+import type { OverrunDecision } from '../../core/retraining/run'
+import type { OwnedReservation } from '../../core/reservation/reservation'
+import type { OverrunRule } from '../../core/retraining/retraining'
 import { formatBackendChoice } from '../../core/offer'
 
 /** What happens to a training whose reservation is over before it. Whether it is extended first is decided by `judgeExtension`. */

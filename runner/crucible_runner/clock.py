@@ -8,7 +8,7 @@ from typing import Optional
 # lease stood still. macOS counts sleep in CLOCK_MONOTONIC; Linux only in CLOCK_BOOTTIME.
 _CLOCK_ID = getattr(time, "CLOCK_BOOTTIME", getattr(time, "CLOCK_MONOTONIC", None))
 
-# Maximum clock skew between the two sides (core/time.ts).
+# Maximum clock skew between the two sides (core/time/time.ts).
 CLOCK_SLACK_MS = 30_000
 
 

@@ -34,7 +34,7 @@ _OWN_REASONS = ("completed", "workload", "setup", "bundle", "input", "image", "s
 _OWN_REASONS += ("image-login", "registry")
 RESULT_REASONS = _OWN_REASONS + ("interrupted", "lease", "late", "runner") + DRAIN_REASONS
 
-# SHA-256 is computed per part of this size (core/checkpoint.ts).
+# SHA-256 is computed per part of this size (core/job/checkpoint.ts).
 PART_BYTES = 16 * 1024 * 1024
 
 _sha256 = pattern(r"[0-9a-f]{64}", "64 hexadecimal digits")

@@ -1,4 +1,4 @@
-import { CHECKPOINT_STEP_DIGITS } from '../../core/checkpoint'
+import { CHECKPOINT_STEP_DIGITS } from '../../core/job/checkpoint'
 import { layout } from '../layout'
 import type { S3Place } from './place'
 

@@ -1,6 +1,6 @@
 import type { AssumeRoleCommandOutput, STSClient } from '@aws-sdk/client-sts'
 import type { Grant } from '../../core/grants'
-import { HOUR_MS, SECOND_MS } from '../../core/time'
+import { HOUR_MS, SECOND_MS } from '../../core/time/time'
 import type { Granter, GrantWish } from '../grants'
 import { StoreError } from '../store'
 import { readS3Environment, silenceSdk } from './config'

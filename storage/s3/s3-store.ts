@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { S3Client } from '@aws-sdk/client-s3'
 import type { Grant } from '../../core/grants'
-import { SECOND_MS } from '../../core/time'
+import { SECOND_MS } from '../../core/time/time'
 import { checkKey, checkPrefix } from '../keys'
 import { StoreError, type ObjectStore, type SignedUrls, type StoredObject } from '../store'
 import type { UnfinishedUpload } from '../unfinished'

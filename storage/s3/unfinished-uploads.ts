@@ -1,4 +1,4 @@
-import { microUsd } from '../../core/money'
+import { microUsd } from '../../core/money/money'
 import type { UnfinishedUpload } from '../unfinished'
 import type { Sdk } from './client'
 import type { Bucket } from './s3-store'

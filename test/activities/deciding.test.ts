@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { createDecidingActivities } from '../../activities/plan/deciding'
 import type { DecideInput, FinishInput } from '../../core/activities'
-import { EMPTY_LEDGER } from '../../core/ledger'
+import { EMPTY_LEDGER } from '../../core/job/ledger'
 import type { JobStatus } from '../../core/messages'
 import { listCheckpoints } from '../../storage/checkpoints'
 import { layout } from '../../storage/layout'

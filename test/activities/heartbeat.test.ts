@@ -3,7 +3,7 @@ import { afterEach, describe, expect, it, jest } from '@jest/globals'
 import { CancelledFailure } from '@temporalio/activity'
 import { ActivityCancellationDetails } from '@temporalio/common'
 import { beating, pause } from '../../activities/heartbeat'
-import { DAY_MS } from '../../core/time'
+import { DAY_MS } from '../../core/time/time'
 import { surroundings } from './place'
 
 afterEach(() => {

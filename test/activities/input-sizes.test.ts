@@ -1,9 +1,9 @@
 import { describe, expect, it } from '@jest/globals'
 import { createInputSizes } from '../../activities/plan/input-sizes'
-import type { JobSpec } from '../../core/job'
+import type { JobSpec } from '../../core/job/job'
 import type { DataTransfer, Offer } from '../../core/offer'
-import type { BackendAnswer } from '../../core/plan'
-import { MINUTE_MS } from '../../core/time'
+import type { BackendAnswer } from '../../core/job/plan'
+import { MINUTE_MS } from '../../core/time/time'
 import { SPEC } from '../support/spec'
 
 const TRANSFER = { storeRegion: 'us-east-1' } as DataTransfer

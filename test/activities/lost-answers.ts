@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
-import type { Order } from '../../core/plan'
+import type { Order } from '../../core/job/plan'
 import { Dice } from '../kit/dice'
 import { inLanes } from '../kit/runs'
 import { chosen } from '../support/selection'

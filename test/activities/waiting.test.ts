@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { received } from '../../activities/plan/sent-answer'
 import { createPlanningActivities } from '../../activities/plan/planning'
 import type { PlanInput } from '../../core/activities'
-import { EMPTY_LEDGER } from '../../core/ledger'
+import { EMPTY_LEDGER } from '../../core/job/ledger'
 import { offerKey } from '../../core/offer'
 import { perform, Place, QUICK } from './place'
 

@@ -180,7 +180,7 @@ export const THREATS: readonly Threat[] = [
     from: 'any job',
     tries: "control the user's terminal",
     keeps: 'control sequences are shown, not obeyed',
-    proof: { file: 'test/cli/output.test.ts', tests: 'the output shows what' },
+    proof: { file: 'test/cli/kit/output.test.ts', tests: 'the output shows what' },
   },
   {
     from: 'job file',

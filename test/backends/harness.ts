@@ -1,7 +1,7 @@
 import type { Backend, CallContext } from '../../backends/backend'
 import type { HandOver } from '../../backends/registry'
 import type { CapacityType } from '../../core/offer'
-import type { Order } from '../../core/plan'
+import type { Order } from '../../core/job/plan'
 import type { ObjectStore } from '../../storage/store'
 
 export interface WantedOrder {

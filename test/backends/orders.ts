@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto'
 import type { IssuedRunnerOrder, RunnerOrder } from '../../core/documents'
 import type { Offer } from '../../core/offer'
-import type { Order } from '../../core/plan'
+import type { Order } from '../../core/job/plan'
 import { attemptIdOf } from '../../core/queues'
 import type { ResourceRequest } from '../../core/resources'
-import { DEFAULT_TIMING, type Timing } from '../../core/timing'
+import { DEFAULT_TIMING, type Timing } from '../../core/time/timing'
 import { layout } from '../../storage/layout'
 import type { ObjectStore } from '../../storage/store'
 

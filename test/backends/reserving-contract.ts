@@ -50,8 +50,8 @@ import type {
   ReservationKind,
   ReservationOrder,
   ReserveOutcome,
-} from '../../core/reservation'
-import { DAY_MS, HOUR_MS } from '../../core/time'
+} from '../../core/reservation/reservation'
+import { DAY_MS, HOUR_MS } from '../../core/time/time'
 import { patiently } from './harness'
 import { RESERVING_LACKS, type ReservingHarness, type ReservingTraits } from './reserving-harness'
 

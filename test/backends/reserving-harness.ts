@@ -1,6 +1,6 @@
 import type { ReservingBackend } from '../../backends/backend'
 import type { Offer } from '../../core/offer'
-import type { CapacityWish, ReservationKind } from '../../core/reservation'
+import type { CapacityWish, ReservationKind } from '../../core/reservation/reservation'
 
 /** A purchase that the provider really made, as its bill shows it. */
 export interface TruePurchase {

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { SECOND_MS } from '../../core/time'
+import { SECOND_MS } from '../../core/time/time'
 
 /** One figure of a benchmark, against its goal if it has one. */
 export interface Measure {

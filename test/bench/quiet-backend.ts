@@ -1,6 +1,6 @@
 import type { Backend } from '../../backends/backend'
 import type { MachineHandle } from '../../core/handle'
-import { microUsd } from '../../core/money'
+import { microUsd } from '../../core/money/money'
 import type { Offer } from '../../core/offer'
 
 /** A provider that sells as much as anybody wants at once, and whose machines live until they are ended. */

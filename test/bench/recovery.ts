@@ -1,5 +1,5 @@
-import type { JobView, RecoveryView } from '../../client/job-view'
-import { SECOND_MS } from '../../core/time'
+import type { JobView, RecoveryView } from '../../client/job/job-view'
+import { SECOND_MS } from '../../core/time/time'
 import { CloudDeployment } from '../recovery/deployment'
 import type { TestConnection } from '../support/temporal'
 import { median, quantile, type Measure } from './measure'

@@ -213,7 +213,7 @@ const SKETCHES: readonly { sketch: string; part: string; why: string }[] = [
   },
   {
     sketch: 'WorkloadRouter.recommend_backend',
-    part: 'planner/rank.ts',
+    part: 'planner/plan/rank.ts',
     why: 'a user reads its answer: `crucible plan`, `recommend` in Python',
   },
   {
@@ -234,7 +234,7 @@ const SKETCHES: readonly { sketch: string; part: string; why: string }[] = [
   },
   {
     sketch: 'UnifiedJobMonitor.get_unified_status',
-    part: 'client/view.ts',
+    part: 'client/job/view.ts',
     why: 'one view of a job wherever it runs: `crucible show`, `job.monitor()` in Python',
   },
   {
@@ -244,22 +244,22 @@ const SKETCHES: readonly { sketch: string; part: string; why: string }[] = [
   },
   {
     sketch: 'BackendRecommendation, MLJobSubmission (TypeScript)',
-    part: 'cli/commands/plan.ts',
+    part: 'cli/commands/job/plan.ts',
     why: 'a page for a browser; the same facts are printed, and shown in notebooks',
   },
   {
     sketch: 'CostComparisonDashboard (TypeScript)',
-    part: 'planner/explain.ts',
+    part: 'planner/plan/explain.ts',
     why: 'a page for a browser; `crucible plan` compares the costs of every offer',
   },
   {
     sketch: 'HybridExecutionStrategy.execute_with_fallback, execute_distributed',
-    part: 'workflows/job.ts',
+    part: 'workflows/job/job.ts',
     why: 'a job continues elsewhere from its checkpoint whether or not the program that submitted it still runs',
   },
   {
     sketch: 'AutoScalingManager.handle_demand_spike, optimize_long_running_jobs',
-    part: 'planner/decide.ts',
+    part: 'planner/policy/decide.ts',
     why: 'each job is placed where it is best at its time; there is no queue in front of a pool to scale',
   },
 ]

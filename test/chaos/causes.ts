@@ -1,4 +1,4 @@
-import type { AttemptEnd } from '../../core/ledger'
+import type { AttemptEnd } from '../../core/job/ledger'
 import type { Fault } from './plan'
 import type { Struck } from './strikes'
 

@@ -1,10 +1,10 @@
 /** The judge of chaos: it accepts a story that is as it should be, and refuses one for each invariant that it breaks. */
 import { beforeEach, expect, it } from '@jest/globals'
 import type { Settlement } from '../../core/activities'
-import type { Checkpoint } from '../../core/checkpoint'
-import type { AttemptEnd } from '../../core/ledger'
+import type { Checkpoint } from '../../core/job/checkpoint'
+import type { AttemptEnd } from '../../core/job/ledger'
 import type { JobResult } from '../../core/messages'
-import type { RecordKind } from '../../core/record'
+import type { RecordKind } from '../../core/job/record'
 import { layout } from '../../storage/layout'
 import { saveCheckpoint, trained, UNTRAINED } from '../backends/scripted/checkpoints'
 import { MemoryStore } from '../backends/scripted/memory-store'

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, it } from '@jest/globals'
 import { COMMANDS } from '../../cli/program'
-import { referenceParts, type ReferencePart } from '../../cli/reference'
+import { referenceParts, type ReferencePart } from '../../cli/kit/reference'
 
 const read = (page: string): string =>
   readFileSync(join(__dirname, '..', '..', 'docs', 'reference', page), 'utf8')

@@ -1,7 +1,7 @@
 import { cpSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
-import type { JobSpec } from '../../core/job'
+import type { JobSpec } from '../../core/job/job'
 import { World } from './outside'
 
 const SCRIPTS = join(__dirname, '..', 'analyze', 'scripts')

@@ -2,7 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import type { JobView } from '../../client/job-view'
+import type { JobView } from '../../client/job/job-view'
 import { hasSaved, isOver, Stage } from './stage'
 
 let stage: Stage

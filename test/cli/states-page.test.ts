@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
-import { JOB_REASONS, JOB_STATES, JOB_TRANSITIONS } from '../../core/job'
-import type { AttemptState } from '../../core/ledger'
+import { JOB_REASONS, JOB_STATES, JOB_TRANSITIONS } from '../../core/job/job'
+import type { AttemptState } from '../../core/job/ledger'
 import { firstColumnOf, namesIn, pageOf, tableOf } from '../docs/tables'
 
 const page = pageOf('reference/states.md')

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import type { Client } from '@temporalio/client'
 import { migrate } from '../../client/updates'
-import { groupRejections, type PlanReport, type Rejection } from '../../core/plan'
+import { groupRejections, type PlanReport, type Rejection } from '../../core/job/plan'
 import { ClientWorld, JOB } from './world'
 
 let world: ClientWorld

@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import type { Client } from '@temporalio/client'
-import { reserve, type Reserved } from '../../client/reserve'
-import type { CapacityWish } from '../../core/reservation'
-import type { PurchaseRule } from '../../core/reserving'
-import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from '../../core/time'
+import { reserve, type Reserved } from '../../client/reservation/reserve'
+import type { CapacityWish } from '../../core/reservation/reservation'
+import type { PurchaseRule } from '../../core/reservation/reserving'
+import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from '../../core/time/time'
 import { ClientWorld, NOW } from './world'
 
 const ID = 'res-ranker'

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { CreateBucketCommand, S3Client } from '@aws-sdk/client-s3'
-import { parseCheckpointId, type Checkpoint } from '../../core/checkpoint'
+import { parseCheckpointId, type Checkpoint } from '../../core/job/checkpoint'
 import type { Cloud } from '#small-cloud'
 import { manifestName } from '../../storage/layout'
 import { openStore } from '../../storage/open-store'

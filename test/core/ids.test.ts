@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals'
 import { JOB_ID_LENGTH_MAX, makeDeploymentId, makeJobId } from '../../core/ids'
 import { attemptIdOf, attemptWorkflowId, JOB_ID_PATTERN, parseAttemptId, sendNameOf } from '../../core/queues'
-import { CHECKPOINT_STEP_DIGITS, checkpointId, parseCheckpointId } from '../../core/checkpoint'
+import { CHECKPOINT_STEP_DIGITS, checkpointId, parseCheckpointId } from '../../core/job/checkpoint'
 
 const least = (): number => 0
 const most = (limit: number): number => limit - 1

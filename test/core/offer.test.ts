@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
-import { microUsd } from '../../core/money'
+import { microUsd } from '../../core/money/money'
 import {
   dearestPriceOf,
   formatBackendChoice,

@@ -6,7 +6,7 @@ import {
   parseRetrainScheduleId,
   retrainScheduleId,
 } from '../../core/queues'
-import { DEFAULT_TIMING, FILE_STORE_PACE, rehearsalTiming, stoppingMs } from '../../core/timing'
+import { DEFAULT_TIMING, FILE_STORE_PACE, rehearsalTiming, stoppingMs } from '../../core/time/timing'
 
 describe('an id', () => {
   it('of an attempt has its job and its number', () => {

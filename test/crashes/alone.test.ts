@@ -1,6 +1,6 @@
 /** `crucible gc --alone` whose process dies in any of its calls. */
 import { describe, expect, it } from '@jest/globals'
-import { MINUTE_MS } from '../../core/time'
+import { MINUTE_MS } from '../../core/time/time'
 import type { ProviderName } from '../clouds/provider'
 import { PROVIDER_NAMES, PROVIDERS } from '../clouds/providers'
 import { inLanes } from '../kit/runs'

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { endExpired } from '../../activities/garbage/expired'
 import type { Backend } from '../../backends/backend'
-import { HOUR_MS, MINUTE_MS, SECOND_MS } from '../../core/time'
+import { HOUR_MS, MINUTE_MS, SECOND_MS } from '../../core/time/time'
 import { sendNameOf } from '../../core/queues'
 import { issueOrder, makeOrder } from '../backends/orders'
 import { backendOver, closeGround, openGround, type CloudGround } from '../clouds/cloud'

@@ -1,5 +1,5 @@
-import { HOUR_MS, MINUTE_MS, SECOND_MS } from '../../core/time'
-import { DEFAULT_TIMING, type Timing } from '../../core/timing'
+import { HOUR_MS, MINUTE_MS, SECOND_MS } from '../../core/time/time'
+import { DEFAULT_TIMING, type Timing } from '../../core/time/timing'
 import type { CloudProvider } from '../clouds/provider'
 import { Dice } from '../kit/dice'
 

@@ -14,9 +14,9 @@ import {
   RESERVATION_QUERY,
   type ReservationInput,
   type ReservationStatus,
-} from '../../core/reserving'
-import { DAY_MS } from '../../core/time'
-import { monthOf, type TreasuryState } from '../../core/treasury'
+} from '../../core/reservation/reserving'
+import { DAY_MS } from '../../core/time/time'
+import { monthOf, type TreasuryState } from '../../core/money/treasury'
 import type { Product } from '../chaos/stage'
 import { PROVIDERS } from '../clouds/providers'
 import { patient } from '../support/patience'

@@ -1,5 +1,5 @@
 import { EC2Client } from '@aws-sdk/client-ec2'
-import type { RecordEntry } from '../../core/record'
+import type { RecordEntry } from '../../core/job/record'
 import type { ObjectStore, StoredObject } from '../../storage/store'
 import { gate } from './process'
 

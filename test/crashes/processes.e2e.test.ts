@@ -2,7 +2,7 @@
 import { execFileSync } from 'node:child_process'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import { MINUTE_MS } from '../../core/time'
+import { MINUTE_MS } from '../../core/time/time'
 import { Product } from '../chaos/stage'
 import type { ProviderName } from '../clouds/provider'
 import { PROVIDER_NAMES, PROVIDERS } from '../clouds/providers'

@@ -1,7 +1,7 @@
 import { TREASURY_QUERY, type JobStatus } from '../../core/messages'
 import { defined } from '../../core/defined'
 import { treasuryWorkflowId } from '../../core/queues'
-import { monthOf, type TreasuryState } from '../../core/treasury'
+import { monthOf, type TreasuryState } from '../../core/money/treasury'
 import type { Cloud } from '#small-cloud'
 import { closeGround, journal, openGround, sweep, type CloudGround, type CloudWishes } from '../clouds/cloud'
 import { until } from '../support/until'

@@ -1,4 +1,4 @@
-import { SECOND_MS } from '../../core/time'
+import { SECOND_MS } from '../../core/time/time'
 import type { BlackoutReport } from './blackout'
 import { OUTAGES, type Outage } from './blackout-plan'
 import { PROVIDER_NAMES } from '../clouds/providers'

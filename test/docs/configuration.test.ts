@@ -2,8 +2,8 @@ import { readFileSync, readdirSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { describe, expect, it } from '@jest/globals'
 import { BACKENDS } from '../../backends/registry'
-import { DEFAULT_TIMING, FILE_STORE_PACE } from '../../core/timing'
-import { formatDuration } from '../../core/time'
+import { DEFAULT_TIMING, FILE_STORE_PACE } from '../../core/time/timing'
+import { formatDuration } from '../../core/time/time'
 import { LOG_LEVELS, TIMING_SETTINGS } from '../../workers/config'
 
 const ROOT = join(__dirname, '..', '..')

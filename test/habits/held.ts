@@ -1,4 +1,4 @@
-import type { Manifest } from '../../core/checkpoint'
+import type { Manifest } from '../../core/job/checkpoint'
 import { layout, parseManifestName } from '../../storage/layout'
 import type { ObjectStore } from '../../storage/store'
 import type { Breach } from './judge'

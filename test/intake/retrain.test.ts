@@ -6,8 +6,8 @@ import { formatProblem } from '../../intake/problem'
 import { jobOfTemplate, parseRetrainFile, type Retrain } from '../../intake/retrain'
 import { retrainFileJsonSchema } from '../../intake/retrain-schema'
 import { without } from '../../core/defined'
-import { DAY_MS, HOUR_MS } from '../../core/time'
-import { microUsd } from '../../core/money'
+import { DAY_MS, HOUR_MS } from '../../core/time/time'
+import { microUsd } from '../../core/money/money'
 
 const NOW_MS = Date.UTC(2026, 10, 26)
 const DOCS = join(__dirname, '..', '..', 'docs')

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
-import { microUsd } from '../../core/money'
+import { microUsd } from '../../core/money/money'
 import { formatRange } from '../../core/resources'
 import {
   COUNT_RANGE_PATTERN,

@@ -1,6 +1,6 @@
 /** What a run leaves in the store, fabricated, for the tests of those who judge runs by it. */
 import type { LogLine } from '../../core/documents'
-import type { RecordEntry, RecordKind } from '../../core/record'
+import type { RecordEntry, RecordKind } from '../../core/job/record'
 import { layout } from '../../storage/layout'
 import type { ObjectStore } from '../../storage/store'
 

@@ -1,6 +1,6 @@
 /** The invariants that several fault harnesses judge by. Each answers its breaches in words, and nothing where it holds. */
 import type { LogLine } from '../../core/documents'
-import type { RecordEntry, RecordKind } from '../../core/record'
+import type { RecordEntry, RecordKind } from '../../core/job/record'
 import { parseLogLine } from '../../intake/documents'
 import { readArtifact } from '../../storage/artifacts'
 import { readLines } from '../../storage/logs'

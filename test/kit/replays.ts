@@ -2,9 +2,9 @@ import { layout } from '../../storage/layout'
 import { readMarket } from '../../storage/market'
 import { readRecords } from '../../storage/record'
 import type { ObjectStore } from '../../storage/store'
-import { replayPlan, replayVerdict } from '../../planner/replay'
-import { arithmeticOfFirst } from '../../planner/why'
-import type { RecordEntry } from '../../core/record'
+import { replayPlan, replayVerdict } from '../../planner/why/replay'
+import { arithmeticOfFirst } from '../../planner/why/why'
+import type { RecordEntry } from '../../core/job/record'
 
 /** Decisions on record that cannot be decided again, or come out differently, in words. Fabricated entries without facts are skipped. */
 export async function unlikeReplays(store: ObjectStore, jobIds?: readonly string[]): Promise<string[]> {

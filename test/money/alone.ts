@@ -1,4 +1,4 @@
-import { MINUTE_MS } from '../../core/time'
+import { MINUTE_MS } from '../../core/time/time'
 import type { Attempt } from './attempt'
 import type { Control } from './control'
 import { Outages } from './outages'

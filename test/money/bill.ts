@@ -1,4 +1,4 @@
-import type { PriceStep } from '../../core/meter'
+import type { PriceStep } from '../../core/money/meter'
 
 /** A machine as its provider bills it. */
 export interface BilledTime {

@@ -1,5 +1,5 @@
-import { formatUsd } from '../../core/money'
-import { formatDuration } from '../../core/time'
+import { formatUsd } from '../../core/money/money'
+import { formatDuration } from '../../core/time/time'
 import { CAPABILITIES, KINDS, type Kind } from './providers'
 import type { Cap } from './run'
 

@@ -1,5 +1,5 @@
 import type { EndedMachine } from '../../core/documents'
-import { MINUTE_MS, SECOND_MS } from '../../core/time'
+import { MINUTE_MS, SECOND_MS } from '../../core/time/time'
 import type { Alone } from './alone'
 import type { Attempt } from './attempt'
 import { billOf } from './bill'

@@ -1,7 +1,7 @@
 /** `npm run money -- --help` (docs/guides/money.md). */
 import { seedOptions } from '../kit/runs'
 import { readOptions } from '../support/options'
-import { formatDuration, HOUR_MS } from '../../core/time'
+import { formatDuration, HOUR_MS } from '../../core/time/time'
 import { capsInWords } from './caps'
 import { disagreements, liveThrough, type Cap, type Report, type Stopped } from './run'
 

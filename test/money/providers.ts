@@ -1,6 +1,6 @@
 import { BILLED_AT_LEAST_MS } from '../../backends/ec2/market/prices'
 import type { Capabilities } from '../../core/capabilities'
-import { HOUR_MS, MINUTE_MS, SECOND_MS } from '../../core/time'
+import { HOUR_MS, MINUTE_MS, SECOND_MS } from '../../core/time/time'
 import type { Dice } from '../kit/dice'
 
 /** Whom a provider bills as. The names are also those of the backends. */

@@ -1,4 +1,4 @@
-import { paidForMs, type AttemptBudget } from '../../core/budget'
+import { paidForMs, type AttemptBudget } from '../../core/money/budget'
 import type { Limits } from '../../core/documents'
 
 /** One answer of the arithmetic, for the runner's own program to give it again. */

@@ -1,14 +1,14 @@
 import { describe, expect, it } from '@jest/globals'
-import { budgetReserveMs } from '../../core/budget'
-import { ACCEPTANCES, type JobSpec } from '../../core/job'
-import { spendOver } from '../../core/meter'
-import { microUsd } from '../../core/money'
+import { budgetReserveMs } from '../../core/money/budget'
+import { ACCEPTANCES, type JobSpec } from '../../core/job/job'
+import { spendOver } from '../../core/money/meter'
+import { microUsd } from '../../core/money/money'
 import { ISOLATIONS } from '../../core/offer'
-import { HOUR_MS, MINUTE_MS } from '../../core/time'
-import { DEFAULT_TIMING } from '../../core/timing'
-import { USEFUL_RUN_MS } from '../../planner/assumptions'
+import { HOUR_MS, MINUTE_MS } from '../../core/time/time'
+import { DEFAULT_TIMING } from '../../core/time/timing'
+import { USEFUL_RUN_MS } from '../../planner/plan/assumptions'
 import { answer, offer, plan, rejection, request, SPEC } from './wishes'
-import { makePlan } from '../../planner/plan'
+import { makePlan } from '../../planner/plan/plan'
 
 const job = (changes: Partial<JobSpec> = {}) => ({
   spec: { ...SPEC, isInterruptible: false, durationMs: 10 * HOUR_MS, ...changes },

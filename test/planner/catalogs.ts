@@ -16,9 +16,9 @@ import { MODAL_GPUS } from '../../backends/modal/gpus'
 import type { Host as ModalHost } from '../../backends/modal/host'
 import { offers as modalOffers } from '../../backends/modal/offers'
 import type { Capabilities } from '../../core/capabilities'
-import { microUsd } from '../../core/money'
+import { microUsd } from '../../core/money/money'
 import type { Offer } from '../../core/offer'
-import type { BackendAnswer } from '../../core/plan'
+import type { BackendAnswer } from '../../core/job/plan'
 import type { MachineShape, ResourceRequest } from '../../core/resources'
 
 /** The price lists of the backends that are built, as if each had just answered with everything in stock. */

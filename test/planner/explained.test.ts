@@ -1,9 +1,9 @@
 import { describe, expect, it } from '@jest/globals'
-import { microUsd } from '../../core/money'
+import { microUsd } from '../../core/money/money'
 import { rowKey, type Offer } from '../../core/offer'
-import { HOUR_MS } from '../../core/time'
+import { HOUR_MS } from '../../core/time/time'
 import { parseWhatIf } from '../../intake/what-if'
-import { answerWhatIf, explainPlan, type RecordedQuestion } from '../../planner/why'
+import { answerWhatIf, explainPlan, type RecordedQuestion } from '../../planner/why/why'
 import { recordedPlan, without, type RecordedWishes } from './recorded'
 import { CAPABILITIES, offer } from './wishes'
 

@@ -1,10 +1,10 @@
-import { microUsd } from '../../core/money'
+import { microUsd } from '../../core/money/money'
 import { CAPACITY_TYPES, type Offer } from '../../core/offer'
-import { reportOf, type PlanReport } from '../../core/plan'
-import { relaxationsOf } from '../../planner/relaxed'
-import type { PlanRequest } from '../../planner/request'
-import { HOUR_MS } from '../../core/time'
-import { makePlan } from '../../planner/plan'
+import { reportOf, type PlanReport } from '../../core/job/plan'
+import { relaxationsOf } from '../../planner/plan/relaxed'
+import type { PlanRequest } from '../../planner/plan/request'
+import { HOUR_MS } from '../../core/time/time'
+import { makePlan } from '../../planner/plan/plan'
 import { NOW_MS, offer, request, SPEC } from './wishes'
 
 export const OFFERS = 3_000

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals'
-import { EMPTY_LEDGER, type AttemptEnd } from '../../core/ledger'
-import { microUsd } from '../../core/money'
-import { decide } from '../../planner/decide'
+import { EMPTY_LEDGER, type AttemptEnd } from '../../core/job/ledger'
+import { microUsd } from '../../core/money/money'
+import { decide } from '../../planner/policy/decide'
 
 type Facts = Parameters<typeof decide>[0]
 

@@ -1,9 +1,9 @@
 import { describe, expect, it } from '@jest/globals'
 import type { DecideInput } from '../../core/activities'
-import { EMPTY_LEDGER, type Ledger, type Policy } from '../../core/ledger'
-import type { RecordEntryOf } from '../../core/record'
-import { decide } from '../../planner/decide'
-import { explainVerdict } from '../../planner/why'
+import { EMPTY_LEDGER, type Ledger, type Policy } from '../../core/job/ledger'
+import type { RecordEntryOf } from '../../core/job/record'
+import { decide } from '../../planner/policy/decide'
+import { explainVerdict } from '../../planner/why/why'
 import { without } from './recorded'
 import { NOW_MS } from './wishes'
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals'
-import type { JobSpec } from '../../core/job'
-import { HOUR_MS } from '../../core/time'
-import { WISHES } from '../../planner/wishes'
+import type { JobSpec } from '../../core/job/job'
+import { HOUR_MS } from '../../core/time/time'
+import { WISHES } from '../../planner/plan/wishes'
 import { offer, request, SPEC } from './wishes'
 
 describe('a wish', () => {

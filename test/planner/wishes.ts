@@ -1,12 +1,12 @@
 import type { Capabilities } from '../../core/capabilities'
-import type { JobSpec } from '../../core/job'
-import { microUsd } from '../../core/money'
+import type { JobSpec } from '../../core/job/job'
+import { microUsd } from '../../core/money/money'
 import type { Offer } from '../../core/offer'
-import type { BackendAnswer, Plan, Rejection } from '../../core/plan'
-import { DEFAULT_TIMING } from '../../core/timing'
+import type { BackendAnswer, Plan, Rejection } from '../../core/job/plan'
+import { DEFAULT_TIMING } from '../../core/time/timing'
 import { forecastOf, type Forecasted } from '../../planner/forecast/forecast'
-import { makePlan } from '../../planner/plan'
-import type { PlanRequest } from '../../planner/request'
+import { makePlan } from '../../planner/plan/plan'
+import type { PlanRequest } from '../../planner/plan/request'
 import { SPEC as JOB } from '../support/spec'
 
 export const NOW_MS = Date.UTC(2026, 10, 21)

@@ -1,5 +1,5 @@
-import type { ReservationStatus } from '../../core/reserving'
-import { reservationBudgetId, type TreasuryState } from '../../core/treasury'
+import type { ReservationStatus } from '../../core/reservation/reserving'
+import { reservationBudgetId, type TreasuryState } from '../../core/money/treasury'
 import type { PurchaseWorld } from './world'
 
 /** How one wish ended. */

@@ -14,8 +14,8 @@ import {
   RESERVATION_QUERY,
   type ReservationInput,
   type ReservationStatus,
-} from '../../core/reserving'
-import { monthOf, type TreasuryState } from '../../core/treasury'
+} from '../../core/reservation/reserving'
+import { monthOf, type TreasuryState } from '../../core/money/treasury'
 import { Purchases } from '../../storage/purchases'
 import { DEPLOYMENT_ID, Deployment } from '../workflows/harness'
 import { patient } from '../support/patience'

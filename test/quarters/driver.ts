@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Client } from '@temporalio/client'
 import { jobWorkflowId } from '../../core/queues'
-import { DAY_MS, MINUTE_MS, SECOND_MS } from '../../core/time'
+import { DAY_MS, MINUTE_MS, SECOND_MS } from '../../core/time/time'
 import { wakeThrough } from '../../workers/waking'
 import type { JumpingClock } from '../backends/scripted/clock'
 import { patient } from '../support/patience'

@@ -1,6 +1,6 @@
 /** `npm run quarters -- --help`. */
-import { formatUsd } from '../../core/money'
-import { SECOND_MS } from '../../core/time'
+import { formatUsd } from '../../core/money/money'
+import { SECOND_MS } from '../../core/time/time'
 import { inLanes, withServer } from '../kit/runs'
 import { readOptions } from '../support/options'
 import { runYear, type YearReport } from './run'

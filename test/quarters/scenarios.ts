@@ -1,5 +1,5 @@
-import { microUsd } from '../../core/money'
-import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from '../../core/time'
+import { microUsd } from '../../core/money/money'
+import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from '../../core/time/time'
 import { LEAD_MS, onSale, PRICE, priceOf, SCHEDULE, trains, USUAL, type Scenario } from './world'
 
 const LONG_MS = 8 * HOUR_MS

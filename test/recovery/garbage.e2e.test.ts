@@ -21,7 +21,7 @@ import {
   ORCHESTRATOR_QUEUE,
   WORKFLOW_TYPES,
 } from '../../core/queues'
-import { DAY_MS } from '../../core/time'
+import { DAY_MS } from '../../core/time/time'
 import { putDocument } from '../../storage/json'
 import { layout } from '../../storage/layout'
 import { openStore } from '../../storage/open-store'

@@ -1,8 +1,8 @@
 /** Jobs whose image must be got from a registry, on EC2 over the wire with machines that are processes. */
 import { describe, expect, it, jest } from '@jest/globals'
-import type { JobView } from '../../client/job-view'
+import type { JobView } from '../../client/job/job-view'
 import type { Settlement } from '../../core/activities'
-import type { JobSpec } from '../../core/job'
+import type { JobSpec } from '../../core/job/job'
 import { HAS_NAMESPACES } from '../../packages/small-cloud/test/machines/machines'
 import { QUICK, type CloudDeployment } from './deployment'
 import { onDeployment } from './hooks'

@@ -2,7 +2,7 @@
 import { ListCommandInvocationsCommand, SSMClient } from '@aws-sdk/client-ssm'
 import { describe, expect, it, jest } from '@jest/globals'
 import { IMAGE_DEFAULT } from '../../backends/ec2/config'
-import { HOUR_MS } from '../../core/time'
+import { HOUR_MS } from '../../core/time/time'
 import { QUICK, type CloudDeployment } from './deployment'
 import { onDeployment } from './hooks'
 import { itInAll } from '../support/selection'

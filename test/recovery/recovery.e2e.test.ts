@@ -1,8 +1,8 @@
 /** Each of what can happen to a job (docs/reference/failures.md), on EC2 over the wire with machines that are processes. */
 import { describe, expect, it, jest } from '@jest/globals'
-import type { JobView, RecoveryView } from '../../client/job-view'
-import type { JobSpec } from '../../core/job'
-import type { RecordedPlan } from '../../core/record'
+import type { JobView, RecoveryView } from '../../client/job/job-view'
+import type { JobSpec } from '../../core/job/job'
+import type { RecordedPlan } from '../../core/job/record'
 import { QUICK, type CloudDeployment } from './deployment'
 import { onDeployment } from './hooks'
 import { itInAll } from '../support/selection'

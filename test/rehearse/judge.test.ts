@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
-import { checkpointId } from '../../core/checkpoint'
+import { checkpointId } from '../../core/job/checkpoint'
 import { judge, type Report } from '../../rehearse/judge'
 import type {
   AttemptSeen,

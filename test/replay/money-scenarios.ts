@@ -1,6 +1,6 @@
-import { microUsd } from '../../core/money'
+import { microUsd } from '../../core/money/money'
 import { treasuryWorkflowId } from '../../core/queues'
-import { monthOf } from '../../core/treasury'
+import { monthOf } from '../../core/money/treasury'
 import type { Deployment, WorldWishes } from '../workflows/harness'
 import { played } from './playing'
 import type { Scenario } from './scenario'

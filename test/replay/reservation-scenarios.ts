@@ -1,7 +1,7 @@
 import { RETRY_SIGNAL } from '../../core/messages'
-import { microUsd } from '../../core/money'
+import { microUsd } from '../../core/money/money'
 import { ORCHESTRATOR_QUEUE, reservationWorkflowId, WORKFLOW_TYPES } from '../../core/queues'
-import type { CapacityWish } from '../../core/reservation'
+import type { CapacityWish } from '../../core/reservation/reservation'
 import {
   quoteKey,
   RESERVATION_QUERY,
@@ -9,8 +9,8 @@ import {
   type ReservationInput,
   type ReservationState,
   type ReservationStatus,
-} from '../../core/reserving'
-import { DAY_MS, HOUR_MS } from '../../core/time'
+} from '../../core/reservation/reserving'
+import { DAY_MS, HOUR_MS } from '../../core/time/time'
 import { RealClock } from '../backends/scripted/clock'
 import type { PrepaidLot } from '../backends/scripted/reserving/lots'
 import {

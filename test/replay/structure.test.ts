@@ -6,7 +6,7 @@ import { readFileSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from '@jest/globals'
 import type { Drain } from '../../core/documents'
-import { microUsd } from '../../core/money'
+import { microUsd } from '../../core/money/money'
 import { unstamped } from '../../core/stamps'
 
 interface Payloads {

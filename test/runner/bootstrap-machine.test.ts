@@ -3,7 +3,7 @@ import { execFileSync, spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { cloudInit, containerStart, notebookCell, readRunnerFile } from '../../backends/bootstrap'
-import { CLOCK_SLACK_MS } from '../../core/time'
+import { CLOCK_SLACK_MS } from '../../core/time/time'
 import { until } from '../support/until'
 import { filesOfUserData } from '../support/user-data'
 import {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals'
 import { appendFileSync, existsSync, lstatSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { checkpointId } from '../../core/checkpoint'
+import { checkpointId } from '../../core/job/checkpoint'
 import { parseManifest } from '../../intake/documents'
 import { verifyCheckpoint } from '../../storage/checkpoints'
 import { layout } from '../../storage/layout'

@@ -6,7 +6,7 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, 
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import * as tar from 'tar'
-import type { Checkpoint, Manifest } from '../../core/checkpoint'
+import type { Checkpoint, Manifest } from '../../core/job/checkpoint'
 import type {
   Beat,
   Drain,

@@ -5,7 +5,7 @@ import { mkdtemp, readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { checkpointId, type Checkpoint, type Manifest } from '../../core/checkpoint'
+import { checkpointId, type Checkpoint, type Manifest } from '../../core/job/checkpoint'
 import { parseManifest, parseRestores } from '../../intake/documents'
 import {
   goodCheckpoints,

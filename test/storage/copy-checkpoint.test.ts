@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
-import { checkpointId, type Manifest } from '../../core/checkpoint'
+import { checkpointId, type Manifest } from '../../core/job/checkpoint'
 import { CHECKPOINT_PARSERS, parseManifest } from '../../intake/documents'
 import { copyCheckpoint, readCopied } from '../../storage/copy-checkpoint'
 import {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
-import { MINUTE_MS } from '../../core/time'
+import { MINUTE_MS } from '../../core/time/time'
 import { LaunchTurns } from '../../storage/launch-turns'
 import { MemoryStore } from '../backends/scripted/memory-store'
 

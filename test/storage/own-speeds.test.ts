@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it, jest } from '@jest/globals'
-import type { OwnSpeeds } from '../../core/own-speeds'
+import type { OwnSpeeds } from '../../core/job/own-speeds'
 import { layout } from '../../storage/layout'
 import { putOwnSpeeds, readOwnSpeeds } from '../../storage/own-speeds'
 import { MemoryStore } from '../backends/scripted/memory-store'

@@ -10,7 +10,7 @@ import {
   type ManifestFile,
   type Restore,
   type RestoreOutcome,
-} from '../../core/checkpoint'
+} from '../../core/job/checkpoint'
 import { parseManifest, parseRestores } from '../../intake/documents'
 import { checkpointFileKey, manifestKey } from '../../storage/checkpoints'
 import { filesFolder, layout } from '../../storage/layout'

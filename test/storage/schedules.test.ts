@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
-import type { PromotedModel } from '../../core/retraining'
+import type { PromotedModel } from '../../core/retraining/retraining'
 import { layout } from '../../storage/layout'
 import { promote, putRevision, putRunEntry, readProduction, readRevisions } from '../../storage/schedules'
 import { MemoryStore } from '../backends/scripted/memory-store'

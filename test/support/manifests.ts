@@ -1,4 +1,4 @@
-import type { Manifest } from '../../core/checkpoint'
+import type { Manifest } from '../../core/job/checkpoint'
 
 /** What the manifest of a checkpoint that is proven complete says of its state. */
 export const COMPLETE = {

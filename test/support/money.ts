@@ -1,4 +1,4 @@
-import type { AttemptBudget } from '../../core/budget'
+import type { AttemptBudget } from '../../core/money/budget'
 
 /** Money for so much time at the dearest price: a micro-dollar for each second begun. */
 export function paidFor(durationMs: number): AttemptBudget {

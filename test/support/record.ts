@@ -1,4 +1,4 @@
-import type { RecordEntryOf, RecordKind } from '../../core/record'
+import type { RecordEntryOf, RecordKind } from '../../core/job/record'
 
 /** An entry with as much of its data as a test needs. */
 export function partialEntry<Kind extends RecordKind>(

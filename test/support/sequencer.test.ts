@@ -3,7 +3,7 @@ import { expect, it, jest } from '@jest/globals'
 import type Sequencer from '@jest/test-sequencer'
 import { testFolder } from './folders'
 
-const WaitingFirst = jest.requireActual<typeof Sequencer>('./sequencer')
+const WaitingFirst = jest.requireActual<typeof Sequencer>('./sequencer.js')
 
 it('begins with what uses the Temporal server or takes long, and goes from the longest to the shortest, by size where nothing is timed', () => {
   const folder = testFolder('sequencer')

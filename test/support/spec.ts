@@ -1,4 +1,4 @@
-import type { JobSpec } from '../../core/job'
+import type { JobSpec } from '../../core/job/job'
 
 /** A job without a wish. */
 export const SPEC: JobSpec = {

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { Worker } from '@temporalio/worker'
-import { DAY_MS } from '../../core/time'
+import { DAY_MS } from '../../core/time/time'
 import type { sleeper } from './sleeper'
 import { connectTo, quietWorkers, skipTime, type TestConnection } from './temporal'
 

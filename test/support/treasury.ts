@@ -5,8 +5,8 @@ import {
   type PromiseAnswer,
   type PromiseRequest,
   type TreasuryState,
-} from '../../core/treasury'
-import { admit } from '../../planner/monthly-budget'
+} from '../../core/money/treasury'
+import { admit } from '../../planner/plan/monthly-budget'
 
 /** A request with the policy's answer applied, as the workflow does it. */
 export function promise(

@@ -15,17 +15,17 @@ const REFUSED: [string[], string][] = [
 
 describe('npm run mutants', () => {
   it('lists the mutants of one file, with their lines', () => {
-    const { stdout, status } = mutants('--list', 'core/money.ts')
+    const { stdout, status } = mutants('--list', 'core/money/money.ts')
     expect(status).toBe(0)
     expect(stdout).toMatch(
-      /core\/money\.ts:\d+ ArithmeticOperator\n {4}- usd \* MICRO_USD_PER_USD\n {4}\+ usd \//,
+      /core\/money\/money\.ts:\d+ ArithmeticOperator\n {4}- usd \* MICRO_USD_PER_USD\n {4}\+ usd \//,
     )
     expect(stdout).not.toMatch(/StringLiteral/)
   })
 
   itInAll('draws the same sample with the same seed, and shares it without overlap', () => {
     const drawn = (...args: string[]): string[] =>
-      mutants('--list', 'core/money.ts', '--sample', '6', ...args)
+      mutants('--list', 'core/money/money.ts', '--sample', '6', ...args)
         .stdout.split('\n')
         .filter((line) => !line.startsWith('npm'))
     const all = drawn()
@@ -39,8 +39,8 @@ describe('npm run mutants', () => {
   })
 
   itInAll('runs a mutant in a copy of the tree, and prints which test caught it and the score', () => {
-    const { stdout, status } = mutants('core/steps-lost.ts', '--sample', '1', '--seed', '2')
-    expect(stdout).toMatch(/^1\/1 ✓ caught core\/steps-lost\.ts:\d+/)
+    const { stdout, status } = mutants('core/job/steps-lost.ts', '--sample', '1', '--seed', '2')
+    expect(stdout).toMatch(/^1\/1 ✓ caught core\/job\/steps-lost\.ts:\d+/)
     expect(stdout).toMatch(/^core +1 +0 +100\.0 % +0$/m)
     expect(status).toBe(0)
   })

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process'
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
-import type { Manifest, Restores } from '../../core/checkpoint'
+import type { Manifest, Restores } from '../../core/job/checkpoint'
 import { thinOutCheckpoints } from '../../storage/retention'
 import type { ObjectStore } from '../../storage/store'
 

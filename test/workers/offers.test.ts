@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
 import type { Client } from '@temporalio/client'
-import type { BackendAnswer } from '../../core/plan'
+import type { BackendAnswer } from '../../core/job/plan'
 import { sent } from '../../activities/plan/sent-answer'
 import { offersThroughWorkers } from '../../workers/offers'
 import { detailed } from '../planner/many-offers'

@@ -5,7 +5,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest 
 import { Client, type Connection } from '@temporalio/client'
 import { pino } from 'pino'
 import { startDevServer } from '../../cli/dev/temporal/dev-server'
-import type { BackendAnswer } from '../../core/plan'
+import type { BackendAnswer } from '../../core/job/plan'
 import { backendQueue, ORCHESTRATOR_QUEUE } from '../../core/queues'
 import { openDeploymentKey } from '../../storage/deployment-key'
 import { openStore } from '../../storage/open-store'

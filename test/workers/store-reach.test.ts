@@ -11,7 +11,7 @@ import { DrivenClock } from '../backends/scripted/clock'
 import { ScriptedHarness } from '../backends/scripted/harness'
 import { ReservationMarket } from '../backends/scripted/reserving/market'
 import { createScriptedReserving } from '../backends/scripted/reserving/reserving'
-import type { ReservationOrder } from '../../core/reservation'
+import type { ReservationOrder } from '../../core/reservation/reservation'
 import { discounted } from '../../workers/discount'
 
 const REMOTE = { isRemote: true, needsGrants: true }

@@ -1,11 +1,11 @@
 /** How an attempt obeys a request to save and stop: what its machine gets to know, and how long it gets. */
 import { afterAll, beforeEach, describe, expect, it, jest } from '@jest/globals'
-import type { DrainRequest } from '../../core/drain'
+import type { DrainRequest } from '../../core/job/drain'
 import type { MachineHandle } from '../../core/handle'
 import type { AttemptInput } from '../../core/messages'
-import { DEFAULT_TIMING } from '../../core/timing'
-import type { AttemptPage } from '../../workflows/attempt-page'
-import type * as Commands from '../../workflows/attempt-commands'
+import { DEFAULT_TIMING } from '../../core/time/timing'
+import type { AttemptPage } from '../../workflows/job/attempt-page'
+import type * as Commands from '../../workflows/job/attempt-commands'
 
 const { drainMs, powerOffMs, beatMs } = DEFAULT_TIMING
 const PAGE = { stopping: () => undefined, trouble: () => undefined } as unknown as AttemptPage
@@ -55,7 +55,7 @@ jest.mock('../../workflows/activities', () => ({
     },
   }),
 }))
-const { listen, obeyDrain } = jest.requireActual<typeof Commands>('../../workflows/attempt-commands')
+const { listen, obeyDrain } = jest.requireActual<typeof Commands>('../../workflows/job/attempt-commands')
 
 afterAll(() => void (testNumber += 1))
 beforeEach(() => {

@@ -1,7 +1,7 @@
 /** An attempt whose machine is silent, warns, must stop, or gets new limits, and whose steps meet trouble. */
 import { describe, expect, it, jest } from '@jest/globals'
-import { HOUR_MS, MINUTE_MS } from '../../core/time'
-import { DEFAULT_TIMING } from '../../core/timing'
+import { HOUR_MS, MINUTE_MS } from '../../core/time/time'
+import { DEFAULT_TIMING } from '../../core/time/timing'
 import {
   HANDLE,
   launched,

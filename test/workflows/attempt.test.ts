@@ -1,8 +1,8 @@
 /** An attempt from its order to its settlement: what it asks of the world, what it shows, and how it ends. */
 import { describe, expect, it } from '@jest/globals'
 import type { Settlement } from '../../core/activities'
-import { HOUR_MS, MINUTE_MS } from '../../core/time'
-import { DEFAULT_TIMING } from '../../core/timing'
+import { HOUR_MS, MINUTE_MS } from '../../core/time/time'
+import { DEFAULT_TIMING } from '../../core/time/timing'
 import {
   HANDLE,
   launched,

@@ -3,9 +3,9 @@ import { afterEach, beforeEach, jest } from '@jest/globals'
 import type { Settlement } from '../../core/activities'
 import type { MachineHandle } from '../../core/handle'
 import type { AttemptInput, AttemptOutcome, AttemptStatus } from '../../core/messages'
-import type { Order } from '../../core/plan'
-import { DEFAULT_TIMING } from '../../core/timing'
-import type * as Attempt from '../../workflows/attempt'
+import type { Order } from '../../core/job/plan'
+import { DEFAULT_TIMING } from '../../core/time/timing'
+import type * as Attempt from '../../workflows/job/attempt'
 import { activities, activity, attributesModule, begin, reply, workflowModule, world } from './scripted'
 
 jest.mock('@temporalio/workflow', () => workflowModule())
@@ -19,7 +19,7 @@ jest.mock('../../workflows/activities', () => {
     }),
   }
 })
-const { attempt } = jest.requireActual<typeof Attempt>('../../workflows/attempt')
+const { attempt } = jest.requireActual<typeof Attempt>('../../workflows/job/attempt')
 
 export const NOW_MS = Date.UTC(2026, 10, 28, 12)
 export const HANDLE = {

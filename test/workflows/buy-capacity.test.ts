@@ -1,8 +1,8 @@
 /** One purchase: it is sent once, and looked up until its outcome is certain or a person must decide. */
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals'
 import { ActivityFailure, RetryState, TimeoutFailure } from '@temporalio/common'
-import { MINUTE_MS, SECOND_MS } from '../../core/time'
-import type * as Buying from '../../workflows/buy-capacity'
+import { MINUTE_MS, SECOND_MS } from '../../core/time/time'
+import type * as Buying from '../../workflows/reservation/buy-capacity'
 import { INTENT, NOW_MS, ownedOf, quoteOf } from '../planner/reserving/facts'
 
 let send: () => object
@@ -14,7 +14,7 @@ jest.mock('@temporalio/workflow', () => ({
   ...jest.requireActual<object>('@temporalio/common'),
   sleep: async (ms: number, { summary }: { summary?: string } = {}) => void pauses.push([ms, summary]),
 }))
-jest.mock('../../workflows/reservation-activities', () => ({
+jest.mock('../../workflows/reservation/activities', () => ({
   buying: () => ({
     buyCapacity: async ({ recordSeq }: { recordSeq: number }) => (asked.push(['send', recordSeq]), send()),
   }),
@@ -25,7 +25,7 @@ jest.mock('../../workflows/reservation-activities', () => ({
     },
   }),
 }))
-const { buyCapacity } = jest.requireActual<typeof Buying>('../../workflows/buy-capacity')
+const { buyCapacity } = jest.requireActual<typeof Buying>('../../workflows/reservation/buy-capacity')
 
 const TASK: Buying.BuyCapacityInput = {
   ...{ reservationId: INTENT, deployment: 'dep', owner: 'ada', recordSeq: 5, rule: {} },

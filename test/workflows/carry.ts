@@ -1,4 +1,4 @@
-import { EMPTY_LEDGER } from '../../core/ledger'
+import { EMPTY_LEDGER } from '../../core/job/ledger'
 import type { JobCarry, JobStatus, ResolvedJob } from '../../core/messages'
 import { readRecords } from '../../storage/record'
 import { SPEC, type Deployment } from './harness'

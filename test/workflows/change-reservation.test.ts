@@ -2,22 +2,22 @@
 import { beforeEach, describe, expect, it, jest } from '@jest/globals'
 import { ApplicationFailure, WorkflowExecutionAlreadyStartedError } from '@temporalio/common'
 import { carrying, type FailureClass } from '../../core/failure'
-import type { ReservationInput } from '../../core/reserving'
-import { HOUR_MS } from '../../core/time'
-import type * as Changes from '../../workflows/change-reservation'
-import type * as Runs from '../../workflows/reservation-run'
+import type { ReservationInput } from '../../core/reservation/reserving'
+import { HOUR_MS } from '../../core/time/time'
+import type * as Changes from '../../workflows/reservation/change'
+import type * as Runs from '../../workflows/reservation/run'
 import { INTENT, NOW_MS, ownedOf, without } from '../planner/reserving/facts'
 import type * as World from './reserving'
 import { begin, endPauses, holding, HOURLY, INPUT, turns, world } from './reserving'
 
 jest.mock('@temporalio/workflow', () => jest.requireActual<typeof World>('./reserving').temporal)
-jest.mock('../../workflows/reservation-activities', () => {
+jest.mock('../../workflows/reservation/activities', () => {
   return jest.requireActual<typeof World>('./reserving').activities
 })
 const { resizeOnRequest, splitOnRequest } = jest.requireActual<typeof Changes>(
-  '../../workflows/change-reservation',
+  '../../workflows/reservation/change',
 )
-const { ReservationRun } = jest.requireActual<typeof Runs>('../../workflows/reservation-run')
+const { ReservationRun } = jest.requireActual<typeof Runs>('../../workflows/reservation/run')
 
 const PROMISE = { jobId: `reservation/${INTENT}/1`, month: '2026-10', microUsd: 1_000 }
 const TASK = { reservationId: INTENT, deployment: 'dep', owner: 'ada', recordSeq: 7 }

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals'
-import { spendOver } from '../../core/meter'
-import { microUsd } from '../../core/money'
+import { spendOver } from '../../core/money/meter'
+import { microUsd } from '../../core/money/money'
 import { layout } from '../../storage/layout'
 import { connectTo, quietWorkers, type TestConnection } from '../support/temporal'
 import {

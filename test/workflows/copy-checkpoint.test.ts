@@ -3,17 +3,17 @@ import { beforeEach, describe, expect, it, jest } from '@jest/globals'
 import { ApplicationFailure } from '@temporalio/common'
 import type { Failure } from '../../core/failure'
 import type { JobInput } from '../../core/messages'
-import { SECOND_MS } from '../../core/time'
-import type * as Copies from '../../workflows/copy-checkpoint'
-import type * as Runs from '../../workflows/job-run'
+import { SECOND_MS } from '../../core/time/time'
+import type * as Copies from '../../workflows/job/copy-checkpoint'
+import type * as Runs from '../../workflows/job/run'
 import { SPEC } from '../support/spec'
 import { played, playedActivities, playedWorkflow } from './played-job'
 import { untilCancelled } from './scopes'
 
 jest.mock('@temporalio/workflow', () => playedWorkflow())
 jest.mock('../../workflows/activities', () => playedActivities())
-const { JobRun } = jest.requireActual<typeof Runs>('../../workflows/job-run')
-const { copyCheckpoint } = jest.requireActual<typeof Copies>('../../workflows/copy-checkpoint')
+const { JobRun } = jest.requireActual<typeof Runs>('../../workflows/job/run')
+const { copyCheckpoint } = jest.requireActual<typeof Copies>('../../workflows/job/copy-checkpoint')
 
 const SOURCE = { jobId: 'job-0', checkpoint: { id: '5-1', step: 5, attempt: 1 } }
 const COPY = { id: '5-0', step: 5, attempt: 0 }

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it, jest } from '@jest/globals'
-import { JOB_DRAIN_REASONS } from '../../core/drain'
-import type * as Requests from '../../workflows/drain-requests'
+import { JOB_DRAIN_REASONS } from '../../core/job/drain'
+import type * as Requests from '../../workflows/job/drain-requests'
 
 /** The timers that were armed: how long, whether they were cancelled, and how to let them fire. */
 let timers: { forMs: number; isCancelled: boolean; fire: () => Promise<void> }[]
@@ -26,7 +26,7 @@ jest.mock('@temporalio/workflow', () => ({
       }
     }),
 }))
-const { DrainRequests } = jest.requireActual<typeof Requests>('../../workflows/drain-requests')
+const { DrainRequests } = jest.requireActual<typeof Requests>('../../workflows/job/drain-requests')
 
 beforeEach(() => {
   timers = []

@@ -2,24 +2,24 @@
 import { beforeEach, describe, expect, it, jest } from '@jest/globals'
 import { ApplicationFailure } from '@temporalio/common'
 import { carrying } from '../../core/failure'
-import type { OwnedReservation } from '../../core/reservation'
-import type { UndecidedPurchase } from '../../core/reserving'
-import type { HeldSoFar } from '../../core/reserving-activities'
-import { DAY_MS } from '../../core/time'
-import type * as Extending from '../../workflows/extend-reservation'
-import type * as Runs from '../../workflows/reservation-run'
+import type { OwnedReservation } from '../../core/reservation/reservation'
+import type { UndecidedPurchase } from '../../core/reservation/reserving'
+import type { HeldSoFar } from '../../core/reservation/activities'
+import { DAY_MS } from '../../core/time/time'
+import type * as Extending from '../../workflows/reservation/extend'
+import type * as Runs from '../../workflows/reservation/run'
 import { INTENT, NOW_MS, ownedOf, quoteOf, without } from '../planner/reserving/facts'
 import type * as World from './reserving'
 import { begin, holding, INPUT, world } from './reserving'
 
 jest.mock('@temporalio/workflow', () => jest.requireActual<typeof World>('./reserving').temporal)
-jest.mock('../../workflows/reservation-activities', () => {
+jest.mock('../../workflows/reservation/activities', () => {
   return jest.requireActual<typeof World>('./reserving').activities
 })
 const { checkUndecided, extendByForecast, extendOnRequest } = jest.requireActual<typeof Extending>(
-  '../../workflows/extend-reservation',
+  '../../workflows/reservation/extend',
 )
-const { ReservationRun } = jest.requireActual<typeof Runs>('../../workflows/reservation-run')
+const { ReservationRun } = jest.requireActual<typeof Runs>('../../workflows/reservation/run')
 
 /** What is held ends in three days; the extension ends a day later. */
 const END_MS = NOW_MS + 3 * DAY_MS

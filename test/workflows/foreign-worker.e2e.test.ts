@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals'
-import { troubleOf } from '../../client/workflow-state'
+import { troubleOf } from '../../client/job/workflow-state'
 import { attemptWorkflowId } from '../../core/queues'
 import { createScriptedBackend } from '../backends/scripted/scripted-backend'
 import { MemoryStore } from '../backends/scripted/memory-store'

@@ -2,7 +2,7 @@
 import { beforeEach, describe, expect, it, jest } from '@jest/globals'
 import { ApplicationFailure } from '@temporalio/common'
 import type { Failure } from '../../core/failure'
-import { DAY_MS, MINUTE_MS } from '../../core/time'
+import { DAY_MS, MINUTE_MS } from '../../core/time/time'
 import type * as Forever from '../../workflows/forever'
 
 let isCancelled: boolean

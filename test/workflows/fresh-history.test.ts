@@ -1,10 +1,10 @@
 /** A job between two attempts, with a history that is long enough to begin a fresh one; and the job that continues in it. */
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals'
 import type { DecideInput, FinishInput } from '../../core/activities'
-import { EMPTY_LEDGER, type Decision } from '../../core/ledger'
+import { EMPTY_LEDGER, type Decision } from '../../core/job/ledger'
 import type { JobCarry, JobInput } from '../../core/messages'
-import type { JobRun } from '../../workflows/job-run'
-import type * as Job from '../../workflows/job'
+import type { JobRun } from '../../workflows/job/run'
+import type * as Job from '../../workflows/job/job'
 import { SPEC } from '../support/spec'
 
 const NOW_MS = Date.UTC(2026, 10, 21, 12)
@@ -70,7 +70,7 @@ jest.mock('../../workflows/activities', () => ({
     return { decision: decisions.shift(), ledger: LEDGER }
   },
 }))
-jest.mock('../../workflows/run-attempt', () => ({
+jest.mock('../../workflows/job/run-attempt', () => ({
   runAttempt: async (run: JobRun) => {
     asked.push(`attempt ${run.nextSeq()}`)
     Object.assign(run.page.status, { state: 'running', spentMicroUsd: run.page.status.spentMicroUsd + 40 })
@@ -78,14 +78,14 @@ jest.mock('../../workflows/run-attempt', () => ({
     return { end: { kind: 'succeeded' }, handle: null, costMicroUsd: 40, artifacts: [], ...checkpoint }
   },
 }))
-jest.mock('../../workflows/next-order', () => ({
+jest.mock('../../workflows/job/next-order', () => ({
   nextOrder: async (run: JobRun) =>
     run.drains.current === null
       ? { kind: 'order', order: { attempt: run.nextAttempt, offers: [], backend: 'here' } }
       : { kind: 'finish', state: 'cancelled', reason: 'cancelled', message: 'Cancelled.' },
 }))
 
-const { job } = jest.requireActual<typeof Job>('../../workflows/job')
+const { job } = jest.requireActual<typeof Job>('../../workflows/job/job')
 
 const INPUT: JobInput = {
   ...{ jobId: 'job-1', bundle: null, owner: 'somebody', deployment: 'dep-1', submittedAtMs: NOW_MS },

@@ -2,12 +2,12 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals'
 import { ApplicationFailure } from '@temporalio/common'
 import { without } from '../../core/defined'
-import type { OwnedReservation } from '../../core/reservation'
-import type { HeldSoFar, HoldOutcome } from '../../core/reserving-activities'
-import { DAY_MS, HOUR_MS } from '../../core/time'
-import type * as Holding from '../../workflows/hold-reservation'
+import type { OwnedReservation } from '../../core/reservation/reservation'
+import type { HeldSoFar, HoldOutcome } from '../../core/reservation/activities'
+import { DAY_MS, HOUR_MS } from '../../core/time/time'
+import type * as Holding from '../../workflows/reservation/hold'
 import type { Retries } from '../../workflows/forever'
-import type { ReservationRun } from '../../workflows/reservation-run'
+import type { ReservationRun } from '../../workflows/reservation/run'
 import { NOW_MS, ownedOf, quoteOf } from '../planner/reserving/facts'
 
 let asked: [what: string, input: Record<string, unknown>][]
@@ -22,16 +22,16 @@ jest.mock('@temporalio/workflow', () => ({
   CancellationScope: { current: () => ({ consideredCancelled: false }) },
   defineSignal: String,
 }))
-jest.mock('../../workflows/reservation-activities', () => {
+jest.mock('../../workflows/reservation/activities', () => {
   const activities = new Proxy({}, { get: (_, name: string) => (input: object) => answer(name, input) })
   return { reservingOn: () => activities, reservationDocuments: activities }
 })
-jest.mock('../../workflows/purchasing', () => ({
+jest.mock('../../workflows/reservation/purchasing', () => ({
   send: (_: object, order: object) => answer('send', order),
   lookForUndecided: (_: object, undecided: object) => answer('lookForUndecided', undecided),
   whatToDecide: () => 'Decide.',
 }))
-const { holdReservation } = jest.requireActual<typeof Holding>('../../workflows/hold-reservation')
+const { holdReservation } = jest.requireActual<typeof Holding>('../../workflows/reservation/hold')
 
 const PAID = 900
 const EXTENSION = quoteOf({ extends: 'cr-1', endsAtMs: NOW_MS + 4 * DAY_MS, upfrontMicro: 500 })

@@ -1,19 +1,19 @@
 /** What a job can be told, by its handlers alone: what each changes, and what it refuses. */
 import { beforeEach, describe, expect, it, jest } from '@jest/globals'
 import type { JobInput, ResolvedJob } from '../../core/messages'
-import { HOUR_MS, MINUTE_MS } from '../../core/time'
-import { DEFAULT_TIMING } from '../../core/timing'
-import { microUsd } from '../../core/money'
-import type * as Commands from '../../workflows/job-commands'
-import type * as Runs from '../../workflows/job-run'
+import { HOUR_MS, MINUTE_MS } from '../../core/time/time'
+import { DEFAULT_TIMING } from '../../core/time/timing'
+import { microUsd } from '../../core/money/money'
+import type * as Commands from '../../workflows/job/commands'
+import type * as Runs from '../../workflows/job/run'
 import { SPEC } from '../support/spec'
 import { played, playedActivities, playedWorkflow } from './played-job'
 import { CancellationScope } from './scopes'
 
 jest.mock('@temporalio/workflow', () => playedWorkflow())
 jest.mock('../../workflows/activities', () => playedActivities())
-const { listen } = jest.requireActual<typeof Commands>('../../workflows/job-commands')
-const { JobRun } = jest.requireActual<typeof Runs>('../../workflows/job-run')
+const { listen } = jest.requireActual<typeof Commands>('../../workflows/job/commands')
+const { JobRun } = jest.requireActual<typeof Runs>('../../workflows/job/run')
 
 const NOW_MS = Date.UTC(2026, 10, 21, 12)
 const { drainMs, powerOffMs } = DEFAULT_TIMING

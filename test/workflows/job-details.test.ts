@@ -1,9 +1,9 @@
 import { describe, expect, it } from '@jest/globals'
 import type { RealisedOffer } from '../../core/handle'
-import type { AttemptRecord } from '../../core/ledger'
+import type { AttemptRecord } from '../../core/job/ledger'
 import type { JobStatus } from '../../core/messages'
-import { microUsd } from '../../core/money'
-import { jobDetails } from '../../workflows/job-details'
+import { microUsd } from '../../core/money/money'
+import { jobDetails } from '../../workflows/job/details'
 
 const STATUS: JobStatus = {
   ...{ id: 'job-a', name: 'train', owner: 'me', submittedAtMs: 0, attempts: [], attemptsTotal: 0 },

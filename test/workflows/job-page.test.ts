@@ -1,9 +1,9 @@
 import { beforeEach, describe, expect, it, jest } from '@jest/globals'
 import { DRAIN_REASONS, type DrainReason } from '../../core/documents'
 import type { JobInput } from '../../core/messages'
-import type { Order } from '../../core/plan'
+import type { Order } from '../../core/job/plan'
 import { SPEC } from '../support/spec'
-import type * as Pages from '../../workflows/job-page'
+import type * as Pages from '../../workflows/job/page'
 
 /** The search attributes that were set, in order. */
 let published: unknown[]
@@ -16,7 +16,7 @@ jest.mock('@temporalio/workflow', () => ({
 jest.mock('../../workflows/attributes', () => ({
   setAttributes: (attributes: unknown) => published.push(attributes),
 }))
-const { JobPage } = jest.requireActual<typeof Pages>('../../workflows/job-page')
+const { JobPage } = jest.requireActual<typeof Pages>('../../workflows/job/page')
 
 const INPUT: JobInput = {
   ...{ jobId: 'job-1', spec: SPEC, bundle: null, owner: 'ada', deployment: 'dep-1', submittedAtMs: 0 },

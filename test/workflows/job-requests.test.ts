@@ -1,16 +1,16 @@
 /** Requests that reach a job while its attempt runs: what the attempt is asked for, and how often. */
 import { beforeEach, describe, expect, it, jest } from '@jest/globals'
 import type { JobStatus } from '../../core/messages'
-import { microUsd } from '../../core/money'
-import { HOUR_MS, MINUTE_MS, SECOND_MS } from '../../core/time'
-import type * as Job from '../../workflows/job'
+import { microUsd } from '../../core/money/money'
+import { HOUR_MS, MINUTE_MS, SECOND_MS } from '../../core/time/time'
+import type * as Job from '../../workflows/job/job'
 import { answersWith, DONE, INPUT, NOW_MS, SETTLEMENT } from './job-script'
 import { played, playedActivities, playedWorkflow } from './played-job'
 import { CancellationScope } from './scopes'
 
 jest.mock('@temporalio/workflow', () => playedWorkflow())
 jest.mock('../../workflows/activities', () => playedActivities())
-const { job } = jest.requireActual<typeof Job>('../../workflows/job')
+const { job } = jest.requireActual<typeof Job>('../../workflows/job/job')
 
 const status = (): JobStatus => played.handlers.get('status')!.handle() as JobStatus
 

@@ -1,11 +1,11 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals'
-import type { JobSpec } from '../../core/job'
-import { EMPTY_LEDGER } from '../../core/ledger'
+import type { JobSpec } from '../../core/job/job'
+import { EMPTY_LEDGER } from '../../core/job/ledger'
 import type { JobInput, ResolvedJob } from '../../core/messages'
 import type { Pins } from '../../core/offer'
-import type { Order } from '../../core/plan'
-import { MINUTE_MS, SECOND_MS } from '../../core/time'
-import type * as Runs from '../../workflows/job-run'
+import type { Order } from '../../core/job/plan'
+import { MINUTE_MS, SECOND_MS } from '../../core/time/time'
+import type * as Runs from '../../workflows/job/run'
 
 jest.mock('@temporalio/workflow', () => ({
   defineSignal: () => 'signal',
@@ -17,7 +17,7 @@ jest.mock('@temporalio/workflow', () => ({
   workflowInfo: () => ({ runId: 'run-1' }),
 }))
 
-const { JobRun } = jest.requireActual<typeof Runs>('../../workflows/job-run')
+const { JobRun } = jest.requireActual<typeof Runs>('../../workflows/job/run')
 
 const NOW_MS = Date.UTC(2026, 10, 21, 12)
 const INPUT: JobInput = {

@@ -1,11 +1,11 @@
 /** The first attempt of a job and what its activities answer, for tests that play it. */
 import type { Settlement } from '../../core/activities'
-import { EMPTY_LEDGER, type Decision } from '../../core/ledger'
+import { EMPTY_LEDGER, type Decision } from '../../core/job/ledger'
 import type { JobInput, ResolvedJob } from '../../core/messages'
-import { microUsd } from '../../core/money'
-import type { Order } from '../../core/plan'
-import { HOUR_MS } from '../../core/time'
-import { DEFAULT_TIMING } from '../../core/timing'
+import { microUsd } from '../../core/money/money'
+import type { Order } from '../../core/job/plan'
+import { HOUR_MS } from '../../core/time/time'
+import { DEFAULT_TIMING } from '../../core/time/timing'
 import { SPEC } from '../support/spec'
 
 export const NOW_MS = Date.UTC(2026, 10, 21, 12)

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals'
-import { microUsd } from '../../core/money'
+import { microUsd } from '../../core/money/money'
 import { readRecords } from '../../storage/record'
 import type { ScriptedWorld } from '../backends/scripted/world'
 import { connectTo, quietWorkers, type TestConnection } from '../support/temporal'

@@ -2,19 +2,19 @@
 import { beforeEach, describe, expect, it, jest } from '@jest/globals'
 import { ActivityFailure, ApplicationFailure, RetryState } from '@temporalio/common'
 import type { Failure } from '../../core/failure'
-import { EMPTY_LEDGER, type Decision } from '../../core/ledger'
+import { EMPTY_LEDGER, type Decision } from '../../core/job/ledger'
 import type { JobStatus } from '../../core/messages'
-import { microUsd } from '../../core/money'
-import { HOUR_MS, MINUTE_MS, SECOND_MS } from '../../core/time'
-import { DEFAULT_TIMING } from '../../core/timing'
-import type * as Job from '../../workflows/job'
+import { microUsd } from '../../core/money/money'
+import { HOUR_MS, MINUTE_MS, SECOND_MS } from '../../core/time/time'
+import { DEFAULT_TIMING } from '../../core/time/timing'
+import type * as Job from '../../workflows/job/job'
 import { SPEC } from '../support/spec'
 import { answersWith, DONE, INPUT, NOW_MS, orderOf, RESOLVED, RESULT, type Script } from './job-script'
 import { played, playedActivities, playedWorkflow } from './played-job'
 
 jest.mock('@temporalio/workflow', () => playedWorkflow())
 jest.mock('../../workflows/activities', () => playedActivities())
-const { job } = jest.requireActual<typeof Job>('../../workflows/job')
+const { job } = jest.requireActual<typeof Job>('../../workflows/job/job')
 
 const AGAIN: Decision = {
   ...{ kind: 'again', reason: 'interrupted', message: 'Taken back.', afterMs: 5 * MINUTE_MS },

@@ -1,7 +1,7 @@
 import { expect, it, jest } from '@jest/globals'
 import { ActivityFailure, ApplicationFailure, RetryState } from '@temporalio/common'
 import type { FinishInput } from '../../core/activities'
-import type * as Job from '../../workflows/job'
+import type * as Job from '../../workflows/job/job'
 import { SPEC } from '../support/spec'
 
 /** What the search for a machine throws. */
@@ -31,14 +31,14 @@ jest.mock('../../workflows/activities', () => ({
     finishJob: async (input: FinishInput) => void finished.push(input),
   },
 }))
-jest.mock('../../workflows/run-attempt', () => ({}))
-jest.mock('../../workflows/next-order', () => ({
+jest.mock('../../workflows/job/run-attempt', () => ({}))
+jest.mock('../../workflows/job/next-order', () => ({
   nextOrder: async () => {
     throw thrown
   },
 }))
 
-const { job } = jest.requireActual<typeof Job>('../../workflows/job')
+const { job } = jest.requireActual<typeof Job>('../../workflows/job/job')
 
 const run = (): Promise<unknown> =>
   job({

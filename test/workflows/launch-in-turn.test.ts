@@ -1,9 +1,9 @@
 /** An order that waits for its turn among the launches of its account. */
 import { beforeEach, describe, expect, it, jest } from '@jest/globals'
-import type { DrainReason, DrainRequest } from '../../core/drain'
+import type { DrainReason, DrainRequest } from '../../core/job/drain'
 import type { AttemptInput } from '../../core/messages'
-import { MINUTE_MS } from '../../core/time'
-import type * as LaunchInTurn from '../../workflows/launch-in-turn'
+import { MINUTE_MS } from '../../core/time/time'
+import type * as LaunchInTurn from '../../workflows/job/launch-in-turn'
 import {
   activities,
   begin,
@@ -21,7 +21,7 @@ jest.mock('@temporalio/workflow', () => workflowModule())
 jest.mock('../../workflows/activities', () => ({
   inTurn: () => ({ asking: activities(), launching: activities() }),
 }))
-const { launchInTurn } = jest.requireActual<typeof LaunchInTurn>('../../workflows/launch-in-turn')
+const { launchInTurn } = jest.requireActual<typeof LaunchInTurn>('../../workflows/job/launch-in-turn')
 
 const CHECK = 'until its workers are checked again'
 const LAUNCHED = { kind: 'launched', handle: { id: 'i-1' } }

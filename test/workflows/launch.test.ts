@@ -2,11 +2,11 @@ import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals
 import { ActivityFailure, ApplicationFailure, RetryState, TimeoutFailure } from '@temporalio/common'
 import type { LaunchOutcome } from '../../core/activities'
 import type { MachineHandle } from '../../core/handle'
-import { budgetReserveMs } from '../../core/budget'
+import { budgetReserveMs } from '../../core/money/budget'
 import type { AttemptInput } from '../../core/messages'
-import { CLOCK_SLACK_MS, HOUR_MS, MINUTE_MS } from '../../core/time'
-import { DEFAULT_TIMING } from '../../core/timing'
-import type * as Launch from '../../workflows/launch'
+import { CLOCK_SLACK_MS, HOUR_MS, MINUTE_MS } from '../../core/time/time'
+import { DEFAULT_TIMING } from '../../core/time/timing'
+import type * as Launch from '../../workflows/job/launch'
 
 const HANDLE = { id: 'm-1' } as MachineHandle
 const INPUT = {
@@ -43,14 +43,14 @@ jest.mock('../../workflows/activities', () => {
   }
 })
 
-jest.mock('../../workflows/launch-in-turn', () => ({
+jest.mock('../../workflows/job/launch-in-turn', () => ({
   launchInTurn: async () => {
     asked.push('launch in turn')
     return answers['launch in turn']!()
   },
 }))
 
-const tested = jest.requireActual<typeof Launch>('../../workflows/launch')
+const tested = jest.requireActual<typeof Launch>('../../workflows/job/launch')
 const { failedLaunch, startRunner } = tested
 const launch = (input: AttemptInput): ReturnType<typeof tested.launch> =>
   tested.launch(input, { drain: null })

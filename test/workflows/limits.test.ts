@@ -1,10 +1,10 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals'
 import type { JobInput, JobStatus, ResolvedJob } from '../../core/messages'
-import { microUsd } from '../../core/money'
-import type { Order } from '../../core/plan'
-import { HOUR_MS } from '../../core/time'
-import { DEFAULT_TIMING } from '../../core/timing'
-import type * as Runs from '../../workflows/job-run'
+import { microUsd } from '../../core/money/money'
+import type { Order } from '../../core/job/plan'
+import { HOUR_MS } from '../../core/time/time'
+import { DEFAULT_TIMING } from '../../core/time/timing'
+import type * as Runs from '../../workflows/job/run'
 import { SPEC } from '../support/spec'
 
 jest.mock('@temporalio/workflow', () => {
@@ -16,7 +16,7 @@ jest.mock('@temporalio/workflow', () => {
   }
 })
 
-const { JobRun } = jest.requireActual<typeof Runs>('../../workflows/job-run')
+const { JobRun } = jest.requireActual<typeof Runs>('../../workflows/job/run')
 
 const NOW_MS = Date.UTC(2026, 10, 21, 12)
 /** What is kept free at the end of every limit. */

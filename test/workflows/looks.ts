@@ -1,5 +1,5 @@
 /** How the tests of workflows see what became of a job, and wait until it has: for events, however busy the machine is. */
-import type { JobReason, JobState } from '../../core/job'
+import type { JobReason, JobState } from '../../core/job/job'
 import type { Beat } from '../../core/documents'
 import { layout } from '../../storage/layout'
 import { until } from '../support/until'

@@ -2,10 +2,10 @@
 import { beforeEach, describe, expect, it, jest } from '@jest/globals'
 import type { PlanOutcome } from '../../core/activities'
 import type { JobInput, ResolvedJob } from '../../core/messages'
-import type { Order } from '../../core/plan'
-import { DEFAULT_TIMING } from '../../core/timing'
-import type * as Runs from '../../workflows/job-run'
-import type * as Orders from '../../workflows/next-order'
+import type { Order } from '../../core/job/plan'
+import { DEFAULT_TIMING } from '../../core/time/timing'
+import type * as Runs from '../../workflows/job/run'
+import type * as Orders from '../../workflows/job/next-order'
 import { SPEC } from '../support/spec'
 import { played, playedActivities, playedWorkflow } from './played-job'
 import { untilCancelled } from './scopes'
@@ -26,8 +26,8 @@ const NEVER: PlanOutcome = {
 
 jest.mock('@temporalio/workflow', () => playedWorkflow())
 jest.mock('../../workflows/activities', () => playedActivities())
-const { JobRun } = jest.requireActual<typeof Runs>('../../workflows/job-run')
-const { nextOrder } = jest.requireActual<typeof Orders>('../../workflows/next-order')
+const { JobRun } = jest.requireActual<typeof Runs>('../../workflows/job/run')
+const { nextOrder } = jest.requireActual<typeof Orders>('../../workflows/job/next-order')
 
 const NOW_MS = Date.UTC(2026, 10, 21, 12)
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals'
 import type { GarbageCollectionInput, GarbageCollectionResult } from '../../core/messages'
 import { ORCHESTRATOR_QUEUE, WORKFLOW_TYPES } from '../../core/queues'
-import { MINUTE_MS } from '../../core/time'
+import { MINUTE_MS } from '../../core/time/time'
 import { putDocument } from '../../storage/json'
 import { layout } from '../../storage/layout'
 import { connectTo, quietWorkers, skipTime, type TestConnection } from '../support/temporal'

@@ -3,7 +3,7 @@
  * alone would let through bursts.
  */
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals'
-import { MINUTE_MS, SECOND_MS } from '../../core/time'
+import { MINUTE_MS, SECOND_MS } from '../../core/time/time'
 import { layout } from '../../storage/layout'
 import { offersThroughWorkers } from '../../workers/offers'
 import { patient } from '../support/patience'

@@ -1,9 +1,9 @@
 import { describe, expect, it, jest } from '@jest/globals'
 import { ChildWorkflowFailure, RetryState, WorkflowExecutionAlreadyStartedError } from '@temporalio/common'
-import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../core/time'
-import type { ReservationOrder } from '../../core/reservation'
-import type * as Purchasing from '../../workflows/purchasing'
-import type { ReservationRun } from '../../workflows/reservation-run'
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../core/time/time'
+import type { ReservationOrder } from '../../core/reservation/reservation'
+import type * as Purchasing from '../../workflows/reservation/purchasing'
+import type { ReservationRun } from '../../workflows/reservation/run'
 import { INTENT, ownedOf, quoteOf } from '../planner/reserving/facts'
 
 let tryToBuy: () => Promise<object>
@@ -14,7 +14,7 @@ jest.mock('@temporalio/workflow', () => ({
   proxyActivities: () => ({}),
 }))
 
-const { send } = jest.requireActual<typeof Purchasing>('../../workflows/purchasing')
+const { send } = jest.requireActual<typeof Purchasing>('../../workflows/reservation/purchasing')
 
 const ORDER: ReservationOrder = {
   ...{ intent: INTENT, send: 1, deployment: 'dep', owner: 'ada', backend: 'ec2', quote: quoteOf() },

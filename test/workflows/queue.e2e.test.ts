@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals'
 import type { Billing } from '../../core/documents'
 import type { AttemptStatus } from '../../core/messages'
-import { microUsd } from '../../core/money'
+import { microUsd } from '../../core/money/money'
 import { attemptWorkflowId } from '../../core/queues'
 import { layout } from '../../storage/layout'
 import { readRecords } from '../../storage/record'

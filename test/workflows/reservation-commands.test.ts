@@ -1,11 +1,11 @@
 /** What a reservation can be told, by its handlers alone: what each changes, and what it refuses. */
 import { beforeEach, describe, expect, it, jest } from '@jest/globals'
-import { microUsd } from '../../core/money'
-import { quoteKey, type ReservationInput, type ReservationState } from '../../core/reserving'
-import { HOUR_MS } from '../../core/time'
+import { microUsd } from '../../core/money/money'
+import { quoteKey, type ReservationInput, type ReservationState } from '../../core/reservation/reserving'
+import { HOUR_MS } from '../../core/time/time'
 import { INTENT, NOW_MS, ownedOf, quoteOf } from '../planner/reserving/facts'
-import type * as Commands from '../../workflows/reservation-commands'
-import type * as Pages from '../../workflows/reservation-page'
+import type * as Commands from '../../workflows/reservation/commands'
+import type * as Pages from '../../workflows/reservation/page'
 
 interface Handler {
   handle: (argument?: unknown) => unknown
@@ -31,8 +31,8 @@ jest.mock('@temporalio/workflow', () => ({
   upsertSearchAttributes: () => undefined,
   workflowInfo: () => ({ runId: 'run' }),
 }))
-const { ReservationRequests } = jest.requireActual<typeof Commands>('../../workflows/reservation-commands')
-const { ReservationPage } = jest.requireActual<typeof Pages>('../../workflows/reservation-page')
+const { ReservationRequests } = jest.requireActual<typeof Commands>('../../workflows/reservation/commands')
+const { ReservationPage } = jest.requireActual<typeof Pages>('../../workflows/reservation/page')
 
 const INPUT: ReservationInput = {
   ...{ reservationId: INTENT, owner: 'ada', deployment: 'dep', submittedAtMs: NOW_MS, rule: {} },

@@ -1,20 +1,20 @@
 /** How what is held ends: before its time, by the provider's word, or because somebody gives it back. */
 import { beforeEach, describe, expect, it, jest } from '@jest/globals'
-import type { OwnedReservation } from '../../core/reservation'
-import type { ReservationCarry, ReservationInput, ReservationState } from '../../core/reserving'
-import { HOUR_MS } from '../../core/time'
-import type * as Holding from '../../workflows/hold-reservation'
-import type * as Runs from '../../workflows/reservation-run'
+import type { OwnedReservation } from '../../core/reservation/reservation'
+import type { ReservationCarry, ReservationInput, ReservationState } from '../../core/reservation/reserving'
+import { HOUR_MS } from '../../core/time/time'
+import type * as Holding from '../../workflows/reservation/hold'
+import type * as Runs from '../../workflows/reservation/run'
 import { INTENT, NOW_MS, ownedOf } from '../planner/reserving/facts'
 import type * as World from './reserving'
 import { begin, endPauses, holding, HOURLY, INPUT, turns, world } from './reserving'
 
 jest.mock('@temporalio/workflow', () => jest.requireActual<typeof World>('./reserving').temporal)
-jest.mock('../../workflows/reservation-activities', () => {
+jest.mock('../../workflows/reservation/activities', () => {
   return jest.requireActual<typeof World>('./reserving').activities
 })
-const { holdReservation } = jest.requireActual<typeof Holding>('../../workflows/hold-reservation')
-const { ReservationRun } = jest.requireActual<typeof Runs>('../../workflows/reservation-run')
+const { holdReservation } = jest.requireActual<typeof Holding>('../../workflows/reservation/hold')
+const { ReservationRun } = jest.requireActual<typeof Runs>('../../workflows/reservation/run')
 
 const PAID = 900
 const PROMISE = { jobId: `reservation/${INTENT}/1`, month: '2026-11', microUsd: 1_000 }

@@ -1,16 +1,16 @@
 /** What a reservation tells: its webhook, and the workflow that waits for it. */
 import { beforeEach, describe, expect, it, jest } from '@jest/globals'
-import type { ReservationCarry, ReservationInput } from '../../core/reserving'
-import type * as Runs from '../../workflows/reservation-run'
+import type { ReservationCarry, ReservationInput } from '../../core/reservation/reserving'
+import type * as Runs from '../../workflows/reservation/run'
 import { INTENT, NOW_MS, ownedOf, quoteOf } from '../planner/reserving/facts'
 import type * as World from './reserving'
 import { begin, holding, INPUT, turns, world } from './reserving'
 
 jest.mock('@temporalio/workflow', () => jest.requireActual<typeof World>('./reserving').temporal)
-jest.mock('../../workflows/reservation-activities', () => {
+jest.mock('../../workflows/reservation/activities', () => {
   return jest.requireActual<typeof World>('./reserving').activities
 })
-const { ReservationRun } = jest.requireActual<typeof Runs>('../../workflows/reservation-run')
+const { ReservationRun } = jest.requireActual<typeof Runs>('../../workflows/reservation/run')
 
 const HELD = holding(INPUT)
 const runWith = (input: Partial<ReservationInput> = {}): Runs.ReservationRun =>

@@ -1,8 +1,8 @@
 import { beforeEach, describe, expect, it, jest } from '@jest/globals'
-import type { ReservationInput } from '../../core/reserving'
-import { DAY_MS, HOUR_MS } from '../../core/time'
+import type { ReservationInput } from '../../core/reservation/reserving'
+import { DAY_MS, HOUR_MS } from '../../core/time/time'
 import { hourlyOf, INTENT, NOW_MS, ownedOf, quoteOf } from '../planner/reserving/facts'
-import type * as Pages from '../../workflows/reservation-page'
+import type * as Pages from '../../workflows/reservation/page'
 
 /** The search attributes that were set, in order, and the newest text of the page. */
 let published: unknown[]
@@ -19,7 +19,7 @@ jest.mock('@temporalio/workflow', () => ({
 jest.mock('../../workflows/attributes', () => ({
   setAttributes: (attributes: unknown) => published.push(attributes),
 }))
-const { ReservationPage } = jest.requireActual<typeof Pages>('../../workflows/reservation-page')
+const { ReservationPage } = jest.requireActual<typeof Pages>('../../workflows/reservation/page')
 
 const INPUT: ReservationInput = {
   ...{ reservationId: INTENT, owner: 'ada', deployment: 'dep', submittedAtMs: NOW_MS, rule: {} },

@@ -3,18 +3,18 @@ import { beforeEach, describe, expect, it, jest } from '@jest/globals'
 import { ApplicationFailure } from '@temporalio/common'
 import { carrying } from '../../core/failure'
 import { RETRY_SIGNAL } from '../../core/messages'
-import type { ReservationCarry, ReservationInput } from '../../core/reserving'
-import { HOUR_MS, MINUTE_MS } from '../../core/time'
-import type * as Runs from '../../workflows/reservation-run'
+import type { ReservationCarry, ReservationInput } from '../../core/reservation/reserving'
+import { HOUR_MS, MINUTE_MS } from '../../core/time/time'
+import type * as Runs from '../../workflows/reservation/run'
 import { INTENT, NOW_MS, quoteOf } from '../planner/reserving/facts'
 import type * as World from './reserving'
 import { begin, endPauses, holding, INPUT, turns, world } from './reserving'
 
 jest.mock('@temporalio/workflow', () => jest.requireActual<typeof World>('./reserving').temporal)
-jest.mock('../../workflows/reservation-activities', () => {
+jest.mock('../../workflows/reservation/activities', () => {
   return jest.requireActual<typeof World>('./reserving').activities
 })
-const { ReservationRun } = jest.requireActual<typeof Runs>('../../workflows/reservation-run')
+const { ReservationRun } = jest.requireActual<typeof Runs>('../../workflows/reservation/run')
 
 const HELD = holding(INPUT)
 /** Reserved in the month before. */

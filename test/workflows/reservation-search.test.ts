@@ -2,19 +2,21 @@
 import { beforeEach, describe, expect, it, jest } from '@jest/globals'
 import { ApplicationFailure } from '@temporalio/common'
 import { carrying } from '../../core/failure'
-import { quoteKey, type ReservationInput, type ReservationStatus } from '../../core/reserving'
-import type { CapacityVerdict } from '../../core/reserving-activities'
-import { HOUR_MS, MINUTE_MS } from '../../core/time'
-import type * as Reserving from '../../workflows/reserve-capacity'
+import { quoteKey, type ReservationInput, type ReservationStatus } from '../../core/reservation/reserving'
+import type { CapacityVerdict } from '../../core/reservation/activities'
+import { HOUR_MS, MINUTE_MS } from '../../core/time/time'
+import type * as Reserving from '../../workflows/reservation/reserve-capacity'
 import { hourlyOf, INTENT, NOW_MS, ownedOf, quoteOf, without } from '../planner/reserving/facts'
 import type * as World from './reserving'
 import { begin, Continued, endPauses, HOURLY, INPUT, over, turns, world } from './reserving'
 
 jest.mock('@temporalio/workflow', () => jest.requireActual<typeof World>('./reserving').temporal)
-jest.mock('../../workflows/reservation-activities', () => {
+jest.mock('../../workflows/reservation/activities', () => {
   return jest.requireActual<typeof World>('./reserving').activities
 })
-const { reserveCapacity } = jest.requireActual<typeof Reserving>('../../workflows/reserve-capacity')
+const { reserveCapacity } = jest.requireActual<typeof Reserving>(
+  '../../workflows/reservation/reserve-capacity',
+)
 
 const JUDGED = { quote: quoteOf(), machineHourMicro: 1 }
 const OTHER = { quote: quoteOf({ zone: 'east-b' }), machineHourMicro: 2 }

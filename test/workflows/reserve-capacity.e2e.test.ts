@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals'
 import type { WorkflowHandle } from '@temporalio/client'
 import { without } from '../../core/defined'
 import { RETRY_SIGNAL } from '../../core/messages'
-import { microUsd } from '../../core/money'
+import { microUsd } from '../../core/money/money'
 import { ORCHESTRATOR_QUEUE, reservationWorkflowId, WORKFLOW_TYPES } from '../../core/queues'
 import {
   quoteKey,
@@ -12,9 +12,9 @@ import {
   type ReservationResult,
   type ReservationState,
   type ReservationStatus,
-} from '../../core/reserving'
-import type { CapacityWish } from '../../core/reservation'
-import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../core/time'
+} from '../../core/reservation/reserving'
+import type { CapacityWish } from '../../core/reservation/reservation'
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../core/time/time'
 import { Purchases } from '../../storage/purchases'
 import { readHolder, readReservationEntries } from '../../storage/reservations'
 import { putWebhook } from '../../storage/webhooks'

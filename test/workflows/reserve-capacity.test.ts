@@ -1,19 +1,21 @@
 /** The main line of a reservation, with what its activities answer: what it does with requests that come at a bad moment. */
 import { beforeEach, describe, expect, it, jest } from '@jest/globals'
-import type { CapacityVerdict, HeldSoFar, HoldInput, HoldOutcome } from '../../core/reserving-activities'
-import type { ReservationInput, ReservationStatus } from '../../core/reserving'
-import { quoteKey } from '../../core/reserving'
-import { DAY_MS, HOUR_MS } from '../../core/time'
+import type { CapacityVerdict, HeldSoFar, HoldInput, HoldOutcome } from '../../core/reservation/activities'
+import type { ReservationInput, ReservationStatus } from '../../core/reservation/reserving'
+import { quoteKey } from '../../core/reservation/reserving'
+import { DAY_MS, HOUR_MS } from '../../core/time/time'
 import { hourlyOf, INTENT, NOW_MS, ownedOf, quoteOf } from '../planner/reserving/facts'
 import type * as World from './reserving'
 import { begin, Continued, endPauses, HOURLY, INPUT, over, turns, world } from './reserving'
-import type * as Reserving from '../../workflows/reserve-capacity'
+import type * as Reserving from '../../workflows/reservation/reserve-capacity'
 
 jest.mock('@temporalio/workflow', () => jest.requireActual<typeof World>('./reserving').temporal)
-jest.mock('../../workflows/reservation-activities', () => {
+jest.mock('../../workflows/reservation/activities', () => {
   return jest.requireActual<typeof World>('./reserving').activities
 })
-const { reserveCapacity } = jest.requireActual<typeof Reserving>('../../workflows/reserve-capacity')
+const { reserveCapacity } = jest.requireActual<typeof Reserving>(
+  '../../workflows/reservation/reserve-capacity',
+)
 
 /** Steps of the world, each used once. Without any left, a search gives up and a hold is over. */
 let looks: (() => Partial<CapacityVerdict>)[]

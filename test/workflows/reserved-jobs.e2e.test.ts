@@ -1,17 +1,17 @@
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals'
 import type { WorkflowHandle } from '@temporalio/client'
-import type { JobSpec } from '../../core/job'
+import type { JobSpec } from '../../core/job/job'
 import { RETRY_SIGNAL, type JobInput } from '../../core/messages'
-import { microUsd } from '../../core/money'
+import { microUsd } from '../../core/money/money'
 import { ORCHESTRATOR_QUEUE, reservationWorkflowId, WORKFLOW_TYPES } from '../../core/queues'
 import {
   RESERVATION_QUERY,
   type PurchaseRule,
   type ReservationInput,
   type ReservationStatus,
-} from '../../core/reserving'
-import type { CapacityWish } from '../../core/reservation'
-import { HOUR_MS, SECOND_MS } from '../../core/time'
+} from '../../core/reservation/reserving'
+import type { CapacityWish } from '../../core/reservation/reservation'
+import { HOUR_MS, SECOND_MS } from '../../core/time/time'
 import { readReservationEntries } from '../../storage/reservations'
 import { RealClock } from '../backends/scripted/clock'
 import { ReservationMarket } from '../backends/scripted/reserving/market'

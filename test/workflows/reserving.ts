@@ -1,9 +1,9 @@
 /** A reservation of tests whose activities, waits and children a test plays. `jest.mock` takes `temporal` and `activities` from here. */
 import { afterEach, jest } from '@jest/globals'
 import * as common from '@temporalio/common'
-import type { ReservationInput, ReservationStatus } from '../../core/reserving'
-import type { HeldSoFar } from '../../core/reserving-activities'
-import { DAY_MS } from '../../core/time'
+import type { ReservationInput, ReservationStatus } from '../../core/reservation/reserving'
+import type { HeldSoFar } from '../../core/reservation/activities'
+import { DAY_MS } from '../../core/time/time'
 import { INTENT, NOW_MS, ownedOf } from '../planner/reserving/facts'
 import { Answers } from './answers'
 import { conditionOn, endMet, settled, type Wait } from './waits'

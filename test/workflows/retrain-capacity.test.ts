@@ -1,13 +1,13 @@
 /** How a run of a schedule gets capacity, and how its jobs begin and end: with what the world answers. */
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals'
 import { ApplicationFailure, WorkflowExecutionAlreadyStartedError } from '@temporalio/common'
-import type { ReservationInput, ReservationNotice } from '../../core/reserving'
-import type { RunJob } from '../../core/retrain-run'
-import { DAY_MS, MINUTE_MS } from '../../core/time'
-import type * as Capacity from '../../workflows/retrain-capacity'
-import type * as Jobs from '../../workflows/retrain-jobs'
+import type { ReservationInput, ReservationNotice } from '../../core/reservation/reserving'
+import type { RunJob } from '../../core/retraining/run'
+import { DAY_MS, MINUTE_MS } from '../../core/time/time'
+import type * as Capacity from '../../workflows/retraining/capacity'
+import type * as Jobs from '../../workflows/retraining/jobs'
 import type { Retries } from '../../workflows/forever'
-import type { RetrainRun } from '../../workflows/retrain-run'
+import type { RetrainRun } from '../../workflows/retraining/run'
 import { ownedOf } from '../planner/reserving/facts'
 import { SCHEDULE } from './retraining'
 import { conditionOn, settledWith, type Wait } from './waits'
@@ -50,15 +50,15 @@ jest.mock('@temporalio/workflow', () => {
   }
 })
 jest.mock('../../workflows/attributes', () => ({ attributesOf: (attributes: object) => attributes }))
-jest.mock('../../workflows/retrain-activities', () => {
+jest.mock('../../workflows/retraining/activities', () => {
   const activities = new Proxy({}, { get: (_, name: string) => (input: object) => answer(name, input) })
   return {
     ...{ retraining: activities, awaited: activities },
     decide: (_: object, name: string, input: object) => answer(name, input),
   }
 })
-const { getCapacity } = jest.requireActual<typeof Capacity>('../../workflows/retrain-capacity')
-const { prepare, runPart } = jest.requireActual<typeof Jobs>('../../workflows/retrain-jobs')
+const { getCapacity } = jest.requireActual<typeof Capacity>('../../workflows/retraining/capacity')
+const { prepare, runPart } = jest.requireActual<typeof Jobs>('../../workflows/retraining/jobs')
 
 const START_MS = 100 * DAY_MS
 const inputOf = (reservationId: string): ReservationInput => ({

@@ -1,16 +1,16 @@
 /** Early ends of a run of a schedule: what is bought is not forgotten, and nothing is begun any more. */
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals'
-import { microUsd } from '../../core/money'
-import type { ReservationInput, ReservationNotice, ReservationState } from '../../core/reserving'
-import type { RetrainInput, RunJob, RunRef } from '../../core/retrain-run'
-import type { ModelRef, PromotionRule, ReservedStep } from '../../core/retraining'
-import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../core/time'
-import type * as Capacity from '../../workflows/retrain-capacity'
-import type * as Jobs from '../../workflows/retrain-jobs'
-import type * as Models from '../../workflows/retrain-model'
-import type * as Releases from '../../workflows/retrain-release'
-import type * as Runs from '../../workflows/retrain-run'
-import type * as Retrain from '../../workflows/retrain'
+import { microUsd } from '../../core/money/money'
+import type { ReservationInput, ReservationNotice, ReservationState } from '../../core/reservation/reserving'
+import type { RetrainInput, RunJob, RunRef } from '../../core/retraining/run'
+import type { ModelRef, PromotionRule, ReservedStep } from '../../core/retraining/retraining'
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../core/time/time'
+import type * as Capacity from '../../workflows/retraining/capacity'
+import type * as Jobs from '../../workflows/retraining/jobs'
+import type * as Models from '../../workflows/retraining/model'
+import type * as Releases from '../../workflows/retraining/release'
+import type * as Runs from '../../workflows/retraining/run'
+import type * as Retrain from '../../workflows/retraining/retrain'
 import { ownedOf } from '../planner/reserving/facts'
 import { SCHEDULE, SPEC_BY_HAND } from './retraining'
 import { conditionOn, settledWith, type Wait } from './waits'
@@ -58,19 +58,19 @@ jest.mock('@temporalio/workflow', () => {
 jest.mock('../../workflows/attributes', () => ({
   ...{ setAttributes: () => undefined, attributesOf: () => [] },
 }))
-jest.mock('../../workflows/retrain-activities', () => {
+jest.mock('../../workflows/retraining/activities', () => {
   const activities = new Proxy({}, { get: (_, name: string) => (input: unknown) => answer(name, input) })
   return {
     ...{ retraining: activities, attempted: activities, awaited: activities },
     decide: (_: object, name: string, input: unknown) => answer(name, input),
   }
 })
-const { RetrainRun } = jest.requireActual<typeof Runs>('../../workflows/retrain-run')
-const { getCapacity } = jest.requireActual<typeof Capacity>('../../workflows/retrain-capacity')
-const { judgeAndPromote } = jest.requireActual<typeof Models>('../../workflows/retrain-model')
-const { releaseAll } = jest.requireActual<typeof Releases>('../../workflows/retrain-release')
-const { runPart } = jest.requireActual<typeof Jobs>('../../workflows/retrain-jobs')
-const { retrain } = jest.requireActual<typeof Retrain>('../../workflows/retrain')
+const { RetrainRun } = jest.requireActual<typeof Runs>('../../workflows/retraining/run')
+const { getCapacity } = jest.requireActual<typeof Capacity>('../../workflows/retraining/capacity')
+const { judgeAndPromote } = jest.requireActual<typeof Models>('../../workflows/retraining/model')
+const { releaseAll } = jest.requireActual<typeof Releases>('../../workflows/retraining/release')
+const { runPart } = jest.requireActual<typeof Jobs>('../../workflows/retraining/jobs')
+const { retrain } = jest.requireActual<typeof Retrain>('../../workflows/retraining/retrain')
 
 const SKIPPED = { state: 'skipped', message: 'Skipped by ada.' } as const
 const RUN: RunRef = {

@@ -1,12 +1,12 @@
 /** From a trained model to production: what is asked of whom, and every reason for which the old model stays. */
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals'
 import { ApplicationFailure } from '@temporalio/common'
-import type { GateVerdict, RetrainStatus, RunJob } from '../../core/retrain-run'
-import type { EvaluationRule, ModelRef, PromotedModel, PromotionRule } from '../../core/retraining'
-import { DAY_MS } from '../../core/time'
+import type { GateVerdict, RetrainStatus, RunJob } from '../../core/retraining/run'
+import type { EvaluationRule, ModelRef, PromotedModel, PromotionRule } from '../../core/retraining/retraining'
+import { DAY_MS } from '../../core/time/time'
 import type { Retries } from '../../workflows/forever'
-import type * as Models from '../../workflows/retrain-model'
-import type { RetrainRun } from '../../workflows/retrain-run'
+import type * as Models from '../../workflows/retraining/model'
+import type { RetrainRun } from '../../workflows/retraining/run'
 import { GATED, SCHEDULE } from './retraining'
 import { conditionOn, endOneOf, settled, type Wait } from './waits'
 
@@ -29,15 +29,15 @@ jest.mock('@temporalio/workflow', () => ({
   workflowInfo: () => ({ workflowId: 'retrain/ranker-1' }),
   defineSignal: String,
 }))
-jest.mock('../../workflows/retrain-activities', () => ({
+jest.mock('../../workflows/retraining/activities', () => ({
   retraining: new Proxy({}, { get: (_, name: string) => (input: object) => answer(name, input) }),
   decide: (_: object, name: string, input: object) => answer(name, input),
 }))
-jest.mock('../../workflows/retrain-jobs', () => ({
+jest.mock('../../workflows/retraining/jobs', () => ({
   runPart: (_: object, wish: { part: string }) => answer(wish.part, wish),
 }))
-jest.mock('../../workflows/retrain-release', () => ({ giveBack: () => answer('giveBack', {}) }))
-const { judgeAndPromote } = jest.requireActual<typeof Models>('../../workflows/retrain-model')
+jest.mock('../../workflows/retraining/release', () => ({ giveBack: () => answer('giveBack', {}) }))
+const { judgeAndPromote } = jest.requireActual<typeof Models>('../../workflows/retraining/model')
 
 const NOW_MS = 7 * DAY_MS
 const MODEL: ModelRef = { jobId: 'new', checkpointId: '9-1', step: 9, digest: 'd', artifactsUrl: 'u' }

@@ -1,9 +1,9 @@
 /** The options of the activities of reservations and of retraining: who is asked, for how long, and how often. */
 import { describe, expect, it, jest } from '@jest/globals'
 import type { ActivityOptions } from '@temporalio/workflow'
-import { HOUR_MS, MINUTE_MS } from '../../core/time'
-import type * as Reserving from '../../workflows/reservation-activities'
-import type * as Retraining from '../../workflows/retrain-activities'
+import { HOUR_MS, MINUTE_MS } from '../../core/time/time'
+import type * as Reserving from '../../workflows/reservation/activities'
+import type * as Retraining from '../../workflows/retraining/activities'
 
 /** Every activity of a proxy is the proxy's options. */
 jest.mock('@temporalio/workflow', () => {
@@ -11,8 +11,8 @@ jest.mock('@temporalio/workflow', () => {
   const local = (options: ActivityOptions): object => new Proxy({}, { get: () => async () => options })
   return { ...{ proxyActivities: proxying, proxyLocalActivities: local }, defineSignal: String }
 })
-const reserving = jest.requireActual<typeof Reserving>('../../workflows/reservation-activities')
-const retraining = jest.requireActual<typeof Retraining>('../../workflows/retrain-activities')
+const reserving = jest.requireActual<typeof Reserving>('../../workflows/reservation/activities')
+const retraining = jest.requireActual<typeof Retraining>('../../workflows/retraining/activities')
 
 /** What an activity's proxy was made with. */
 const optionsOf = (proxy: object, name: string): ActivityOptions =>

@@ -1,7 +1,7 @@
 /** The page of a run in Temporal's Web UI. */
 import { describe, expect, it } from '@jest/globals'
-import type { RetrainStatus } from '../../core/retrain-run'
-import { retrainDetails } from '../../workflows/retrain-page'
+import type { RetrainStatus } from '../../core/retraining/run'
+import { retrainDetails } from '../../workflows/retraining/page'
 
 const OPENS_MS = Date.UTC(2027, 0, 4, 8)
 const STATUS: RetrainStatus = {

@@ -1,9 +1,9 @@
 /** A run of a schedule as its owner sees it, and its news: what a webhook that does not answer may delay. */
 import { beforeEach, describe, expect, it, jest } from '@jest/globals'
-import { MINUTE_MS } from '../../core/time'
-import type { RetrainCarry, RetrainInput, RetrainState, RunRef, RunTask } from '../../core/retrain-run'
-import type { ReservationNotice } from '../../core/reserving'
-import type * as Runs from '../../workflows/retrain-run'
+import { MINUTE_MS } from '../../core/time/time'
+import type { RetrainCarry, RetrainInput, RetrainState, RunRef, RunTask } from '../../core/retraining/run'
+import type { ReservationNotice } from '../../core/reservation/reserving'
+import type * as Runs from '../../workflows/retraining/run'
 import { ownedOf } from '../planner/reserving/facts'
 import { SCHEDULE, SPEC_BY_HAND } from './retraining'
 import { conditionOn, type Wait } from './waits'
@@ -54,7 +54,7 @@ jest.mock('@temporalio/workflow', () => ({
   ) => handlers.set(name, { handle, validate: validator, description }),
 }))
 jest.mock('../../workflows/attributes', () => ({ setAttributes: () => undefined }))
-jest.mock('../../workflows/retrain-activities', () => ({
+jest.mock('../../workflows/retraining/activities', () => ({
   attempted: {
     tellRun: ({ recordSeq, status }: RunTask & { status: { warnings: string[] } }) =>
       new Promise<void>((taken, refuse) => {
@@ -63,7 +63,7 @@ jest.mock('../../workflows/retrain-activities', () => ({
       }),
   },
 }))
-const { RetrainRun } = jest.requireActual<typeof Runs>('../../workflows/retrain-run')
+const { RetrainRun } = jest.requireActual<typeof Runs>('../../workflows/retraining/run')
 
 const RUN: RunRef = {
   ...{ id: '2027-01-01', jobPrefix: 'ranker-20270101' },

@@ -1,11 +1,11 @@
 /** The trainings of a run: where they run, when they must leave, and what a run without a model says. */
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals'
 import type { JobInput, JobResult } from '../../core/messages'
-import type { OverrunDecision, RunPlacement } from '../../core/retrain-run'
-import { DAY_MS, HOUR_MS } from '../../core/time'
-import type * as Trainings from '../../workflows/retrain-training'
-import type { PartEnd, PartWish } from '../../workflows/retrain-jobs'
-import type { RetrainRun } from '../../workflows/retrain-run'
+import type { OverrunDecision, RunPlacement } from '../../core/retraining/run'
+import { DAY_MS, HOUR_MS } from '../../core/time/time'
+import type * as Trainings from '../../workflows/retraining/training'
+import type { PartEnd, PartWish } from '../../workflows/retraining/jobs'
+import type { RetrainRun } from '../../workflows/retraining/run'
 import { ownedOf } from '../planner/reserving/facts'
 import { conditionOn, endOneOf, settled, type Wait } from './waits'
 
@@ -26,11 +26,11 @@ jest.mock('@temporalio/workflow', () => ({
   condition: conditionOn(() => waiting),
   defineSignal: String,
 }))
-jest.mock('../../workflows/retrain-activities', () => ({
+jest.mock('../../workflows/retraining/activities', () => ({
   retraining: { modelOf: async (input: object) => (asked.push(['modelOf', input]), model) },
   decide: async (_: object, name: string, input: object) => (asked.push([name, input]), overrun),
 }))
-jest.mock('../../workflows/retrain-jobs', () => ({
+jest.mock('../../workflows/retraining/jobs', () => ({
   runPart: async (_: object, wish: PartWish, options: Options) => {
     asked.push(['train', options.prepared === undefined ? wish : { ...wish, isPrepared: true }])
     return {
@@ -41,8 +41,10 @@ jest.mock('../../workflows/retrain-jobs', () => ({
     }
   },
 }))
-jest.mock('../../workflows/retrain-release', () => ({ giveBack: async () => void asked.push(['giveBack']) }))
-const { train } = jest.requireActual<typeof Trainings>('../../workflows/retrain-training')
+jest.mock('../../workflows/retraining/release', () => ({
+  giveBack: async () => void asked.push(['giveBack']),
+}))
+const { train } = jest.requireActual<typeof Trainings>('../../workflows/retraining/training')
 
 const NOW_MS = 100 * DAY_MS
 const PREPARED = { jobId: 'job-2' } as JobInput

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals'
-import { formatInstant } from '../../core/time'
+import { formatInstant } from '../../core/time/time'
 import { layout } from '../../storage/layout'
 import { promote, readProduction, readRun, readRuns } from '../../storage/schedules'
 import { connectTo, quietWorkers, skipTime, type TestConnection } from '../support/temporal'

@@ -1,11 +1,17 @@
 /** The main line of a run of a schedule: what it waits for, and how it ends. Its steps are played by the test. */
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals'
 import { ApplicationFailure } from '@temporalio/common'
-import type { RetrainInput, RetrainResult, RetrainStatus, RunPlacement, RunRef } from '../../core/retrain-run'
-import type { RetrainSpec } from '../../core/retraining'
-import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../core/time'
-import type * as Retrain from '../../workflows/retrain'
-import type { RetrainRun } from '../../workflows/retrain-run'
+import type {
+  RetrainInput,
+  RetrainResult,
+  RetrainStatus,
+  RunPlacement,
+  RunRef,
+} from '../../core/retraining/run'
+import type { RetrainSpec } from '../../core/retraining/retraining'
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../core/time/time'
+import type * as Retrain from '../../workflows/retraining/retrain'
+import type { RetrainRun } from '../../workflows/retraining/run'
 import { ownedOf } from '../planner/reserving/facts'
 import { SCHEDULE, SPEC_BY_HAND } from './retraining'
 import { conditionOn, type Wait } from './waits'
@@ -44,27 +50,27 @@ jest.mock('../../workflows/attributes', () => ({
   setAttributes: (attributes: { state?: string }) =>
     attributes.state === 'starting' && asked.push(['attributes', attributes]),
 }))
-jest.mock('../../workflows/retrain-activities', () => ({
+jest.mock('../../workflows/retraining/activities', () => ({
   retraining: new Proxy({}, { get: (_, name: string) => (input: object) => step(name, undefined, input) }),
 }))
-jest.mock('../../workflows/retrain-capacity', () => ({
+jest.mock('../../workflows/retraining/capacity', () => ({
   getCapacity: (run: RetrainRun) => step('getCapacity', run, {}),
 }))
-jest.mock('../../workflows/retrain-jobs', () => ({
+jest.mock('../../workflows/retraining/jobs', () => ({
   prepare: (run: RetrainRun, wish: object) => step('prepare', run, wish),
   runPart: (run: RetrainRun, { part }: { part: string }, options: object) => step(part, run, options),
 }))
-jest.mock('../../workflows/retrain-training', () => ({
+jest.mock('../../workflows/retraining/training', () => ({
   train: (run: RetrainRun, prepared: object) => step('train', run, prepared),
 }))
-jest.mock('../../workflows/retrain-model', () => ({
+jest.mock('../../workflows/retraining/model', () => ({
   judgeAndPromote: (run: RetrainRun, trained: object) => step('judge', run, trained),
 }))
-jest.mock('../../workflows/retrain-release', () => ({
+jest.mock('../../workflows/retraining/release', () => ({
   giveBack: (run: RetrainRun) => step('giveBack', run, {}),
   releaseAll: (run: RetrainRun) => step('releaseAll', run, {}),
 }))
-const { retrain } = jest.requireActual<typeof Retrain>('../../workflows/retrain')
+const { retrain } = jest.requireActual<typeof Retrain>('../../workflows/retraining/retrain')
 
 const START_MS = 100 * DAY_MS
 /** The window opens so much later. */

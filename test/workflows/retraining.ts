@@ -1,9 +1,9 @@
 /** Retraining runs of tests: how they are started, and what their jobs report. */
 import type { WorkflowHandle } from '@temporalio/client'
-import type { RetrainInput, RetrainResult, RetrainState, RetrainStatus } from '../../core/retrain-run'
-import type { RetrainSpec } from '../../core/retraining'
+import type { RetrainInput, RetrainResult, RetrainState, RetrainStatus } from '../../core/retraining/run'
+import type { RetrainSpec } from '../../core/retraining/retraining'
 import { ORCHESTRATOR_QUEUE, retrainScheduleId, WORKFLOW_TYPES } from '../../core/queues'
-import { DAY_MS, MINUTE_MS, SECOND_MS } from '../../core/time'
+import { DAY_MS, MINUTE_MS, SECOND_MS } from '../../core/time/time'
 import { layout } from '../../storage/layout'
 import { DEPLOYMENT_ID, type Deployment } from './harness'
 import { eventually } from './looks'

@@ -8,12 +8,12 @@ import {
   TimeoutFailure,
 } from '@temporalio/common'
 import type { Settlement } from '../../core/activities'
-import type { DrainRequest } from '../../core/drain'
+import type { DrainRequest } from '../../core/job/drain'
 import { ATTEMPT_FAILED, type JobInput, type ResolvedJob } from '../../core/messages'
-import type { Order } from '../../core/plan'
-import { DEFAULT_TIMING } from '../../core/timing'
-import type * as Runs from '../../workflows/job-run'
-import type * as Attempts from '../../workflows/run-attempt'
+import type { Order } from '../../core/job/plan'
+import { DEFAULT_TIMING } from '../../core/time/timing'
+import type * as Runs from '../../workflows/job/run'
+import type * as Attempts from '../../workflows/job/run-attempt'
 import { SPEC } from '../support/spec'
 import { played, playedActivities, playedWorkflow } from './played-job'
 
@@ -35,8 +35,8 @@ const ORDER = {
 jest.mock('@temporalio/workflow', () => playedWorkflow())
 jest.mock('../../workflows/activities', () => playedActivities())
 
-const { JobRun } = jest.requireActual<typeof Runs>('../../workflows/job-run')
-const { runAttempt } = jest.requireActual<typeof Attempts>('../../workflows/run-attempt')
+const { JobRun } = jest.requireActual<typeof Runs>('../../workflows/job/run')
+const { runAttempt } = jest.requireActual<typeof Attempts>('../../workflows/job/run-attempt')
 
 /** How the child closes. */
 let close: () => Promise<unknown>

@@ -5,7 +5,7 @@
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals'
 import type { SettleInput } from '../../core/activities'
 import type { Drain, Limits } from '../../core/documents'
-import type { DrainRequest } from '../../core/drain'
+import type { DrainRequest } from '../../core/job/drain'
 import type { AttemptInput } from '../../core/messages'
 import { unstamped } from '../../core/stamps'
 import { readRecords } from '../../storage/record'

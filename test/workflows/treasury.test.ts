@@ -1,10 +1,10 @@
 /** The money of a month, by its handlers alone: in which order it answers, and what a policy that fails leaves behind. */
 import { beforeEach, describe, expect, it, jest } from '@jest/globals'
 import { ActivityFailure, ApplicationFailure, RetryState } from '@temporalio/common'
-import type { MonthlyLimits, PromiseAnswer, PromiseQuestion, TreasuryState } from '../../core/treasury'
-import { emptyTreasury } from '../../core/treasury'
-import type * as Treasury from '../../workflows/treasury'
-import { admit } from '../../planner/monthly-budget'
+import type { MonthlyLimits, PromiseAnswer, PromiseQuestion, TreasuryState } from '../../core/money/treasury'
+import { emptyTreasury } from '../../core/money/treasury'
+import type * as Treasury from '../../workflows/treasury/treasury'
+import { admit } from '../../planner/plan/monthly-budget'
 
 const handlers = new Map<string, (request?: unknown) => unknown>()
 const described = new Map<string, string>()
@@ -46,7 +46,7 @@ jest.mock('../../workflows/activities', () => ({
       }),
   },
 }))
-const { treasury } = jest.requireActual<typeof Treasury>('../../workflows/treasury')
+const { treasury } = jest.requireActual<typeof Treasury>('../../workflows/treasury/treasury')
 
 const LIMITS: MonthlyLimits = { monthMicroUsd: 100, owners: {} }
 const PROMISED: PromiseAnswer = { kind: 'promised' }

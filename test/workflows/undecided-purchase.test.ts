@@ -1,20 +1,22 @@
 /** A purchase with an unknown outcome: it is looked for every day, until a look or a person knows. */
 import { beforeEach, describe, expect, it, jest } from '@jest/globals'
-import type { ReservationOrder } from '../../core/reservation'
-import type { UndecidedPurchase } from '../../core/reserving'
-import { DAY_MS } from '../../core/time'
-import type * as Purchasing from '../../workflows/purchasing'
-import type * as Runs from '../../workflows/reservation-run'
+import type { ReservationOrder } from '../../core/reservation/reservation'
+import type { UndecidedPurchase } from '../../core/reservation/reserving'
+import { DAY_MS } from '../../core/time/time'
+import type * as Purchasing from '../../workflows/reservation/purchasing'
+import type * as Runs from '../../workflows/reservation/run'
 import { INTENT, NOW_MS, ownedOf, quoteOf } from '../planner/reserving/facts'
 import type * as World from './reserving'
 import { begin, endPauses, INPUT, turns, world } from './reserving'
 
 jest.mock('@temporalio/workflow', () => jest.requireActual<typeof World>('./reserving').temporal)
-jest.mock('../../workflows/reservation-activities', () => {
+jest.mock('../../workflows/reservation/activities', () => {
   return jest.requireActual<typeof World>('./reserving').activities
 })
-const { decision, lookForUndecided } = jest.requireActual<typeof Purchasing>('../../workflows/purchasing')
-const { ReservationRun } = jest.requireActual<typeof Runs>('../../workflows/reservation-run')
+const { decision, lookForUndecided } = jest.requireActual<typeof Purchasing>(
+  '../../workflows/reservation/purchasing',
+)
+const { ReservationRun } = jest.requireActual<typeof Runs>('../../workflows/reservation/run')
 
 const ORDER: ReservationOrder = {
   ...{ intent: INTENT, send: 1, deployment: 'dep', owner: 'ada', backend: 'ec2', quote: quoteOf() },

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { wakeThrough } from '../../workers/waking'
 import { runQueue } from '../bench/queue'
-import type { JobView } from '../../client/job-view'
+import type { JobView } from '../../client/job/job-view'
 import { readLine } from '../../storage/waiting-line'
 import { CloudDeployment } from '../recovery/deployment'
 import { connectTo, quietWorkers, type TestConnection } from '../support/temporal'

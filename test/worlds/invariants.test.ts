@@ -1,10 +1,10 @@
 /** The judge of worlds: it accepts a run that is as it should be, and refuses one for each invariant that it breaks. */
 import { beforeEach, expect, it } from '@jest/globals'
-import type { Checkpoint } from '../../core/checkpoint'
+import type { Checkpoint } from '../../core/job/checkpoint'
 import type { Beat, LogLine, Phase, RunnerResult } from '../../core/documents'
-import type { AttemptRecord } from '../../core/ledger'
+import type { AttemptRecord } from '../../core/job/ledger'
 import type { JobStatus } from '../../core/messages'
-import { spend } from '../../core/meter'
+import { spend } from '../../core/money/meter'
 import { putExplanations, putLog, recordOf } from '../kit/fabricated'
 import { MemoryStore } from '../backends/scripted/memory-store'
 import { saveCheckpoint, trained, UNTRAINED, weightsAfter } from '../backends/scripted/checkpoints'

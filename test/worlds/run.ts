@@ -5,7 +5,7 @@ import { Deployment, statusOf } from '../workflows/harness'
 import { breaches } from './invariants'
 import { isOverWithin, type Outcome } from '../kit/outcome'
 import { seededWorld, type SeededWorld } from './world'
-import { AVOID_CAPACITY_MS } from '../../planner/avoidance'
+import { AVOID_CAPACITY_MS } from '../../planner/plan/avoidance'
 import { patient } from '../support/patience'
 
 const STEPS = 100

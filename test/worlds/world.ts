@@ -1,5 +1,5 @@
-import type { JobSpec } from '../../core/job'
-import { microUsd } from '../../core/money'
+import type { JobSpec } from '../../core/job/job'
+import { microUsd } from '../../core/money/money'
 import type { Behaviour } from '../backends/scripted/behaviour'
 import type { Fault, Verb } from '../backends/scripted/faults'
 import type { Capabilities } from '../../core/capabilities'

@@ -1,5 +1,5 @@
 import { setMaxListeners } from 'node:events'
-import { formatDuration } from '../../../core/time'
+import { formatDuration } from '../../../core/time/time'
 import { limitedTo } from '../../calls'
 import { BackendError } from '../../errors'
 import type { Limiter } from '../../limiter'

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { deserialize, serialize } from 'node:v8'
-import { HOUR_MS, SECOND_MS } from '../../../core/time'
+import { HOUR_MS, SECOND_MS } from '../../../core/time/time'
 import type { RegionApi } from '../sdk/api-capacity'
 
 /** What is reserved, for sale or free changes from minute to minute. */

@@ -1,5 +1,5 @@
 import type { Failure } from '../../../core/failure'
-import { formatDuration } from '../../../core/time'
+import { formatDuration } from '../../../core/time/time'
 import { unlessAborted } from '../../calls'
 import { isKeyRefused } from '../check/regions'
 import { ec2Error } from '../errors'

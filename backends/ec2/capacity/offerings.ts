@@ -1,4 +1,4 @@
-import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../../core/time'
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../../core/time/time'
 import { ec2Error, invalid } from '../errors'
 import { cutOffOf } from '../market/reservations'
 import type { BlockOffering, CapacityApi } from '../sdk/api-capacity'

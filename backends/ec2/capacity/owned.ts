@@ -1,4 +1,4 @@
-import { HOUR_MS } from '../../../core/time'
+import { HOUR_MS } from '../../../core/time/time'
 import { cutOffOf, isLive } from '../market/reservations'
 import type { MachineType, Reservation } from '../sdk/api'
 import type { Inquiry } from './inquiry'

@@ -1,4 +1,4 @@
-import { DAY_MS } from '../../../core/time'
+import { DAY_MS } from '../../../core/time/time'
 import { ec2Error } from '../errors'
 import { quotaOf } from '../market/shapes'
 import type { RegionApi } from '../sdk/api-capacity'

@@ -1,4 +1,4 @@
-import { HOUR_MS } from '../../../core/time'
+import { HOUR_MS } from '../../../core/time/time'
 import type { MachineType } from '../sdk/api'
 import type { PriceChange } from '../sdk/api-capacity'
 import type { Inquiry } from './inquiry'

@@ -1,4 +1,4 @@
-import { formatInstant } from '../../../core/time'
+import { formatInstant } from '../../../core/time/time'
 import { Expression, writeBlocks, type Block, type Value } from '../setup/hcl'
 import type { BlockOffering } from '../sdk/api-capacity'
 import type { Reservation } from '../sdk/api'

@@ -1,4 +1,4 @@
-import { DAY_MS, HOUR_MS } from '../../../core/time'
+import { DAY_MS, HOUR_MS } from '../../../core/time/time'
 import { cutOffOf, isLive, whyUnfit } from '../market/reservations'
 import type { MachineType, Reservation, Subnet } from '../sdk/api'
 import type { BlockOffering } from '../sdk/api-capacity'

@@ -1,4 +1,4 @@
-import { formatDuration, MINUTE_MS, SECOND_MS } from '../../../core/time'
+import { formatDuration, MINUTE_MS, SECOND_MS } from '../../../core/time/time'
 import type { Problem } from '../../backend'
 import { TYPES_DEFAULT } from '../config'
 import { MAKE_SPOT_ROLE } from '../meanings'

@@ -1,5 +1,5 @@
 import type { MachineHandle } from '../../../core/handle'
-import { formatDuration } from '../../../core/time'
+import { formatDuration } from '../../../core/time/time'
 import { BackendError } from '../../errors'
 import type { Host } from '../host'
 import { wayOut } from './egress'

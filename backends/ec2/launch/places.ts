@@ -1,4 +1,4 @@
-import { MINUTE_MS } from '../../../core/time'
+import { MINUTE_MS } from '../../../core/time/time'
 import type { Ec2Api, SecurityGroup, Subnet } from '../sdk/api'
 import { cached } from '../../calls'
 import { GROUP_DEFAULT, type Ec2Config } from '../config'

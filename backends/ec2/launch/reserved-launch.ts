@@ -1,6 +1,6 @@
 import type { Failure } from '../../../core/failure'
-import type { Order } from '../../../core/plan'
-import { formatInstant, MINUTE_MS, SECOND_MS } from '../../../core/time'
+import type { Order } from '../../../core/job/plan'
+import { formatInstant, MINUTE_MS, SECOND_MS } from '../../../core/time/time'
 import type { Reservation } from '../sdk/api'
 import type { Host } from '../host'
 import { isLive } from '../market/reservations'

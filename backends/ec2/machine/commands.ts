@@ -1,4 +1,4 @@
-import { MINUTE_MS, SECOND_MS } from '../../../core/time'
+import { MINUTE_MS, SECOND_MS } from '../../../core/time/time'
 import type { Invocation, InvocationResult } from '../sdk/api-commands'
 import { readRunnerProgram } from '../../bootstrap'
 import { pause } from '../../calls'

@@ -1,4 +1,4 @@
-import { SECOND_MS } from '../../../core/time'
+import { SECOND_MS } from '../../../core/time/time'
 import type { Drain } from '../../../core/documents'
 import type { MachineHandle } from '../../../core/handle'
 import type { CallContext } from '../../backend'

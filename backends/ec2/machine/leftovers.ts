@@ -1,5 +1,5 @@
 import type { OwnedResource } from '../../../core/handle'
-import { formatDuration, formatInstant } from '../../../core/time'
+import { formatDuration, formatInstant } from '../../../core/time/time'
 import type { CallContext } from '../../backend'
 import type { Machine } from '../sdk/api'
 import type { SpotRequest, Template } from '../sdk/api-leftovers'

@@ -1,6 +1,6 @@
 import { messageOf } from '../../../core/errors'
 import type { MachineHandle } from '../../../core/handle'
-import { SECOND_MS } from '../../../core/time'
+import { SECOND_MS } from '../../../core/time/time'
 import type { CallContext, LogPage } from '../../backend'
 import { runOnMachine, script } from './commands'
 import { hasCode } from '../errors'

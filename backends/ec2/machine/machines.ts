@@ -1,6 +1,6 @@
 import type { MachineHandle } from '../../../core/handle'
 import type { Observation } from '../../../core/observation'
-import type { Order } from '../../../core/plan'
+import type { Order } from '../../../core/job/plan'
 import type { Machine, Pool } from '../sdk/api'
 import { failureOfState } from '../errors'
 import { BILLED_AT_LEAST_MS } from '../market/prices'

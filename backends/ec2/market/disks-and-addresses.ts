@@ -1,4 +1,4 @@
-import { microUsd, type MicroUsd } from '../../../core/money'
+import { microUsd, type MicroUsd } from '../../../core/money/money'
 import type { Subnet } from '../sdk/api'
 
 /** A month of thirty days, as EBS bills ("Amazon EBS pricing"): by the second, for a minute at least. */

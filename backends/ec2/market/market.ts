@@ -1,5 +1,5 @@
-import { HOUR_MS, MINUTE_MS } from '../../../core/time'
-import { microUsd, type MicroUsd } from '../../../core/money'
+import { HOUR_MS, MINUTE_MS } from '../../../core/time/time'
+import { microUsd, type MicroUsd } from '../../../core/money/money'
 import type { PriceSource } from '../../../core/offer'
 import type { Ec2Api, Image, MachineType } from '../sdk/api'
 import { cached, type Cached } from '../../calls'

@@ -1,6 +1,6 @@
 import type { MachineHandle } from '../../../core/handle'
-import { microUsd } from '../../../core/money'
-import { MINUTE_MS } from '../../../core/time'
+import { microUsd } from '../../../core/money/money'
+import { MINUTE_MS } from '../../../core/time/time'
 import type { CallContext, PricedTime, PricePath } from '../../backend'
 import { cached, type Cached } from '../../calls'
 import { transient } from '../errors'

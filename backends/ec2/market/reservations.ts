@@ -1,5 +1,5 @@
-import { MINUTE_MS, SECOND_MS } from '../../../core/time'
-import { isHeld, type ReservationPhase } from '../../../core/reservation'
+import { MINUTE_MS, SECOND_MS } from '../../../core/time/time'
+import { isHeld, type ReservationPhase } from '../../../core/reservation/reservation'
 import type { Problem } from '../../backend'
 import type { Ec2Api, Reservation } from '../sdk/api'
 import { cached } from '../../calls'

@@ -1,6 +1,6 @@
-import type { MicroUsd } from '../../../core/money'
+import type { MicroUsd } from '../../../core/money/money'
 import type { Availability, Offer, PriceSource, ReservedCapacity } from '../../../core/offer'
-import { formatInstant } from '../../../core/time'
+import { formatInstant } from '../../../core/time/time'
 import type { MachineType, Reservation } from '../sdk/api'
 import type { Host } from '../host'
 import { TAGS } from '../tags'

@@ -1,6 +1,6 @@
-import { microUsd } from '../../../core/money'
+import { microUsd } from '../../../core/money/money'
 import type { DataTransfer, PriceSource } from '../../../core/offer'
-import { HOUR_MS } from '../../../core/time'
+import { HOUR_MS } from '../../../core/time/time'
 import { cached, type Cached } from '../../calls'
 import type { MarketApi } from '../sdk/api'
 

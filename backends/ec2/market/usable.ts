@@ -1,6 +1,6 @@
 import type { MachineType } from '../sdk/api'
 import { TYPES_DEFAULT, type Ec2Config } from '../config'
-import { MINUTE_MS } from '../../../core/time'
+import { MINUTE_MS } from '../../../core/time/time'
 
 type Settings = Pick<Ec2Config, 'types' | 'image' | 'registerWithinMs'>
 

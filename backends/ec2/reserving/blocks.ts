@@ -1,5 +1,5 @@
-import type { CapacityQuote, CapacityWish } from '../../../core/reservation'
-import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../../core/time'
+import type { CapacityQuote, CapacityWish } from '../../../core/reservation/reservation'
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../../core/time/time'
 import { hoursOfDays, soldDays } from '../capacity/block-durations'
 import { offeringsIn, offeringUsableUntil, sellable, type OfferingsWish } from '../capacity/offerings'
 import { parsePattern } from '../capacity/patterns'

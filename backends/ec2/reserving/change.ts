@@ -1,6 +1,6 @@
 import { defined } from '../../../core/defined'
-import type { OwnedReservation, ReleaseTerms, ReservationChange } from '../../../core/reservation'
-import { HOUR_MS, SECOND_MS } from '../../../core/time'
+import type { OwnedReservation, ReleaseTerms, ReservationChange } from '../../../core/reservation/reservation'
+import { HOUR_MS, SECOND_MS } from '../../../core/time/time'
 import { BackendError } from '../../errors'
 import { hasCode, invalid, transient } from '../errors'
 import type { Host } from '../host'

@@ -1,4 +1,4 @@
-import type { MicroUsd } from '../../../core/money'
+import type { MicroUsd } from '../../../core/money/money'
 
 const DIGITS = 6
 

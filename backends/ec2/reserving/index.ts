@@ -1,4 +1,4 @@
-import type { CapacityQuote, CapacityWish } from '../../../core/reservation'
+import type { CapacityQuote, CapacityWish } from '../../../core/reservation/reservation'
 import type { ReservingBackend } from '../../backend'
 import { BackendError } from '../../errors'
 import { verb } from '../calls'

@@ -1,5 +1,5 @@
-import type { MicroUsd } from '../../../core/money'
-import { isHeld, type OwnedReservation } from '../../../core/reservation'
+import type { MicroUsd } from '../../../core/money/money'
+import { isHeld, type OwnedReservation } from '../../../core/reservation/reservation'
 import { ec2Error } from '../errors'
 import type { Host } from '../host'
 import { cutOffOf, phaseOf, whyUnfit } from '../market/reservations'

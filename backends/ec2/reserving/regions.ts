@@ -1,5 +1,5 @@
-import type { CapacityQuote, CapacityWish } from '../../../core/reservation'
-import { MINUTE_MS } from '../../../core/time'
+import type { CapacityQuote, CapacityWish } from '../../../core/reservation/reservation'
+import { MINUTE_MS } from '../../../core/time/time'
 import type { Backend, LookContext, ReservingBackend } from '../../backend'
 import { BackendError } from '../../errors'
 import { invalid } from '../errors'

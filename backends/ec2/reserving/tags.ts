@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { OwnedReservation, ReservationOrder } from '../../../core/reservation'
+import type { OwnedReservation, ReservationOrder } from '../../../core/reservation/reservation'
 import { TAGS } from '../tags'
 import { decimalOf, microOf } from './fees'
 

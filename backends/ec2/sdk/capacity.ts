@@ -13,7 +13,7 @@ import {
   type Instance,
   type _InstanceType,
 } from '@aws-sdk/client-ec2'
-import { HOUR_MS, MINUTE_MS } from '../../../core/time'
+import { HOUR_MS, MINUTE_MS } from '../../../core/time/time'
 import type { BlockOffering, CapacityApi, CountedMachine, NetworkPlace } from './api-capacity'
 import { call } from './errors'
 import { subnetOf } from './network'

@@ -16,7 +16,7 @@ import {
   type CreateCapacityReservationCommandInput,
   type EC2Client,
 } from '@aws-sdk/client-ec2'
-import { SECOND_MS } from '../../../core/time'
+import { SECOND_MS } from '../../../core/time/time'
 import { AwsError, type Reservation } from './api'
 import type {
   BoughtExtension,

@@ -3,7 +3,7 @@ import { cpSync, existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { limitedTo } from '../../../backends/calls'
-import { formatDuration } from '../../../core/time'
+import { formatDuration } from '../../../core/time/time'
 import type { Progress } from '../temporal/progress'
 import type { GoBuild } from './program'
 

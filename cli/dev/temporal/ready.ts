@@ -1,7 +1,7 @@
 import { connect } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Connection } from '@temporalio/client'
-import { DAY_MS, SECOND_MS } from '../../../core/time'
+import { DAY_MS, SECOND_MS } from '../../../core/time/time'
 import { LOOPBACK } from './ports'
 
 const LOOK_EVERY_MS = 50

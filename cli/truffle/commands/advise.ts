@@ -8,9 +8,9 @@ import {
   type Purpose,
 } from '../../../backends/ec2/capacity'
 import { CrucibleError } from '../../../client/errors'
-import { countArgument } from '../../arguments'
+import { countArgument } from '../../kit/arguments'
 import { examples } from '../../examples'
-import type { Output } from '../../output'
+import type { Output } from '../../kit/output'
 import { addShared, daysArgument, type SharedOptions } from '../options'
 import type { Session } from '../session'
 

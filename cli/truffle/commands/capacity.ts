@@ -1,7 +1,7 @@
 import { Option, type Command } from 'commander'
 import { BLOCK_COUNT_MAX } from '../../../backends/ec2/capacity'
 import { CrucibleError } from '../../../client/errors'
-import { countArgument } from '../../arguments'
+import { countArgument } from '../../kit/arguments'
 import { examples } from '../../examples'
 import { addShared, dateArgument, daysArgument, hoursArgument, listArgument } from '../options'
 import type { Session } from '../session'

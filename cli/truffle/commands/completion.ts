@@ -1,5 +1,5 @@
 import { Argument, type Command } from 'commander'
-import { completionScript, SHELLS, type Shell } from '../../completion'
+import { completionScript, SHELLS, type Shell } from '../../kit/completion'
 import { examples } from '../../examples'
 import { addShared } from '../options'
 import type { Session } from '../session'

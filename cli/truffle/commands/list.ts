@@ -10,7 +10,7 @@ import {
 import { ACCELERATORS } from '../../../core/accelerators'
 import { SPEED_REFERENCE, speedOf } from '../../../core/speed'
 import { examples } from '../../examples'
-import type { Output } from '../../output'
+import type { Output } from '../../kit/output'
 import { addShared, listArgument, regionsOf, type SharedOptions } from '../options'
 import { gib, shapeRow, usdPerHour } from '../rows'
 import { nothingFound } from './search'

@@ -9,7 +9,7 @@ import {
   type VcpuQuota,
 } from '../../../backends/ec2/capacity'
 import { CrucibleError } from '../../../client/errors'
-import { countArgument } from '../../arguments'
+import { countArgument } from '../../kit/arguments'
 import { examples } from '../../examples'
 import { addShared, listArgument, type SharedOptions } from '../options'
 import { unansweredRows, type Session } from '../session'

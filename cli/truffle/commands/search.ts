@@ -8,9 +8,9 @@ import {
   type TypePattern,
 } from '../../../backends/ec2/capacity'
 import { CrucibleError } from '../../../client/errors'
-import { countArgument } from '../../arguments'
+import { countArgument } from '../../kit/arguments'
 import { examples } from '../../examples'
-import type { Output } from '../../output'
+import type { Output } from '../../kit/output'
 import { addShared, architectureArgument, gibArgument, listArgument, type SharedOptions } from '../options'
 import { acceleratorsInWords, gib, TYPE_COLUMNS, typeRow, usdPerHour } from '../rows'
 import { unansweredRows, type Session } from '../session'

@@ -12,10 +12,10 @@ import {
   type SpotPool,
 } from '../../../backends/ec2/capacity'
 import { messageOf } from '../../../core/errors'
-import { HOUR_MS } from '../../../core/time'
-import { countArgument } from '../../arguments'
+import { HOUR_MS } from '../../../core/time/time'
+import { countArgument } from '../../kit/arguments'
 import { examples } from '../../examples'
-import type { Output } from '../../output'
+import type { Output } from '../../kit/output'
 import { addShared, hoursArgument, listArgument, priceArgument, type SharedOptions } from '../options'
 import { iso, usdPerHour } from '../rows'
 import { endingOfNothing, unansweredRows, type Session } from '../session'

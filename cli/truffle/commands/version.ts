@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { version as packageVersion } from '../../package'
+import { version as packageVersion } from '../../kit/package'
 import { addShared } from '../options'
 import type { Session } from '../session'
 

@@ -2,13 +2,13 @@
 
 from typing import NamedTuple, Optional
 
-# Ten years (core/meter.ts): longer than any job.
+# Ten years (core/money/meter.ts): longer than any job.
 AFFORDABLE_MAX_MS = 3650 * 24 * 3600 * 1000
 
 
 def affordable_ms(left_micro_usd: int, price_micro_usd_per_hour: int, step_ms: int = 1000) -> Optional[int]:
     """Returns how long a machine may be billed with the remaining budget, in whole steps of billing; None when it costs nothing
-    (core/budget.ts does the same).
+    (core/money/budget.ts does the same).
     """
     if price_micro_usd_per_hour <= 0:
         return None

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
-import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../../core/time'
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../../core/time/time'
 import { Desk } from './desk'
 import { START_MS } from './place'
 

@@ -1,10 +1,10 @@
 import { describe, expect, it } from '@jest/globals'
 import { MockActivityEnvironment } from '@temporalio/testing'
 import { createReservationDocuments } from '../../../activities/reserving/documents'
-import type { ReservationStatus } from '../../../core/reserving'
+import type { ReservationStatus } from '../../../core/reservation/reserving'
 import { Purchases } from '../../../storage/purchases'
 import { putReservationEntry, readReservationEntries } from '../../../storage/reservations'
-import type { Treasury } from '../../../activities/treasury'
+import type { Treasury } from '../../../activities/money/treasury'
 import { quoteOf } from '../../planner/reserving/facts'
 import { MemoryStore } from '../../backends/scripted/memory-store'
 

@@ -1,6 +1,6 @@
 /** A provider that answers late, not at all, or less than it knows. */
 import { describe, expect, it } from '@jest/globals'
-import { HOUR_MS, MINUTE_MS } from '../../../core/time'
+import { HOUR_MS, MINUTE_MS } from '../../../core/time/time'
 import { Desk } from './desk'
 import { INTENT, START_MS } from './place'
 

@@ -1,7 +1,12 @@
 import type { ReservingBackend } from '../../../backends/backend'
-import type { CapacityQuote, CapacityWish, ReservationOrder, ReserveOutcome } from '../../../core/reservation'
-import type { FindPurchaseOutcome } from '../../../core/reserving-activities'
-import { DAY_MS, HOUR_MS } from '../../../core/time'
+import type {
+  CapacityQuote,
+  CapacityWish,
+  ReservationOrder,
+  ReserveOutcome,
+} from '../../../core/reservation/reservation'
+import type { FindPurchaseOutcome } from '../../../core/reservation/activities'
+import { DAY_MS, HOUR_MS } from '../../../core/time/time'
 import {
   decidePurchase,
   findPurchase,

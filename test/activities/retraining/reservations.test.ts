@@ -3,8 +3,8 @@ import { WorkflowNotFoundError } from '@temporalio/client'
 import { ApplicationFailure } from '@temporalio/common'
 import { MockActivityEnvironment } from '@temporalio/testing'
 import { createRetrainingActivities, type RetrainingDeps } from '../../../activities/retraining/activities'
-import type { ReservationNotice, ReservationState } from '../../../core/reserving'
-import type { RunTask } from '../../../core/retrain-run'
+import type { ReservationNotice, ReservationState } from '../../../core/reservation/reserving'
+import type { RunTask } from '../../../core/retraining/run'
 
 /** What a run hears of a reservation whose workflow has this status, and that last said this state. */
 function noticeOf(status: string, state: ReservationState): Promise<ReservationNotice> {

@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
-import { endMachine } from '../../../activities/backend-machines'
+import { endMachine } from '../../../activities/machine/backend-machines'
 import type { Backend } from '../../../backends/backend'
 import type { SettleInput, Settlement } from '../../../core/activities'
-import { HOUR_MS } from '../../../core/time'
+import { HOUR_MS } from '../../../core/time/time'
 import { perform, Place, QUICK } from '../place'
 
 let place: Place

@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { AttemptDocuments } from '../../../activities/documents'
 import type { SettleInput, Settlement } from '../../../core/activities'
-import { spendOver } from '../../../core/meter'
-import { microUsd } from '../../../core/money'
-import { HOUR_MS } from '../../../core/time'
+import { spendOver } from '../../../core/money/meter'
+import { microUsd } from '../../../core/money/money'
+import { HOUR_MS } from '../../../core/time/time'
 import type { WorldOptions } from '../../backends/scripted/world'
 import { perform, Place, QUICK } from '../place'
 

@@ -4,7 +4,7 @@ import { ActivityCancellationDetails } from '@temporalio/common'
 import { WatchLoop } from '../../../activities/watch/loop'
 import { createWatchActivities } from '../../../activities/watch/activities'
 import type { WatchInput, WatchOutcome } from '../../../core/activities'
-import { DAY_MS } from '../../../core/time'
+import { DAY_MS } from '../../../core/time/time'
 import { until } from '../../support/until'
 import { Place, QUICK, surroundings } from '../place'
 

@@ -3,7 +3,7 @@ import { adviseFor, PURPOSES } from '../../../backends/ec2/capacity/advice'
 import { soldDays } from '../../../backends/ec2/capacity/block-durations'
 import { parsePattern } from '../../../backends/ec2/capacity/patterns'
 import { validateRun, type RegionFacts, type RunWish } from '../../../backends/ec2/capacity/validate'
-import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../../core/time'
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../../core/time/time'
 import type { Reservation } from '../../../backends/ec2/sdk/api'
 import { TYPES } from './fake-market'
 

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import type { CommandRequest, InvocationResult } from '../../../backends/ec2/sdk/api-commands'
 import type { Drain } from '../../../core/documents'
 import type { MachineHandle } from '../../../core/handle'
-import type { Order } from '../../../core/plan'
+import type { Order } from '../../../core/job/plan'
 import { patiently } from '../harness'
 import { Ec2Harness } from './harness'
 

@@ -6,7 +6,7 @@ import type {
   SpotPrice,
   Subnet,
 } from '../../../backends/ec2/sdk/api'
-import { DAY_MS, HOUR_MS } from '../../../core/time'
+import { DAY_MS, HOUR_MS } from '../../../core/time/time'
 
 export const VPC = 'vpc-1'
 const BOTH = ['on-demand', 'spot']

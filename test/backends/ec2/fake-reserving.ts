@@ -7,7 +7,7 @@ import type {
   ExtensionOffering,
   ReservingApi,
 } from '../../../backends/ec2/sdk/api-reserving'
-import { HOUR_MS } from '../../../core/time'
+import { HOUR_MS } from '../../../core/time/time'
 import { answered } from './fake-error'
 
 /** A call of the provider, with what goes wrong about it. */

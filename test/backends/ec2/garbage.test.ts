@@ -7,7 +7,7 @@ import {
 } from '@aws-sdk/client-ec2'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import type { MachineHandle, OwnedResource } from '../../../core/handle'
-import type { Order } from '../../../core/plan'
+import type { Order } from '../../../core/job/plan'
 import { until } from '../../support/until'
 import { patiently } from '../harness'
 import { WireHarness } from './wire-harness'

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals'
 import { handleOfFleet } from '../../../backends/ec2/machine/machines'
 import { priceOn, TAGS, tagsOf } from '../../../backends/ec2/tags'
 import type { Offer } from '../../../core/offer'
-import { CLOCK_SLACK_MS, HOUR_MS, MINUTE_MS } from '../../../core/time'
+import { CLOCK_SLACK_MS, HOUR_MS, MINUTE_MS } from '../../../core/time/time'
 import { MemoryStore } from '../scripted/memory-store'
 import { makeOrder } from '../orders'
 

@@ -1,6 +1,6 @@
 /** Whole jobs on the small cloud's Lambda: the workflows, this backend over the wire, the real runner on its machines, and S3. */
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals'
-import { SECOND_MS } from '../../../core/time'
+import { SECOND_MS } from '../../../core/time/time'
 import { CloudDeployment, QUICK } from '../../recovery/deployment'
 import { connectTo, quietWorkers, type TestConnection } from '../../support/temporal'
 import { until } from '../../support/until'

@@ -6,7 +6,7 @@ import childProcess from 'node:child_process'
 import files, { copyFile } from 'node:fs/promises'
 import { createLocalBackend } from '../../../backends/local'
 import type { LocalConfig } from '../../../backends/local/config'
-import type { Order } from '../../../core/plan'
+import type { Order } from '../../../core/job/plan'
 
 const { step, config, runnerPath, order } = JSON.parse(process.argv.at(-1)!) as {
   step: number

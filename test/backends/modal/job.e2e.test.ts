@@ -1,6 +1,6 @@
 /** Whole jobs on the small cloud's Modal: the workflows, this backend over the wire, the real runner in containers, and S3. */
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals'
-import { SECOND_MS } from '../../../core/time'
+import { SECOND_MS } from '../../../core/time/time'
 import { CloudDeployment, QUICK } from '../../recovery/deployment'
 import { patient } from '../../support/patience'
 import { itInAll } from '../../support/selection'

@@ -6,7 +6,7 @@ import {
   type Checkpoint,
   type Manifest,
   type ManifestFile,
-} from '../../../core/checkpoint'
+} from '../../../core/job/checkpoint'
 import { filesFolder, layout, manifestName } from '../../../storage/layout'
 import { COMPLETE } from '../../support/manifests'
 import type { ObjectStore } from '../../../storage/store'

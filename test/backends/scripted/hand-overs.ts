@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { HandOver } from '../../../backends/registry'
-import type { Order } from '../../../core/plan'
+import type { Order } from '../../../core/job/plan'
 import { layout } from '../../../storage/layout'
 import { handOvers } from '../../../workers/hand-over'
 import { filesOfUserData } from '../../support/user-data'

@@ -1,5 +1,5 @@
 import type { Backend, Capabilities } from '../../../backends/backend'
-import type { Order } from '../../../core/plan'
+import type { Order } from '../../../core/job/plan'
 import { sendNameOf } from '../../../core/queues'
 import { until } from '../../support/until'
 import type { Harness, Traits, WantedOrder } from '../harness'

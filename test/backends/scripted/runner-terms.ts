@@ -1,6 +1,6 @@
 import type { Drain, IssuedRunnerOrder, Lease, Limits, ResultReason } from '../../../core/documents'
-import { paidForMs } from '../../../core/budget'
-import { CLOCK_SLACK_MS, SECOND_MS } from '../../../core/time'
+import { paidForMs } from '../../../core/money/budget'
+import { CLOCK_SLACK_MS, SECOND_MS } from '../../../core/time/time'
 import type { Behaviour } from './behaviour'
 
 /** Beats with a known sending time, so that a late lease can still be counted. */

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { Checkpoint } from '../../../core/checkpoint'
+import type { Checkpoint } from '../../../core/job/checkpoint'
 import type {
   Artifact,
   Beat,
@@ -13,7 +13,7 @@ import type {
   RunnerPhase,
   RunnerResult,
 } from '../../../core/documents'
-import { CLOCK_SLACK_MS, SECOND_MS } from '../../../core/time'
+import { CLOCK_SLACK_MS, SECOND_MS } from '../../../core/time/time'
 import { layout } from '../../../storage/layout'
 import { StoreError, type ObjectStore } from '../../../storage/store'
 import type { Behaviour } from './behaviour'

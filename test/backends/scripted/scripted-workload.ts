@@ -1,4 +1,4 @@
-import { SECOND_MS } from '../../../core/time'
+import { SECOND_MS } from '../../../core/time/time'
 import type { Behaviour } from './behaviour'
 import { trained, type State } from './checkpoints'
 

@@ -1,5 +1,5 @@
-import type { MicroUsd } from '../../../core/money'
-import { makePlan } from '../../../planner/plan'
+import type { MicroUsd } from '../../../core/money/money'
+import { makePlan } from '../../../planner/plan/plan'
 import { CLASSES, hiddenJob, type Class, type HiddenJob } from './world'
 
 /** How the intervals of one capacity type turn out. */

@@ -1,6 +1,6 @@
 import { performance } from 'node:perf_hooks'
 import type { Offer } from '../../../core/offer'
-import { makePlan } from '../../../planner/plan'
+import { makePlan } from '../../../planner/plan/plan'
 import type { Measure } from '../measure'
 import { hiddenJob } from './world'
 

@@ -3,11 +3,11 @@
  * through machine by machine; nothing of the forecast's arithmetic is used, and bills are counted here.
  */
 import type { Capabilities } from '../../../core/capabilities'
-import type { JobSpec } from '../../../core/job'
+import type { JobSpec } from '../../../core/job/job'
 import type { Offer } from '../../../core/offer'
-import type { BackendAnswer } from '../../../core/plan'
+import type { BackendAnswer } from '../../../core/job/plan'
 import { speedOf } from '../../../core/speed'
-import { DEFAULT_TIMING } from '../../../core/timing'
+import { DEFAULT_TIMING } from '../../../core/time/timing'
 import {
   ASSUMED_DURATION,
   ASSUMED_SPOT_INTERRUPTIONS,
@@ -19,8 +19,8 @@ import {
   STATED_DURATION,
   STATED_INTERRUPTIONS,
   STOP,
-} from '../../../planner/assumptions'
-import type { PlanRequest } from '../../../planner/request'
+} from '../../../planner/plan/assumptions'
+import type { PlanRequest } from '../../../planner/plan/request'
 import { storePriceOf } from '../../../storage/store-price'
 import { Dice } from '../../kit/dice'
 import { SPEC } from '../../support/spec'

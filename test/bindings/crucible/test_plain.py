@@ -18,7 +18,7 @@ SHOWN = "\u241b]0;title\u2407\u241b[2Jseen\ufffd\u2421\ufffd\tend"
 
 class TestPlain(InFolder):
     def test_the_same_characters_are_shown_as_on_the_command_line(self):
-        there = re.search(r"^const CONTROL = /(.*)/g$", (ROOT / "cli/plain.ts").read_text(), re.M)
+        there = re.search(r"^const CONTROL = /(.*)/g$", (ROOT / "cli/kit/plain.ts").read_text(), re.M)
         known = re.compile(there.group(1))
         every = [chr(code) for code in range(sys.maxunicode + 1)]
         self.assertEqual([one for one in every if known.match(one)], [one for one in every if CONTROL.match(one)])

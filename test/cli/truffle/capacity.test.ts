@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals'
-import { HOUR_MS } from '../../../core/time'
+import { HOUR_MS } from '../../../core/time/time'
 import { testFolder } from '../../support/folders'
 import { terraformIn } from '../../support/terraform'
 import { TruffleAccount } from './account'

@@ -1,7 +1,7 @@
 /** Regions that follow scripts, and states of them that are drawn. */
 import { EventEmitter } from 'node:events'
 import fc from 'fast-check'
-import { readCliConfig } from '../../../cli/config'
+import { readCliConfig } from '../../../cli/kit/config'
 import { runTruffle } from '../../../cli/truffle/run'
 import { testFolder } from '../../support/folders'
 import { Paper, type Answer } from '../outside'

@@ -1,6 +1,6 @@
 import { AwsError, type MachineType, type Reservation } from '../../../backends/ec2/sdk/api'
 import type { BlockOffering, RegionApi } from '../../../backends/ec2/sdk/api-capacity'
-import { DAY_MS, HOUR_MS } from '../../../core/time'
+import { DAY_MS, HOUR_MS } from '../../../core/time/time'
 import { TYPES } from '../../backends/ec2/fake-market'
 
 /** How one Region behaves. */

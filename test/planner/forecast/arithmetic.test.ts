@@ -1,11 +1,11 @@
 import { describe, expect, it } from '@jest/globals'
 import type { ArithmeticLine, ArithmeticPart } from '../../../core/arithmetic'
-import type { JobSpec } from '../../../core/job'
-import { microUsd } from '../../../core/money'
+import type { JobSpec } from '../../../core/job/job'
+import { microUsd } from '../../../core/money/money'
 import type { Offer } from '../../../core/offer'
-import { HOUR_MS, MINUTE_MS } from '../../../core/time'
+import { HOUR_MS, MINUTE_MS } from '../../../core/time/time'
 import { arithmeticOf } from '../../../planner/forecast/arithmetic'
-import type { PlanRequest } from '../../../planner/request'
+import type { PlanRequest } from '../../../planner/plan/request'
 import { CAPABILITIES, NOW_MS, offer, request, SPEC } from '../wishes'
 
 interface Given extends Omit<Partial<PlanRequest>, 'spec'> {

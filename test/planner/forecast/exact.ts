@@ -1,4 +1,4 @@
-import { HOUR_MS, MINUTE_MS, SECOND_MS } from '../../../core/time'
+import { HOUR_MS, MINUTE_MS, SECOND_MS } from '../../../core/time/time'
 import type { Parts } from '../../../planner/forecast/parts'
 import { exactly, type Range } from '../../../planner/forecast/range'
 

@@ -1,9 +1,9 @@
 import { describe, expect, it } from '@jest/globals'
-import { microUsd } from '../../../core/money'
+import { microUsd } from '../../../core/money/money'
 import type { Offer } from '../../../core/offer'
-import { HOUR_MS, MINUTE_MS } from '../../../core/time'
+import { HOUR_MS, MINUTE_MS } from '../../../core/time/time'
 import { medianOf, movingOf, reservedMsOf, timeLeftMs } from '../../../planner/forecast/forecast'
-import type { PlanRequest } from '../../../planner/request'
+import type { PlanRequest } from '../../../planner/plan/request'
 import { expected, NOW_MS, offer, request, SPEC } from '../wishes'
 
 const TWO_HOURS = { ...SPEC, durationMs: 2 * HOUR_MS }

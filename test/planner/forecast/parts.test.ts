@@ -1,12 +1,12 @@
 import { describe, expect, it } from '@jest/globals'
 import type { Capabilities } from '../../../core/capabilities'
-import type { JobSpec } from '../../../core/job'
-import { microUsd } from '../../../core/money'
+import type { JobSpec } from '../../../core/job/job'
+import { microUsd } from '../../../core/money/money'
 import type { Offer } from '../../../core/offer'
-import { HOUR_MS, MINUTE_MS, SECOND_MS } from '../../../core/time'
+import { HOUR_MS, MINUTE_MS, SECOND_MS } from '../../../core/time/time'
 import { partsOf, type Parts } from '../../../planner/forecast/parts'
 import { fillFrom, isSame } from '../../../planner/forecast/range'
-import type { PlanRequest } from '../../../planner/request'
+import type { PlanRequest } from '../../../planner/plan/request'
 import { CAPABILITIES, NOW_MS, offer, request, SPEC } from '../wishes'
 
 interface Given extends Omit<Partial<PlanRequest>, 'spec'> {

@@ -1,7 +1,7 @@
 import { expect, it } from '@jest/globals'
-import { expectedInWords, FORECAST_PARTS, NO_FORECAST, type Forecast } from '../../../core/forecast'
-import { microUsd } from '../../../core/money'
-import { HOUR_MS, MINUTE_MS } from '../../../core/time'
+import { expectedInWords, FORECAST_PARTS, NO_FORECAST, type Forecast } from '../../../core/job/forecast'
+import { microUsd } from '../../../core/money/money'
+import { HOUR_MS, MINUTE_MS } from '../../../core/time/time'
 import { chancesInWords, partInWords, rangeInWords } from '../../../planner/forecast/words'
 
 const FORECAST: Forecast = {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals'
-import { microUsd } from '../../../core/money'
-import { shareOfLimit, type PurchaseRule } from '../../../core/reserving'
-import { DAY_MS, HOUR_MS } from '../../../core/time'
+import { microUsd } from '../../../core/money/money'
+import { shareOfLimit, type PurchaseRule } from '../../../core/reservation/reserving'
+import { DAY_MS, HOUR_MS } from '../../../core/time/time'
 import { whyNotChanged, whyNotSplit, type ChangeFacts } from '../../../planner/reserving/change'
 import { NOW_MS, ownedOf, without } from './facts'
 

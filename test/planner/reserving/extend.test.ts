@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals'
-import { microUsd } from '../../../core/money'
-import type { OwnedReservation } from '../../../core/reservation'
-import type { HeldSoFar, JobInReservation } from '../../../core/reserving-activities'
-import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../../core/time'
+import { microUsd } from '../../../core/money/money'
+import type { OwnedReservation } from '../../../core/reservation/reservation'
+import type { HeldSoFar, JobInReservation } from '../../../core/reservation/activities'
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../../core/time/time'
 import {
   EXTENSION_DEADLINE_MS,
   isExtensionDue,

@@ -1,5 +1,5 @@
-import type { CapacityQuote, OwnedReservation } from '../../../core/reservation'
-import { DAY_MS } from '../../../core/time'
+import type { CapacityQuote, OwnedReservation } from '../../../core/reservation/reservation'
+import { DAY_MS } from '../../../core/time/time'
 import type { CapacityFacts } from '../../../planner/reserving/judge'
 
 export const NOW_MS = Date.UTC(2026, 10, 2)

@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals'
-import type { OwnedReservation } from '../../../core/reservation'
-import type { PurchaseRule } from '../../../core/reserving'
-import type { HeldSoFar, HoldOutcome } from '../../../core/reserving-activities'
-import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from '../../../core/time'
+import type { OwnedReservation } from '../../../core/reservation/reservation'
+import type { PurchaseRule } from '../../../core/reservation/reserving'
+import type { HeldSoFar, HoldOutcome } from '../../../core/reservation/activities'
+import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from '../../../core/time/time'
 import { judgeHold } from '../../../planner/reserving/hold'
 import { INTENT, NOW_MS, ownedOf, without } from './facts'
 

@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals'
-import type { CapacityQuote, OwnedReservation } from '../../../core/reservation'
-import { isAsApproved, quoteKey } from '../../../core/reserving'
-import type { CapacityVerdict } from '../../../core/reserving-activities'
-import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../../core/time'
+import type { CapacityQuote, OwnedReservation } from '../../../core/reservation/reservation'
+import { isAsApproved, quoteKey } from '../../../core/reservation/reserving'
+import type { CapacityVerdict } from '../../../core/reservation/activities'
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../../core/time/time'
 import { judgeCapacity } from '../../../planner/reserving/judge'
 import { factsOf, hourlyOf, INTENT, NOW_MS, ownedOf, quoteOf, type Changes } from './facts'
 

@@ -5,8 +5,8 @@ import { failureOfFleet } from '../../../../backends/ec2/launch/fleet-failure'
 import { createMemory } from '../../../../backends/ec2/launch/memory'
 import type { FailureClass } from '../../../../core/failure'
 import type { Offer } from '../../../../core/offer'
-import type { Order } from '../../../../core/plan'
-import { MINUTE_MS, SECOND_MS } from '../../../../core/time'
+import type { Order } from '../../../../core/job/plan'
+import { MINUTE_MS, SECOND_MS } from '../../../../core/time/time'
 
 const pool = (type: string, subnet: string) => ({ type, subnet })
 const offer = (type: string, subnet: string): Offer =>

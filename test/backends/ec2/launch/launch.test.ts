@@ -4,7 +4,7 @@ import type { FleetAnswer, FleetRequest, MachinesApi } from '../../../../backend
 import { createBuyingApi } from '../../../../backends/ec2/sdk/buying'
 import type { Clients } from '../../../../backends/ec2/sdk/index'
 import { offerKey } from '../../../../core/offer'
-import type { Order } from '../../../../core/plan'
+import type { Order } from '../../../../core/job/plan'
 import { patiently } from '../../harness'
 import { CONFIG, Ec2Harness } from '../harness'
 import { BESIDE, poolKey } from '../fake-market'

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from '@jest/globals'
 import type { Backend } from '../../../../backends/backend'
 import type { MachineHandle } from '../../../../core/handle'
-import type { Order } from '../../../../core/plan'
+import type { Order } from '../../../../core/job/plan'
 import { patiently } from '../../harness'
 import type { FakeMachine } from '../fake-machine'
 import { Ec2Harness } from '../harness'

@@ -16,7 +16,7 @@ import { pathToFileURL } from 'node:url'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import type { CommandRequest } from '../../../../backends/ec2/sdk/api-commands'
 import type { MachineHandle } from '../../../../core/handle'
-import type { Order } from '../../../../core/plan'
+import type { Order } from '../../../../core/job/plan'
 import { patiently } from '../../harness'
 import { Ec2Harness } from '../harness'
 

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from '@jest/globals'
 import type { MachineHandle } from '../../../../core/handle'
-import { microUsd } from '../../../../core/money'
-import { MINUTE_MS } from '../../../../core/time'
+import { microUsd } from '../../../../core/money/money'
+import { MINUTE_MS } from '../../../../core/time/time'
 import { patiently } from '../../harness'
 import { Ec2Harness } from '../harness'
 

@@ -2,8 +2,8 @@ import { PricingClient } from '@aws-sdk/client-pricing'
 import { describe, expect, it } from '@jest/globals'
 import { createTransfers } from '../../../../backends/ec2/market/transfer'
 import { createPricesApi } from '../../../../backends/ec2/sdk/prices'
-import { microUsd } from '../../../../core/money'
-import { HOUR_MS } from '../../../../core/time'
+import { microUsd } from '../../../../core/money/money'
+import { HOUR_MS } from '../../../../core/time/time'
 import { patient } from '../../../support/patience'
 
 const signal = AbortSignal.timeout(patient(60_000))

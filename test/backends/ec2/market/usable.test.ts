@@ -6,7 +6,7 @@ import { quotaOf, shapeOf } from '../../../../backends/ec2/market/shapes'
 import { typeOf } from '../../../../backends/ec2/sdk/market'
 import { whyUnusable } from '../../../../backends/ec2/market/usable'
 import { findAccelerator } from '../../../../core/accelerators'
-import { MINUTE_MS } from '../../../../core/time'
+import { MINUTE_MS } from '../../../../core/time/time'
 import { awsClients, describedTypes } from '../../../support/aws-clients'
 
 const SETTINGS = { types: TYPES_DEFAULT, image: IMAGE_DEFAULT, registerWithinMs: 10 * MINUTE_MS }

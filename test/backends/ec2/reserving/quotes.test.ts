@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from '@jest/globals'
-import type { CapacityQuote, CapacityWish } from '../../../../core/reservation'
-import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../../../core/time'
+import type { CapacityQuote, CapacityWish } from '../../../../core/reservation/reservation'
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../../../core/time/time'
 import { patiently } from '../../harness'
 import { Ec2ReservingHarness } from './harness'
 

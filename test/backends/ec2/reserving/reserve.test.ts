@@ -2,8 +2,12 @@ import { beforeEach, describe, expect, it } from '@jest/globals'
 import { BackendError } from '../../../../backends/errors'
 import { AwsError } from '../../../../backends/ec2/sdk/api'
 import type { CreateRequest } from '../../../../backends/ec2/sdk/api-reserving'
-import type { CapacityQuote, ReservationKind, ReservationOrder } from '../../../../core/reservation'
-import { DAY_MS, MINUTE_MS } from '../../../../core/time'
+import type {
+  CapacityQuote,
+  ReservationKind,
+  ReservationOrder,
+} from '../../../../core/reservation/reservation'
+import { DAY_MS, MINUTE_MS } from '../../../../core/time/time'
 import { patiently } from '../../harness'
 import { answered } from '../fake-api'
 import { Ec2ReservingHarness } from './harness'

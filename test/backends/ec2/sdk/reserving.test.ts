@@ -3,7 +3,7 @@ import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Ec2Api } from '../../../../backends/ec2/sdk/api'
 import { createSdkApi } from '../../../../backends/ec2/sdk/index'
-import { HOUR_MS } from '../../../../core/time'
+import { HOUR_MS } from '../../../../core/time/time'
 
 /** The provider: what it was sent, and what it answers. */
 let sent: URLSearchParams[]

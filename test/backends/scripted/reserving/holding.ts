@@ -1,6 +1,10 @@
 import { defined } from '../../../../core/defined'
-import type { MicroUsd } from '../../../../core/money'
-import type { OwnedReservation, ReservationKind, ReservationPhase } from '../../../../core/reservation'
+import type { MicroUsd } from '../../../../core/money/money'
+import type {
+  OwnedReservation,
+  ReservationKind,
+  ReservationPhase,
+} from '../../../../core/reservation/reservation'
 
 /** How a payment goes: `pending` until the test decides. */
 export type Payment = { kind: 'confirmed' | 'failed'; afterMs: number } | { kind: 'pending' }

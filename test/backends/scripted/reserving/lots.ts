@@ -1,4 +1,4 @@
-import type { MicroUsd } from '../../../../core/money'
+import type { MicroUsd } from '../../../../core/money/money'
 
 /** One value, or values by the instant from which they hold, oldest first. */
 export type OverTime<T> = T | [fromMs: number, value: T][]

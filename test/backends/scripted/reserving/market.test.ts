@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
-import type { ReservationOrder } from '../../../../core/reservation'
-import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../../../core/time'
+import type { ReservationOrder } from '../../../../core/reservation/reservation'
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../../../core/time/time'
 import { patiently } from '../../harness'
 import { DrivenClock } from '../clock'
 import type { PrepaidLot } from './lots'

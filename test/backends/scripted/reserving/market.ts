@@ -8,8 +8,8 @@ import {
   type ReservationChange,
   type ReservationOrder,
   type ReservationRef,
-} from '../../../../core/reservation'
-import { HOUR_MS, MINUTE_MS } from '../../../../core/time'
+} from '../../../../core/reservation/reservation'
+import { HOUR_MS, MINUTE_MS } from '../../../../core/time/time'
 import type { Failure } from '../../../../core/failure'
 import { BackendError } from '../../../../backends/errors'
 import type { Clock } from '../clock'

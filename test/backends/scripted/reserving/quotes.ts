@@ -4,7 +4,7 @@ import {
   type CapacityQuote,
   type CapacityWish,
   type OwnedReservation,
-} from '../../../../core/reservation'
+} from '../../../../core/reservation/reservation'
 import { valueAt, type ExtensionLot, type HourlyLot, type Lot, type PrepaidLot } from './lots'
 
 interface Asked {

@@ -2,7 +2,7 @@ import type { CallContext, LookContext, ReservingBackend } from '../../../../bac
 import { BackendError, failureOf } from '../../../../backends/errors'
 import { defined } from '../../../../core/defined'
 import type { Failure } from '../../../../core/failure'
-import type { CapacityWish, ReservationOrder, ReserveOutcome } from '../../../../core/reservation'
+import type { CapacityWish, ReservationOrder, ReserveOutcome } from '../../../../core/reservation/reservation'
 import { sleep } from '../clock'
 import type { ReservationMarket, ReservingFault, ReservingVerb } from './market'
 

@@ -1,0 +1,93 @@
+import { WorkflowNotFoundError, type Client } from '@temporalio/client'
+import type { Backend } from '../../backends/backend'
+import type { OrchestratorActivities } from '../../core/activities'
+import type { Beat } from '../../core/documents'
+import type { DrainMachineInput, DrainRequest } from '../../core/job/drain'
+import { DRAIN_SIGNAL } from '../../core/messages'
+import { attemptWorkflowId } from '../../core/queues'
+import type { ObjectStore } from '../../storage/store'
+import { AttemptDocuments } from '../documents'
+import { allBeating, pause } from '../heartbeat'
+
+type DrainingActivities = Pick<OrchestratorActivities, 'stopAttempt' | 'drain' | 'extend'>
+
+/** What the owner and the limits of a job ask: first of its attempt, then of the attempt's machine through its documents. */
+export function createDrainingActivities({
+  client,
+  store,
+  now,
+}: {
+  client: Client
+  store: ObjectStore
+  now: () => number
+}): DrainingActivities {
+  const documentsOf = (at: { jobId: string; attempt: number }): AttemptDocuments =>
+    new AttemptDocuments(store, at, now)
+  return allBeating<DrainingActivities>({
+    // Through the client: that costs the job's history one event, while a workflow signal costs five.
+    stopAttempt: async ({ jobId, attempt, request }) => {
+      const handle = client.workflow.getHandle(attemptWorkflowId(jobId, attempt))
+      await handle.signal<[DrainRequest]>(DRAIN_SIGNAL, request).catch((error: unknown) => {
+        // Its result, or its loss, is on the way to the job.
+        if (!(error instanceof WorkflowNotFoundError)) throw error
+      })
+    },
+    drain: async ({ drain, isNext, ...at }) => {
+      if (isNext === true) await documentsOf(at).shortenDrain(drain)
+      else await documentsOf(at).putDrain(drain)
+    },
+    extend: async ({ limits, ...at }) => documentsOf(at).putLimits(limits),
+  })
+}
+
+interface Deps {
+  backend: Backend
+  store: ObjectStore
+  now: () => number
+}
+
+const LOOK_MS = 500
+
+/**
+ * Writes `drain.json` and checks that the machine obeys; a machine that does not in time, or cannot have read it, gets the
+ * request through the provider. The drain window bounds the outcome. False if the document could not be written.
+ */
+export async function drainMachine(
+  { backend, store, now }: Deps,
+  { order, handle, drain, patienceMs }: DrainMachineInput,
+  signal: AbortSignal,
+): Promise<{ isOnRecord: boolean }> {
+  const documents = new AttemptDocuments(store, order, now)
+  const before = await beatOf(documents)
+  const windowEndMs = now() + drain.windowMs
+  const isOnRecord = await documents.putDrain(drain).then(
+    () => true,
+    () => false,
+  )
+  const untilMs = isOnRecord ? now() + patienceMs : 0
+  // A runner that is already draining does not report a shorter window: one that still beats still reads the store.
+  const isHeard = ({ seq }: Beat): boolean => (drain.seq ?? 1) === 1 || seq !== before?.seq
+  while (!(await isObeyed(documents, isHeard))) {
+    if (now() < untilMs) {
+      await pause(LOOK_MS, signal)
+      continue
+    }
+    // Its machine is ended when the window that began with the document is over, however late the request arrives.
+    const windowMs = Math.max(0, windowEndMs - now())
+    await backend
+      .drain?.(handle, { ...drain, windowMs, requestedAtMs: now() }, { signal })
+      .catch(() => undefined)
+    break
+  }
+  return { isOnRecord }
+}
+
+/** According to the store; unknown if it does not answer. */
+async function isObeyed(documents: AttemptDocuments, isHeard: (beat: Beat) => boolean): Promise<boolean> {
+  const beat = await beatOf(documents)
+  return (beat?.phase === 'draining' || beat?.phase === 'finishing') && isHeard(beat)
+}
+
+function beatOf(documents: AttemptDocuments): Promise<Beat | undefined> {
+  return documents.readBeat().catch(() => undefined)
+}

@@ -1,0 +1,56 @@
+import type { Pace } from '../../core/capabilities'
+import { MINUTE_MS } from '../../core/time/time'
+import { LaunchTurns } from '../../storage/launch-turns'
+import type { ObjectStore } from '../../storage/store'
+import { pause } from '../heartbeat'
+
+/** A little more than the limit: from its turn until its request is sent, a launch takes a varying time. */
+const MARGIN_FACTOR = 1.05
+
+/** Keeps the launches of one account to what its provider allows, and holds all of them back after a throttled one. */
+export class LaunchPace {
+  private readonly turns: LaunchTurns
+  private readonly gapMs: number
+  private notBeforeMs = -Infinity
+  /** Launches of this worker, in the order in which they came. */
+  private line: Promise<unknown> = Promise.resolve()
+
+  constructor(
+    {
+      store,
+      backend,
+      launchesPerMinute,
+    }: { store: ObjectStore; backend: string } & Required<Pick<Pace, 'launchesPerMinute'>>,
+    private readonly now: () => number,
+  ) {
+    this.gapMs = (MINUTE_MS / launchesPerMinute) * MARGIN_FACTOR
+    this.turns = new LaunchTurns(store, { backend, gapMs: this.gapMs }, now)
+  }
+
+  /** Resolves when the next launch may be sent. Rejects when the signal aborts. */
+  turn(signal: AbortSignal): Promise<void> {
+    const mine = this.line.then(() => this.next(signal))
+    this.line = mine.catch(() => undefined)
+    return Promise.race([mine, aborted(signal)])
+  }
+
+  /** Only the first of this worker takes a turn, so that few are lost when launches are called off. */
+  private async next(signal: AbortSignal): Promise<void> {
+    signal.throwIfAborted()
+    const atMs = await this.turns.take(this.notBeforeMs)
+    await pause(Math.max(0, atMs - this.now()), signal)
+  }
+
+  /** The provider asked to slow down: until then, no launch of this worker is sent. */
+  slowDown(retryAfterMs = this.gapMs): void {
+    this.notBeforeMs = Math.max(this.notBeforeMs, this.now() + retryAfterMs)
+  }
+}
+
+function aborted(signal: AbortSignal): Promise<never> {
+  return new Promise((_, reject) => {
+    const onAbort = (): void => reject(signal.reason instanceof Error ? signal.reason : new Error('aborted'))
+    if (signal.aborted) onAbort()
+    else signal.addEventListener('abort', onAbort, { once: true })
+  })
+}

@@ -1,0 +1,242 @@
+import {
+  ServiceError,
+  WithStartWorkflowOperation,
+  WorkflowExecutionAlreadyStartedError,
+  WorkflowNotFoundError,
+  WorkflowUpdateFailedError,
+  WorkflowUpdateRPCTimeoutOrCancelledError,
+  type Client,
+} from '@temporalio/client'
+import { BackendError } from '../../backends/errors'
+import { failureFrom } from '../../core/failure'
+import { PROMISE_UPDATE, SETTLE_UPDATE, TREASURY_QUERY } from '../../core/messages'
+import type { MicroUsd } from '../../core/money/money'
+import { ORCHESTRATOR_QUEUE, resetCommand, treasuryWorkflowId, WORKFLOW_TYPES } from '../../core/queues'
+import {
+  emptyTreasury,
+  parseReservationBudgetId,
+  reservationBudgetId,
+  type MonthlyLimits,
+  type Promised,
+  type PromiseAnswer,
+  type PromiseInput,
+  type PromiseRequest,
+  type SettleRequest,
+  type TreasuryState,
+} from '../../core/money/treasury'
+import { Purchases } from '../../storage/purchases'
+import { readRecords } from '../../storage/record'
+import type { ObjectStore } from '../../storage/store'
+import type { OwnerLookup } from '../garbage/garbage'
+
+/** Where the money of months and owners is kept. */
+export interface TreasuryDeps {
+  client: Client
+  store: ObjectStore
+  owners: OwnerLookup
+  limits: MonthlyLimits
+}
+
+/** Money reserved for a job that cannot report its end any more. */
+export interface EndedPromise extends Promised {
+  jobId: string
+  /** The part that counts as spent. */
+  spentMicroUsd: MicroUsd
+  /** When it was reserved, according to the job's record; otherwise the start of the month. */
+  sinceMs: number
+}
+
+/** The money of a deployment's months, for the activities of its jobs. */
+export class Treasury {
+  constructor(private readonly deps: TreasuryDeps) {}
+
+  /** Reserves a job's whole budget. Throws `quota`, with the arithmetic, if that exceeds what is left. */
+  async promise({ month, ...wanted }: PromiseInput, signal: AbortSignal): Promise<void> {
+    const ask = (): Promise<PromiseAnswer> => this.within(signal, () => this.ask(month, wanted))
+    const first = await ask()
+    if (first.kind === 'promised') return
+    // Jobs that were terminated by hand could not report their end.
+    const isAnySettled = await this.settleEnded(month, signal)
+    const answer = isAnySettled ? await ask() : first
+    if (answer.kind === 'refused') throw new BackendError({ class: 'quota', ...answer })
+  }
+
+  /** Reports the end of a job. Idempotent. */
+  async settle(month: string, request: SettleRequest, signal: AbortSignal): Promise<void> {
+    const handle = this.deps.client.workflow.getHandle(treasuryWorkflowId(month))
+    try {
+      await this.within(signal, () =>
+        handle.executeUpdate<void, [SettleRequest]>(SETTLE_UPDATE, {
+          args: [request],
+          updateId: `over/${request.jobId}`,
+        }),
+      )
+    } catch (error) {
+      if (!(error instanceof WorkflowNotFoundError)) throw error
+      // Terminated by hand: there is nothing left to correct. Or never begun, for a server that was restored from an older backup.
+      if (request.isCertain === true) await this.settleFirst(month, request, signal)
+    }
+  }
+
+  /** Begins the month with money that is spent already. A month that was terminated by hand stays so. */
+  private async settleFirst(month: string, request: SettleRequest, signal: AbortSignal): Promise<void> {
+    const startWorkflowOperation = starting(month)
+    try {
+      await this.within(signal, () =>
+        this.deps.client.workflow.executeUpdateWithStart<
+          (state: TreasuryState) => Promise<void>,
+          void,
+          [SettleRequest]
+        >(SETTLE_UPDATE, { startWorkflowOperation, args: [request], updateId: `over/${request.jobId}` }),
+      )
+    } catch (error) {
+      if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error
+    }
+  }
+
+  /** Settles what is promised for a purchase, if it is, by its marks. From then on it can no longer be sent. */
+  async settlePurchase(
+    month: string,
+    purchase: { reservationId: string; send: number },
+    signal: AbortSignal,
+  ): Promise<void> {
+    const jobId = reservationBudgetId(purchase.reservationId, purchase.send)
+    const promised = (await this.promisedIn(month))[jobId]
+    if (promised === undefined) return
+    const { owner, microUsd } = promised
+    const { spentMicroUsd } = await this.spentByPurchase(purchase, { month, promisedMicroUsd: microUsd })
+    await this.settle(month, { jobId, owner, spentMicroUsd }, signal)
+  }
+
+  /** The workflow may be served by this very worker: once that shuts down, no answer comes. */
+  private within<T>(signal: AbortSignal, ask: () => Promise<T>): Promise<T> {
+    return this.deps.client.withAbortSignal(signal, ask)
+  }
+
+  private async ask(month: string, wanted: Omit<PromiseRequest, 'limits'>): Promise<PromiseAnswer> {
+    const { client, limits } = this.deps
+    const start = starting(month)
+    try {
+      return await client.workflow.executeUpdateWithStart<
+        (state: TreasuryState) => Promise<void>,
+        PromiseAnswer,
+        [PromiseRequest]
+      >(PROMISE_UPDATE, { startWorkflowOperation: start, args: [{ ...wanted, limits }] })
+    } catch (error) {
+      throw refusalOf(error, month)
+    }
+  }
+
+  /** Releases what was reserved for jobs that were terminated by hand. True if there was one. */
+  private async settleEnded(month: string, signal: AbortSignal): Promise<boolean> {
+    const ended = await this.endedPromises(month)
+    for (const { jobId, owner, spentMicroUsd } of ended)
+      await this.settle(month, { jobId, owner, spentMicroUsd }, signal)
+    return ended.length > 0
+  }
+
+  /** Reservations of jobs whose workflows are closed and whose attempts cannot cost any more. */
+  async endedPromises(month: string): Promise<EndedPromise[]> {
+    const { owners } = this.deps
+    const ended: EndedPromise[] = []
+    for (const [jobId, promised] of Object.entries(await this.promisedIn(month))) {
+      const purchase = parseReservationBudgetId(jobId)
+      const owner = purchase && { jobId: purchase.reservationId, isReservation: true as const }
+      if ((await owners(owner ?? { jobId })) === 'open') continue
+      const spent =
+        purchase === undefined
+          ? await this.spentBy(jobId, promised.microUsd)
+          : await this.spentByPurchase(purchase, { month, promisedMicroUsd: promised.microUsd })
+      if (spent !== undefined) ended.push({ jobId, ...promised, sinceMs: Date.parse(month), ...spent })
+    }
+    return ended
+  }
+
+  /** Nothing if the month has no treasury, or its treasury was terminated by hand and releases nothing. */
+  private async promisedIn(month: string): Promise<TreasuryState['promised']> {
+    const handle = this.deps.client.workflow.getHandle(treasuryWorkflowId(month))
+    try {
+      if ((await handle.describe()).status.name !== 'RUNNING') return {}
+      return (await handle.query<TreasuryState>(TREASURY_QUERY)).promised
+    } catch (error) {
+      if (error instanceof WorkflowNotFoundError) return {}
+      throw error
+    }
+  }
+
+  /**
+   * According to its marks: certainly nothing if it was never sent or had no effect, or if another month pays for it, because a history was set
+   * back between reserving and sending; otherwise all of it.
+   */
+  private async spentByPurchase(
+    { reservationId: intent, send }: { reservationId: string; send: number },
+    { month, promisedMicroUsd }: { month: string; promisedMicroUsd: MicroUsd },
+  ): Promise<{ spentMicroUsd: MicroUsd }> {
+    const purchases = new Purchases(this.deps.store, Date.now)
+    const mark = await purchases.seal({ intent, send })
+    const effect = await purchases.effect({ intent, send })
+    const isElsewhere = mark.kind === 'sent' && (mark.order.month ?? month) !== month
+    const isFree = mark.kind === 'sealed' || isElsewhere || effect?.kind === 'no-effect'
+    return { spentMicroUsd: isFree ? 0 : promisedMicroUsd }
+  }
+
+  /**
+   * According to its record; `undefined` while one of its attempts may still cost. An unsettled attempt may have cost all of it.
+   */
+  private async spentBy(
+    jobId: string,
+    promisedMicroUsd: MicroUsd,
+  ): Promise<(Pick<EndedPromise, 'spentMicroUsd'> & { sinceMs?: number }) | undefined> {
+    const settled = new Map<number, MicroUsd>()
+    const launched = new Set<number>()
+    const records = await readRecords(this.deps.store, jobId)
+    for (const { kind, attempt, data } of records) {
+      if (attempt === undefined) continue
+      if (kind === 'launched') launched.add(attempt)
+      if (kind === 'settled') settled.set(attempt, data.costMicroUsd)
+    }
+    const [first] = records
+    const since = first === undefined ? {} : { sinceMs: first.atMs }
+    for (const attempt of launched) {
+      if (settled.has(attempt)) continue
+      if ((await this.deps.owners({ jobId, attempt })) === 'open') return undefined
+      return { spentMicroUsd: promisedMicroUsd, ...since }
+    }
+    return { spentMicroUsd: [...settled.values()].reduce((sum, cost) => sum + cost, 0), ...since }
+  }
+}
+
+/** A server that does not answer does not fail a job: asked again, it reserves the same amount once. */
+/** The treasury of a month, which the first request begins. */
+function starting(month: string): WithStartWorkflowOperation<(state: TreasuryState) => Promise<void>> {
+  return new WithStartWorkflowOperation(WORKFLOW_TYPES.treasury, {
+    workflowId: treasuryWorkflowId(month),
+    workflowIdConflictPolicy: 'USE_EXISTING',
+    // One that was terminated by hand knew what is reserved: a new one would reserve it again.
+    workflowIdReusePolicy: 'REJECT_DUPLICATE',
+    taskQueue: ORCHESTRATOR_QUEUE,
+    args: [emptyTreasury(month)],
+    staticSummary: `the money of ${month}`,
+  })
+}
+
+function refusalOf(error: unknown, month: string): unknown {
+  if (error instanceof WorkflowExecutionAlreadyStartedError) return ended(month)
+  if (error instanceof WorkflowUpdateFailedError)
+    return new BackendError({ ...failureFrom(error), class: 'transient' }, { cause: error })
+  if (!(error instanceof ServiceError || error instanceof WorkflowUpdateRPCTimeoutOrCancelledError))
+    return error
+  return new BackendError(
+    { class: 'transient', message: `The budget of ${month} could not be read: ${error.message}` },
+    { cause: error },
+  )
+}
+
+function ended(month: string): BackendError {
+  const id = treasuryWorkflowId(month)
+  return new BackendError({
+    class: 'quota',
+    message: `The workflow ${id}, which tracks the month's reserved money, was terminated by hand.`,
+    hint: `Reset it to its last event in Temporal's Web UI, or run: ${resetCommand(id)}.`,
+  })
+}

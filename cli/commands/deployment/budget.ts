@@ -1,0 +1,57 @@
+import type { Command } from 'commander'
+import { budgetOf } from '../../../client/budget'
+import { formatUsd, type MicroUsd } from '../../../core/money/money'
+import { monthOf, type Account } from '../../../core/money/treasury'
+import type { Cli } from '../../cli'
+import { examples } from '../../examples'
+import { NOTHING, plural } from '../../kit/words'
+
+export function define(command: Command, cli: Cli): void {
+  command
+    .description(
+      'Show the budget of a month, what is spent, and what is reserved for open jobs: in total and for each owner ' +
+        '(CRUCIBLE_BUDGET_MONTH, CRUCIBLE_BUDGET_OWNER and CRUCIBLE_BUDGET_OWNERS of the workers).',
+    )
+    .option('--month <month>', 'a month such as 2026-10 (UTC; default: this month)')
+    .addHelpText(
+      'after',
+      examples(
+        ['crucible budget', 'this month'],
+        ['crucible budget --month 2026-10 --json', 'another month, for a script'],
+      ),
+    )
+    .action((options: { month?: string }) => show(cli, options.month ?? monthOf(cli.now())))
+}
+
+async function show(cli: Cli, month: string): Promise<void> {
+  const { out } = cli
+  const view = await budgetOf(cli.context(), month)
+  out.json(view)
+  if (view.owners.length === 0) {
+    out.line(
+      `No job has used a budget in ${month}: no monthly or owner budget is set (CRUCIBLE_BUDGET_MONTH, CRUCIBLE_BUDGET_OWNER), or no job ran.`,
+    )
+    return
+  }
+  out.table(
+    ['OWNER', 'LIMIT', 'SPENT', 'PROMISED', 'LEFT'],
+    [
+      ...view.owners.map(({ owner, ...account }) => [owner, ...amounts(account)]),
+      [out.paint.bold(`total ${month}`), ...amounts(view.total)],
+    ],
+    { right: ['LIMIT', 'SPENT', 'PROMISED', 'LEFT'], flexible: 'OWNER' },
+  )
+  const jobs = view.jobs.map(({ jobId, microUsd }) => `${jobId} ${formatUsd(microUsd)}`)
+  const purchases = view.reservations.map(
+    ({ reservationId, send, microUsd }) => `${reservationId} (purchase ${send}) ${formatUsd(microUsd)}`,
+  )
+  if (jobs.length + purchases.length > 0) out.line()
+  if (jobs.length > 0) out.line(`Promised to ${plural(jobs.length, 'job')}: ${jobs.join(', ')}.`)
+  if (purchases.length > 0)
+    out.line(`Promised to ${plural(purchases.length, 'purchase')} of reservations: ${purchases.join(', ')}.`)
+}
+
+function amounts({ limitMicroUsd, spentMicroUsd, promisedMicroUsd, leftMicroUsd }: Account): string[] {
+  const words = (amount: MicroUsd | null): string => (amount === null ? NOTHING : formatUsd(amount))
+  return [limitMicroUsd, spentMicroUsd, promisedMicroUsd, leftMicroUsd].map(words)
+}

@@ -1,0 +1,16 @@
+import type { Command } from 'commander'
+import { knownJobs } from '../../../client/job/find-job'
+import type { Cli } from '../../cli'
+
+/** More than a person reads. */
+const SHOWN_MAX = 100
+
+/** Ids and names of jobs, one per line, quickly: from the store alone, and no output instead of an error. */
+export function define(command: Command, cli: Cli): void {
+  command.action(async () => {
+    const jobs = await knownJobs(cli.context()).catch(() => [])
+    const shown = jobs.slice(0, SHOWN_MAX)
+    for (const text of new Set([...shown.map(({ id }) => id), ...shown.map(({ name }) => name)]))
+      cli.out.line(text)
+  })
+}

@@ -1,0 +1,16 @@
+import type { JobView } from '../../client/job/job-view'
+import type { Cli } from '../cli'
+
+/** How to continue a job that ended before it was done, as lines; empty for every other job. */
+export function continuationLines(cli: Cli, view: Pick<JobView, 'continuation' | 'reason'>): string[] {
+  const { continuation, reason } = view
+  if (continuation === null) return []
+  const { command, step } = continuation
+  const what = step === null ? 'Start over' : `Resume from step ${step}`
+  return [
+    `${what}: ${cli.asCalled(`\`${command}\``).replaceAll('`', '')}`,
+    ...(reason === 'workload-failed'
+      ? ['  With corrected code: add --workdir FOLDER, or name the job file before --from.']
+      : []),
+  ]
+}

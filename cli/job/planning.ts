@@ -1,0 +1,208 @@
+import { EXIT_CODES, toCrucibleError } from '../../client/errors'
+import { planThroughWorkers } from '../../client/job/plan'
+import { savedBefore } from '../../client/job/saved'
+import type { Submission } from '../../client/job/submit'
+import { chanceInWords, confidenceOf } from '../../core/job/forecast'
+import { priceInWords, rowKey, type PriceSource } from '../../core/offer'
+import { silentName, type PlacementInShort, type PlanReport } from '../../core/job/plan'
+import { formatShape } from '../../core/resources'
+import { ruledOutInWords, ruledOutSingly } from '../../core/job/ruled-out'
+import { formatDuration } from '../../core/time/time'
+import type * as workerPlanning from '../../workers/plan-here'
+import type { Cli } from '../cli'
+import type { Output } from '../kit/output'
+import { age, NOTHING, usd } from '../kit/words'
+
+export interface FoundPlan {
+  plan: PlanReport
+  /** `here`: in this process, because no worker answered. */
+  plannedBy: 'worker' | 'here'
+}
+
+/** The ranking for a job; the exit code also reports a plan without any place. */
+export async function findPlan(cli: Cli, submission: Submission, explain?: string): Promise<FoundPlan> {
+  const found = await ask(cli, submission, explain)
+  if (found.plan.placements.length === 0) cli.exitCode = EXIT_CODES.capacity
+  return found
+}
+
+/** The orchestrator, or the same code in this process when none answers. */
+async function ask(cli: Cli, { spec, from }: Submission, explain?: string): Promise<FoundPlan> {
+  const before = await savedBefore(cli.context(), spec, from)
+  try {
+    return { plan: await planThroughWorkers(cli.context(), spec, { before, explain }), plannedBy: 'worker' }
+  } catch (error) {
+    const known = toCrucibleError(error)
+    if (known.kind !== 'unavailable') throw known
+    const { planHere } = require('../../workers/plan-here') as typeof workerPlanning
+    const plan = await planHere(cli.environment, spec, { owner: cli.clientConfig().owner, before, explain })
+    cli.out.note(`${known.message} Planned here, with the settings of this terminal.`)
+    return { plan, plannedBy: 'here' }
+  }
+}
+
+/** More than a person compares. */
+const ROWS_MAX = 10
+
+/**
+ * The ranking as a table, with the reasons for the first place and for the excluded ones, and what one change would gain. Places that sell the same type in the same way
+ * share the row of the best one.
+ */
+export function showPlan(
+  out: Output,
+  plan: PlanReport,
+  { nowMs, isAll = false }: { nowMs: number; isAll?: boolean },
+): void {
+  const { placements, others, rejections, silentBackends, relaxations } = plan
+  const [best] = placements
+  if (best === undefined) {
+    const isNowhere = rejections.length === 0 && silentBackends.length === 0
+    out.line(
+      isNowhere ? 'No backend has an offer that fits this job.' : 'There is no place for this job now.',
+    )
+    if (plan.named !== undefined) out.line(namedInWords(plan.named))
+  } else {
+    const rows = rowsOf([...placements, ...others])
+    const shown = isAll ? rows : rows.slice(0, ROWS_MAX)
+    const limits = LIMITS.filter(({ of }) =>
+      placements.some(({ forecast }) => forecast.chances[of] !== undefined),
+    )
+    const titles = limits.map(({ title }) => title)
+    out.table(
+      [...HEAD, ...titles],
+      shown.map((row, index) => [
+        ...rowOf(row, { rank: index + 1, nowMs }),
+        ...limits.map(({ of }) => chanceOf(row.best, of)),
+      ]),
+      {
+        right: ['#', 'COST/H', 'COST', '90 % RANGE', 'TIME', ...titles],
+        flexible: 'MACHINE',
+        // Without limits, 80 columns have room for all figures of cost and time.
+        optional: [
+          'CONFIDENCE',
+          'INTERRUPTIONS',
+          'AVAILABLE',
+          'PRICE SOURCE',
+          'PLACE',
+          'MACHINE',
+          'COST/H',
+          '90 % RANGE',
+          'TIME',
+        ],
+      },
+    )
+    const left = rows.length - shown.length
+    if (left > 0) out.line(out.paint.dim(`And ${left} more; --all shows them, --json every place.`))
+    out.line()
+    out.line(`First because: ${best.reasons.join('; ')}.`)
+    if (best.risks.length > 0) out.line(`Risks: ${best.risks.join('; ')}.`)
+    for (const line of assumptionsOf(plan)) out.line(line)
+  }
+  if (relaxations.length > 0) out.line()
+  for (const { sentence } of relaxations) out.line(`${sentence}.`)
+  const remarks = [
+    ...(isAll ? ruledOutSingly : ruledOutInWords)(rejections),
+    ...silentBackends.map((one) => `${silentName(one)} did not answer: ${one.reason}`),
+  ]
+  if (remarks.length > 0) out.line()
+  for (const remark of remarks) out.line(out.paint.dim(`Excluded: ${remark}`))
+}
+
+function namedInWords({ state, message = '' }: NonNullable<PlanReport['named']>): string {
+  return {
+    open: `The reservation that the job names has no places yet. ${message}`.trimEnd(),
+    over: `The reservation that the job names is over. ${message}`.trimEnd(),
+    unknown:
+      'The reservation that the job names is unknown, here and at the backends: `crucible reservations list` shows those that exist.',
+  }[state]
+}
+
+const HEAD = [
+  '#',
+  'BACKEND',
+  'CAPACITY',
+  'TYPE',
+  'PLACE',
+  'MACHINE',
+  'COST/H',
+  'PRICE SOURCE',
+  'AVAILABLE',
+  'INTERRUPTIONS',
+  'CONFIDENCE',
+  'COST',
+  '90 % RANGE',
+  'TIME',
+]
+
+/** Columns of a job with such a limit: the chance to keep it. */
+const LIMITS = [
+  { of: 'deadline', title: 'IN TIME' },
+  { of: 'budget', title: 'IN BUDGET' },
+] as const
+
+function chanceOf({ forecast }: PlacementInShort, of: keyof PlacementInShort['forecast']['chances']): string {
+  const chance = forecast.chances[of]
+  return chance === undefined ? NOTHING : chanceInWords(chance)
+}
+
+/** The best placement of a type, and how many other places sell it in the same way. */
+interface Row {
+  best: PlacementInShort
+  others: number
+}
+
+function rowsOf(placements: readonly PlacementInShort[]): Row[] {
+  const rows = new Map<string, Row>()
+  for (const placement of placements) {
+    const key = rowKey(placement.offer)
+    const row = rows.get(key)
+    if (row === undefined) rows.set(key, { best: placement, others: 0 })
+    else row.others += 1
+  }
+  return [...rows.values()]
+}
+
+/** What the figures of a plan rest on that the job does not say. */
+function assumptionsOf({ isDurationAssumed, assumedAccelerator, leftShare }: PlanReport): string[] {
+  const on = assumedAccelerator === undefined ? '' : ` on the ${assumedAccelerator}`
+  const lines: string[] = []
+  if (isDurationAssumed)
+    lines.push(
+      `Cost and time assume one hour of training${on}; --duration narrows the range, and so do the first steps on a machine.`,
+    )
+  else if (assumedAccelerator !== undefined)
+    lines.push(`The duration is taken as that${on}; name another GPU type as in --duration "10h on L4".`)
+  if (leftShare !== undefined && leftShare < 1)
+    lines.push(`Cost and time are for the ${Math.round(leftShare * 100)} % of the work that is left.`)
+  return lines
+}
+
+function rowOf(
+  { best: { offer, costMicroUsd, durationMs, forecast, isLate }, others }: Row,
+  { rank, nowMs }: { rank: number; nowMs: number },
+): string[] {
+  const { backend, capacityType, type, place, shape, priceSource } = offer
+  return [
+    String(rank),
+    backend,
+    capacityType,
+    type,
+    others === 0 ? place : `${place} +${others}`,
+    formatShape(shape),
+    // The heading says that the price is per hour.
+    priceInWords(offer).replace(/\/h$/, ''),
+    priceFrom(priceSource, nowMs),
+    offer.availability === 'available' ? 'yes' : offer.availability,
+    forecast.interruptions < 0.01 ? 'none' : String(Number(forecast.interruptions.toPrecision(2))),
+    confidenceOf(forecast),
+    usd(costMicroUsd),
+    `${usd(forecast.cost.lowMicroUsd)}..${usd(forecast.cost.highMicroUsd)}`,
+    `${formatDuration(durationMs)}${isLate === true ? ', late' : ''}`,
+  ]
+}
+
+/** Source and age of a price: `live, 5s`; a built-in price table is part of this version and has no age. */
+function priceFrom({ kind, observedAtMs }: PriceSource, nowMs: number): string {
+  if (kind === 'configured') return 'setting'
+  return `${kind === 'live' ? 'live' : 'table'}, ${age(observedAtMs, nowMs)}`
+}

@@ -1,0 +1,192 @@
+import { readFile } from 'node:fs/promises'
+import { basename, dirname, extname, isAbsolute, relative, resolve } from 'node:path'
+import { CrucibleError } from '../../client/errors'
+import { findJob, submissionWithId } from '../../client/job/find-job'
+import {
+  fieldsOf,
+  formatProblem,
+  parseJobFile,
+  parseJobObject,
+  writtenFields,
+  type JobFields,
+  type JobOrProblems,
+} from '../../client/job/file'
+import { preflight } from '../../client/job/preflight'
+import type { Submission } from '../../client/job/submit'
+import type { JobSpec } from '../../core/job/job'
+import type * as filling from '../filling'
+import type * as registry from '../../backends/registry'
+import type { Cli } from '../cli'
+import { flagOf, withFlags } from './flags'
+
+/** User input: a file, the script's own arguments, and flags. */
+export interface JobArguments {
+  file: string | undefined
+  scriptArguments: string[]
+  flags: Readonly<Record<string, unknown>> & {
+    id?: string
+    from?: string
+    fresh?: boolean
+    workdir?: string
+    analyze?: boolean
+  }
+}
+
+/** A job before the flags are applied. */
+interface Base {
+  fields: JobFields
+  name: string
+  /** As `Submission.directory`. */
+  directory: string | null | undefined
+}
+
+const JOB_FILES = ['.yaml', '.yml', '.json']
+
+/** Builds a submission from user input. Throws `usage` with all problems at once, each with its position or flag. */
+export async function readJob(cli: Cli, given: JobArguments): Promise<Submission> {
+  const { flags } = given
+  if (flags.fresh === true && flags.from === undefined) {
+    throw new CrucibleError('usage', '--fresh requires --from: any other job starts from the beginning.')
+  }
+  const from = flags.from === undefined ? undefined : await findJob(cli.context(), flags.from)
+  const nowMs = await submissionTime(cli, flags.id)
+  const base = await baseOf(cli, given, { from, nowMs })
+  const directory = flags.workdir === undefined ? base.directory : folderOf(flags.workdir)
+  const fields = withFlags(base.fields, flags)
+  const options = { flagOf: flagOf(flags), defaultName: base.name, nowMs }
+  const { spec } = accept(parseJobObject(fields, options))
+  return {
+    spec: flags.analyze === true ? await filledSpec(cli, { fields, spec, directory, options }) : spec,
+    directory,
+    id: flags.id,
+    from,
+    isFresh: flags.fresh || undefined,
+  }
+}
+
+/** The spec with what the program says about settings that are left open. */
+async function filledSpec(
+  cli: Cli,
+  {
+    fields,
+    spec,
+    directory,
+    options,
+  }: {
+    fields: JobFields
+    spec: JobSpec
+    directory: string | null | undefined
+    options: Parameters<typeof parseJobObject>[1]
+  },
+): Promise<JobSpec> {
+  // The code of an earlier job was read when it was submitted.
+  if (typeof directory !== 'string') return spec
+  const { fillFromProgram } = require('../filling') as typeof filling
+  const filled = await fillFromProgram(cli, fields, { run: spec.run, directory })
+  if (filled.settings.length === 0) return spec
+  return { ...accept(parseJobObject(filled.fields, options)).spec, inferred: filled.settings }
+}
+
+/** As `readJob`; also refuses jobs with known errors, and notes possible ones. */
+export async function readCheckedJob(cli: Cli, given: JobArguments): Promise<Submission> {
+  const submission = await readJob(cli, given)
+  const { BACKENDS } = require('../../backends/registry') as typeof registry
+  const warnings = await preflight(cli.context(), submission, Object.keys(BACKENDS))
+  for (const warning of warnings) cli.out.note(cli.out.paintNote.yellow(warning))
+  return submission
+}
+
+/** A repeated submission counts its deadline from the first one, so that both are the same. */
+async function submissionTime(cli: Cli, id: string | undefined): Promise<number> {
+  const earlier =
+    id === undefined ? undefined : await submissionWithId(cli.context(), id).catch(() => undefined)
+  return earlier?.submittedAtMs ?? cli.now()
+}
+
+async function baseOf(
+  cli: Cli,
+  { file, scriptArguments }: JobArguments,
+  { from, nowMs }: { from: string | undefined; nowMs: number },
+): Promise<Base> {
+  if (file === undefined) {
+    if (from !== undefined) return baseFrom(cli, from)
+    throw new CrucibleError('usage', 'Nothing to submit.', {
+      hint: 'Name a job file (job.yaml), a script (train.py), or an earlier job (--from JOB).',
+    })
+  }
+  const ending = extname(file).toLowerCase()
+  if (ending === '.py') return baseOfScript(file, scriptArguments)
+  if (!JOB_FILES.includes(ending)) {
+    await readText(file)
+    throw new CrucibleError('usage', `${file} is neither a job file (.yaml) nor a Python script (.py).`, {
+      hint: `For any other program write a job file with "run: ./${basename(file)}".`,
+    })
+  }
+  if (scriptArguments.length > 0) {
+    throw new CrucibleError('usage', 'Arguments after -- require a script; a job file contains its own.', {
+      hint: 'Write them into its run or script field.',
+    })
+  }
+  return baseOfFile(file, nowMs)
+}
+
+async function baseOfFile(file: string, nowMs: number): Promise<Base> {
+  const text = await readText(file)
+  const { spec, workdir } = accept(parseJobFile(text, { fileName: file, nowMs }))
+  const directory = workdir === null ? null : resolve(dirname(file), workdir)
+  const { interruptible, ...rest } = fieldsOf(spec, nowMs)
+  const fields = writtenFields(text).includes('interruptible') ? { ...rest, interruptible } : rest
+  return { fields, name: spec.name, directory }
+}
+
+/** A script runs like a local one: in this folder, which is sent along, or in its own folder if it is outside. */
+async function baseOfScript(file: string, scriptArguments: string[]): Promise<Base> {
+  await readText(file)
+  const path = relative(process.cwd(), file)
+  const isOutside = path.startsWith('..') || isAbsolute(path)
+  const directory = isOutside ? dirname(resolve(file)) : process.cwd()
+  const words = [isOutside ? basename(file) : path, ...scriptArguments]
+  return {
+    fields: { run: `python3 ${words.map(shellQuoted).join(' ')}` },
+    name: basename(file, extname(file)),
+    directory,
+  }
+}
+
+async function baseFrom(cli: Cli, from: string): Promise<Base> {
+  const { spec, submittedAtMs } = (await submissionWithId(cli.context(), from))!
+  return { fields: fieldsOf(spec, submittedAtMs), name: spec.name, directory: undefined }
+}
+
+function folderOf(workdir: string): string | null {
+  return workdir === 'none' ? null : resolve(workdir)
+}
+
+/** @param what may be named instead, in messages */
+export async function readText(file: string, what = 'job file or script'): Promise<string> {
+  try {
+    return await readFile(file, 'utf8')
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    if (code === 'ENOENT')
+      throw new CrucibleError(
+        'usage',
+        `There is no file ${file} here. Name a ${what} by its path from ${process.cwd()}.`,
+        { cause: error },
+      )
+    if (code === 'EISDIR') throw new CrucibleError('usage', `${file} is a folder: name the ${what} in it.`)
+    throw error
+  }
+}
+
+function accept(read: JobOrProblems): Extract<JobOrProblems, { job: unknown }>['job'] {
+  if ('job' in read) return read.job
+  throw new CrucibleError('usage', read.problems.map(formatProblem).join('\n'), {
+    details: { problems: read.problems },
+  })
+}
+
+/** A word, quoted for `sh`. */
+function shellQuoted(word: string): string {
+  return /^[\w./:=@%+,-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`
+}

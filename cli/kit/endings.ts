@@ -1,0 +1,58 @@
+import type { TemporalServerErrorCode } from '../dev/temporal/errors'
+import { isCoded } from '../../core/errors'
+import { CrucibleError, toCrucibleError, type ErrorKind } from '../../client/errors'
+
+/** Requested help and version, which commander reports as errors. */
+const SHOWN = ['commander.helpDisplayed', 'commander.help', 'commander.version']
+
+export interface CommandLine {
+  /** The name of the program. */
+  program: string
+  args: readonly string[]
+  /** What to do instead, for a word that people try and that is no command. */
+  pointerFor?: (word: string) => string | undefined
+}
+
+/** What a command line ends with; `undefined` for help and version that were asked for. */
+export function endingOf(thrown: unknown, line: CommandLine): CrucibleError | undefined {
+  const { code } = thrown as { code?: unknown }
+  if (typeof code === 'string' && SHOWN.includes(code)) return undefined
+  return typeof code === 'string' && code.startsWith('commander.')
+    ? usageError(thrown as Error, line)
+    : asOurs(thrown)
+}
+
+/** An error as the document that programs get. */
+export function errorDocument({ kind, message, hint, details }: CrucibleError): { error: object } {
+  return { error: { kind, message, hint: hint ?? null, ...details } }
+}
+
+function usageError({ message }: Error, { program, args, pointerFor }: CommandLine): CrucibleError {
+  const [first = '', suggestion] = message.replace(/^error: /, '').split('\n')
+  const what = first.replace(/\.$/, '')
+  const command = args.find((arg) => !arg.startsWith('-'))
+  const isUnknown = /unknown command/.test(what)
+  const help = command === undefined || isUnknown ? `${program} --help` : `${program} ${command} --help`
+  const pointer = isUnknown ? pointerFor?.(command ?? '') : undefined
+  if (pointer !== undefined)
+    return new CrucibleError('usage', `Unknown command: ${command}.`, { hint: pointer })
+  const meant = suggestion === undefined ? '' : `${suggestion.replace(/^\(|\)$/g, '')} `
+  return new CrucibleError('usage', `${what}.`, { hint: `${meant}See \`${help}\`.` })
+}
+
+const KIND_OF_SERVER_ERROR: Readonly<Record<TemporalServerErrorCode, ErrorKind>> = {
+  configuration: 'usage',
+  'no-answer': 'unavailable',
+  'not-found': 'unavailable',
+  'port-taken': 'failed',
+  'in-use': 'failed',
+  'data-file': 'failed',
+  'start-failed': 'unavailable',
+}
+
+/** Errors of the libraries below that the client does not know. */
+function asOurs(thrown: unknown): CrucibleError {
+  if (!isCoded(thrown, 'temporal')) return toCrucibleError(thrown)
+  const { code, message } = thrown
+  return new CrucibleError(KIND_OF_SERVER_ERROR[code as TemporalServerErrorCode], message, { cause: thrown })
+}

@@ -1,0 +1,48 @@
+import { createInterface } from 'node:readline/promises'
+import { EXIT_CODES } from '../../client/errors'
+import type { Outside } from '../cli'
+import type { CliConfig } from './config'
+
+/** The outside of a command line that has this process to itself. */
+export function outsideOfProcess(config: CliConfig): Outside {
+  return {
+    config,
+    stdout: process.stdout,
+    stderr: process.stderr,
+    signals: process,
+    exit: (code) => process.exit(code),
+    ask: process.stdin.isTTY && process.stderr.isTTY ? askTerminal : undefined,
+    now: Date.now,
+  }
+}
+
+/** Returns an empty text when a signal aborts it. */
+async function askTerminal(question: string, signal: AbortSignal): Promise<string> {
+  const lines = createInterface({ input: process.stdin, output: process.stderr })
+  // While it reads, Ctrl-C arrives here and not at the process.
+  lines.on('SIGINT', () => process.kill(process.pid, 'SIGINT'))
+  try {
+    return await lines.question(question, { signal })
+  } catch {
+    return ''
+  } finally {
+    lines.close()
+  }
+}
+
+/** A worker's runtime that was installed but not used would keep the process alive; flush the output before exiting. */
+export function endWith(exitCode: number): void {
+  process.stdout.write('', () => process.stderr.write('', () => process.exit(exitCode)))
+}
+
+export function endOnBrokenOutput(): void {
+  for (const stream of [process.stdout, process.stderr]) {
+    stream.on('error', (error: NodeJS.ErrnoException) => {
+      // The reader may stop early (`crucible logs | head`).
+      if (error.code === 'EPIPE') process.exit(0)
+      if (stream === process.stdout)
+        process.stderr.write(`error: The output cannot be written: ${error.message}.\n`)
+      process.exit(EXIT_CODES.failed)
+    })
+  }
+}

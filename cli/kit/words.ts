@@ -1,0 +1,128 @@
+import type { Colors } from 'picocolors/types'
+import type { AttemptView, JobSummary, ProgressView } from '../../client/job/job-view'
+import type { UploadProgress } from '../../core/beat-parts'
+import type { Checkpoint, CheckpointState } from '../../core/job/checkpoint'
+import type { JobState } from '../../core/job/job'
+import { formatUsd } from '../../core/money/money'
+import { plural } from '../../core/plural'
+import { formatBytes } from '../../core/resources'
+import { formatDuration } from '../../core/time/time'
+export { plural } from '../../core/plural'
+export { formatBytes as bytes } from '../../core/resources'
+
+/** Shown for an unknown value. */
+export const NOTHING = '-'
+
+const COLOURS: Readonly<Record<JobState, keyof Colors>> = {
+  pending: 'cyan',
+  provisioning: 'cyan',
+  running: 'green',
+  recovering: 'yellow',
+  stopping: 'yellow',
+  succeeded: 'green',
+  failed: 'red',
+  cancelled: 'dim',
+}
+
+export function stateInColour(state: JobState, paint: Colors): string {
+  return (paint[COLOURS[state]] as (text: string) => string)(state)
+}
+
+/** `480/1,500 (32 %)`, `step 480`, `epoch 2/5 (28 %)`, `epoch 2, 40/100`, `40/100`, or nothing. */
+export function progressInWords(progress: ProgressView | null): string {
+  const counts = progress === null ? null : countsInWords(progress)
+  if (progress === null || counts === null) return NOTHING
+  return progress.percent === null ? counts : `${counts} (${percentInWords(progress.percent)})`
+}
+
+/** `artifacts: 3 of 7 files, 12 GB of 40 GB`, with the bytes read if those are more. */
+export function savingInWords(saving: UploadProgress): string {
+  const { what, filesDone, filesTotal, bytesDone, bytesTotal, bytesRead = 0 } = saving
+  const files = `${count(filesDone)} of ${plural(filesTotal, 'file')}`
+  const read = bytesRead > bytesDone ? ` (${formatBytes(bytesRead)} read)` : ''
+  return `${what}: ${files}, ${formatBytes(bytesDone)} of ${formatBytes(bytesTotal)}${read}`
+}
+
+function countsInWords(progress: ProgressView): string | null {
+  const { step, stepsTotal, epoch, epochsTotal, batch, batchesTotal } = progress
+  if (step !== null) return stepsTotal === null ? `step ${count(step)}` : ofTotal(step, stepsTotal)
+  const part = batch === null ? null : ofTotal(batch, batchesTotal)
+  if (epoch === null) return part
+  // A list has room for only one of them.
+  if (epochsTotal !== null || part === null) return `epoch ${ofTotal(rounded(epoch), epochsTotal)}`
+  return `epoch ${rounded(epoch)}, ${part}`
+}
+
+function ofTotal(done: number, total: number | null): string {
+  return total === null ? count(done) : `${count(done)}/${count(total)}`
+}
+
+function rounded(epoch: number): number {
+  return Number(epoch.toFixed(2))
+}
+
+/** Rounded down: whole, with one decimal while it is small. */
+function percentInWords(percent: number): string {
+  return `${percent < 10 ? Math.floor(percent * 10) / 10 : Math.floor(percent)} %`
+}
+
+/** With commas between thousands. */
+export function count(whole: number): string {
+  return whole.toLocaleString('en-US')
+}
+
+/** A loss, to four significant digits. */
+export function lossInWords(loss: number): string {
+  return String(Number(loss.toPrecision(4)))
+}
+
+/** Where a job was requested to run, and where it runs if that differs. */
+export function placementInWords({ placement }: Pick<JobSummary, 'placement'>): string {
+  if (placement === null) return NOTHING
+  const { backend, capacityType, realised } = placement
+  const asked = `${backend} ${capacityType}`
+  return realised === null || realised.capacityType === capacityType
+    ? asked
+    : `${asked} > ${realised.capacityType}`
+}
+
+export function usd(amount: number | null): string {
+  return amount === null ? NOTHING : formatUsd(amount)
+}
+
+/** How long ago, in one unit: `5m`, `3d`. */
+export function age(sinceMs: number, nowMs: number): string {
+  return formatDuration(nowMs - sinceMs).split(' ')[0]!
+}
+
+/** How long an attempt has run, or ran. */
+export function attemptTime({ launchedAtMs, endedAtMs }: AttemptView, nowMs: number): string {
+  return launchedAtMs === null ? NOTHING : formatDuration((endedAtMs ?? nowMs) - launchedAtMs)
+}
+
+/** Why an attempt is in its state, without repeating the state. */
+export function attemptReason({ state, reason }: Pick<AttemptView, 'state' | 'reason'>): string {
+  if (reason === 'run-limit') return 'run limit: planned hand-over'
+  return reason.startsWith(`${state}: `) ? reason.slice(state.length + 2) : reason
+}
+
+/** Cut to a width, so that one long sentence does not break a table. */
+export function clip(text: string, width: number): string {
+  const line = text.replace(/\s+/g, ' ')
+  return line.length > width ? `${line.slice(0, width - 1)}…` : line
+}
+
+/** The state of a checkpoint for people, who need not know the two kinds of provisional. */
+export function checkpointState(state: CheckpointState): 'complete' | 'provisional' {
+  return state === 'complete' ? state : 'provisional'
+}
+
+/** The step of a checkpoint; a running number does not count. */
+export function knownStep(checkpoint: Checkpoint | null): number | null {
+  return checkpoint === null || checkpoint.isStepKnown === false ? null : checkpoint.step
+}
+
+export function stepInWords(checkpoint: Checkpoint): string {
+  const step = knownStep(checkpoint)
+  return step === null ? 'step unknown' : `step ${step}`
+}

@@ -1,0 +1,177 @@
+/** Weeks of reserved and planned capacity, as lines and as iCalendar. */
+import type * as icalLibrary from 'ical-generator'
+import { isHeld, type OwnedReservation } from '../../core/reservation/reservation'
+import { isReservationFinal, type ReservationStatus } from '../../core/reservation/reserving'
+import { DAY_MS, HOUR_MS } from '../../core/time/time'
+import type { Cli } from '../cli'
+import { plain } from '../kit/plain'
+import { clip } from '../kit/words'
+
+export const WEEK_MS = 7 * DAY_MS
+
+/** What a line shows: `owned` is active and in use, `idle` is active and unused, `bought` is to come, `planned` is not bought. */
+export type CalendarKind = 'owned' | 'idle' | 'bought' | 'planned'
+
+export interface CalendarLine {
+  /** Of the reservation, of what the account owns, or of the run of a schedule. */
+  id: string
+  kind: CalendarKind
+  /** For people: what it is for. */
+  title: string
+  startsAtMs: number
+  /** Null for capacity that lasts until it is released. */
+  endsAtMs: number | null
+}
+
+/** A run of a retraining schedule that has not begun. */
+export interface PlannedRun {
+  schedule: string
+  date: string
+  opensAtMs: number
+  durationMs: number
+}
+
+/** Everything that has a place in the weeks to come, by its start. One owned reservation is one line. */
+export function calendarLines(
+  { statuses, owned, runs }: { statuses: ReservationStatus[]; owned: OwnedReservation[]; runs: PlannedRun[] },
+  nowMs: number,
+): CalendarLine[] {
+  const wished = statuses
+    .filter(({ state }) => !isReservationFinal(state))
+    .map((status) => lineOfWish(status, nowMs))
+  const held = new Set(statuses.map(({ reservation }) => reservation?.id))
+  const others = owned
+    .filter(({ id, phase }) => isHeld(phase) && !held.has(id))
+    .map((one) => lineOfOwned(one, `${one.id}, bought elsewhere`, nowMs))
+  const planned = runs.map(({ schedule, date, opensAtMs, durationMs }): CalendarLine => ({
+    id: `${schedule}/${date}`,
+    kind: 'planned',
+    title: `retraining of ${schedule}, ${date}`,
+    startsAtMs: opensAtMs,
+    endsAtMs: opensAtMs + durationMs,
+  }))
+  return [...wished, ...others, ...planned].sort(
+    (a, b) => a.startsAtMs - b.startsAtMs || a.id.localeCompare(b.id),
+  )
+}
+
+function lineOfWish(status: ReservationStatus, nowMs: number): CalendarLine {
+  const { id, purpose, wish, reservation, quote } = status
+  const title = [purpose, `${wish.count} × ${wish.types.join(' or ')}`].filter(Boolean).join(': ')
+  if (reservation !== undefined) return { ...lineOfOwned(reservation, title, nowMs), id }
+  const startsAtMs = quote?.quote.startsAtMs ?? wish.earliestStartAtMs ?? nowMs
+  const endsAtMs =
+    quote?.quote.endsAtMs ?? (wish.durationMs === undefined ? null : startsAtMs + wish.durationMs)
+  return { id, kind: 'planned', title, startsAtMs, endsAtMs }
+}
+
+function lineOfOwned(owned: OwnedReservation, title: string, nowMs: number): CalendarLine {
+  const { id, phase, free, total, startsAtMs = nowMs, endsAtMs = null } = owned
+  const kind = phase !== 'active' ? 'bought' : free >= total ? 'idle' : 'owned'
+  return { id, kind, title, startsAtMs, endsAtMs }
+}
+
+const MARKS: Readonly<Record<CalendarKind, string>> = { owned: '#', idle: '-', bought: '=', planned: '.' }
+
+/** One character per day, a space between weeks: `.......  ====---`. */
+export function weeksOf({ kind, startsAtMs, endsAtMs }: CalendarLine, fromMs: number, weeks: number): string {
+  const days = Array.from({ length: weeks * 7 }, (_, day) => {
+    const [dayMs, nextMs] = [fromMs + day * DAY_MS, fromMs + (day + 1) * DAY_MS]
+    return startsAtMs < nextMs && (endsAtMs ?? Infinity) > dayMs ? MARKS[kind] : ' '
+  })
+  return Array.from({ length: weeks }, (_, week) => days.slice(week * 7, week * 7 + 7).join('')).join('|')
+}
+
+const LEGEND = [
+  '# in use   - idle   = bought, to come   . planned, not bought',
+  'one character per day (UTC)',
+]
+
+/** Monday, 0 h UTC, of the week. */
+export function mondayOf(nowMs: number): number {
+  const day = Math.floor(nowMs / DAY_MS)
+  // 1970-01-01 was a Thursday.
+  return (day - ((day + 3) % 7)) * DAY_MS
+}
+
+/** For calendar programs. Capacity without an end is shown for a day from its start, or from today. */
+export function iCalendarOf(lines: readonly CalendarLine[], nowMs: number): string {
+  const { default: ical } = require('ical-generator') as typeof icalLibrary
+  const calendar = ical({
+    name: 'Crucible capacity',
+    prodId: { company: 'Crucible', product: 'reservations' },
+  })
+  for (const { id, kind, title, startsAtMs, endsAtMs } of lines) {
+    const endMs = endsAtMs ?? Math.max(startsAtMs, nowMs) + DAY_MS
+    calendar.createEvent({
+      id: `${id}@crucible`,
+      start: new Date(startsAtMs),
+      end: new Date(Math.max(endMs, startsAtMs + HOUR_MS)),
+      stamp: new Date(nowMs),
+      summary: `${title} (${kind === 'planned' ? 'planned, not bought' : kind})`,
+    })
+  }
+  return calendar.toString()
+}
+
+/** A column of titles is no wider than this on a wide terminal, and never narrower than an id needs. */
+const TITLE_WIDTH = { most: 60, least: 24 }
+/** With the bar between two weeks. */
+const WEEK_WIDTH = 8
+
+/** How many weeks fit next to a column of titles. A terminal that is too narrow for all of them gets them in several parts. */
+export function calendarLayout(
+  lines: readonly CalendarLine[],
+  { width, weeks }: { width: number; weeks: number },
+): { titleWidth: number; weeksInPart: number } {
+  const { most, least } = TITLE_WIDTH
+  const wanted = Math.min(most, Math.max(...lines.map((line) => labelOf(line).length)))
+  const besides = width - (weeks * WEEK_WIDTH - 1) - 1
+  const titleWidth = Math.min(wanted, Math.max(least, besides))
+  const fitting = Math.floor((width - titleWidth) / WEEK_WIDTH)
+  return { titleWidth, weeksInPart: Math.max(1, Math.min(weeks, fitting)) }
+}
+
+function labelOf({ id, title }: CalendarLine): string {
+  return title.includes(id) ? title : `${id}: ${title}`
+}
+
+/** Weeks as columns, one line for each reservation and planned run. */
+export function showCalendar(
+  cli: Cli,
+  lines: readonly CalendarLine[],
+  { fromMs, weeks, isICal }: { fromMs: number; weeks: number; isICal: boolean },
+): void {
+  const { out } = cli
+  if (isICal && !out.isJson) {
+    // Its lines end with CRLF (RFC 5545).
+    for (const line of iCalendarOf(lines, cli.now()).trimEnd().split(/\r?\n/)) out.raw(`${plain(line)}\r`)
+    return
+  }
+  out.json({ fromMs, weeks, lines })
+  if (lines.length === 0) return out.line(`Nothing is reserved or planned in ${weeks} weeks.`)
+  const { titleWidth, weeksInPart } = calendarLayout(lines, {
+    width: out.isTerminal ? out.width : Infinity,
+    weeks,
+  })
+  for (let week = 0; week < weeks; week += weeksInPart) {
+    if (week > 0) out.line()
+    const part = { fromMs: fromMs + week * WEEK_MS, weeks: Math.min(weeksInPart, weeks - week) }
+    showPart(cli, lines, { ...part, titleWidth })
+  }
+  for (const line of LEGEND) out.line(line)
+}
+
+function showPart(
+  { out }: Cli,
+  lines: readonly CalendarLine[],
+  { fromMs, weeks, titleWidth }: { fromMs: number; weeks: number; titleWidth: number },
+): void {
+  const day = (atMs: number): string => new Date(atMs).toISOString().slice(5, 10)
+  const heads = Array.from({ length: weeks }, (_, week) => day(fromMs + week * WEEK_MS).padEnd(7))
+  out.line(`${''.padEnd(titleWidth)} ${heads.join(' ')}`.trimEnd())
+  for (const line of lines)
+    out.line(
+      `${clip(labelOf(line), titleWidth).padEnd(titleWidth)} ${weeksOf(line, fromMs, weeks)}`.trimEnd(),
+    )
+}

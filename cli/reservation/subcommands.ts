@@ -1,0 +1,168 @@
+/** What `crucible reservations` tells a reservation that exists. */
+import type { Share } from '../../core/reservation/hold'
+import * as client from '../../client/reservation/reservations'
+import { CrucibleError } from '../../client/errors'
+import { showReservation, type ReservationView } from '../../client/reservation/views'
+import { defined } from '../../core/defined'
+import { plural } from '../../core/plural'
+import { priceInWords } from '../../core/reservation/quote-words'
+import { formatUsd } from '../../core/money/money'
+import { boughtUntilMs, type ReservationKind } from '../../core/reservation/reservation'
+import { formatDuration, formatInstant } from '../../core/time/time'
+import { instantOf, type Deadline } from '../kit/arguments'
+import type { Cli } from '../cli'
+import * as text from './text'
+
+/** The options of the command, of all its actions. */
+export interface Options {
+  backend: string
+  kind: ReservationKind
+  type?: string[]
+  count?: number
+  for?: number
+  from?: Deadline
+  startBy?: Deadline
+  endBy?: Deadline
+  region?: string[]
+  zone?: string[]
+  maxUpfront?: number
+  maxPrice?: number
+  unasked?: number
+  maxSpend?: number
+  releaseIdle?: number
+  extendMax?: number
+  share?: Share
+  until?: Deadline | 'never'
+  purpose?: string
+  notify?: string
+  id?: string
+  note?: string
+  bought?: string
+  notBought?: true
+  maxCharge?: number
+  weeks: number
+  ical?: true
+  yes?: true
+}
+
+type Word = 'show' | 'approve' | 'reject' | 'decide' | 'extend' | 'resize' | 'split' | 'release'
+
+export async function tell(
+  cli: Cli,
+  action: Word,
+  { meant, options }: { meant: string; options: Options },
+): Promise<void> {
+  const context = cli.context()
+  const view = await showReservation(context, meant)
+  const { id } = view.status
+  switch (action) {
+    case 'show':
+      return text.showReservationView(cli, view)
+    case 'approve': {
+      const { quote, state } = view.status
+      if (quote !== undefined && state === 'awaiting-approval') {
+        if (!cli.out.isJson) text.showReservationView(cli, view)
+        await agree(cli, `Buy it for ${priceInWords(quote.quote)}?`, options)
+      }
+      return done(cli, id, await client.approveReservation(context, id))
+    }
+    case 'reject':
+      return done(cli, id, await client.rejectReservation(context, id, options.note))
+    case 'decide': {
+      if ((options.bought === undefined) === (options.notBought === undefined))
+        throw new CrucibleError('usage', 'Say what became of the purchase.', {
+          hint: "Add --bought with the provider's id, or --not-bought once its list and bill certainly do not have it.",
+        })
+      return done(cli, id, await client.decidePurchase(context, id, options.bought ?? null))
+    }
+    case 'extend':
+      return extend(cli, view, options)
+    case 'resize':
+      return resize(cli, view, options)
+    case 'split': {
+      const { count } = options
+      if (count === undefined)
+        throw new CrucibleError('usage', 'Say how many machines to split off.', {
+          hint: 'Such as --count 2.',
+        })
+      await agree(cli, `Split ${plural(count, 'machine')} off ${id}?`, options)
+      const split = { count, id: options.id }
+      const { newId, message } = await client.splitReservation(context, id, split)
+      cli.out.json({ id, newId, message })
+      return cli.out.line(`${id}: ${message}`)
+    }
+    case 'release':
+      return release(cli, view, options)
+  }
+}
+
+/** Of hourly capacity, the provider ends no machine with its reservation. */
+const MACHINES_STAY = 'Machines that run in it keep running, at the price on demand.'
+
+async function release(cli: Cli, { status }: ReservationView, options: Options): Promise<void> {
+  const { id, state, reservation, wish } = status
+  if (state === 'searching' || state === 'awaiting-approval')
+    throw new CrucibleError('usage', `${id} holds nothing yet.`, {
+      hint: `Stop its search with \`crucible reservations reject ${id}\`.`,
+    })
+  const what = reservation === undefined ? id : `${id} (${reservation.total} × ${reservation.type})`
+  if (wish.kind === 'hourly') await agree(cli, `Give back ${what}? ${MACHINES_STAY}`, options)
+  const { message } = await client.releaseReservation(cli.context(), id, options.maxCharge ?? 0)
+  return done(cli, id, { message: `${message} ${MACHINES_STAY}` })
+}
+
+async function extend(cli: Cli, { status }: ReservationView, options: Options): Promise<void> {
+  const { for: durationMs, until, maxUpfront: upfrontMaxMicroUsd } = options
+  if (until === 'never') throw new CrucibleError('usage', 'Prepaid capacity always has an end.')
+  if ((durationMs === undefined) === (until === undefined) || upfrontMaxMicroUsd === undefined)
+    throw new CrucibleError(
+      'usage',
+      'An extension needs its duration or its new end, and its highest price.',
+      {
+        hint: 'Such as --for 1d --max-upfront 5000; with --until TIME instead, the command can be repeated.',
+      },
+    )
+  const { id, reservation } = status
+  const seenEndsAtMs = reservation && boughtUntilMs(reservation)
+  const endsAtMs = until && instantOf(until, cli.now())
+  const from = seenEndsAtMs === undefined ? '' : `, which ends ${formatInstant(seenEndsAtMs)},`
+  const to = endsAtMs === undefined ? `by ${formatDuration(durationMs!)}` : `to ${formatInstant(endsAtMs)}`
+  await agree(cli, `Prolong ${id}${from} ${to} for at most ${formatUsd(upfrontMaxMicroUsd)}?`, options)
+  const wish = { upfrontMaxMicroUsd, durationMs, endsAtMs, seenEndsAtMs }
+  return done(cli, id, await client.extendReservation(cli.context(), id, wish))
+}
+
+async function resize(cli: Cli, { status }: ReservationView, options: Options): Promise<void> {
+  const { count, until, maxSpend: spendMaxMicroUsd, share } = options
+  if ([count, until, spendMaxMicroUsd, share].every((one) => one === undefined))
+    throw new CrucibleError('usage', 'Say what to change.', {
+      hint: 'Such as --count 4, --until 2027-01-31T18:00:00Z, --until never, --max-spend 500, or --share none.',
+    })
+  const endsAtMs = until === 'never' ? null : until && instantOf(until, cli.now())
+  const { id, reservation } = status
+  const total = reservation?.total ?? status.wish.count
+  const each = reservation?.idleMicroUsdPerHour
+  const cost =
+    count === undefined || each === undefined
+      ? ''
+      : ` ${count === 1 ? 'It costs' : 'They cost'} ${formatUsd(count * each)} per hour, used or not.`
+  const question =
+    count === undefined ? `Change ${id}?` : `Change ${id} from ${total} to ${plural(count, 'machine')}?`
+  await agree(cli, `${question}${cost}`, options)
+  const change = defined({ count, endsAtMs, spendMaxMicroUsd, share })
+  return done(cli, id, await client.resizeReservation(cli.context(), id, change))
+}
+
+function done(cli: Cli, id: string, { message }: { message: string }): void {
+  cli.out.json({ id, message })
+  cli.out.line(`${id}: ${message}`)
+}
+
+/** A person who is not asked must have said so. */
+async function agree(cli: Cli, question: string, { yes }: Options): Promise<void> {
+  const isAgreed = yes === true || (await cli.confirm(question))
+  if (isAgreed === true) return
+  if (isAgreed === undefined)
+    throw new CrucibleError('usage', 'This needs a confirmation.', { hint: 'Add --yes.' })
+  throw new CrucibleError('usage', 'Nothing was changed.')
+}

@@ -1,0 +1,33 @@
+import { surveyCapacity } from '../../client/reservation/capacity-survey'
+import { toCrucibleError } from '../../client/errors'
+import type { ReservationStatus } from '../../core/reservation/reserving'
+import type { CapacitySurvey } from '../../core/reservation/activities'
+import type { Cli } from '../cli'
+
+/** Without its worker, what a backend's account owns is left out, with a note. */
+export async function surveysOf(
+  cli: Cli,
+  backend: string,
+): Promise<({ backend: string } & CapacitySurvey)[]> {
+  try {
+    return [{ backend, ...(await surveyCapacity(cli.context(), backend)) }]
+  } catch (error) {
+    const { message } = toCrucibleError(error)
+    cli.out.note(`What the account of ${backend} owns besides is not shown: ${message}`)
+    return []
+  }
+}
+
+/** Reservations with the places that are free now: their workflows look every ten minutes at most. */
+export function withFreshPlaces(
+  statuses: readonly ReservationStatus[],
+  surveys: readonly CapacitySurvey[],
+): ReservationStatus[] {
+  const seen = new Map(surveys.flatMap(({ owned }) => owned).map((one) => [one.id, one]))
+  return statuses.map((status) => {
+    const { reservation } = status
+    const now = reservation && seen.get(reservation.id)
+    if (now === undefined || reservation?.phase !== 'active' || now.phase !== 'active') return status
+    return { ...status, reservation: { ...reservation, free: now.free, total: now.total } }
+  })
+}

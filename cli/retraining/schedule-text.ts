@@ -1,0 +1,170 @@
+/** What `crucible schedule` prints. */
+import type { ScheduleHistory, ScheduleSummary, ScheduleView } from '../../client/retraining/schedule-runs'
+import { warningsOf, type ScheduleCreated } from '../../client/retraining/schedules'
+import { formatUsd } from '../../core/money/money'
+import { howToApprove } from '../../core/retraining/requests'
+import type { RetrainResult, RetrainStatus } from '../../core/retraining/run'
+import type { PromotedModel, RetrainSpec } from '../../core/retraining/retraining'
+import { nextRuns, type ScheduledRun } from '../../core/retraining/run-dates'
+import { formatDuration, formatInstant } from '../../core/time/time'
+import { formatInZone } from '../../core/time/zones'
+import type { RecordedRun } from '../../storage/schedules'
+import type { Cli } from '../cli'
+import { age, NOTHING } from '../kit/words'
+
+export function showNext(cli: Cli, spec: RetrainSpec, count: number): void {
+  const { out } = cli
+  const { runs, skipped } = nextRuns(spec, cli.now(), count)
+  const warnings = warningsOf(spec, runs)
+  out.json({ name: spec.name, zone: spec.calendar.zone, runs, skipped, warnings })
+  table(cli, spec, runs)
+  for (const { nominal, reason } of skipped) out.line(`${nominal}: no run. ${reason}`)
+  for (const warning of warnings) out.note(out.paintNote.yellow(warning))
+}
+
+function table(cli: Cli, spec: RetrainSpec, runs: readonly ScheduledRun[]): void {
+  const { zone } = spec.calendar
+  cli.out.table(
+    ['WINDOW OPENS', 'IN', 'RUN BEGINS', 'DATA FROM', 'TO'],
+    runs.map(({ opensAtMs, startsAtMs, window }) => [
+      formatInZone(opensAtMs, zone),
+      formatDuration(opensAtMs - cli.now()).split(' ')[0]!,
+      formatInstant(startsAtMs).slice(0, 16).replace('T', ' ') + ' UTC',
+      window.start,
+      window.end,
+    ]),
+    { right: ['IN'] },
+  )
+}
+
+export function showCreated(cli: Cli, spec: RetrainSpec, created: ScheduleCreated): void {
+  const { out } = cli
+  const { name, isNew, revision, runs, skipped, warnings } = created
+  out.json({ ...created })
+  out.line(
+    isNew
+      ? `Schedule ${out.paint.bold(name)}, revision ${revision}. Its next dates:`
+      : `Schedule ${out.paint.bold(name)} is as in the file already (revision ${revision}). Its next dates:`,
+  )
+  table(cli, spec, runs)
+  for (const { nominal, reason } of skipped) out.line(`${nominal}: no run. ${reason}`)
+  for (const warning of warnings) out.note(out.paintNote.yellow(warning))
+}
+
+export function showList(cli: Cli, schedules: readonly ScheduleSummary[]): void {
+  const { out } = cli
+  out.json({ schedules })
+  if (schedules.length === 0)
+    return out.line(
+      cli.asCalled('No schedules yet. Create one with `crucible schedule create retrain.yaml`.'),
+    )
+  out.table(
+    ['SCHEDULE', 'STATE', 'NEXT WINDOW', 'LAST RUN', 'RESULT', 'OWNER'],
+    schedules.map(({ name, state, next, last, owner }) => [
+      name,
+      state,
+      next === null
+        ? NOTHING
+        : `${next.date}, in ${formatDuration(next.opensAtMs - cli.now()).split(' ')[0]!}`,
+      last?.id ?? NOTHING,
+      last === null ? NOTHING : (last.result?.state ?? 'under way'),
+      owner,
+    ]),
+    { flexible: 'OWNER', optional: ['OWNER'] },
+  )
+}
+
+export function showSchedule(cli: Cli, view: ScheduleView): void {
+  const { out } = cli
+  out.json({ ...view })
+  const { name, state, revision, owner, spec, note, next, running, production, revisions } = view
+  out.line(`${out.paint.bold(name)}  ${state}${note === null || state !== 'paused' ? '' : ` (${note})`}`)
+  const changed = revisions.at(-1)
+  const row = (title: string, text: string): void => out.line(`  ${title.padEnd(11)} ${text}`)
+  row('owner', owner)
+  if (changed !== undefined)
+    row('revision', `${revision}, ${changed.kind} by ${changed.by} ${age(changed.atMs, cli.now())} ago`)
+  if (next !== null)
+    row(
+      'next window',
+      `${formatInZone(next.opensAtMs, spec.calendar.zone)}; its run begins ${formatInstant(next.startsAtMs)}`,
+    )
+  for (const words of lateInWords(view)) row('dates', words)
+  row('production', productionInWords(production))
+  for (const status of running) showRunning(cli, status)
+  if (running.length === 0) out.line('No run is under way.')
+}
+
+function lateInWords({ waiting, skipped }: Pick<ScheduleView, 'waiting' | 'skipped'>): string[] {
+  const { overlapped, missed } = skipped
+  const words: [number, string][] = [
+    [waiting, 'due: waiting for the run before'],
+    [overlapped, 'skipped: the run before was not over'],
+    [missed, 'missed: the server was away for too long; see `crucible schedule backfill`'],
+  ]
+  return words.filter(([count]) => count > 0).map(([count, what]) => `${count} ${what}`)
+}
+
+function showRunning(cli: Cli, status: RetrainStatus): void {
+  const { schedule, run, state, message, trouble, warnings, jobs, verdict, untilAtMs, pageUrl } = status
+  const { out } = cli
+  out.line()
+  out.line(`Run ${run?.id ?? ''}  ${state}: ${message}`)
+  if (untilAtMs !== undefined)
+    out.line(`  ${'until'.padEnd(11)} ${formatInZone(untilAtMs, run?.dates.zone ?? 'UTC')}`)
+  if (pageUrl !== undefined) out.line(`  ${'page'.padEnd(11)} ${pageUrl}`)
+  for (const { part, jobId, state: jobState } of jobs)
+    out.line(`  ${part.padEnd(11)} ${jobId}  ${jobState ?? 'running'}`)
+  if (verdict !== undefined) out.line(`  ${'quality'.padEnd(11)} ${verdict.message}`)
+  if (state === 'awaiting-approval') out.line(`  ${cli.asCalled(howToApprove({ schedule, run }))}`)
+  for (const warning of warnings) out.note(out.paintNote.yellow(warning))
+  if (trouble !== undefined) out.note(out.paintNote.yellow(`trouble: ${trouble}`))
+}
+
+export function productionInWords(production: PromotedModel | null): string {
+  if (production === null) return 'no model yet'
+  const { seq, jobId, run, metric, digest } = production
+  const quality = metric === undefined ? '' : `, ${metric.name} ${metric.value}`
+  return `version ${seq}: ${jobId}, run ${run}${quality}, ${digest.slice(0, 12)}`
+}
+
+export function showHistory(cli: Cli, history: ScheduleHistory): void {
+  const { out } = cli
+  out.json({ ...history })
+  const { name, runs, production, running } = history
+  if (runs.length === 0) return out.line(`${name} has not run yet.`)
+  out.table(
+    ['RUN', 'DATA FROM', 'TO', 'RESULT', 'QUALITY', 'COST', 'MODEL', 'TOOK'],
+    runs.map((run) => rowOf(run, running)),
+    { right: ['COST', 'TOOK'] },
+  )
+  out.line()
+  out.line(`In production: ${productionInWords(production)}`)
+  const told = runs.find(({ result }) => result !== null)?.result
+  if (told != null) out.line(`Last: ${told.message}`)
+}
+
+function rowOf({ id, result }: RecordedRun, running: readonly RetrainStatus[]): string[] {
+  if (result === null) {
+    const status = running.find(({ run }) => run?.id === id)
+    const { start = NOTHING, end = NOTHING } = status?.run?.dates.window ?? {}
+    return [id, start, end, status?.state ?? 'unknown', NOTHING, NOTHING, NOTHING, NOTHING]
+  }
+  const { run, state, costMicroUsd, model, startedAtMs, endedAtMs } = result
+  return [
+    id,
+    run.dates.window.start,
+    run.dates.window.end,
+    state,
+    qualityOf(result),
+    formatUsd(costMicroUsd),
+    model === undefined ? NOTHING : `${model.jobId} ${model.digest.slice(0, 8)}`,
+    formatDuration(endedAtMs - startedAtMs).split(' ')[0]!,
+  ]
+}
+
+function qualityOf({ verdict }: RetrainResult): string {
+  if (verdict === undefined || verdict.value === null) return NOTHING
+  const against = verdict.production === null ? '' : ` (was ${verdict.production})`
+  return `${verdict.metric} ${verdict.value}${against}`
+}

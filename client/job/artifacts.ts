@@ -1,0 +1,255 @@
+import { createHash, randomUUID } from 'node:crypto'
+import { createReadStream } from 'node:fs'
+import { lstat, mkdir, mkdtemp, rename, rm, rmdir, stat } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import type { RecordEntry } from '../../core/job/record'
+import { artifactVersions, newestArtifacts, type StoredArtifact } from '../../storage/artifacts'
+import { checkKey } from '../../storage/keys'
+import { eachOf } from '../../storage/parallel'
+import { readRecords } from '../../storage/record'
+import type { Context } from '../context'
+import { CrucibleError, toCrucibleError } from '../errors'
+import { submissionOf } from './history'
+import { noSuchJob } from './read-view'
+
+/** An artifact of a job. @public */
+export interface ArtifactView {
+  /** Relative to the job's artifacts. */
+  path: string
+  sizeBytes: number
+  /** Hex; null until the attempt that wrote it is settled, and if that attempt could not compute it. */
+  sha256: string | null
+  /** The attempt that wrote it. */
+  attempt: number
+  /** Earlier attempts with another version of it, newest first. */
+  olderAttempts: number[]
+}
+
+/** Which artifacts of a job. @public */
+export interface ArtifactFilter {
+  /** Only the artifacts of this attempt. */
+  attempt?: number
+  /** Only these paths, and what is in these folders. */
+  only?: readonly string[]
+}
+
+/**
+ * The artifacts of a job so far, sorted by path: of each file the newest attempt's, or only those of one attempt. Throws
+ * `not-found` for an attempt without artifacts, and for a path without any.
+ */
+export async function listArtifacts(
+  context: Context,
+  jobId: string,
+  filter: ArtifactFilter = {},
+): Promise<ArtifactView[]> {
+  return (await findArtifacts(context, jobId, filter)).map(({ key: _key, ...view }) => view)
+}
+
+/** With the location of each one. */
+async function findArtifacts(
+  context: Context,
+  jobId: string,
+  { attempt, only = [] }: ArtifactFilter,
+): Promise<(ArtifactView & { key: string })[]> {
+  const entries = await readRecords(context.store, jobId)
+  if (submissionOf(entries) === undefined) throw noSuchJob(context, jobId)
+  const all = await artifactVersions(context.store, jobId)
+  const wanted = attempt === undefined ? all : all.filter((version) => version.attempt === attempt)
+  if (attempt !== undefined && wanted.length === 0) throw noneOf(jobId, attempt, all)
+  const digests = digestsOf(entries)
+  return named(newestArtifacts(wanted), { jobId, only }).map(({ path, sizeBytes, attempt: by, key }) => ({
+    path,
+    sizeBytes,
+    sha256: digests.get(keyOf(by, path)) ?? null,
+    attempt: by,
+    key,
+    olderAttempts: wanted.flatMap((other) =>
+      other.path === path && other.attempt !== by ? [other.attempt] : [],
+    ),
+  }))
+}
+
+/** Those with one of these paths or in one of these folders; without paths, all. Each path must have some. */
+function named(
+  artifacts: StoredArtifact[],
+  { jobId, only }: { jobId: string; only: readonly string[] },
+): StoredArtifact[] {
+  const isAt = (path: string, place: string): boolean =>
+    path === place || path.startsWith(`${place.replace(/\/$/, '')}/`)
+  const missing = only.find((place) => !artifacts.some(({ path }) => isAt(path, place)))
+  if (missing !== undefined) {
+    throw new CrucibleError('not-found', `${jobId} has no artifact ${missing}.`, {
+      hint: 'Without --only, the command lists them all.',
+    })
+  }
+  return only.length === 0
+    ? artifacts
+    : artifacts.filter(({ path }) => only.some((place) => isAt(path, place)))
+}
+
+function noneOf(jobId: string, attempt: number, all: StoredArtifact[]): CrucibleError {
+  const others = [...new Set(all.map((version) => version.attempt))]
+  return new CrucibleError('not-found', `Attempt ${attempt} of ${jobId} has no artifacts.`, {
+    hint:
+      others.length === 0
+        ? 'No other attempt has any either.'
+        : `Attempts with artifacts: ${others.join(', ')}.`,
+  })
+}
+
+/** By attempt and path, as recorded at the settlement of each attempt. */
+function digestsOf(entries: readonly RecordEntry[]): Map<string, string> {
+  return new Map(
+    entries.flatMap(({ kind, data, attempt }) =>
+      kind === 'settled' && attempt !== undefined
+        ? data.artifacts.map(({ path, sha256 }): [string, string] => [keyOf(attempt, path), sha256])
+        : [],
+    ),
+  )
+}
+
+function keyOf(attempt: number, path: string): string {
+  return `${attempt}/${path}`
+}
+
+/** @public */
+export interface DownloadOptions extends ArtifactFilter {
+  /** Replaces other files with an artifact's name. */
+  isForced?: boolean
+}
+
+/**
+ * Downloads a job's artifacts into a folder, each under its own path, and verifies their digests. If another file already has
+ * such a name, throws `usage` and writes nothing, unless forced. A file that fails does not block the others: at the end `failed`
+ * names each.
+ */
+export async function downloadArtifacts(
+  context: Context,
+  jobId: string,
+  { toFolder, isForced = false, ...filter }: DownloadOptions & { toFolder: string },
+): Promise<ArtifactView[]> {
+  await checkTarget(toFolder)
+  const artifacts = await findArtifacts(context, jobId, filter)
+  const copies = artifacts.map((artifact) => copyOf(artifact, toFolder))
+  if (!isForced) await refuseToReplace(copies)
+  const failures = await eachOf(copies, async (copy): Promise<FailedCopy[]> => {
+    try {
+      await download(context, copy)
+      return []
+    } catch (error) {
+      return [{ path: copy.path, reason: toCrucibleError(error).message }]
+    }
+  })
+  const failed = failures.flat()
+  if (failed.length > 0) throw incomplete(failed, { toFolder, count: copies.length })
+  return artifacts.map(({ key: _key, ...view }) => view)
+}
+
+/** An artifact that could not be downloaded. */
+export interface FailedCopy {
+  path: string
+  reason: string
+}
+
+function incomplete(
+  failed: FailedCopy[],
+  { toFolder, count }: { toFolder: string; count: number },
+): CrucibleError {
+  const copied = count - failed.length
+  const lines = [
+    `${failed.length} of ${count} files could not be downloaded; ${copied} ${copied === 1 ? 'is' : 'are'} in ${toFolder}.`,
+    ...failed.map(({ path, reason }) => `  ${path}: ${reason}`),
+  ]
+  return new CrucibleError('failed', lines.join('\n'), {
+    hint: 'Run the command again: it verifies existing files and downloads the rest.',
+    details: { failed, copied, folder: toFolder },
+  })
+}
+
+/** Refuses a target that cannot become a folder before anything is read: a file, or a read-only place. */
+async function checkTarget(toFolder: string): Promise<void> {
+  const existing = await nearestExisting(toFolder)
+  if (!existing.isFolder) {
+    throw new CrucibleError('usage', `${existing.path} is a file, not a folder.`, {
+      hint: 'Choose a folder; it is created if it does not exist.',
+    })
+  }
+  try {
+    // Tried, because permissions do not reveal a read-only file system.
+    await rmdir(await mkdtemp(join(existing.path, '.crucible-')))
+  } catch (error) {
+    throw new CrucibleError('permission', `No permission to write to ${existing.path}.`, {
+      hint: 'Choose another folder.',
+      cause: error,
+    })
+  }
+}
+
+async function nearestExisting(path: string): Promise<{ path: string; isFolder: boolean }> {
+  try {
+    return { path, isFolder: (await stat(path)).isDirectory() }
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    if ((code !== 'ENOENT' && code !== 'ENOTDIR') || dirname(path) === path) throw toCrucibleError(error)
+    return nearestExisting(dirname(path))
+  }
+}
+
+interface Copy extends ArtifactView {
+  key: string
+  target: string
+}
+
+function copyOf(artifact: ArtifactView & { key: string }, toFolder: string): Copy {
+  // Keys of a store should never lead out of the folder; if one does, do not write there.
+  checkKey(artifact.key)
+  return { ...artifact, target: join(toFolder, ...artifact.path.split('/')) }
+}
+
+async function refuseToReplace(copies: Copy[]): Promise<void> {
+  const others = await eachOf(copies, async ({ target, sha256 }) => {
+    const isThere = await lstat(target).then(
+      () => true,
+      () => false,
+    )
+    return isThere && (sha256 === null || (await digestOf(target).catch(() => null)) !== sha256)
+      ? [target]
+      : []
+  })
+  const names = others.flat()
+  if (names.length === 0) return
+  const more = names.length > NAMED_MAX ? [`and ${names.length - NAMED_MAX} more`] : []
+  throw new CrucibleError(
+    'usage',
+    `Files with other content already exist, so nothing was downloaded: ${[...names.slice(0, NAMED_MAX), ...more].join(', ')}.`,
+    { hint: 'Choose another folder, or replace them with --force.' },
+  )
+}
+
+/** Files that a message lists. */
+const NAMED_MAX = 5
+
+/** Under a temporary name until it is complete and verified. */
+async function download({ store }: Context, { path, key, target, sha256 }: Copy): Promise<void> {
+  const temporary = `${target}.${randomUUID()}.part`
+  await mkdir(dirname(target), { recursive: true })
+  try {
+    const isThere = await store.getFile(key, temporary)
+    if (!isThere || (sha256 !== null && (await digestOf(temporary)) !== sha256)) throw damaged(path)
+    await rename(temporary, target)
+  } finally {
+    await rm(temporary, { force: true })
+  }
+}
+
+async function digestOf(path: string): Promise<string> {
+  const hash = createHash('sha256')
+  for await (const chunk of createReadStream(path) as AsyncIterable<Buffer>) hash.update(chunk)
+  return hash.digest('hex')
+}
+
+function damaged(path: string): CrucibleError {
+  return new CrucibleError('failed', `The artifact ${path} differs from what the job wrote.`, {
+    hint: 'The object store was changed or damaged: check its disk.',
+  })
+}

@@ -1,0 +1,62 @@
+import { readdir, readFile, stat } from 'node:fs/promises'
+import { basename, extname, join } from 'node:path'
+import type { JobSpec } from '../../core/job/job'
+import type { Submission } from './submit'
+
+/** A program that mentions one of these knows where its checkpoints go. */
+const KNOWS_CRUCIBLE = /CRUCIBLE_(?:CHECKPOINT_DIR|RESUME_FROM)|crucible_job/
+/** Endings of files that may show where a program saves. */
+const SOURCE_ENDINGS = new Set(['.py', '.sh', '.ipynb', '.yaml', '.yml', '.toml', '.json', '.cfg', '.ini'])
+/** Larger files are data. */
+const SOURCE_BYTES_MAX = 512 * 1024
+/** Limit for a search without noticeable delay; for a larger folder, only certain findings are reported. */
+const SOURCES_MAX = 300
+
+/**
+ * Warnings about the checkpoints of an interruptible job, before it runs. Only a text search: if the job's code is not available,
+ * or mentions where checkpoints go, there are no warnings.
+ */
+export async function checkpointAdvice({
+  spec,
+  directory,
+}: Pick<Submission, 'spec' | 'directory'>): Promise<string[]> {
+  // The code of an earlier job was checked at its submission.
+  if (!spec.isInterruptible || directory === undefined) return []
+  const { texts, isAll } = directory === null ? { texts: [], isAll: true } : await sourcesIn(directory)
+  const all = [spec.run, spec.setup ?? '', ...Object.values(spec.env), ...texts]
+  if (all.some((text) => KNOWS_CRUCIBLE.test(text))) return []
+  const folder = spec.checkpoint.directory
+  if (folder === undefined) return isAll ? [withoutFolder(spec)] : []
+  const isMentioned = all.some((text) => text.includes(basename(folder)))
+  if (isMentioned || !isAll || texts.length === 0) return []
+  return [
+    `No file of the job mentions ${folder}, its checkpoint.directory: check that the program saves there, or an interruption loses its work.`,
+  ]
+}
+
+function withoutFolder({ run }: JobSpec): string {
+  const program = /\S+\.py\b/.exec(run)?.[0] ?? 'its program'
+  return `An interruption loses all work of this job: it has no checkpoint.directory, and ${program} does not use CRUCIBLE_CHECKPOINT_DIR. Set checkpoint.directory to the folder where the program saves.`
+}
+
+/** The texts of a folder that may show where the program saves; `isAll` is false if there are too many. */
+async function sourcesIn(directory: string): Promise<{ texts: string[]; isAll: boolean }> {
+  const texts: string[] = []
+  const folders = [directory]
+  let seen = 0
+  for (let folder = folders.pop(); folder !== undefined; folder = folders.pop()) {
+    const entries = await readdir(folder, { withFileTypes: true }).catch(() => [])
+    // A virtual environment: not the job's own code.
+    if (entries.some(({ name }) => name === 'pyvenv.cfg')) continue
+    for (const entry of entries) {
+      const path = join(folder, entry.name)
+      if (entry.isDirectory() && !entry.name.startsWith('.') && entry.name !== 'node_modules')
+        folders.push(path)
+      if (!entry.isFile() || !SOURCE_ENDINGS.has(extname(entry.name).toLowerCase())) continue
+      if (++seen > SOURCES_MAX) return { texts, isAll: false }
+      const sizeBytes = (await stat(path).catch(() => undefined))?.size ?? 0
+      if (sizeBytes <= SOURCE_BYTES_MAX) texts.push(await readFile(path, 'utf8').catch(() => ''))
+    }
+  }
+  return { texts, isAll: true }
+}

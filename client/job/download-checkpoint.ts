@@ -1,0 +1,208 @@
+import { chmod, lstat, mkdir, readdir, realpath, rename, rm, rmdir, symlink } from 'node:fs/promises'
+import { basename, dirname, join, resolve, sep } from 'node:path'
+import type { Checkpoint, Manifest, ManifestFile, ManifestLink } from '../../core/job/checkpoint'
+import { CHECKPOINT_PARSERS } from '../../intake/documents'
+import {
+  checkpointFileKey,
+  goodCheckpoints,
+  type BadFile,
+  type GoodCheckpoint,
+} from '../../storage/checkpoints'
+import { faultOf } from '../../storage/checkpoint-digests'
+import { eachOf } from '../../storage/parallel'
+import type { Context } from '../context'
+import { CrucibleError } from '../errors'
+import { submissionWithId } from './find-job'
+import { noSuchJob } from './read-view'
+
+/** @public */
+export interface CheckpointDownload {
+  /** A step, or the id of a checkpoint; the newest good one if missing. */
+  wanted?: string
+  /** Target folder: missing or empty. */
+  toFolder: string
+}
+
+/** @public */
+export interface DownloadedCheckpoint {
+  checkpoint: Checkpoint
+  folder: string
+  files: number
+  sizeBytes: number
+  /** The path in the folder from which a program resumes, or the folder itself. */
+  resumePath: string
+  /** Newer checkpoints that are damaged, each with the reason. */
+  damaged: { checkpoint: Checkpoint; badFiles: BadFile[] }[]
+}
+
+/**
+ * Downloads a checkpoint into a folder as the workload wrote it, with modes and links, and verifies the digest of each file. The
+ * folder appears when it is complete; an interrupted download continues where it stopped. Without a step, downloads the newest
+ * checkpoint that verifies. Throws `usage` for a non-empty target, `not-found`, and `failed` for a damaged checkpoint.
+ */
+export async function downloadCheckpoint(
+  context: Context,
+  jobId: string,
+  { wanted, toFolder }: CheckpointDownload,
+): Promise<DownloadedCheckpoint> {
+  const target = resolve(toFolder)
+  await checkTarget(target)
+  if ((await submissionWithId(context, jobId)) === undefined) throw noSuchJob(context, jobId)
+  const damaged: DownloadedCheckpoint['damaged'] = []
+  const seen: Checkpoint[] = []
+  for await (const good of goodCheckpoints(context.store, jobId, CHECKPOINT_PARSERS)) {
+    const { checkpoint, manifest } = good
+    seen.push(checkpoint)
+    if (wanted !== undefined && !isMeant(checkpoint, wanted)) continue
+    const badFiles = await fetchInto(context, { jobId, ...good }, target)
+    if (badFiles.length === 0) {
+      const { files, totalBytes: sizeBytes, resumePath } = manifest
+      const facts = { files: files.length, sizeBytes, resumePath, damaged }
+      return { checkpoint, folder: target, ...facts }
+    }
+    if (wanted !== undefined) throw isDamaged(jobId, checkpoint, badFiles)
+    damaged.push({ checkpoint, badFiles })
+  }
+  const [newest] = damaged
+  if (newest !== undefined) throw isDamaged(jobId, newest.checkpoint, newest.badFiles)
+  throw noneSuch(jobId, wanted, seen)
+}
+
+/** Of several checkpoints of a step, the newest one. */
+function isMeant({ id, step }: Checkpoint, wanted: string): boolean {
+  return wanted === id || wanted === String(step)
+}
+
+function noneSuch(jobId: string, wanted: string | undefined, seen: Checkpoint[]): CrucibleError {
+  const what = wanted === undefined ? 'complete checkpoint' : `complete checkpoint ${wanted}`
+  return new CrucibleError('not-found', `${jobId} has no ${what}.`, {
+    hint:
+      seen.length === 0
+        ? `See \`crucible show ${jobId}\`.`
+        : `It has step ${seen.map(({ step }) => step).join(', ')}.`,
+  })
+}
+
+function isDamaged(jobId: string, { id, step }: Checkpoint, badFiles: BadFile[]): CrucibleError {
+  const [first] = badFiles
+  return new CrucibleError(
+    'failed',
+    `The checkpoint of step ${step} (${id}) is damaged: ${first!.path} ${first!.reason}.`,
+    {
+      hint: `Download another one: \`crucible checkpoints ${jobId}\` lists them.`,
+      details: { badFiles },
+    },
+  )
+}
+
+/** Before the download: existing files are never touched. */
+async function checkTarget(target: string): Promise<void> {
+  const hint = 'Choose another folder with --to.'
+  const stats = await lstat(target).catch(() => undefined)
+  if (stats === undefined) return checkParent(target)
+  if (!stats.isDirectory())
+    throw new CrucibleError(
+      'usage',
+      `${target} is ${stats.isSymbolicLink() ? 'a link' : 'a file'}, not a folder.`,
+      { hint },
+    )
+  if ((await readdir(target)).length > 0)
+    throw new CrucibleError('usage', `The folder ${target} is not empty, and nothing was downloaded.`, {
+      hint,
+    })
+}
+
+/** The nearest existing parent must be a folder. */
+async function checkParent(target: string): Promise<void> {
+  for (let above = dirname(target); ; above = dirname(above)) {
+    const stats = await lstat(above).catch(() => undefined)
+    const real =
+      stats?.isSymbolicLink() === true ? await lstat(await realpath(above)).catch(() => undefined) : stats
+    if (real?.isDirectory() === true) return
+    if (stats !== undefined)
+      throw new CrucibleError('usage', `${above} is not a folder, so ${target} cannot be created.`, {
+        hint: 'Choose another folder with --to.',
+      })
+  }
+}
+
+type Source = GoodCheckpoint & { jobId: string }
+
+/**
+ * Downloads into a folder next to the target, named after its content, so that an interrupted download is found again; then
+ * renames it. Returns the damaged files.
+ */
+async function fetchInto(context: Context, source: Source, target: string): Promise<BadFile[]> {
+  const { jobId, checkpoint, manifest } = source
+  const clash = clashOf(manifest)
+  if (clash !== undefined) return [{ path: clash, reason: 'is both a link and a folder' }]
+  const part = join(dirname(target), `.${basename(target)}.${jobId}.${checkpoint.id}.part`)
+  const before = await lstat(part).catch(() => undefined)
+  if (before?.isDirectory() === false) await rm(part)
+  await mkdir(part, { recursive: true })
+  await removeStrays(part, manifest)
+  const checked = await eachOf(manifest.files, (file) => fetchFile(context, source, { file, part }))
+  const bad = [...checked.flat(), ...(await makeLinks(part, manifest.links ?? []))]
+  if (bad.length > 0) {
+    await rm(part, { recursive: true, force: true })
+    return bad
+  }
+  await rmdir(target).catch(() => undefined)
+  await rename(part, target)
+  return []
+}
+
+/** A path below a link would be written to the link's target. No runner creates one. */
+function clashOf({ files, links = [] }: Manifest): string | undefined {
+  const linked = new Set(links.map(({ path }) => path))
+  return [...files, ...links].find(({ path }) =>
+    path.split('/').some((_, depth, names) => depth > 0 && linked.has(names.slice(0, depth).join('/'))),
+  )?.path
+}
+
+/** Leftovers of an earlier try that are not files of the checkpoint: its links, and partial files. */
+async function removeStrays(part: string, { files }: Manifest): Promise<void> {
+  const wanted = new Set(files.map(({ path }) => join(part, ...path.split('/'))))
+  for (const entry of await readdir(part, { recursive: true, withFileTypes: true })) {
+    const path = join(entry.parentPath, entry.name)
+    if (!entry.isDirectory() && !(entry.isFile() && wanted.has(path))) await rm(path, { force: true })
+  }
+}
+
+async function fetchFile(
+  { store }: Context,
+  { jobId, checkpoint }: Source,
+  { file, part }: { file: ManifestFile; part: string },
+): Promise<BadFile[]> {
+  const path = join(part, ...file.path.split('/'))
+  const isThere = (await faultOf(path, file).catch(() => 'does not exist')) === undefined
+  if (!isThere) {
+    await mkdir(dirname(path), { recursive: true })
+    if (!(await store.getFile(checkpointFileKey(jobId, checkpoint, file), path)))
+      return [{ path: file.path, reason: 'is missing' }]
+    const reason = await faultOf(path, file)
+    if (reason !== undefined) return [{ path: file.path, reason }]
+  }
+  // Its owner can always read, write and delete the downloaded files; others get no more access than the workload gave.
+  await chmod(path, (file.mode & PERMISSIONS) | OWNER)
+  return []
+}
+
+const PERMISSIONS = 0o777
+const OWNER = 0o600
+
+/** Creates the links once all files exist. A link that leads out through another one is refused. */
+async function makeLinks(part: string, links: ManifestLink[]): Promise<BadFile[]> {
+  const made = links.map(({ path, target }) => ({ path, target, at: join(part, ...path.split('/')) }))
+  for (const { target, at } of made) {
+    await mkdir(dirname(at), { recursive: true })
+    await symlink(target, at)
+  }
+  const root = await realpath(part)
+  const checked = await eachOf(made, async ({ path, at }) => {
+    const end = await realpath(at).catch(() => undefined)
+    const isOutside = end !== undefined && end !== root && !end.startsWith(`${root}${sep}`)
+    return isOutside ? [{ path, reason: 'is a link that leads out of the checkpoint' }] : []
+  })
+  return checked.flat()
+}

@@ -1,0 +1,180 @@
+/** The view of a job that the command line, its JSON and the dashboard show. */
+import type { Metering } from '../../core/money/meter'
+import type { TrackedRun, UploadProgress } from '../../core/beat-parts'
+import type { Checkpoint, CheckpointState, RunnerWarning } from '../../core/job/checkpoint'
+import type { Continuation } from '../../core/job/continuation'
+import type { Phase, RunnerPhase } from '../../core/documents'
+import type { RealisedOffer } from '../../core/handle'
+import type { JobReason, JobState } from '../../core/job/job'
+import type { AttemptState } from '../../core/job/ledger'
+import type { MicroUsd } from '../../core/money/money'
+import type { BackendName, CapacityType } from '../../core/offer'
+import type { Remaining } from '../../core/job/remaining'
+import type { LinePlace } from '../../core/job/waiting'
+
+/** Unknown or missing values are null, so that every field is always present. @public */
+export interface JobSummary {
+  id: string
+  name: string
+  owner: string
+  workflowId: string
+  state: JobState
+  reason: JobReason
+  /** A job of `crucible rehearse`, whose machines are interrupted on purpose. */
+  isRehearsal: boolean
+  submittedAtMs: number
+  /** When it ended. */
+  endedAtMs: number | null
+  progress: ProgressView | null
+  cost: CostView
+  deadlineAtMs: number | null
+  /** The obstacle to its next step, which is retried; null without trouble. */
+  trouble: TroubleView | null
+  /** Its position among waiting jobs with equal requests; null if it does not wait. */
+  waiting: LinePlace | null
+  /** Since when its launch waits in the provider's queue; null if it does not. */
+  queuedSinceMs: number | null
+  /** The newest attempt. */
+  placement: PlacementView | null
+  attemptsTotal: number
+  /** The runner's current warning; null without one, or if no attempt runs. */
+  warning: RunnerWarning | null
+}
+
+/** @public */
+export interface JobView extends JobSummary {
+  /** One sentence for a person. */
+  message: string
+  /** False if neither the job's workflow nor its end provided this state: it then comes from record and beats. */
+  isLive: boolean
+  checkpoints: { newest: Checkpoint | null; state: CheckpointState | null; count: number }
+  /** Oldest first; limited to the newest fifty. */
+  attempts: AttemptView[]
+  /** Oldest first; of the same attempts. */
+  recoveries: RecoveryView[]
+  /** The job's runs at experiment trackers, such as MLflow and Weights & Biases. */
+  trackers: TrackedRun[]
+  /** The plan's reasons for its present place. */
+  placementReasons: string[]
+  /** The job's page in Temporal's Web UI. */
+  uiUrl: string | null
+  /** How to continue the job, if it ended before it was done. */
+  continuation: Continuation | null
+}
+
+/** @public */
+export interface TroubleView {
+  message: string
+  /** Number of failed tries. */
+  tries: number
+  /** Null during a try, and if unknown. */
+  nextTryAtMs: number | null
+}
+
+/** Progress of the training. Each unit has its own fields; docs/reference/progress.md says where each comes from. @public */
+export interface ProgressView {
+  /** Steps of the whole training. */
+  step: number | null
+  stepsTotal: number | null
+  loss: number | null
+  epoch: number | null
+  epochsTotal: number | null
+  /** The fraction of the epoch, or of a progress bar with an unknown unit. */
+  batch: number | null
+  batchesTotal: number | null
+  /** 0 to 100, with one decimal. */
+  percent: number | null
+}
+
+/** @public */
+export interface CostView {
+  /** The cost of all attempts, including the running one so far. */
+  spentMicroUsd: MicroUsd
+  /** What the running attempt still costs until the job is done; null if unknown. */
+  estimatedRemainingMicroUsd: MicroUsd | null
+  /**
+   * What that rests on: the pace since the first step, the forecast of the plan with the job's own duration, or the same with an assumed one.
+   */
+  remainingBasis: Remaining['basis'] | null
+  budgetMicroUsd: MicroUsd | null
+}
+
+/** @public */
+export interface PlacementView {
+  backend: BackendName
+  /** The requested capacity type. */
+  capacityType: CapacityType
+  /** The launched offer. */
+  realised: RealisedOffer | null
+}
+
+/** @public */
+export interface AttemptView extends PlacementView {
+  number: number
+  workflowId: string
+  place: string | null
+  state: AttemptState
+  reason: string
+  /** The runner's current phase; null for a finished attempt. */
+  phase: RunnerPhase | null
+  /** When the provider warned that it may interrupt the machine; null without a warning, or when the attempt is over. */
+  rebalanceAtMs: number | null
+  /** Progress of the runner's upload of artifacts or a checkpoint; null if it uploads nothing, and when the attempt is over. */
+  saving: UploadProgress | null
+  launchedAtMs: number | null
+  /** When billing began, for a machine that may have been queued; null while it is queued, and for every other machine. */
+  billedFromAtMs: number | null
+  endedAtMs: number | null
+  costMicroUsd: MicroUsd
+  /**
+   * `dearest`: its prices are unknown, and this is an upper bound. Null until it has ended, and if the basis was not recorded.
+   */
+  costBasis: Metering['basis'] | null
+  restoredFrom: Checkpoint | null
+  /** The reason for this checkpoint, in one clause. */
+  restoredBecause: string | null
+  checkpoint: Checkpoint | null
+  checkpointState: CheckpointState | null
+  /** The runner's current or last warning. */
+  warning: RunnerWarning | null
+  /** The job's runs at experiment trackers, as far as this attempt's runner knew them. */
+  trackers: TrackedRun[]
+  progress: ProgressView | null
+  /** Steps done that were in no checkpoint when it ended. */
+  stepsLost: number | null
+  phases: Phase[]
+}
+
+/**
+ * From the end of an attempt's work to the first step of the next working attempt, in milliseconds. Each part begins where the
+ * previous one ends (docs/reference/failures.md defines them). A part that was not recorded, or is not over, is null: nothing is
+ * estimated.
+ *
+ * @experimental
+ */
+export interface RecoveryView {
+  /** Number of the attempt that ended. */
+  from: number
+  /** Number of the attempt that continued, or will; null without one. */
+  to: number | null
+  /** Failure class of the end, or the origin of the request. */
+  cause: string
+  /** From the last healthy sign until the machine began to drain, or was known to be lost. */
+  detectMs: number | null
+  /** Until the runner had written its result. */
+  drainMs: number | null
+  /** Until the provider had launched the next machine. */
+  acquireMs: number | null
+  /** Until the runner ran there. */
+  bootMs: number | null
+  /** Until the workload started: code, inputs, checkpoint, image, set-up. */
+  restoreMs: number | null
+  /** Until the first step beyond the restored one. */
+  firstStepMs: number | null
+  /** The total. */
+  totalMs: number | null
+  /** The total without the boot, whose duration the provider determines. */
+  overheadMs: number | null
+  /** Repeated steps. */
+  stepsLost: number | null
+}

@@ -1,0 +1,193 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Client, WorkflowExecutionDescription } from '@temporalio/client'
+import { isFinal } from '../../core/job/job'
+import { STATUS_QUERY, type JobStatus } from '../../core/messages'
+import { attemptWorkflowId, jobWorkflowId } from '../../core/queues'
+import { MINUTE_MS, SECOND_MS } from '../../core/time/time'
+import { isOpenStatus } from '../../core/workflow-status'
+import type { Context } from '../context'
+import { isTemporals } from '../errors'
+import type { TroubleView } from './job-view'
+
+/** Time for the server, and a worker behind it, to answer before record and beats are used instead. */
+const ANSWER_LIMIT_MS = 2 * SECOND_MS
+
+/** The record of a job begins before its workflow; within this time it may be about to start. */
+export const STARTS_WITHIN_MS = MINUTE_MS
+
+/** Temporal's data on a job. */
+export interface WorkflowSeen {
+  /** The workflow's own status; missing if no worker answers. */
+  status: JobStatus | undefined
+  /** How it closed, as Temporal reports it (`TERMINATED`, `FAILED`); missing while it is open. */
+  closed: string | undefined
+  closedAtMs: number | undefined
+  trouble: TroubleView | null
+  /** When the newest attempt's workflow closed; missing while it is open, or without an attempt. */
+  attemptClosedAtMs: number | undefined
+}
+
+/** The workflow of a job and that of its newest attempt, or `undefined` if the server does not answer in time. */
+export async function askWorkflow(
+  context: Context,
+  jobId: string,
+  attempt: number,
+): Promise<WorkflowSeen | undefined> {
+  try {
+    const client = await inTime(context.temporal())
+    const [seen, status] = await Promise.all([
+      describeJob(client, jobId, attempt),
+      ask(client, () => client.workflow.getHandle(jobWorkflowId(jobId)).query<JobStatus>(STATUS_QUERY)).catch(
+        () => undefined,
+      ),
+    ])
+    return { ...seen, status }
+  } catch (error) {
+    return isTemporals(error, 'WorkflowNotFoundError') ? FORGOTTEN : undefined
+  }
+}
+
+/** For a job whose history is gone from the server. */
+const FORGOTTEN: WorkflowSeen = {
+  status: undefined,
+  closed: 'FORGOTTEN',
+  closedAtMs: undefined,
+  trouble: null,
+  attemptClosedAtMs: undefined,
+}
+
+/** Whether the server answers, and has no workflow of the job. */
+export async function isForgotten(client: Client, jobId: string): Promise<boolean> {
+  try {
+    await ask(client, () => client.workflow.getHandle(jobWorkflowId(jobId)).describe())
+    return false
+  } catch (error) {
+    if (isTemporals(error, 'WorkflowNotFoundError')) return true
+    throw error
+  }
+}
+
+/** The same without asking a worker. */
+export async function describeJob(
+  client: Client,
+  jobId: string,
+  attempt: number,
+): Promise<Omit<WorkflowSeen, 'status'>> {
+  const describe = (workflowId: string): Promise<WorkflowExecutionDescription> =>
+    ask(client, () => client.workflow.getHandle(workflowId).describe())
+  let isChildForgotten = false
+  const [job, child] = await Promise.all([
+    describe(jobWorkflowId(jobId)),
+    attempt === 0
+      ? undefined
+      : describe(attemptWorkflowId(jobId, attempt)).catch((error: unknown) => {
+          isChildForgotten = isTemporals(error, 'WorkflowNotFoundError')
+        }),
+  ])
+  const isOpen = isOpenStatus(job.status.name)
+  return {
+    closed: isOpen ? undefined : job.status.name,
+    closedAtMs: job.closeTime?.getTime(),
+    trouble: isOpen ? (troubleOf(job) ?? (child == null ? null : troubleOf(child))) : null,
+    attemptClosedAtMs: (isChildForgotten ? job.closeTime : child?.closeTime)?.getTime(),
+  }
+}
+
+function ask<T>(client: Client, question: () => Promise<T>): Promise<T> {
+  return client.withDeadline(Date.now() + ANSWER_LIMIT_MS, question)
+}
+
+/** Rejects when there is no answer within the limit. */
+async function inTime<T>(answer: Promise<T>): Promise<T> {
+  const stop = new AbortController()
+  const late = sleep(ANSWER_LIMIT_MS, undefined, { signal: stop.signal }).then((): never => {
+    throw new Error('too late')
+  })
+  try {
+    return await Promise.race([answer, late])
+  } finally {
+    stop.abort()
+    late.catch(() => undefined)
+  }
+}
+
+type Raw = WorkflowExecutionDescription['raw']
+type PendingActivity = NonNullable<Raw['pendingActivities']>[number]
+
+/** `temporal.api.enums.v1.PendingActivityState.PENDING_ACTIVITY_STATE_SCHEDULED`: between two tries, or before the first. */
+const BETWEEN_TRIES = 1
+/** `temporal.api.enums.v1.ApplicationErrorCategory.APPLICATION_ERROR_CATEGORY_BENIGN` */
+const BENIGN = 1
+
+/** The tasks that Temporal retries in a workflow, and the reasons. */
+export function troubleOf({ raw }: Pick<WorkflowExecutionDescription, 'raw'>): TroubleView | null {
+  const tries = raw?.pendingWorkflowTask?.attempt ?? 1
+  if (tries > STUCK_AFTER_TRIES)
+    return { message: `A worker cannot continue the workflow: see its page.`, tries, nextTryAtMs: null }
+  for (const activity of raw?.pendingActivities ?? []) {
+    const message = isInTrouble(activity) ? activity.lastFailure?.message : undefined
+    if (message == null) continue
+    const next = activity.nextAttemptScheduleTime?.seconds
+    const nextTryAtMs = next == null || !isBetweenTries(activity) ? null : Number(next) * SECOND_MS
+    return { message, tries: (activity.attempt ?? 1) - 1, nextTryAtMs }
+  }
+  return null
+}
+
+function isBetweenTries({ state }: Pick<PendingActivity, 'state'>): boolean {
+  return (state as number | null | undefined) === BETWEEN_TRIES
+}
+
+/** A workflow task may be retried after a worker was stopped, which is not trouble yet. */
+const STUCK_AFTER_TRIES = 3
+
+/** Activities that Temporal retries after a pause. */
+export function waitingForRetry({
+  raw,
+}: Pick<WorkflowExecutionDescription, 'raw'>): { activityId: string; name: string }[] {
+  return (raw.pendingActivities ?? [])
+    .filter((activity) => isBetweenTries(activity) && (activity.attempt ?? 1) > 1)
+    .map(({ activityId, activityType }) => ({ activityId: activityId ?? '', name: activityType?.name ?? '' }))
+}
+
+function isInTrouble(activity: PendingActivity): boolean {
+  const { attempt, activityType, lastFailure } = activity
+  if ((attempt ?? 1) < 2 || lastFailure == null) return false
+  if ((lastFailure.applicationFailureInfo?.category as number | null | undefined) === BENIGN) return false
+  // A watch runs as long as its machine, long after an earlier error.
+  return activityType?.name !== 'watch' || isBetweenTries(activity)
+}
+
+const CLOSED_HOW: Readonly<Record<string, string>> = {
+  TERMINATED: 'Its workflow was terminated by hand.',
+  TIMED_OUT: 'Its workflow timed out.',
+  FORGOTTEN: 'The Temporal server has no workflow for it: its history was deleted, or it never started.',
+}
+
+/** A job whose workflow closed without completing its record: the state in the record, and the fact that the job is over. */
+export function closedWithoutRecord(
+  recorded: JobStatus,
+  { closed, attemptClosedAtMs }: Pick<WorkflowSeen, 'closed' | 'attemptClosedAtMs'>,
+): JobStatus {
+  if (closed === undefined || isFinal(recorded.state)) return recorded
+  const how =
+    CLOSED_HOW[closed] ?? `Its workflow closed (${closed.toLowerCase()}) without completing its record.`
+  return {
+    ...recorded,
+    state: 'failed',
+    reason: 'unclassified',
+    message: `${how} Garbage collection removes its remaining resources (crucible gc).`,
+    attempts: recorded.attempts.map((attempt) =>
+      attempt.endedAtMs !== undefined ||
+      attempt.number !== recorded.attemptsTotal ||
+      attemptClosedAtMs === undefined
+        ? attempt
+        : {
+            ...attempt,
+            state: 'failed',
+            reason: 'ended without a settlement',
+            endedAtMs: attemptClosedAtMs,
+          },
+    ),
+  }
+}

@@ -1,0 +1,37 @@
+import { randomUUID } from 'node:crypto'
+import { failureFrom } from '../../core/failure'
+import { backendQueue } from '../../core/queues'
+import type { CapacityWish } from '../../core/reservation/reservation'
+import type { PurchaseRule } from '../../core/reservation/reserving'
+import type { CapacitySurvey } from '../../core/reservation/activities'
+import type { Context } from '../context'
+import { checkSameDeployment } from '../deployment'
+import { CrucibleError, errorFromFailure, toCrucibleError } from '../errors'
+
+/** What the account of a backend holds, and what is for sale. Throws `unavailable` if no worker of it answers. */
+export async function surveyCapacity(
+  context: Context,
+  backend: string,
+  question: { wish?: CapacityWish; rule?: PurchaseRule } = {},
+): Promise<CapacitySurvey> {
+  const client = await context.temporal()
+  await checkSameDeployment(context, client)
+  try {
+    return await client.activity.execute<CapacitySurvey>('surveyCapacity', {
+      id: `survey/${backend}/${randomUUID()}`,
+      taskQueue: backendQueue(backend),
+      args: [question],
+      scheduleToStartTimeout: '5 seconds',
+      startToCloseTimeout: '1 minute',
+      retry: { maximumAttempts: 1 },
+    })
+  } catch (error) {
+    const failure = failureFrom(error)
+    if (failure.class !== 'unclassified') throw errorFromFailure(failure, error)
+    if (!/timeout|timed out/i.test(failure.message)) throw toCrucibleError(error)
+    throw new CrucibleError('unavailable', `No worker of ${backend} answers.`, {
+      hint: `Start one: \`crucible worker ${backend}\`.`,
+      cause: error,
+    })
+  }
+}

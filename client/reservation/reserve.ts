@@ -1,0 +1,162 @@
+/** Wishes for capacity. */
+import { TypedSearchAttributes } from '@temporalio/common'
+import { randomInt } from 'node:crypto'
+import { isDeepStrictEqual } from 'node:util'
+import type * as temporal from '@temporalio/client'
+import { makeDeploymentId, makeReservationId } from '../../core/ids'
+import { ORCHESTRATOR_QUEUE, reservationWorkflowId, resetCommand, WORKFLOW_TYPES } from '../../core/queues'
+import type { CapacityWish } from '../../core/reservation/reservation'
+import {
+  RESERVATION_ID_PATTERN,
+  type PurchaseRule,
+  type ReservationInput,
+} from '../../core/reservation/reserving'
+import { SECOND_MS } from '../../core/time/time'
+import { isOpenStatus } from '../../core/workflow-status'
+import { ensureDeployment } from '../../storage/deployment'
+import { lastReservationEntry, putRequest } from '../../storage/reservations'
+import { ensureDeploymentKey } from '../../storage/secrets'
+import { putWebhook } from '../../storage/webhooks'
+import { ATTRIBUTE_KEYS } from '../attributes'
+import type { Context } from '../context'
+import { checkSameDeployment } from '../deployment'
+import { CrucibleError, isTemporals } from '../errors'
+import { uiUrlOf } from '../job/read-view'
+
+/** @experimental */
+export interface ReservationRequest {
+  wish: CapacityWish
+  rule: PurchaseRule
+  purpose?: string
+  /** News about it are posted there; see `ReservationEvent`. It is stored sealed. */
+  webhook?: string
+  /** Makes the request repeatable. Random if missing. */
+  id?: string
+}
+
+/** @experimental */
+export interface Reserved {
+  id: string
+  workflowId: string
+  /** False if it existed already. */
+  isNew: boolean
+  /** It existed already, and is over: nothing is searched. */
+  isOver?: true
+}
+
+/**
+ * Starts the search for capacity, which may buy what its rule allows. The same id with the same content is the same reservation; another
+ * content is refused with `usage`. Throws `failed` if its workflow was ended by hand.
+ */
+export async function reserve(context: Context, request: ReservationRequest): Promise<Reserved> {
+  const { store, config } = context
+  const { wish, rule, purpose, webhook } = request
+  if (request.id !== undefined) checkId(request.id)
+  const client = await context.temporal()
+  await checkSameDeployment(context, client)
+  const reservationId = request.id ?? makeReservationId(randomInt)
+  const input: ReservationInput = {
+    reservationId,
+    wish,
+    rule,
+    owner: config.owner,
+    deployment: await ensureDeployment(store, () => makeDeploymentId(randomInt)),
+    submittedAtMs: context.now(),
+    purpose,
+    pageUrl: uiUrlOf(config, reservationWorkflowId(reservationId)),
+    webhookOf: webhook === undefined ? undefined : reservationId,
+  }
+  const standing = await putRequest(store, input)
+  if (!isSameRequest(standing, input))
+    throw new CrucibleError('usage', `A different reservation ${reservationId} already exists.`, {
+      hint: 'Ids are never reused: choose another one, or leave it out for a generated id.',
+    })
+  if (webhook !== undefined) {
+    const key = await ensureDeploymentKey(config.home.secretKeyFile)
+    await putWebhook(store, key, { id: reservationId, url: checkedUrl(webhook) })
+  }
+  const workflowId = reservationWorkflowId(reservationId)
+  // Temporal forgets a workflow that is over after a while, and would start it again.
+  const isOver = async (): Promise<boolean> =>
+    (await lastReservationEntry(store, reservationId))?.kind === 'over'
+  if (await isOver()) return { id: reservationId, workflowId, isNew: false, isOver: true }
+  const isNew = await start(client, standing)
+  if (isNew) return { id: reservationId, workflowId, isNew }
+  const { status } = await client.workflow.getHandle(workflowId).describe()
+  if (isOpenStatus(status.name)) return { id: reservationId, workflowId, isNew }
+  if (await isOver()) return { id: reservationId, workflowId, isNew, isOver: true }
+  throw new CrucibleError(
+    'failed',
+    `${reservationId} exists already, and its workflow was ended by hand: nothing watches it, and nothing was started.`,
+    {
+      hint: `Continue it: \`${resetCommand(workflowId)}\`. What it has bought is found again, not bought again.`,
+    },
+  )
+}
+
+/** Between reading the clock for the times of a request and sending it. */
+const REQUEST_TAKES_MS = 30 * SECOND_MS
+
+/** A repeated command means the same, although `in 30 days` is another instant by then. */
+function isSameRequest(standing: ReservationInput, asked: ReservationInput): boolean {
+  const laterMs = asked.submittedAtMs - standing.submittedAtMs
+  const asStanding = (was: number | undefined, is: number | undefined): number | undefined =>
+    was !== undefined && is !== undefined && Math.abs(is - was - laterMs) <= REQUEST_TAKES_MS ? was : is
+  const { earliestStartAtMs, latestStartAtMs, latestEndAtMs } = standing.wish
+  const { wish, rule } = asked
+  const same = {
+    wish: {
+      ...wish,
+      earliestStartAtMs: asStanding(earliestStartAtMs, wish.earliestStartAtMs),
+      latestStartAtMs: asStanding(latestStartAtMs, wish.latestStartAtMs),
+      latestEndAtMs: asStanding(latestEndAtMs, wish.latestEndAtMs),
+    },
+    rule: { ...rule, searchUntilAtMs: asStanding(standing.rule.searchUntilAtMs, rule.searchUntilAtMs) },
+  }
+  return isDeepStrictEqual({ wish: standing.wish, rule: standing.rule }, JSON.parse(JSON.stringify(same)))
+}
+
+function checkedUrl(webhook: string): string {
+  const { protocol = '', username, password } = URL.parse(webhook) ?? {}
+  if (username || password)
+    throw new CrucibleError(
+      'usage',
+      'The webhook has a user name or a password in its URL, and no request can be sent so.',
+      {
+        hint: 'Leave them out: a webhook is trusted by its path.',
+      },
+    )
+  if (/^https?:$/.test(protocol)) return webhook
+  throw new CrucibleError('usage', 'The webhook is not a URL of http or https.', {
+    hint: 'Such as --notify https://hooks.example.com/crucible.',
+  })
+}
+
+export function checkId(id: string): void {
+  if (RESERVATION_ID_PATTERN.test(id)) return
+  throw new CrucibleError('usage', `"${id}" is not an id of a reservation.`, {
+    hint: 'Write res- and at most 40 of a-z, 0-9 and dashes, such as res-ranker-2027-q1.',
+  })
+}
+
+async function start(client: temporal.Client, input: ReservationInput): Promise<boolean> {
+  try {
+    await client.workflow.start(WORKFLOW_TYPES.reserveCapacity, {
+      workflowId: reservationWorkflowId(input.reservationId),
+      workflowIdReusePolicy: 'REJECT_DUPLICATE',
+      taskQueue: ORCHESTRATOR_QUEUE,
+      args: [input],
+      typedSearchAttributes: new TypedSearchAttributes([
+        { key: ATTRIBUTE_KEYS.name, value: input.purpose ?? input.reservationId },
+        { key: ATTRIBUTE_KEYS.owner, value: input.owner },
+        { key: ATTRIBUTE_KEYS.state, value: 'searching' },
+        { key: ATTRIBUTE_KEYS.backend, value: input.wish.backend },
+      ]),
+      staticSummary: `capacity: ${input.wish.count} × ${input.wish.types.join(' or ')}`,
+    })
+    return true
+  } catch (error) {
+    if (isTemporals(error, 'WorkflowExecutionAlreadyStartedError')) return false
+    throw error
+  }
+}

@@ -1,0 +1,258 @@
+/** Runs of retraining schedules: what they are doing, what they did, and words to them. */
+import { randomUUID } from 'node:crypto'
+import { failureFrom } from '../../core/failure'
+import { STATUS_QUERY, type UpdateReceipt } from '../../core/messages'
+import { nextRuns, type ScheduledRun } from '../../core/retraining/run-dates'
+import {
+  APPROVE_MODEL_UPDATE,
+  REJECT_MODEL_UPDATE,
+  SKIP_RUN_UPDATE,
+  START_NOW_UPDATE,
+} from '../../core/retraining/requests'
+import type { RetrainState, RetrainStatus } from '../../core/retraining/run'
+import type { PromotedModel, RetrainSpec } from '../../core/retraining/retraining'
+import { eachOf } from '../../storage/parallel'
+import {
+  readProduction,
+  readRevisions,
+  readRuns,
+  scheduleNames,
+  type RecordedRun,
+  type ScheduleRevision,
+} from '../../storage/schedules'
+import type { Context } from '../context'
+import { CrucibleError, isTemporals, toCrucibleError } from '../errors'
+import { handleOf, heldSchedule, type HeldSchedule } from './schedule-handles'
+import { currentOf } from './schedules'
+import { UPDATE_LIMIT_MS } from '../updates'
+
+/** @experimental */
+export interface ScheduleSummary {
+  name: string
+  revision: number
+  owner: string
+  /** `gone`: in the store, but Temporal does not have it. */
+  state: 'active' | 'paused' | 'gone' | 'unknown'
+  next: ScheduledRun | null
+  last: RecordedRun | null
+}
+
+/** All schedules, by name. */
+export async function listSchedules(context: Context): Promise<ScheduleSummary[]> {
+  const names = await scheduleNames(context.store)
+  const found = await eachOf(names, async (name) => {
+    const newest = (await readRevisions(context.store, name)).at(-1)
+    return newest === undefined || newest.kind === 'deleted' ? undefined : summaryOf(context, newest)
+  })
+  return found.filter((summary) => summary !== undefined)
+}
+
+async function summaryOf(context: Context, { revision, input }: ScheduleRevision): Promise<ScheduleSummary> {
+  const { schedule: name, spec, owner } = input
+  const [held, [last]] = await Promise.all([heldOrUnknown(context, name), readRuns(context.store, name, 1)])
+  const [next] = nextRuns(spec, context.now(), 1).runs
+  return { name, revision, owner, state: stateOf(held), next: next ?? null, last: last ?? null }
+}
+
+function stateOf(held: HeldSchedule | 'unknown' | undefined): ScheduleSummary['state'] {
+  if (held === undefined) return 'gone'
+  if (held === 'unknown') return held
+  return held.isPaused ? 'paused' : 'active'
+}
+
+/** The store says most of it, also while the server is down. */
+async function heldOrUnknown(context: Context, name: string): Promise<HeldSchedule | 'unknown' | undefined> {
+  try {
+    return await heldSchedule(context, name)
+  } catch (error) {
+    if (toCrucibleError(error).kind === 'unavailable') return 'unknown'
+    throw error
+  }
+}
+
+/** @experimental */
+export interface ScheduleView extends ScheduleSummary {
+  spec: RetrainSpec
+  note: string | null
+  /** What Temporal starts next, by its own account. */
+  nextStartsAtMs: number[]
+  /** Runs that begin once the one before is over. */
+  waiting: number
+  /** Dates that had no run, since the schedule was created: because the run before was not over, or the server was away for too long. */
+  skipped: { overlapped: number; missed: number }
+  running: RetrainStatus[]
+  production: PromotedModel | null
+  revisions: Pick<ScheduleRevision, 'revision' | 'atMs' | 'by' | 'kind'>[]
+}
+
+export async function showSchedule(context: Context, name: string): Promise<ScheduleView> {
+  const current = await currentOf(context, name)
+  const { spec } = current.input
+  const [summary, held, revisions] = await Promise.all([
+    summaryOf(context, current),
+    heldOrUnknown(context, name),
+    readRevisions(context.store, name),
+  ])
+  const known = held === 'unknown' ? undefined : held
+  return {
+    ...summary,
+    spec,
+    note: known?.note ?? null,
+    nextStartsAtMs: known?.nextStartsAtMs ?? [],
+    waiting: known?.waiting ?? 0,
+    skipped: { overlapped: known?.overlapped ?? 0, missed: known?.missed ?? 0 },
+    running: (await runningOf(context, known)).map(({ status }) => status),
+    production: await productionOf(context, spec),
+    revisions: revisions.map(({ revision, atMs, by, kind }) => ({ revision, atMs, by, kind })),
+  }
+}
+
+async function productionOf(context: Context, { promotion }: RetrainSpec): Promise<PromotedModel | null> {
+  return promotion === undefined ? null : ((await readProduction(context.store, promotion.model)) ?? null)
+}
+
+interface RunningRun {
+  workflowId: string
+  status: RetrainStatus
+}
+
+/** The runs that go on and answer; one that no worker serves does not. */
+async function runningOf(context: Context, held: HeldSchedule | undefined): Promise<RunningRun[]> {
+  if (held === undefined || held.running.length === 0) return []
+  const client = await context.temporal()
+  const found = await eachOf(held.running, (workflowId) =>
+    client
+      .withDeadline(Date.now() + STATUS_LIMIT_MS, () =>
+        client.workflow.getHandle(workflowId).query<RetrainStatus>(STATUS_QUERY),
+      )
+      .then(
+        (status) => ({ workflowId, status }),
+        () => undefined,
+      ),
+  )
+  return found.filter((run) => run !== undefined)
+}
+
+const STATUS_LIMIT_MS = 3_000
+
+/** @experimental */
+export interface ScheduleHistory {
+  name: string
+  production: PromotedModel | null
+  running: RetrainStatus[]
+  runs: RecordedRun[]
+}
+
+/** The newest runs with their models and costs. Works without a Temporal server, and for a deleted schedule. */
+export async function scheduleHistory(
+  context: Context,
+  name: string,
+  count: number,
+): Promise<ScheduleHistory> {
+  const newest = (await readRevisions(context.store, name)).at(-1)
+  const { input } = newest ?? (await currentOf(context, name))
+  const held = await heldOrUnknown(context, name)
+  return {
+    name,
+    production: await productionOf(context, input.spec),
+    running: (await runningOf(context, held === 'unknown' ? undefined : held)).map(({ status }) => status),
+    runs: await readRuns(context.store, name, count),
+  }
+}
+
+export async function pauseSchedule(context: Context, name: string, note: string): Promise<void> {
+  await currentOf(context, name)
+  await handleOf(await context.temporal(), name).pause(note)
+}
+
+export async function resumeSchedule(context: Context, name: string, note: string): Promise<void> {
+  await currentOf(context, name)
+  await handleOf(await context.temporal(), name).unpause(note)
+}
+
+/** Starts a run now, outside of the calendar. */
+export async function triggerSchedule(context: Context, name: string): Promise<void> {
+  await currentOf(context, name)
+  await handleOf(await context.temporal(), name).trigger('ALLOW_ALL')
+}
+
+const WAITS = { states: ['awaiting-approval'], one: 'waits for approval', many: 'wait for approval' } as const
+
+/** A word to a run: its update, the states in which it may be said, and what a run is called in them. */
+const WORDS = {
+  approve: { ...WAITS, update: APPROVE_MODEL_UPDATE },
+  reject: { ...WAITS, update: REJECT_MODEL_UPDATE },
+  skip: {
+    update: SKIP_RUN_UPDATE,
+    states: ['starting', 'searching', 'waiting', 'checking'],
+    one: 'can be skipped',
+    many: 'can be skipped',
+  },
+  'start-now': {
+    update: START_NOW_UPDATE,
+    states: ['waiting', 'checking'],
+    one: 'waits for its window',
+    many: 'wait for their windows',
+  },
+} as const satisfies Record<
+  string,
+  { update: string; states: readonly RetrainState[]; one: string; many: string }
+>
+
+/** @experimental */
+export type RunWord = keyof typeof WORDS
+
+/**
+ * Says a word to the one run of a schedule that it is for, or to the one with the id `run`. Throws `usage` without such a run, or with
+ * several.
+ */
+export async function tellRun(
+  context: Context,
+  name: string,
+  { word, reason, run }: { word: RunWord; reason?: string; run?: string },
+): Promise<UpdateReceipt> {
+  await currentOf(context, name)
+  const running = await runningOf(context, await heldSchedule(context, name))
+  const { update, states } = WORDS[word]
+  const meant = running.filter(
+    ({ status }) =>
+      (states as readonly RetrainState[]).includes(status.state) &&
+      (run === undefined || status.run?.id === run),
+  )
+  if (meant.length !== 1) throw notOneRun(name, { word, run, running, meant })
+  const client = await context.temporal()
+  const args = [{ by: context.config.owner, reason }]
+  try {
+    return await client.withDeadline(Date.now() + UPDATE_LIMIT_MS, () =>
+      client.workflow
+        .getHandle(meant[0]!.workflowId)
+        .executeUpdate<UpdateReceipt, [object]>(update, { updateId: randomUUID(), args: args as [object] }),
+    )
+  } catch (error) {
+    if (isTemporals(error, 'WorkflowUpdateFailedError'))
+      throw new CrucibleError('failed', failureFrom(error).message, { cause: error })
+    throw error
+  }
+}
+
+function notOneRun(
+  name: string,
+  {
+    word,
+    run,
+    running,
+    meant,
+  }: { word: RunWord; run?: string | undefined } & Record<'running' | 'meant', RunningRun[]>,
+): CrucibleError {
+  const { one, many } = WORDS[word]
+  const ids = meant.map(({ status }) => status.run?.id).filter((id) => id !== undefined)
+  if (meant.length > 1)
+    return new CrucibleError('usage', `Several runs of ${name} ${many}: ${ids.join(', ')}.`, {
+      hint: `Say which: --run ${ids[0] ?? 'RUN'}.`,
+    })
+  const seen = running.map(({ status }) => `${status.run?.id ?? 'a new run'} is ${status.state}`).join(', ')
+  const which = run === undefined ? `No run of ${name} ${one}` : `No run ${run} of ${name} ${one}`
+  return new CrucibleError('usage', `${which}${seen === '' ? '' : `: ${seen}`}.`, {
+    hint: `See its runs with \`crucible schedule show ${name}\`.`,
+  })
+}

@@ -1,0 +1,281 @@
+import { without } from '../../core/defined'
+import { formatInstant } from '../../core/time/time'
+import { randomBytes, randomInt } from 'node:crypto'
+import { isDeepStrictEqual } from 'node:util'
+import { makeDeploymentId } from '../../core/ids'
+import { nextRuns, type ScheduledRun } from '../../core/retraining/run-dates'
+import { writtenFrom } from '../../core/retraining/schedule-dates'
+import type { SkippedDate } from '../../core/time/calendar'
+import type { RetrainInput } from '../../core/retraining/run'
+import type { RetrainSpec } from '../../core/retraining/retraining'
+import type { Retrain } from '../../intake/retrain'
+import { ensureDeployment } from '../../storage/deployment'
+import { layout } from '../../storage/layout'
+import { putRevision, readRevisions, type ScheduleRevision } from '../../storage/schedules'
+import { ensureDeploymentKey, scheduleKey, sealSecrets, type SecretValues } from '../../storage/secrets'
+import { codeOf, NO_CODE, type Code } from '../job/bundle'
+import type { Context } from '../context'
+import { checkSameDeployment } from '../deployment'
+import { CrucibleError } from '../errors'
+import { workflowPagesOf } from '../job/read-view'
+import { establish, handleOf, isNamed, scheduleOf, withStamp } from './schedule-handles'
+
+/** @experimental */
+export interface ScheduleSubmission {
+  retrain: Retrain
+  /** Absolute path of the folder to send along; null for none. */
+  directory: string | null
+}
+
+/** @experimental */
+export interface ScheduleCreated {
+  name: string
+  revision: number
+  /** False if it was so already. */
+  isNew: boolean
+  runs: ScheduledRun[]
+  skipped: SkippedDate[]
+  warnings: string[]
+}
+
+/** Dates shown after a change. */
+const SHOWN = 4
+
+/**
+ * Creates the schedule of a retraining file. Repeating it with the same content changes nothing; another content under the name of an
+ * existing schedule is refused. After a crash, the same call completes it.
+ */
+export async function createSchedule(
+  context: Context,
+  submission: ScheduleSubmission,
+): Promise<ScheduleCreated> {
+  return put(context, submission, 'created')
+}
+
+/** Replaces the file, code and secrets of a schedule. Runs that have begun keep what they began with. */
+export async function updateSchedule(
+  context: Context,
+  submission: ScheduleSubmission,
+): Promise<ScheduleCreated> {
+  await currentOf(context, submission.retrain.spec.name)
+  return put(context, submission, 'updated')
+}
+
+async function put(
+  context: Context,
+  { retrain, directory }: ScheduleSubmission,
+  kind: 'created' | 'updated',
+): Promise<ScheduleCreated> {
+  const { store, config } = context
+  const { spec, secrets } = retrain
+  const values = secretValues(context, secrets)
+  await checkSameDeployment(context, await context.temporal())
+  const code = directory === null ? NO_CODE : await codeOf(store, directory, retrain.sample)
+  try {
+    const deployment = await ensureDeployment(store, () => makeDeploymentId(randomInt))
+    const input = {
+      schedule: spec.name,
+      spec,
+      bundle: code.ref,
+      secrets,
+      owner: config.owner,
+      deployment,
+      uiUrl: workflowPagesOf(config),
+    }
+    const revision = await revise(context, { kind, input, code, values })
+    const isNew = await establish(context, revision)
+    const { runs, skipped } = nextRuns(spec, context.now(), SHOWN)
+    return {
+      name: spec.name,
+      revision: revision.revision,
+      isNew,
+      runs,
+      skipped,
+      warnings: warningsOf(spec, runs),
+    }
+  } finally {
+    await code.remove()
+  }
+}
+
+interface Change {
+  kind: ScheduleRevision['kind']
+  input: Omit<RetrainInput, 'revision' | 'carry'>
+  code?: Code
+  values: SecretValues
+}
+
+/** The revision with this content: the newest one, or a new one. Its code and secrets are in the store before it is. */
+async function revise(context: Context, { kind, input, code, values }: Change): Promise<ScheduleRevision> {
+  const { store, config } = context
+  const { schedule: name } = input
+  const newest = (await readRevisions(store, name)).at(-1)
+  const isGone = newest === undefined || newest.kind === 'deleted'
+  const isSame =
+    !isGone &&
+    isDeepStrictEqual(contentOf(asStored({ ...input, revision: newest.revision })), contentOf(newest.input))
+  if (!isGone && !isSame && kind === 'created') {
+    throw new CrucibleError('usage', `A schedule ${name} with another content exists.`, {
+      hint: `Change it with \`crucible schedule update FILE\`, or give the file another name.`,
+    })
+  }
+  const revision = isSame && kind !== 'secrets' ? newest.revision : (newest?.revision ?? 0) + 1
+  if (input.bundle !== null) await code?.uploadTo(layout.scheduleBundle(name, input.bundle.sha256))
+  await sealValues(context, { name, revision }, values)
+  if (isSame && kind !== 'secrets') return newest
+  const made: ScheduleRevision = {
+    revision,
+    atMs: context.now(),
+    by: config.owner,
+    kind,
+    input: asStored({ ...input, revision }),
+  }
+  if (await putRevision(store, made)) return made
+  throw new CrucibleError('failed', `Somebody else has just changed the schedule ${name}.`, {
+    hint: `Look at it with \`crucible schedule show ${name}\`, then try again.`,
+  })
+}
+
+/** Where the pages are may differ from client to client, for the same schedule. */
+function contentOf(input: ScheduleRevision['input']): object {
+  return without(input, ['uiUrl'])
+}
+
+/** As the store gives it back. */
+function asStored<T>(value: T): T {
+  return JSON.parse(JSON.stringify(value)) as T
+}
+
+/** The values of secrets from the caller's environment; all missing ones are reported together. */
+function secretValues({ config }: Context, names: readonly string[]): SecretValues {
+  const missing = names.filter((name) => config.environment[name] === undefined)
+  if (missing.length > 0) {
+    throw new CrucibleError(
+      'usage',
+      `The runs need ${missing.join(', ')}, which the environment does not set.`,
+      {
+        hint: `Set them for this command, such as \`${missing[0]}=... crucible schedule create FILE\`.`,
+      },
+    )
+  }
+  return Object.fromEntries(names.map((name) => [name, config.environment[name]!]))
+}
+
+async function sealValues(
+  { store, config }: Context,
+  { name, revision }: { name: string; revision: number },
+  values: SecretValues,
+): Promise<void> {
+  if (Object.keys(values).length === 0) return
+  const key = scheduleKey(await ensureDeploymentKey(config.home.secretKeyFile), name)
+  await store.put(layout.scheduleSecrets(name, revision), sealSecrets(key, values, randomBytes(NONCE_BYTES)))
+}
+
+const NONCE_BYTES = 16
+
+/** Reads the secrets of a schedule again from the environment, for its next runs. */
+export async function renewSecrets(
+  context: Context,
+  name: string,
+): Promise<{ revision: number; secrets: string[] }> {
+  const { input, revision: current } = await currentOf(context, name)
+  if (input.secrets.length === 0) return { revision: current, secrets: [] }
+  const values = secretValues(context, input.secrets)
+  const revision = await revise(context, { kind: 'secrets', input, values })
+  await establish(context, revision)
+  return { revision: revision.revision, secrets: input.secrets }
+}
+
+/** The newest revision. Throws `not-found` if there is no such schedule. */
+export async function currentOf(context: Context, name: string): Promise<ScheduleRevision> {
+  const newest = /^[a-z0-9-]+$/.test(name) ? (await readRevisions(context.store, name)).at(-1) : undefined
+  if (newest !== undefined && newest.kind !== 'deleted') return newest
+  throw new CrucibleError('not-found', `There is no schedule ${name}.`, {
+    hint: 'See them with `crucible schedule list`.',
+  })
+}
+
+/** Makes up for dates: the windows that opened from `fromMs` to `toMs` get their runs now. Returns them. */
+export async function backfill(
+  context: Context,
+  name: string,
+  { fromMs, toMs }: { fromMs: number; toMs: number },
+): Promise<ScheduledRun[]> {
+  const revision = await currentOf(context, name)
+  const { spec } = revision.input
+  const nowMs = context.now()
+  const earliest = fromMs - spec.leadMs
+  const all = nextRuns(spec, earliest, BACKFILL_MAX + 1).runs
+  const runs = all.filter(({ opensAtMs }) => opensAtMs >= fromMs && opensAtMs < toMs)
+  if (runs.length > BACKFILL_MAX) {
+    throw new CrucibleError('usage', `These are more than ${BACKFILL_MAX} dates.`, {
+      hint: 'Choose a shorter time.',
+    })
+  }
+  if (runs.length === 0) {
+    throw new CrucibleError('usage', `${name} has no date in that time.`, {
+      hint: `\`crucible schedule next ${name}\` shows its dates to come.`,
+    })
+  }
+  const ahead = runs.find(({ startsAtMs }) => startsAtMs > nowMs)
+  if (ahead !== undefined) {
+    const startsAt = formatInstant(ahead.startsAtMs)
+    throw new CrucibleError('usage', `${ahead.date} is not missed: its run begins ${startsAt}.`, {
+      hint: `Choose dates of the past, or start a run now with \`crucible schedule trigger ${name}\`.`,
+    })
+  }
+  const handle = handleOf(await context.temporal(), name)
+  // Temporal starts only dates that it holds.
+  const wanted = withStamp(scheduleOf(revision, nowMs, Math.min(earliest, writtenFrom(nowMs))))
+  await handle.update(({ state }) => ({ ...wanted, state }))
+  await handle.backfill(
+    runs.map(({ startsAtMs }) => ({
+      // Temporal takes the times after the start, up to and with the end.
+      start: new Date(startsAtMs - 1_000),
+      end: new Date(startsAtMs),
+      overlap: 'BUFFER_ALL' as const,
+    })),
+  )
+  return runs
+}
+
+/** More at once are a mistake. */
+const BACKFILL_MAX = 12
+
+export async function deleteSchedule(context: Context, name: string): Promise<void> {
+  const { store, config } = context
+  const { input, revision } = await currentOf(context, name)
+  const client = await context.temporal()
+  await handleOf(client, name)
+    .delete()
+    .catch((error: unknown) => {
+      if (!isNamed(error, 'ScheduleNotFoundError')) throw error
+    })
+  for (let each = 1; each <= revision; each++) await store.delete(layout.scheduleSecrets(name, each))
+  await putRevision(store, {
+    revision: revision + 1,
+    atMs: context.now(),
+    by: config.owner,
+    kind: 'deleted',
+    input: { ...input, revision: revision + 1 },
+  })
+}
+
+/** What its author may not expect of the dates. */
+export function warningsOf(spec: RetrainSpec, runs: readonly ScheduledRun[]): string[] {
+  const overlaps = runs.filter(
+    ({ startsAtMs }, index) => startsAtMs < (runs[index - 1]?.opensAtMs ?? -Infinity),
+  )
+  const warnings = runs.flatMap(({ date, notes }) => notes.map((note) => `${date}: ${note}`))
+  const [first] = overlaps
+  if (first === undefined) return warnings
+  const words = {
+    queue: 'it begins when that run is over, with less time to find capacity',
+    skip: 'it is skipped unless that run is over',
+    allow: 'both go on side by side',
+  }[spec.overlap]
+  return [
+    ...warnings,
+    `${first.date}: its run begins before the window of the run before it has opened; ${words} (lead, overlap).`,
+  ]
+}

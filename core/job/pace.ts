@@ -1,0 +1,33 @@
+import type { Beat } from '../documents'
+
+/** The part of a beat that shows the pace of its training. */
+export type Paced = Partial<
+  Pick<Beat, 'progress' | 'restoredFrom' | 'firstStep' | 'firstStepAtMs' | 'phases'>
+>
+
+/** Steps of the training that an attempt did, and the time that it took. */
+export interface Pace {
+  steps: number
+  ms: number
+}
+
+/** Null if the pace is unknown: the program reports no steps, or none has followed the first one. */
+export function paceOf(told: Paced): Pace | null {
+  const { step = null, atMs = 0 } = told.progress ?? {}
+  const from = firstStepOf(told)
+  if (step === null || from === null || step <= from.step || atMs <= from.atMs) return null
+  return { steps: step - from.step, ms: atMs - from.atMs }
+}
+
+/** Where the measurement begins: at the first step, or for runners of earlier versions when the program began. */
+function firstStepOf(told: Paced): { step: number; atMs: number } | null {
+  const { firstStep, firstStepAtMs, restoredFrom } = told
+  if (firstStep != null && firstStepAtMs != null) return { step: firstStep, atMs: firstStepAtMs }
+  const atMs = runningSince(told)
+  return atMs === null || restoredFrom?.isStepKnown === false ? null : { step: restoredFrom?.step ?? 0, atMs }
+}
+
+/** When the program began, by the runner's clock. */
+export function runningSince({ phases = [] }: Paced): number | null {
+  return phases.findLast(({ name }) => name === 'running')?.startedAtMs ?? null
+}

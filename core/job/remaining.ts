@@ -1,0 +1,101 @@
+import type { Beat } from '../documents'
+import type { Expected } from './forecast'
+import { spendOver } from '../money/meter'
+import type { MicroUsd } from '../money/money'
+import { paceOf, runningSince } from './pace'
+
+/** What a running attempt still costs until its job is done. */
+export interface Remaining {
+  microUsd: MicroUsd
+  /**
+   * `pace`: the measured pace of its training. `forecast`: what was expected when it was planned, by the job's own duration. `assumed`: the
+   * same, with an assumed duration.
+   */
+  basis: 'pace' | 'forecast' | 'assumed'
+}
+
+/** What is known about a running attempt. */
+export interface RunningFacts {
+  /** Missing for orders of earlier versions. */
+  expected: Expected | undefined
+  /** Of its machine, as ordered; missing before it exists. */
+  priceMicroUsdPerHour: MicroUsd | undefined
+  launchedAtMs: number | null
+  beat: Beat | undefined
+  nowMs: number
+}
+
+/** The remaining cost: by the pace since the first step if there is one, before by the forecast; null if unknown, or if the forecast was too low. */
+export function remainingOf(facts: RunningFacts): Remaining | null {
+  const { expected, priceMicroUsdPerHour } = facts
+  const paced = leftByPaceOf(facts)
+  if (paced !== null && priceMicroUsdPerHour !== undefined)
+    return { microUsd: spendOver(paced.ms, priceMicroUsdPerHour), basis: 'pace' }
+  if (expected === undefined) return priceMicroUsdPerHour === 0 ? { microUsd: 0, basis: 'forecast' } : null
+  const left = leftByForecast(expected, facts)
+  if (left === null) return null
+  return { microUsd: Math.round(expected.costMicroUsd * (left.ms / expected.durationMs)), basis: left.basis }
+}
+
+/** The time until the job is done, on the same grounds. */
+export interface LeftTime extends Pick<Remaining, 'basis'> {
+  ms: number
+}
+
+export function leftTimeOf(facts: Omit<RunningFacts, 'priceMicroUsdPerHour'>): LeftTime | null {
+  return leftByPaceOf(facts) ?? (facts.expected === undefined ? null : leftByForecast(facts.expected, facts))
+}
+
+function leftByPaceOf({
+  beat,
+  expected,
+  nowMs,
+}: Pick<RunningFacts, 'beat' | 'expected' | 'nowMs'>): LeftTime | null {
+  const trainingMs = beat === undefined ? null : leftByPace(beat, nowMs)
+  return trainingMs === null ? null : { ms: Math.round(trainingMs * growthOf(expected)), basis: 'pace' }
+}
+
+function leftByForecast(
+  expected: Expected,
+  facts: Pick<RunningFacts, 'launchedAtMs' | 'beat' | 'nowMs'>,
+): LeftTime | null {
+  const ms = expected.durationMs - spentMs(expected, facts)
+  if (ms <= 0) return null
+  return { ms, basis: expected.isDurationAssumed === true ? 'assumed' : 'forecast' }
+}
+
+/** By how much interruptions, new starts and the end are expected to lengthen the training. */
+function growthOf(expected: Expected | undefined): number {
+  if (expected === undefined || expected.forecast.trainingMs <= 0) return 1
+  const { durationMs, forecast } = expected
+  return Math.max(1, (durationMs - forecast.startMs) / forecast.trainingMs)
+}
+
+/** The part of the forecast's time that has passed: a start that takes longer than expected leaves the training as long as it was. */
+function spentMs(
+  { forecast }: Expected,
+  { launchedAtMs, beat, nowMs }: Pick<RunningFacts, 'launchedAtMs' | 'beat' | 'nowMs'>,
+): number {
+  if (launchedAtMs === null) return 0
+  const trainingSinceMs = beat?.firstStepAtMs ?? null
+  const startedMs = Math.max(0, (trainingSinceMs ?? nowMs) - launchedAtMs)
+  return trainingSinceMs === null
+    ? Math.min(startedMs, forecast.startMs)
+    : forecast.startMs + Math.max(0, nowMs - trainingSinceMs)
+}
+
+/** Training time that is left at the pace of this attempt; boot, set-up and restore are not training. Null if the pace is unknown. */
+function leftByPace(beat: Beat, nowMs: number): number | null {
+  const { progress, restoredFrom } = beat
+  if (progress === null) return null
+  const { step, stepsTotal, percent, atMs } = progress
+  const sinceMs = Math.max(0, nowMs - atMs)
+  if (step !== null && stepsTotal !== null) {
+    const pace = paceOf(beat)
+    return pace === null ? null : Math.max(0, (stepsTotal - step) * (pace.ms / pace.steps) - sinceMs)
+  }
+  // How much of it this attempt has done is only known if it began from scratch.
+  const runningSinceMs = runningSince(beat)
+  if (restoredFrom !== null || percent === undefined || percent <= 0 || runningSinceMs === null) return null
+  return Math.max(0, (100 - percent) * ((atMs - runningSinceMs) / percent) - sinceMs)
+}

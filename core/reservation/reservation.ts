@@ -1,0 +1,190 @@
+/** Reserved capacity: how it is asked for, quoted, bought, owned and given back. Instants are those of the provider. */
+import type { Failure } from '../failure'
+import type { MicroUsd } from '../money/money'
+import type { BackendName } from '../offer'
+
+/**
+ * How a reservation is paid. `prepaid`: for a fixed window, in full when it is bought; it cannot be returned, and may be extended.
+ * `hourly`: by the hour, used or not, until it is released.
+ */
+export const RESERVATION_KINDS = ['prepaid', 'hourly'] as const
+/** @experimental */
+export type ReservationKind = (typeof RESERVATION_KINDS)[number]
+
+/**
+ * Where a reservation is in its life. `unpaid`: bought, and the payment is not confirmed. `assessing`: the provider has not yet accepted it.
+ * `delayed`: its start has passed without the capacity. `ending`: given back, and still charged. `failed`: the payment failed or the provider
+ * refused it; nothing is held.
+ */
+export const RESERVATION_PHASES = [
+  'unpaid',
+  'assessing',
+  'scheduled',
+  'delayed',
+  'active',
+  'ending',
+  'ended',
+  'failed',
+] as const
+/** @experimental */
+export type ReservationPhase = (typeof RESERVATION_PHASES)[number]
+
+/** Whether it holds capacity, now or later. */
+export function isHeld(phase: ReservationPhase): boolean {
+  return !['ending', 'ended', 'failed'].includes(phase)
+}
+
+/** The end that is bought: of an extension, too, unless its payment failed; undefined without an end. */
+export function boughtUntilMs({
+  endsAtMs,
+  extension,
+}: Pick<OwnedReservation, 'endsAtMs' | 'extension'>): number | undefined {
+  if (endsAtMs === undefined || extension === undefined || extension.phase === 'failed') return endsAtMs
+  return Math.max(endsAtMs, extension.endsAtMs)
+}
+
+/** Which capacity is wanted, and when. @experimental */
+export interface CapacityWish {
+  backend: BackendName
+  kind: ReservationKind
+  /** The provider's names of machine types, the preferred one first. */
+  types: readonly string[]
+  /** Machines. */
+  count: number
+  /** Usable time; required for `prepaid`. An `hourly` one without it lasts until it is released. */
+  durationMs?: number
+  /** Missing: as soon as possible. For `hourly`, one in the future is a commitment: see `CapacityQuote.committedMs`. */
+  earliestStartAtMs?: number
+  latestStartAtMs?: number
+  /** The end of the capacity, not of its usable time. */
+  latestEndAtMs?: number
+  /** Regions of the backend; all of its Regions if missing. */
+  regions?: readonly string[]
+  zones?: readonly string[]
+  /** Prolongs this reservation instead of making another one: `durationMs` is what is added. */
+  extends?: { id: string; region: string }
+}
+
+/** Something that can be bought now: an answer to a wish. Another customer may take it at any time. @experimental */
+export interface CapacityQuote {
+  /** The provider's name of it; empty if it needs none. It is bought by this name. */
+  id: string
+  kind: ReservationKind
+  type: string
+  count: number
+  region: string
+  zone: string
+  startsAtMs: number
+  /** Missing for a reservation that lasts until it is released. */
+  endsAtMs?: number
+  /** When the provider begins to end machines in it; missing if it does not end them. */
+  usableUntilMs?: number
+  /** Paid at once, for all machines and the whole time, in millionths of the currency. 0 for `hourly`. */
+  upfrontMicro: MicroUsd
+  /** For all machines together, used or not, in millionths of the currency. 0 for `prepaid`. */
+  perHourMicro: MicroUsd
+  /** ISO 4217. */
+  currency: string
+  /** Paid for this long at least, even if it is released earlier; missing if it can be released at any time. */
+  committedMs?: number
+  /** The reservation that it prolongs. */
+  extends?: string
+  readAtMs: number
+  /** A remark for people. */
+  note?: string
+}
+
+/** A reservation as the provider reports it. @experimental */
+export interface OwnedReservation {
+  id: string
+  kind: ReservationKind
+  phase: ReservationPhase
+  /** The provider's own word for its state. */
+  state: string
+  type: string
+  region: string
+  zone: string
+  /** Machines, and how many of them can be launched now. */
+  total: number
+  free: number
+  startsAtMs?: number
+  endsAtMs?: number
+  usableUntilMs?: number
+  createdAtMs?: number
+  /** Cost of one unused place per hour; missing if unknown, 0 for `prepaid`. */
+  idleMicroUsdPerHour?: MicroUsd
+  /** Only launches that name it use it. */
+  isTargeted: boolean
+  /** Another account owns it and shares it. */
+  isShared: boolean
+  /** Why jobs of this deployment can never run in it. */
+  unfit?: string
+  /** The deployment and the intent that it was bought for, from its tags; missing if another program or a person bought it. */
+  deployment?: string
+  intent?: string
+  /** The fee that its tags name; missing without. */
+  upfrontMicroUsd?: MicroUsd
+  /** The last extension that was bought. */
+  extension?: { phase: 'unpaid' | 'paid' | 'failed'; endsAtMs: number; boughtAtMs?: number }
+}
+
+/**
+ * Whether the tags of a reservation name this intent, and may be true: anybody in the account can write tags, and what another account
+ * shares was not bought here.
+ */
+export function isTaggedFor(
+  one: OwnedReservation,
+  { intent, deployment, kind }: { intent: string; deployment: string; kind: ReservationKind },
+): boolean {
+  return one.intent === intent && one.deployment === deployment && one.kind === kind && !one.isShared
+}
+
+/** One purchase made concrete. It is recorded before it is sent. */
+export interface ReservationOrder {
+  /** The reservation workflow's id, such as `res-...`; with `send` it names this purchase. */
+  intent: string
+  /** Counts the purchases of one intent: 1, 2, ... A second one follows only a first one that certainly had no effect. */
+  send: number
+  deployment: string
+  owner: string
+  backend: BackendName
+  quote: CapacityQuote
+  /** The month whose money is reserved for it, such as `2026-11`: a history that is set back into a later month counts it there, once. */
+  month?: string
+}
+
+export type ReserveOutcome =
+  | { kind: 'reserved'; reservation: OwnedReservation }
+  /** Certainly nothing was bought. */
+  | { kind: 'refused'; failure: Failure }
+  /** Sent without an answer: it may have been bought. */
+  | { kind: 'unconfirmed'; failure: Failure }
+
+/** A change of an `hourly` reservation. Every change states the result, so that a repeated one is harmless. */
+export type ReservationChange =
+  | { kind: 'count'; count: number }
+  /** Null for no end. */
+  | { kind: 'end'; endsAtMs: number | null }
+  /** Moves this many free places into a new reservation, for another intent: one split for each intent, however often it is sent. */
+  | ({ kind: 'split'; count: number } & Pick<ReservationOrder, 'intent' | 'deployment' | 'owner'>)
+
+/** Where a reservation is. */
+export interface ReservationRef {
+  id: string
+  region: string
+}
+
+/** What giving back an `hourly` reservation costs. */
+export interface ReleaseTerms {
+  /** What is still charged after the release; 0 if nothing. */
+  chargeMicroUsd: MicroUsd
+  /** The end of that charge. */
+  chargedUntilMs?: number
+  /** Names the terms for `release`; missing if they need no name. */
+  quoteId?: string
+}
+
+/** How to answer a reservation that asks whether it buys. */
+export function howToApprovePurchase(id: string): string {
+  return `Buy it: crucible reservations approve ${id}. Do not: crucible reservations reject ${id}.`
+}

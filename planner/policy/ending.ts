@@ -1,0 +1,122 @@
+import type { ResultReason, RunnerResult } from '../../core/documents'
+import type { Failure } from '../../core/failure'
+import type { AttemptEnd } from '../../core/job/ledger'
+import type { Observation } from '../../core/observation'
+import { MINUTE_MS } from '../../core/time/time'
+
+/** How an attempt ended, according to its runner. */
+export function endFromResult(result: RunnerResult): AttemptEnd {
+  if (result.outcome === 'succeeded') return { kind: 'succeeded' }
+  switch (result.reason) {
+    case 'cancelled':
+    case 'migrated':
+    case 'deadline':
+    case 'budget':
+    case 'superseded':
+    case 'expired':
+    case 'lease':
+      return { kind: 'stopped', by: result.reason }
+    case 'late':
+    case 'interrupted':
+    case 'completed':
+    case 'workload':
+    case 'setup':
+    case 'bundle':
+    case 'input':
+    case 'image':
+    case 'image-login':
+    case 'registry':
+    case 'secrets':
+    case 'disk-full':
+    case 'runner':
+      return { kind: 'failed', isLaunched: true, failure: failureOfResult(result, result.reason) }
+  }
+}
+
+const LOGIN_HINT =
+  'Correct the name under image, or set image_login to a user and a token with read access; for Amazon ECR, give the role of the machine the policy AmazonEC2ContainerRegistryReadOnly.'
+const REGISTRY_HINT = 'Check that it answers, and that the machines can reach it.'
+/** A machine has already waited for the registry; the next one costs money again. */
+export const REGISTRY_PAUSE_MS = 5 * MINUTE_MS
+
+type Failing = Exclude<
+  ResultReason,
+  'cancelled' | 'migrated' | 'deadline' | 'budget' | 'superseded' | 'expired' | 'lease'
+>
+
+function failureOfResult({ message }: RunnerResult, reason: Failing): Failure {
+  switch (reason) {
+    case 'interrupted':
+      return { class: 'interrupted', message }
+    case 'late':
+      return { class: 'capacity', message }
+    case 'workload':
+    case 'setup':
+      return { class: 'workload', message, code: reason }
+    case 'disk-full':
+      return { class: 'workload', message, code: reason, hint: 'Increase resources.disk.' }
+    case 'image':
+      return { class: 'invalid', message, code: reason, hint: 'Correct the name and the tag under image.' }
+    case 'image-login':
+      return { class: 'auth', message, code: reason, hint: LOGIN_HINT }
+    case 'registry':
+      return {
+        class: 'transient',
+        message,
+        code: reason,
+        hint: REGISTRY_HINT,
+        retryAfterMs: REGISTRY_PAUSE_MS,
+      }
+    case 'bundle':
+    case 'secrets':
+      return { class: 'invalid', message, code: reason }
+    case 'completed':
+    case 'input':
+    case 'runner':
+      return { class: 'unclassified', message, code: reason }
+  }
+}
+
+/** What is known about a machine besides its last observation. */
+export interface Lost {
+  /** Its runner has reported. */
+  hasSpoken: boolean
+  /** It is gone from its provider's queue: nothing of it was billed. */
+  wasOnlyQueued?: boolean
+  /** Its time was up: by its reservation, or by the provider's limit on how long a machine runs. */
+  isTimeUp?: boolean
+}
+
+/**
+ * How an attempt ended whose machine is gone and left no result. Providers may report the same for a machine that never started
+ * as for broken hardware; a machine whose runner has reported had started.
+ */
+export function endFromLoss(
+  observation: Observation,
+  { hasSpoken, wasOnlyQueued = false, isTimeUp = false }: Lost,
+): AttemptEnd {
+  const detail = observation.detail === undefined ? '' : ` (${observation.detail})`
+  const failed = (failure: Failure): AttemptEnd => ({ kind: 'failed', isLaunched: true, failure })
+  if (wasOnlyQueued) return endOfQueue(`The provider dropped the machine from its queue${detail}.`)
+  if (isTimeUp) return { kind: 'stopped', by: 'expired' }
+  const cause = observation.cause ?? 'unknown'
+  if (cause === 'failed-to-start' && hasSpoken)
+    return failed({ class: 'interrupted', message: `The machine failed${detail}.` })
+  switch (cause) {
+    case 'interrupted':
+      return failed({ class: 'interrupted', message: `The machine was interrupted${detail}.` })
+    case 'failed-to-start':
+      return failed({
+        ...(observation.failure ?? { class: 'capacity' }),
+        message: `The machine never started${detail}.`,
+      })
+    case 'ended':
+    case 'unknown':
+      return failed({ class: 'interrupted', message: `The machine ended without a result${detail}.` })
+  }
+}
+
+/** A machine that never left its provider's queue is missing capacity: no machine was launched, and nothing was interrupted. */
+export function endOfQueue(message: string): AttemptEnd {
+  return { kind: 'failed', isLaunched: false, failure: { class: 'capacity', message } }
+}

@@ -1,0 +1,62 @@
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals'
+import { WorkflowNotFoundError, type Client } from '@temporalio/client'
+import { createDrainingActivities } from '../../../activities/machine/draining'
+import { DRAIN_SIGNAL } from '../../../core/messages'
+import { layout } from '../../../storage/layout'
+import { perform, Place } from '../place'
+
+let place: Place
+
+beforeEach(async () => {
+  place = await Place.make()
+})
+afterEach(() => place.dispose())
+
+const draining = (client: unknown): ReturnType<typeof createDrainingActivities> =>
+  createDrainingActivities({ client: client as Client, store: place.store, now: place.now })
+
+const REQUEST = { reason: 'migrated', windowMs: 2_000 } as const
+
+/** Tells attempt 2 of a job to stop, on a server that answers so. */
+async function told(answer: () => Promise<void>): Promise<{ workflowId: string; args: unknown[] }[]> {
+  const calls: { workflowId: string; args: unknown[] }[] = []
+  const getHandle = jest.fn((workflowId: string) => ({
+    signal: (...args: unknown[]) => {
+      calls.push({ workflowId, args })
+      return answer()
+    },
+  }))
+  const input = { jobId: 'job-a', attempt: 2, request: REQUEST }
+  await perform(draining({ workflow: { getHandle } }), 'stopAttempt', input)
+  return calls
+}
+
+describe('an attempt that is to stop', () => {
+  it('gets the signal with its reason and its window', async () => {
+    expect(await told(() => Promise.resolve())).toEqual([
+      { workflowId: 'job/job-a/2', args: [DRAIN_SIGNAL, REQUEST] },
+    ])
+  })
+
+  it('need not be told once it is over', async () => {
+    const over = new WorkflowNotFoundError('over', 'job/job-a/2', undefined)
+    await expect(told(() => Promise.reject(over))).resolves.toHaveLength(1)
+  })
+
+  it('is ended by the job itself if the server cannot be reached from here', async () => {
+    await expect(told(() => Promise.reject(new Error('unavailable')))).rejects.toThrow('unavailable')
+  })
+})
+
+describe('drain and extend', () => {
+  it('put their documents where the runner reads them, once', async () => {
+    const activities = draining({})
+    const at = { jobId: 'job-a', attempt: 3 }
+    await perform(activities, 'drain', { ...at, drain: { reason: 'deadline', windowMs: 7 } })
+    await perform(activities, 'drain', { ...at, drain: { reason: 'cancelled', windowMs: 1 } })
+    expect(await place.read(layout.drain('job-a', 3))).toMatchObject({ reason: 'deadline', windowMs: 7 })
+    const limits = { seq: 2, deadlineAtMs: 5, budget: { microUsd: 6, priceMaxMicroUsdPerHour: 7 } }
+    await perform(activities, 'extend', { ...at, limits })
+    expect(await place.read(layout.limits('job-a', 3, 2))).toEqual(limits)
+  })
+})

@@ -1,0 +1,201 @@
+import { createHash } from 'node:crypto'
+import { chmod, mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
+import { downloadArtifacts, listArtifacts } from '../../../client/job/artifacts'
+import { layout } from '../../../storage/layout'
+import type { StoredObject } from '../../../storage/store'
+import { ClientWorld, JOB, NOW } from '../world'
+
+let world: ClientWorld
+let toFolder: string
+
+const FILES = { 'a/deep.txt': 'deep', 'weights.json': '{}' }
+/** A user without any rights. */
+const NOBODY = 65_534
+const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex')
+
+beforeEach(async () => {
+  world = await ClientWorld.make()
+  toFolder = join(world.folder, 'results')
+  await world.submitted()
+  for (const [path, text] of Object.entries(FILES))
+    await world.store.put(`${layout.artifactsOf(JOB, 2)}${path}`, text)
+})
+
+afterEach(() => world.remove())
+
+async function finish(digests: Record<string, string> = {}): Promise<void> {
+  const artifacts = Object.entries(FILES).map(([path, text]) => ({
+    path,
+    sizeBytes: text.length,
+    sha256: digests[path] ?? sha256(text),
+  }))
+  // An attempt before has left another file under the name; the result has only the first of a long list.
+  const [first] = artifacts
+  await world.settled(1, { artifacts: [{ path: 'weights.json', sizeBytes: 3, sha256: sha256('old') }] })
+  await world.settled(2, { artifacts })
+  await world.record('finished', { status: {}, result: { finishedAtMs: NOW, artifacts: [first] } })
+}
+
+async function filesThere(): Promise<string[]> {
+  const entries = await readdir(toFolder, { recursive: true, withFileTypes: true }).catch(() => [])
+  return entries
+    .filter((entry) => entry.isFile())
+    .map(({ name }) => name)
+    .sort()
+}
+
+describe('artifacts', () => {
+  it('are listed with their digests once the job is over', async () => {
+    expect(await listArtifacts(world.context, JOB)).toEqual([
+      { path: 'a/deep.txt', sizeBytes: 4, sha256: null, attempt: 2, olderAttempts: [] },
+      { path: 'weights.json', sizeBytes: 2, sha256: null, attempt: 2, olderAttempts: [] },
+    ])
+    await finish()
+    expect((await listArtifacts(world.context, JOB))[1]).toMatchObject({ sha256: sha256('{}') })
+    await expect(listArtifacts(world.context, 'job-other')).rejects.toMatchObject({ kind: 'not-found' })
+  })
+
+  it('are copied under their own paths', async () => {
+    await finish()
+    await downloadArtifacts(world.context, JOB, { toFolder })
+    expect(await readFile(join(toFolder, 'a', 'deep.txt'), 'utf8')).toBe('deep')
+    expect(await filesThere()).toEqual(['deep.txt', 'weights.json'])
+    // Once more finds them there, the same.
+    await downloadArtifacts(world.context, JOB, { toFolder })
+  })
+
+  it('replace no other file, and then nothing is copied at all', async () => {
+    await finish()
+    await mkdir(toFolder)
+    const mine = join(toFolder, 'weights.json')
+    await writeFile(mine, 'mine')
+    await expect(downloadArtifacts(world.context, JOB, { toFolder })).rejects.toMatchObject({
+      kind: 'usage',
+      message: expect.stringContaining(mine),
+      hint: expect.stringContaining('--force'),
+    })
+    expect(await filesThere()).toEqual(['weights.json'])
+    expect(await readFile(mine, 'utf8')).toBe('mine')
+    await downloadArtifacts(world.context, JOB, { toFolder, isForced: true })
+    expect(await readFile(mine, 'utf8')).toBe('{}')
+  })
+
+  it('that arrive damaged are reported, and not left behind', async () => {
+    await finish({ 'weights.json': sha256('other') })
+    await expect(downloadArtifacts(world.context, JOB, { toFolder })).rejects.toMatchObject({
+      kind: 'failed',
+      message: expect.stringContaining('weights.json'),
+    })
+    expect(await filesThere()).not.toContain('weights.json')
+  })
+
+  it('are all copied but the bad one, which is named at the end', async () => {
+    await finish({ 'a/deep.txt': sha256('other') })
+    await expect(downloadArtifacts(world.context, JOB, { toFolder })).rejects.toMatchObject({
+      kind: 'failed',
+      message: `1 of 2 files could not be downloaded; 1 is in ${toFolder}.\n  a/deep.txt: The artifact a/deep.txt differs from what the job wrote.`,
+      details: { failed: [{ path: 'a/deep.txt', reason: expect.any(String) }], copied: 1, folder: toFolder },
+    })
+    expect(await filesThere()).toEqual(['weights.json'])
+  })
+
+  it.each([[''], ['/deeper/still']])('are not copied into a file%s', async (below) => {
+    await finish()
+    await writeFile(toFolder, '')
+    await expect(downloadArtifacts(world.context, JOB, { toFolder: toFolder + below })).rejects.toMatchObject(
+      {
+        kind: 'usage',
+        message: `${toFolder} is a file, not a folder.`,
+      },
+    )
+  })
+
+  it('are not copied where the user may not write, which is said before anything is read', async () => {
+    await mkdir(toFolder)
+    await chmod(world.folder, 0o755)
+    await chmod(toFolder, 0o555)
+    const isRoot = process.geteuid!() === 0
+    try {
+      if (isRoot) process.seteuid!(NOBODY)
+      await expect(downloadArtifacts(world.context, 'job-none', { toFolder })).rejects.toMatchObject({
+        kind: 'permission',
+        message: `No permission to write to ${toFolder}.`,
+      })
+    } finally {
+      if (isRoot) process.seteuid!(0)
+    }
+  })
+
+  it('lead nowhere outside the folder, whatever a store lists', async () => {
+    const { store } = world
+    const list = store.list.bind(store)
+    const stray = { key: `${layout.artifactsOf(JOB, 2)}../outside/escaped`, sizeBytes: 1, modifiedAtMs: NOW }
+    store.list = (prefix) => (prefix === layout.artifactsOf(JOB, 2) ? listOf(stray) : list(prefix))
+    await expect(downloadArtifacts(world.context, JOB, { toFolder })).rejects.toMatchObject({
+      code: 'BAD_KEY',
+    })
+    expect(await readdir(world.folder)).not.toContain('outside')
+  })
+})
+
+describe('artifacts of several attempts', () => {
+  const texts = { 'log.txt': 'first', 'only-1': '1', 'x/y': 'deep' }
+
+  async function leave(attempt: number, files: Record<string, string>): Promise<void> {
+    for (const [path, text] of Object.entries(files))
+      await world.store.put(`${layout.artifactsOf(JOB, attempt)}${path}`, text)
+    const artifacts = Object.entries(files).map(([path, text]) => ({
+      ...{ path, sizeBytes: text.length, sha256: sha256(text) },
+    }))
+    await world.settled(attempt, { artifacts })
+  }
+
+  beforeEach(async () => {
+    await leave(1, texts)
+    await leave(2, { 'log.txt': 'second', x: 'a file now', 'weights.json': 'new' })
+    // Its machine was lost before it could tell what it had sent.
+    await world.store.put(`${layout.artifactsOf(JOB, 10)}log.txt`, 'tenth')
+  })
+
+  it('are one list with the newest of each path, digests of settled attempts, and what is older', async () => {
+    expect(await listArtifacts(world.context, JOB)).toEqual([
+      { path: 'a/deep.txt', sizeBytes: 4, sha256: null, attempt: 2, olderAttempts: [] },
+      { path: 'log.txt', sizeBytes: 5, sha256: null, attempt: 10, olderAttempts: [2, 1] },
+      { path: 'only-1', sizeBytes: 1, sha256: sha256('1'), attempt: 1, olderAttempts: [] },
+      { path: 'weights.json', sizeBytes: 3, sha256: sha256('new'), attempt: 2, olderAttempts: [] },
+      // Of a file and a folder at one place the newer is there: both could not be copied.
+      { path: 'x', sizeBytes: 10, sha256: sha256('a file now'), attempt: 2, olderAttempts: [] },
+    ])
+    await downloadArtifacts(world.context, JOB, { toFolder })
+    expect(await readFile(join(toFolder, 'log.txt'), 'utf8')).toBe('tenth')
+    expect(await readFile(join(toFolder, 'x'), 'utf8')).toBe('a file now')
+  })
+
+  it('are reached by the number of the attempt', async () => {
+    const paths = (await listArtifacts(world.context, JOB, { attempt: 1 })).map(({ path }) => path)
+    expect(paths).toEqual(['log.txt', 'only-1', 'x/y'])
+    await downloadArtifacts(world.context, JOB, { toFolder, attempt: 1 })
+    expect(await readFile(join(toFolder, 'log.txt'), 'utf8')).toBe('first')
+    expect(await readFile(join(toFolder, 'x', 'y'), 'utf8')).toBe('deep')
+    await expect(listArtifacts(world.context, JOB, { attempt: 3 })).rejects.toMatchObject({
+      ...{ kind: 'not-found', hint: 'Attempts with artifacts: 10, 2, 1.' },
+    })
+  })
+
+  it('are chosen by path or folder, and a path without any is an error', async () => {
+    const paths = (await listArtifacts(world.context, JOB, { only: ['a/', 'x'] })).map(({ path }) => path)
+    expect(paths).toEqual(['a/deep.txt', 'x'])
+    await downloadArtifacts(world.context, JOB, { toFolder, only: ['log.txt'] })
+    expect(await readdir(toFolder)).toEqual(['log.txt'])
+    // A file whose name begins like it is another one.
+    await expect(listArtifacts(world.context, JOB, { only: ['log'] })).rejects.toMatchObject({
+      ...{ kind: 'not-found', message: expect.stringContaining('has no artifact log.') },
+    })
+  })
+})
+
+async function* listOf(...objects: StoredObject[]): AsyncGenerator<StoredObject> {
+  yield* objects
+}

@@ -1,0 +1,151 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
+import { WorkflowNotFoundError, type Client } from '@temporalio/client'
+import { listJobs } from '../../../client/job/list'
+import { readView } from '../../../client/job/read-view'
+import type { JobInput, JobStatus } from '../../../core/messages'
+import { MINUTE_MS } from '../../../core/time/time'
+import { putDocument } from '../../../storage/json'
+import { layout } from '../../../storage/layout'
+import { putRecord } from '../../../storage/record'
+import { noteSubmission } from '../../../storage/submissions'
+import { StoreError } from '../../../storage/store'
+import { ClientWorld, NOW, SPEC } from '../world'
+import { patient } from '../../support/patience'
+
+const MINE = 'dep-0000000000'
+
+let world: ClientWorld
+let notes: string[]
+beforeEach(async () => {
+  world = await ClientWorld.make()
+  notes = []
+  world.context.note = (text) => void notes.push(text)
+  await putDocument(world.store, layout.deployment(), { id: MINE })
+  world.client = serverOf([])
+})
+afterEach(() => world.remove())
+
+/** A server that knows the workflows of these jobs, which are under way. */
+function serverOf(jobIds: string[]): Client {
+  const executions = jobIds.map((jobId) => ({
+    workflowId: `job/${jobId}`,
+    startTime: new Date(NOW),
+    status: { name: 'RUNNING' },
+    typedSearchAttributes: { get: () => 'running' },
+  }))
+  return {
+    withDeadline: (_untilMs: number, call: () => unknown) => call(),
+    workflow: {
+      async *list() {
+        yield* executions
+      },
+      getHandle: (workflowId: string) => ({
+        describe: async () => {
+          const known = executions.find((one) => one.workflowId === workflowId)
+          if (known === undefined) throw new WorkflowNotFoundError('none', workflowId, undefined)
+          return known
+        },
+        query: () => Promise.reject(new Error('no worker')),
+      }),
+    },
+  } as unknown as Client
+}
+
+/** A job that was submitted so long ago, and that has ended unless it is not to. */
+async function job(
+  jobId: string,
+  agoMs: number,
+  { owner = 'somebody', isFinished = true }: { owner?: string; isFinished?: boolean } = {},
+): Promise<void> {
+  const submittedAtMs = NOW - agoMs
+  const input = {
+    ...{ jobId, spec: SPEC, bundle: null, owner, deployment: MINE, submittedAtMs },
+  } satisfies JobInput
+  await putRecord(world.store, jobId, {
+    ...{ seq: 0, atMs: submittedAtMs, kind: 'submitted', summary: '', data: input },
+  })
+  await noteSubmission(world.store, input)
+  if (!isFinished) return
+  const status: JobStatus = {
+    ...{ id: jobId, name: SPEC.name, owner, state: 'succeeded', reason: 'completed', message: 'Done.' },
+    ...{ submittedAtMs, spentMicroUsd: 7, attempts: [], attemptsTotal: 1, placementReasons: [] },
+  }
+  const result = { ...status, attempts: 1, costMicroUsd: 7, artifacts: [], finishedAtMs: submittedAtMs + 5 }
+  await putRecord(world.store, jobId, {
+    ...{ seq: 5, atMs: NOW, kind: 'finished', summary: '', data: { result, status } },
+  })
+}
+
+/** A list that ends as an answer does. */
+async function* ending(answer: () => Promise<never>): AsyncGenerator<never> {
+  yield await answer()
+}
+
+const idsOf = async (filter = {}): Promise<string[]> =>
+  (await listJobs(world.context, filter)).map(({ id }) => id)
+
+describe('the list of jobs', () => {
+  it('has those that Temporal has forgotten from the record, newest first and after the others', async () => {
+    await job('job-older', 50 * MINUTE_MS)
+    await job('job-newer', 40 * MINUTE_MS)
+    await job('job-known', 30 * MINUTE_MS, { isFinished: false })
+    world.client = serverOf(['job-known'])
+    const jobs = await listJobs(world.context)
+    expect(jobs.map(({ id }) => id)).toEqual(['job-known', 'job-newer', 'job-older'])
+    expect(jobs[1]).toMatchObject({
+      ...{ state: 'succeeded', owner: 'somebody', endedAtMs: NOW - 40 * MINUTE_MS + 5 },
+      cost: { spentMicroUsd: 7 },
+    })
+    expect(notes).toEqual([])
+  })
+
+  it('keeps to its limit and to its filter for these, too', async () => {
+    await job('job-a', 50 * MINUTE_MS)
+    await job('job-b', 40 * MINUTE_MS, { owner: 'another' })
+    await job('job-c', 30 * MINUTE_MS)
+    expect(await idsOf({ limit: 2 })).toEqual(['job-c', 'job-b'])
+    expect(await idsOf({ owner: 'another' })).toEqual(['job-b'])
+    expect(await idsOf({ states: ['failed'] })).toEqual([])
+    expect(await idsOf({ states: ['succeeded'], limit: 1 })).toEqual(['job-c'])
+    world.client = serverOf(['job-c'])
+    expect(await idsOf({ limit: 1 })).toEqual(['job-c'])
+  })
+
+  it('says of a job without a last word whose workflow is gone that it is over, and so does its picture', async () => {
+    await job('job-lost', 50 * MINUTE_MS, { isFinished: false })
+    await job('job-new', 1_000, { isFinished: false })
+    expect(await listJobs(world.context)).toMatchObject([{ id: 'job-lost', state: 'failed' }])
+    expect((await readView(world.context, 'job-lost')).message).toMatch(/has no workflow for it/)
+    expect(await readView(world.context, 'job-new')).toMatchObject({ state: 'pending' })
+  })
+
+  it('has what Temporal knows where the store is away, and says what is missing', async () => {
+    world.client = serverOf(['job-known'])
+    const away = () => Promise.reject(new StoreError('the disk is gone', { isTransient: true }))
+    Object.assign(world.store, { get: away, list: () => ending(away), head: away })
+    expect(await listJobs(world.context)).toMatchObject([{ id: 'job-known', state: 'running' }])
+    expect(notes).toEqual([expect.stringMatching(/does not answer \(the disk is gone\): progress and cost/)])
+  })
+
+  it('does not wait long for a store that hangs', async () => {
+    world.client = serverOf(['job-known', 'job-other'])
+    const hang = () => new Promise<never>(() => undefined)
+    Object.assign(world.store, { get: hang, list: () => ending(hang), head: hang })
+    const beganMs = performance.now()
+    expect(await idsOf()).toHaveLength(2)
+    expect(performance.now() - beganMs).toBeLessThan(patient(20_000))
+    expect(notes).toEqual([expect.stringMatching(/no answer within 5 ?s/)])
+  })
+
+  it("is refused where the server is another deployment's", async () => {
+    await job('job-mine', 50 * MINUTE_MS)
+    world.client = serverOf(['job-theirs', 'job-of-theirs'])
+    await expect(listJobs(world.context)).rejects.toMatchObject({
+      kind: 'usage',
+      message: expect.stringMatching(
+        /localhost:1 belongs to another deployment: the store .* none of its jobs/,
+      ),
+      hint: expect.stringMatching(/crucible dev/),
+    })
+  })
+})

@@ -1,0 +1,107 @@
+import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
+import { preflight, scriptOf } from '../../../client/job/preflight'
+import type { JobSpec } from '../../../core/job/job'
+import { ClientWorld, SPEC } from '../world'
+
+let world: ClientWorld
+let directory: string
+
+beforeEach(async () => {
+  world = await ClientWorld.make({ SET: 'x' })
+  directory = join(world.folder, 'code')
+  mkdirSync(join(directory, 'src'), { recursive: true })
+  for (const name of ['train.py', 'src/evaluate.py', 'secret.py']) writeFileSync(join(directory, name), '')
+  writeFileSync(join(directory, '.gitignore'), 'secret.py\n')
+})
+
+afterEach(() => world.remove())
+
+const check = (spec: Partial<JobSpec>, folder: string | null | undefined = directory): Promise<string[]> =>
+  preflight(
+    world.context,
+    { spec: { ...SPEC, ...spec }, ...(folder === undefined ? {} : { directory: folder }) },
+    ['local', 'ec2'],
+  )
+
+describe('the script of a command', () => {
+  it.each([
+    ['python3 train.py', 'train.py'],
+    ['python -u ./train.py --lr 3', 'train.py'],
+    ['PYTHONUNBUFFERED=1 python3.11 src/train.py', 'src/train.py'],
+    ['./run.sh', 'run.sh'],
+    ['bash run.sh && python3 other.py', 'run.sh'],
+    ['torchrun --nproc_per_node=8 train.py', 'train.py'],
+    ['accelerate launch --mixed_precision bf16 train.py', 'train.py'],
+    ['# first\npip install -r requirements.txt\npython3 train.py', 'train.py'],
+    ['exec python3 train.py', 'train.py'],
+    ['python3 -m package.train', undefined],
+    ['python3 -c "print(1)"', undefined],
+    ['python3 $SCRIPT', undefined],
+    ['python3 "my train.py"', undefined],
+    ['python3 /opt/train.py', undefined],
+    ['cd src && python3 train.py', undefined],
+    ['git clone x; python3 train.py', undefined],
+    ['nvidia-smi', undefined],
+    ['make train', undefined],
+  ])('of %j is %s', (run, script) => {
+    expect(scriptOf(run)).toBe(script)
+  })
+})
+
+describe('before a job is sent', () => {
+  it.each([
+    ['train.py', 'trian.py'],
+    ['src/evaluate.py', 'evaluate.py'],
+  ])('a missing script is found, and %s is what was meant by %s', async (right, wrong) => {
+    await expect(check({ run: `python3 ${wrong} --lr 3` })).rejects.toMatchObject({
+      kind: 'usage',
+      message: `The command runs ${wrong}, which is not among the files that are sent along from ${directory}. Did you mean ${right}?`,
+    })
+    expect(await check({ run: `python3 ${right}` })).toEqual([])
+  })
+
+  it('a script that an ignore file leaves out is missing', async () => {
+    await expect(check({ run: 'python3 secret.py' })).rejects.toMatchObject({ kind: 'usage' })
+  })
+
+  it.each<[string, Partial<JobSpec>, string | null | undefined]>([
+    ['a set-up command may make', { setup: 'git clone ...' }, undefined],
+    ['an input brings', { inputs: [{ source: 'https://x/y', path: 'made.py' }] }, undefined],
+    ['an image may hold', { image: 'image:1' }, null],
+  ])('a script that %s is not missed', async (_what, spec, folder) => {
+    const where = folder === null ? null : directory
+    expect(await check({ run: 'python3 made.py', ...spec }, where)).toEqual([])
+  })
+
+  it('a script behind a link that is sent along is not missed', async () => {
+    symlinkSync('src', join(directory, 'link'))
+    expect(await check({ run: 'python3 link/evaluate.py' })).toEqual([])
+  })
+
+  it('a script is missed where nothing is sent along', async () => {
+    await expect(check({ run: 'python3 train.py' }, null)).rejects.toMatchObject({
+      message: expect.stringContaining('nothing is sent along'),
+    })
+  })
+
+  it('unknown backends and unset secrets are found, all at once', async () => {
+    const spec = { run: 'python3 x.py', backends: [{ backend: 'locla' }], secrets: ['SET', 'HF_TOKEN'] }
+    await expect(check(spec)).rejects.toMatchObject({
+      details: {
+        problems: [
+          expect.stringContaining('The command runs x.py'),
+          'Unknown backend locla. Did you mean local? Known: local, ec2.',
+          expect.stringContaining('The job needs the secret HF_TOKEN, which is not set here.'),
+        ],
+      },
+    })
+  })
+
+  it('an unknown accelerator is warned about, since it may be new', async () => {
+    expect(await check({ run: 'true', resources: { accelerators: ['H100', 'H10O'] } })).toEqual([
+      'Unknown accelerator H10O: only machines that report this name will match. Did you mean H100?',
+    ])
+  })
+})

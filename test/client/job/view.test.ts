@@ -1,0 +1,294 @@
+import { describe, expect, it } from '@jest/globals'
+import { joinView, type JobFacts } from '../../../client/job/view'
+import type { Beat } from '../../../core/documents'
+import { NO_FORECAST } from '../../../core/job/forecast'
+import { HOUR_MS, MINUTE_MS } from '../../../core/time/time'
+import { beatOf, JOB, machineOf, NOW, SPEC, statusOf } from '../world'
+
+function facts(given: Partial<JobFacts> = {}): JobFacts {
+  return {
+    status: statusOf(),
+    spec: SPEC,
+    newest: { attempt: 1, beat: undefined, machine: machineOf(1) },
+    endedAtMs: undefined,
+    nowMs: NOW + HOUR_MS,
+    isLive: true,
+    checkpoints: [],
+    recoveries: [],
+    uiUrl: undefined,
+    ...given,
+  }
+}
+
+const progress = (step: number, stepsTotal: number | null = 100) => ({ step, stepsTotal, loss: 2, atMs: NOW })
+
+describe('a job joined from workflow, record and beat', () => {
+  it('tells what was asked for and what was got', () => {
+    const machine = machineOf(1)
+    machine.realised = { ...machine.realised, capacityType: 'on-demand', type: 'other' }
+    const { placement, attempts } = joinView(facts({ newest: { attempt: 1, beat: undefined, machine } }))
+    expect(placement).toMatchObject({
+      capacityType: 'spot',
+      realised: { capacityType: 'on-demand', type: 'other' },
+    })
+    expect(attempts[0]).toMatchObject({
+      capacityType: 'spot',
+      realised: { capacityType: 'on-demand' },
+      place: 'here',
+    })
+  })
+
+  it('says how to continue a job that ended before it was done', () => {
+    const checkpoints = [{ id: '000000000040-2', step: 40, attempt: 2 }]
+    const failed = statusOf({ state: 'failed', reason: 'workload-failed' })
+    const go = { command: `crucible submit --from ${JOB}`, step: 40 }
+    expect(joinView(facts({ status: failed, checkpoints })).continuation).toEqual(go)
+    const fresh = { command: `crucible submit --from ${JOB} --fresh`, step: null }
+    expect(joinView(facts({ status: failed })).continuation).toEqual(fresh)
+    expect(joinView(facts({ checkpoints })).continuation).toBeNull()
+    const done = statusOf({ state: 'succeeded', reason: 'completed' })
+    expect(joinView(facts({ status: done, checkpoints })).continuation).toBeNull()
+  })
+
+  it('counts what the running machine has cost so far on top of what ended ones cost', () => {
+    const status = statusOf({ spentMicroUsd: 1_000_000, budgetMicroUsd: 9_000_000 })
+    // $3.60 for the hour since it was launched.
+    expect(joinView(facts({ status })).cost).toEqual({
+      spentMicroUsd: 1_000_000 + 3_600_000,
+      estimatedRemainingMicroUsd: null,
+      remainingBasis: null,
+      budgetMicroUsd: 9_000_000,
+    })
+  })
+
+  it('estimates what is left by the pace since the first step', () => {
+    const restoredFrom = { id: 'x', step: 40, attempt: 1 }
+    const since = { firstStep: 40, firstStepAtMs: NOW - 20 * MINUTE_MS }
+    const beat = beatOf(1, { progress: progress(60), restoredFrom, ...since, uptimeMs: 9 * HOUR_MS })
+    const newest = { attempt: 1, beat, machine: machineOf(1) }
+    // 20 steps in 20 minutes, 40 to go, at 6 cents a minute.
+    const { cost, progress: shown } = joinView(facts({ newest, nowMs: NOW }))
+    expect(cost).toMatchObject({ estimatedRemainingMicroUsd: 40 * 60_000, remainingBasis: 'pace' })
+    expect(shown).toMatchObject({ step: 60, stepsTotal: 100, loss: 2, percent: 60 })
+  })
+
+  it('takes no running number of a checkpoint for a step', () => {
+    const restoredFrom = { id: 'x', step: 40, attempt: 1, isStepKnown: false }
+    const phases = [{ name: 'running' as const, startedAtMs: NOW - HOUR_MS, durationMs: HOUR_MS }]
+    const beat = beatOf(1, { progress: progress(60), restoredFrom, phases })
+    const { cost } = joinView(facts({ newest: { attempt: 1, beat, machine: machineOf(1) } }))
+    expect(cost.estimatedRemainingMicroUsd).toBeNull()
+  })
+
+  it('has the state of the newest checkpoint, why the attempt began where it did, and its warning', () => {
+    const checkpoint = { id: '000000000003-1', step: 3, attempt: 1, isStepKnown: false }
+    const warning = { kind: 'no-checkpoint', text: 'No complete checkpoint for 20 min.', sinceMs: NOW }
+    const told = { checkpointState: 'quiet', restoredBecause: 'newest complete checkpoint', warning } as const
+    const newest = { attempt: 1, beat: beatOf(1, { checkpoint, ...told }), machine: undefined }
+    const listed = { id: checkpoint.id, step: 3, attempt: 1 }
+    expect(joinView(facts({ newest, checkpoints: [listed] }))).toMatchObject({
+      checkpoints: { newest: checkpoint, state: 'quiet', count: 1 },
+      warning,
+      attempts: [told],
+    })
+    const newer = { id: '000000000004-1', step: 4, attempt: 1 }
+    expect(joinView(facts({ newest, checkpoints: [newer, listed] })).checkpoints).toEqual({
+      ...{ newest: newer, state: null, count: 2 },
+    })
+  })
+
+  it('has the runs at trackers of the newest attempt that knows any', () => {
+    const [first] = statusOf().attempts
+    const trackers = [{ kind: 'wandb', runId: 'abc', url: 'https://wandb.ai/lab/x/runs/abc' }]
+    const status = statusOf({
+      attempts: [
+        { ...first!, endedAtMs: NOW, trackers },
+        { ...first!, number: 2 },
+      ],
+    })
+    const seen = (beat: Beat | undefined) =>
+      joinView(facts({ status, newest: { attempt: 2, beat, machine: machineOf(2) } }))
+    expect(seen(undefined)).toMatchObject({ trackers, attempts: [{ trackers }, { trackers: [] }] })
+    const both = [...trackers, { kind: 'wandb', runId: 'def' }]
+    expect(seen(beatOf(2, { trackers: both }))).toMatchObject({ trackers: both })
+    expect(joinView(facts({})).trackers).toEqual([])
+  })
+
+  it('estimates by the forecast of the plan where steps tell nothing, and not once it has proved too low', () => {
+    const [attempt] = statusOf().attempts
+    const expected = { costMicroUsd: 10_800_000, durationMs: 3 * HOUR_MS, forecast: NO_FORECAST }
+    const status = statusOf({ attempts: [{ ...attempt!, expected }] })
+    const beat = beatOf(1, { firstStepAtMs: NOW })
+    const newest = { attempt: 1, beat, machine: machineOf(1) }
+    const costAt = (hours: number) => joinView(facts({ status, newest, nowMs: NOW + hours * HOUR_MS })).cost
+    expect(costAt(1)).toMatchObject({ estimatedRemainingMicroUsd: 7_200_000, remainingBasis: 'forecast' })
+    expect(costAt(9)).toMatchObject({ estimatedRemainingMicroUsd: null, remainingBasis: null })
+    const assumed = statusOf({
+      attempts: [{ ...attempt!, expected: { ...expected, isDurationAssumed: true } }],
+    })
+    expect(joinView(facts({ status: assumed, newest })).cost.remainingBasis).toBe('assumed')
+  })
+
+  it('says that nothing is left to pay where the machine is free', () => {
+    const machine = machineOf(1)
+    machine.realised = { ...machine.realised, priceMicroUsdPerHour: 0 }
+    const { cost } = joinView(facts({ newest: { attempt: 1, beat: undefined, machine } }))
+    expect(cost).toMatchObject({ spentMicroUsd: 0, estimatedRemainingMicroUsd: 0 })
+  })
+
+  it('estimates nothing for a job that is over', () => {
+    const status = statusOf({ state: 'failed', reason: 'workload-failed' })
+    expect(
+      joinView(facts({ status, spec: { ...SPEC, durationMs: HOUR_MS } })).cost.estimatedRemainingMicroUsd,
+    ).toBeNull()
+  })
+
+  it('believes the runner that its workload runs before the job knows it', () => {
+    const [attempt] = statusOf().attempts
+    const starting = { ...attempt!, state: 'provisioning', reason: 'launching' } as const
+    const status = statusOf({ state: 'provisioning', reason: 'launching', attempts: [starting] })
+    const seen = (phase: 'setup' | 'running' | 'draining') =>
+      joinView(facts({ status, newest: { attempt: 1, beat: beatOf(1, { phase }), machine: undefined } }))
+    expect(seen('setup')).toMatchObject({
+      state: 'provisioning',
+      attempts: [{ state: 'provisioning', reason: 'starting' }],
+    })
+    expect(seen('running')).toMatchObject({
+      state: 'running',
+      reason: 'training',
+      attempts: [{ state: 'running' }],
+    })
+    expect(seen('draining')).toMatchObject({
+      state: 'running',
+      attempts: [{ state: 'stopping', reason: 'saving' }],
+    })
+  })
+
+  it('asks the attempt how far it has come: the job knows only that it is under way', () => {
+    const [attempt] = statusOf().attempts
+    const starting = { ...attempt!, state: 'provisioning', reason: 'launching' } as const
+    const underWay = { reason: 'under-way', message: 'Attempt 1 is under way.' } as const
+    const status = statusOf({ ...underWay, attempts: [starting] })
+    const seen = (beat: Beat | undefined, own = status) =>
+      joinView(facts({ status: own, newest: { attempt: 1, beat, machine: machineOf(1) } }))
+    expect(seen(undefined)).toMatchObject({
+      ...{ state: 'provisioning', reason: 'launching', message: 'Getting a machine.' },
+    })
+    expect(seen(beatOf(1, { phase: 'setup' }))).toMatchObject({ state: 'provisioning' })
+    expect(seen(beatOf(1))).toMatchObject({ state: 'running', reason: 'training', message: 'Training.' })
+    expect(seen(beatOf(1, { phase: 'draining' }))).toMatchObject({ state: 'running' })
+    const pause = { reason: 'interrupted', message: 'Attempt 2 waits.' } as const
+    expect(seen(undefined, { ...status, ...pause })).toMatchObject({ state: 'provisioning', ...pause })
+    // A store that does not answer makes no running job one that starts.
+    expect(joinView(facts({ status, newest: undefined }))).toMatchObject({ state: 'running', ...underWay })
+  })
+
+  it('keeps the progress of the attempt before until the new one tells its own', () => {
+    const [first] = statusOf().attempts
+    const status = statusOf({
+      attempts: [
+        { ...first!, state: 'interrupted', endedAtMs: NOW, progress: progress(30) },
+        { ...first!, number: 2, state: 'provisioning' },
+      ],
+      attemptsTotal: 2,
+    })
+    const newest = { attempt: 2, beat: beatOf(2), machine: undefined }
+    expect(joinView(facts({ status, newest })).progress).toMatchObject({ step: 30, percent: 30 })
+  })
+
+  it('lets no late beat change an attempt that is over', () => {
+    const [attempt] = statusOf().attempts
+    const ended = {
+      ...attempt!,
+      state: 'interrupted',
+      endedAtMs: NOW,
+      costMicroUsd: 7,
+      progress: progress(30),
+    } as const
+    const status = statusOf({ attempts: [ended], spentMicroUsd: 7 })
+    const view = joinView(
+      facts({
+        status,
+        newest: { attempt: 1, beat: beatOf(1, { progress: progress(99) }), machine: machineOf(1) },
+      }),
+    )
+    expect(view.attempts[0]).toMatchObject({
+      state: 'interrupted',
+      costMicroUsd: 7,
+      progress: { step: 30 },
+      phase: null,
+    })
+    expect(view.cost.spentMicroUsd).toBe(7)
+  })
+
+  it('knows no part of a total that is not told', () => {
+    const beat = beatOf(1, { progress: progress(5, null) })
+    expect(joinView(facts({ newest: { attempt: 1, beat, machine: undefined } })).progress).toEqual({
+      step: 5,
+      stepsTotal: null,
+      loss: 2,
+      percent: null,
+      ...{ epoch: null, epochsTotal: null, batch: null, batchesTotal: null },
+    })
+  })
+
+  it('shows epochs without steps, and what is left by their part of the whole', () => {
+    const told = { ...progress(0, null), step: null, epoch: 2, epochsTotal: 4, percent: 25 }
+    const phases = [
+      { name: 'running' as const, startedAtMs: NOW - 20 * MINUTE_MS, durationMs: 20 * MINUTE_MS },
+    ]
+    const beat = beatOf(1, { progress: told, restoredFrom: null, phases, uptimeMs: 9 * HOUR_MS })
+    const newest = { attempt: 1, beat, machine: machineOf(1) }
+    const { cost, progress: shown } = joinView(facts({ newest, nowMs: NOW }))
+    expect(shown).toMatchObject({ step: null, epoch: 2, epochsTotal: 4, percent: 25 })
+    const hour = machineOf(1).realised.priceMicroUsdPerHour
+    expect(cost.estimatedRemainingMicroUsd).toBe(hour)
+  })
+
+  it('never shows steps lost of an attempt that did its work, whatever an old record says', () => {
+    const [first] = statusOf().attempts
+    const lostBy = (state: 'succeeded' | 'failed') => {
+      const status = statusOf({ attempts: [{ ...first!, state, endedAtMs: NOW, stepsLost: 60 }] })
+      return joinView(facts({ status, newest: undefined })).attempts[0]!.stepsLost
+    }
+    expect([lostBy('succeeded'), lostBy('failed')]).toEqual([0, 60])
+  })
+
+  it('has every field, null where nothing is known, so that programs need not ask', () => {
+    const status = statusOf({ state: 'pending', reason: 'submitted', attempts: [], attemptsTotal: 0 })
+    expect(joinView(facts({ status, newest: undefined, spec: undefined }))).toEqual({
+      id: JOB,
+      name: 'train',
+      isRehearsal: false,
+      owner: 'somebody',
+      workflowId: `job/${JOB}`,
+      state: 'pending',
+      reason: 'submitted',
+      message: 'Training.',
+      submittedAtMs: NOW,
+      endedAtMs: null,
+      progress: null,
+      cost: {
+        spentMicroUsd: 0,
+        estimatedRemainingMicroUsd: null,
+        remainingBasis: null,
+        budgetMicroUsd: null,
+      },
+      deadlineAtMs: null,
+      trouble: null,
+      waiting: null,
+      queuedSinceMs: null,
+      placement: null,
+      attemptsTotal: 0,
+      isLive: true,
+      checkpoints: { newest: null, state: null, count: 0 },
+      warning: null,
+      attempts: [],
+      trackers: [],
+      recoveries: [],
+      placementReasons: [],
+      uiUrl: null,
+      continuation: null,
+    })
+  })
+})

@@ -1,0 +1,229 @@
+import { ApplicationFailure, CancellationScope, defineUpdate, setHandler } from '@temporalio/workflow'
+import { carrying } from '../../core/failure'
+import type { UpdateReceipt } from '../../core/messages'
+import { plural } from '../../core/plural'
+import { priceInWords } from '../../core/reservation/quote-words'
+import { formatUsd } from '../../core/money/money'
+import type { CapacityQuote } from '../../core/reservation/reservation'
+import { SHARES } from '../../core/reservation/hold'
+import {
+  APPROVE_UPDATE,
+  DECIDE_PURCHASE_UPDATE,
+  EXTEND_RESERVATION_UPDATE,
+  quoteKey,
+  REJECT_UPDATE,
+  RESERVATION_ID_PATTERN,
+  RELEASE_UPDATE,
+  RESIZE_RESERVATION_UPDATE,
+  SPLIT_RESERVATION_UPDATE,
+  type ApproveUpdate,
+  type DecidePurchaseUpdate,
+  type ExtendReservationUpdate,
+  type RejectUpdate,
+  type ReleaseUpdate,
+  type ResizeReservationUpdate,
+  type SplitReservationUpdate,
+} from '../../core/reservation/reserving'
+import { formatDuration } from '../../core/time/time'
+import type { ReservationPage } from './page'
+
+const approveUpdate = defineUpdate<UpdateReceipt, [ApproveUpdate]>(APPROVE_UPDATE)
+const rejectUpdate = defineUpdate<UpdateReceipt, [RejectUpdate]>(REJECT_UPDATE)
+const decideUpdate = defineUpdate<UpdateReceipt, [DecidePurchaseUpdate]>(DECIDE_PURCHASE_UPDATE)
+const extendUpdate = defineUpdate<UpdateReceipt, [ExtendReservationUpdate]>(EXTEND_RESERVATION_UPDATE)
+const resizeUpdate = defineUpdate<UpdateReceipt, [ResizeReservationUpdate]>(RESIZE_RESERVATION_UPDATE)
+const splitUpdate = defineUpdate<UpdateReceipt, [SplitReservationUpdate]>(SPLIT_RESERVATION_UPDATE)
+const releaseUpdate = defineUpdate<UpdateReceipt, [ReleaseUpdate]>(RELEASE_UPDATE)
+
+/** What people have asked for, until the workflow has done it. */
+export class ReservationRequests {
+  approved: CapacityQuote | undefined
+  rejected: RejectUpdate | undefined
+  decision: Request<DecidePurchaseUpdate> | undefined
+  extension: Request<ExtendReservationUpdate> | undefined
+  resize: Request<ResizeReservationUpdate> | undefined
+  split: Request<SplitReservationUpdate> | undefined
+  release: Request<ReleaseUpdate> | undefined
+
+  constructor(private readonly page: ReservationPage) {
+    CancellationScope.current().cancelRequested.catch(() => {
+      this.rejected ??= { by: 'somebody', reason: 'its workflow was cancelled' }
+    })
+    this.listen()
+  }
+
+  private listen(): void {
+    const { page } = this
+    setHandler(
+      approveUpdate,
+      ({ by }) => {
+        this.approved = page.status.quote!.quote
+        page.update({ decision: { kind: 'approved', by, atMs: Date.now() } })
+        const price = priceInWords(page.status.quote!.quote)
+        return { message: `Approved: ${price}. It is bought now, if it is still for sale.` }
+      },
+      {
+        validator: (update: ApproveUpdate) => this.refuseApproval(update),
+        description: 'Buy the offer that is shown.',
+      },
+    )
+    setHandler(
+      rejectUpdate,
+      (update) => {
+        this.rejected = update
+        return { message: 'Rejected: nothing is bought, and the search ends.' }
+      },
+      {
+        validator: (_: RejectUpdate) => {
+          if (!['searching', 'awaiting-approval'].includes(page.status.state))
+            refuse(`Nothing waits for approval: the reservation is ${page.status.state}.`)
+        },
+        description: 'Do not buy, and stop searching.',
+      },
+    )
+    setHandler(decideUpdate, (update) => (this.decision = new Request(update)).answer, {
+      validator: ({ kind }: DecidePurchaseUpdate) => {
+        // An extension in question leaves the state of what is held.
+        if (page.status.state !== 'undecided' && page.status.undecided === undefined)
+          refuse(`Nothing is undecided: the reservation is ${page.status.state}.`)
+        if (this.decision !== undefined) refuse('Another decision is being checked.')
+        if (!['bought', 'not-bought'].includes(kind)) refuse('Say whether it was bought or not.')
+      },
+      description: 'Say what became of a purchase with an unknown outcome.',
+    })
+    setHandler(extendUpdate, (update) => (this.extension = new Request(update)).answer, {
+      validator: (update: ExtendReservationUpdate) => this.refuseExtension(update),
+      description: 'Prolong it.',
+    })
+    setHandler(resizeUpdate, (update) => (this.resize = new Request(update)).answer, {
+      validator: (update: ResizeReservationUpdate) => this.refuseResize(update),
+      description: 'Change its machines, its end or its limit.',
+    })
+    setHandler(splitUpdate, (update) => (this.split = new Request(update)).answer, {
+      validator: (update: SplitReservationUpdate) => this.refuseSplit(update),
+      description: 'Move free places into a reservation of their own.',
+    })
+    setHandler(releaseUpdate, (update) => (this.release = new Request(update)).answer, {
+      validator: (update: ReleaseUpdate) => this.refuseRelease(update),
+      description: 'Give it back.',
+    })
+  }
+
+  /** Everything that the workflow reacts to before the next look is due. */
+  get isAny(): boolean {
+    const { approved, rejected, decision, extension, resize, split, release } = this
+    return [approved, rejected, decision, extension, resize, split, release].some((one) => one !== undefined)
+  }
+
+  /** Answers everything that is still open. */
+  close(message: string): void {
+    for (const request of [this.decision, this.extension, this.resize, this.split, this.release])
+      request?.refuse(message)
+    this.decision = this.extension = this.resize = this.split = this.release = undefined
+  }
+
+  private refuseApproval({ quote }: ApproveUpdate): void {
+    const { state, quote: shown } = this.page.status
+    if (state !== 'awaiting-approval' || shown === undefined)
+      refuse(`Nothing waits for approval: the reservation is ${state}.`)
+    if (quoteKey(shown.quote) !== quote)
+      refuse('The offer has changed since you looked: look at it again (crucible reservations show).')
+  }
+
+  private refuseExtension({ durationMs, endsAtMs, upfrontMaxMicroUsd }: ExtendReservationUpdate): void {
+    const { state, wish } = this.page.status
+    if (!['scheduled', 'active'].includes(state))
+      refuse(`Only held capacity can be extended: the reservation is ${state}.`)
+    if (wish.kind !== 'prepaid') refuse('Hourly capacity has no fixed time; it lasts until it is released.')
+    if (this.extension !== undefined) refuse('Another extension is being bought.')
+    if ((durationMs === undefined) === (endsAtMs === undefined))
+      refuse('Say either for how long it is prolonged, or its new end.')
+    if (durationMs !== undefined && !(durationMs > 0))
+      refuse(`${formatDuration(durationMs)} is no time to add.`)
+    if (!(upfrontMaxMicroUsd > 0)) refuse('Say how much the extension may cost.')
+  }
+
+  private refuseResize({ count, endsAtMs, spendMaxMicroUsd, share }: ResizeReservationUpdate): void {
+    if (share !== undefined && !SHARES.includes(share)) refuse(`Share it with ${SHARES.join(', ')}.`)
+    if ([count, endsAtMs, spendMaxMicroUsd].every((one) => one === undefined)) {
+      if (share === undefined)
+        refuse('Say what to change: the number of machines, the end, the limit, or who may use idle places.')
+      // The provider has no part in this: also of what is prepaid, and before it begins.
+      return this.refuseShare()
+    }
+    this.refuseChange()
+    if (count !== undefined) refuseCount(count)
+    const { spendMaxMicroUsd: limit } = this.page.status.rule
+    if (spendMaxMicroUsd !== undefined && !(spendMaxMicroUsd >= (limit ?? 0)))
+      refuse(
+        `The limit can only be raised, and it is ${limit === undefined ? 'none' : formatUsd(limit)} now.`,
+      )
+  }
+
+  private refuseShare(): void {
+    const { state } = this.page.status
+    if (!['unpaid', 'scheduled', 'active'].includes(state))
+      refuse(`Only held capacity can be changed: the reservation is ${state}.`)
+    if (this.resize !== undefined || this.split !== undefined) refuse('Another change is being made.')
+  }
+
+  private refuseSplit({ count, newId }: SplitReservationUpdate): void {
+    this.refuseChange()
+    refuseCount(count)
+    const { id, reservation } = this.page.status
+    if (count >= (reservation?.total ?? Infinity))
+      refuse(`It has ${plural(reservation!.total, 'machine')}, and keeps at least one.`)
+    if (!RESERVATION_ID_PATTERN.test(newId) || newId === id)
+      refuse(`"${newId}" is no id for another reservation.`)
+  }
+
+  private refuseChange(): void {
+    const { state, wish } = this.page.status
+    if (state !== 'active') refuse(`Only active capacity can be changed: the reservation is ${state}.`)
+    if (wish.kind !== 'hourly') refuse('Prepaid capacity is paid for, and keeps its machines until its end.')
+    if (this.resize !== undefined || this.split !== undefined) refuse('Another change is being made.')
+  }
+
+  private refuseRelease({ chargeMaxMicroUsd }: ReleaseUpdate): void {
+    const { state, wish } = this.page.status
+    if (!Number.isFinite(chargeMaxMicroUsd) || chargeMaxMicroUsd < 0)
+      refuse('Say which charge is accepted: 0 for none.')
+    if (!['unpaid', 'scheduled', 'active'].includes(state))
+      refuse(`Nothing is held: the reservation is ${state}.`)
+    if (wish.kind !== 'hourly')
+      refuse('Prepaid capacity cannot be given back: it is paid for until its end. Let other jobs use it.')
+    if (this.release !== undefined) refuse('It is being given back.')
+  }
+}
+
+function refuseCount(count: number): void {
+  if (!Number.isInteger(count) || count < 1) refuse(`${count} is no number of machines: 1 is the least.`)
+}
+
+/** An update whose answer the workflow's main line gives. */
+export class Request<T> {
+  readonly answer: Promise<UpdateReceipt>
+  private settle!: { done: (receipt: UpdateReceipt) => void; refused: (error: unknown) => void }
+
+  constructor(readonly update: T) {
+    this.answer = new Promise((done, refused) => (this.settle = { done, refused }))
+    // The updater may be gone.
+    this.answer.catch(() => undefined)
+  }
+
+  done(message: string): void {
+    this.settle.done({ message })
+  }
+
+  refuse(message: string): void {
+    this.settle.refused(refusal(message))
+  }
+}
+
+function refusal(message: string): ApplicationFailure {
+  return ApplicationFailure.create({ ...carrying({ class: 'invalid', message }), nonRetryable: true })
+}
+
+function refuse(message: string): never {
+  throw refusal(message)
+}
