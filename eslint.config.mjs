@@ -86,7 +86,10 @@ const NO_GOLF = [
   'SpreadElement > ArrayExpression',
   'SpreadElement > TSAsExpression > ArrayExpression',
   'SpreadElement > TSAsExpression > ObjectExpression',
-].map((selector) => ({ selector, message: 'Write the elements of the literal in place instead of spreading it.' }))
+].map((selector) => ({
+  selector,
+  message: 'Write the elements of the literal in place instead of spreading it.',
+}))
 
 export default tseslint.config(
   { ignores: ['**/dist/', 'node_modules/', 'coverage/', 'test/replay/histories/'] },
@@ -126,7 +129,7 @@ export default tseslint.config(
   {
     // Only config.ts files read the environment (design: no ambient world).
     files: [
-      '{core,intake,planner,storage,workflows,activities,backends,workers,rehearse,client,cli}/**/*.ts',
+      '{core,intake,planner,storage,workflows,activities,backends,service,workers,rehearse,client,cli}/**/*.ts',
     ],
     ignores: ['**/config.ts'],
     rules: {

@@ -9,7 +9,7 @@ const lazily = createRequire(__filename)
 /**
  * The read-only commands that people and scripts call often. The build bundles them with their libraries into one file, because finding and
  * reading those one by one takes longer than the rest of such a command. A process loads our code from the bundle or from its own files,
- * never from both, so these commands load nothing of `workers/`.
+ * never from both, so these commands load nothing of `service/` and `workers/`.
  */
 export const QUICK_COMMANDS: readonly string[] = [
   'artifacts',

@@ -5,6 +5,8 @@ import type { ExtendUpdate, UpdateReceipt } from '../core/messages'
 import type { BackendChoice } from '../core/offer'
 import type { PlanReport } from '../core/job/plan'
 import type { RecordEntry } from '../core/job/record'
+import type { WhatIf } from '../core/job/what-if'
+import type { JobExplained, WhatIfAnswer } from '../core/job/why'
 import { downloadArtifacts, listArtifacts, type ArtifactView, type DownloadOptions } from './job/artifacts'
 import {
   checkpointsOf,
@@ -24,7 +26,9 @@ import { eventsOf, recordOf, type JobEvent } from './job/events'
 import { findJob } from './job/find-job'
 import {
   collectGarbage,
+  endExpiredMachines,
   lastCollection,
+  type ExpiredRun,
   type GarbageOptions,
   type GarbageRun,
   type LastCollection,
@@ -33,8 +37,8 @@ import type { JobSummary, JobView } from './job/job-view'
 import { listJobs, type ListFilter } from './job/list'
 import { readLogs, type JobLogLine, type LogOptions } from './job/logs'
 import { readView } from './job/read-view'
-import { planThroughWorkers } from './job/plan'
-import { savedBefore } from './job/saved'
+import { findPlan } from './job/plan'
+import { decideWhatIf, explainDecisions } from './job/why'
 import { submit, type Submission, type Submitted } from './job/submit'
 import { retryNow } from './job/retry'
 import { cancel, extend, migrate } from './updates'
@@ -58,11 +62,26 @@ export class Crucible {
     return ours(() => submit(this.#context, submission))
   }
 
-  /** Ranks the places where a job could run now, with reasons for those excluded. Starts nothing. @experimental */
+  /**
+   * Ranks the places where a job could run now, with reasons for those excluded. A worker answers, or this process with its own settings
+   * when none does. Starts nothing. @experimental
+   */
   plan(spec: JobSpec): Promise<PlanReport> {
-    return ours(async () =>
-      planThroughWorkers(this.#context, spec, { before: await savedBefore(this.#context, spec) }),
-    )
+    return ours(async () => (await findPlan(this.#context, { spec })).plan)
+  }
+
+  /** Explains each decision about a job from its record, or one of them. @experimental */
+  why(jobId: string, options?: { decision?: number }): Promise<JobExplained> {
+    return ours(() => explainDecisions(this.#context, jobId, options))
+  }
+
+  /** Decides the last plan of a job again from changed inputs, or that of one decision. Nothing happens to the job. @experimental */
+  async whatIf(
+    jobId: string,
+    changes: readonly WhatIf[],
+    { decision }: { decision?: number } = {},
+  ): Promise<WhatIfAnswer> {
+    return ours(async () => (await decideWhatIf(this.#context, jobId, { changes, decision })).whatIf)
   }
 
   /** Jobs that match, newest first. */
@@ -153,6 +172,11 @@ export class Crucible {
   /** Starts garbage collection now. @experimental */
   collectGarbage(options: GarbageOptions): Promise<GarbageRun> {
     return ours(() => collectGarbage(this.#context, options))
+  }
+
+  /** Ends the machines whose lease has certainly expired, without a Temporal server or a worker. @experimental */
+  endExpiredMachines(options: { isDryRun: boolean; signal: AbortSignal }): Promise<ExpiredRun> {
+    return ours(() => endExpiredMachines(this.#context, options))
   }
 
   /** The id of the job for an id, a unique prefix of one, or a unique name. */

@@ -3,6 +3,11 @@ import { defined } from '../core/defined'
 import { failureFrom } from '../core/failure'
 import type { GarbageCollectionInput, GarbageCollectionResult, GarbageVerdict } from '../core/messages'
 import { GARBAGE_COLLECTION_SCHEDULE_ID, ORCHESTRATOR_QUEUE, WORKFLOW_TYPES } from '../core/queues'
+import type * as serviceConfig from '../service/config'
+import type * as serviceGarbage from '../service/garbage'
+import type { ExpiredRun } from '../service/garbage'
+
+export type { ExpiredRun } from '../service/garbage'
 import type { Context } from './context'
 import { checkSameDeployment, scheduledCollection } from './deployment'
 import { CrucibleError, isTemporals } from './errors'
@@ -91,4 +96,19 @@ async function scheduledInput(context: Context): Promise<GarbageCollectionInput>
       hint: 'If no worker ever ran, start one. If the server was reset, run `crucible gc --adopt` once you are sure that it is the right one.',
     },
   )
+}
+
+/**
+ * Ends the machines of this deployment whose lease has certainly expired, without a Temporal server or a worker, with the backends of this
+ * process's settings. Throws, and ends nothing, when the store does not answer or belongs to no deployment.
+ *
+ * @experimental
+ */
+export function endExpiredMachines(
+  { config, store }: Context,
+  options: { isDryRun: boolean; signal: AbortSignal },
+): Promise<ExpiredRun> {
+  const { readWorkerConfig } = require('../service/config') as typeof serviceConfig
+  const { endExpiredMachines: end } = require('../service/garbage') as typeof serviceGarbage
+  return end(readWorkerConfig(config.environment), { store, ...options })
 }

@@ -216,7 +216,7 @@ describe('ARCHITECTURE.md leads to', () => {
     ['when a launch answer is lost', 'workflows/job/launch.ts', /unconfirmed/],
     ['why another was not chosen', 'planner/plan/filter.ts', /Why an offer cannot run the job/],
     ['how a budget stops the machine', 'activities/watch/budget.ts', /when it must stop/],
-    ['where secrets are decrypted', 'workers/secrets.ts', /openSecrets/],
+    ['where secrets are decrypted', 'service/secrets.ts', /openSecrets/],
     ['what makes `list` fast', 'client/store-reads.ts', /slow or down/],
   ])('%s: %s', (question, file, answer) => {
     const row = ROWS.filter((line) => line.startsWith('| ') && line.split('|')[1]!.includes(question))

@@ -29,7 +29,7 @@ const PAGES = [
 ]
 /** Files and folders of sources whose help texts, messages, test names and comments are checked. */
 const SOURCES = [
-  ...['core', 'intake', 'planner', 'storage', 'workflows', 'activities', 'backends', 'workers', 'client'],
+  ...['core', 'intake', 'planner', 'storage', 'workflows', 'activities', 'backends', 'service', 'workers', 'client'],
   ...['rehearse', 'cli', 'runner', 'tools', 'examples', 'bindings'],
   ...['packages/small-cloud/build.mjs', 'packages/small-cloud/src', 'packages/small-cloud/test'],
   'test',

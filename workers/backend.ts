@@ -15,7 +15,7 @@ import type { ObjectStore } from '../storage/store'
 import { ownersThrough } from './owners'
 import { wakeThrough } from './waking'
 import { Authentication } from './authentication'
-import type { SecretIssuer } from './secrets'
+import type { SecretIssuer } from '../service/secrets'
 
 export interface BackendWorkerDeps {
   connection: NativeConnection

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { TransportError, NativeConnection } from '@temporalio/worker'
 import type { Logger } from 'pino'
-import type { WorkerConfig } from './config'
+import type { WorkerConfig } from '../service/config'
 
 const RETRY_FIRST_MS = 250
 const RETRY_MAX_MS = 10_000

@@ -1,7 +1,7 @@
 import { Runtime, type Logger, type LogLevel as TemporalLevel, type LogMetadata } from '@temporalio/worker'
 import { pino, type Logger as PinoLogger } from 'pino'
 import { WORKFLOW_TYPES } from '../core/queues'
-import type { LogLevel } from './config'
+import type { LogLevel } from '../service/config'
 
 const LEVELS: Readonly<Record<TemporalLevel, LogLevel>> = {
   TRACE: 'debug',

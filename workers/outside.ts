@@ -1,5 +1,5 @@
 /** What retraining asks of the outside: whether inputs are there, and a place for news. */
-import { INPUT_MEASURERS } from './input-measurers'
+import { INPUT_MEASURERS } from '../service/input-measurers'
 import type { MeasureSource } from '../activities/retraining/checks'
 
 /** Reads the head of an input. Files of other machines cannot be seen from here. */

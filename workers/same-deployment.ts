@@ -1,6 +1,6 @@
 import type { Client } from '@temporalio/client'
 import type { ObjectStore } from '../storage/store'
-import { knownDeployment } from './deployment'
+import { knownDeployment } from '../service/deployment'
 
 /** A worker was started with the server of one deployment and the store of another. */
 export class ForeignDeploymentError extends Error {

@@ -7,9 +7,9 @@ import { Context } from '../../client/context'
 import type { MachineHandle } from '../../core/handle'
 import type { BackendName } from '../../core/offer'
 import { SECOND_MS } from '../../core/time/time'
-import { readWorkerConfig } from '../../workers/config'
-import { deploymentOf } from '../../workers/deployment'
-import { makeBackend } from '../../workers/make-backend'
+import { readWorkerConfig } from '../../service/config'
+import { deploymentOf } from '../../service/deployment'
+import { makeBackend } from '../../service/make-backend'
 import { startDevCloud, type DevCloudOptions, type WorldText } from '../dev/cloud'
 
 /** Providers with a limit of a run. */

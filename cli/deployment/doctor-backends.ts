@@ -1,7 +1,7 @@
 import { BACKENDS, findCredentials } from '../../backends/registry'
 import { SECOND_MS } from '../../core/time/time'
-import { deploymentOf } from '../../workers/deployment'
-import { makeBackend } from '../../workers/make-backend'
+import { deploymentOf } from '../../service/deployment'
+import { makeBackend } from '../../service/make-backend'
 import type { Patient } from './doctor'
 import { ok, warning, type Told } from '../kit/findings'
 

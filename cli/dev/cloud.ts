@@ -14,7 +14,7 @@ import {
   type StartFront,
 } from '#small-cloud'
 import type { Environment } from '../../client/config'
-import type { WorkerConfig } from '../../workers/config'
+import type { WorkerConfig } from '../../service/config'
 import { adoptAws } from '../kit/config'
 import type { ObtainOptions } from './programs/obtain'
 import { noteRestart } from './temporal/progress'

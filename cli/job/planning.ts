@@ -1,6 +1,6 @@
-import { EXIT_CODES, toCrucibleError } from '../../client/errors'
-import { planThroughWorkers } from '../../client/job/plan'
-import { savedBefore } from '../../client/job/saved'
+import { EXIT_CODES } from '../../client/errors'
+import * as clientPlan from '../../client/job/plan'
+import type { FoundPlan } from '../../client/job/plan'
 import type { Submission } from '../../client/job/submit'
 import { chanceInWords, confidenceOf } from '../../core/job/forecast'
 import { priceInWords, rowKey, type PriceSource } from '../../core/offer'
@@ -8,37 +8,17 @@ import { silentName, type PlacementInShort, type PlanReport } from '../../core/j
 import { formatShape } from '../../core/resources'
 import { ruledOutInWords, ruledOutSingly } from '../../core/job/ruled-out'
 import { formatDuration } from '../../core/time/time'
-import type * as workerPlanning from '../../workers/plan-here'
 import type { Cli } from '../cli'
 import type { Output } from '../kit/output'
 import { age, NOTHING, usd } from '../kit/words'
 
-export interface FoundPlan {
-  plan: PlanReport
-  /** `here`: in this process, because no worker answered. */
-  plannedBy: 'worker' | 'here'
-}
-
 /** The ranking for a job; the exit code also reports a plan without any place. */
 export async function findPlan(cli: Cli, submission: Submission, explain?: string): Promise<FoundPlan> {
-  const found = await ask(cli, submission, explain)
+  const found = await clientPlan.findPlan(cli.context(), submission, explain)
+  if (found.whyHere !== undefined)
+    cli.out.note(`${found.whyHere} Planned here, with the settings of this terminal.`)
   if (found.plan.placements.length === 0) cli.exitCode = EXIT_CODES.capacity
   return found
-}
-
-/** The orchestrator, or the same code in this process when none answers. */
-async function ask(cli: Cli, { spec, from }: Submission, explain?: string): Promise<FoundPlan> {
-  const before = await savedBefore(cli.context(), spec, from)
-  try {
-    return { plan: await planThroughWorkers(cli.context(), spec, { before, explain }), plannedBy: 'worker' }
-  } catch (error) {
-    const known = toCrucibleError(error)
-    if (known.kind !== 'unavailable') throw known
-    const { planHere } = require('../../workers/plan-here') as typeof workerPlanning
-    const plan = await planHere(cli.environment, spec, { owner: cli.clientConfig().owner, before, explain })
-    cli.out.note(`${known.message} Planned here, with the settings of this terminal.`)
-    return { plan, plannedBy: 'here' }
-  }
 }
 
 /** More than a person compares. */

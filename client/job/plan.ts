@@ -6,7 +6,42 @@ import type { SavedBefore } from '../../core/job/saving'
 import { ORCHESTRATOR_QUEUE } from '../../core/queues'
 import type { Context } from '../context'
 import { checkSameDeployment } from '../deployment'
+import type * as service from '../../service/plan'
 import { CrucibleError, errorFromFailure, toCrucibleError } from '../errors'
+import { savedBefore } from './saved'
+
+export interface FoundPlan {
+  plan: PlanReport
+  /** `here`: in this process, because no worker answered. */
+  plannedBy: 'worker' | 'here'
+  /** Why no worker planned. */
+  whyHere?: string
+}
+
+/**
+ * The places where a job could run now, by a worker, or by the same code in this process when none answers. `from`: the job to continue;
+ * `explain`: an offer, as `PreviewInput` has it.
+ */
+export async function findPlan(
+  context: Context,
+  { spec, from }: { spec: JobSpec; from?: string | undefined },
+  explain?: string,
+): Promise<FoundPlan> {
+  const before = await savedBefore(context, spec, from)
+  try {
+    return { plan: await planThroughWorkers(context, spec, { before, explain }), plannedBy: 'worker' }
+  } catch (error) {
+    const known = toCrucibleError(error)
+    if (known.kind !== 'unavailable') throw known
+    const { planHere } = require('../../service/plan') as typeof service
+    const { environment, owner } = context.config
+    return {
+      plan: await planHere(environment, spec, { owner, before, explain }),
+      plannedBy: 'here',
+      whyHere: known.message,
+    }
+  }
+}
 
 /**
  * The places where a job could run now, ranked as for a real placement. Starts and records nothing. `before`: a checkpoint by

@@ -22,7 +22,7 @@ export interface Adjustment {
   value: number
 }
 
-/** One input of a recorded decision, changed. The planner applies it (`planner/why/what-if.ts`). */
+/** One input of a recorded decision, changed. The planner applies it (`planner/why/what-if.ts`). @experimental */
 export type WhatIf =
   /** Hourly price; `of` selects offers as `selects` of the planner does, null for all. */
   | { key: 'price'; of: string | null; adjustment: Adjustment }

@@ -3,7 +3,7 @@ import { BackendError } from '../../backends/errors'
 import { CrucibleError, errorFromFailure, EXIT_CODES, toCrucibleError } from '../../client/errors'
 import { FAILURE_CLASSES } from '../../core/failure'
 import { StoreError } from '../../storage/store'
-import { ConfigError } from '../../workers/config-error'
+import { ConfigError } from '../../service/config-error'
 
 function grpc(code: number, depth = 0): Error {
   const error = Object.assign(new Error('14 something'), { code })

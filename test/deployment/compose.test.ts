@@ -9,7 +9,7 @@ import { COMMANDS } from '../../cli/program'
 import { SEARCH_ATTRIBUTES } from '../../core/queues'
 import { readClientConfig } from '../../client/config'
 import { openStore } from '../../storage/open-store'
-import { readWorkerConfig } from '../../workers/config'
+import { readWorkerConfig } from '../../service/config'
 import { rolesOf } from '../../workers/run'
 
 interface Service {

@@ -4,7 +4,7 @@ import { describe, expect, it } from '@jest/globals'
 import { BACKENDS } from '../../backends/registry'
 import { DEFAULT_TIMING, FILE_STORE_PACE } from '../../core/time/timing'
 import { formatDuration } from '../../core/time/time'
-import { LOG_LEVELS, TIMING_SETTINGS } from '../../workers/config'
+import { LOG_LEVELS, TIMING_SETTINGS } from '../../service/config'
 
 const ROOT = join(__dirname, '..', '..')
 const PAGE = readFileSync(join(ROOT, 'docs', 'reference', 'configuration.md'), 'utf8')
@@ -18,7 +18,7 @@ const ROWS = [PAGE, ...PAGES_OF_BACKENDS.map(settingsOf)]
   .filter((line) => line.startsWith('| `'))
 const documented = ROWS.map((row) => /^\| `([^`]+)` \|/.exec(row)![1]!)
 
-const SOURCES = ['storage', 'backends', 'workers', 'client', 'cli']
+const SOURCES = ['storage', 'backends', 'service', 'workers', 'client', 'cli']
 /** What a workload or a bootstrap is given, not a setting: docs/reference/runner-protocol-attempt.md and -store.md. */
 const OF_WORKLOADS = [
   'CRUCIBLE_BOOTSTRAP',

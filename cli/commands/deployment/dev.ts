@@ -10,7 +10,7 @@ import {
 } from '../../../client/config'
 import { CrucibleError, toCrucibleError } from '../../../client/errors'
 import { jobsUiUrl } from '../../../client/job/read-view'
-import type { WorkerConfig } from '../../../workers/config'
+import type { WorkerConfig } from '../../../service/config'
 import { countArgument } from '../../kit/arguments'
 import type { Cli } from '../../cli'
 import type { DevCloud } from '../../dev/cloud'
@@ -18,7 +18,7 @@ import type { Server } from '../../dev/server'
 import { acquireLock, type Lock } from '../../dev/temporal/lock'
 import { progressOn } from '../../dev/temporal/progress'
 import { examples } from '../../examples'
-import type * as workerConfig from '../../../workers/config'
+import type * as workerConfig from '../../../service/config'
 import type * as resolving from '../../dev/temporal/resolve'
 import type * as devCloud from '../../dev/cloud'
 import type * as devServer from '../../dev/server'
@@ -72,7 +72,7 @@ export function define(command: Command, cli: Cli): void {
 
 async function dev(cli: Cli, options: Options): Promise<void> {
   const signal = cli.interruption()
-  const { readWorkerConfig } = require('../../../workers/config') as typeof workerConfig
+  const { readWorkerConfig } = require('../../../service/config') as typeof workerConfig
   // Settings of simulated providers are only known once the small cloud runs.
   const config = readWorkerConfig(
     options.sim === undefined ? cli.environment : { ...cli.environment, CRUCIBLE_BACKENDS: 'local' },

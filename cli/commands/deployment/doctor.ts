@@ -4,7 +4,7 @@ import type { Cli } from '../../cli'
 import type { Finding } from '../../kit/findings'
 import { examples } from '../../examples'
 import { plural } from '../../kit/words'
-import type * as workerConfig from '../../../workers/config'
+import type * as workerConfig from '../../../service/config'
 import type * as doctors from '../../deployment/doctor'
 
 export function define(command: Command, cli: Cli): void {
@@ -22,7 +22,7 @@ export function define(command: Command, cli: Cli): void {
 
 async function doctor(cli: Cli): Promise<void> {
   const { out } = cli
-  const { examineWorkerConfig } = require('../../../workers/config') as typeof workerConfig
+  const { examineWorkerConfig } = require('../../../service/config') as typeof workerConfig
   const { examine } = require('../../deployment/doctor') as typeof doctors
   const { config, problems } = examineWorkerConfig(cli.environment)
   const findings = await examine({

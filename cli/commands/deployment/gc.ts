@@ -1,6 +1,12 @@
 import type { Command } from 'commander'
 import { CrucibleError, EXIT_CODES } from '../../../client/errors'
-import { collectGarbage, lastCollection, type GarbageRun, type LastCollection } from '../../../client/garbage'
+import {
+  collectGarbage,
+  endExpiredMachines,
+  lastCollection,
+  type GarbageRun,
+  type LastCollection,
+} from '../../../client/garbage'
 import type { GarbageVerdict } from '../../../core/messages'
 import { CLOCK_SLACK_MS, formatDuration, formatInstant } from '../../../core/time/time'
 import { durationArgument } from '../../kit/arguments'
@@ -8,9 +14,8 @@ import type { Cli } from '../../cli'
 import { examples } from '../../examples'
 import type { TableOptions } from '../../kit/output'
 import { age, NOTHING, plural, usd } from '../../kit/words'
-import type * as workerConfig from '../../../workers/config'
-import type * as expired from '../../../workers/expired'
-import type * as deployments from '../../../workers/deployment'
+import type * as workerConfig from '../../../service/config'
+import type * as deployments from '../../../service/deployment'
 
 interface Options {
   dryRun?: boolean
@@ -81,10 +86,7 @@ async function resultOrInterruption(cli: Cli, run: GarbageRun): Promise<GarbageV
 async function endAlone(cli: Cli, { dryRun, last, adopt: isAdopting, grace }: Options): Promise<void> {
   if (last === true || isAdopting === true || grace !== undefined)
     throw new CrucibleError('usage', '--alone can be combined with --dry-run only.')
-  const { readWorkerConfig } = require('../../../workers/config') as typeof workerConfig
-  const { endExpiredMachines } = require('../../../workers/expired') as typeof expired
-  const { verdicts, clockAheadMs } = await endExpiredMachines(readWorkerConfig(cli.environment), {
-    store: cli.context().store,
+  const { verdicts, clockAheadMs } = await endExpiredMachines(cli.context(), {
     isDryRun: dryRun === true,
     signal: cli.interruption(),
   })
@@ -164,9 +166,9 @@ function rowOf(verdict: GarbageVerdict, nowMs: number): string[] {
 }
 
 async function adopt(cli: Cli): Promise<void> {
-  const { readWorkerConfig } = require('../../../workers/config') as typeof workerConfig
+  const { readWorkerConfig } = require('../../../service/config') as typeof workerConfig
   const { adoptDeployment, deploymentOf, knownDeployment } =
-    require('../../../workers/deployment') as typeof deployments
+    require('../../../service/deployment') as typeof deployments
   const { backends } = readWorkerConfig(cli.environment)
   const context = cli.context()
   const client = await context.temporal()

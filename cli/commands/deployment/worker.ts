@@ -2,7 +2,7 @@ import type { Command } from 'commander'
 import { CrucibleError } from '../../../client/errors'
 import type { Cli } from '../../cli'
 import { examples } from '../../examples'
-import type * as workerConfig from '../../../workers/config'
+import type * as workerConfig from '../../../service/config'
 import type * as logging from '../../../workers/logging'
 import type * as running from '../../../workers/run'
 import type * as devWorkers from '../../dev/workers'
@@ -27,7 +27,7 @@ export function define(command: Command, cli: Cli): void {
 
 async function work(cli: Cli, wanted: string[]): Promise<void> {
   const signal = cli.interruption()
-  const { readWorkerConfig } = require('../../../workers/config') as typeof workerConfig
+  const { readWorkerConfig } = require('../../../service/config') as typeof workerConfig
   const { createLogger, installRuntime } = require('../../../workers/logging') as typeof logging
   const { rolesOf } = require('../../../workers/run') as typeof running
   const { startWorkers } = require('../../dev/workers') as typeof devWorkers

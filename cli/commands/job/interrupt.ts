@@ -12,9 +12,9 @@ import { formatDuration, MINUTE_MS, SECOND_MS } from '../../../core/time/time'
 import { durationArgument } from '../../kit/arguments'
 import type { Cli } from '../../cli'
 import { examples } from '../../examples'
-import type * as workerConfig from '../../../workers/config'
-import type * as deployments from '../../../workers/deployment'
-import type * as backendMaking from '../../../workers/make-backend'
+import type * as workerConfig from '../../../service/config'
+import type * as deployments from '../../../service/deployment'
+import type * as backendMaking from '../../../service/make-backend'
 
 /** Long enough to save a small checkpoint, short enough to watch. */
 const NOTICE_DEFAULT_MS = 30 * SECOND_MS
@@ -112,9 +112,9 @@ async function askCloud(
 }
 
 async function takeBack(cli: Cli, machine: MachineHandle, noticeMs: number | null): Promise<void> {
-  const { readWorkerConfig } = require('../../../workers/config') as typeof workerConfig
-  const { deploymentOf } = require('../../../workers/deployment') as typeof deployments
-  const { makeBackend } = require('../../../workers/make-backend') as typeof backendMaking
+  const { readWorkerConfig } = require('../../../service/config') as typeof workerConfig
+  const { deploymentOf } = require('../../../service/deployment') as typeof deployments
+  const { makeBackend } = require('../../../service/make-backend') as typeof backendMaking
   const { store } = cli.context()
   const config = readWorkerConfig(cli.environment)
   const backend = await makeBackend(config, machine.backend, { store, deployment: await deploymentOf(store) })

@@ -1,10 +1,7 @@
 import type { Command } from 'commander'
-import { CrucibleError } from '../../../client/errors'
-import { findJob } from '../../../client/job/find-job'
 import type * as jobFile from '../../../client/job/file'
-import { noSuchJob } from '../../../client/job/read-view'
 import type { WhatIf } from '../../../core/job/what-if'
-import type * as decisions from '../../../workers/decisions'
+import type * as clientWhy from '../../../client/job/why'
 import { countArgument, whatIfArgument } from '../../kit/arguments'
 import type { Cli } from '../../cli'
 import { examples } from '../../examples'
@@ -54,29 +51,15 @@ export function define(command: Command, cli: Cli): void {
     .action((job: string, options: Options) => why(cli, job, options))
 }
 
-async function why(cli: Cli, meant: string, { decision, whatIf }: Options): Promise<void> {
+async function why(cli: Cli, job: string, { decision, whatIf }: Options): Promise<void> {
   const context = cli.context()
-  const jobId = await findJob(context, meant)
-  const { decideAgain, explainJob } = require('../../../workers/decisions') as typeof decisions
+  const { decideWhatIf, explainDecisions } = require('../../../client/job/why') as typeof clientWhy
   if (whatIf !== undefined) {
-    const answer = await decideAgain(context.store, jobId, { decision, changes: whatIf })
-    if (answer === undefined) throw noSuchJob(context, meant)
-    if ('problem' in answer) throw refused(answer)
-    cli.out.json({ id: jobId, whatIf: answer })
-    return showWhatIf(cli.out, answer)
+    const answer = await decideWhatIf(context, job, { decision, changes: whatIf })
+    cli.out.json(answer)
+    return showWhatIf(cli.out, answer.whatIf)
   }
-  const explained = await explainJob(context.store, jobId, { decision })
-  if (explained === undefined) throw noSuchJob(context, meant)
-  if ('problem' in explained) throw refused(explained)
+  const explained = await explainDecisions(context, job, { decision })
   cli.out.json(explained)
   showDecisions(cli.out, explained)
-}
-
-function refused({ problem, remedy }: decisions.Unexplained): CrucibleError {
-  return new CrucibleError('usage', sentence(problem), { hint: sentence(remedy) })
-}
-
-function sentence(text: string): string {
-  const whole = `${text.charAt(0).toUpperCase()}${text.slice(1)}`
-  return /[.!?]$/.test(whole) ? whole : `${whole}.`
 }

@@ -81,7 +81,7 @@ class TestResults(InNotebook):
             fetched(reason)
         with self.assertRaisesRegex(CommandFailed, "1 of 1 files"):
             fetched("The store does not answer.")
-        said = (ROOT / "client" / "artifacts.ts").read_text()
+        said = (ROOT / "client" / "job" / "artifacts.ts").read_text()
         self.assertIn(reason.replace(RESULT, "${path}"), said)
 
     def test_a_value_of_another_session_is_read_only_if_trusted(self):

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { planHere } from '../../workers/plan-here'
+import { planHere } from '../../service/plan'
 import { SPEC } from '../support/spec'
 
 describe('a plan made without a worker', () => {

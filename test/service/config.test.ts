@@ -5,8 +5,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DEFAULT_TIMING, FILE_STORE_PACE } from '../../core/time/timing'
 import { writeDevNote, type Environment } from '../../storage/home'
-import { readWorkerConfig, TIMING_SETTINGS } from '../../workers/config'
-import { ConfigError } from '../../workers/config-error'
+import { readWorkerConfig, TIMING_SETTINGS } from '../../service/config'
+import { ConfigError } from '../../service/config-error'
 
 const ROLE = 'arn:aws:iam::123456789012:role/crucible-grant'
 let home: string

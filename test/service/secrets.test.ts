@@ -7,7 +7,7 @@ import { BackendError } from '../../backends/errors'
 import type { Order } from '../../core/job/plan'
 import { layout } from '../../storage/layout'
 import { attemptKey, ensureDeploymentKey, openSecrets, sealSecrets } from '../../storage/secrets'
-import { SecretIssuer } from '../../workers/secrets'
+import { SecretIssuer } from '../../service/secrets'
 import { MemoryStore } from '../backends/scripted/memory-store'
 
 const VALUES = { TOKEN: 'hunter2-and-more' }

@@ -10,7 +10,7 @@ import {
   ensureGarbageCollection,
   ensureSearchAttributes,
   knownDeployment,
-} from '../../workers/deployment'
+} from '../../service/deployment'
 import { MemoryStore } from '../backends/scripted/memory-store'
 import { freshNamespace } from '../support/namespace'
 import { connectTo, type TestConnection } from '../support/temporal'

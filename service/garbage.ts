@@ -15,7 +15,7 @@ import { makeBackend } from './make-backend'
 /** A provider that takes longer is reported as not answering; the next run asks it again. */
 const BACKEND_LIMIT_MS = 10 * MINUTE_MS
 
-/** The result of one run without a Temporal server. */
+/** The result of one run without a Temporal server. @experimental */
 export interface ExpiredRun {
   deployment: string
   verdicts: GarbageVerdict[]
