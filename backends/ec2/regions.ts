@@ -3,12 +3,11 @@ import { defined } from '../../core/defined'
 import type { MachineHandle, OwnedResource, ResourceHandle } from '../../core/handle'
 import type { Observation } from '../../core/observation'
 import type { DataTransfer, Offer } from '../../core/offer'
-import type { Order } from '../../core/job/plan'
 import { MINUTE_MS, SECOND_MS } from '../../core/time/time'
 import type { Backend, CallContext } from '../backend'
 import { mergeProblems } from './check/regions'
+import { invalid } from './errors'
 import { inEach, type Look } from './each-region'
-import { regionOfPlace } from './market/region-names'
 import { withoutRegion, withRegion } from './launch/region-pins'
 import { reservingAcross } from './reserving/regions'
 import type { StoreRegion } from './store-region'
@@ -41,8 +40,6 @@ export function acrossRegions({ regions, open, storeRegion, transferBetween }: R
     return known
   }
   const first = at(regions[0]!)
-  const regionOf = ({ data, ...handle }: ResourceHandle): string =>
-    data?.['region'] ?? regionOfPlace((handle as Partial<MachineHandle>).realised?.place ?? '') ?? regions[0]!
   const of = (handle: ResourceHandle): Backend => at(regionOf(handle))
   const hasSeveral = regions.length > 1
   const look = { regions, at }
@@ -76,15 +73,17 @@ export function acrossRegions({ regions, open, storeRegion, transferBetween }: R
       )
       return found.flatMap(({ answer }) => answer)
     },
-    launch: (order, ctx) => {
-      const region = regionOfOrder(order) ?? regions[0]!
-      return at(region).launch({ ...order, offers: order.offers.filter(isIn(region)) }, ctx)
+    launch: async (order, ctx) => {
+      // All offers of an order are of one Region: the planner guarantees it.
+      const region = regionOf(order.offers[0]!)
+      const outcome = await at(region).launch(order, ctx)
+      return outcome.kind === 'launched' ? { ...outcome, handle: placed(outcome.handle, region) } : outcome
     },
     find: async (attemptId, ctx) =>
       joined(await inEach({ ...look, ctx }, (backend, _, within) => backend.find(attemptId, within))),
     start: (handle, order, ctx) => of(handle).start!(handle, order, ctx),
     drain: (handle, drain, ctx) => of(handle).drain!(handle, drain, ctx),
-    observe: (handles, ctx) => observeAll(handles, { regionOf, at, ctx }),
+    observe: (handles, ctx) => observeAll(handles, { at, ctx }),
     prices: (handle, time, ctx) => of(handle).prices!(handle, time, ctx),
     terminate: (resource, ctx) => of(resource).terminate(resource, ctx),
     endAbruptly: (handle, ctx) => of(handle).endAbruptly!(handle, ctx),
@@ -105,17 +104,28 @@ async function listed(
     list(backend, within),
   )
   return found.flatMap(({ region, answer }) =>
-    answer.map((resource) => ({
-      ...resource,
-      handle: { ...resource.handle, data: { ...resource.handle.data, region } },
-    })),
+    answer.map((resource) => ({ ...resource, handle: placed(resource.handle, region) })),
   )
 }
 
+/** With its Region, in which the provider is asked about it from then on. */
+function placed<T extends { data?: Record<string, string> }>(bought: T, region: string): T {
+  return { ...bought, data: { ...bought.data, region } }
+}
+
+/** The Region that `placed` noted. */
+function regionOf({ data }: { data?: Record<string, string> }): string {
+  const region = data?.['region']
+  if (region === undefined) throw invalid('a resource was recorded without its Region', 'Submit the job again.')
+  return region
+}
+
 /** Joins the answers of the Regions about one attempt's machines. "None" holds only if every Region is certain. */
-function joined(found: { answer: FindOutcome }[]): FindOutcome {
+function joined(found: { region: string; answer: FindOutcome }[]): FindOutcome {
   const answers = found.map(({ answer }) => answer)
-  const handles = answers.flatMap((one) => (one.kind === 'found' ? one.handles : []))
+  const handles = found.flatMap(({ region, answer }) =>
+    answer.kind === 'found' ? answer.handles.map((handle) => placed(handle, region)) : [],
+  )
   if (handles.length > 0)
     return { kind: 'found', handles: handles.sort((a, b) => a.launchedAtMs - b.launchedAtMs) }
   const unsettled = answers.flatMap((one) => (one.kind === 'unsettled' ? [one.againInMs] : []))
@@ -126,11 +136,7 @@ function joined(found: { answer: FindOutcome }[]): FindOutcome {
 
 async function observeAll(
   handles: MachineHandle[],
-  {
-    regionOf,
-    at,
-    ctx,
-  }: { regionOf: (handle: MachineHandle) => string; at: (region: string) => Backend; ctx: CallContext },
+  { at, ctx }: { at: (region: string) => Backend; ctx: CallContext },
 ): Promise<(Observation | undefined)[]> {
   const regions = [...new Set(handles.map(regionOf))]
   const seen = new Map<MachineHandle, Observation | undefined>()
@@ -144,16 +150,6 @@ async function observeAll(
   return handles.map((handle) => seen.get(handle))
 }
 
-const isIn =
-  (region: string) =>
-  ({ place }: Offer): boolean =>
-    (regionOfPlace(place) ?? region) === region
-
-/** All offers of an order are of one Region: the planner guarantees it. */
-function regionOfOrder({ offers }: Order): string | undefined {
-  return regionOfPlace(offers[0]?.place ?? '')
-}
-
 function inRegion(
   offer: Offer,
   {
@@ -163,7 +159,7 @@ function inRegion(
   }: { region: string; transfer: DataTransfer | undefined; hasSeveral: boolean },
 ): Offer {
   return {
-    ...offer,
+    ...placed(offer, region),
     ...(hasSeveral && { region }),
     ...(hasSeveral && offer.pins !== undefined && { pins: withRegion(offer.pins, region) }),
     ...defined({ transfer }),
