@@ -61,7 +61,7 @@ export interface ResolvedJob {
   storeUrl: string
   /** The month from which the job's budget is reserved; missing if months and owners have no budgets. */
   month?: string
-  /** As in `JobInput`: places of reservations are kept for their owners. Missing in jobs of earlier versions. */
+  /** As in `JobInput`: places of reservations are kept for their owners. Missing for a rehearsal on this machine. */
   owner?: string
 }
 

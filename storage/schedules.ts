@@ -165,7 +165,7 @@ export async function readChain(store: ObjectStore, model: string): Promise<Prom
   return read.filter((promoted) => promoted !== undefined)
 }
 
-/** Runs of older versions promote without a claim. */
+/** A run that has lost its claim may still be promoting: the later one tries again. */
 const PROMOTIONS_MAX = 20
 
 /** Written until it is the highest one, so that of two writers the last leaves the right one. */

@@ -106,7 +106,7 @@ async function onRecord<Answer>(
 }
 
 async function decideCapacity(deps: RetrainingDeps, question: CapacityQuestion): Promise<CapacityDecision> {
-  const { input, run, tried, trainings = 0, last, spentMicroUsd } = question
+  const { input, run, tried, trainings, last, spentMicroUsd } = question
   const { spec, schedule, owner, deployment, uiUrl } = input
   const nowMs = deps.now()
   const facts: CapacityFacts = {

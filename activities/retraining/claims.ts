@@ -19,9 +19,7 @@ export function checkReplaces(
   current: PromotedModel | undefined,
 ): void {
   if (isApproved === true) return
-  const message =
-    olderThanProduction(run.dates.window, current) ??
-    (judgedAgainst === undefined ? undefined : otherThanJudged(judgedAgainst, current))
+  const message = olderThanProduction(run.dates.window, current) ?? otherThanJudged(judgedAgainst, current)
   if (message !== undefined) throw new BackendError({ class: 'invalid', message })
 }
 

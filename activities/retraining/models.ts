@@ -81,7 +81,7 @@ export async function promoteModel(
     bundleSha256: input.bundle?.sha256 ?? null,
     metric,
   }
-  // Again: a run of an older version promotes without a claim.
+  // Again: another run may have taken the claim over from this one after it was ended by hand.
   const check = (current: PromotedModel | undefined): void => checkReplaces(task, current)
   const promoted = await promote(store, name, { ...made, check })
   await putRunEntry(

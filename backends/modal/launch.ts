@@ -102,8 +102,7 @@ async function requestFor(host: Host, { order, offer, health }: Parts): Promise<
     image: {
       reference: order.image ?? null,
       secret: imageSecretOf(config.imageSecrets, order.image),
-      // An older gateway installs none: then setup does.
-      requirements: health.features.includes('requirements') ? (order.requirements ?? []) : [],
+      requirements: order.requirements ?? [],
     },
     command: start.command,
     env: { ...start.environment, ...(volume === undefined ? {} : cacheEnvironment()) },

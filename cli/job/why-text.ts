@@ -1,7 +1,7 @@
 import type { ArithmeticLine, OfferExplained } from '../../core/arithmetic'
 import { chanceInWords } from '../../core/job/forecast'
 import { priceInWords } from '../../core/offer'
-import { rejectionsInWords, silentName } from '../../core/job/plan'
+import { silentName } from '../../core/job/plan'
 import { ruledOutInWords } from '../../core/job/ruled-out'
 import { formatDuration, formatInstant } from '../../core/time/time'
 import type {
@@ -62,11 +62,8 @@ function showPlanned(out: Output, plan: PlanExplained): void {
     showArithmetic(out, arithmetic)
   }
   list(out, 'What would have changed it', [...switchPoints.map(({ text }) => text), ...searchHint(plan)])
-  // Earlier versions recorded reasons without a code.
-  const hasCodes = plan.excluded.every(({ code }) => (code as string | undefined) !== undefined)
-  const excluded = hasCodes ? ruledOutInWords(plan.excluded) : rejectionsInWords(plan.excluded)
   const silent = plan.silentBackends.map((one) => `${silentName(one)} did not answer: ${one.reason}`)
-  list(out, 'Excluded', [...excluded, ...silent])
+  list(out, 'Excluded', [...ruledOutInWords(plan.excluded), ...silent])
 }
 
 /** Only the newest plans of a long job are searched. */
@@ -109,13 +106,13 @@ const COLUMNS: readonly { title: string; isRight?: true; of: (place: ExplainedPl
   { title: 'IN BUDGET', isRight: true, of: ({ forecast }) => chance(forecast?.chances.budget) },
 ]
 
-function costRange(forecast: ExplainedPlacement['forecast']): string {
+function costRange(forecast: ExplainedPlacement['forecast'] | undefined): string {
   return forecast === undefined
     ? NOTHING
     : `${usd(forecast.cost.lowMicroUsd)}..${usd(forecast.cost.highMicroUsd)}`
 }
 
-function timeRange(forecast: ExplainedPlacement['forecast']): string {
+function timeRange(forecast: ExplainedPlacement['forecast'] | undefined): string {
   return forecast === undefined
     ? NOTHING
     : `${formatDuration(forecast.finish.lowMs)}..${formatDuration(forecast.finish.highMs)}`
@@ -218,8 +215,8 @@ const FACTS: readonly { title: string; of: (plan: PlanInShort) => string }[] = [
   { title: '90 % range', of: ({ place }) => costRange(place?.forecast) },
   { title: 'time', of: ({ place }) => (place === null ? NOTHING : formatDuration(place.durationMs)) },
   { title: '90 % range', of: ({ place }) => timeRange(place?.forecast) },
-  { title: 'in time', of: ({ place }) => chance(place?.forecast?.chances.deadline) },
-  { title: 'in budget', of: ({ place }) => chance(place?.forecast?.chances.budget) },
+  { title: 'in time', of: ({ place }) => chance(place?.forecast.chances.deadline) },
+  { title: 'in budget', of: ({ place }) => chance(place?.forecast.chances.budget) },
 ]
 
 function rowInWords({ row, reason }: WhatIfAnswer['ruledOut'][number]): string {

@@ -19,12 +19,9 @@ export function paceOf(told: Paced): Pace | null {
   return { steps: step - from.step, ms: atMs - from.atMs }
 }
 
-/** Where the measurement begins: at the first step, or for runners of earlier versions when the program began. */
-function firstStepOf(told: Paced): { step: number; atMs: number } | null {
-  const { firstStep, firstStepAtMs, restoredFrom } = told
-  if (firstStep != null && firstStepAtMs != null) return { step: firstStep, atMs: firstStepAtMs }
-  const atMs = runningSince(told)
-  return atMs === null || restoredFrom?.isStepKnown === false ? null : { step: restoredFrom?.step ?? 0, atMs }
+/** Where the measurement begins. */
+function firstStepOf({ firstStep, firstStepAtMs }: Paced): { step: number; atMs: number } | null {
+  return firstStep == null || firstStepAtMs == null ? null : { step: firstStep, atMs: firstStepAtMs }
 }
 
 /** When the program began, by the runner's clock. */

@@ -252,7 +252,7 @@ export interface PlanFacts {
   silentBackends: SilentBackend[]
   /** What is known of the job's inputs, where that matters; missing inputs are not known. */
   inputSizes: InputSize[]
-  /** The prices of the deployment's store; missing if it is free, and in records of earlier versions. */
+  /** The prices of the deployment's store; missing if it is free. */
   storePrice?: StorePrice | 'unknown'
   /** The newest checkpoint of the job, or of one of its name. */
   savedBefore?: SavedBefore
@@ -308,7 +308,7 @@ export interface Order {
    * Idempotency token: the same token means the same order and one machine, however often it is sent. At most 64 characters of `[a-z0-9-]`.
    */
   token: string
-  /** What its first offer was planned with; missing in orders of earlier versions. */
+  /** What its first offer was planned with; missing for an order that no plan made. */
   expected?: Expected
   /** If the runner starts after the launch, a silent one is started again before its machine is given up. */
   runnerStart: Capabilities['runnerStart']

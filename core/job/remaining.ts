@@ -16,7 +16,7 @@ export interface Remaining {
 
 /** What is known about a running attempt. */
 export interface RunningFacts {
-  /** Missing for orders of earlier versions. */
+  /** What its order was planned with; missing while the order is not known. */
   expected: Expected | undefined
   /** Of its machine, as ordered; missing before it exists. */
   priceMicroUsdPerHour: MicroUsd | undefined

@@ -1,9 +1,8 @@
 import type { ArithmeticLine } from '../arithmetic'
 import type { PlacementInShort, RejectionGroup, SilentBackend } from './plan'
 
-/** A placement as an explanation shows it; records of earlier versions have no forecast. @experimental */
-export type ExplainedPlacement = Omit<PlacementInShort, 'forecast'> &
-  Partial<Pick<PlacementInShort, 'forecast'>>
+/** A placement as an explanation shows it. @experimental */
+export type ExplainedPlacement = PlacementInShort
 
 /** A change of one input that would have changed the first place. @experimental */
 export interface SwitchPoint {

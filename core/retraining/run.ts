@@ -40,8 +40,8 @@ export interface RetrainCarry {
   /** News of reservations that the owner has not heard. */
   news?: string[]
   stepsTried: number
-  /** How many trainings were prepared; missing in older runs. */
-  trainings?: number
+  /** How many trainings were prepared. */
+  trainings: number
   recordSeq: number
 }
 
@@ -199,8 +199,8 @@ export interface RunTask {
 export interface CapacityQuestion extends RunTask {
   /** How many steps were tried. */
   tried: number
-  /** How many trainings were prepared; missing in older runs. */
-  trainings?: number
+  /** How many trainings were prepared. */
+  trainings: number
   /** What became of the last one. */
   last?: Pick<ReservationNotice, 'state' | 'message'>
   /** Gets the news of reservations. */
@@ -242,8 +242,8 @@ export type OverrunDecision =
 export interface PromotionTask extends RunTask {
   name: string
   isApproved?: boolean
-  /** The version that it was judged against; 0 without one, and missing in older runs. */
-  judgedAgainst?: number
+  /** The version that it was judged against; 0 without one. */
+  judgedAgainst: number
 }
 
 /** Activities of the orchestrator's worker. */
@@ -284,8 +284,8 @@ export interface RetrainingActivities {
   /** The model in production, if its checkpoint is still there. */
   productionOf(input: {
     model: string
-    /** Of the new model's data; missing in older runs. */
-    window?: RunDates['window']
+    /** Of the new model's data. */
+    window: RunDates['window']
   }): Promise<{
     promoted: PromotedModel
     source: JobSource | null

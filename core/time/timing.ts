@@ -14,10 +14,10 @@ export interface Timing {
   checkpointQuietMs: number
   /** A machine whose runner starts later than this after its order must not run the workload. */
   startWithinMs: number
-  /** How long an accepted launch may wait in the provider's queue; then it counts as missing capacity. Missing in older jobs. */
-  queueMs?: number
-  /** How long a machine waits for an image pull without progress. Missing in the timing of older jobs. */
-  registryMs?: number
+  /** How long an accepted launch may wait in the provider's queue; then it counts as missing capacity. */
+  queueMs: number
+  /** How long a machine waits for an image pull without progress. */
+  registryMs: number
   /** How long the runner of an existing machine may be silent, while provider and store answer, before its attempt is ended. */
   silenceMs: number
   /** Interval at which a watch asks the provider about its machines. */

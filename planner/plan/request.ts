@@ -11,7 +11,7 @@ import { stillAvoided } from './avoidance'
 /** Everything that a plan depends on. The same request always gives the same plan. */
 export interface PlanRequest extends Omit<PlanFacts, 'inputSizes'>, Partial<Pick<PlanFacts, 'inputSizes'>> {
   spec: JobSpec
-  /** Whose job it is; missing in records of earlier versions. */
+  /** Whose job it is; missing for a plan without one. */
   owner?: string
   /** Size of the packed code that each machine reads. */
   bundleBytes?: number

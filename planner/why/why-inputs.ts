@@ -17,7 +17,7 @@ function told(lines: readonly Line[]): DecisionInput[] {
   return lines.flatMap(([name, text]) => (text === undefined || text === '' ? [] : [{ name, text }]))
 }
 
-/** What a plan was made from. Records of earlier versions have only some of it. */
+/** What a plan was made from; a damaged record may have only some of it. */
 export function planInputs(
   input: Partial<PlanInput>,
   {

@@ -48,9 +48,6 @@ export interface RecordedQuestion {
   isSearched: boolean
 }
 
-/** Earlier versions had no forecast. */
-type PlacementOnRecord = Omit<Placement, 'forecast'> & Partial<Pick<Placement, 'forecast'>>
-
 type Recorded = Omit<RecordedQuestion, 'isSearched'>
 
 /** Explains a plan from its record, as far as that goes. Pure. */
@@ -62,7 +59,7 @@ export function explainPlan(recorded: RecordedQuestion): PlanExplained {
   // Other rules have other figures: only those on record are certain.
   const plan = replayed?.isSame === true ? replayed.plan : undefined
   const missing = missingOf(recorded, replayed?.isSame)
-  const placements: readonly PlacementOnRecord[] = plan?.placements ?? excerpt?.placements ?? []
+  const placements: readonly Placement[] = plan?.placements ?? excerpt?.placements ?? []
   const rows = bestOfRows({ placements })
   const [best] = rows
   return {
@@ -86,7 +83,7 @@ export function explainPlan(recorded: RecordedQuestion): PlanExplained {
     arithmetic: question && plan ? arithmeticOfFirst(question, plan) : [],
     switchPoints: question && plan && recorded.isSearched ? switchPointsOf(question, plan) : [],
     isSearched: plan !== undefined && recorded.isSearched,
-    excluded: excerpt === undefined ? [] : groupsOf(excerpt),
+    excluded: excerpt?.rejections ?? [],
     silentBackends: facts?.silentBackends ?? excerpt?.silentBackends ?? [],
   }
 }
@@ -97,14 +94,8 @@ function questionOf({ entry, answers, submittedAtMs }: Recorded): Question | und
   return { input: inputs, facts: { ...facts, answers }, submittedAtMs }
 }
 
-function inShort({ reasons: _reasons, risks: _risks, ...placement }: PlacementOnRecord): ExplainedPlacement {
+function inShort({ reasons: _reasons, risks: _risks, ...placement }: Placement): ExplainedPlacement {
   return placement
-}
-
-/** Earlier versions recorded each excluded offer, later ones groups of them. */
-function groupsOf({ rejections }: PlanExcerpt): RejectionGroup[] {
-  const isGrouped = rejections.every((one) => 'offerKeys' in one)
-  return isGrouped ? rejections : groupRejections(rejections as unknown as Rejection[])
 }
 
 /** The arithmetic of a plan's first place; empty without one. */
@@ -139,7 +130,7 @@ function missingOf({ entry, answers }: Recorded, isSame: boolean | undefined): s
     return []
   if (facts === undefined || inputs?.resolved === undefined)
     return [
-      'An earlier version wrote this record, without the offers and the time that the plan was made from. It cannot be decided again.',
+      'The record lacks the offers and the time that the plan was made from. It cannot be decided again.',
     ]
   if (answers === undefined) {
     const names = facts.market.map(({ backend, sha256 }) => `market/${backend}/${sha256.slice(0, 12)}`)

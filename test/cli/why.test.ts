@@ -262,13 +262,6 @@ describe('excluded offers in an explanation', () => {
       /Excluded\n +1 offer of spot capacity, .*: here\/spot\/p4\/a; set `interruptible: true`/,
     )
   })
-
-  it('keep the reason on record if an earlier version grouped them', () => {
-    const old = plan.excluded.map((group) => ({ ...group, code: undefined }))
-    expect(printed(old as unknown as PlanExplained['excluded'])).toMatch(
-      /Excluded\n +here\/spot\/p4\/a: it is interruptible/,
-    )
-  })
 })
 
 describe('crucible plan --explain', () => {

@@ -215,7 +215,15 @@ describe('a search that is silent after its end', () => {
 describe('a search that a fresh history continues', () => {
   const carried = (more: object): Runs.RetrainRun => {
     const status = { ...runOf().status, reservations: [noticeOf(ids.first, 'searching')] }
-    const carry = { status, run: RUN, stepsTried: 1, recordSeq: 5, search: inputOf(ids.first), ...more }
+    const carry = {
+      status,
+      run: RUN,
+      stepsTried: 1,
+      trainings: 0,
+      recordSeq: 5,
+      search: inputOf(ids.first),
+      ...more,
+    }
     return runOf({ carry })
   }
 

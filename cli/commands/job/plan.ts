@@ -67,15 +67,7 @@ const NAMED_MAX = 5
 
 /** The explanation of an offer; throws if no offer has that name. */
 function explainedOf(of: string, { explained, placements }: PlanReport): OfferExplained {
-  if (explained !== undefined && explained !== null) return explained
-  if (explained === undefined)
-    throw new CrucibleError(
-      'failed',
-      'The worker that planned is of an earlier version, without --explain.',
-      {
-        hint: 'Upgrade the workers.',
-      },
-    )
+  if (explained) return explained
   const rows = [...new Set(placements.map(({ offer }) => rowKey(offer)))].slice(0, NAMED_MAX)
   throw new CrucibleError('usage', `No offer matches ${JSON.stringify(of)}.`, {
     hint: rows.length === 0 ? 'The plan has no place.' : `Name one of the plan, such as ${rows.join(', ')}.`,

@@ -67,9 +67,8 @@ export class ProgramCache<Version extends Versioned> {
       if (statSync(path).size !== record.sizeBytes || sha256OfFile(path) !== record.sha256) {
         return { remark: `${path} differs from what was installed; it will be replaced` }
       }
-      const told: Partial<CacheRecord> & Versioned & { modifiedAtMs?: number } = { ...record }
-      // Older records also hold a time.
-      for (const name of ['sha256', 'sizeBytes', 'modifiedAtMs'] as const) delete told[name]
+      const told: Partial<CacheRecord> & Versioned = { ...record }
+      for (const name of ['sha256', 'sizeBytes'] as const) delete told[name]
       // The remaining fields are the program's own version data and its origin.
       return { executable: { ...(told as Cached<Version>), path } }
     } catch {

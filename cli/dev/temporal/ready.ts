@@ -19,8 +19,8 @@ export interface ReadyOptions {
 }
 
 /**
- * Waits until the server answers for the namespace; rejects only when `signal` aborts. Adds search attributes that the data file
- * of an older version of Crucible lacks.
+ * Waits until the server answers for the namespace; rejects only when `signal` aborts. Adds the search attributes that the
+ * server lacks.
  */
 export async function waitUntilReady(options: ReadyOptions): Promise<void> {
   const { port, signal } = options
@@ -46,7 +46,7 @@ function isOpen(port: number): Promise<boolean> {
 /** The server's default is a day. The store outlives either. */
 const RETENTION_SECONDS = (30 * DAY_MS) / SECOND_MS
 
-/** Sets the retention of finished workflows to a month, also for a namespace that an older version created. */
+/** Sets the retention of finished workflows to a month. */
 async function keepHistories({ workflowService }: Connection, namespace: string): Promise<void> {
   const { config } = await workflowService.describeNamespace({ namespace })
   if (Number(config?.workflowExecutionRetentionTtl?.seconds ?? 0) === RETENTION_SECONDS) return

@@ -85,12 +85,12 @@ describe('a run that was made up for', () => {
     id: string,
     end: string,
     isApproved = false,
-    judgedAgainst?: number,
+    judgedAgainst = 0,
   ): ReturnType<typeof promoteModel> => {
     const dates = { nominal: id, opensAtMs: NOW_MS, zone: 'UTC', isByHand: true, notes: [] }
     const run = { id, jobPrefix: id, dates: { ...dates, window: { start: '2026-01-01', end } } }
     const task = { input: INPUT, run, recordSeq: 1, name: SCHEDULE, model: MODEL, isApproved }
-    return promoteModel(deps, { ...task, ...defined({ judgedAgainst }) })
+    return promoteModel(deps, { ...task, judgedAgainst })
   }
 
   it('does not replace a model that it was not judged against', async () => {

@@ -24,22 +24,7 @@ describe('the pace of a training', () => {
     ['of a clock that went back is unknown', { ...first, progress: progress(50, 999) }, null],
     ['without steps is unknown', { ...first, progress: progress(null, 5_000) }, null],
     ['without progress is unknown', first, null],
-    [
-      'since the program last began, without a first step',
-      { phases, progress: progress(50, 5_500) },
-      { steps: 50, ms: 5_000 },
-    ],
-    [
-      'since it was restored, without a first step',
-      { phases, restoredFrom: restored({}), progress: progress(50, 5_500) },
-      { steps: 10, ms: 5_000 },
-    ],
-    [
-      'since a checkpoint of an unknown step is unknown',
-      { phases, restoredFrom: restored({ isStepKnown: false }), progress: progress(50, 5_500) },
-      null,
-    ],
-    ['before the program began is unknown', { phases: [], progress: progress(50, 5_500) }, null],
+    ['before its first step is unknown', { phases, progress: progress(50, 5_500) }, null],
   ])('%s', (_, told, pace) => {
     expect(paceOf(told)).toEqual(pace)
   })

@@ -66,16 +66,6 @@ describe('what a running attempt still costs', () => {
     expect(remainingOf(facts({ beat, nowMs: NOW + HOUR_MS }))?.basis).toBe('forecast')
   })
 
-  it('follows the pace since the program began where a runner of an earlier version does not tell the first step', () => {
-    const phases = [
-      { name: 'setup' as const, startedAtMs: NOW, durationMs: HOUR_MS },
-      { name: 'running' as const, startedAtMs: NOW + HOUR_MS, durationMs: HOUR_MS },
-    ]
-    const beat = beatOf(1, { phases, progress: told(500, NOW + 2 * HOUR_MS) })
-    const { microUsd: left } = remainingOf(facts({ expected: undefined, beat, nowMs: NOW + 2 * HOUR_MS }))!
-    expect(left).toBe(microUsd(1))
-  })
-
   it('is unknown without forecast and pace, and nothing where nothing is paid', () => {
     expect(remainingOf(facts({ expected: undefined }))).toBeNull()
     expect(remainingOf(facts({ expected: undefined, priceMicroUsdPerHour: 0 }))?.microUsd).toBe(0)

@@ -171,26 +171,22 @@ describe('an explained plan', () => {
     })
   })
 
-  it('shows the places of a record without forecasts and facts, and says that an earlier version wrote it', () => {
+  it('shows the places of a record without facts, and says what the record lacks', () => {
     const question = recorded()
-    const { plan, inputs, outcome } = question.entry.data
-    const placements = plan!.placements.map(({ forecast: _forecast, ...one }) => one)
-    const rejections = [{ offerKey: 'here/spot/p2/a', why: 'unavailable', reason: 'out of stock' }]
-    const data = { inputs, outcome, plan: { ...plan, placements, rejections } }
-    const old = {
+    const { plan, inputs, outcome, rules } = question.entry.data
+    const data = { inputs, outcome, plan, rules }
+    const bare = {
       ...question,
       answers: undefined,
       entry: { ...question.entry, data },
-    } as unknown as RecordedQuestion
-    const explained = explainPlan(old)
+    } as RecordedQuestion
+    const explained = explainPlan(bare)
     expect(explained.missing).toEqual([
-      expect.stringMatching(/^An earlier version wrote this record/),
-      expect.any(String),
+      expect.stringMatching(/^The record lacks the offers and the time/),
+      'The figures are those on record.',
     ])
-    expect(explained.chosen).toMatchObject({ costMicroUsd: placements[0]!.costMicroUsd })
-    expect(explained.excluded).toEqual([
-      { offerKeys: ['here/spot/p2/a'], count: 1, why: 'unavailable', reason: 'out of stock' },
-    ])
+    expect(explained.chosen).toMatchObject({ costMicroUsd: plan!.placements[0]!.costMicroUsd })
+    expect(explained.excluded).toEqual(plan!.rejections)
   })
 
   it('says when other rules made it, and keeps to the figures on record', () => {
