@@ -14,7 +14,6 @@ import { getLambdaClients } from './lambda-clients.mjs'
 import { getModalClients } from './modal-clients.mjs'
 import { getPythonPackages } from './python-packages.mjs'
 import { build, isBuilt } from './build.mjs'
-import { getTerraformProvider } from './terraform-provider.mjs'
 
 const ROOT = dirname(dirname(fileURLToPath(import.meta.url)))
 const MIN_NODE = [20, 19]
@@ -206,18 +205,6 @@ async function getServers() {
   if (lambda !== undefined) say(`Lambda's client: ${lambda}`)
   const python = await getPythonPackages(options.home, say)
   if (python !== undefined) say(`Tools of the Python packages: ${python}`)
-  const { buildFromModule } = require('../dist/cli/dev/programs/build.js')
-  const provider = await getTerraformProvider({
-    home: options.home,
-    say,
-    build: (folder, path) =>
-      buildFromModule(
-        { title: "stand-in of Terraform's provider", build: { package: '.', linkerFlags: '' } },
-        { folder, path },
-        options,
-      ),
-  })
-  if (provider !== undefined) say(`Terraform's provider of AWS: ${provider}`)
 }
 
 /** Returns the exit code: whether the checkout is ready. Required actions of a person are printed on stderr. */

@@ -1,40 +1,38 @@
-import { execFileSync, spawnSync } from 'node:child_process'
-import { writeFileSync } from 'node:fs'
-import { homedir } from 'node:os'
+import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
-import { pathToFileURL } from 'node:url'
-import { testFolder } from './folders'
+import { awsClients } from './aws-clients'
 
-const MODULE = pathToFileURL(join(__dirname, '../../tools/terraform-provider.mjs')).href
+/** Blocks of Terraform's language by kind; a labelled block is an object in an object. */
+// eslint-disable-next-line @typescript-eslint/no-explicit-any -- blocks of any kind
+export type Blocks = Record<string, any[]>
 
-/** Whether there is a terraform on PATH. */
-export const hasTerraform = runTerraform(['version']).status === 0
+const { python } = awsClients()
 
-export function runTerraform(
-  words: readonly string[],
-  env: NodeJS.ProcessEnv = process.env,
-): { status: number | null; output: string } {
-  // Else it asks for news of itself, and keeps that in the user's home.
-  const quiet = { ...env, CHECKPOINT_DISABLE: '1' }
-  const { status, stdout, stderr } = spawnSync('terraform', words, { env: quiet, encoding: 'utf8' })
-  return { status, output: stdout + stderr }
+/** Whether there is a parser of Terraform's language. */
+export const hasTerraformParser =
+  python !== undefined && spawnSync(python, ['-c', 'import hcl2']).status === 0
+
+/** Whether there is a terraform on PATH, which formats files without any provider. */
+export const hasTerraform = spawnSync('terraform', ['version'], { env: quiet() }).status === 0
+
+/** Reads the files of a folder. */
+export function readTerraform(folder: string): Blocks {
+  const program = join(__dirname, 'python', 'read_terraform.py')
+  const { status, stdout, stderr } = spawnSync(python!, [program, folder], { encoding: 'utf8' })
+  if (status !== 0) throw new Error(stderr)
+  return JSON.parse(stdout) as Blocks
 }
 
-/** Runs Terraform in a folder with the provider of AWS that set-up got, and no other; `undefined` where set-up got none. */
-export function terraformIn(): Terraform | undefined {
-  const home = process.env['CRUCIBLE_HOME'] ?? join(homedir(), '.crucible')
-  const find = `const { findTerraformProvider } = await import(${JSON.stringify(MODULE)})
-    console.log(findTerraformProvider(${JSON.stringify(home)}) ?? '')`
-  const asked = ['--input-type=module', '-e', find]
-  const mirror = execFileSync(process.execPath, asked, { encoding: 'utf8' }).trim()
-  if (!hasTerraform || mirror === '') return undefined
-  const config = join(testFolder('terraformrc'), 'terraformrc')
-  writeFileSync(
-    config,
-    `provider_installation {\n  filesystem_mirror {\n    path = ${JSON.stringify(mirror)}\n  }\n}\n`,
-  )
-  const env = { ...process.env, TF_CLI_CONFIG_FILE: config }
-  return (folder, ...words) => runTerraform([`-chdir=${folder}`, ...words, '-no-color'], env)
+/** What `terraform fmt` would change in a folder. */
+export function unformatted(folder: string): string {
+  const { status, stdout, stderr } = spawnSync('terraform', ['fmt', '-check', '-diff', '-no-color', folder], {
+    env: quiet(),
+    encoding: 'utf8',
+  })
+  return status === 0 ? stdout : stdout + stderr
 }
 
-export type Terraform = (folder: string, ...words: string[]) => ReturnType<typeof runTerraform>
+/** Otherwise Terraform checks for new versions, and stores the result in the user's home. */
+function quiet(): NodeJS.ProcessEnv {
+  return { ...process.env, CHECKPOINT_DISABLE: '1' }
+}

@@ -50,8 +50,6 @@ const SOURCES: Record<string, string> = {
   'tools/modal-clients.mjs': `export const getModalClients = async () => '/bin/modal-clients'`,
   'tools/python-packages.mjs': `export const getPythonPackages = async () => '/bin/python-packages'`,
   'cli/main.ts': `console.log(JSON.stringify({ arguments: process.argv.slice(2), startedAs: process.argv[1] }))`,
-  'tools/terraform-provider.mjs': `export const getTerraformProvider = async () => '/bin/provider'`,
-  'cli/dev/programs/build.ts': 'exports.buildFromModule = async () => {}',
   'runner/__main__.py': 'pass',
   'runner/bootstrap.py': 'pass',
   'runner/launching.py': 'pass',

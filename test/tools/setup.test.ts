@@ -180,7 +180,6 @@ describe('setup', () => {
     expect(stderr).toContain("Modal's client: /bin/modal-clients")
     expect(stderr).toContain("Lambda's client: /bin/lambda-clients")
     expect(stderr).toContain('Tools of the Python packages: /bin/python-packages')
-    expect(stderr).toContain("Terraform's provider of AWS: /bin/provider")
   })
 })
 

@@ -1,5 +1,5 @@
 import { formatInstant } from '../../../core/time/time'
-import { Expression, writeBlocks, type Block, type Value } from '../setup/hcl'
+import { Expression, writeBlocks, type Block, type Value } from './hcl'
 import type { BlockOffering } from '../sdk/api-capacity'
 import type { Reservation } from '../sdk/api'
 

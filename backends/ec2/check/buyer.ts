@@ -8,7 +8,7 @@ const NAMED_MAX = 3
 const REMEDY =
   'Run `crucible setup aws --buyer`, or remove the setting CRUCIBLE_EC2_BUYER_ROLE: jobs run without it, and nothing is bought in advance.'
 
-const ROLE_ARN = /^arn:[\w-]+:iam::(\d+):role\/(.+)$/
+const ROLE_ARN = /^arn:[\w-]+:iam::(\d+):role\/.+$/
 
 /** Why this role must not buy: what it buys would belong to another account, and never show among the reservations of this one. */
 export function whyForeign(buyerRole: string, account: string): string | undefined {
@@ -21,7 +21,7 @@ export function whyForeign(buyerRole: string, account: string): string | undefin
  * and a refused purchase says it.
  */
 export async function checkBuyer(
-  { config, api }: Host,
+  { config, api, deps }: Host,
   account: string,
   signal: AbortSignal,
 ): Promise<Problem[]> {
@@ -29,7 +29,6 @@ export async function checkBuyer(
   if (buyerRole === undefined || config.reservations === 'none') return []
   const foreign = whyForeign(buyerRole, account)
   if (foreign !== undefined) return [notPermitted(foreign)]
-  const [, , buyerName = ''] = ROLE_ARN.exec(buyerRole) ?? []
   try {
     // Any question in the name of the role.
     await api.reserving.blockTypes(signal)
@@ -38,8 +37,15 @@ export async function checkBuyer(
     if (signal.aborted || failure.class !== 'auth') throw error
     return [notPermitted(failure.message)]
   }
-  const names = { machineRole: '', machineProfile: '', buyerRole: buyerName, bucket: '' }
-  const asked = probesOf(BUYER_PERMISSIONS, { account, region, ...names })
+  const facts = {
+    account,
+    region,
+    machineRoleArn: '',
+    machineProfile: '',
+    bucket: '',
+    deployment: deps.deployment,
+  }
+  const asked = probesOf(BUYER_PERMISSIONS, facts)
   const denied = await Promise.all(asked.map((wish) => api.account.deniedActions(buyerRole, wish, signal)))
   const lacking = [...new Set(denied.flat())]
   if (lacking.length === 0) return []

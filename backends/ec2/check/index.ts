@@ -100,8 +100,14 @@ async function checkPermissions(
 ): Promise<Problem[]> {
   const { region, profile } = host.config
   const store = storeOf(host)
-  const names = { machineRole: await roleNameOf(host, signal), machineProfile: profile }
-  const facts: PolicyFacts = { account, region, ...names, bucket: store ?? '' }
+  const facts: PolicyFacts = {
+    account,
+    region,
+    machineRoleArn: await machineRoleArn(host, account, signal),
+    machineProfile: profile,
+    bucket: store ?? '',
+    deployment: host.deps.deployment,
+  }
   const wanted = [...WORKER_PERMISSIONS, ...(store === undefined ? [] : STORE_PERMISSIONS)]
   try {
     const principal = await principalOf(host, arn, signal)
@@ -123,9 +129,13 @@ async function checkPermissions(
 }
 
 /** The profile's role. Most have the profile's name; a missing permission to read it is reported elsewhere. */
-async function roleNameOf({ api, config: { profile } }: Host, signal: AbortSignal): Promise<string> {
+async function machineRoleArn(
+  { api, config: { profile } }: Host,
+  account: string,
+  signal: AbortSignal,
+): Promise<string> {
   const found = await api.account.profile(profile, signal).catch(() => undefined)
-  return found?.roleName ?? profile
+  return found?.roleArn ?? `arn:aws:iam::${account}:role/${found?.roleName ?? profile}`
 }
 
 /** The bucket if policies of this account apply to it; not that of a non-AWS server. */

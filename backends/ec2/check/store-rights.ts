@@ -21,7 +21,7 @@ export async function checkStoreRights(
   const { roleName, roleArn = `arn:aws:iam::${account}:role/${roleName}` } = profile
   const needed = STORE_PERMISSIONS.filter(({ isOptional }) => isOptional !== true)
   const { region, profile: machineProfile } = config
-  const facts: PolicyFacts = { account, region, bucket, machineRole: roleName, machineProfile }
+  const facts: PolicyFacts = { account, region, bucket, machineRoleArn: roleArn, machineProfile }
   try {
     const denied = new Set(
       (

@@ -1,25 +1,15 @@
-import { defined } from '../../../core/defined'
-import type { AccountSetup, AccountWish, Survey } from '../../account'
+import type { AccountPart, AccountSetup, AccountWish, Step, Survey, Work } from '../../account'
 import { listOf } from '../../settings'
 import { ec2Error, invalid } from '../errors'
-import { FREE_PLAN_TYPES, freePlanAdvice } from '../check/free-plan'
-import { applyAll, readPiece } from './apply'
-import { createClients, type Access, type Clients } from './clients'
-import { describeAccount, networkOf, roleName } from './description'
-import {
-  applyOthers,
-  findOthers,
-  otherRemark,
-  quotasOf,
-  readOther,
-  regionsOf,
-  removeOthers,
-} from './other-regions'
-import { findPlace, type Place } from './place'
-import { askForQuotas, readQuotas } from './quotas'
-import { findRemoval, removeAll } from './remove'
+import { createClients, type Clients } from './clients'
+import { findPlace, roleNamed } from './place'
+import { askForQuotas, planRemarks, readQuotas } from './quotas'
+import { obstaclesTo, removable, removeSite } from './removal'
 import { settingsOf } from './settings'
-import { writeTerraform } from './terraform'
+import { roleName, ROLES, type Place, type Site, type Wish } from './site'
+import { deploy, isEmpty, previewParts } from './stack'
+import { bucketObstacle } from './store'
+import { terraformFiles } from './terraform'
 
 const PREFIX = /^[a-z][a-z0-9-]{0,30}[a-z0-9]$/
 const BUCKET = /^[a-z0-9][a-z0-9-]{1,61}[a-z0-9]$/
@@ -38,155 +28,210 @@ export function createAccountSetup(options: SetupOptions): Required<AccountSetup
   const wish = checked(options)
   const known = new Map<string, Clients>()
   const clientsOf = (region: string): Clients => {
-    const clients = known.get(region) ?? createClients(accessOf({ ...wish, region }))
+    const clients = known.get(region) ?? createClients({ ...options, region })
     known.set(region, clients)
     return clients
   }
   const place = (signal: AbortSignal): Promise<Place> => findPlace(wish, clientsOf, signal)
   return {
-    survey: async (signal) => survey(await place(signal)),
-    apply: async (work) => {
-      const { site, others } = await place(work.signal)
-      return [...(await applyAll(site, work)), ...(await applyOthers(others, work))]
-    },
-    askForQuotas: async ({ signal }) => {
-      const found = await place(signal)
-      return [...(await askForQuotas(found.site)), ...(await quotasOf(found.others, askForQuotas))]
-    },
-    removal: async (signal) => {
-      const found = await place(signal)
-      const own = await findRemoval(found.site)
-      const others = await findOthers(found.others)
-      return {
-        place: tell(found),
-        parts: [...others.parts, ...own.parts],
-        obstacles: [...others.obstacles, ...own.obstacles],
-      }
-    },
-    remove: async (work) => {
-      const { site, others } = await place(work.signal)
-      // The roles record the Regions, so they are removed last.
-      const gone = await removeOthers(others, work)
-      return gone.some(({ did }) => did === 'failed') ? gone : [...gone, ...(await removeAll(site, work))]
-    },
-    terraform: (signal) => terraform(wish, place, signal),
+    survey: (signal) => classified(async () => survey(await place(signal))),
+    apply: (work) =>
+      collected(work, async (onStep) => {
+        // The roles of the first Region name the Regions, so it comes first.
+        for (const site of (await place(work.signal)).sites)
+          if (!(await deploy(site, namedIn(site, onStep)))) return
+      }),
+    askForQuotas: ({ signal }) => classified(async () => quotasOf((await place(signal)).sites, askForQuotas)),
+    removal: (signal) =>
+      classified(async () => {
+        const found = await place(signal)
+        const order = [...found.sites].reverse()
+        const parts = await Promise.all(
+          order.map(async (site) => (await removable(site)).map((part) => inRegion(site, part))),
+        )
+        const obstacles = await Promise.all(order.map(obstaclesTo))
+        return { place: inWords(found), parts: parts.flat(), obstacles: obstacles.flat() }
+      }),
+    remove: (work) =>
+      collected(work, async (onStep, steps) => {
+        // The roles record the Regions, so the first Region is removed last, and only after all others.
+        for (const site of [...(await place(work.signal)).sites].reverse()) {
+          await removeSite(site, { ...work, onStep: namedIn(site, onStep) })
+          if (steps.some(({ did }) => did === 'failed')) return
+        }
+      }),
+    terraform: (signal) => classified(() => terraform(wish, place, signal)),
   }
 }
 
-type CheckedOptions = SetupOptions & { region: string; moreRegions?: string[] }
+/** Converts every error to a `BackendError`. */
+async function classified<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    throw ec2Error(error)
+  }
+}
 
-function checked(options: SetupOptions): CheckedOptions {
-  const { prefix, bucket } = options
-  const [region, ...moreRegions] = listOf(options.region ?? '')
-  for (const more of moreRegions)
-    if (!REGION.test(more) || OTHER_PARTITION.test(more))
-      throw invalid(`"${more}" is no Region that set-up knows`, 'Write Regions such as us-east-1,us-west-2.')
-  if (region === undefined) throw invalid('the Region is missing', 'Name one: --region us-east-1.')
-  if (!REGION.test(region)) throw invalid(`"${region}" is no Region`, 'Write one such as us-east-1.')
-  if (OTHER_PARTITION.test(region))
-    throw invalid(
-      `${region} belongs to a part of AWS with other names of resources, which set-up does not know`,
-      'Choose another Region, or make what docs/reference/aws-account.md lists by hand.',
-    )
+type OnStep = Work['onStep']
+
+/** The steps of some work, also of work that the caller stopped. */
+async function collected(
+  { signal, onStep }: Work,
+  work: (onStep: OnStep, steps: Step[]) => Promise<void>,
+): Promise<Step[]> {
+  const steps: Step[] = []
+  const note: OnStep = (step) => {
+    steps.push(step)
+    onStep(step)
+  }
+  try {
+    await work(note, steps)
+  } catch (error) {
+    if (!signal.aborted) throw ec2Error(error)
+  }
+  return steps
+}
+
+/** A part with its Region in the name where that is not the first one, because each Region has one. */
+function inRegion<P extends Pick<AccountPart, 'id' | 'name'>>({ isHome, region }: Site, part: P): P {
+  return isHome ? part : { ...part, id: `${part.id}@${region}`, name: `${part.name} in ${region}` }
+}
+
+const namedIn =
+  (site: Site, onStep: OnStep): OnStep =>
+  (step) =>
+    onStep({ ...step, part: inRegion(site, step.part) })
+
+function checked(options: SetupOptions): Wish {
+  const { region, prefix, bucket } = options
+  const regions = [...new Set(listOf(region ?? ''))]
+  if (regions.length === 0) throw invalid('the Region is missing', 'Name one: --region us-east-1.')
+  for (const each of regions) {
+    if (!REGION.test(each))
+      throw invalid(`Unknown Region "${each}"`, 'Write Regions such as us-east-1,us-west-2.')
+    if (OTHER_PARTITION.test(each))
+      throw invalid(
+        `${each} belongs to a part of AWS with other names of resources, which set-up does not know`,
+        'Choose another Region, or create what docs/reference/aws-account.md lists yourself.',
+      )
+  }
   if (!PREFIX.test(prefix))
-    throw invalid(`"${prefix}" cannot begin names`, 'Write 2 to 32 small letters, digits and hyphens.')
+    throw invalid(`Invalid prefix "${prefix}"`, 'Write 2 to 32 small letters, digits and hyphens.')
   if (bucket !== undefined && !BUCKET.test(bucket))
-    throw invalid(`"${bucket}" is no name of a bucket`, 'Write 3 to 63 small letters, digits and hyphens.')
-  return { ...options, region, ...(moreRegions.length > 0 && { moreRegions }) }
+    throw invalid(`Invalid bucket name "${bucket}"`, 'Write 3 to 63 small letters, digits and hyphens.')
+  return { ...options, regions }
 }
 
-function accessOf({ region, profile, endpoint, storeEndpoint }: CheckedOptions): Access {
-  return {
-    region,
-    ...defined({ profile, endpoint, storeEndpoint }),
-  }
-}
-
-function tell({ site: { choices }, identity }: Place): Survey['place'] {
-  const { account, prefix } = choices
-  return { account, region: regionsOf(choices).join(', '), identity, prefix }
+function inWords({ sites, identity }: Place): Survey['place'] {
+  const [{ account, prefix }] = sites
+  return { account, region: sites.map(({ region }) => region).join(', '), identity, prefix }
 }
 
 async function survey(place: Place): Promise<Survey> {
-  const { site } = place
-  const { account, region, bucket, prefix, network, letsWorkersBuy } = site.choices
-  const pieces = describeAccount(site.choices)
-  const parts = []
-  // One after the other: later pieces need the ids of earlier ones.
-  for (const piece of pieces) parts.push(await readPiece(piece, site))
-  for (const other of place.others) parts.push(...(await readOther(other)))
-  const sites = [site, ...place.others]
-  const subnets = sites.flatMap(({ choices, ids }) =>
-    networkOf(choices)
-      .filter(({ kind }) => kind === 'subnet')
-      .map(({ id }) => ids.get(id)),
+  const { sites } = place
+  const [home] = sites
+  const parts = await Promise.all(
+    sites.map(async (site) => (await partsOf(site)).map((part) => inRegion(site, part))),
   )
-  const groups = sites.map(({ ids }) => ids.get('machines')).filter((id) => id !== undefined)
   return {
-    place: tell(place),
-    parts,
+    place: inWords(place),
+    parts: parts.flat(),
     remarks: [
-      ...remarksOf(network, place.hasDefault),
-      ...place.others.map(otherRemark),
-      ...(await planRemarks(site)),
+      'None of this has a standing charge: you pay for machines, with their disks and addresses, while jobs run, and for data in the bucket (about $0.023 per GB and month).',
+      'Launch templates are not part of it: workers make one for each image, disk and network they use.',
+      ...sites.map(networkRemark),
+      ...(await planRemarks(home)),
     ],
-    quotas: [...(await readQuotas(site)), ...(await quotasOf(place.others, readQuotas))],
-    settings: settingsOf({
-      ...{ region, bucket, profile: roleName(prefix, 'machine') },
-      grantRole: `arn:aws:iam::${account}:role/${roleName(prefix, 'grant')}`,
-      ...(letsWorkersBuy && { buyerRole: `arn:aws:iam::${account}:role/${roleName(prefix, 'buyer')}` }),
-      regions: regionsOf(site.choices),
-      ...(groups.length === 0 ? {} : { group: groups.join(',') }),
-      subnets: subnets.filter((id) => id !== undefined),
-    }),
+    quotas: await quotasOf(sites, readQuotas),
+    settings: settingsOf(place),
   }
 }
 
-function remarksOf(network: Place['site']['choices']['network'], hasDefault: boolean): string[] {
-  return [
-    'None of this has a standing charge: you pay for machines, with their disks and addresses, while jobs run, and for data in the bucket (about $0.023 per GB and month).',
-    'Launch templates are not part of it: workers make one for each image, disk and network they use.',
-    ...('vpcId' in network
-      ? [`Machines go into the default network ${network.vpcId}.`]
-      : [`Machines go into a network of their own${hasDefault ? '' : ', as there is no default one'}.`]),
-  ]
+/** What the stack has or lacks, and what of others it uses or collides with. */
+async function partsOf(site: Site): Promise<AccountPart[]> {
+  const others = site.isHome ? await partsOfOthers(site) : []
+  // A deployment would fail.
+  if (others.some(({ state }) => state === 'taken')) return others
+  return [...others, ...(await previewParts(site))]
 }
 
-/** Nothing if the plan may not be read: a launch shows it. */
-async function planRemarks({ clients, signal }: Place['site']): Promise<string[]> {
-  const plan = await clients.plan(signal).catch(() => undefined)
-  if (plan !== 'free') return []
-  const types = FREE_PLAN_TYPES.map((name) => ({ name, isFreeTier: true }))
-  return [`The account is on the free plan, which launches no machine with a GPU. ${freePlanAdvice(types)}`]
+async function partsOfOthers(site: Site): Promise<AccountPart[]> {
+  const { stack, prefix, bucket, parameters } = site
+  const part = { id: 'SpotRole', what: 'role of a service', name: 'AWSServiceRoleForEC2Spot', remarks: [] }
+  const found: AccountPart[] = parameters['CreateSpotRole'] === 'no' ? [{ ...part, state: 'theirs' }] : []
+  if (parameters['CreateBucket'] === 'no')
+    found.push({ id: 'Store', what: 'bucket', name: bucket, state: 'theirs', remarks: [] })
+  if (!isEmpty(stack)) return found
+  const { obstacle } = await bucketObstacle(site)
+  if (obstacle !== undefined)
+    found.push({ id: 'Store', what: 'bucket', name: bucket, state: 'taken', remarks: [obstacle] })
+  const remarks = ['already exists and was not created by this set-up: choose another --prefix']
+  for (const name of ROLES.map((of) => roleName(prefix, of)))
+    if ((await roleNamed(site, name)) !== undefined)
+      found.push({ id: name, what: 'role', name, state: 'taken', remarks })
+  return found
+}
+
+function networkRemark({ parameters, region }: Site): string {
+  const { VpcId: vpcId = '' } = parameters
+  return vpcId === ''
+    ? `Machines in ${region} use a separate network.`
+    : `Machines in ${region} use the existing network ${vpcId}.`
+}
+
+async function quotasOf(sites: Place['sites'], read: typeof readQuotas): Promise<Survey['quotas']> {
+  const found = await Promise.all(
+    sites.map(async (site) => {
+      const quotas = await read(site)
+      return site.isHome
+        ? quotas
+        : quotas.map((quota) => ({ ...quota, name: `${quota.name} in ${site.region}` }))
+    }),
+  )
+  return found.flat()
 }
 
 /** Zones that nearly every Region has, for use without an account. */
 const USUAL_ZONES = ['a', 'b', 'c']
-const usualNetwork = (region: string): { zones: string[] } => ({
-  zones: USUAL_ZONES.map((letter) => `${region}${letter}`),
-})
 
 async function terraform(
-  wish: CheckedOptions,
+  wish: Wish,
   place: (signal: AbortSignal) => Promise<Place>,
   signal: AbortSignal,
 ): Promise<Record<string, string>> {
+  const { prefix, regions, bucket, letsWorkersBuy = false } = wish
   try {
-    const { site, others } = await place(signal)
-    const spot = describeAccount(site.choices).find(({ kind }) => kind === 'linked-role')
-    const isThere = spot !== undefined && (await readPiece(spot, site)).state === 'theirs'
-    return writeTerraform({
-      ...{ ...site.choices, makesSpotRole: !isThere },
-      others: others.map(({ choices: { region, network } }) => ({ region, network })),
+    const found = await place(signal)
+    const [home] = found.sites
+    return terraformFiles({
+      prefix,
+      regions: found.sites.map(({ region }) => region),
+      bucket: home.bucket,
+      create_spot_role: home.parameters['CreateSpotRole'] !== 'no',
+      workers_may_buy: found.letsWorkersBuy,
+      networks: Object.fromEntries(
+        found.sites.map(({ region, parameters }) => [region, networkIn(parameters)]),
+      ),
     })
   } catch (error) {
     if (ec2Error(error).failure.class === 'invalid' || signal.aborted) throw error
-    const { region, moreRegions = [], prefix, bucket, letsWorkersBuy = false } = wish
-    const named = bucket === undefined ? {} : { bucket }
-    const others = moreRegions.map((other) => ({ region: other, network: usualNetwork(other) }))
-    return writeTerraform({
-      ...{ region, prefix, ...named, others },
-      ...{ network: usualNetwork(region), makesSpotRole: true, letsWorkersBuy },
+    return terraformFiles({
+      prefix,
+      regions,
+      bucket,
+      create_spot_role: true,
+      workers_may_buy: letsWorkersBuy,
+      networks: Object.fromEntries(
+        regions.map((region) => [region, { zones: USUAL_ZONES.map((letter) => `${region}${letter}`) }]),
+      ),
     })
   }
+}
+
+function networkIn(parameters: Readonly<Record<string, string>>): { vpc_id: string } | { zones: string[] } {
+  const { VpcId: vpcId = '' } = parameters
+  if (vpcId !== '') return { vpc_id: vpcId }
+  const zones = Object.entries(parameters).filter(([name, value]) => /^Zone\d$/.test(name) && value !== '')
+  return { zones: zones.sort().map(([, value]) => value) }
 }

@@ -1,6 +1,6 @@
-import { SCOPES, type PolicyFacts, type Probe, type Scope, type Statement } from './scopes'
+import { PROBES, type PolicyFacts, type Probe, type Scope } from './scopes'
 
-export type { PolicyFacts, Statement } from './scopes'
+export type { PolicyFacts } from './scopes'
 
 /** A permission that workers need, or that improves something. */
 export interface Permission {
@@ -18,8 +18,8 @@ const useful = (scope: Scope, ...actions: string[]): Permission[] =>
   needed(scope, ...actions).map((each) => ({ ...each, isOptional: true }))
 
 /**
- * Everything that the verbs, the checks and the store call. The only list: the checks test these permissions, set-up grants them to
- * workers, and docs/reference/aws-account.md prints them.
+ * Everything that the verbs, the checks and the store call: the checks test these permissions. deploy/aws and deploy/terraform grant them
+ * to workers, and docs/reference/aws-account.md prints them; tests compare all three with this list.
  */
 export const WORKER_PERMISSIONS: readonly Permission[] = [
   ...needed(
@@ -93,19 +93,6 @@ export const STORE_PERMISSIONS: readonly Permission[] = [
   ...useful('store', 's3:ListBucketMultipartUploads'),
 ]
 
-/** Permissions as statements, one per scope. */
-export function statementsOf(permissions: readonly Permission[], facts: PolicyFacts): Statement[] {
-  return scopesOf(permissions).map(([scope, some]) => {
-    const { resource, condition } = SCOPES[scope]
-    return {
-      Effect: 'Allow',
-      Action: some.map(({ action }) => action),
-      Resource: resource(facts),
-      ...(condition === undefined ? {} : { Condition: condition(facts) }),
-    }
-  })
-}
-
 /** The questions for a permission check: actions and the scopes in which they must be allowed. */
 export function probesOf(
   permissions: readonly Permission[],
@@ -113,7 +100,7 @@ export function probesOf(
 ): { actions: string[]; probe: Probe }[] {
   return scopesOf(permissions).map(([scope, some]) => ({
     actions: some.map(({ action }) => action),
-    probe: SCOPES[scope].probe(facts),
+    probe: PROBES[scope](facts),
   }))
 }
 

@@ -1,151 +1,156 @@
+/** The account and the choices for it: from now, or from an earlier set-up. */
 import { setMaxListeners } from 'node:events'
 import { DescribeAvailabilityZonesCommand, DescribeVpcsCommand } from '@aws-sdk/client-ec2'
-import { GetRoleCommand } from '@aws-sdk/client-iam'
+import { GetRoleCommand, type Role } from '@aws-sdk/client-iam'
 import { GetCallerIdentityCommand } from '@aws-sdk/client-sts'
-import { defined } from '../../../core/defined'
-import type { AccountWish } from '../../account'
-import { ec2Error, hasCode, invalid } from '../errors'
-import { repeat, type Clients } from './clients'
-import { roleName } from './description'
-import type { Site } from './driver'
-import { listVpcs } from './network'
-import { BUYERS, SETUP_TAGS } from './pieces'
+import { hasCode, invalid } from '../errors'
+import { call } from '../sdk/errors'
+import type { Clients } from './clients'
+import { isOurs, roleName, SETUP_TAGS, type Place, type Site, type Wish } from './site'
+import { bucketObstacle } from './store'
+import { isEmpty, readStack, resourcesOf, type Stack } from './stack'
 
-export interface Place {
-  /** Region of the store and of services without Regions. */
-  site: Site
-  /** The other Regions of machines. */
-  others: Site[]
-  identity: string
-  /** The account has a default network. */
-  hasDefault: boolean
-}
-
-/** More subnets than this are useless, and the first sixteen fit into the network. */
+/** The template has this many subnets. */
 const ZONES_MAX = 6
+/** In a list, whatever separates its items. */
+const REGIONS = /[a-z]{2}(?:-[a-z]+)+-\d/g
+const SPOT_ROLE = 'AWSServiceRoleForEC2Spot'
 
-/** The account and the choices for it: from now, or from an earlier set-up. */
 export async function findPlace(
-  wish: AccountWish & { region: string; moreRegions?: readonly string[] },
+  wish: Wish,
   clientsOf: (region: string) => Clients,
   signal: AbortSignal,
 ): Promise<Place> {
   // Dozens of SDK calls listen to it.
   setMaxListeners(0, signal)
-  const { prefix } = wish
-  const asked = [wish.region, ...(wish.moreRegions ?? [])]
-  const clients = clientsOf(wish.region)
-  const { Account: account = '', Arn: identity = '' } = await ask(
-    () => clients.sts.send(new GetCallerIdentityCommand({}), { abortSignal: signal }),
-    signal,
+  const { prefix, regions: asked } = wish
+  const clients = clientsOf(asked[0]!)
+  const { Account: account = '', Arn: identity = '' } = await call(signal, () =>
+    clients.sts.send(new GetCallerIdentityCommand({}), { abortSignal: signal }),
   )
-  const before = await chosenBefore(clients, prefix, signal)
-  checkAgainst(before, { ...wish, asked })
+  const home = await homeBefore({ clients, signal, prefix })
+  if (home !== undefined && !asked.includes(home))
+    throw invalid(
+      `${prefix} was set up for ${home} in this account, and roles have no Region`,
+      `Choose another --prefix for ${asked.join(',')}, give --region ${home}, or have machines in both: --region ${home},${asked.join(',')}.`,
+    )
   // The store keeps its place, and earlier choices remain.
-  const [region = wish.region, ...earlier] = before.regions ?? []
-  const moreRegions = [...new Set([...earlier, ...asked])].filter((each) => each !== region)
-  const bucket = wish.bucket ?? before.bucket ?? `${prefix}-${account}-${region}`
-  const siteAt = (at: string): Site => ({
-    ...{ clients: at === wish.region ? clients : clientsOf(at), signal, ids: new Map() },
-    choices: {
-      ...{ account, region: at, prefix, bucket, makesSpotRole: true, network: { zones: [] } },
-      letsWorkersBuy: wish.letsWorkersBuy ?? before.letsWorkersBuy ?? false,
-      ...(at === region && moreRegions.length > 0 && { moreRegions }),
-    },
-  })
-  const others = moreRegions.map(siteAt)
-  const site: Site = { ...siteAt(region), others }
-  const { hasDefault } = await chooseNetwork(site, wish)
-  for (const other of others) await chooseNetwork(other, wish)
-  return { site, others, identity, hasDefault }
+  const before = await stackIn({ clients: clientsOf(home ?? asked[0]!), signal, prefix })
+  const earlier = before?.parameters.get('Regions')?.match(REGIONS) ?? []
+  const regions = [...new Set([...earlier, ...asked])]
+  const kept = before?.parameters.get('Bucket')
+  if (kept !== undefined && wish.bucket !== undefined && kept !== wish.bucket)
+    throw invalid(
+      `${prefix} was set up with the bucket ${kept}, not with ${wish.bucket}`,
+      'Choose another --prefix, or leave out --bucket.',
+    )
+  const bucket = wish.bucket ?? kept ?? `${prefix}-${account}-${regions[0]}`
+  const letsWorkersBuy = wish.letsWorkersBuy ?? before?.parameters.get('WorkersMayBuy') === 'yes'
+  const sites = await Promise.all(
+    regions.map(async (region): Promise<Site> => {
+      const common = { clients: clientsOf(region), signal, prefix, account, region, bucket }
+      const stack = await stackIn(common)
+      const resources = stack === undefined ? [] : await resourcesOf(common, stack)
+      const site = { ...common, isHome: region === regions[0], stack, resources, parameters: {} }
+      return { ...site, parameters: await parametersOf(site, { regions, letsWorkersBuy, wish }) }
+    }),
+  )
+  return { sites: sites as Place['sites'], identity, letsWorkersBuy }
 }
 
-async function chooseNetwork(
-  site: Site,
-  { hasOwnNetwork }: Pick<AccountWish, 'hasOwnNetwork'>,
-): Promise<{ hasDefault: boolean }> {
-  const vpc = await defaultVpc(site)
-  const hasOwn = hasOwnNetwork || vpc === undefined || (await listVpcs(site)).length > 0
-  site.choices.network = hasOwn ? { zones: await zonesOf(site) } : { vpcId: vpc }
-  return { hasDefault: vpc !== undefined }
+/** The Region of the store of an earlier run, from the machines' role, which has no Region. */
+async function homeBefore(site: Pick<Site, 'clients' | 'signal' | 'prefix'>): Promise<string | undefined> {
+  const { Tags = [] } = (await roleNamed(site, roleName(site.prefix, 'machine'))) ?? {}
+  const regions = Tags.find(({ Key }) => Key === SETUP_TAGS.regions)?.Value
+  return isOurs(site.prefix, Tags) ? regions?.split(' ')[0] : undefined
 }
 
-interface Before {
-  /** The Region of the store first. */
-  regions?: string[]
-  bucket?: string
-  letsWorkersBuy?: boolean
+/** The stack of this set-up in a Region. */
+async function stackIn(site: Pick<Site, 'clients' | 'signal' | 'prefix'>): Promise<Stack | undefined> {
+  const stack = await readStack(site)
+  if (stack === undefined || stack.isOurs) return stack
+  throw invalid(
+    `the stack ${site.prefix} already exists and was not created by this set-up`,
+    'Choose another --prefix.',
+  )
 }
 
-/** The choices of an earlier run, from the role of the machines. */
-async function chosenBefore(clients: Clients, prefix: string, signal: AbortSignal): Promise<Before> {
-  const RoleName = roleName(prefix, 'machine')
+/** Nothing also where roles may not be read: the deployment reports a missing permission. */
+export async function roleNamed(
+  { clients, signal }: Pick<Site, 'clients' | 'signal'>,
+  RoleName: string,
+): Promise<Role | undefined> {
   try {
     const command = new GetRoleCommand({ RoleName })
-    const { Role } = await repeat(() => clients.iam.send(command, { abortSignal: signal }), signal)
-    const tags = new Map(Role?.Tags?.map(({ Key, Value }) => [Key, Value]))
-    if (tags.get(SETUP_TAGS.setup) !== prefix) return {}
-    const [region, bucket] = [tags.get(SETUP_TAGS.region), tags.get(SETUP_TAGS.bucket)]
-    return {
-      ...(region === undefined ? {} : { regions: region.split(' ') }),
-      ...defined({ bucket }),
-      letsWorkersBuy: tags.get(SETUP_TAGS.buyer) === BUYERS.workers,
-    }
+    return (await call(signal, () => clients.iam.send(command, { abortSignal: signal }))).Role
   } catch (error) {
-    // A missing permission is reported for the role itself.
-    if (hasCode(error, 'NoSuchEntity', 'NoSuchEntityException') || isDenied(error)) return {}
-    throw ec2Error(error)
+    if (hasCode(error, 'NoSuchEntity', 'NoSuchEntityException', 'AccessDenied')) return undefined
+    throw error
   }
 }
 
-const isDenied = (error: unknown): boolean => ec2Error(error).failure.class === 'auth'
+interface Choice {
+  regions: readonly string[]
+  letsWorkersBuy: boolean
+  wish: Wish
+}
 
-function checkAgainst(
-  before: Before,
-  { asked, bucket, prefix }: AccountWish & { asked: readonly string[] },
-): void {
-  const [home] = before.regions ?? []
-  const region = asked.join(',')
-  if (home !== undefined && !asked.includes(home))
-    throw invalid(
-      `what is named ${prefix} in this account was set up for ${home}, and roles know no Regions`,
-      `Choose another --prefix for ${region}, give --region ${home}, or have machines in both: --region ${home},${region}.`,
-    )
-  if (before.bucket !== undefined && bucket !== undefined && before.bucket !== bucket)
-    throw invalid(
-      `${prefix} was set up with the bucket ${before.bucket}, not with ${bucket}`,
-      'Choose another --prefix, or leave out --bucket.',
-    )
+/** A deployed stack keeps every parameter that this run does not choose. */
+async function parametersOf(
+  site: Site,
+  { regions, letsWorkersBuy, wish }: Choice,
+): Promise<Record<string, string>> {
+  const { stack, prefix, bucket, isHome } = site
+  const kept = isEmpty(stack) ? undefined : Object.fromEntries(stack!.parameters)
+  const chosen = {
+    Prefix: prefix,
+    Regions: regions.join(','),
+    Bucket: bucket,
+    WorkersMayBuy: letsWorkersBuy ? 'yes' : 'no',
+  }
+  const isOtherNetworkWanted = wish.hasOwnNetwork && kept?.['VpcId'] !== ''
+  if (kept !== undefined) return { ...kept, ...chosen, ...(isOtherNetworkWanted && (await newNetwork(site))) }
+  const [hasBucket, hasSpotRole, vpcId] = await Promise.all([
+    isHome ? hasUsableBucket(site) : false,
+    isHome ? roleNamed(site, SPOT_ROLE).then((role) => role !== undefined) : false,
+    wish.hasOwnNetwork ? undefined : defaultVpc(site),
+  ])
+  return {
+    ...chosen,
+    CreateBucket: hasBucket ? 'no' : 'yes',
+    CreateSpotRole: hasSpotRole ? 'no' : 'yes',
+    ...(vpcId === undefined ? await newNetwork(site) : { VpcId: vpcId }),
+  }
+}
+
+async function hasUsableBucket(site: Site): Promise<boolean> {
+  const found = await bucketObstacle(site)
+  return found.exists && found.obstacle === undefined
 }
 
 async function defaultVpc({ clients, signal }: Site): Promise<string | undefined> {
   const Filters = [{ Name: 'is-default', Values: ['true'] }]
-  const { Vpcs = [] } = await ask(
-    () => clients.ec2.send(new DescribeVpcsCommand({ Filters }), { abortSignal: signal }),
-    signal,
+  const { Vpcs = [] } = await call(signal, () =>
+    clients.ec2.send(new DescribeVpcsCommand({ Filters }), { abortSignal: signal }),
   )
   return Vpcs[0]?.VpcId
 }
 
-async function zonesOf({ clients, signal }: Site): Promise<string[]> {
+/** A subnet in each zone. */
+async function newNetwork(site: Site): Promise<Record<string, string>> {
+  const zones = await zonesOf(site)
+  return { VpcId: '', ...Object.fromEntries(zones.map((zone, at) => [`Zone${at + 1}`, zone])) }
+}
+
+export async function zonesOf({ clients, signal }: Site): Promise<string[]> {
   const Filters = [
     { Name: 'zone-type', Values: ['availability-zone'] },
     { Name: 'opt-in-status', Values: ['opt-in-not-required'] },
   ]
-  const { AvailabilityZones = [] } = await ask(
-    () => clients.ec2.send(new DescribeAvailabilityZonesCommand({ Filters }), { abortSignal: signal }),
-    signal,
+  const { AvailabilityZones = [] } = await call(signal, () =>
+    clients.ec2.send(new DescribeAvailabilityZonesCommand({ Filters }), { abortSignal: signal }),
   )
   return AvailabilityZones.map(({ ZoneName = '' }) => ZoneName)
     .sort()
     .slice(0, ZONES_MAX)
-}
-
-/** A value without which set-up cannot continue. */
-async function ask<T>(send: () => Promise<T>, signal: AbortSignal): Promise<T> {
-  try {
-    return await repeat(send, signal)
-  } catch (error) {
-    throw ec2Error(error)
-  }
 }

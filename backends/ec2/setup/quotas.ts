@@ -1,12 +1,13 @@
 import { RequestServiceQuotaIncreaseCommand } from '@aws-sdk/client-service-quotas'
-import { defined } from '../../../core/defined'
 import type { QuotaState } from '../../account'
+import { FREE_PLAN_TYPES, freePlanAdvice } from '../check/free-plan'
 import { ec2Error, hasCode } from '../errors'
 import { isRefused, requestInWords } from '../market/quotas'
 import { quotaOf } from '../market/shapes'
 import { readQuota, readQuotaRequests } from '../sdk/quota-calls'
-import { insist, isUncertain } from './clients'
-import type { Site } from './driver'
+import { call } from '../sdk/errors'
+import { readPlan } from '../sdk/plan'
+import type { Site } from './site'
 
 /** vCPUs of the smallest machines with a GPU, `g4dn.xlarge` and the like. */
 const SMALLEST_VCPUS = 4
@@ -30,9 +31,12 @@ export async function readQuotas({ clients, signal }: Site): Promise<QuotaState[
       const value = await readQuota(code, options).catch(() => undefined)
       const last = requests?.find((each) => each.code === code)
       return {
-        ...{ code, name, wanted: WANTED_VCPUS, unit: 'vCPUs' },
-        ...defined({ value }),
-        ...(last === undefined ? {} : { request: requestInWords(last) }),
+        code,
+        name,
+        wanted: WANTED_VCPUS,
+        unit: 'vCPUs',
+        value,
+        request: last === undefined ? undefined : requestInWords(last),
         // Never two requests at once: if earlier requests are unknown, a person asks.
         isAskable:
           value !== undefined &&
@@ -50,16 +54,25 @@ export async function askForQuotas(site: Site): Promise<QuotaState[]> {
   return readQuotas(site)
 }
 
-/** A request without an answer is looked up, and left to the next run if it is not visible. */
+/** Sent again after a lost answer: AWS refuses a second request while one is open. */
 async function askFor(
   { clients, signal }: Site,
   { code, wanted }: { code: string; wanted: number },
 ): Promise<void> {
-  const wish = { ServiceCode: 'ec2', QuotaCode: code, DesiredValue: wanted }
-  const send = () =>
-    clients.quotas.send(new RequestServiceQuotaIncreaseCommand(wish), { abortSignal: signal })
-  await insist(send, { signal }).catch((error: unknown) => {
-    if (isUncertain(error) || hasCode(error, 'ResourceAlreadyExistsException')) return
-    throw ec2Error(error)
+  const command = new RequestServiceQuotaIncreaseCommand({
+    ServiceCode: 'ec2',
+    QuotaCode: code,
+    DesiredValue: wanted,
   })
+  await call(signal, () => clients.quotas.send(command, { abortSignal: signal })).catch((error: unknown) => {
+    if (!hasCode(error, 'ResourceAlreadyExistsException')) throw ec2Error(error)
+  })
+}
+
+/** Nothing if the plan may not be read: a launch shows it. */
+export async function planRemarks({ clients, signal }: Site): Promise<string[]> {
+  const plan = await readPlan(clients.sts, { endpoint: clients.endpoint, signal }).catch(() => undefined)
+  if (plan !== 'free') return []
+  const types = FREE_PLAN_TYPES.map((name) => ({ name, isFreeTier: true }))
+  return [`The account is on the free plan, which launches no machine with a GPU. ${freePlanAdvice(types)}`]
 }

@@ -1,6 +1,6 @@
 import { TAGS } from '../tags'
 
-/** The scope of a permission. */
+/** What a permission covers. */
 export type Scope =
   | 'region'
   | 'anywhere'
@@ -27,23 +27,16 @@ export type Scope =
 export interface PolicyFacts {
   account: string
   region: string
-  /** Other Regions with the same permissions. */
-  moreRegions?: readonly string[]
-  machineRole: string
+  /** ARN of the machines' role. */
+  machineRoleArn: string
   machineProfile: string
-  /** Name of the role behind the grants, if needed. */
-  grantRole?: string
-  /** Name of the role that buys, if needed. */
-  buyerRole?: string
+  /** ARN of the role behind the grants, if needed. */
+  grantRoleArn?: string
+  /** ARN of the role that buys, if needed. */
+  buyerRoleArn?: string
   bucket: string
-}
-
-export interface Statement {
-  Effect: 'Allow' | 'Deny'
-  Principal?: string | Record<string, string>
-  Action: string | readonly string[]
-  Resource?: string | readonly string[]
-  Condition?: Record<string, Record<string, string | readonly string[]>>
+  /** The deployment whose resources the caller changes; any if missing. */
+  deployment?: string
 }
 
 /** A resource and a call's context for which a permission limited to a scope must be allowed. */
@@ -52,174 +45,64 @@ export interface Probe {
   context: Record<string, string>
 }
 
-const OWNED_TAG = TAGS.deployment
 /** The same name in every AWS account. */
 const SPOT_ROLE_PATH = 'aws-service-role/spot.amazonaws.com/AWSServiceRoleForEC2Spot'
+const INSTANCE = 'instance/i-0123456789abcdef0'
+const RESERVATION = 'capacity-reservation/cr-0123456789abcdef0'
 
-export interface ScopeRule {
-  resource: (facts: PolicyFacts) => string | string[]
-  condition?: (facts: PolicyFacts) => NonNullable<Statement['Condition']>
-  probe: (facts: PolicyFacts) => Probe
-}
+type Ask = (facts: PolicyFacts) => Probe
 
-/** One text for one Region, a list for several. */
-function inEachRegion(
-  { region, moreRegions = [] }: PolicyFacts,
-  write: (region: string) => string,
-): string | string[] {
-  return moreRegions.length === 0 ? write(region) : [region, ...moreRegions].map(write)
-}
+/** A resource of EC2 in the Region. `context` is that of the call, besides the Region. */
+const ec2 =
+  (name: string, context: (facts: PolicyFacts) => Record<string, string>): Ask =>
+  (facts) => ({
+    resource: `arn:aws:ec2:${facts.region}:${facts.account}:${name}`,
+    context: { 'aws:RequestedRegion': facts.region, ...context(facts) },
+  })
 
-const resourcesOf = (facts: PolicyFacts, name: string): string | string[] =>
-  inEachRegion(facts, (region) => resourceOf({ ...facts, region }, name))
-const resourceOf = ({ account, region }: PolicyFacts, name: string): string =>
-  `arn:aws:ec2:${region}:${account}:${name}`
+const tagged =
+  (key: string) =>
+  ({ deployment = 'any' }: PolicyFacts): Record<string, string> => ({
+    [`${key}/${TAGS.deployment}`]: deployment,
+  })
+const owned = tagged('aws:ResourceTag')
+const creating = (action: string) => (): Record<string, string> => ({ 'ec2:CreateAction': action })
 
-const shellDocumentIn = (region: string): string => `arn:aws:ssm:${region}::document/AWS-RunShellScript`
+/** A resource of Systems Manager that AWS provides in every Region. */
+const provided =
+  (name: string): Ask =>
+  ({ region }) => ({
+    resource: `arn:aws:ssm:${region}::${name}`,
+    context: { 'aws:RequestedRegion': region },
+  })
 
-function machineRoleOf({ account, machineRole }: PolicyFacts): string {
-  return `arn:aws:iam::${account}:role/${machineRole}`
-}
+const named =
+  (resource: (facts: PolicyFacts) => string | undefined, context: Record<string, string> = {}): Ask =>
+  (facts) => ({ resource: resource(facts) ?? '', context })
 
-function grantRoleOf({ account, grantRole = '' }: PolicyFacts): string {
-  return `arn:aws:iam::${account}:role/${grantRole}`
-}
-
-function buyerRoleOf({ account, buyerRole = '' }: PolicyFacts): string {
-  return `arn:aws:iam::${account}:role/${buyerRole}`
-}
-
-/** Calls that make a reservation, which is tagged in the same call. */
-const PURCHASES = [
-  'PurchaseCapacityBlock',
-  'CreateCapacityReservation',
-  'CreateCapacityReservationBySplitting',
-] as const
-const ANY_RESERVATION = 'capacity-reservation/cr-0123456789abcdef0'
-
-export const SCOPES: Readonly<Record<Scope, ScopeRule>> = {
-  anywhere: { resource: () => '*', probe: () => ({ resource: '*', context: {} }) },
-  region: {
-    resource: () => '*',
-    condition: (facts) => ({
-      StringEquals: { 'aws:RequestedRegion': inEachRegion(facts, (region) => region) },
-    }),
-    probe: ({ region }) => ({ resource: '*', context: { 'aws:RequestedRegion': region } }),
-  },
-  'own-machines': {
-    resource: (facts) => [resourcesOf(facts, 'instance/*'), resourcesOf(facts, 'volume/*')].flat(),
-    condition: () => ({ Null: { [`aws:ResourceTag/${OWNED_TAG}`]: 'false' } }),
-    probe: (facts) => ({
-      resource: resourceOf(facts, 'instance/i-0123456789abcdef0'),
-      context: { [`aws:ResourceTag/${OWNED_TAG}`]: 'any' },
-    }),
-  },
-  'own-templates': {
-    resource: (facts) => resourcesOf(facts, 'launch-template/*'),
-    condition: () => ({ Null: { [`aws:ResourceTag/${OWNED_TAG}`]: 'false' } }),
-    probe: (facts) => ({
-      resource: resourceOf(facts, 'launch-template/lt-0123456789abcdef0'),
-      context: { [`aws:ResourceTag/${OWNED_TAG}`]: 'any' },
-    }),
-  },
-  'own-commands': {
-    resource: (facts) => resourcesOf(facts, 'instance/*'),
-    condition: () => ({ StringLike: { [`ssm:resourceTag/${OWNED_TAG}`]: '*' } }),
-    probe: (facts) => ({
-      resource: resourceOf(facts, 'instance/i-0123456789abcdef0'),
-      context: { [`ssm:resourceTag/${OWNED_TAG}`]: 'any' },
-    }),
-  },
-  'shell-document': {
-    resource: (facts) => inEachRegion(facts, shellDocumentIn),
-    probe: ({ region }) => ({ resource: shellDocumentIn(region), context: {} }),
-  },
-  'tags-at-launch': {
-    resource: (facts) => resourcesOf(facts, '*/*'),
-    condition: () => ({
-      StringEquals: { 'ec2:CreateAction': ['CreateFleet', 'RunInstances', 'CreateLaunchTemplate'] },
-    }),
-    probe: (facts) => ({
-      resource: resourceOf(facts, 'instance/i-0123456789abcdef0'),
-      context: { 'ec2:CreateAction': 'CreateFleet' },
-    }),
-  },
-  'machine-role': {
-    resource: machineRoleOf,
-    probe: (facts) => ({ resource: machineRoleOf(facts), context: {} }),
-  },
-  'pass-machine-role': {
-    resource: machineRoleOf,
-    condition: () => ({ StringEquals: { 'iam:PassedToService': 'ec2.amazonaws.com' } }),
-    probe: (facts) => ({
-      resource: machineRoleOf(facts),
-      context: { 'iam:PassedToService': 'ec2.amazonaws.com' },
-    }),
-  },
-  'own-spot-requests': {
-    resource: (facts) => resourcesOf(facts, 'spot-instances-request/*'),
-    condition: () => ({ Null: { [`aws:ResourceTag/${OWNED_TAG}`]: 'false' } }),
-    probe: (facts) => ({
-      resource: resourceOf(facts, 'spot-instances-request/sir-0123456789ab'),
-      context: { [`aws:ResourceTag/${OWNED_TAG}`]: 'any' },
-    }),
-  },
-  'machine-profile': {
-    resource: ({ account, machineProfile }) => `arn:aws:iam::${account}:instance-profile/${machineProfile}`,
-    probe: ({ account, machineProfile }) => ({
-      resource: `arn:aws:iam::${account}:instance-profile/${machineProfile}`,
-      context: {},
-    }),
-  },
-  'grant-role': {
-    resource: grantRoleOf,
-    probe: (facts) => ({ resource: grantRoleOf(facts), context: {} }),
-  },
-  'buyer-role': {
-    resource: buyerRoleOf,
-    probe: (facts) => ({ resource: buyerRoleOf(facts), context: {} }),
-  },
-  'own-reservations': {
-    resource: (facts) => resourcesOf(facts, 'capacity-reservation/*'),
-    condition: () => ({ Null: { [`aws:ResourceTag/${OWNED_TAG}`]: 'false' } }),
-    probe: (facts) => ({
-      resource: resourceOf(facts, ANY_RESERVATION),
-      context: { [`aws:ResourceTag/${OWNED_TAG}`]: 'any' },
-    }),
-  },
-  'tagged-reservations': {
-    resource: (facts) => resourcesOf(facts, 'capacity-reservation/*'),
-    condition: () => ({ Null: { [`aws:RequestTag/${OWNED_TAG}`]: 'false' } }),
-    probe: (facts) => ({
-      resource: resourceOf(facts, ANY_RESERVATION),
-      context: { [`aws:RequestTag/${OWNED_TAG}`]: 'any' },
-    }),
-  },
-  'tags-at-purchase': {
-    resource: (facts) => resourcesOf(facts, '*/*'),
-    condition: () => ({ StringEquals: { 'ec2:CreateAction': PURCHASES } }),
-    probe: (facts) => ({
-      resource: resourceOf(facts, ANY_RESERVATION),
-      context: { 'ec2:CreateAction': PURCHASES[0] },
-    }),
-  },
-  'spot-role': {
-    resource: ({ account }) => `arn:aws:iam::${account}:role/${SPOT_ROLE_PATH}`,
-    probe: ({ account }) => ({ resource: `arn:aws:iam::${account}:role/${SPOT_ROLE_PATH}`, context: {} }),
-  },
-  'public-parameters': {
-    resource: (facts) => inEachRegion(facts, (region) => `arn:aws:ssm:${region}::parameter/aws/service/*`),
-    probe: ({ region }) => ({
-      resource: `arn:aws:ssm:${region}::parameter/aws/service/deeplearning/ami`,
-      context: {},
-    }),
-  },
-  store: {
-    resource: ({ bucket }) => `arn:aws:s3:::${bucket}`,
-    probe: ({ bucket }) => ({ resource: `arn:aws:s3:::${bucket}`, context: { 's3:prefix': 'jobs/' } }),
-  },
-  'store-objects': {
-    resource: ({ bucket }) => `arn:aws:s3:::${bucket}/*`,
-    probe: ({ bucket }) => ({ resource: `arn:aws:s3:::${bucket}/jobs/any`, context: {} }),
-  },
+export const PROBES: Readonly<Record<Scope, Ask>> = {
+  anywhere: named(() => '*'),
+  region: ({ region }) => ({ resource: '*', context: { 'aws:RequestedRegion': region } }),
+  'own-machines': ec2(INSTANCE, owned),
+  'own-templates': ec2('launch-template/lt-0123456789abcdef0', owned),
+  'own-spot-requests': ec2('spot-instances-request/sir-0123456789ab', owned),
+  'own-commands': ec2(INSTANCE, tagged('ssm:resourceTag')),
+  'tags-at-launch': ec2(INSTANCE, creating('CreateFleet')),
+  'own-reservations': ec2(RESERVATION, owned),
+  'tagged-reservations': ec2(RESERVATION, tagged('aws:RequestTag')),
+  'tags-at-purchase': ec2(RESERVATION, creating('PurchaseCapacityBlock')),
+  'shell-document': provided('document/AWS-RunShellScript'),
+  'public-parameters': provided('parameter/aws/service/deeplearning/ami'),
+  'machine-role': named(({ machineRoleArn }) => machineRoleArn),
+  'pass-machine-role': named(({ machineRoleArn }) => machineRoleArn, {
+    'iam:PassedToService': 'ec2.amazonaws.com',
+  }),
+  'machine-profile': named(
+    ({ account, machineProfile }) => `arn:aws:iam::${account}:instance-profile/${machineProfile}`,
+  ),
+  'grant-role': named(({ grantRoleArn }) => grantRoleArn),
+  'buyer-role': named(({ buyerRoleArn }) => buyerRoleArn),
+  'spot-role': named(({ account }) => `arn:aws:iam::${account}:role/${SPOT_ROLE_PATH}`),
+  store: named(({ bucket }) => `arn:aws:s3:::${bucket}`, { 's3:prefix': 'jobs/' }),
+  'store-objects': named(({ bucket }) => `arn:aws:s3:::${bucket}/jobs/any`),
 }

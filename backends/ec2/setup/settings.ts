@@ -1,38 +1,30 @@
-import { defined } from '../../../core/defined'
-interface Made {
-  region: string
-  /** All Regions of machines, if there are several. */
-  regions?: readonly string[]
-  bucket: string
-  profile: string
-  /** ARN of the role behind the grants. */
-  grantRole: string
-  /** ARN of the role that buys, if workers may take it. */
-  buyerRole?: string
-  /** Id of the security group, once it exists; ids separated by commas for several Regions. */
-  group?: string
-  /** Ids, if machines do not use the default network. */
-  subnets?: readonly string[]
-}
+import { roleName, type Place, type RoleOf, type Site } from './site'
 
-/** The environment that client and workers need to use an account after set-up. */
-export function settingsOf({
-  region,
-  regions = [],
-  bucket,
-  profile,
-  grantRole,
-  buyerRole,
-  group,
-  subnets = [],
-}: Made): Record<string, string> {
-  return {
+/** The environment that client and workers need to use an account after set-up. What is not created yet is left out. */
+export function settingsOf({ sites, letsWorkersBuy }: Place): Record<string, string> {
+  const [home] = sites
+  const { prefix, bucket, region } = home
+  const idsOf = (type: string): string[] =>
+    sites
+      .flatMap(({ resources }) => resources)
+      .flatMap(({ ResourceType, PhysicalResourceId }) => (ResourceType === type && PhysicalResourceId) || [])
+  const groups = idsOf('AWS::EC2::SecurityGroup')
+  const subnets = idsOf('AWS::EC2::Subnet')
+  const settings = {
     CRUCIBLE_BACKENDS: 'ec2',
-    ...(regions.length > 1 ? { CRUCIBLE_EC2_REGIONS: regions.join(',') } : { CRUCIBLE_EC2_REGION: region }),
-    CRUCIBLE_EC2_PROFILE: profile,
-    CRUCIBLE_GRANT_ROLE: grantRole,
-    ...defined({ CRUCIBLE_EC2_BUYER_ROLE: buyerRole, CRUCIBLE_EC2_SECURITY_GROUPS: group }),
-    ...(subnets.length === 0 ? {} : { CRUCIBLE_EC2_SUBNETS: subnets.join(',') }),
+    ...(sites.length > 1
+      ? { CRUCIBLE_EC2_REGIONS: sites.map((site) => site.region).join(',') }
+      : { CRUCIBLE_EC2_REGION: region }),
+    CRUCIBLE_EC2_PROFILE: roleName(prefix, 'machine'),
+    CRUCIBLE_GRANT_ROLE: roleArn(home, 'grant'),
+    CRUCIBLE_EC2_BUYER_ROLE: letsWorkersBuy ? roleArn(home, 'buyer') : '',
+    CRUCIBLE_EC2_SECURITY_GROUPS: groups.join(','),
+    CRUCIBLE_EC2_SUBNETS: subnets.join(','),
     CRUCIBLE_STORE: `s3://${bucket}?region=${region}`,
   }
+  return Object.fromEntries(Object.entries(settings).filter(([, value]) => value !== ''))
+}
+
+function roleArn({ account, prefix, parameters }: Site, of: RoleOf): string {
+  return `arn:aws:iam::${account}:role${parameters['RolePath'] ?? '/'}${roleName(prefix, of)}`
 }

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals'
 import { HOUR_MS } from '../../../core/time/time'
 import { testFolder } from '../../support/folders'
-import { terraformIn } from '../../support/terraform'
+import { hasTerraform, hasTerraformParser, readTerraform, unformatted } from '../../support/terraform'
 import { TruffleAccount } from './account'
 
 jest.setTimeout(60_000)
@@ -221,29 +221,29 @@ describe('truffle capacity --blocks --offerings', () => {
   })
 })
 
-const terraform = terraformIn()
-
-;(terraform === undefined ? describe.skip : describe)('truffle capacity --output terraform', () => {
-  it.each([
-    ['own reservations', ['--odcr']],
-    ['own blocks', ['--blocks']],
-    ['both', ['--odcr', '--blocks']],
-    ['nothing', ['--odcr', '--instance-types', 'x1.32xlarge']],
-    [
-      'a reservation to create',
-      ['--odcr', '--instance-types', 'p4d.24xlarge', '--az', 'us-east-1b', '--min-capacity', '4'],
-    ],
-    [
-      'a purchase',
-      ['--blocks', '--offerings', '--instance-types', 'p5.48xlarge', '--count', '4', '--days', '7'],
-    ],
-  ])('of %s is valid', async (_what, args) => {
-    const { stdout } = await account.run('capacity', ...args, '--output', 'terraform')
-    const folder = join(testFolder('terraform'), 'capacity')
-    mkdirSync(folder)
-    writeFileSync(join(folder, 'main.tf'), stdout)
-    expect(terraform!(folder, 'init', '-backend=false')).toMatchObject({ status: 0 })
-    expect(terraform!(folder, 'validate')).toMatchObject({ status: 0 })
-    expect(terraform!(folder, 'fmt', '-check', '-diff')).toEqual({ status: 0, output: '' })
-  })
-})
+;(hasTerraformParser && hasTerraform ? describe : describe.skip)(
+  'truffle capacity --output terraform',
+  () => {
+    it.each([
+      ['own reservations', ['--odcr']],
+      ['own blocks', ['--blocks']],
+      ['both', ['--odcr', '--blocks']],
+      ['nothing', ['--odcr', '--instance-types', 'x1.32xlarge']],
+      [
+        'a reservation to create',
+        ['--odcr', '--instance-types', 'p4d.24xlarge', '--az', 'us-east-1b', '--min-capacity', '4'],
+      ],
+      [
+        'a purchase',
+        ['--blocks', '--offerings', '--instance-types', 'p5.48xlarge', '--count', '4', '--days', '7'],
+      ],
+    ])('of %s is well formed', async (_what, args) => {
+      const { stdout } = await account.run('capacity', ...args, '--output', 'terraform')
+      const folder = join(testFolder('terraform'), 'capacity')
+      mkdirSync(folder)
+      writeFileSync(join(folder, 'main.tf'), stdout)
+      expect(() => readTerraform(folder)).not.toThrow()
+      expect(unformatted(folder)).toBe('')
+    })
+  },
+)

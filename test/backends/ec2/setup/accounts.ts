@@ -1,62 +1,60 @@
-/** Accounts of the small cloud that have nothing yet, and the set-up of them. */
-import { S3Client, ListBucketsCommand } from '@aws-sdk/client-s3'
-import { createAccountSetup, type SetupOptions } from '../../../../backends/ec2/setup'
-import type { AccountSetup, Step } from '../../../../backends/account'
-import { storeFrontOver } from '../../../../cli/dev/versitygw/front'
+/** A small cloud in which the template was deployed. */
 import { startCloud, type Cloud, type WorldText } from '#small-cloud'
+import { storeFrontOver } from '../../../../cli/dev/versitygw/front'
 import { testFolder } from '../../../support/folders'
 import { testVersitygw } from '../../../support/s3'
-import { patient } from '../../../support/patience'
+import { evaluateTemplate, type Template } from './template'
 
-/** An account without any earlier use. */
-export const EMPTY: WorldText = {
-  regions: { 'us-east-1': { zones: ['us-east-1a', 'us-east-1b', 'us-east-1c'], hasDefaultVpc: false } },
-  roles: {},
-  linkedRoles: [],
-  throttling: 'off',
+export const ACCOUNT = '111122223333'
+export const BUCKET = 'crucible-store'
+
+export function preparedTemplate(parameters: Record<string, string> = {}): Template {
+  return evaluateTemplate({
+    account: ACCOUNT,
+    parameters: { Regions: 'us-east-1', Bucket: BUCKET, VpcId: 'vpc-default', ...parameters },
+  })
 }
 
-export async function emptyAccount(world: WorldText = {}): Promise<Cloud> {
-  const folder = testFolder('account')
+/** The roles, group and bucket of the template in a Region that has a default network. */
+export async function preparedAccount(
+  world: WorldText = {},
+  parameters: Record<string, string> = {},
+): Promise<Cloud> {
+  const template = preparedTemplate(parameters)
   const executable = await testVersitygw()
   return startCloud({
-    world: { ...EMPTY, ...world },
-    startFront: storeFrontOver({ executable, directory: folder }),
+    world: {
+      account: ACCOUNT,
+      regions: {
+        'us-east-1': { zones: ['us-east-1a', 'us-east-1b', 'us-east-1c'], groups: ['crucible-machine'] },
+      },
+      linkedRoles: ['spot.amazonaws.com'],
+      throttling: 'off',
+      roles: rolesOf(template),
+      ...world,
+    },
+    startFront: storeFrontOver({ executable, directory: testFolder('account'), buckets: [BUCKET] }),
   })
 }
 
-export function setupOf(cloud: Cloud, options: Partial<SetupOptions> = {}): Required<AccountSetup> {
-  process.env['AWS_ACCESS_KEY_ID'] = cloud.credentials.accessKeyId
-  process.env['AWS_SECRET_ACCESS_KEY'] = cloud.credentials.secretAccessKey
-  return createAccountSetup({
-    ...{ prefix: 'crucible', hasOwnNetwork: false, region: 'us-east-1' },
-    ...{ endpoint: cloud.endpoint, storeEndpoint: cloud.storeEndpoint! },
-    ...options,
-  })
-}
-
-export const ignoring = () => AbortSignal.timeout(patient(120_000))
-
-export async function applied(setup: AccountSetup, signal = ignoring()): Promise<Step[]> {
-  return setup.apply({ signal, onStep: () => {} })
-}
-
-export async function removed(setup: AccountSetup, hasData = false): Promise<Step[]> {
-  return setup.remove({ signal: ignoring(), hasData, onStep: () => {} })
-}
-
-/** All that an account has, buckets included. */
-export async function everythingOf(cloud: Cloud): Promise<object> {
-  const client = storeClient(cloud)
-  const { Buckets = [] } = await client.send(new ListBucketsCommand({}))
-  client.destroy()
-  return { ...cloud.account(), buckets: Buckets.map(({ Name }) => Name) }
-}
-
-export function storeClient(cloud: Cloud): S3Client {
-  const { accessKeyId, secretAccessKey } = cloud.credentials
-  return new S3Client({
-    ...{ endpoint: cloud.storeEndpoint!, region: cloud.region, forcePathStyle: true },
-    credentials: { accessKeyId, secretAccessKey },
-  })
+function rolesOf(template: Template): NonNullable<WorldText['roles']> {
+  const roles = Object.values(template.resources).filter(({ Type }) => Type === 'AWS::IAM::Role')
+  return Object.fromEntries(
+    roles.map(({ Properties }) => {
+      const name = Properties.RoleName as string
+      const [{ Principal }] = Properties.AssumeRolePolicyDocument.Statement
+      const policies = Object.entries(template.policiesOf(name)).map(([policy, Statement]) => [
+        policy,
+        { Version: '2012-10-17', Statement },
+      ])
+      const role = {
+        path: Properties.Path as string,
+        policies: Object.fromEntries(policies),
+        trusts: [Principal.Service ?? 'account'],
+        sessionMax: `${Properties.MaxSessionDuration ?? 3600}s`,
+        hasProfile: name === 'crucible-machine',
+      }
+      return [name, role]
+    }),
+  )
 }
