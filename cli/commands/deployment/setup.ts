@@ -4,6 +4,7 @@ import type { Command } from 'commander'
 import { Argument } from 'commander'
 import type { AccountWish } from '../../../backends/registry'
 import type * as registry from '../../../backends/registry'
+import { readDevNote } from '../../../client/config'
 import { CrucibleError } from '../../../client/errors'
 import type { Cli } from '../../cli'
 import { examples } from '../../examples'
@@ -69,6 +70,7 @@ async function setUp(cli: Cli, provider: string, options: Options): Promise<void
   refuseForeignFlags(provider, flags, options)
   if (options.withData === true && options.remove !== true)
     throw new CrucibleError('usage', '--with-data requires --remove.')
+  refuseSmallCloud(cli, provider)
   const setup = open(wishOf(options), cli.environment)
   const account: Account = { provider, flags, setup }
   const signal = cli.interruption()
@@ -77,6 +79,17 @@ async function setUp(cli: Cli, provider: string, options: Options): Promise<void
   if (options.remove === true) return removeAccount(cli, account, options)
   if (options.quota === true) return quota(cli, account, options)
   return applyAccount(cli, account, options)
+}
+
+/** A running `crucible dev --sim` replaces the credentials and the address of AWS, and its account is ready. */
+function refuseSmallCloud(cli: Cli, provider: string): void {
+  const { cloud } = readDevNote(cli.clientConfig().home) ?? {}
+  if (provider !== 'aws' || cloud === undefined || cli.environment.AWS_ENDPOINT_URL !== cloud.url) return
+  throw new CrucibleError(
+    'usage',
+    'The account is the simulated one of the running `crucible dev --sim`, which needs no set-up.',
+    { hint: 'Stop it to set up your own account.' },
+  )
 }
 
 /** Exported to test it for a provider that has few flags. */
@@ -117,7 +130,9 @@ function writeTerraform(cli: Cli, folder: string, files: Record<string, string>)
   for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text)
   cli.out.json({ files: paths })
   for (const path of paths) cli.out.line(path)
-  cli.out.line(`\nReview ${join(folder, 'variables.tf')}, then run: terraform init && terraform apply`)
+  cli.out.line(
+    `\nReview ${join(folder, 'terraform.tfvars.json')}, then run: terraform init && terraform apply`,
+  )
 }
 
 async function quota(cli: Cli, account: Account, { yes, dryRun }: Options): Promise<void> {

@@ -5,7 +5,6 @@ import { afterEach, describe, expect, it } from '@jest/globals'
 import type { Backend } from '../../../backends/backend'
 import { createEc2Backend } from '../../../backends/ec2'
 import { IMAGE_DEFAULT } from '../../../backends/ec2/config'
-import { statementsOf, WORKER_PERMISSIONS } from '../../../backends/ec2/setup/permissions'
 import { createSdkApi } from '../../../backends/ec2/sdk/index'
 import type { LaunchOutcome } from '../../../core/activities'
 import type { Offer, Pins } from '../../../core/offer'
@@ -15,6 +14,7 @@ import { patiently } from '../harness'
 import { makeOrder } from '../orders'
 import { MemoryStore } from '../scripted/memory-store'
 import { CONFIG } from './harness'
+import { preparedTemplate } from './setup/accounts'
 
 afterEach(stopClouds)
 
@@ -88,11 +88,8 @@ describe('an image that a job keeps', () => {
 
 describe('a worker with the permissions of the set-up and no others', () => {
   it('launches both ways, and cancels the spot requests that carry its tag', async () => {
-    const facts = {
-      ...{ account: ACCOUNT, region: 'us-east-1', bucket: 'b' },
-      ...{ machineRole: 'crucible-machine', machineProfile: 'crucible-machine' },
-    }
-    const policy = { Version: '2012-10-17', Statement: statementsOf(WORKER_PERMISSIONS, facts) }
+    const { machines } = preparedTemplate().policiesOf('crucible-worker')
+    const policy = { Version: '2012-10-17', Statement: machines }
     const worker = { accessKeyId: 'worker', secretAccessKey: 's' }
     const cloud = await testCloud(
       worldOf({ users: { worker: { ...worker, policies: { all: policy as never } } } }),

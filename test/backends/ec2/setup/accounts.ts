@@ -5,8 +5,9 @@ import { testFolder } from '../../../support/folders'
 import { testVersitygw } from '../../../support/s3'
 import { evaluateTemplate, type Template } from './template'
 
-export const ACCOUNT = '111122223333'
-export const BUCKET = 'crucible-store'
+/** moto's, which cannot be chosen. */
+export const ACCOUNT = '123456789012'
+export const BUCKET = `crucible-${ACCOUNT}-us-east-1`
 
 export function preparedTemplate(parameters: Record<string, string> = {}): Template {
   return evaluateTemplate({

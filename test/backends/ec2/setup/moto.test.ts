@@ -19,15 +19,13 @@ import type { AccountSetup, Step } from '../../../../backends/account'
 import { awsClients } from '../../../support/aws-clients'
 import { hasMotoIn, startMoto, type Moto } from '../../../support/moto'
 import { patiently } from '../../harness'
-import { evaluateTemplate, type Statement } from './template'
+import { ACCOUNT, BUCKET, preparedTemplate } from './accounts'
+import type { Statement } from './template'
 
 jest.setTimeout(240_000)
 
 const { python } = awsClients()
 const hasMoto = python !== undefined && hasMotoIn(python)
-/** moto's. */
-const ACCOUNT = '123456789012'
-const BUCKET = `crucible-${ACCOUNT}-us-east-1`
 
 let server: Moto
 let clients: Clients
@@ -91,11 +89,7 @@ const roles = async () =>
       CRUCIBLE_STORE: `s3://${BUCKET}?region=us-east-1`,
     })
     expect(await applied(setupOf())).toEqual([])
-    const template = evaluateTemplate({
-      account: ACCOUNT,
-      parameters: { Regions: 'us-east-1', Bucket: BUCKET, VpcId: 'vpc-1' },
-    })
-    for (const [policy, wanted] of Object.entries(template.policiesOf('crucible-worker'))) {
+    for (const [policy, wanted] of Object.entries(preparedTemplate().policiesOf('crucible-worker'))) {
       const command = new GetRolePolicyCommand({ RoleName: 'crucible-worker', PolicyName: policy })
       const { PolicyDocument = '' } = await clients.iam.send(command)
       // moto keeps policies of CloudFormation in Python's notation.
