@@ -135,11 +135,11 @@ async function enter({ store }: Context, input: JobInput): Promise<{ isStarted: 
   const standing = submissionOf([entry])!
   await noteSubmission(store, standing)
   // Through JSON, like the stored one.
-  const written = JSON.parse(JSON.stringify(spec)) as JobSpec
+  const written = JSON.parse(JSON.stringify({ spec, source })) as Pick<JobInput, 'spec' | 'source'>
   const isSame =
-    isDeepStrictEqual(standing.spec, written) &&
+    isDeepStrictEqual(standing.spec, written.spec) &&
     standing.bundle?.sha256 === bundle?.sha256 &&
-    isDeepStrictEqual(standing.source, source) &&
+    isDeepStrictEqual(standing.source, written.source) &&
     standing.isRehearsal === input.isRehearsal
   if (!isSame) {
     throw new CrucibleError('usage', `A different job ${jobId} already exists.`, {
