@@ -120,7 +120,7 @@ export const THREATS: readonly Threat[] = [
     from: 'job on EC2',
     tries: "use the store with the machine's role",
     keeps: 'the role has no access; doctor warns otherwise',
-    proof: { file: 'test/backends/ec2/setup/permissions.test.ts', tests: 'the role of machines' },
+    proof: { file: 'test/backends/ec2/setup/permissions.test.ts', tests: 'the role crucible-machine' },
   },
   {
     from: 'local job, root workers',
