@@ -124,7 +124,7 @@ async function codeFor({ store }: Context, { directory, from, spec }: Submission
 
 /** Claims the id: writes the record's first entry, or finds the same content there. */
 async function enter({ store }: Context, input: JobInput): Promise<{ isStarted: boolean; input: JobInput }> {
-  const { jobId, spec, bundle, source, submittedAtMs } = input
+  const { jobId, spec, submittedAtMs } = input
   const entry = await putRecord(store, jobId, {
     seq: 0,
     atMs: submittedAtMs,
@@ -134,13 +134,7 @@ async function enter({ store }: Context, input: JobInput): Promise<{ isStarted: 
   })
   const standing = submissionOf([entry])!
   await noteSubmission(store, standing)
-  // Through JSON, like the stored one.
-  const written = JSON.parse(JSON.stringify({ spec, source })) as Pick<JobInput, 'spec' | 'source'>
-  const isSame =
-    isDeepStrictEqual(standing.spec, written.spec) &&
-    standing.bundle?.sha256 === bundle?.sha256 &&
-    isDeepStrictEqual(standing.source, written.source) &&
-    standing.isRehearsal === input.isRehearsal
+  const isSame = isDeepStrictEqual(contentOf(standing), contentOf(input))
   if (!isSame) {
     throw new CrucibleError('usage', `A different job ${jobId} already exists.`, {
       hint: 'Ids are never reused: choose another one, or leave it out for a generated id.',
@@ -149,6 +143,11 @@ async function enter({ store }: Context, input: JobInput): Promise<{ isStarted: 
   // Entries that only the workflow writes prove that it was started, even if Temporal has long forgotten it.
   const isStarted = (await readRecords(store, jobId, { afterSeq: 0, last: 1 })).length > 0
   return { isStarted, input: standing }
+}
+
+/** What a repeated submission must have in common, in the form that storing gives it. */
+function contentOf({ spec, bundle, source, isRehearsal }: JobInput): unknown {
+  return JSON.parse(JSON.stringify({ spec, bundle: bundle?.sha256, source, isRehearsal }))
 }
 
 async function seal({ store, config }: Context, jobId: string, values: SecretValues): Promise<void> {
