@@ -126,7 +126,7 @@ function assembleAws({ world, clock, ids, faults, journal, pool }: Ground) {
     ec2Service(ec2),
     ssmService(ec2, agents),
     stsService(world, identities),
-    iamService(world, identities, clock),
+    iamService(world, identities),
     ecrService(world, tokens),
     pricingService(world, market, nowMs),
     freeTierService(world, nowMs),

@@ -133,8 +133,8 @@ async function run(parts: Assembly, { port = 0, storePort = 0, startFront }: Clo
   const endpoint = `http://127.0.0.1:${await server.listen(port)}`
   addresses.services = endpoint
   const region = [...world.regions.keys()][0]!
-  const { account, ahead: aheadMs, foreignBuckets } = world
-  const front = { port: storePort, region, account, foreignBuckets, identities, faults, clock, aheadMs }
+  const { account, ahead: aheadMs } = world
+  const front = { port: storePort, region, account, identities, faults, clock, aheadMs }
   const store = await startFront?.(front).catch(async (error: unknown) => {
     await server.close()
     throw error

@@ -13,8 +13,6 @@ export interface StoreFrontOptions {
   /** The region of buckets created without one. */
   region: string
   account: string
-  /** Bucket names that other accounts own. */
-  foreignBuckets: readonly string[]
   /** Looks up secrets of keys (`secretOf`), and checks permissions on objects (`judge`). */
   identities: Identities
   /** Rules whose `where.service` is `s3`. */

@@ -6,9 +6,6 @@ import type { Ec2 } from './ec2'
 import { chosen, page, select } from './filters'
 import { KINDS, visible } from './network-parts'
 import { groupWords, subnetWords, vpcWords } from './network-words'
-import { groupChanges } from './group-changes'
-import { networkChanges } from './network-changes'
-import { wayChanges } from './way-changes'
 import { wayActions } from './ways-out'
 
 const filters = { Filter: list(filter).default([]) }
@@ -22,9 +19,6 @@ export function networkActions(ec2: Ec2): Record<string, Action> {
     DescribeVpcs: describeVpcs(ec2),
     DescribeSecurityGroups: describeSecurityGroups(ec2),
     ...wayActions(ec2),
-    ...networkChanges(ec2),
-    ...wayChanges(ec2),
-    ...groupChanges(ec2),
   }
 }
 

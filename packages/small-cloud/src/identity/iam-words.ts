@@ -20,10 +20,6 @@ export function profileOf({ profiles }: Identities, name: string): Profile {
   return profile
 }
 
-export function profilesOf({ profiles }: Identities, role: Role): Profile[] {
-  return [...profiles.values()].filter((profile) => profile.role === role)
-}
-
 export function tagWords(tags: ReadonlyMap<string, string>): Xml {
   return [...tags].map(([Key, Value]) => ({ Key, Value }))
 }

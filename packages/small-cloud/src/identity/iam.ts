@@ -1,10 +1,9 @@
-/** IAM, limited to calls that read the configuration and simulate permissions. */
+/** IAM, limited to calls that read the configuration, change policies and simulate permissions. */
 import { z } from 'zod'
-import type { Clock } from '../clock'
 import type { World } from '../world/world'
 import { integer, members, text } from '../wire/query'
 import { action, type Action, type Service } from '../wire/service'
-import { linkedRoleActions, profileChanges, roleChanges } from './iam-changes'
+import { policyChanges } from './policy-changes'
 import { noSuch, profileOf, profileWords, roleOf, roleWords } from './iam-words'
 import type { Identities, Role } from './identities'
 import { judge, type Policy, type Verdict, type Wish } from './policy'
@@ -13,7 +12,7 @@ const IAM_NAMESPACE = 'https://iam.amazonaws.com/doc/2010-05-08/'
 
 const marker = { Marker: text.optional(), MaxItems: integer.optional() }
 
-export function iamService(world: World, identities: Identities, clock: Clock): Service {
+export function iamService(world: World, identities: Identities): Service {
   return {
     name: 'iam',
     style: 'query',
@@ -21,9 +20,7 @@ export function iamService(world: World, identities: Identities, clock: Clock): 
     actions: {
       ...roleActions(world, identities),
       ...judgeActions(identities),
-      ...roleChanges(world, identities, clock),
-      ...profileChanges(world, identities, clock),
-      ...linkedRoleActions(identities, clock),
+      ...policyChanges(identities),
     },
   }
 }

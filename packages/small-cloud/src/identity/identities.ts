@@ -233,8 +233,6 @@ const BEFORE = { createdAt: new Date(Date.UTC(2026, 0, 1)) }
 /** The services with service-linked roles that matter here. */
 const LINKED: Readonly<Record<string, string>> = { 'spot.amazonaws.com': 'AWSServiceRoleForEC2Spot' }
 
-export const isLinkable = (service: string): boolean => Object.hasOwn(LINKED, service)
-
 export function linkedRoleName(service: string): string {
   return LINKED[service] ?? service
 }

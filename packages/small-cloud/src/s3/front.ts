@@ -120,10 +120,6 @@ class Front implements Omit<StoreFront, 'ended'> {
     const lost = this.options.faults.first('lost-answer', occasion)
     if (hasCondition(request) && this.options.faults.first('ignored-condition', occasion) !== undefined)
       for (const name of CONDITIONS) delete request.headers[name]
-    if (this.options.foreignBuckets.includes(operation.bucket)) {
-      const code = operation.name === 'CreateBucket' ? 'BucketAlreadyExists' : 'AccessDenied'
-      throw new StoreProblem(code, code === 'AccessDenied' ? 403 : 409, `${operation.bucket} is of others.`)
-    }
     if (operation.name === 'CreateBucket')
       return tell(await this.createBucket(request, operation), { request, response, lost })
     if (operation.key === '' && operation.subresource && this.buckets.isSetting(operation.subresource))

@@ -174,8 +174,6 @@ export const worldSchema = z.strictObject({
   roles: z.record(z.string(), role).optional(),
   /** Services whose service-linked role the account already has; spot machines need that of `spot.amazonaws.com`. */
   linkedRoles: z.array(z.literal('spot.amazonaws.com')).default(['spot.amazonaws.com']),
-  /** Names of buckets that other accounts own. */
-  foreignBuckets: z.array(z.string()).default([]),
   /** The decision on a quota increase request after a delay; pending forever when missing. */
   quotaDecision: z.strictObject({ after: duration, isGranted: z.boolean() }).optional(),
   /** Additional public parameters by name, for custom image aliases. */
