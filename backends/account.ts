@@ -74,8 +74,8 @@ export interface Survey {
 
 export interface Step {
   part: Pick<AccountPart, 'id' | 'what' | 'name'>
-  did: 'made' | 'mended' | 'removed' | 'kept' | 'failed' | 'waits'
-  /** Why the step failed, was skipped or waits. */
+  did: 'made' | 'mended' | 'removed' | 'kept' | 'failed'
+  /** Why the step failed or was skipped. */
   reason?: string
   /** A permission that was missing. */
   permission?: string

@@ -117,11 +117,7 @@ export function tellQuotas(
 
 function tellStep(cli: Cli, { part, did, reason }: Step): void {
   const paint =
-    did === 'failed'
-      ? cli.out.paint.red
-      : did === 'waits' || did === 'kept'
-        ? cli.out.paint.yellow
-        : cli.out.paint.green
+    did === 'failed' ? cli.out.paint.red : did === 'kept' ? cli.out.paint.yellow : cli.out.paint.green
   cli.out.line(
     `${paint(did.padEnd(7))}  ${part.what} ${part.name}${reason === undefined ? '' : `: ${reason}`}`,
   )
@@ -135,7 +131,7 @@ function conclude(
 ): void {
   const { out } = cli
   const { account, survey, steps } = done
-  const failed = steps.filter(({ did }) => did === 'failed' || did === 'waits')
+  const failed = steps.filter(({ did }) => did === 'failed')
   const isComplete = survey.parts.every(({ state }) => state === 'there' || state === 'theirs')
   const permissions = [...new Set(failed.flatMap(({ permission }) => permission ?? []))]
   out.json({ ...survey, steps, isComplete, missingPermissions: permissions })

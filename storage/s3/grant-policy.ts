@@ -41,6 +41,8 @@ export function grantPolicy(
       allow(['s3:ListBucket'], [bucket], {
         StringLike: { 's3:prefix': [`${prefix}${layout.job(jobId)}*`] },
       }),
+      // For a bucket that is encrypted with a KMS key; the role says which one. Other servers may refuse policies with actions of KMS.
+      ...(place.endpoint === undefined ? [allow(['kms:Decrypt', 'kms:GenerateDataKey'], ['*'])] : []),
     ],
   }
 }

@@ -112,4 +112,11 @@ describe('a grant', () => {
     expect(policy.length).toBeLessThan(2_048)
     expect(policy).toContain('arn:aws-us-gov:s3:::')
   })
+
+  it('has a policy that lets machines use the key of an encrypted bucket in AWS', () => {
+    const policyOf = (place: object) =>
+      JSON.stringify(grantPolicy({ bucket: 'b', prefix: '', ...place }, WISH))
+    expect(policyOf({ region: 'us-east-1' })).toContain('"kms:GenerateDataKey"')
+    expect(policyOf({ endpoint: 'http://127.0.0.1:7070' })).not.toContain('kms:')
+  })
 })

@@ -155,7 +155,7 @@ describe('an account that has nothing', () => {
   }, 300_000)
 })
 
-describe('crucible setup aws beside crucible dev --sim', () => {
+describe('crucible setup aws while crucible dev --sim runs', () => {
   it('refuses the simulated account in one sentence', async () => {
     const home = join(folder, 'simulated')
     const note = {
