@@ -18,10 +18,11 @@ const MODIFIED = new Date(1980, 0, 1)
 const MADE_ON_UNIX = 3
 const MODE = 0o100644
 
-/** The helpers for training programs, which the runner puts next to `crucible_job.py`: that file stands for their own copy of it. */
+/** The helpers for training programs, which the runner installs on the machine. */
 const HELPERS = join(ROOT, 'bindings/python/crucible/src/crucible/checkpoint')
-const HELPERS_IN_ZIP = 'helpers/crucible/checkpoint'
-const COPY_OF_JOB = '_crucible_job.py'
+const HELPERS_IN_ZIP = 'helpers'
+/** Jobs import this module of the package as `crucible_job`. */
+const JOB_MODULE = '_crucible_job.py'
 
 /** They start runners and are not part of them. */
 const STARTERS = ['bootstrap.py', 'launching.py']
@@ -36,10 +37,11 @@ function sources(folder = '') {
 
 /** Returns the runner as one file, ready to be written as `*.pyz`. */
 export function zipRunner() {
-  const helpers = readdirSync(HELPERS).filter((name) => name.endsWith('.py') && name !== COPY_OF_JOB)
+  const helpers = readdirSync(HELPERS).filter((name) => name.endsWith('.py'))
+  const placeOf = (name) => (name === JOB_MODULE ? 'crucible_job.py' : `crucible/checkpoint/${name}`)
   const places = [
     ...sources().map((path) => [path, join(SOURCES, path)]),
-    ...helpers.map((name) => [`${HELPERS_IN_ZIP}/${name}`, join(HELPERS, name)]),
+    ...helpers.map((name) => [`${HELPERS_IN_ZIP}/${placeOf(name)}`, join(HELPERS, name)]),
   ]
   const files = {}
   for (const [path, source] of places.sort(([one], [other]) => (one < other ? -1 : 1)))

@@ -1,14 +1,11 @@
 """One attempt on this machine: the state that all its stages share."""
 
-import inspect
 import itertools
 import os
 import signal
 import time
 import zipfile
 from typing import Callable, Optional, Tuple
-
-import crucible_job
 
 from . import PROGRAM
 from .artifacts import Keeper
@@ -336,10 +333,8 @@ class Attempt:
 
 def install_helper(paths: Paths) -> None:
     """Installs `crucible_job.py` and `crucible.checkpoint`, which are packed in the runner, where the workload can import them."""
-    source = inspect.getsource(crucible_job)
-    write_whole(os.path.join(paths.helper, "crucible_job.py"), source.encode("utf-8"))
     if not zipfile.is_zipfile(PROGRAM):
-        return  # a checkout, which has the package in another folder
+        return  # In a checkout they are in `bindings/python/crucible`.
     with zipfile.ZipFile(PROGRAM) as program:
         for name in program.namelist():
             if name.startswith(_HELPERS) and name.endswith(".py"):

@@ -5,7 +5,7 @@ import sys
 import time
 from unittest import mock
 
-from support import RUNNER, FakeClock, FolderTest, patient
+from support import HERE, FakeClock, FolderTest, patient
 
 from crucible_runner.process import processes
 from crucible_runner.artifacts import find_artifacts
@@ -17,6 +17,8 @@ from crucible_runner.process.gpus import parse_gpus
 from crucible_runner.control.memory import Memory
 from crucible_runner.notices import open_source
 from crucible_runner.paths import Paths, remove_tree
+
+HELPERS = os.path.join(HERE, *[".."] * 3, "bindings/python/crucible/src/crucible/checkpoint")
 
 
 class AgeTest(FolderTest):
@@ -292,10 +294,10 @@ class ArtifactsTest(FolderTest):
 class HelperTest(FolderTest):
     def python(self, script, **environment):
         os.makedirs(self.at("control", "saved"), exist_ok=True)
-        variables = {"PYTHONPATH": RUNNER, "PYTHONDONTWRITEBYTECODE": "1", "PATH": os.environ["PATH"]}
+        variables = {"PYTHONPATH": HELPERS, "PYTHONDONTWRITEBYTECODE": "1", "PATH": os.environ["PATH"]}
         variables.update(environment)
         return subprocess.run(
-            [sys.executable, "-c", "import os, crucible_job as job\n" + script],
+            [sys.executable, "-c", "import os, _crucible_job as job\n" + script],
             cwd=self.folder,
             env=variables,
             stdout=subprocess.PIPE,

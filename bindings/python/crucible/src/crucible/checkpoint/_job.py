@@ -1,7 +1,7 @@
 """The functions of `crucible_job`, with types.
 
-The runner puts `crucible_job` on the path of each job. That one counts, because it is of the version of the runner that reads what it
-writes. Elsewhere the same file is part of this package.
+The runner puts its own `crucible_job` on the path of each job. Jobs use that module, because the runner reads the files that it writes.
+Programs outside Crucible use `_crucible_job` of this package.
 """
 
 from __future__ import annotations
