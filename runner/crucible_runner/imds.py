@@ -1,7 +1,6 @@
 """The metadata of an EC2 instance, over version 2 of the service, which requires a token."""
 
 import http.client
-import os
 import threading
 import time
 from typing import Mapping, Optional

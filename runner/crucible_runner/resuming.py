@@ -9,16 +9,16 @@ from .checkpoint.restore import Found, Restorer
 from .endings import Ending
 from .keys import CheckpointId
 from .paths import remove_tree
-from .process.environment import Facts
 
 # A command that fails later than this after its start, without any progress report, did not fail because of its checkpoint.
 _STEP_BACK_WITHIN_MS = 10 * 60_000
 
 
 class Resuming:
-    def __init__(self, attempt: Attempt, facts: Facts) -> None:
+    def __init__(self, attempt: Attempt) -> None:
         self._attempt = attempt
-        self._facts = facts
+        self._context = attempt.context
+        self._checkpointing = attempt.checkpointing
         self._tried: Set[CheckpointId] = set()
         """Checkpoints that the command failed on."""
         self._may_start_over = True
@@ -28,26 +28,23 @@ class Resuming:
 
     def restore(self) -> Found:
         """Raises `GaveUp` when the store does not answer in time and `OSError` when the disk refuses a write."""
-        attempt, order, paths = self._attempt, self._attempt.order, self._attempt.paths
-        attempt.enter("restoring")
-        attempt.begin_checkpoints()
-        self._clear(attempt.directory)
-        restorer = Restorer(attempt.store, attempt.keys, order["jobId"], attempt.patience)
+        context, checkpointing, order = self._context, self._checkpointing, self._attempt.order
+        self._attempt.enter("restoring")
+        checkpointing.prepare()
+        self._clear(checkpointing.directory)
+        restorer = Restorer(context.store, context.keys, order["jobId"], self._attempt.stopping.patience)
         found: Found = restorer.restore(
             order["attempt"],
-            attempt.directory,
-            paths.restoring,
-            attempt.clock,
-            attempt.remark,
+            checkpointing.directory,
+            context.paths.restoring,
+            context.clock,
+            context.remark,
             order["checkpoint"]["quietMs"],
             self._tried,
-            attempt.restores.begin,
-            attempt.options.user,
+            checkpointing.restores.begin,
+            context.options.user,
         )
-        attempt.restored, self._facts.resume_from = found.restored, ""
-        if found.restored is not None:
-            resume_path = os.path.join(attempt.directory, found.restored.resume_path)
-            self._facts.resume_from = os.path.normpath(resume_path)
+        checkpointing.note_restored(found.restored)
         return found
 
     def _clear(self, directory: str) -> None:
@@ -60,26 +57,26 @@ class Resuming:
 
     def steps_back(self, ending: Ending, lasted_ms: int) -> bool:
         """Whether the command failed before its first new step, so that its checkpoint may be the cause."""
-        attempt, restored = self._attempt, self._attempt.restored
+        checkpointing, restored = self._checkpointing, self._checkpointing.restored
         if ending.outcome != "failed" or ending.reason != "workload" or restored is None:
             return False
-        if attempt.progress.first_step_at_ms is not None or attempt.restores.has_gone_on:
+        if self._context.progress.first_step_at_ms is not None or checkpointing.restores.has_gone_on:
             return False
         if lasted_ms > _STEP_BACK_WITHIN_MS:
             return False
-        attempt.restores.end("failed", ending.message)
+        checkpointing.restores.end("failed", ending.message)
         self._tried.add(restored.checkpoint)
         self._may_start_over = self._may_start_over and restored.state != COMPLETE
-        attempt.remark(
+        self._context.remark(
             "the command failed right after resuming from checkpoint %s: going one checkpoint back"
             % restored.checkpoint.name
         )
-        attempt.checkpoints.give_up()
+        checkpointing.uploads.give_up()
         return True
 
     def may_run(self, found: Found) -> bool:
         """Whether the command may be run again. Without a checkpoint it may when none of the checkpoints that it failed on was complete."""
         if found.restored is not None or self._may_start_over:
             return True
-        self._attempt.remark("no checkpoint is left to resume from")
+        self._context.remark("no checkpoint is left to resume from")
         return False

@@ -38,6 +38,9 @@ class Running:
 
     def __init__(self, attempt: Attempt, facts: Facts) -> None:
         self._attempt = attempt
+        self._context = attempt.context
+        self._stop = attempt.stopping.stop
+        self._checkpointing = attempt.checkpointing
         self._facts = facts
         self._docker: Optional[str] = None
         self._full_at_ms: Optional[int] = None
@@ -53,32 +56,31 @@ class Running:
 
     def set_up(self) -> None:
         """Raises `Failed` or `Stopped` when the attempt ends here."""
-        attempt, order = self._attempt, self._attempt.order
+        attempt, context, order = self._attempt, self._context, self._attempt.order
         self._give_directories()
         if order["image"] is not None:
             self._docker = container.find_docker()
-            attempt.container = container.container_name(order["attemptId"])
-            attempt.post.tell({"container": attempt.container})
+            context.duties.remember_container(container.container_name(order["attemptId"]))
             attempt.enter("pulling")
             wanted = Wanted(order["image"], self._login())
-            folder = attempt.paths.login
-            puller = Puller(self._docker, folder, attempt.clock, attempt.remark, attempt.is_stopped)
+            folder, is_stopped = context.paths.login, attempt.stopping.is_stopped
+            puller = Puller(self._docker, folder, context.clock, context.remark, is_stopped)
             puller.pull(wanted, os.environ, order.get("registryMs", PATIENCE_MS))
         elif order["setup"] is not None:
             attempt.enter("setup")
             end = self._tend(self._start(["sh", "-c", order["setup"]]))
             if end.was_asked_to_stop or end.was_killed:
-                drain = attempt.stop.poll()
+                drain = self._stop.poll()
                 raise stopped_early(drain.reason if drain is not None else "interrupted")
             if end.status != 0:
                 raise Failed("disk-full" if end.is_disk_full else "setup", failure_words("setup", end))
 
     def _give_directories(self) -> None:
         """Before the job's first command: the job's user becomes the owner of fetched and restored files."""
-        attempt, user = self._attempt, self._attempt.options.user
+        context, user = self._context, self._context.options.user
         if user is not None:
-            attempt.remark("the commands of this job run as a user of their own (uid %d)" % user)
-            for path in attempt.paths.for_user:
+            context.remark("the commands of this job run as a user of their own (uid %d)" % user)
+            for path in context.paths.for_user:
                 give(path, user)
 
     def _login(self) -> Optional[Login]:
@@ -87,10 +89,11 @@ class Running:
 
     def run(self, found: Found) -> Ending:
         """Runs the command to its end."""
-        attempt, facts = self._attempt, self._facts
-        place = Place(attempt.paths.work, attempt.walls().holds)
-        facts.tracking = attempt.tracking.begin(dict(attempt.order["env"], **facts.secrets), place)
-        began_ms = attempt.clock.mono_ms()
+        attempt, context = self._attempt, self._context
+        place = Place(context.paths.work, self._checkpointing.walls().holds)
+        tracking = attempt.tracking.begin(dict(attempt.order["env"], **self._facts.secrets), place)
+        self._facts = self._facts._replace(tracking=tracking, resume_from=self._resume_from(found))
+        began_ms = context.clock.mono_ms()
         if self._docker is None:
             attempt.enter("running")
             workload = self._start(["sh", "-c", attempt.order["run"]], found)
@@ -98,25 +101,30 @@ class Running:
             workload = self._start_container(self._docker, found)
         end = self._tend(workload)
         attempt.tracking.end()
-        self.lasted_ms = attempt.clock.mono_ms() - began_ms
-        attempt.overdue.end()
+        self.lasted_ms = context.clock.mono_ms() - began_ms
+        self._checkpointing.end_warnings()
         if self._docker is not None and os.path.exists(self._mark("setup-failed")):
             raise Failed("disk-full" if end.is_disk_full else "setup", failure_words("setup", end))
         self.is_in_good_order = end.is_in_good_order and not self._is_end_doubtful(end)
-        drain = attempt.stop.poll()
+        drain = self._stop.poll()
         self.is_tracker_refused = self._is_tracker_refused(end)
-        return judge(end, drain.reason if drain is not None else None, attempt.progress.is_done())
+        return judge(end, drain.reason if drain is not None else None, context.progress.is_done())
+
+    def _resume_from(self, found: Found) -> str:
+        if found.restored is None:
+            return ""
+        return os.path.normpath(os.path.join(self._checkpointing.directory, found.restored.resume_path))
 
     def _start(self, command: List[str], found: Optional[Found] = None) -> Workload:
         environment = workload_environment(self._facts, os.environ)
-        user = self._attempt.options.user
+        user = self._context.options.user
         whynot = None if user is None else why_unreachable(command[-1], user)
         if whynot is not None:
             raise Failed("setup", whynot)
         return self._launch(self._workload(), command, environment, found)
 
     def _start_container(self, docker: str, found: Found) -> Workload:
-        attempt, order, paths = self._attempt, self._attempt.order, self._attempt.paths
+        attempt, order, paths = self._attempt, self._attempt.order, self._context.paths
         attempt.enter("setup" if order["setup"] is not None else "running")
         inside = container_environment(self._facts, os.environ)
         visible = os.environ.get("CUDA_VISIBLE_DEVICES")
@@ -126,59 +134,55 @@ class Running:
         return self._launch(self._workload(), command, dict(os.environ, **inside), found)
 
     def _workload(self) -> Workload:
-        attempt = self._attempt
-        machine = Machine(attempt.options.attempt_id, attempt.post.guard, attempt.post.lock, attempt.post.group)
+        context, post = self._context, self._context.post
+        machine = Machine(context.options.attempt_id, post.guard, post.lock, post.group)
         if self._docker is None:
-            machine = machine._replace(user=attempt.options.user)
-        return Workload(machine, Sink(attempt.book, attempt.progress, attempt.tracking.see), self._docker)
+            machine = machine._replace(user=context.options.user)
+        return Workload(machine, Sink(context.book, context.progress, self._attempt.tracking.see), self._docker)
 
     def _launch(
         self, workload: Workload, command: List[str], environment: Dict[str, str], found: Optional[Found]
     ) -> Workload:
-        attempt = self._attempt
         self.is_command_running = found is not None
         if found is not None:
-            # Before the command can write anything: the present files are no new checkpoint.
-            attempt.checkpoints.begin(found, attempt.clock, attempt.remark, workload.processes)
-            checkpoint = attempt.order["checkpoint"]
-            attempt.overdue.begin(checkpoint["quietMs"], checkpoint["everyMs"], attempt.remark)
-            attempt.progress.begin(found.restored.checkpoint.step if found.restored is not None else 0)
+            self._checkpointing.begin(found, workload.processes)
+            self._context.progress.begin(found.restored.checkpoint.step if found.restored is not None else 0)
         self._kills_before = oom_kills()
-        workload.start(command, environment, attempt.paths.work)
+        workload.start(command, environment, self._context.paths.work)
         return workload
 
     def _tend(self, workload: Workload) -> End:
         """Waits for the end of a command; stops it when the attempt must stop."""
-        attempt = self._attempt
+        context = self._context
         killed_at_ms: Optional[int] = None
         waiting: Optional[LastSave] = None
         while not workload.ended.wait(_SCAN_SECONDS):
             self._note_full_disk()
             self._note_setup_done()
             self._note_first_step()
-            drain = attempt.stop.poll()
+            drain = self._stop.poll()
             if drain is None:
                 continue
-            now_ms = attempt.clock.mono_ms()
+            now_ms = context.clock.mono_ms()
             if killed_at_ms is not None:
                 if now_ms - killed_at_ms > _KILL_PATIENCE_MS:
-                    attempt.remark("the command cannot be killed; the attempt ends without it")
+                    context.remark("the command cannot be killed; the attempt ends without it")
                     break
-            elif now_ms >= drain.kill_at_ms(attempt.upload_ms()):
+            elif now_ms >= drain.kill_at_ms(self._checkpointing.upload_ms()):
                 killed_at_ms = now_ms
                 self._note_drain(drain)
-                attempt.remark("killing the command: the time to stop is over")
+                context.remark("killing the command: the time to stop is over")
                 workload.kill()
             elif not workload.is_asked_to_stop:
                 self._note_drain(drain)
                 if waiting is None:
                     waiting = self._last_save(workload, drain)
                 if waiting.is_over():
-                    self._asked_at_wall_ms = attempt.clock.wall_ms()
+                    self._asked_at_wall_ms = context.clock.wall_ms()
                     workload.ask_to_stop()
         self._note_full_disk()
         was_full = (
-            self._full_at_ms is not None and attempt.clock.mono_ms() - self._full_at_ms <= _FULL_MEMORY_MS
+            self._full_at_ms is not None and context.clock.mono_ms() - self._full_at_ms <= _FULL_MEMORY_MS
         )
         kills = oom_kills()
         self._note_rights(workload)
@@ -192,26 +196,26 @@ class Running:
         )
 
     def _note_rights(self, workload: Workload) -> None:
-        user = self._attempt.options.user
+        user = self._context.options.user
         if user is not None and self._docker is None and workload.status != 0:
             hint = hint_of(list(workload.error_lines), user)
             if hint is not None:
-                self._attempt.remark(hint)
+                self._context.remark(hint)
 
     def _last_save(self, workload: Workload, drain: Drain) -> LastSave:
         """Decides whether the command may save once more before it is asked to end."""
-        attempt = self._attempt
-        asks_with = attempt.order["checkpoint"].get("signal", "SIGTERM")
-        waiting = LastSave(attempt.checkpoints, attempt.scanner, drain, attempt.clock)
-        until_ms = drain.kill_at_ms(attempt.upload_ms()) - _REQUEST_MS
+        context = self._context
+        asks_with = self._attempt.order["checkpoint"].get("signal", "SIGTERM")
+        waiting = LastSave(self._checkpointing.uploads, self._checkpointing.scanner, drain, context.clock)
+        until_ms = drain.kill_at_ms(self._checkpointing.upload_ms()) - _REQUEST_MS
         if self.is_command_running and asks_with != "SIGTERM":
-            attempt.remark("asking the command to save, with %s" % asks_with)
+            context.remark("asking the command to save, with %s" % asks_with)
             workload.ask_to_save(getattr(signal, asks_with))
             waiting.wait_until(until_ms)
         elif self.is_command_running and not workload.handles_request_to_stop():
             due_ms = waiting.due_ms()
             if due_ms is not None and due_ms <= until_ms:
-                attempt.remark("the command does not handle SIGTERM, and its next save is due in time: waiting for that")
+                context.remark("the command does not handle SIGTERM, and its next save is due in time: waiting for that")
                 waiting.wait_until(until_ms)
         return waiting
 
@@ -219,53 +223,53 @@ class Running:
         """Whether the command got the same request to stop as the runner: a system shutdown sends SIGTERM to all processes."""
         if status in _ENDED_BY_REQUEST:
             pauses = Pauses()
-            until_ms = self._attempt.clock.mono_ms() + _SHUT_DOWN_MS
-            while not self._attempt.is_signalled and self._attempt.clock.mono_ms() < until_ms:
-                pauses.wait(lambda: self._attempt.is_signalled)
-        return self._attempt.is_signalled
+            until_ms = self._context.clock.mono_ms() + _SHUT_DOWN_MS
+            while not self._context.signals.is_received and self._context.clock.mono_ms() < until_ms:
+                pauses.wait(lambda: self._context.signals.is_received)
+        return self._context.signals.is_received
 
     def _note_full_disk(self) -> None:
-        if is_full(self._attempt.paths.work):
-            self._full_at_ms = self._attempt.clock.mono_ms()
+        if is_full(self._context.paths.work):
+            self._full_at_ms = self._context.clock.mono_ms()
 
     def _note_drain(self, drain: Drain) -> None:
-        attempt = self._attempt
-        if attempt.phases.now == "draining":
+        context = self._context
+        if context.phases.now == "draining":
             return
-        window_ms = max(0, drain.window_end_ms - attempt.clock.mono_ms())
-        attempt.enter("draining")
-        attempt.remark(
+        window_ms = max(0, drain.window_end_ms - context.clock.mono_ms())
+        self._attempt.enter("draining")
+        context.remark(
             "stopping, because %s; %.1f s are left" % (DRAIN_WORDS[drain.reason], window_ms / 1000)
         )
         try:
-            write_whole(attempt.paths.stop, dump({"reason": drain.reason, "windowMs": window_ms}))
+            write_whole(context.paths.stop, dump({"reason": drain.reason, "windowMs": window_ms}))
         except OSError as error:
-            attempt.remark("the helper cannot be told to stop: %s" % error)
+            context.remark("the command cannot be told to stop: %s" % error)
 
     def _note_setup_done(self) -> None:
-        if self._docker is not None and self._attempt.phases.now == "setup":
+        if self._docker is not None and self._context.phases.now == "setup":
             if os.path.exists(self._mark("setup-done")):
                 self._attempt.enter("running")
 
     def _note_first_step(self) -> None:
         """The helper's file is polled without delay until it reports the first step, which other components wait for."""
-        progress = self._attempt.progress
-        if self._attempt.phases.now == "running" and progress.first_step_at_ms is None:
+        progress = self._context.progress
+        if self._context.phases.now == "running" and progress.first_step_at_ms is None:
             progress.step()
             if progress.first_step_at_ms is not None:
-                self._attempt.restores.end("went-on")
+                self._checkpointing.restores.end("went-on")
                 self._attempt.beats.send_soon()
 
     def _is_tracker_refused(self, end: End) -> bool:
-        if end.status == 0 or end.was_asked_to_stop or self._attempt.progress.first_step_at_ms is not None:
+        if end.status == 0 or end.was_asked_to_stop or self._context.progress.first_step_at_ms is not None:
             return False
         return self._attempt.tracking.refuses()
 
     def _mark(self, name: str) -> str:
-        return os.path.join(self._attempt.paths.control, name)
+        return os.path.join(self._context.paths.control, name)
 
     def _is_end_doubtful(self, end: End) -> bool:
         """In a container 143 may also mean that SIGTERM killed the command during a save; writes since then show that it did not."""
         if self._docker is None or end.status != 143:
             return False
-        return not self._attempt.scanner.is_written_since(self._asked_at_wall_ms)
+        return not self._checkpointing.scanner.is_written_since(self._asked_at_wall_ms)

@@ -99,16 +99,6 @@ function interpreters(): { minor: number; path: string }[] {
 }
 
 describe('the Python packages', () => {
-  it('keep source files within 300 lines', () => {
-    const files = sources.flatMap((source) =>
-      readdirSync(source, { recursive: true, encoding: 'utf8' })
-        .filter((name) => name.endsWith('.py'))
-        .map((name) => join(source, name)),
-    )
-    expect(files.length).toBeGreaterThan(3)
-    expect(files.filter((path) => readFileSync(path, 'utf8').split('\n').length > 301)).toEqual([])
-  })
-
   it.each(PACKAGES)('$distribution has the version of package.json', ({ folder, needs }) => {
     const text = readFileSync(join(ROOT, 'bindings/python', folder, 'pyproject.toml'), 'utf8')
     expect(/^version = "(.*)"$/m.exec(text)?.[1]).toBe(version)

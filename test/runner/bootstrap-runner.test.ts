@@ -66,7 +66,7 @@ describe('a runner that a bootstrap has started', () => {
     await Promise.all(machines.map(({ ended }) => ended))
     expect(await result()).toMatchObject({ outcome: 'succeeded' })
     const said = machines.map(({ said }) => said)
-    const idle = said.filter((text) => /nothing is to be done here|no runner was started/.test(text))
+    const idle = said.filter((text) => /there is nothing to do|no runner was started/.test(text))
     expect([idle.length, said]).toEqual([1, said])
     expect(await b.isLeft(send)).toBe(false)
   })

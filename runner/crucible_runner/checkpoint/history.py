@@ -1,5 +1,6 @@
 """Records how the program fares with each restored checkpoint, in `restores.json` of this attempt."""
 
+import threading
 from typing import List, Optional
 
 from ..clock import Clock
@@ -19,6 +20,7 @@ class RestoreBook:
         self._attempt_id = attempt_id
         self._clock = clock
         self._trouble = Trouble("saying what became of a restored checkpoint", remark, clock)
+        self._lock = threading.Lock()
         self._restores: List[dict] = []
         self._is_written = True
 
@@ -49,11 +51,16 @@ class RestoreBook:
             self._write()
 
     def retry(self) -> None:
+        """Runs with every beat."""
         if not self._is_written:
             self._write()
 
     def _write(self) -> None:
         self._is_written = False
+        with self._lock:
+            self._put()
+
+    def _put(self) -> None:
         document = {"version": 1, "attemptId": self._attempt_id, "restores": self._restores}
         try:
             self._store.put(self._keys.restores, dump(document))

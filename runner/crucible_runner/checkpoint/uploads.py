@@ -35,7 +35,10 @@ class _Final(NamedTuple):
 class Checkpoints:
     """The attempt's checkpoints and the thread that uploads new ones."""
 
-    def __init__(self, settings: Settings, scanner: Scanner, store: Store, keys: Keys) -> None:
+    def __init__(
+        self, settings: Settings, scanner: Scanner, store: Store, keys: Keys, on_new: Callable[[], None] = lambda: None
+    ) -> None:
+        """`on_new` is called when the program has made a new save."""
         self._settings = settings
         self._scanner = scanner
         self._store = store
@@ -51,8 +54,7 @@ class Checkpoints:
         """When a checkpoint of this attempt last proved complete (monotonic)."""
         self.hindrance = ""
         """The reason why the newest save is not a checkpoint yet; a clause for people, empty when it is only too early."""
-        self.on_new: Callable[[], None] = lambda: None
-        """Called when the program has made a new save."""
+        self._on_new = on_new
         self._steps: Set[int] = set()
         self._paths_before: Set[str] = set()
         self._last_signature: Optional[frozenset] = None
@@ -66,7 +68,12 @@ class Checkpoints:
         """None until the command is about to start."""
         self._wake = threading.Event()
         self._current: Optional[Candidate] = None
-        self.saving: Callable[[], Optional[dict]] = lambda: None
+        self._sender: Optional[Sender] = None
+
+    def saving(self) -> Optional[dict]:
+        """Returns the progress of the present upload; None without one."""
+        return self._sender.saving() if self._sender is not None else None
+
     def begin(self, found: Found, clock: Clock, remark: Remark, pids: Callable[[], List[int]]) -> None:
         """Starts to watch. `pids` names the processes that may be writing."""
         self._clock = clock
@@ -81,7 +88,6 @@ class Checkpoints:
         self._scanner.begin(Trouble("looking at the checkpoint directory", remark, clock), remark, pids, found.past)
         self._paths_before.update(self._scanner.stamps)
         self._sender = Sender(self._settings, self._store, self._keys, clock, found.begun_steps)
-        self.saving = self._sender.saving
         if restored is not None:
             self._sender.know(restored.entries, self._scanner.stamps)
         self._thread = threading.Thread(target=self._run, name="checkpoints", daemon=True)
@@ -307,7 +313,7 @@ class Checkpoints:
     def _remember(self, candidate: Candidate, manifest: dict, began_ms: int) -> None:
         seen = candidate.seen
         if candidate.revision == 1:
-            self.on_new()
+            self._on_new()
         self._steps.add(candidate.checkpoint.step)
         self._paths_before.update(seen.generation.files)
         self._last_signature = seen.selection.signature

@@ -1,6 +1,5 @@
 """Decides which machine works on the attempt when a provider made two machines from one order: the first to claim it."""
 
-import os
 import re
 import uuid
 from typing import Optional

@@ -36,7 +36,17 @@ class Drain(NamedTuple):
 class Stop:
     """Collects the reasons to stop. The first one begins the drain; later ones can only shorten it."""
 
-    def __init__(self, clock: Clock, order: dict, limits: Limits, lease: Lease) -> None:
+    def __init__(
+        self,
+        clock: Clock,
+        order: dict,
+        limits: Limits,
+        lease: Lease,
+        drain_stored_here: Callable[[], Optional[Tuple[str, int]]] = lambda: None,
+        upload_ms: Callable[[], int] = lambda: 0,
+    ) -> None:
+        """`drain_stored_here` returns the reason and the window of a drain order stored on this machine, which explains a signal.
+        `upload_ms` returns the duration of the last checkpoint upload."""
         self._clock = clock
         self._drain_ms: int = order["drainMs"]
         self._power_off_ms: int = order["powerOffMs"]
@@ -44,8 +54,8 @@ class Stop:
         self._lease = lease
         self._lock = threading.Lock()
         self._usable_until_ms: Optional[int] = order.get("usableUntilMs")
-        self.upload_ms: Callable[[], int] = lambda: 0
-        """The duration of the last checkpoint upload."""
+        self._drain_stored_here = drain_stored_here
+        self._upload_ms = upload_ms
         self._asked: Optional[Tuple[str, int]] = None
         self._told_here: Optional[Tuple[str, int]] = None
         self._noticed_end_ms: Optional[int] = None
@@ -53,8 +63,6 @@ class Stop:
         self._is_signalled = False
         self.no_notice_at_ms: Optional[int] = None
         """Wall clock of the last poll that found no notice of the provider; None without a notice source."""
-        self.asked_here: Callable[[], Optional[Tuple[str, int]]] = lambda: None
-        """Returns the reason and the window of a drain order stored on this machine, which explains a signal; None without one."""
 
     def on_document(self, reason: str, window_ms: int) -> None:
         """Applies `drain.json`, or one of `drains/`: the first reason stays, and the window that ends first."""
@@ -128,7 +136,7 @@ class Stop:
             return self._drain
 
     def _obey_signal(self, now_ms: int) -> None:
-        told = self.asked_here()
+        told = self._drain_stored_here()
         if told is None or told == self._told_here:
             self._interrupt(self._drain_ms)
         else:
@@ -150,7 +158,7 @@ class Stop:
         if self._usable_until_ms is not None:
             left_ms = self._usable_until_ms - self._clock.wall_ms() - CLOCK_SLACK_MS
             end_ms = now_ms + left_ms - self._power_off_ms
-            window_ms = max(self._drain_ms, _UPLOADS_BEFORE_EXPIRY * self.upload_ms())
+            window_ms = max(self._drain_ms, _UPLOADS_BEFORE_EXPIRY * self._upload_ms())
             if self._drain is not None or now_ms >= end_ms - window_ms:
                 reasons.append(("expired", end_ms))
         if now_ms >= self._lease.lapses_at_ms:

@@ -32,15 +32,15 @@ class Numbered(NamedTuple):
 class Watch:
     """Polls `drain.json` with `drains/`, `lease.json` and `limits/`."""
 
-    def __init__(self, store: Store, keys: Keys, remark: Remark) -> None:
+    def __init__(self, store: Store, keys: Keys, remark: Remark, use_grant: Callable[[dict], None]) -> None:
+        """`use_grant` uses the sealed credentials of a lease. It raises `ValueError` or `OSError` with the reason on failure."""
         self._store = store
         self._keys = keys
         self._remark = remark
         self._complaint = ""
         self._drain_seq = 1
         self._grant: Optional[dict] = None
-        self.take_grant: Callable[[dict], None] = lambda sealed: None
-        """Uses the sealed credentials of a lease. Raises `ValueError` or `OSError` with the reason on failure."""
+        self._use_grant = use_grant
 
     def begin(self, stop: Stop, lease: Lease, limits: Limits, moved: Callable[[], None]) -> None:
         """`moved` is called whenever the lease is extended, the limits change, or a new spend report arrives."""
@@ -103,7 +103,7 @@ class Watch:
             return
         self._grant = sealed
         try:
-            self.take_grant(sealed)
+            self._use_grant(sealed)
         except (ValueError, OSError) as error:
             self._complain("the grant in lease.json cannot be used: %s" % error)
 

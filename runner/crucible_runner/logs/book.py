@@ -3,7 +3,7 @@
 import json.encoder
 import os
 import threading
-from typing import Callable, List, NamedTuple, Optional, Tuple
+from typing import Callable, Iterable, List, NamedTuple, Optional, Tuple
 
 from ..clock import Clock
 from ..documents import dump
@@ -65,6 +65,10 @@ class LogBook:
         self._early: Optional[List[Tuple[str, List[bytes]]]] = []
         self.lines = 0
         self.redactor = Redactor(())
+
+    def redact(self, secrets: Iterable[str]) -> None:
+        """Removes these values from all later lines."""
+        self.redactor = Redactor(secrets)
 
     def begin_after(self, last: int) -> None:
         """Continues the numbering after `last`, which is not 0 when an earlier runner has died, and sends that runner's chunks on disk."""

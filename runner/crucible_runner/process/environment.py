@@ -3,7 +3,7 @@
 import os
 import re
 import shutil
-from typing import Dict, Mapping
+from typing import Dict, Mapping, NamedTuple
 
 from ..paths import Paths
 from .processes import MACHINE_VARIABLE
@@ -18,22 +18,21 @@ _PASSED = re.compile(
 _PASSED_TO_CONTAINER = re.compile(r"\w+_proxy|\w+_PROXY")
 
 
-class Facts:
+class Facts(NamedTuple):
     """Variables added to the machine's own environment."""
 
-    def __init__(self, order: dict, secrets: Mapping[str, str], paths: Paths, checkpoint_dir: str) -> None:
-        self.order = order
-        self.secrets = secrets
-        self.paths = paths
-        self.checkpoint_dir = checkpoint_dir
-        self.has_user = False
-        """The commands run as the job's own user."""
-        self.image_password = ""
-        """The password for the image's registry, if the order names a login."""
-        self.tracking: Dict[str, str] = {}
-        """Variables that let the program continue the runs of its experiment trackers."""
-        self.resume_from = ""
-        """Absolute path of the restored checkpoint; empty without one."""
+    order: dict
+    secrets: Mapping[str, str]
+    paths: Paths
+    checkpoint_dir: str
+    has_user: bool = False
+    """The commands run as the job's own user."""
+    image_password: str = ""
+    """The password for the image's registry, if the order names a login."""
+    tracking: Mapping[str, str] = {}
+    """Variables that let the program continue the runs of its experiment trackers."""
+    resume_from: str = ""
+    """Absolute path of the restored checkpoint; empty without one."""
 
 
 def workload_environment(facts: Facts, own: Mapping[str, str]) -> Dict[str, str]:

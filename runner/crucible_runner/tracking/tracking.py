@@ -28,7 +28,8 @@ class Place(NamedTuple):
 class Tracking:
     """First `recall`; then for one command at a time `begin` before it starts, `see` for its output, `end` after it."""
 
-    def __init__(self, job: str, attempt: int, clock: Clock, remark: Remark) -> None:
+    def __init__(self, job: str, attempt: int, clock: Clock, remark: Remark, on_new: Callable[[], None]) -> None:
+        """`on_new` is called when the program has started another run."""
         self._job = job
         self._attempt = attempt
         self._clock = clock
@@ -42,7 +43,7 @@ class Tracking:
         self._is_first = attempt == 1
         self._is_refused = False
         self._is_over = threading.Event()
-        self.on_new: Callable[[], None] = lambda: None
+        self._on_new = on_new
 
     def recall(self, beats: Iterable[Optional[bytes]]) -> None:
         """Takes the runs from the newest of the last beats that has any: every attempt reports those of the attempts before it, too."""
@@ -90,7 +91,7 @@ class Tracking:
         with self._lock:
             is_new = self._wandb.see(lines)
         if is_new:
-            self.on_new()
+            self._on_new()
 
     def refuses(self) -> bool:
         """Whether a failed command has said that it cannot continue its run. If so, it may run again, and then starts a new run."""
@@ -151,7 +152,7 @@ class Tracking:
                 with self._lock:
                     is_new, self._mlflow = found != self._mlflow, found
                 if is_new:
-                    self.on_new()
+                    self._on_new()
 
         threading.Thread(target=watch, name="tracking", daemon=True).start()
 

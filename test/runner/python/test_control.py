@@ -48,7 +48,7 @@ class ControlTest(FolderTest):
 class WatchTest(ControlTest):
     def setUp(self):
         super().setUp()
-        self.watch = Watch(self.store, self.keys, self.remarks.append)
+        self.watch = Watch(self.store, self.keys, self.remarks.append, self.store.take_grant)
         self.watch.begin(
             self.stop,
             self.lease,

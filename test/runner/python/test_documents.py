@@ -84,10 +84,3 @@ class VersionTest(unittest.TestCase):
                         ast.parse(file.read(), name, feature_version=(3, 8))
                     seen += 1
         self.assertGreater(seen, 30)
-
-    def test_no_source_is_much_longer_than_300_lines(self):
-        for folder, _, names in os.walk(RUNNER):
-            for name in names:
-                if name.endswith(".py"):
-                    with open(os.path.join(folder, name), encoding="utf-8") as file:
-                        self.assertLessEqual(len(file.readlines()), 350, name)

@@ -132,9 +132,7 @@ class StopTest(unittest.TestCase):
     def usable_for(self, left_ms, upload_ms=0):
         until_ms = self.clock.wall_ms() + left_ms
         order = {"drainMs": 10_000, "powerOffMs": 1_000, "usableUntilMs": until_ms}
-        stop = Stop(self.clock, order, self.limits, self.lease)
-        stop.upload_ms = lambda: upload_ms
-        return stop
+        return Stop(self.clock, order, self.limits, self.lease, upload_ms=lambda: upload_ms)
 
     def test_is_over_before_the_reservation_ends_whatever_the_clocks(self):
         stop = self.usable_for(100_000)
@@ -197,16 +195,17 @@ class StopTest(unittest.TestCase):
 
     def test_a_signal_that_says_sooner_shortens_and_the_same_one_again_does_not(self):
         told = [("cancelled", 8_000)]
-        self.stop.asked_here = lambda: told[0]
-        self.stop.on_signal()
-        self.assertEqual(self.stop.poll(), ("cancelled", 0, 8_000))
+        order = {"drainMs": 10_000, "powerOffMs": 1_000}
+        stop = Stop(self.clock, order, self.limits, self.lease, drain_stored_here=lambda: told[0])
+        stop.on_signal()
+        self.assertEqual(stop.poll(), ("cancelled", 0, 8_000))
         self.clock.advance(1_000)
         told[0] = ("cancelled", 2_000)
-        self.stop.on_signal()
-        self.assertEqual(self.stop.poll(), ("cancelled", 0, 3_000))
+        stop.on_signal()
+        self.assertEqual(stop.poll(), ("cancelled", 0, 3_000))
         self.clock.advance(1_000)
-        self.stop.on_signal()
-        self.assertEqual(self.stop.poll(), ("cancelled", 0, 3_000))
+        stop.on_signal()
+        self.assertEqual(stop.poll(), ("cancelled", 0, 3_000))
 
     def test_a_document_that_says_now_ends_a_drain_under_way(self):
         self.stop.on_signal()

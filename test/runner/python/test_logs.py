@@ -208,7 +208,7 @@ class LogBookTest(FolderTest):
 
     def test_remarks_are_redacted(self):
         book = self.book()
-        book.redactor = Redactor(["the-secret"])
+        book.redact(["the-secret"])
         book.remark("it is the-secret\nreally")
         book.close_chunk(lambda _: True)
         lines = self.lines_of(book.take(1))

@@ -196,9 +196,8 @@ class TrackingTest(FolderTest):
         self.news = threading.Event()
 
     def tracking(self, attempt, *beats):
-        tracking = Tracking(JOB, attempt, FakeClock(), self.remarks.append)
+        tracking = Tracking(JOB, attempt, FakeClock(), self.remarks.append, self.news.set)
         tracking.recall(None if each is None else dump(each) for each in beats)
-        tracking.on_new = self.news.set
         self.addCleanup(tracking.end)
         return tracking
 

@@ -13,10 +13,10 @@ from ...imds import Metadata
 from ...keys import check_key
 from ..base import Download, Store, StoreError, Upload, part_of
 from .access import find_access
-from .client import Answer, Ask, Client, S3Error, local_name
+from .client import Answer, Ask, Client, local_name
 from .credentials import Grants, Keyring, MachineRole, OwnKeys
 from .parts import PUT_HEADER, S3Download, S3Upload, was_put_by
-from .place import StorePlace, parse_store_url
+from .place import parse_store_url
 
 # S3 allows this many parts per object.
 _PARTS_MAX = 10_000

@@ -1,0 +1,191 @@
+"""The stages of an attempt whose order is known, from fetching to the result."""
+
+import os
+import traceback
+from typing import Optional
+
+from .artifacts import find_artifacts, half_of
+from .attempt import Attempt
+from .clock import in_words
+from .documents import dump
+from .endings import Ending, Failed, Stopped, is_disk_full, stopped_early
+from .helpers import install_helpers
+from .inputs.bundle import Fetcher
+from .inputs.fetching import Inputs
+from .inputs.input_cache import InputCache, default_folder
+from .process.environment import Facts
+from .report import result_of
+from .resuming import Resuming
+from .running import Running
+from .seals import read_key, unseal
+from .store.bounded import bounded
+from .store.retry import GaveUp, persist
+from .store.transfer import IsOver
+
+# No attempt follows after these reasons, so all remaining time may go to the artifacts.
+_FINAL_REASONS = ("cancelled", "deadline", "budget")
+
+
+class Stages:
+    def __init__(self, attempt: Attempt) -> None:
+        self._attempt = attempt
+        self._context = attempt.context
+        self._stopping = attempt.stopping
+        self._end_of_workload: Optional[bool] = None
+        """Whether the workload ended in good order; None before its end."""
+        self._artifacts: list = []
+
+    def run(self) -> None:
+        """Runs the stages and puts the result."""
+        self._finish(self._ending())
+
+    def _ending(self) -> Ending:
+        """Runs the stages; every outcome becomes an ending."""
+        try:
+            return self._run_all()
+        except (Failed, Stopped) as end:
+            return end.ending()
+        except GaveUp:
+            drain = self._stopping.stop.poll()
+            if drain is None:
+                return Ending("stopped", "late", "The store did not answer until it was too late to start.")
+            return stopped_early(drain.reason).ending()
+        except Exception as error:
+            return failure_of_runner(error)
+
+    def _run_all(self) -> Ending:
+        context, stopping, order = self._context, self._stopping, self._attempt.order
+        if stopping.is_late:
+            waited_ms = context.clock.wall_ms() - order["issuedAtMs"]
+            allowed = (in_words(waited_ms), in_words(order["startWithinMs"] + order.get("queueMs", 0)))
+            raise Stopped("late", "The machine started %s after its order; %s were allowed." % allowed)
+        # First of all: a command that must be stopped must not be started.
+        persist(stopping.watch.poll, stopping.is_hopeless, context.trouble("reading drain.json"))
+        stopping.watch.start(order["beatMs"], context.clock)
+        self._check()
+        facts = self._fetch()
+        resuming = Resuming(self._attempt)
+        found = resuming.restore()
+        self._check()
+        running = Running(self._attempt, facts)
+        running.set_up()
+        self._check()
+        ending = running.run(found)
+        while running.is_tracker_refused or resuming.steps_back(ending, running.lasted_ms):
+            if running.is_tracker_refused:
+                context.remark("the command cannot continue the run of its tracker: running it again with a new run")
+                self._attempt.checkpointing.uploads.give_up()
+            found = resuming.restore()
+            if not resuming.may_run(found):
+                break
+            self._check()
+            ending = running.run(found)
+        self._end_of_workload = running.is_in_good_order
+        return ending
+
+    def _check(self) -> None:
+        drain = self._stopping.stop.poll()
+        if drain is not None:
+            raise stopped_early(drain.reason)
+
+    def _fetch(self) -> Facts:
+        context, stopping, order = self._context, self._stopping, self._attempt.order
+        paths, user = context.paths, context.options.user
+        self._attempt.enter("fetching")
+        install_helpers(paths.helper)
+        if order["bundle"] is not None:
+            archive = os.path.join(paths.root, "tmp", "bundle.tar.gz")
+            fetcher = Fetcher(context.store, context.keys, context.clock, context.remark)
+            fetcher.fetch(order["bundle"], paths.work, archive, stopping.patience)
+        # Secrets come before the inputs, because they may contain the inputs' credentials.
+        values = self._read_secrets()
+        secrets = {name: values[name] for name in order["secrets"]}
+        cache = InputCache(default_folder(os.environ))
+        inputs = Inputs(cache, context.clock, context.remark, stopping.patience)
+        inputs.use_credentials(dict(order["env"], **secrets), os.environ.get("HOME"))
+        for each in order["inputs"]:
+            self._check()
+            inputs.fetch(each["source"], os.path.join(paths.work, each["path"]))
+        image_password = values[order["imageLogin"]["secret"]] if "imageLogin" in order else ""
+        directory = self._attempt.checkpointing.directory
+        return Facts(order, secrets, paths, directory, user is not None, image_password)
+
+    def _read_secrets(self) -> dict:
+        """Reads the workload's secrets, and the password of the image's registry."""
+        context, order = self._context, self._attempt.order
+        names = order["secrets"] + ([order["imageLogin"]["secret"]] if "imageLogin" in order else [])
+        if not names:
+            return {}
+        trouble = context.trouble("reading the secrets")
+        key_file = context.options.secret_key_file
+        if key_file is None:
+            raise Failed("secrets", "The order names secrets, but the machine was given no key for them.")
+        body = persist(lambda: context.store.get(context.keys.secrets), self._stopping.is_hopeless, trouble)
+        if body is None:
+            raise Failed(
+                "secrets", "The secrets are not in the store: they are read once, and were read before."
+            )
+        try:
+            values = unseal(body, read_key(key_file))
+        except (ValueError, OSError) as error:
+            raise Failed("secrets", "The secrets cannot be opened: %s." % error) from error
+        context.book.redact(values.values())
+        persist(lambda: context.store.delete(context.keys.secrets), self._stopping.is_hopeless, trouble)
+        missing = [name for name in names if name not in values]
+        if missing:
+            raise Failed("secrets", "These secrets have no value: %s." % ", ".join(missing))
+        return {name: values[name] for name in names}
+
+    def _left_ms(self) -> Optional[int]:
+        """Returns the time left for uploads; None without a limit."""
+        drain = self._stopping.stop.poll()
+        return None if drain is None else drain.window_end_ms - self._context.clock.mono_ms()
+
+    def _is_over(self, share: float) -> IsOver:
+        """Returns a check for the end of the final phase: `share` of the time reserved after a window."""
+        extra_ms = self._attempt.order["powerOffMs"] * share
+
+        def is_over() -> bool:
+            left_ms = self._left_ms()
+            return left_ms is not None and left_ms + extra_ms <= 0
+
+        return is_over
+
+    def _finish(self, ending: Ending) -> None:
+        attempt = self._attempt
+        attempt.enter("finishing")
+        if self._end_of_workload is not None:
+            attempt.checkpointing.uploads.finish(self._end_of_workload, self._left_ms)
+            is_last = ending.outcome != "stopped" or ending.reason in _FINAL_REASONS
+            self._keep_artifacts(self._is_over(0) if is_last else half_of(self._left_ms))
+        self._context.remark("%s (%s): %s" % (ending.outcome, ending.reason, ending.message))
+        attempt.shipper.finish(self._is_over(0.5))
+        self._put_result(ending, self._is_over(1))
+
+    def _keep_artifacts(self, is_over: IsOver) -> None:
+        context, keeper, paths = self._context, self._attempt.keeper, self._context.paths
+        try:
+            found, remarks = find_artifacts(paths.output, paths.work, self._attempt.order["outputs"], keeper.walls)
+            for remark in remarks:
+                context.remark(remark)
+            bounded(lambda: keeper.keep(found, is_over), is_over)
+            if len(keeper.kept) < len(found):
+                context.remark("%d of %d artifacts are kept" % (len(keeper.kept), len(found)))
+        except Exception as error:  # folders nested too deeply, or any other error: the result must be put
+            context.remark("artifacts cannot be read: %s" % error)
+        self._artifacts = list(keeper.kept)
+
+    def _put_result(self, ending: Ending, is_over: IsOver) -> None:
+        attempt = self._attempt
+        attempt.beats.end()
+        context, body = attempt.context, dump(result_of(attempt, ending, self._artifacts))
+        trouble = context.trouble("putting the result")
+        put = lambda: context.store.put_if_absent(context.keys.result, body)  # noqa: E731
+        bounded(lambda: persist(put, is_over, trouble), is_over)
+
+
+def failure_of_runner(error: Exception) -> Ending:
+    if is_disk_full(error):
+        return Ending("failed", "disk-full", "The machine's disk is full: %s." % error)
+    traceback.print_exc()
+    return Ending("failed", "runner", "The runner failed: %s: %s." % (type(error).__name__, error))
