@@ -84,7 +84,7 @@ def start(spec):
 
 
 def read_told(root):
-    """What an earlier bootstrap took, once all of it was on disk; otherwise None."""
+    """The hand-over that an earlier bootstrap wrote to disk completely; otherwise None."""
     try:
         with open(os.path.join(root, "hand-over.json")) as file:
             return json.load(file)
@@ -103,7 +103,7 @@ def take(spec, root):
         if told["attemptId"] != spec["attemptId"]:
             raise ValueError
     except (ValueError, KeyError, TypeError):
-        raise Stop("the hand-over was changed, or is another one")
+        raise Stop("the hand-over was modified or belongs to another attempt")
     program = os.path.join(root, "crucible-runner.pyz")
     url, key, grant = (told.pop(name) for name in ("runnerUrl", "key", "grant"))
     if digest_of(program) != told["runnerSha256"]:
@@ -111,7 +111,7 @@ def take(spec, root):
         if body is None:
             raise Stop("the runner is not in the store, or its URL has expired")
         if hashlib.sha256(body).hexdigest() != told["runnerSha256"]:
-            raise Stop("what was fetched is not the runner of the order")
+            raise Stop("the downloaded file is not the runner of the order")
         write(program, body)
     machine = machine_id(spec["machineId"])
     texts = {"secret.key": key, "grant.json": grant, "machine-id": machine, "send-name": spec["send"]}
@@ -143,7 +143,7 @@ def dispose(told, root, limit):
 
 
 def fetch(url, method="GET"):
-    """Returns the body, or None if the object cannot be had any more. Repeats until the alarm."""
+    """Returns the body, or None if the object no longer exists. Repeats until the alarm."""
     pause, known = 0.5, None
     while True:
         try:

@@ -1,4 +1,4 @@
-"""What programs that start a runner on a machine have in common. `readRunnerProgram` of backends/bootstrap.ts puts it in front of them."""
+"""Shared by the programs that start a runner on a machine. `readRunnerProgram` of backends/bootstrap.ts puts it in front of them."""
 
 import hashlib
 import os
@@ -46,7 +46,7 @@ def start_runner_unit(spec, root, command):
         # When the machine shuts down, its runner gets a signal and saves; then its other processes end.
         "KillMode=mixed",
         "TimeoutStopSec=%d" % spec["stopSeconds"],
-        # A workload that runs out of memory ends alone: the runner has to tell.
+        # A workload that runs out of memory ends alone: the runner has to report it.
         "OOMPolicy=continue",
         "LimitNOFILE=1048576",
         "LimitMEMLOCK=infinity",

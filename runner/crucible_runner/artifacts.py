@@ -27,14 +27,14 @@ def find_artifacts(
             continue
         matches = sorted(glob.glob(os.path.join(glob.escape(work), pattern), recursive=True))
         if not matches:
-            remarks.append("there is no output %s" % pattern)
+            remarks.append("no file matches the output %s" % pattern)
         for match in matches:
             remarks += _add(found, work, match, walls)
     # The output directory comes last: when both contain a name, the file in the output directory wins.
     for name in sorted(os.listdir(output)) if os.path.isdir(output) else []:
         remarks += _add(found, output, os.path.join(output, name), walls)
     for name in [name for name in found if not is_utf8(name)]:
-        remarks.append("the artifact %s is not kept: rename it, its name is no UTF-8" % os.fsencode(name))
+        remarks.append("the artifact %s is not kept: its name is not UTF-8; rename it" % os.fsencode(name))
         del found[name]
     return found, remarks
 
@@ -54,7 +54,7 @@ def _add(found: Dict[str, str], base: str, top: str, walls: Walls) -> List[str]:
             try:
                 waiting += [os.path.join(path, name) for name in os.listdir(path)]
             except OSError as error:
-                remarks.append("what is in %s is not kept: %s" % (os.path.relpath(path, base), error))
+                remarks.append("the contents of %s are not kept: %s" % (os.path.relpath(path, base), error))
     return remarks
 
 

@@ -65,7 +65,7 @@ class Checkpointing:
         self.restored = restored
 
     def begin(self, found: Found, pids: Callable[[], List[int]]) -> None:
-        """Runs before the command can write anything: the present files are no new checkpoint. `pids` names the command's processes."""
+        """Runs before the command can write anything: the present files are not a new checkpoint. `pids` names the command's processes."""
         context, checkpoint = self._context, self._order["checkpoint"]
         self.uploads.begin(found, context.clock, context.remark, pids)
         self._overdue.begin(checkpoint["quietMs"], checkpoint["everyMs"], context.remark)

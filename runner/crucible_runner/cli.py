@@ -76,7 +76,7 @@ def _parser() -> argparse.ArgumentParser:
         "--user", metavar="UID", type=_user, help="run the job's commands as this user and group; only root can (Linux)"
     )
     run.add_argument(
-        "--job-root", metavar="DIR", help="a directory for what the job may reach, apart from the machine's own"
+        "--job-root", metavar="DIR", help="the only directory that the job may reach"
     )
     run.add_argument(
         "--notice-kill", action="store_true", help="end everything when the notice's time has come"
@@ -87,7 +87,7 @@ def _parser() -> argparse.ArgumentParser:
 def _job_id(text: str) -> str:
     if re.fullmatch(r"[0-9a-z][0-9a-z-]*", text) is None:
         raise argparse.ArgumentTypeError(
-            "%r is no job id: it has lower-case letters, digits and dashes" % text
+            "invalid job id %r: use lower-case letters, digits and dashes" % text
         )
     return text
 

@@ -17,7 +17,7 @@ _LOOK_SECONDS = 0.5
 
 
 class LastDuties:
-    """What the guard does when the runner has ended. The runner does it if the guard is dead."""
+    """The guard's duties after the end of the runner. The runner performs them if the guard is dead."""
 
     def __init__(self, options: Options, post: Post) -> None:
         self._options = options

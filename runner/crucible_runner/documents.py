@@ -325,7 +325,7 @@ def parse(shape: Shape, body: bytes) -> Any:
     try:
         value = json.loads(body.decode("utf-8"))
     except ValueError as error:
-        raise DocumentError("it is no JSON: %s" % error) from error
+        raise DocumentError("it is not JSON: %s" % error) from error
     return shape(value, "")
 
 

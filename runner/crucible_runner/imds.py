@@ -52,7 +52,7 @@ class Metadata:
     def _ask(self, method: str, path: str, headers: Mapping[str, str]) -> tuple:
         parts = urlsplit(self._endpoint)
         if not parts.hostname:
-            raise OSError("AWS_EC2_METADATA_SERVICE_ENDPOINT is no URL: %r" % self._endpoint)
+            raise OSError("AWS_EC2_METADATA_SERVICE_ENDPOINT is not a URL: %r" % self._endpoint)
         # Never through a proxy: the service is this machine's own.
         connection = http.client.HTTPConnection(parts.hostname, parts.port or 80, timeout=_TIMEOUT_SECONDS)
         try:

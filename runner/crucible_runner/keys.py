@@ -127,4 +127,4 @@ def check_key(key: str) -> None:
         or any(segment in ("", ".", "..") for segment in segments)
         or segments[0] == TEMPORARY_FOLDER
     ):
-        raise ValueError("%r is no key: keys are relative paths such as jobs/a/b" % key)
+        raise ValueError("invalid key %r: keys are relative paths such as jobs/a/b" % key)

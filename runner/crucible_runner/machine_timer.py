@@ -90,7 +90,7 @@ def end_ms(began_ms, timer, told):
 
 
 def main(root, *told):
-    """`told` is both times in milliseconds; without it they are in a tag of the machine."""
+    """`told` has both times in milliseconds; without it a tag of the machine has them."""
     began_ms, timer = now_ms(), tuple(int(each) for each in told) or None
     while True:
         if timer is None:

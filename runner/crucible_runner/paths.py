@@ -130,7 +130,7 @@ def read_plain(path: str) -> Tuple[bytes, os.stat_result]:
     with open(descriptor, "rb") as file:
         status = os.fstat(file.fileno())
         if not stat.S_ISREG(status.st_mode):
-            raise OSError(errno.EINVAL, "this is no file", path)
+            raise OSError(errno.EINVAL, "not a file", path)
         return file.read(_PLAIN_BYTES_MAX), status
 
 

@@ -17,7 +17,7 @@ _ANSWERS = {
 
 
 class Rebalance:
-    """A recommendation is no interruption notice: the machine may stay for days."""
+    """A recommendation is not an interruption notice: the machine may stay for days."""
 
     def __init__(self, context: Context, order: dict, stop: Stop, checkpointing: Checkpointing, beats: Beats) -> None:
         self._context = context
@@ -45,4 +45,4 @@ class Rebalance:
         try:
             write_whole(self._context.paths.save, dump({"atMs": at_ms}))
         except OSError as error:
-            self._context.remark("the command cannot be asked to save: %s" % error)
+            self._context.remark("save.json cannot be written for the command: %s" % error)

@@ -244,7 +244,7 @@ class Running:
         try:
             write_whole(context.paths.stop, dump({"reason": drain.reason, "windowMs": window_ms}))
         except OSError as error:
-            context.remark("the command cannot be told to stop: %s" % error)
+            context.remark("stop.json cannot be written for the command: %s" % error)
 
     def _note_setup_done(self) -> None:
         if self._docker is not None and self._context.phases.now == "setup":

@@ -34,7 +34,7 @@ class Walls:
         descriptor = self._open(path)
         try:
             if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-                raise OSError(errno.EINVAL, "this is no file", path)
+                raise OSError(errno.EINVAL, "not a file", path)
             yield descriptor
         finally:
             os.close(descriptor)

@@ -107,7 +107,7 @@ describe('an image in a registry that asks for a login', () => {
 describe('an image', () => {
   test('that is in no registry ends the job', async () => {
     await submit('job-absent', 'open.example.org/trian:1')
-    const words = /there is no image open\.example\.org\/trian:1.*Correct the name and the tag under image/s
+    const words = /the registry has no image open\.example\.org\/trian:1.*Correct the name and the tag under image/s
     await expectEnd(await d.ended('job-absent'), 'invalid', words)
   })
 

@@ -142,13 +142,13 @@ describe.each([
     ]
     for (const one of changed) {
       await b.world.store.put(b.key(send), one)
-      await expectNothing(b.container(handOver, options), 'm', /was changed, or is another one/)
+      await expectNothing(b.container(handOver, options), 'm', /was modified or belongs to another attempt/)
     }
     await b.world.store.put(b.key(send), body)
     await expectNothing(
       b.container({ ...handOver, key: '0'.repeat(64) }, options),
       'm',
-      /was changed, or is another one/,
+      /was modified or belongs to another attempt/,
     )
     expect(await b.container(handOver, options).ended).toMatchObject({ code: 0 })
   })

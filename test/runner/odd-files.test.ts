@@ -25,8 +25,8 @@ open(os.path.join(os.environ['CRUCIBLE_CHECKPOINT_DIR'].encode(), b'bad\\xff.pt'
     expect(result.artifacts.map(({ path }) => path)).toEqual(['good.txt', 'ü ß\n#?.txt'])
     expect(await world.artifact('ü ß\n#?.txt')).toBe('kept')
     const remarks = await machine.remarks()
-    expect(remarks).toMatch(/the artifact b'bad\\xff\.txt' is not kept: rename it/)
-    expect(remarks).toMatch(/its file b'bad\\xff\.pt' has a name that is no UTF-8: rename it/)
+    expect(remarks).toMatch(/the artifact b'bad\\xff\.txt' is not kept: its name is not UTF-8/)
+    expect(remarks).toMatch(/the name of its file b'bad\\xff\.pt' is not UTF-8: rename it/)
   })
 
   itInAll('may remove them all: what the order names elsewhere is kept', async () => {

@@ -51,7 +51,7 @@ describe('the outcome', () => {
     ])
     expect(await machine.output()).toEqual(['being set up', 'step 3/3 loss 0.5'])
     expect(result.logLines).toBe((await machine.lines()).length)
-    expect(await machine.remarks()).toMatch(/\.\.\/outside is outside.*\nthere is no output nothing\/here/)
+    expect(await machine.remarks()).toMatch(/\.\.\/outside is outside.*\nno file matches the output nothing\/here/)
   })
 
   it('is failure with another exit code, with the last words of the command', async () => {

@@ -164,7 +164,7 @@ describe('an input in S3', () => {
       environment,
       /the bucket data has no object 'sets'.*ends with a slash/,
     ],
-    ['in no bucket', 's3://nowhere/a', environment, /there is no bucket nowhere at http:/],
+    ['in no bucket', 's3://nowhere/a', environment, /the bucket nowhere does not exist at http:/],
     ['with nothing under it', 's3://data/none/', environment, /there is no object under this prefix/],
   ]
   it.each(refusals)('%s ends the attempt with words that say what to do', async (_, source, env, words) => {

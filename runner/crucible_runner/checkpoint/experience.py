@@ -24,7 +24,7 @@ def read_experience(store: Store, keys: Keys, attempt: int) -> Experience:
         try:
             told = parse(RESTORES, body)["restores"] if body is not None else []
         except DocumentError:
-            continue  # an unreadable document is no evidence
+            continue  # An unreadable document proves nothing.
         for each in told:
             checkpoint = each["checkpoint"]
             outcomes[each["outcome"]].add(CheckpointId(checkpoint["step"], checkpoint["attempt"]))

@@ -193,7 +193,7 @@ class Restorer:
 
     def _bring(self, candidate: Candidate, directory: str, folder: str, trouble: Trouble) -> Restored:
         checkpoint, manifest = candidate
-        # A checkpoint that is noted as wanted is not removed any more, but it may have been removed just before.
+        # Retention keeps a checkpoint that is noted as wanted, but may have removed it just before.
         key = self._keys.manifest(checkpoint, manifest["revision"])
         if persist(lambda: self._store.get(key), self._patience.is_hopeless, trouble) is None:
             raise Corrupt("it was removed meanwhile")

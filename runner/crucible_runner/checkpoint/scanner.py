@@ -84,7 +84,7 @@ class _Declaration(NamedTuple):
 
 
 class Scanner:
-    """The current content of the directory. Files present when `begin` was called are no new checkpoint."""
+    """The current content of the directory. Files present when `begin` was called are not a new checkpoint."""
 
     def __init__(self, paths: Paths, directory: str, rules: Rules, clock: Clock, progress: Progress) -> None:
         self._directory = directory
@@ -130,7 +130,7 @@ class Scanner:
         threading.Thread(target=self._run, name="scanner", daemon=True).start()
 
     def end(self) -> None:
-        """The workload has ended: quiet files are no evidence from now on."""
+        """The workload has ended: quiet files prove nothing from now on."""
         self._ended_ms = self._clock.mono_ms()
         self._is_ended.set()
 
@@ -243,7 +243,7 @@ class Scanner:
             if is_beside_others and (opened.is_append or now_ms - since_ms >= _OPEN_QUIETS * self._quiet_ms):
                 self.records.learn(path)
                 self._remark(
-                    "%s is held open by pid %d: it is taken along as it is, and not waited for" % (path, opened.pid)
+                    "%s is held open by pid %d: uploading it as is" % (path, opened.pid)
                 )
             else:
                 found = "%s is held open for writing by pid %d" % (path, opened.pid)

@@ -170,11 +170,11 @@ class Sender:
         try:
             self._store.delete(key)
         except StoreError:
-            pass  # without a manifest it is no checkpoint; the control plane removes it later
+            pass  # Without a manifest it is not a checkpoint, and the control plane removes it later.
 
 
 def check_names(selection: Selection) -> None:
     """Runs before any upload: the manifest could not represent such names."""
     for name in [*selection.files, *selection.links, *selection.links.values()]:
         if not is_utf8(name):
-            raise ValueError("its file %s has a name that is no UTF-8: rename it" % os.fsencode(name))
+            raise ValueError("the name of its file %s is not UTF-8: rename it" % os.fsencode(name))

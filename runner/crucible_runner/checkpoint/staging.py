@@ -42,8 +42,8 @@ class Staged:
         self.stamps[file] = stamp_of(target)
 
     def add_database(self, file: str, source: str) -> bool:
-        """Makes a consistent copy despite concurrent writes; returns False for a file that is no SQLite database or cannot be copied this
-        way.
+        """Makes a consistent copy despite concurrent writes; returns False for a file that is not an SQLite database or cannot be copied
+        this way.
         """
         target = self.path(file)
         os.makedirs(os.path.dirname(target), exist_ok=True)

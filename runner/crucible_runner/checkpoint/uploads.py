@@ -158,7 +158,7 @@ class Checkpoints:
 
     def _find(self) -> Optional[Candidate]:
         """Returns the next upload, if any: the newest checkpoint that counts, unless it is in the store."""
-        # Before what was seen: the last look at the directory precedes the end.
+        # Read before `seen`: the last scan of the directory precedes the end.
         final = self._final
         for index, seen in enumerate(self._scanner.seen):
             if seen.selection.signature == self._last_signature:

@@ -58,6 +58,6 @@ def claim(store: Store, key: str, machine: str, send: Optional[str] = None) -> N
     try:
         holder = parse(CLAIM, body or b"")["machine"]
     except DocumentError as error:
-        raise ClaimedElsewhere("what is at %s cannot be understood: %s" % (key, error)) from error
+        raise ClaimedElsewhere("invalid claim at %s: %s" % (key, error)) from error
     if holder != machine:
         raise ClaimedElsewhere("the attempt belongs to machine %s, and this is %s" % (holder, machine))

@@ -37,7 +37,7 @@ def region_of(registry: str) -> Optional[str]:
 def ask_for_login(
     registry: str, credentials: Callable[[], Credentials], environment: Mapping[str, str], clock: Clock
 ) -> Login:
-    """Raises `Refused`, and `OSError` when there is no answer."""
+    """Raises `Refused`, and `OSError` without an answer."""
     region, suffix = _HOST.fullmatch(registry).groups()
     domain = suffix if suffix.startswith("amazonaws") else "amazonaws.com"
     named = environment.get("AWS_ENDPOINT_URL_ECR") or environment.get("AWS_ENDPOINT_URL")

@@ -100,7 +100,7 @@ class Puller:
         finally:
             forget_login(self._folder)
         if not self._is_over():
-            took = (wanted.image, in_words(self._clock.mono_ms() - began_ms), self._digest or "no digest told")
+            took = (wanted.image, in_words(self._clock.mono_ms() - began_ms), self._digest or "no digest reported")
             self._remark("the image %s is here after %s (%s)" % took)
 
     def _try(self, wanted: Wanted, environment: Mapping[str, str]) -> Optional[Said]:
@@ -179,7 +179,7 @@ def _raise_if_final(image: str, said: Said) -> None:
     if _DENIED.search(text):
         raise Failed("image-login", "the registry does not give the image %s to this machine: %s" % (image, said.words))
     if _ABSENT.search(text):
-        raise Failed("image", "there is no image %s: %s" % (image, said.words))
+        raise Failed("image", "the registry has no image %s: %s" % (image, said.words))
 
 
 def _login_of_machine(image: str, environment: Mapping[str, str], clock: Clock) -> Optional[Login]:

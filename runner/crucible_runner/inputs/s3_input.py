@@ -77,7 +77,7 @@ class Bucket:
         if status != 404 or code not in ("", "NoSuchKey", "NoSuchBucket"):
             return ""
         if code == "NoSuchBucket":
-            return "there is no bucket %s at %s: correct the name" % (self.name, self._access.endpoint or "S3")
+            return "the bucket %s does not exist at %s: correct the name" % (self.name, self._access.endpoint or "S3")
         return (
             "the bucket %s has no object %r: correct the name; everything under a prefix is meant where the URL ends with a slash"
             % (self.name, key)
@@ -90,7 +90,7 @@ class Bucket:
             return "; set AWS_REGION in the job's env to the region of the bucket %s" % self.name
         if status in (400, 401, 403, 404):
             return (
-                "; the request was %s. Give the job AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY as secrets, of somebody who may"
+                "; the request was %s. Give the job AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY as secrets, of a user who may"
                 " read and list the bucket %s" % (self._access.words, self.name)
             )
         return ""
@@ -169,7 +169,7 @@ def _inner_files(source: str, prefix: str, keys: List[str]) -> List[str]:
     """Returns the paths below the prefix. Consoles show keys that end with a slash as empty folders."""
     paths = [key[len(prefix) :] for key in keys if not key.endswith("/")]
     if not paths:
-        raise Failed("input", "the input %s cannot be fetched: there is no object under this prefix" % source)
+        raise Failed("input", "the input %s cannot be fetched: no object has this prefix" % source)
     for path in paths:
         try:
             inner_path(path, "the rest of its key")

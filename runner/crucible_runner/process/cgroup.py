@@ -15,7 +15,7 @@ _PREFIX = "crucible-"
 # For some milliseconds after a killed process has left /proc, the kernel still counts it as a member.
 _BUSY_LOOKS = 50
 _BUSY_LOOK_SECONDS = 0.01
-# Hierarchies of version 1, in order of preference: neither changes what a process may use.
+# Hierarchies of version 1, in order of preference: neither limits the resources of a process.
 _HIERARCHIES = ("name=systemd", "pids")
 
 
@@ -75,7 +75,7 @@ def members(folder: str) -> Set[int]:
                 found |= {int(line) for line in file}
         except (OSError, ValueError):
             continue
-    # 0 stands for a process that is not visible from here.
+    # 0 is a process that is not visible from here.
     return found - {0}
 
 

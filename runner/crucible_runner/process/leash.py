@@ -95,7 +95,7 @@ class Leash:
         if listening is not None:
             self._listening = listening
         elif self._status is None:
-            os.kill(self._child, signal.SIGTERM)  # it has no session of its own yet
+            os.kill(self._child, signal.SIGTERM)  # The child is still in our session.
 
     def _collect(self) -> None:
         for pid, status in processes.reap():

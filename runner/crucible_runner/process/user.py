@@ -13,7 +13,7 @@ _PR_SET_NO_NEW_PRIVS = 38
 # The worker setting that turns this off, for messages.
 SETTING = "CRUCIBLE_LOCAL_UIDS"
 _DEVICES = ("/dev/nvidia*", "/dev/dri/*")
-# Shell words after which a command follows, besides the shell's operators.
+# Shell words before a command, in addition to the shell's operators.
 _BEFORE_COMMANDS = {"!", "do", "else", "elif", "env", "exec", "if", "nohup", "then", "time", "until", "while", "{"}
 _REFUSALS = ("Permission denied", "EACCES", "Operation not permitted", "are you root", "must be root")
 
@@ -121,7 +121,7 @@ def parse_user(text: str) -> int:
     """Raises `ValueError` for a user id that a command cannot run as."""
     user = int(text)
     if not (sys.platform.startswith("linux") and 0 < user < 2**31):
-        raise ValueError("%s is no user for commands" % text)
+        raise ValueError("user %s cannot run commands" % text)
     return user
 
 

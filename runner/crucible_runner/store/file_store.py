@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 _LINKLESS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
 _ABSENT = (errno.ENOENT, errno.EISDIR)
-# Errors of an entry that is no file, or of a name that the file system does not support: they are permanent.
+# Errors of an entry that is not a file, or of a name that the file system does not support: they are permanent.
 _NEVER = (
     errno.ENOTDIR,
     errno.EISDIR,

@@ -24,7 +24,7 @@ _SCHEMES: Dict[str, _Opener] = {"file": _open_folder, "s3": _open_s3}
 
 def open_store(url: str, grant_file: Optional[str] = None, key_file: Optional[str] = None) -> Store:
     """Opens the store at `url`. `grant_file` holds credentials for it, sealed with the key in `key_file` if that is given. Raises
-    `ValueError` that explains what is wrong with the URL."""
+    `ValueError` that explains the error in the URL."""
     opener = _SCHEMES.get(urlsplit(url).scheme)
     if opener is None:
         known = ", ".join(scheme + "://" for scheme in sorted(_SCHEMES))

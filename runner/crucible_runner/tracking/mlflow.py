@@ -43,7 +43,7 @@ class Server(NamedTuple):
 
 
 def tagged_context(own: Mapping[str, str], job: str, attempt: int) -> Dict[str, str]:
-    """Returns the variable by which MLflow tags new runs with the job; none if the job's own value is no JSON object."""
+    """Returns the variable by which MLflow tags new runs with the job; none if the job's own value is not a JSON object."""
     tags = {JOB_TAG: job, ATTEMPT_TAG: str(attempt)}
     try:
         present = json.loads(own.get("MLFLOW_RUN_CONTEXT") or "{}")
@@ -60,7 +60,7 @@ def server_of(own: Mapping[str, str], work: str) -> Optional[Server]:
     if not uri.lower().startswith(("http://", "https://")):
         if uri.split(":")[0] in ("databricks", "databricks-uc", "uc"):
             raise NoAnswer("it is at Databricks, which needs MLflow itself")
-        raise NoAnswer("MLFLOW_TRACKING_URI is not the address of a server: what is kept on this machine is lost with it")
+        raise NoAnswer("MLFLOW_TRACKING_URI is not the address of a server: runs on this machine are lost with it")
     others = [name for name in _OTHER_LOGINS if own.get(name, "").lower() not in ("", "false", "0")]
     if others:
         raise NoAnswer("%s is a way to log in that needs MLflow itself" % others[0])
@@ -70,7 +70,7 @@ def server_of(own: Mapping[str, str], work: str) -> Optional[Server]:
         port = "" if parts.port is None else ":%d" % parts.port
     except ValueError as error:
         # The reason may quote a part of the address, such as a password.
-        raise NoAnswer("MLFLOW_TRACKING_URI is no address") from error
+        raise NoAnswer("MLFLOW_TRACKING_URI is not an address") from error
     shown = "[%s]" % host if ":" in host else host
     address = urlunsplit((parts.scheme, shown + port, parts.path.rstrip("/"), "", ""))
     headers = {"User-Agent": USER_AGENT, "Content-Type": "application/json"}
@@ -107,7 +107,7 @@ def _context(own: Mapping[str, str], work: str) -> ssl.SSLContext:
 
 
 def runs_of(server: Server, job: str) -> List[TrackedRun]:
-    """Returns the job's runs that are no part of another run and are not deleted, oldest first. Raises `NoAnswer`."""
+    """Returns the job's top-level runs that are not deleted, oldest first. Raises `NoAnswer`."""
     try:
         return _search(server, job)
     except (AttributeError, KeyError, TypeError, ValueError) as error:
@@ -179,4 +179,4 @@ def _ask(server: Server, path: str, wanted: Dict[str, Any]) -> Any:
         raise NoAnswer("it does not answer: %s" % reason) from error
     except ValueError as error:
         # The reason may quote the login.
-        raise NoAnswer("its answer is no JSON, or the login has characters that a request cannot have") from error
+        raise NoAnswer("its answer is not JSON, or the login has characters that a request cannot have") from error

@@ -256,7 +256,7 @@ class TestPacking(InNotebook):
         path.write_text(source.replace("'A'", "'BBB'").replace("return 1\n", "return 1111\n"))
         for name in ("two", "train"):
             job = MLPlatform("/nowhere").job(names[name])
-            error = self.refused(r"(inner|Model), which the function uses, is not what is in its file now: .*script.py has changed", job)
+            error = self.refused(r"(inner|Model), which the function uses, differs from its file: .*script.py has changed", job)
             self.assertEqual("Start the program again.", error.hint)
 
     def test_a_module_that_is_edited_after_its_import_is_refused(self):

@@ -263,7 +263,7 @@ class ArtifactsTest(FolderTest):
         with mock.patch("os.listdir", closed):
             found, remarks = find_artifacts(self.at("output"), self.at("work"), [])
         self.assertEqual(list(found), ["b/file"])
-        self.assertRegex(remarks[0], "^what is in a is not kept: .*Permission denied")
+        self.assertRegex(remarks[0], "^the contents of a are not kept: .*Permission denied")
 
     def test_finds_files_by_pattern_and_all_of_the_output(self):
         for name in (

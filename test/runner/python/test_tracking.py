@@ -102,7 +102,7 @@ class ServerTest(FolderTest):
             ("mlruns", {}, "lost with it"),
             ("databricks", {}, "Databricks"),
             ("https://x", {"MLFLOW_TRACKING_AWS_SIGV4": "true"}, "MLFLOW_TRACKING_AWS_SIGV4"),
-            ("http://[x", {}, "no address"),
+            ("http://[x", {}, "not an address"),
         ]:
             with self.assertRaisesRegex(NoAnswer, words):
                 server_of(dict(more, MLFLOW_TRACKING_URI=uri), self.folder)

@@ -27,4 +27,4 @@ def file_check(file: File) -> Optional[Verdict]:
     missing = start + length + items * int(plain.group(1)) - file.size
     if missing > 0:
         return Verdict(False, "lacks %d bytes of its array" % missing)
-    return Verdict(True, "is as long as its NumPy header tells")
+    return Verdict(True, "is as long as its NumPy header declares")

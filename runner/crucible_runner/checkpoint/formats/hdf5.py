@@ -24,5 +24,5 @@ def file_check(file: File) -> Optional[Verdict]:
     else:
         return None
     if file.size < end:
-        return Verdict(False, "lacks %d bytes of those that its HDF5 superblock tells" % (end - file.size))
-    return Verdict(True, "is as long as its HDF5 superblock tells")
+        return Verdict(False, "is %d bytes shorter than its HDF5 superblock declares" % (end - file.size))
+    return Verdict(True, "is as long as its HDF5 superblock declares")

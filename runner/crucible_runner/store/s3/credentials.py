@@ -61,7 +61,7 @@ class Grants(Source):
             try:
                 grant = unseal_grant(body, self._key_path) if _is_sealed(body) else parse(GRANT, body)
             except ValueError as error:
-                raise ValueError("the grant file %s is no grant: %s" % (self._path, error)) from error
+                raise ValueError("invalid grant file %s: %s" % (self._path, error)) from error
             self._read, self._stamp = _from_grant(grant, "the grant in %s" % self._path), stamp
         return self._read
 
@@ -149,7 +149,7 @@ class Keyring:
                 found, troubles = self._find(True)
         if found is None:
             why = "; ".join(troubles) or "there is neither a grant, nor a key, nor a role of the machine"
-            raise StoreError("there are no credentials for the store: %s" % why)
+            raise StoreError("no credentials for the store: %s" % why)
         return found
 
     def refuse(self, credentials: Credentials) -> bool:

@@ -46,7 +46,7 @@ def base_of(bucket: str, region: str, endpoint: Optional[str]) -> Base:
 
 
 def parse_store_url(url: str) -> StorePlace:
-    """Raises `ValueError` that explains what is wrong with the URL."""
+    """Raises `ValueError` that explains the error in the URL."""
     parts = urlsplit(url)
     if _BUCKET.fullmatch(parts.netloc) is None:
         raise _bad(url, "it names no bucket" if not parts.netloc else "%r cannot be a bucket" % parts.netloc)
@@ -54,13 +54,13 @@ def parse_store_url(url: str) -> StorePlace:
     values = dict(told)
     unknown = [name for name in values if name not in _PARAMETERS]
     if unknown or len(told) != len(values) or parts.fragment:
-        raise _bad(url, "there is no parameter %r" % unknown[0] if unknown else "each parameter stands once")
+        raise _bad(url, "unknown parameter %r" % unknown[0] if unknown else "each parameter stands once")
     endpoint = values.get("endpoint")
     if endpoint is not None and not _is_server(endpoint):
         raise _bad(url, "its endpoint %r must begin with http:// or https://" % endpoint)
     prefix = unquote(parts.path).strip("/")
     if any(segment in ("", ".", "..") for segment in prefix.split("/")) and prefix:
-        raise _bad(url, "its prefix %r is no plain path" % prefix)
+        raise _bad(url, "its prefix %r is not a plain path" % prefix)
     return StorePlace(
         parts.netloc,
         prefix + "/" if prefix else "",

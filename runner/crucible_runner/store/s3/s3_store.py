@@ -87,7 +87,7 @@ class S3Store(Store):
     def _is_there(self, answer: Answer) -> bool:
         """A missing bucket is not an empty store."""
         if answer.status == 404 and b"NoSuchBucket" in answer.body:
-            raise StoreError("there is no bucket %s: correct the store's URL" % self._client.bucket)
+            raise StoreError("the bucket %s does not exist: correct the store's URL" % self._client.bucket)
         return answer.status != 404
 
     def _entries(self, prefix: str) -> Iterator[Tuple[str, str]]:
@@ -115,8 +115,7 @@ class S3Store(Store):
 
 
 def open_s3_store(url: str, grant_file: Optional[str], key_file: Optional[str]) -> S3Store:
-    """Uses a grant, then the keys of this machine's user, then the machine's role. Raises `ValueError` that explains what is wrong with the
-    URL."""
+    """Uses a grant, then the keys of this machine's user, then the machine's role. Raises `ValueError` that explains the error in the URL."""
     place, clock = parse_store_url(url), Clock()
     grants = Grants(grant_file, key_file)
     environment: Mapping[str, str] = os.environ

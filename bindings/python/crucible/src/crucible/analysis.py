@@ -1,4 +1,4 @@
-"""What a program is, read or tried before it is submitted."""
+"""Analysis and rehearsal of a program before it is submitted."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ else:
 
 
 class HasProgram:
-    """What has operations: it knows the command line."""
+    """Base of objects with operations. It holds the command line."""
 
     _program: Program
 
@@ -152,7 +152,7 @@ class Stream(Generic[T]):
 
 @contextmanager
 def understood(words: Tuple[str, ...]) -> Iterator[None]:
-    """What reads a document of a command: one without the expected fields is of another version, whatever it calls itself."""
+    """Wraps the reading of a document: one without the expected fields comes from another version, whatever it declares."""
     try:
         yield
     except CrucibleError:

@@ -103,7 +103,7 @@ def check_text(name: str, text: str) -> None:
     try:
         os.fsencode(text)
     except UnicodeEncodeError:
-        raise UsageError("%s= has half of a surrogate pair, which is no text." % name, hint="Decode it again, as UTF-8 or UTF-16.") from None
+        raise UsageError("%s= has half of a surrogate pair, which is not text." % name, hint="Decode it again, as UTF-8 or UTF-16.") from None
 
 
 def job(name: Any, what: str = "job") -> str:

@@ -1,4 +1,4 @@
-"""What can go wrong. The classes of ``truffle.errors`` are those of the command line; the others are about jobs and functions."""
+"""Errors. The classes of ``truffle.errors`` are those of the command line; the others are about jobs and functions."""
 
 from __future__ import annotations
 

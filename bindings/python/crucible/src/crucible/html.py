@@ -23,7 +23,7 @@ _COLOURS = {
     "recovering": "#9a6700",
     "stopping": "#9a6700",
 }
-#: What is said of a status that comes from the record.
+#: Shown for a status that comes from the record.
 NOT_LIVE = "The workflow is not responding; this is the last recorded state."
 
 #: Recommendations that the table shows: more than a person compares.
@@ -68,7 +68,7 @@ def plan(plan: Plan) -> str:
     notes = "".join("<li>%s</li>" % text(one) for one in remarks)
     below = "<ul>%s</ul>" % notes if notes else ""
     if not len(plan):
-        return "<div><b>There is no place for this job now.</b>%s</div>" % below
+        return "<div><b>No place fits this job now.</b>%s</div>" % below
     head = ("#", "backend", "machine", "place", "$/h", "cost", "90 % range", "time", "why", "risks")
     rows = [
         (

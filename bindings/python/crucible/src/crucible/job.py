@@ -1,4 +1,4 @@
-"""A job: what it does, and what can be done with it."""
+"""A job: its state, its files, and the operations on it."""
 
 from __future__ import annotations
 
@@ -80,13 +80,13 @@ class Job(HasProgram, Generic[T]):
 
     @operation
     def status(self) -> Steps[Status]:
-        """Everything about the job now. Raises `NotFoundError` if there is no such job."""
+        """Everything about the job now. Raises `NotFoundError` for an unknown job."""
         return self._seen((yield Run(("show", self.id))))
 
     def monitor(self) -> Stream[Status]:
         """The status after every change until the job is over; the last one is its end. Use it with ``for`` or ``async for``.
 
-        The first values tell every move to another backend so far. A move and the return from it have a value each, even when both
+        The first values report every move to another backend so far. A move and the return from it have a value each, even when both
         happen between two changes, so that ``backend_changed`` misses none.
         """
 
@@ -136,7 +136,7 @@ class Job(HasProgram, Generic[T]):
         Args:
             follow: Continue with new lines until the job is over.
             attempt: Only this attempt.
-            tail: Begin with the last so many lines.
+            tail: Begin with this many of the last lines.
         """
         words = ("logs", self.id, *options({"follow": follow, "attempt": attempt, "tail": tail}))
         return Logs(self._program, words, lambda: log_lines)
@@ -184,7 +184,7 @@ class Job(HasProgram, Generic[T]):
         Args:
             download: A folder to download them to; each then has its ``local_path``.
             attempt: Only those of this attempt.
-            only: Only these paths, and what is in these folders.
+            only: Only these paths, and the files in these folders.
             force: Replace other files of the same names.
         """
         folder = None if download is None else os.path.abspath(os.fspath(download))
@@ -214,7 +214,7 @@ class Job(HasProgram, Generic[T]):
 
     @operation
     def why(self, decision: Optional[int] = None) -> Steps[Why]:
-        """Why the job is where it is: every decision, or one, with the alternatives and what would have changed it."""
+        """Why the job is where it is: every decision, or one, with the alternatives and the changes that would have altered it."""
         return why_of((yield Run(("why", self.id, *options({"decision": decision})))))
 
     @operation

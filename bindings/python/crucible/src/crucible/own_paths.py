@@ -24,7 +24,7 @@ class Origin(NamedTuple):
 
 
 def in_own_paths(error: UsageError, folder: Path, files: Union[Mapping[str, object], Sequence[object]]) -> UsageError:
-    """The error with each path of the folder replaced by what was copied there: from `files`, or as a module."""
+    """The error with each path of the folder replaced by the path of the original: from `files`, or as a module."""
     text = error.message if error.hint is None else "%s\n%s" % (error.message, error.hint)
     named = {one: origin for line in text.split("\n") for one in [_file(line, folder)] if one for origin in [_origin(one, files)] if origin}
     if not named:

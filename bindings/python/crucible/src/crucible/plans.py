@@ -94,7 +94,7 @@ class Relaxation:
 
 @dataclass(frozen=True, repr=False)
 class Plan(Sequence[Recommendation]):
-    """Ranked recommendations, the best first, and why other offers are left out. Empty if there is no place now.
+    """Ranked recommendations, the best first, and why other offers are left out. Empty if no place fits now.
 
     Attributes:
         warnings: What could go wrong with this job, in sentences.
@@ -132,7 +132,7 @@ class Plan(Sequence[Recommendation]):
             "%d. %s %s %s: $%.2f (%.2f to %.2f), %.1f h" % (one.rank, one.backend, one.type, one.place, one.cost.median, one.cost.low, one.cost.high, one.hours.median)
             for one in self
         ]
-        return "\n".join(rows or ["There is no place for this job now.", *("%s: %s" % (one.code, one.reason) for one in self.rejections)])
+        return "\n".join(rows or ["No place fits this job now.", *("%s: %s" % (one.code, one.reason) for one in self.rejections)])
 
     def _repr_html_(self) -> str:
         return html.plan(self)

@@ -257,7 +257,7 @@ class MLPlatform(HasProgram):
 
     @operation
     def budget(self, month: Optional[str] = None) -> Steps[Budget]:
-        """The budget of a month (``"2026-10"``; by default this one): its limit, what is spent, and promised to open jobs."""
+        """The budget of a month (``"2026-10"``; by default this one): its limit, the amount spent, and the amount reserved for open jobs."""
         return read(Budget, (yield Run(("budget", *options({"month": month})))))
 
     @operation

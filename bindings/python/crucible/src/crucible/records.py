@@ -1,4 +1,4 @@
-"""What a job leaves behind: log lines, events, artifacts, checkpoints, decisions."""
+"""The records of a job: log lines, events, artifacts, checkpoints, decisions."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ class Checkpoint:
 
     Attributes:
         state: ``complete``, or ``settled`` and ``quiet``, which are provisional; None if its manifest cannot be read.
-        evidence: What shows that it is complete, in one clause.
+        evidence: Why it counts as complete, in one clause.
         is_good: After `Job.verify_checkpoints`, whether every file has its digest; otherwise None.
     """
 
@@ -125,7 +125,7 @@ def checkpoint_of(document: Mapping[str, Any]) -> Checkpoint:
 
 @dataclass(frozen=True)
 class DownloadedCheckpoint:
-    """A checkpoint on this machine: ``resume_path`` is what a program gets in ``CRUCIBLE_RESUME_FROM``."""
+    """A checkpoint on this machine: ``resume_path`` is the value of ``CRUCIBLE_RESUME_FROM`` for a program."""
 
     checkpoint: Checkpoint
     folder: str
@@ -137,7 +137,7 @@ class DownloadedCheckpoint:
 
 @dataclass(frozen=True)
 class Decision:
-    """A decision about a job and what it was made from. `document` has alternatives, arithmetic and switch points."""
+    """A decision about a job and its inputs. `document` has alternatives, arithmetic and switch points."""
 
     number: int
     at_ms: int
@@ -166,7 +166,7 @@ class Why:
 
 @dataclass(frozen=True)
 class WhatIf:
-    """What the planner decides from changed inputs. `was` and `now` have ``outcome``, ``text`` and ``place``."""
+    """The planner's decision from changed inputs. `was` and `now` have ``outcome``, ``text`` and ``place``."""
 
     decision: int
     is_unchanged: bool
@@ -187,7 +187,7 @@ def why_of(document: Mapping[str, Any]) -> Why:
 
 @dataclass(frozen=True)
 class Spending:
-    """A budget in whole micro-dollars; None is no limit."""
+    """A budget in whole micro-dollars; None means no limit."""
 
     limit_micro_usd: Optional[int]
     spent_micro_usd: int
@@ -203,7 +203,7 @@ class Spending:
 
 @dataclass(frozen=True)
 class Budget:
-    """The budget of a month: what is spent, and promised to open jobs."""
+    """The budget of a month: the amount spent, and the amount reserved for open jobs."""
 
     month: str
     total: Spending

@@ -1,4 +1,4 @@
-"""What a job requires, and how it is written in a job file."""
+"""The requirements of a job, and their form in a job file."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Dollars = Union[str, int, float]
 
 @dataclass(frozen=True)
 class Requirements:
-    """What a job requires of its machine, its time, its money and its checkpoints. Everything is optional.
+    """The requirements of a job: its machine, its time, its money and its checkpoints. Everything is optional.
 
     The fields are those of the `job file <https://github.com/scttfrdmn/crucible/blob/main/docs/reference/job-file.md>`_, with its
     amounts (``"24GB..80GB"``, ``"6h on A100"``, ``"$25"``). A field with a unit in its name is short for the one in parentheses.
@@ -38,7 +38,7 @@ class Requirements:
         shm: Shared memory of the container.
         duration: Estimate of the whole training: ``"6h"``, ``"6h on A100"``, or a `timedelta`.
         duration_hours_estimated: The same in hours (``duration``).
-        work_family: What kind of training it is, such as ``transformer``.
+        work_family: Kind of training, such as ``transformer``.
         interruptible: Whether spot capacity is allowed; the job then resumes from checkpoints.
         isolation: ``dedicated``, ``shared`` or ``community``.
         accept: Risks to accept.
@@ -142,7 +142,7 @@ class Requirements:
         return result
 
     def fields(self) -> Dict[str, Any]:
-        """The values that are set, by their names here, with short forms replaced by what they stand for and amounts as text."""
+        """The values that are set, by their names here, with short forms expanded and amounts as text."""
         values: Dict[str, Any] = {}
         for one in dataclasses.fields(self):
             value = getattr(self, one.name)

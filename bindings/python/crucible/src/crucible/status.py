@@ -1,4 +1,4 @@
-"""What is known of a job at one moment, as ``crucible show`` tells it."""
+"""The status of a job at one moment, as ``crucible show`` reports it."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Cost:
     Attributes:
         spent_micro_usd: Of all attempts, the running one included.
         estimated_remaining_micro_usd: Until the job is done; None if unknown.
-        remaining_basis: What the estimate rests on: ``pace``, ``forecast`` or ``assumed``.
+        remaining_basis: The basis of the estimate: ``pace``, ``forecast`` or ``assumed``.
         budget_micro_usd: The limit; None without one.
     """
 
@@ -162,14 +162,14 @@ class Status:
             ``recovering``, ``stopping``, ``succeeded``, ``failed``, ``cancelled``.
         message: One sentence for a person.
         backend: Where it runs now, or ran last, as a job file names it: ``ec2:spot``, ``local:on-demand``. None before its first place.
-        progress: Percent of the whole training, 0.0 while unknown; 100.0 once it succeeded. ``training`` has what is known exactly.
+        progress: Percent of the whole training, 0.0 while unknown; 100.0 once it succeeded. ``training`` has the exact figures.
         cost: Dollars spent so far.
         cost_micro_usd: The same, exact.
         backend_changed: In a status of `Job.monitor`, whether the job moved to another backend since the status before.
         previous_backend: Where it was before, if it moved.
         attempt: Number of the attempt that ``backend`` belongs to; 0 before the first.
         attempts: Oldest first; at most the newest fifty. Empty in lists of jobs.
-        is_live: False if the workflow does not answer, and this is what is recorded.
+        is_live: False if the workflow does not answer, and the values come from the record.
         document: Everything that the command line says.
     """
 
@@ -232,7 +232,7 @@ class Status:
 
 
 def place_of(document: Mapping[str, Any]) -> str:
-    """The place of an attempt or placement as a job file names it, by what was launched, and by the request before."""
+    """The place of an attempt or placement as a job file names it, from the launched machine, or from the request before the launch."""
     realised = document.get("realised") or document
     return "%s:%s" % (document["backend"], realised["capacityType"])
 

@@ -1,4 +1,4 @@
-"""What is submitted: source text, a script, a command, a job file or an earlier job, with requirements and files."""
+"""Submissions: source text, a script, a command, a job file or an earlier job, with requirements and files."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ PathLike = Union[str, os.PathLike[str]]
 Files = Union[Mapping[str, PathLike], Sequence[PathLike]]
 Secrets = Union[str, Sequence[str], Mapping[str, str]]
 
-#: Frames between the line that calls an operation and what the operation calls.
+#: Frames between the line that calls an operation and the functions that the operation calls.
 STACK_OF_OPERATION = 5
 
 #: The program of ``code=``, on the machine.
@@ -52,7 +52,7 @@ class Submission:
     workdir: Union[PathLike, bool, None] = None
     analyze: bool = True
     id: Optional[str] = None
-    #: Of a function, whose `workdir` is made to be sent: the files in it, besides its modules.
+    #: The files in the `workdir` that is made for a function, apart from its modules.
     copied: Optional[Files] = None
 
     @contextmanager
@@ -183,7 +183,7 @@ def secrets_of(secrets: Secrets) -> Tuple[List[str], Dict[str, str]]:
     return list(secrets), dict(secrets) if isinstance(secrets, Mapping) else {}
 
 
-#: What the job file calls what is written here.
+#: Names in the job file of the values here.
 _NAMES = {".".join(path): name for name, path in JOB_FILE.items()}
 
 

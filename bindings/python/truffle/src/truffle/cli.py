@@ -88,7 +88,7 @@ class Program:
         if npx is not None:
             return [npx, "--yes", "--package", NPM_PACKAGE, self.name]
         raise errors.ExecutableNotFound(
-            "There is no program `%s` on PATH, and no npx to get it." % self.name,
+            "Neither `%s` nor npx is on PATH." % self.name,
             hint="Install Node 20.19 or newer and run `npm install --global %s`, or set CRUCIBLE_CLI to the path of `crucible`."
             % NPM_PACKAGE,
         )

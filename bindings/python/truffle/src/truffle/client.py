@@ -186,7 +186,7 @@ class Truffle(Finding):
         """Finds the kind of capacity for a use case. An argument that decides and is missing raises `errors.UsageError`.
 
         Args:
-            purpose: What it is for.
+            purpose: The use case.
             instance_type: By default p5.48xlarge; for inference inf2.xlarge.
             machines: How many.
             days: Training: days of one run.

@@ -1,4 +1,4 @@
-"""What can go wrong, by the reaction that fits. The kinds and exit codes are those of the command line."""
+"""Errors, by the reaction that fits. The kinds and exit codes are those of the command line."""
 
 from __future__ import annotations
 

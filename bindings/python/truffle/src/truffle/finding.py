@@ -1,4 +1,4 @@
-"""Questions about machine types: where they are sold, what they cost and how many the account may run.
+"""Questions about machine types: where they are sold, their prices, and how many the account may run.
 
 ``async_finding.py`` is generated from this module: ``node tools/gen-python-async.mjs``.
 """
@@ -80,7 +80,7 @@ class Finding(Session):
         Args:
             pattern: As in `search`.
             regions: Regions to ask; by default those of the constructor.
-            min_az_count: Only Regions with at least so many zones.
+            min_az_count: Only Regions with at least this many zones.
             azs: Only these zones, such as ``["us-east-1a", "us-east-1b"]``.
             regions_only: Only the names of the Regions: rows are `rows.Region`.
         """
@@ -115,7 +115,7 @@ class Finding(Session):
             pick_first: Only the first result; with ``sort_by_price`` the cheapest.
             active_only: Only prices that have changed within ``lookback_hours``.
             lookback_hours: Hours of the price course; by default 168, a week, and at most 90 days.
-            scores: Placement scores for so many machines. AWS limits how many different questions it answers in a day.
+            scores: Placement scores for this number of machines. AWS limits how many different questions it answers in a day.
             interruptions: Read how often AWS interrupts.
         """
         options = {
@@ -139,7 +139,7 @@ class Finding(Session):
             types: Only the quotas of these types or families; by default all.
             regions: Regions to ask; by default those of the constructor.
             gpu_only: Only families with GPUs or other accelerators.
-            request: So many vCPUs are wanted: `Quotas.request_commands` has the commands that ask AWS for them.
+            request: The number of vCPUs that you want: `Quotas.request_commands` has the commands that ask AWS for them.
         """
         options = {"regions": regions, "instance_types": types, "gpu_only": gpu_only, "request": request}
         return self._ask(question("quotas", options, quotas_of))

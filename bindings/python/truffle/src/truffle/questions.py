@@ -99,7 +99,7 @@ _OWNED: Mapping[ReservationType, Type[Any]] = {
     ReservationType.CAPACITY_BLOCKS: CapacityBlock,
 }
 
-#: Arguments of `Truffle.capacity` that ask what can be bought, and those about own reservations.
+#: Arguments of `Truffle.capacity` about blocks for sale, and those about own reservations.
 OF_OFFERINGS = ("count", "days", "start_after", "start_before", "end_by", "sort")
 OF_OWNED = ("available_only", "active_only", "min_capacity", "all", "topology")
 

@@ -75,7 +75,7 @@ class CapacityReservation(_Dated):
     end_date: Optional[str]
     #: For one instance.
     on_demand_price: Optional[float]
-    #: Of all its instances: what it costs, used or not.
+    #: The price of all its instances, used or not.
     hourly_cost: Optional[float]
     #: Of its unused instances.
     idle_hourly_cost: Optional[float]
@@ -104,7 +104,7 @@ class CapacityBlock(_Block):
     duration_hours: float
     #: ``scheduled``: paid, and cannot be used before its start; ``active``: can be used.
     state: str
-    #: None: no call of EC2 shows what was paid.
+    #: Always None: EC2 does not report the price that was paid.
     reservation_fee: Optional[float]
     #: AWS places every block in an UltraCluster.
     ultra_cluster_placement: bool

@@ -60,7 +60,7 @@ class Summary:
 
 
 class Results(List[Row]):
-    """Results of a question: a list, with what belongs to the whole answer.
+    """Results of a question: a list, with the notes on the whole answer.
 
     It is false when nothing was found, which is certain: a question that some Regions did not answer, and the others with nothing,
     raises an error instead.
@@ -113,7 +113,7 @@ class Quotas(Results[Row]):
 
 
 class Offerings(Results[Row]):
-    """Capacity Blocks for sale, with what the search did not cover."""
+    """Capacity Blocks for sale, with the gaps of the search."""
 
     @property
     def days(self) -> float:
@@ -124,5 +124,5 @@ class Offerings(Results[Row]):
 
     @property
     def not_covered(self) -> Tuple[str, ...]:
-        """What the search could not find, and why."""
+        """The gaps of the search, with reasons."""
         return tuple(self.more.get("not_covered", ()))

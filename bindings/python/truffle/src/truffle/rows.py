@@ -1,4 +1,4 @@
-"""What the questions about machine types find. Field names are those of the JSON of ``truffle``; None means unknown or not asked."""
+"""Rows of the answers about machine types. Field names are those of the JSON of ``truffle``; None means unknown or not asked."""
 
 from __future__ import annotations
 

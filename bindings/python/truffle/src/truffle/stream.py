@@ -22,7 +22,7 @@ _LINE_BYTES_MAX = 64 * 1024 * 1024
 #: Exit codes of shells for a program that is not there, or may not run.
 _NOT_STARTED = (126, 127)
 
-#: Bytes of what a command wrote to stderr that an error shows.
+#: Maximum length of a command's stderr in an error, in bytes.
 _NOTES_MAX = 2000
 
 
@@ -33,7 +33,7 @@ class Command:
     Args:
         words: The program and its arguments.
         shown: The same for people.
-        read: Checks the text of one document, with what the command wrote to stderr, and returns it.
+        read: Checks the text of one document, with the command's stderr, and returns it.
     """
 
     words: Sequence[str]
@@ -148,7 +148,7 @@ async def lines_async(command: Command) -> AsyncGenerator[Dict[str, Any], None]:
 
 
 def _finish(command: Command, documents: Documents, code: int, notes: IO[bytes]) -> None:
-    """Raises for what is left incomplete, and for an exit code of failure that no document explained."""
+    """Raises for an incomplete document, and for an exit code of failure that no document explained."""
     notes.seek(0)
     stderr = notes.read().decode("utf-8", "replace")
     documents.end(stderr)

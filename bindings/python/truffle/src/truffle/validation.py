@@ -97,7 +97,7 @@ class Validation:
     options: Tuple[RunOption, ...]
     #: Ways that are not possible, each with its `obstacles`.
     rejected: Tuple[RunOption, ...]
-    #: What is missing, in sentences.
+    #: The missing requirements, in sentences.
     missing: Tuple[str, ...]
     quotas: Tuple[RunQuota, ...]
     #: What to type next.
@@ -119,7 +119,7 @@ class Validation:
         return self.best.conditions if self.best is not None else ()
 
     def require(self, conditions: bool = False) -> RunOption:
-        """Returns the best way, or raises an error that says what is missing.
+        """Returns the best way, or raises an error that names the missing requirements.
 
         Args:
             conditions: Whether a yes with conditions is enough.
@@ -153,7 +153,7 @@ class Advice:
     reasons: Tuple[str, ...]
     #: What to type next.
     commands: Tuple[str, ...]
-    #: What is often read about this and is not so.
+    #: Common misconceptions about it.
     corrections: Tuple[str, ...]
     #: Pages of AWS.
     sources: Tuple[str, ...]

@@ -1,4 +1,4 @@
-"""What the helpers of all libraries share: when to save, how to save so that nothing is ever half there, and what to resume from."""
+"""Shared by the helpers of all libraries: when to save, how to save atomically, and which checkpoint to resume from."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Decision(enum.IntFlag):
 
 
 class Schedule:
-    """When to save: every so many steps, every so many seconds, and when Crucible asks for it."""
+    """When to save: after a number of steps, after a number of seconds, and when Crucible asks for it."""
 
     def __init__(
         self,
@@ -90,7 +90,7 @@ class Folder:
     def save(self, step: int, write: Callable[[str], None]) -> str:
         """Calls `write` with a temporary path, renames what it wrote into place and declares it. Returns the final path.
 
-        What `write` raises is raised, and nothing of the checkpoint remains.
+        An exception of `write` is passed on, and no part of the checkpoint remains.
         """
         path = self.path_of(step)
         temporary = self.temporary_of(step)

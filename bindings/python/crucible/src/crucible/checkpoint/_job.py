@@ -39,7 +39,7 @@ def should_stop() -> bool:
 def should_save() -> bool:
     """Returns True once per request to save an extra checkpoint. The training continues.
 
-    Each process gets the request independently: ask in one process and tell the others.
+    Each process gets the request independently: ask in one process and broadcast the answer to the others.
     """
     return bool(_job.should_save())
 

@@ -12,7 +12,7 @@ def library(module: str, packages: str) -> Iterator[None]:
     try:
         yield
     except ModuleNotFoundError as error:
-        # What an installed library itself misses is its own affair.
+        # A module that the installed library itself needs is not ours to explain.
         if (error.name or "").split(".")[0] != module:
             raise
         raise ModuleNotFoundError(

@@ -74,7 +74,7 @@ class CrucibleCallback(_TrainerCallback):
             _job.checkpoint_saved(path, step)
 
     def on_train_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-        """Ends the program if the machine is taken away. Raises SystemExit: what follows `train()` must wait for the next machine."""
+        """Ends the program if the machine is taken away. Raises SystemExit: the code after `train()` must run on the next machine."""
         if self._is_stopping:
             stop()
 

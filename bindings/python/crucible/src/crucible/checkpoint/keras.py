@@ -129,7 +129,7 @@ class CrucibleCallback(_Callback):
 
 
 def _seeds_of(model: Any) -> List[Any]:
-    """The states of the generators in the layers, such as those of Dropout, which are no weights."""
+    """The states of the generators in the layers, such as those of Dropout, which are not weights."""
     return [variable for variable in model.variables if variable.path.endswith("seed_generator_state")]
 
 

@@ -60,7 +60,7 @@ class Function(HasProgram, Generic[P, T]):
     def __init__(self, program: Program, function: Callable[P, T], settings: Settings) -> None:
         if not isinstance(function, FunctionType):
             raise PackingError(
-                "%r is no function with a source in Python." % (function,), hint="Decorate a function that is defined with `def`."
+                "%r is not a Python function with source code." % (function,), hint="Decorate a function that is defined with `def`."
             )
         keep_text(function)
         self._program = program
@@ -123,7 +123,7 @@ def _is_decorator(expression: ast.expr, namespace: Mapping[str, Any]) -> bool:
         path.insert(0, called.attr)
         called = called.value
     if not isinstance(called, ast.Name) or called.id not in namespace:
-        # Something like MLPlatform().job(...), which only its name tells.
+        # Something like MLPlatform().job(...): only its name shows what it is.
         return bool(path) and path[-1] == "job"
     value = namespace[called.id]
     for name in path:

@@ -61,7 +61,7 @@ def _arguments() -> Tuple[Tuple[Any, ...], Dict[str, Any]]:
         return found
     except Exception as error:
         raise RuntimeError(
-            "the arguments cannot be read by Python %s: %s: %s. Is what they are made of installed here? See setup="
+            "the arguments cannot be read by Python %s: %s: %s. Are their packages installed here? See setup="
             % (_version(), type(error).__name__, _message(error))
         ) from error
 

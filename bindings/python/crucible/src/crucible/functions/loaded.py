@@ -28,7 +28,7 @@ def keep_text(function: FunctionType) -> None:
 
 
 def refuse_if_changed(function: FunctionType) -> None:
-    """For a function whose file is sent as it is: raises `PackingError` if the file no longer says what was loaded from it."""
+    """For a function whose file is sent as it is: raises `PackingError` if the file has changed since it was loaded."""
     code = loaded(function).__code__
     now = _text_now(code.co_filename, function)
     before = _kept.get(code.co_filename, now)
@@ -45,7 +45,7 @@ def text_of(what: Union[FunctionType, type], name: str) -> Optional[str]:
 
     A class may be the value of a call, as ``Point = namedtuple("Point", "x y")``, with the name that is given here.
 
-    Raises `PackingError` if its file no longer says what was loaded from it.
+    Raises `PackingError` if its file has changed since it was loaded.
     """
     if not isinstance(what, FunctionType):
         return _text_of_class(what, name)
@@ -57,7 +57,7 @@ def text_of(what: Union[FunctionType, type], name: str) -> Optional[str]:
         found = _function_in(text, code, is_sure=is_sure)
         if found is not None:
             return _cut(text, found)
-    # Texts that are no files, such as that of `python -c`, share a name.
+    # Sources without a file, such as that of `python -c`, share a name.
     if texts and not code.co_filename.startswith("<"):
         raise _changed(what.__qualname__, code.co_filename)
     return None
@@ -81,13 +81,13 @@ def _text_of_class(what: type, name: str) -> Optional[str]:
 
 def _changed(name: str, path: str) -> PackingError:
     return PackingError(
-        "%s, which the function uses, is not what is in its file now: %s has changed since it was loaded." % (name, path),
+        "%s, which the function uses, differs from its file: %s has changed since it was loaded." % (name, path),
         hint="Start the program again.",
     )
 
 
 def loaded(function: FunctionType) -> FunctionType:
-    """What a definition made, below what its decorators made of it."""
+    """The function or class of a definition, without its decorators."""
     inner = inspect.unwrap(function)
     return inner if isinstance(inner, FunctionType) else function
 
@@ -104,7 +104,7 @@ def _fresh(paths: Dict[str, None]) -> Iterator[str]:
 
 
 def _cells() -> Iterator[str]:
-    """The cells of this notebook, the newest first, with what is not Python replaced by it."""
+    """The cells of this notebook, the newest first, with lines that are not Python replaced."""
     for name, entry in reversed(list(linecache.cache.items())):
         if ("ipykernel" in name or "ipython-input" in name) and len(entry) == 4:
             yield "".join(entry[2])
@@ -168,7 +168,7 @@ def _definitions(tree: ast.Module) -> List[Definition]:
 
 
 def name_of(node: Definition) -> Optional[str]:
-    """The name that a definition gives to what it defines."""
+    """The name of the defined function, class or variable."""
     if not isinstance(node, ast.Assign):
         return node.name
     target = node.targets[-1]

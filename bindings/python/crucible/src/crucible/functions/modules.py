@@ -52,7 +52,7 @@ def own_modules(names: Iterable[str]) -> Dict[str, Path]:
 
 
 def imported(source: str) -> List[str]:
-    """Top-level names of the modules that a source imports anywhere. A source that is no Python imports nothing."""
+    """Top-level names of the modules that a source imports anywhere. A source that is not Python imports nothing."""
     names = []
     try:
         nodes = list(ast.walk(ast.parse(source)))

@@ -1,4 +1,4 @@
-"""Packs a function with what it needs into a folder: a program of its source, its values, and own modules."""
+"""Packs a function and its dependencies into a folder: a program of its source, its values, and own modules."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ COMMAND = "python3 %s.py && exec python3 %s" % (RUNNER, MAIN)
 #: Python 3.8 and newer read it.
 PROTOCOL = 4
 
-_GIVE = "Give the function what it needs of it as an argument."
+_GIVE = "Pass the needed part of it to the function as an argument."
 
-#: Of `typing`, what a pickle refers to by name, as to a class.
+#: Objects of `typing` to which a pickle refers by name, as to a class.
 _PICKLED_BY_NAME = ("NewType", "ParamSpec", "TypeVar", "TypeVarTuple")
 
 IsOurs = Callable[[ast.expr, Mapping[str, Any]], bool]
@@ -66,7 +66,7 @@ def pack(function: FunctionType, arguments: Tuple[Tuple[Any, ...], Dict[str, Any
 
 
 def refuse_method(function: FunctionType) -> None:
-    """Raises `PackingError` for a function of a class that is no static method: it would need its object."""
+    """Raises `PackingError` for a method that is not static: it would need its object."""
     *path, name = function.__qualname__.split(".")
     if not path or path[-1] == "<locals>":
         return
@@ -76,12 +76,12 @@ def refuse_method(function: FunctionType) -> None:
     if not isinstance(getattr(owner, "__dict__", {}).get(name), staticmethod):
         raise PackingError(
             "%s is a method, which cannot be sent without its object." % function.__qualname__,
-            hint="Write it as a function outside of the class, and give that what it needs as arguments; or put @staticmethod above @platform.job.",
+            hint="Write it as a function outside of the class, and pass its data as arguments; or put @staticmethod above @platform.job.",
         )
 
 
 class _Pickler(pickle.Pickler):
-    """Tells which functions and classes it refers to by name. Raises `PackingError` for what exists here only, however deep it is."""
+    """Finds the functions and classes that a pickle names. Raises `PackingError` for objects that exist only here, at any depth."""
 
     def __init__(self, file: Any, what: str, on_reference: Callable[[Union[type, FunctionType]], None]) -> None:
         super().__init__(file, PROTOCOL)
@@ -98,7 +98,7 @@ class _Pickler(pickle.Pickler):
 
 
 class _Program:
-    """The source of a program, built from what a function uses. Each thing comes after those that it needs."""
+    """The source of a program, built from everything that a function uses, dependencies first."""
 
     def __init__(self, is_ours: IsOurs) -> None:
         self._is_ours = is_ours
@@ -155,7 +155,7 @@ class _Program:
         self.values[name] = file.getvalue()
 
     def _need(self, name: str, value: Any) -> None:
-        """Adds what a name means."""
+        """Adds the object of a name."""
         inner = _raw(value)
         if name in self._named:
             if self._named[name] is not inner:
@@ -234,7 +234,7 @@ def _definition(value: Any) -> Union[FunctionType, type, None]:
 
 
 def _is_below_decorators(what: Union[FunctionType, type]) -> bool:
-    """Whether it is what a decorator got, and its name means what the decorator made of it."""
+    """Whether it is the function that a decorator received, and its name is bound to the decorator's result."""
     made = _raw(vars(sys.modules["__main__"]).get(_path_of(what)))
     return isinstance(what, FunctionType) and made not in (None, what) and _definition(made) not in (None, loaded(what))
 

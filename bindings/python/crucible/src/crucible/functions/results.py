@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from ..job import Job
 
 
-#: What the command line says of a file whose digest is another one.
+#: How the command line describes a file with a different digest.
 DIFFERS = "differs from what the job wrote"
 
-#: What a file says of a failure: the kind, and the fields that it has.
+#: How a file describes a failure: the kind, and its fields.
 _FIELDS = {None: (), "exception": ("type", "message", "traceback"), "result": ("message",), "python": ("message",)}
 
 #: Bytes of the key that signs a result.
@@ -52,7 +52,7 @@ def fetch_result(job: Job[Any]) -> Steps[Optional[Kept]]:
             if not any(DIFFERS in str(one.get("reason")) for one in failed):
                 raise
             raise ResultError(
-                "The stored return value of %s differs from what the job recorded: somebody may have overwritten it, or the store is damaged."
+                "The stored return value of %s differs from what the job recorded: it was overwritten, or the store is damaged."
                 % job.id,
                 hint="It is not read. Check who can write to the object store.",
             ) from error
@@ -60,10 +60,10 @@ def fetch_result(job: Job[Any]) -> Steps[Optional[Kept]]:
 
 
 def read_result(job: Job[Any], status: Status, kept: Optional[Kept], *, key: Optional[str], is_trusted: bool = False) -> Steps[Any]:
-    """The return value. Raises `JobFailed` with what is known of a failure, and `ResultError` if the value cannot be read here.
+    """The return value. Raises `JobFailed` with the details of a failure, and `ResultError` if the value cannot be read here.
 
     Args:
-        kept: What `fetch_result` has found.
+        kept: The answer of `fetch_result`.
         key: The key that the job got to sign its result; None if another session submitted it.
         is_trusted: Read the pickle without a key.
     """
@@ -93,7 +93,7 @@ def read_result(job: Job[Any], status: Status, kept: Optional[Kept], *, key: Opt
 
 
 def _parts(job: Job[Any], content: bytes) -> Tuple[bytes, bytes, bytes, Dict[str, Any]]:
-    """Signature, head, pickle, and what the head says."""
+    """Signature, head, pickle, and the parsed head."""
     try:
         signature, head, data = content.split(b"\n", 2)
         told = json.loads(head)
@@ -107,7 +107,7 @@ def _parts(job: Job[Any], content: bytes) -> Tuple[bytes, bytes, bytes, Dict[str
 
 def _foreign(job: Job[Any]) -> ResultError:
     return ResultError(
-        "The return value of %s is not signed by the job: somebody else may have written it." % job.id,
+        "The return value of %s is not signed by the job: another program may have written it." % job.id,
         hint="It is not read. Check who can write to the object store.",
     )
 
@@ -134,9 +134,9 @@ def _unpickled(job: Job[Any], data: bytes, told: Dict[str, Any]) -> Any:
         return pickle.loads(data)
     except Exception as error:
         here = "%d.%d.%d" % sys.version_info[:3]
-        hint = "Install here what the function used there."
+        hint = "Install the packages here that the function used there."
         if here.split(".")[:2] != told["python"].split(".")[:2]:
-            hint = "The job ran Python %s, and this is Python %s: use the same version of both, and of what it returns." % (told["python"], here)
+            hint = "The job ran Python %s, and this is Python %s: use the same version of both, and the same packages." % (told["python"], here)
         raise ResultError(
             "The return value of %s cannot be read here: %s: %s." % (job.id, type(error).__name__, str(error).rstrip(".")), hint=hint
         ) from error

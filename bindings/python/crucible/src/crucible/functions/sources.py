@@ -94,7 +94,7 @@ def _around(function: FunctionType) -> Dict[str, Any]:
 
 
 def defined_name(source: str) -> str:
-    """The name that a definition gives to what it defines."""
+    """The name of the defined function, class or variable."""
     return name_of(_parsed(source)) or ""
 
 
