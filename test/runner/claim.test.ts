@@ -171,16 +171,4 @@ describe('a machine that has claimed its order', () => {
     await second.says(`belongs to machine ${machine}`)
     expect(await beginnings(second)).toBe(0)
   })
-
-  itInAll('makes up a name if it has none, or if a crash has left half of one', async () => {
-    const world = createWorld()
-    await world.order({})
-    const root = join(world.folder, 'machine-1')
-    mkdirSync(root)
-    writeFileSync(join(root, 'machine-id'), '')
-    const machine = world.start({ root })
-    expect(await machine.end()).toMatchObject({ outcome: 'succeeded' })
-    expect(machine.read('machine-id')).toMatch(/^unnamed-[0-9a-f]{32}$/)
-    expect(await claimOf(world)).toBe(machine.read('machine-id'))
-  })
 })

@@ -36,23 +36,6 @@ for i in range(${COUNT}): print('line', i, 'x' * 90)"`,
     expect((await chunksOf(world)).length).toBeLessThan(bytes / (256 * 1024) / 2)
   })
 
-  itInAll('are merged when they come slowly, and the small files go', async () => {
-    const world = createWorld()
-    const machine = await world.launch({
-      // Each burst fills a chunk of its own.
-      run: `python3 -u -c "
-import time
-for i in range(40):
-    print(*['%d-%d %s' % (i, j, 'y' * 1000) for j in range(300)], sep=chr(10))
-    time.sleep(0.06)"`,
-    })
-    await machine.end()
-    const lines = await machine.lines()
-    expect(lines.filter(({ s }) => s === 'out')).toHaveLength(40 * 300)
-    expect(numbersOf(lines)).toEqual(lines.map((_, at) => at + 1))
-    expect((await chunksOf(world)).length).toBeLessThan(35)
-  })
-
   it('keep what was written last of a line that was rewritten, and what has no end', async () => {
     const machine = await createWorld().launch({
       run: `printf ' 10%%\\r 50%%\\r100%%\\nplain\\r\\n12/40 [bar\\r13/40 [bar\\r'; printf unfinished >&2`,
@@ -61,36 +44,6 @@ for i in range(40):
     expect(await machine.output()).toEqual(['100%', 'plain', '13/40 [bar'])
     expect((await machine.lines()).filter(({ s }) => s === 'err').map(({ m }) => m)).toEqual(['unfinished'])
     expect(result.progress).toMatchObject({ step: null, batch: 13, batchesTotal: 40 })
-  })
-
-  itInAll('show a bar that is rewritten, once it has been for a while', async () => {
-    const machine = await createWorld().launch({
-      run: `python3 -u -c "
-import time
-print('begun', flush=True)
-for i in range(1000): print(f'\\\\r{i // 10}%|##  | {i}/1000 [00:01<00:03, 11.9it/s]', end='', flush=True); time.sleep(0.007)
-print()
-print('ended')"`,
-    })
-    await machine.end()
-    const output = await machine.output()
-    expect([output[0], output.at(-1)]).toEqual(['begun', 'ended'])
-    const bars = output.slice(1, -1).map((line) => Number(/ (\d+)\/1000/.exec(line)?.[1]))
-    expect(bars.at(-1)).toBe(999)
-    expect(bars.length).toBeGreaterThan(1)
-    expect(bars.length).toBeLessThan(20)
-    expect(numbersOf(await machine.lines())).toEqual((await machine.lines()).map((_, at) => at + 1))
-  })
-
-  it('are split when they are very long, without a byte lost', async () => {
-    const machine = await createWorld().launch({
-      run: `python3 -c "import sys; sys.stdout.write('ü' * 100000 + chr(10) + 'end')"`,
-    })
-    await machine.end()
-    const output = await machine.output()
-    expect(output.at(-1)).toBe('end')
-    expect(output.slice(0, -1).join('')).toBe('ü'.repeat(100_000))
-    for (const line of output) expect(Buffer.byteLength(line)).toBeLessThanOrEqual(16 * 1024)
   })
 
   itInAll('of whatever bytes become valid text', async () => {

@@ -51,7 +51,9 @@ describe('the outcome', () => {
     ])
     expect(await machine.output()).toEqual(['being set up', 'step 3/3 loss 0.5'])
     expect(result.logLines).toBe((await machine.lines()).length)
-    expect(await machine.remarks()).toMatch(/\.\.\/outside is outside.*\nno file matches the output nothing\/here/)
+    expect(await machine.remarks()).toMatch(
+      /\.\.\/outside is outside.*\nno file matches the output nothing\/here/,
+    )
   })
 
   it('is failure with another exit code, with the last words of the command', async () => {
@@ -83,17 +85,6 @@ describe('the outcome', () => {
     )
     expect(later.saving!.bytesRead).toBe(400_000_002)
     expect(await machine.end()).toMatchObject({ outcome: 'succeeded' })
-  })
-
-  itInAll('names the signal that ended the command', async () => {
-    const machine = await createWorld().launch({ run: 'kill -SEGV $$' })
-    expect(await machine.end()).toMatchObject({
-      outcome: 'failed',
-      reason: 'workload',
-      exitCode: null,
-      signal: 'SIGSEGV',
-      message: 'The command was killed by SIGSEGV.',
-    })
   })
 
   it('is a failure of the setup when that fails, and the command is not run', async () => {
