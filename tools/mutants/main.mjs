@@ -6,12 +6,13 @@ import { filesOf, ROOT } from '../content.mjs'
 import { compiling } from './compile.mjs'
 import { mutantsOf } from './generate.mjs'
 import { Hunt } from './hunt.mjs'
+import { madePythonMutants, PythonHunt, pythonMutantsOf } from './python/hunt.mjs'
 import { sampleOf } from './sample.mjs'
 
 const USAGE = `npm run mutants -- [options] [files or folders]
 
 Breaks the code on purpose, one place at a time, and counts how many breaks the tests catch. Prints each survivor. Files are those of
-planner/, core/ and workflows/ unless named. The working tree is not touched.
+planner/, core/ and workflows/ unless named; "runner" is the runner, in Python. The working tree is not touched.
 
   --sample N      as many of the mutants, drawn by chance (all)
   --seed N        of the draw (1)
@@ -54,12 +55,13 @@ function readArguments() {
 }
 
 async function chosen({ positionals, sample, seed, part: [part, parts] }) {
-  const files = filesOf(...(positionals.length === 0 ? ROOMS : positionals)).filter((path) =>
-    /(?<!\.d)\.ts$/.test(path),
-  )
-  const { mutants, instrumented } = await mutantsOf(files)
-  const drawn = sample === undefined ? mutants : sampleOf(mutants, sample, seed)
-  return { mutants: drawn.filter((_, index) => index % parts === part - 1), instrumented }
+  const files = filesOf(...(positionals.length === 0 ? ROOMS : positionals))
+  const { mutants, instrumented } = await mutantsOf(files.filter((path) => /(?<!\.d)\.ts$/.test(path)))
+  const all = [...mutants, ...(await pythonMutantsOf(files))]
+  const drawn = sample === undefined ? all : sampleOf(all, sample, seed)
+  const own = drawn.filter((_, index) => index % parts === part - 1)
+  const python = await madePythonMutants(own.filter(({ isPython }) => isPython))
+  return { mutants: own.filter(({ isPython }) => !isPython), python, instrumented }
 }
 
 const oneLine = (text) => text.replace(/\s+/g, ' ').slice(0, 120)
@@ -87,31 +89,34 @@ function summarise(results) {
 async function main() {
   const options = readArguments()
   if (options.help) return console.log(USAGE)
-  const { mutants, instrumented } = await chosen(options)
-  if (options.list) return mutants.forEach((mutant) => console.log(wordsOf(mutant)))
+  const { mutants, python, instrumented } = await chosen(options)
+  if (options.list) return [...mutants, ...python].forEach((mutant) => console.log(wordsOf(mutant)))
   const possible = new Set(await compiling(mutants))
   const results = mutants
     .filter((mutant) => !possible.has(mutant))
     .map((mutant) => ({ mutant, verdict: 'refused' }))
-  const hunt = new Hunt({
-    ...{ mutants: [...possible], instrumented, hasServer: !options['without-server'] },
-    settled: ({ mutant, verdict, by }) => {
-      results.push({ mutant, verdict })
-      const words = verdict === 'survived' ? '✗ SURVIVED' : '✓ caught'
-      console.log(
-        `${results.length}/${mutants.length} ${words} ${wordsOf(mutant)}${by ? `\n    by ${by}` : ''}`,
-      )
-    },
-  })
+  const settled = ({ mutant, verdict, by }) => {
+    results.push({ mutant, verdict })
+    const words = verdict === 'survived' ? '✗ SURVIVED' : '✓ caught'
+    const count = mutants.length + python.length
+    console.log(`${results.length}/${count} ${words} ${wordsOf(mutant)}${by ? `\n    by ${by}` : ''}`)
+  }
+  const hunts = []
+  if (possible.size > 0) {
+    const hasServer = !options['without-server']
+    hunts.push(new Hunt({ mutants: [...possible], instrumented, hasServer, settled }))
+  }
+  if (python.length > 0) hunts.push(new PythonHunt({ mutants: python, settled }))
+  const remove = () => hunts.forEach((hunt) => hunt.remove())
   process.once('SIGINT', () => {
-    hunt.remove()
+    remove()
     summarise(results)
     process.exit(130)
   })
   try {
-    await hunt.run()
+    for (const hunt of hunts) await hunt.run()
   } finally {
-    hunt.remove()
+    remove()
     summarise(results)
   }
   if (results.some(({ verdict }) => verdict === 'survived')) process.exitCode = 1

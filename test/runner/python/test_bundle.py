@@ -1,13 +1,20 @@
+import errno
+import hashlib
 import io
 import os
 import tarfile
+from unittest import mock
 
-from support import FolderTest
+from support import FakeClock, FolderTest
 
-from crucible_runner.inputs.bundle import unpack
+from crucible_runner.endings import Failed
+from crucible_runner.inputs.bundle import Fetcher, unpack
+from crucible_runner.keys import Keys
+from crucible_runner.store.file_store import FileStore
+from crucible_runner.store.retry import GaveUp, Patience
 
 
-class UnpackTest(FolderTest):
+class ArchiveTest(FolderTest):
     def setUp(self):
         super().setUp()
         os.mkdir(self.at("work"))
@@ -28,6 +35,8 @@ class UnpackTest(FolderTest):
         body.seek(0)
         return body
 
+
+class UnpackTest(ArchiveTest):
     def unpack(self, *members):
         unpack(self.archive(*members), self.at("work"))
 
@@ -74,3 +83,48 @@ class UnpackTest(FolderTest):
             self.assertRaises(
                 (tarfile.TarError, EOFError, OSError), unpack, io.BytesIO(body), self.at("work")
             )
+
+
+class FetcherTest(ArchiveTest):
+    def setUp(self):
+        super().setUp()
+        os.mkdir(self.at("store"))
+        self.store = FileStore(self.at("store"))
+        self.keys = Keys("job-a", 1)
+        self.is_stopped = False
+
+    def put(self, body, sha256=None):
+        sha256 = sha256 or hashlib.sha256(body).hexdigest()
+        self.store.put(self.keys.bundle(sha256), body)
+        return {"sha256": sha256, "sizeBytes": len(body)}
+
+    def fetch(self, bundle):
+        fetcher = Fetcher(self.store, self.keys, FakeClock(), lambda _: None)
+        patience = Patience(lambda: self.is_stopped, lambda: self.is_stopped)
+        fetcher.fetch(bundle, self.at("work"), self.at("bundle.tar.gz"), patience)
+
+    def test_a_bundle_is_unpacked_and_its_archive_is_deleted(self):
+        self.fetch(self.put(self.archive(("a.txt", b"a")).getvalue()))
+        self.assertEqual(self.read("work/a.txt"), "a")
+        self.assertFalse(os.path.exists(self.at("bundle.tar.gz")))
+
+    def test_a_missing_damaged_or_unreadable_bundle_is_a_failure_of_the_bundle(self):
+        for bundle, words in (
+            ({"sha256": "0" * 64, "sizeBytes": 1}, "is not in the store"),
+            (self.put(b"other", "1" * 64), "is damaged"),
+            (self.put(b"no archive"), "cannot be unpacked"),
+            (self.put(self.archive(("../x", b"x")).getvalue()), "cannot be unpacked"),
+        ):
+            with self.assertRaisesRegex(Failed, words) as caught:
+                self.fetch(bundle)
+            self.assertEqual(caught.exception.ending().reason, "bundle")
+
+    def test_a_full_disk_is_not_a_failure_of_the_bundle(self):
+        bundle = self.put(self.archive(("a.txt", b"a")).getvalue())
+        full = OSError(errno.ENOSPC, "No space left on device")
+        with mock.patch("crucible_runner.inputs.bundle.unpack", side_effect=full):
+            self.assertRaises(OSError, self.fetch, bundle)
+
+    def test_a_stop_ends_the_download(self):
+        self.is_stopped = True
+        self.assertRaises(GaveUp, self.fetch, self.put(self.archive(("a.txt", b"a")).getvalue()))

@@ -7,7 +7,7 @@ import unittest
 
 import support  # noqa: F401
 from crucible_runner.documents import ORDER, parse
-from crucible_runner.notices import NOTICE_SHAPES, ec2
+from crucible_runner.notices import NOTICE_SHAPES, ec2, open_hint
 
 ACTION = "/latest/meta-data/spot/instance-action"
 HINT = "/latest/meta-data/events/recommendations/rebalance"
@@ -86,6 +86,10 @@ class InstanceMetadataTest(unittest.TestCase):
 
 
 class OrderTest(unittest.TestCase):
+    def test_only_instance_metadata_gives_hints(self):
+        self.assertIsNone(open_hint({"kind": "file", "path": "/nowhere"}))
+        self.assertTrue(callable(open_hint({"kind": "instance-metadata"})))
+
     def test_every_source_has_a_shape_and_an_order_may_name_it(self):
         self.assertEqual(sorted(NOTICE_SHAPES), ["file", "instance-metadata", "none"])
         with open(support.GOLDEN + "/order-minimal.json", "rb") as file:

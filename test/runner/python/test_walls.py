@@ -1,4 +1,6 @@
 import os
+import sqlite3
+from contextlib import closing
 
 from support import FolderTest
 
@@ -139,3 +141,24 @@ class CheckpointWallsTest(FolderTest):
                     stage(staged, self.checkpoints, one, is_copied, lambda _: False)
             self.assertFalse(Hold(self.at("held"), self.walls).take(self.checkpoints, one))
             self.assertFalse(os.path.exists(self.at("held", *path.split("/"))))
+
+    def test_a_database_is_staged_with_its_journal_and_only_from_inside(self):
+        inside, outside = self.at("job", "checkpoints", "step-1", "data.sqlite"), self.at("host", "data.sqlite")
+        for path in (inside, outside):
+            database = sqlite3.connect(path)
+            self.addCleanup(database.close)
+            database.execute("PRAGMA journal_mode = WAL")
+            database.execute("CREATE TABLE steps (step)")
+            database.execute("INSERT INTO steps VALUES (7)")
+            database.commit()
+        tree = scan_declared(self.checkpoints, "step-1", self.walls)
+        selection = select_declared(tree, "step-1", 1)
+        staged = Staged(self.at("staged"), self.walls)
+        stage(staged, self.checkpoints, selection, False, lambda _: False)
+        self.assertEqual(sorted(staged.stamps), ["step-1/data.sqlite", "step-1/own.bin", "step-1/shared.bin"])
+        with closing(sqlite3.connect(staged.path("step-1/data.sqlite"))) as copy:
+            self.assertEqual(copy.execute("SELECT step FROM steps").fetchall(), [(7,)])
+        os.unlink(inside)
+        os.symlink(outside, inside)
+        self.assertRaises(OutsideWalls, staged.add_database, "stolen.sqlite", inside)
+        self.assertFalse(os.path.exists(staged.path("stolen.sqlite")))
