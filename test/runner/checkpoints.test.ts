@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals'
 import { appendFileSync, existsSync, lstatSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { checkpointId } from '../../core/job/checkpoint'
+import { checkpointId, type Restores } from '../../core/job/checkpoint'
 import { parseManifest } from '../../intake/documents'
 import { verifyCheckpoint } from '../../storage/checkpoints'
 import { layout } from '../../storage/layout'
@@ -176,6 +176,21 @@ describe('restoring', () => {
       /checkpoint 000000000010-1 is not good, taking the one before: .*wrong/,
     )
     expect(await world.artifact('sum.txt')).toBe(sumOf(20))
+  })
+
+  it('goes one checkpoint back each time that the command fails right after it, until none is left', async () => {
+    const world = createWorld()
+    await countToTen(world)
+    const run = 'basename "$CRUCIBLE_RESUME_FROM"; exit 3'
+    const next = await world.launch({ attempt: 2, run })
+    expect(await next.end()).toMatchObject({ outcome: 'failed', reason: 'workload', exitCode: 3 })
+    expect(await next.output()).toEqual(['step-10.json', 'step-5.json'])
+    const restores = JSON.parse((await world.store.get(layout.restores(JOB, 2)))!.toString()) as Restores
+    expect(restores.restores.map(({ checkpoint, outcome }) => [checkpoint.step, outcome])).toEqual([
+      [10, 'failed'],
+      [5, 'failed'],
+    ])
+    expect(await next.remarks()).toContain('no checkpoint is left to resume from')
   })
 
   it('never takes what has no manifest', async () => {
