@@ -11,7 +11,7 @@ from crucible_runner.keys import CheckpointId, Keys, manifest_name, parse_checkp
 from crucible_runner.control.lease import Lease
 from crucible_runner.control.limits import Limits, Spent
 from crucible_runner.control.phases import Phases
-from crucible_runner.store.retry import GaveUp, Trouble, persist
+from crucible_runner.store.retry import GaveUp, Pauses, Trouble, persist
 from crucible_runner.control.stop import Stop
 from crucible_runner.store.base import StoreError
 from crucible_runner.control.watch import Watch
@@ -187,6 +187,23 @@ class RetryTest(unittest.TestCase):
         self.assertEqual(persist(self.fails([]), lambda: True, self.trouble), "done")
         with self.assertRaisesRegex(GaveUp, "a"):
             persist(self.fails(["b", "a"]), lambda: True, self.trouble)
+
+    def test_pauses_double_up_to_the_longest_and_end_when_time_is_over(self):
+        now, pauses, lengths = [100.0], Pauses(), []
+
+        def sleep(seconds):
+            now[0] += seconds
+
+        pauses.reset()
+        with mock.patch("time.monotonic", lambda: now[0]), mock.patch("time.sleep", sleep):
+            for _ in range(16):
+                began = now[0]
+                pauses.wait(lambda: False)
+                lengths.append(round(now[0] - began, 3))
+            began = now[0]
+            pauses.wait(lambda: now[0] > began)
+        self.assertEqual(lengths, [min(0.001 * 2**turn, 15.0) for turn in range(16)])
+        self.assertLess(now[0] - began, 1)
 
     def test_only_the_store_is_asked_again(self):
         self.assertRaises(

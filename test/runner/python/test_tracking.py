@@ -2,6 +2,7 @@ import base64
 import http.server
 import json
 import os
+import ssl
 import threading
 import unittest
 
@@ -103,10 +104,17 @@ class ServerTest(FolderTest):
             ("databricks", {}, "Databricks"),
             ("https://x", {"MLFLOW_TRACKING_AWS_SIGV4": "true"}, "MLFLOW_TRACKING_AWS_SIGV4"),
             ("http://[x", {}, "not an address"),
+            ("https://x", {"MLFLOW_TRACKING_SERVER_CERT_PATH": "missing.pem"}, "CERT_PATH cannot be read: No such file"),
         ]:
             with self.assertRaisesRegex(NoAnswer, words):
                 server_of(dict(more, MLFLOW_TRACKING_URI=uri), self.folder)
         self.assertIsNone(server_of({}, self.folder))
+
+    def test_checks_certificates_unless_the_job_says_otherwise(self):
+        own = {"MLFLOW_TRACKING_URI": "https://x"}
+        self.assertEqual(server_of(own, self.folder).context.verify_mode, ssl.CERT_REQUIRED)
+        context = server_of(dict(own, MLFLOW_TRACKING_INSECURE_TLS="true"), self.folder).context
+        self.assertEqual((context.verify_mode, context.check_hostname), (ssl.CERT_NONE, False))
 
     def test_never_quotes_a_login(self):
         server = MlflowServer(self)
