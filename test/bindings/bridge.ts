@@ -80,7 +80,9 @@ export class Bridge {
     const child = spawn(PYTHON, ['-B', ...args], {
       env: {
         ...process.env,
-        ...{ PYTHONPATH, PATH: `${this.folder}${delimiter}${process.env['PATH']}`, CRUCIBLE_CLI: '' },
+        PYTHONPATH,
+        PATH: `${this.folder}${delimiter}${process.env['PATH']}`,
+        CRUCIBLE_CLI: '',
         ...env,
       },
     })

@@ -60,7 +60,10 @@ beforeAll(async () => {
   crucible = new CommandLine(own, folder)
   await crucible.ready('dev', '--sim')
   environment = {
-    ...{ PATH: process.env['PATH'], HOME: folder, USER: 'tester', ...own },
+    PATH: process.env['PATH'],
+    HOME: folder,
+    USER: 'tester',
+    ...own,
     CRUCIBLE_CLI: `${process.execPath} ${join(ROOT, 'dist/cli/main.js')}`,
     PYTHONPATH: SOURCES.join(':'),
   }

@@ -95,7 +95,9 @@ describe('a wrong argument', () => {
   it('is refused at once, in the words of the caller, without a call', async () => {
     const before = bridge.calls.length
     const snippets = WRONG.map(([code]) => ({
-      ...{ name: code, code, before: 'from truffle import *\ntf = Truffle()' },
+      name: code,
+      code,
+      before: 'from truffle import *\ntf = Truffle()',
     }))
     const ran = await bridge.snippets(snippets)
     WRONG.forEach(([code, message], index) => {

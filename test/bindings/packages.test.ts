@@ -15,7 +15,10 @@ const ROOT = join(__dirname, '../..')
 const PACKAGES = [
   { folder: 'truffle', distribution: 'truffle-aws', file: 'truffle_aws', module: 'truffle', needs: [] },
   {
-    ...{ folder: 'crucible', distribution: 'crucible-ml', file: 'crucible_ml', module: 'crucible' },
+    folder: 'crucible',
+    distribution: 'crucible-ml',
+    file: 'crucible_ml',
+    module: 'crucible',
     needs: ['truffle-aws'],
   },
 ]
@@ -73,7 +76,7 @@ const FOR_LIBRARIES = {
 function inspect(python: string, path?: string): Record<string, Inspected> {
   const stdout = execFileSync(python, [...(path === undefined ? ['-I'] : ['-s']), '-B', '-c', INSPECT], {
     encoding: 'utf8',
-    ...(path !== undefined && { env: { ...process.env, PYTHONPATH: path } }),
+    env: path !== undefined ? { ...process.env, PYTHONPATH: path } : undefined,
   })
   return JSON.parse(stdout) as Record<string, Inspected>
 }
@@ -88,7 +91,8 @@ function interpreters(): { minor: number; path: string }[] {
       ...folders
         .filter((name) => name.startsWith(`3.${minor}.`))
         .map((name) => join(pyenv, name, 'bin/python3')),
-      ...[`python3.${minor}`, 'python3'],
+      `python3.${minor}`,
+      'python3',
     ]
     const ask = 'import sys; print("%d.%d" % sys.version_info[:2])'
     const path = candidates.find(
@@ -121,7 +125,11 @@ tools('the Python packages, built', () => {
       execFileSync(
         python,
         [
-          ...['-m', 'build', '--no-isolation', '--outdir', join(folder, 'wheels')],
+          '-m',
+          'build',
+          '--no-isolation',
+          '--outdir',
+          join(folder, 'wheels'),
           join(ROOT, 'bindings/python', one.folder),
         ],
         { stdio: 'pipe' },
@@ -174,7 +182,8 @@ tools('the Python packages, built', () => {
     const program =
       'from truffle import Truffle; print(Truffle().version(), Truffle().list(accelerators=True)[0])'
     const stdout = execFileSync(join(folder, 'clean/bin/python3'), ['-I', '-B', '-c', program], {
-      ...{ encoding: 'utf8', env: environment },
+      encoding: 'utf8',
+      env: environment,
     })
     expect(stdout).toMatch(new RegExp(`^${version} Accelerator\\(accelerator='`))
   })
@@ -204,8 +213,13 @@ tools('the Python packages, built', () => {
     const { stdout } = spawnSync(
       python,
       [
-        ...['-m', 'mypy', '--config-file=', '--no-error-summary', ...options],
-        ...[`--cache-dir=${join(bin!, '..', 'mypy-cache')}`, ...files],
+        '-m',
+        'mypy',
+        '--config-file=',
+        '--no-error-summary',
+        ...options,
+        `--cache-dir=${join(bin!, '..', 'mypy-cache')}`,
+        ...files,
       ],
       { encoding: 'utf8', env: { ...process.env, MYPYPATH: sources.join(delimiter) } },
     )

@@ -63,7 +63,10 @@ const RENAMED: Readonly<Record<string, readonly string[]>> = {
   odcr: ['reservation_type'],
   blocks: ['reservation_type'],
   interruptions: ['interruptions'],
-  ...{ output: [], json: [], color: [], emoji: [] },
+  output: [],
+  json: [],
+  color: [],
+  emoji: [],
 }
 /** Arguments of the constructor. */
 const SHARED = ['profile', 'regions', 'timeout', 'fresh']
@@ -96,7 +99,9 @@ import dataclasses
 tf = Truffle()`
     ran = await bridge.snippets(
       QUESTIONS.map(({ call }) => ({
-        ...{ name: call, before, code: `rows = ${call}` },
+        name: call,
+        before,
+        code: `rows = ${call}`,
         after:
           '[[field.name for field in dataclasses.fields(rows[0])], [one for row in rows for one in of_row(row)]]',
       })),
@@ -140,7 +145,11 @@ describe('the options of the command line', () => {
     const session = new Session(
       {
         config: readCliConfig(account.environment, '/usr/local/bin/truffle'),
-        ...{ stdout, stderr: stdout, signals: new EventEmitter(), exit: () => {}, now: Date.now },
+        stdout,
+        stderr: stdout,
+        signals: new EventEmitter(),
+        exit: () => {},
+        now: Date.now,
       },
       'table',
     )

@@ -103,9 +103,24 @@ describe('the user data of a machine', () => {
     )
     const at = runner!.indexOf('python3')
     expect(runner!.slice(at)).toEqual([
-      ...['python3', '-IS', join(root, 'crucible-runner.pyz'), 'run', '--store', b.world.store.url],
-      ...['--job', b.world.jobId, '--attempt', '1', '--root', root, '--power-off', 'shutdown -h now'],
-      ...['--secret-key-file', join(root, 'secret.key'), '--grant-file', join(root, 'grant.json')],
+      'python3',
+      '-IS',
+      join(root, 'crucible-runner.pyz'),
+      'run',
+      '--store',
+      b.world.store.url,
+      '--job',
+      b.world.jobId,
+      '--attempt',
+      '1',
+      '--root',
+      root,
+      '--power-off',
+      'shutdown -h now',
+      '--secret-key-file',
+      join(root, 'secret.key'),
+      '--grant-file',
+      join(root, 'grant.json'),
     ])
     for (const secret of [handOver.key, b.secrets.keyOf(attemptId), 'the-grant', '.sealed'])
       expect(log).not.toContain(secret)

@@ -82,8 +82,19 @@ describe.each([
     const { argv, environment, cwd } = b.started('m')!
     const root = b.root('m')
     expect(argv).toEqual([
-      ...['run', '--store', b.world.store.url, '--job', b.world.jobId, '--attempt', '1', '--root', root],
-      ...['--secret-key-file', join(root, 'secret.key'), '--grant-file', join(root, 'grant.json')],
+      'run',
+      '--store',
+      b.world.store.url,
+      '--job',
+      b.world.jobId,
+      '--attempt',
+      '1',
+      '--root',
+      root,
+      '--secret-key-file',
+      join(root, 'secret.key'),
+      '--grant-file',
+      join(root, 'grant.json'),
     ])
     expect(cwd).toBe(root)
     const contents = { 'secret.key': b.secrets.keyOf(attemptId), 'grant.json': GRANT.trim() }
@@ -191,13 +202,19 @@ describe.each([
       expect(steps.filter((step) => step.startsWith('before '))).toEqual(
         [
           'making its directory',
-          ...['GET of the document', 'GET of the runner', 'writing crucible-runner.pyz'],
-          ...['writing secret.key', 'writing grant.json', 'writing machine-id', 'writing send-name'],
+          'GET of the document',
+          'GET of the runner',
+          'writing crucible-runner.pyz',
+          'writing secret.key',
+          'writing grant.json',
+          'writing machine-id',
+          'writing send-name',
           'writing hand-over.json',
           steps.some((step) => step.includes('DELETE'))
             ? 'DELETE of the document'
             : `removing ${b.key('').split('/').at(-1)}`,
-          ...['writing hand-over.json', 'becoming the runner'],
+          'writing hand-over.json',
+          'becoming the runner',
         ]
           .map((step) => `before ${step}`)
           .map((step) =>
@@ -367,7 +384,7 @@ describe('the bootstrap', () => {
     ): Promise<string | undefined> => {
       const { handOver, attemptId } = await b.next()
       const name = `m-${randomUUID()}`
-      const options = { attemptId, root: b.root(name), ...(machineId && { machineId }) }
+      const options = { attemptId, root: b.root(name), machineId: machineId ? machineId : undefined }
       expect(await b.container(handOver, options, environment).ended).toMatchObject({ code: 0 })
       const path = join(b.root(name), 'machine-id')
       return existsSync(path) ? readFileSync(path, 'utf8').trim() : undefined

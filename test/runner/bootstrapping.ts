@@ -67,12 +67,20 @@ export class Bootstraps {
     const attemptId = attemptIdOf(jobId, 1)
     const send = sendNameOf(attemptId, ++this.#sends)
     const order = makeOrder({
-      ...{ store, jobId, runnerSha256: this.sha256, timing: { startWithinMs } },
+      store,
+      jobId,
+      runnerSha256: this.sha256,
+      timing: { startWithinMs },
       offers: [
         {
-          ...{ backend: 'x', capacityType: 'on-demand', type: '', place: '', priceMicroUsdPerHour: 0 },
+          backend: 'x',
+          capacityType: 'on-demand',
+          type: '',
+          place: '',
+          priceMicroUsdPerHour: 0,
           shape: { cpus: 1, memoryGiB: 1, diskGiB: 1, gpus: 0 },
-          ...{ availability: 'available', priceSource: { kind: 'static', observedAtMs: 0 } },
+          availability: 'available',
+          priceSource: { kind: 'static', observedAtMs: 0 },
         },
       ],
     })

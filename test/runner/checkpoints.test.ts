@@ -69,8 +69,12 @@ printf hidden > .hidden
     )
     expect(await next.output()).toEqual([
       join(next.root, 'checkpoints/checkpoint-7'),
-      ...['.', './checkpoint-7', ...inside, './latest'],
-      ...['weights', 'hi'],
+      '.',
+      './checkpoint-7',
+      ...inside,
+      './latest',
+      'weights',
+      'hi',
     ])
     expect(lstatSync(join(next.root, 'checkpoints/latest')).isSymbolicLink()).toBe(true)
   })

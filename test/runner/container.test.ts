@@ -81,7 +81,12 @@ describe('an order with an image', () => {
     const { outcome, phases } = await machine.end()
     expect(outcome).toBe('succeeded')
     expect(phases.map(({ name }) => name)).toEqual([
-      ...['starting', 'fetching', 'restoring', 'pulling', 'running', 'finishing'],
+      'starting',
+      'fetching',
+      'restoring',
+      'pulling',
+      'running',
+      'finishing',
     ])
     const remarks = await machine.remarks()
     expect(remarks).toMatch(/pulling does not work, trying again: .*503 Service Unavailable/)
@@ -110,7 +115,11 @@ describe('an order with an image', () => {
       const machine = await launchWith(world, 'let me in')
       expect(await machine.end()).toMatchObject({ outcome: 'succeeded' })
       expect(calls(world)).toContainEqual([
-        ...['login', '--username', 'robot', '--password-stdin', 'private.example'],
+        'login',
+        '--username',
+        'robot',
+        '--password-stdin',
+        'private.example',
       ])
       const everything = [
         JSON.stringify(calls(world)),
@@ -128,7 +137,8 @@ describe('an order with an image', () => {
     it('says that it is refused, with a wrong password and without one', async () => {
       const wrong = await launchWith(createDockerWorld(), 'knock knock')
       expect(await wrong.end()).toMatchObject({
-        ...{ outcome: 'failed', reason: 'image-login' },
+        outcome: 'failed',
+        reason: 'image-login',
         message: expect.stringMatching(/does not give the image private.*incorrect username or password/),
       })
       expect(existsSync(join(wrong.root, 'tmp/login'))).toBe(false)

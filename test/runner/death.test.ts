@@ -115,7 +115,8 @@ describe('no process of the machine is left', () => {
         bundle,
         run: 'python3 daemon.py; python3 stubborn.py & until [ -e go ]; do echo step 1; sleep 0.05; done',
       },
-      ...['--power-off', `touch ${mark}`],
+      '--power-off',
+      `touch ${mark}`,
     )
     await machine.untilBeat(({ progress }) => progress !== null)
     const daemon = await daemonOf(machine)

@@ -29,7 +29,9 @@ describe('the end of the reservation that the machine is in', () => {
     const world = createWorld()
     const [drainMs, powerOffMs] = [patient(10_000), patient(2_000)]
     const machine = await launchCounter(world, {
-      ...{ drainMs, powerOffMs, run: 'python3 counter.py 60000 0.05 1000' },
+      drainMs,
+      powerOffMs,
+      run: 'python3 counter.py 60000 0.05 1000',
       usableUntilMs: Date.now() + HOUR_MS,
     })
     await untilStep(machine, 3)
@@ -50,8 +52,11 @@ describe("the provider's limit on how long a machine runs", () => {
     const runMsMax = CLOCK_SLACK_MS + powerOffMs + drainMs + patient(2_000)
     const orderedAtMs = Date.now()
     const machine = await launchCounter(world, {
-      ...{ drainMs, powerOffMs, run: 'python3 counter.py 60000 0.05 1000' },
-      ...{ queueMs: HOUR_MS, runMsMax },
+      drainMs,
+      powerOffMs,
+      run: 'python3 counter.py 60000 0.05 1000',
+      queueMs: HOUR_MS,
+      runMsMax,
     })
     const stopped = await machine.end()
     expect(stopped).toMatchObject({ outcome: 'stopped', reason: 'expired', exitCode: 143 })
@@ -101,7 +106,11 @@ describe('drain.json', () => {
       expect(await world.artifact('by-1')).toBe('')
       const versions = await artifactVersions(world.store, JOB)
       expect(versions.map(({ attempt, path }) => `${attempt} ${path}`)).toEqual([
-        ...['2 by-2', '2 metrics.txt', '2 sum.txt', '1 by-1', '1 metrics.txt'],
+        '2 by-2',
+        '2 metrics.txt',
+        '2 sum.txt',
+        '1 by-1',
+        '1 metrics.txt',
       ])
     },
   )
@@ -335,7 +344,9 @@ describe("the provider's notice", () => {
     const bundle = await world.bundle({ 'stubborn.py': STUBBORN })
     const machine = await world.launch(
       { bundle, run: 'python3 stubborn.py', drainMs: 60_000 },
-      ...['--notice-file', path, '--notice-kill'],
+      '--notice-file',
+      path,
+      '--notice-kill',
     )
     await untilStep(machine, 1)
     const runner = machine.runner()

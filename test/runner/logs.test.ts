@@ -103,7 +103,8 @@ describe('secrets', () => {
        python3 -c "import json, os, urllib.parse as u; print(json.dumps(dict(os.environ)), u.quote(os.environ['API_KEY'], ''))"
        python3 -c "import os; print('z' * 16380 + os.environ['API_KEY'] * 3)"
        echo "failed with $API_KEY" >&2; exit 1`,
-      ...['--secret-key-file', path],
+      '--secret-key-file',
+      path,
     )
     const result = await machine.end()
     expect(result).toMatchObject({ reason: 'workload', message: expect.stringContaining('failed with ***') })

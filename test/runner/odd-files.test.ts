@@ -62,7 +62,8 @@ open(os.path.join(os.environ['CRUCIBLE_CHECKPOINT_DIR'].encode(), b'bad\\xff.pt'
       run: 'cd "$CRUCIBLE_OUTPUT_DIR"; mkdir model; echo w > model/weights; echo s > sums',
     })
     expect(await machine.end()).toMatchObject({
-      ...{ outcome: 'succeeded', artifacts: [{ path: 'model/weights' }, { path: 'sums' }] },
+      outcome: 'succeeded',
+      artifacts: [{ path: 'model/weights' }, { path: 'sums' }],
     })
     expect(await world.artifact('model/weights')).toBe('w\n')
     expect(await world.artifact('sums')).toBe('s\n')

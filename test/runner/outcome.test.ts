@@ -70,7 +70,8 @@ describe('the outcome', () => {
   it('comes after beats that say how far the saving of artifacts and checkpoints is', async () => {
     const world = createWorld()
     const machine = await world.launch({
-      ...{ beatMs: 20, leaseMs: 60_000 },
+      beatMs: 20,
+      leaseMs: 60_000,
       run: 'head -c 300000000 /dev/zero > "$CRUCIBLE_CHECKPOINT_DIR/step-1.pt"; head -c 400000000 /dev/zero | tr "\\0" x > "$CRUCIBLE_OUTPUT_DIR/big"; echo a > "$CRUCIBLE_OUTPUT_DIR/small"',
     })
     const { saving: ofCheckpoint } = await machine.untilBeat(({ saving }) => saving !== undefined)

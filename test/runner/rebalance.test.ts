@@ -99,7 +99,9 @@ describe('a recommendation to leave the machine', () => {
   it('reaches a program that asks its helper, once', async () => {
     const bundle = await world.bundle({ 'train.py': SAVES_WHEN_TOLD })
     const machine = await world.launch({
-      ...{ bundle, run: 'python3 train.py', notice: { kind: 'instance-metadata' } },
+      bundle,
+      run: 'python3 train.py',
+      notice: { kind: 'instance-metadata' },
     })
     await machine.untilBeat(({ progress }) => (progress?.step ?? 0) > 2)
     recommend()

@@ -110,7 +110,9 @@ describe('an input in S3', () => {
     const machine = await launch(world, 's3://data/sets/', { env: environment(server), run })
     expect(await machine.end()).toMatchObject({ outcome: 'succeeded' })
     expect(await machine.output()).toEqual([
-      ...['./deep/er+.txt', './last.txt', './words and ümläuts.txt'],
+      './deep/er+.txt',
+      './last.txt',
+      './words and ümläuts.txt',
       'more words',
     ])
   })

@@ -141,12 +141,10 @@ describe('a machine whose store is in S3', () => {
 async function serveMetadata(grant: Grant): Promise<{ url: string; close(): Promise<unknown> }> {
   const base = '/latest/meta-data/iam/security-credentials/'
   const credentials = JSON.stringify({
-    ...{
-      Code: 'Success',
-      AccessKeyId: grant.keyId,
-      SecretAccessKey: grant.secret,
-      Token: grant.sessionToken,
-    },
+    Code: 'Success',
+    AccessKeyId: grant.keyId,
+    SecretAccessKey: grant.secret,
+    Token: grant.sessionToken,
     Expiration: new Date(grant.expiresAtMs!).toISOString(),
   })
   const answers: Record<string, string> = { [base]: 'node', [`${base}node`]: credentials }

@@ -26,8 +26,10 @@ async function failuresOf(name: string): Promise<{ failures: string[]; count: nu
     ['-B', join(__dirname, 'python', 'run.py'), join(__dirname, 'python-s3'), name],
     {
       env: {
-        ...{ PATH: process.env['PATH'], ...S3_ENVIRONMENT },
-        ...{ CRUCIBLE_TEST_S3: proxy.url, CRUCIBLE_TEST_S3_BUCKET: BUCKET },
+        PATH: process.env['PATH'],
+        ...S3_ENVIRONMENT,
+        CRUCIBLE_TEST_S3: proxy.url,
+        CRUCIBLE_TEST_S3_BUCKET: BUCKET,
       },
       maxBuffer: 64 * 1024 * 1024,
     },

@@ -46,7 +46,8 @@ export async function askedOver(
     return {
       runner: requestsIn(proxy.signedBy(keyId).slice(before)),
       watch: requestsIn(watching.seen),
-      ...{ beats: last - first, tookMs: Date.now() - fromMs },
+      beats: last - first,
+      tookMs: Date.now() - fromMs,
     }
   } finally {
     await store.close()
@@ -60,7 +61,10 @@ export function expectAsForecast({ runner, watch, beats, tookMs }: Asked, signed
   const { 'PUT logs/N.ndjson': chunks = 0, ...others } = runner
   const atEachBeat = without(others, /checkpoints\//)
   expect(Object.keys(atEachBeat).sort()).toEqual([
-    ...['GET drain.json', 'GET lease.json', 'LIST limits/', 'PUT beat.json'],
+    'GET drain.json',
+    'GET lease.json',
+    'LIST limits/',
+    'PUT beat.json',
   ])
   // The interval of beats and that of reading begin at different moments, and reading takes longer.
   expect(Math.max(...Object.values(atEachBeat))).toBeLessThanOrEqual(beats + 2)

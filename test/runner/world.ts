@@ -50,8 +50,17 @@ export class Machine {
     this.guard = spawn(
       options.python,
       [
-        ...[world.program, 'run', '--store', world.store.url, '--job', world.jobId],
-        ...['--attempt', String(options.attempt), '--root', this.root, ...options.arguments],
+        world.program,
+        'run',
+        '--store',
+        world.store.url,
+        '--job',
+        world.jobId,
+        '--attempt',
+        String(options.attempt),
+        '--root',
+        this.root,
+        ...options.arguments,
       ],
       { detached: true, stdio: ['ignore', 'pipe', 'pipe'], env: { ...world.environment } },
     )
