@@ -152,7 +152,7 @@ export class PythonHunt {
       await mark(folders[1])
       const report = join(notes, 'jest.json')
       const jest = join('node_modules', '.bin', 'jest')
-      const options = ['--selectProjects', 'unit', '--json', `--outputFile=${report}`]
+      const options = ['--selectProjects', 'unit', '-w', '1', '--json', `--outputFile=${report}`]
       await call(jest, [...options, '--testPathPatterns', PROCESSES], {
         cwd: marked.root,
         limitMs: SURVEY_MAX_MS,
@@ -179,7 +179,6 @@ export class PythonHunt {
         reached: new Set(),
       })),
     )
-    // Two test files run at a time, so a test may get what another has reached.
     for (const [at, id] of notesIn(ofProcesses))
       for (const test of processes)
         if (Number(at) >= test.startAt && Number(at) <= test.startAt + test.ms) test.reached.add(id)
