@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals'
 import type { Order } from '../../core/job/plan'
 import { Dice } from '../kit/dice'
-import { inLanes } from '../kit/runs'
+import { inLanes } from '../kit/lanes'
 import { chosen } from '../support/selection'
 import { until } from '../support/until'
 import { Mortal, type Senders } from './sending-place'
@@ -78,7 +78,7 @@ export function describeLostAnswers(name: string, make: () => Promise<LosingProv
       const machinesOf = ({ attemptId }: Order): number =>
         at.machines().filter((one) => one === attemptId).length
       const fates = Array.from({ length: count }, () => dice.oneOf(names))
-      await inLanes(fates, { atOnce: 20 }, async (fate) => {
+      await inLanes(fates, { jobs: 20 }, async (fate) => {
         const order = await at.order()
         met.add(fate)
         await FATES[fate]!(at, order)

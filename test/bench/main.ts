@@ -54,8 +54,10 @@ async function main(): Promise<void> {
       `There is no benchmark ${unknown.join(', ')}: choose from ${Object.keys(BENCHES).join(', ')}.`,
     )
   const sizes = {
-    ...{ jobs: Number(values.jobs), fleet: Number(values.fleet) },
-    ...{ mib: Number(values.mib), recoveries: Number(values.recoveries) },
+    jobs: Number(values.jobs),
+    fleet: Number(values.fleet),
+    mib: Number(values.mib),
+    recoveries: Number(values.recoveries),
     queue: Number(values.queue),
   }
   await setUp()

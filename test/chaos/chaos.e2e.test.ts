@@ -1,18 +1,15 @@
-import { execFileSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
-import { join } from 'node:path'
-import { describe, expect, it } from '@jest/globals'
-import { testServer } from '../support/temporal'
-import { FAULTS, paceOf, type Plan, type Strike } from './plan'
-import { runChaos } from './run'
-import { Product } from './stage'
+import { describe, expect } from '@jest/globals'
+import { itHolds } from '../kit/jest'
 import { chosen } from '../support/selection'
+import { CHAOS } from './harness'
+import { paceOf, type Plan, type Strike } from './plan'
 
 type Chosen = Pick<Strike, 'fault'> & Partial<Strike>
 
 const at = (step: number): Pick<Strike, 'moment'> => ({ moment: { on: 'step', step } })
 
-/** Every fault, each where it is sure to find something; `npm run chaos` draws any number of others (docs/design/chaos.md). */
+/** Every fault, each where it is sure to find something; `npm run proof -- chaos` draws any number of others (docs/design/chaos.md). */
 const CHOSEN: Chosen[][] = [
   [
     { fault: 'blackout', ...at(10) },
@@ -42,33 +39,20 @@ const CHOSEN: Chosen[][] = [
 
 /** Of `npm test`: machines, workers, the server and the store are each struck once. */
 const STRUCK = chosen(CHOSEN, [CHOSEN[1]!, CHOSEN[4]!])
-const WISHED = FAULTS.filter((fault) => STRUCK.flat().some((strike) => strike.fault === fault))
-
-const TOOLS = join(__dirname, '..', '..', 'tools')
-
 /** Machines are looked at through `/proc`. */
 const onLinux = existsSync('/proc/self/environ') ? describe : describe.skip
 
 onLinux('a deployment of real processes that faults strike', () => {
-  it('breaks no invariant', async () => {
-    execFileSync(process.execPath, [join(TOOLS, 'build.mjs')], { stdio: 'ignore' })
-    const product = new Product()
-    try {
-      const options = { product, executable: testServer().executable }
-      // All at once: most of a run is waiting for somebody to be missed.
-      const reports = await Promise.all(
-        STRUCK.map((chosen, index) => runChaos(planOf(chosen, index), options)),
-      )
-      expect(reports.filter(({ breaches }) => breaches.length > 0)).toEqual([])
-      const leftOut = reports.flatMap((report) => report.leftOut)
-      // A fault that finds nothing to strike tests nothing.
-      expect(reports.flatMap(({ landed }) => landed).sort()).toEqual(
-        WISHED.filter((fault) => !leftOut.some((each) => each === fault)).sort(),
-      )
-    } finally {
-      product.remove()
-    }
-  }, 300_000)
+  itHolds('breaks no invariant: %s', CHAOS, {
+    cases: STRUCK.map((strikes, index) => {
+      const name = strikes.map(({ fault }) => fault).join(', ')
+      return { name, again: [], plan: planOf(strikes, index) }
+    }),
+    limitMs: 300_000,
+    // A fault that finds nothing to strike tests nothing.
+    also: ({ plan, landed, leftOut }) =>
+      expect([...landed, ...leftOut].sort()).toEqual(plan.strikes.map(({ fault }) => fault).sort()),
+  })
 })
 
 function planOf(chosen: Chosen[], index: number): Plan {

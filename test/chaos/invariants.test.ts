@@ -28,7 +28,12 @@ let records: ReturnType<typeof explanations>
 let saved: Checkpoint
 
 const STRUCK: Struck = {
-  ...{ fault: 'kill-machine', job: 0, attempt: 1, atMs: START_MS, untilMs: START_MS, hasLanded: true },
+  fault: 'kill-machine',
+  job: 0,
+  attempt: 1,
+  atMs: START_MS,
+  untilMs: START_MS,
+  hasLanded: true,
   words: 'kill-machine',
 }
 
@@ -43,7 +48,11 @@ const lived = (attempt: number, fromStep: number, toStep: number): JournalLine[]
 
 const settled = (end: AttemptEnd, more: Partial<Settlement> = {}): Settlement =>
   ({
-    ...{ end, costMicroUsd: 0, artifacts: [], phases: [], checkpoint: saved },
+    end,
+    costMicroUsd: 0,
+    artifacts: [],
+    phases: [],
+    checkpoint: saved,
     handle: { launchedAtMs: START_MS, realised: { priceMicroUsdPerHour: 3_600_000 } },
     ...more,
   }) as unknown as Settlement
@@ -82,7 +91,10 @@ beforeEach(async () => {
   }
   const lastSeenAtMs = new Map([1, 2].map((number) => [`${JOB}-${number}`, START_MS + 1_000]))
   facts = {
-    ...{ store, isLeaseShort: false, struck: [STRUCK], weights: Buffer.from('weights') },
+    store,
+    isLeaseShort: false,
+    struck: [STRUCK],
+    weights: Buffer.from('weights'),
     watchman: { lastSeenAtMs } as unknown as Watchman,
   }
 })
@@ -94,7 +106,8 @@ it('accepts a story that is as it should be', async () => {
 const end = (attempt: number, how: AttemptEnd): unknown =>
   (job.attempts[attempt - 1]!.settlement = settled(how))
 const failed = (failureClass: 'unclassified' | 'interrupted', message: string): AttemptEnd => ({
-  ...{ kind: 'failed', isLaunched: true },
+  kind: 'failed',
+  isLaunched: true,
   failure: { class: failureClass, message },
 })
 /** The second attempt began before the first step. */

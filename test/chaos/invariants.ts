@@ -61,7 +61,9 @@ export function storyOf(index: number, plan: JobPlan, sight: Sight): JobStory {
 const RECORDED = ['planned', 'settled', 'decided'] as const
 
 const weightsOf = ({ sight: { jobId }, result }: JobStory) => ({
-  ...{ jobId, state: result?.state, artifact: 'weights.bin' },
+  jobId,
+  state: result?.state,
+  artifact: 'weights.bin',
 })
 
 /** Every breach of an invariant in one job's story, in words. */
@@ -130,7 +132,9 @@ function livesOf(journal: JournalLine[]): { attempt: number; pid: number; lines:
 function oneLiveWorkload({ journal }: JobStory): string[] {
   const lives = livesOf(journal)
   const stretches = lives.map(({ attempt, lines }) => ({
-    ...{ attempt, fromMs: lines[0]!.monoMs, toMs: lines.at(-1)!.monoMs + 1 },
+    attempt,
+    fromMs: lines[0]!.monoMs,
+    toMs: lines.at(-1)!.monoMs + 1,
   }))
   const outOfOrder = lives.slice(1).flatMap(({ attempt }, index) => {
     const before = lives[index]!

@@ -61,7 +61,11 @@ export function partsOf(attemptId: string): MachineParts {
   const runs = all.filter(({ command }) => command.includes('.pyz run '))
   const runner = runs.find(({ parent }) => runs.some(({ pid }) => pid === parent))
   const guard = runs.find(({ pid }) => pid === runner?.parent)
-  return { ...(guard && { guard }), ...(runner && { runner }), ...(leash && { leash }) }
+  return {
+    guard: guard ? guard : undefined,
+    runner: runner ? runner : undefined,
+    leash: leash ? leash : undefined,
+  }
 }
 
 /** Sends a signal; false for a process that is gone. */

@@ -10,6 +10,7 @@ import { makeJobId } from '../../core/ids'
 import type { JobSpec } from '../../core/job/job'
 import { microUsd } from '../../core/money/money'
 import { jobWorkflowId } from '../../core/queues'
+import type { Report } from '../kit/harness'
 import { breachesOf, storyOf, type RunFacts } from './invariants'
 import { processesOf } from './machines'
 import { inWords, STEPS, type Fault, type JobPlan, type Plan } from './plan'
@@ -34,26 +35,18 @@ export interface ChaosOptions {
   signal?: AbortSignal
 }
 
-export interface ChaosReport {
-  seed: number
-  durationMs: number
+export interface ChaosReport extends Report {
+  plan: Plan
   /** Of each job: how it ended after how many attempts. */
   ends: string[]
   /** The faults that found something to strike. */
   landed: Fault[]
   /** The faults that this user may not bring about here. */
   leftOut: Fault[]
-  /** Empty when every invariant held. */
-  breaches: string[]
-  /** The plan, what struck when, and the journal's outline. */
-  story: string[]
-  /** Folder that was kept. */
-  home?: string
 }
 
 /** Lives through one run with real processes, and checks every invariant when it is over. */
 export async function runChaos(plan: Plan, options: ChaosOptions): Promise<ChaosReport> {
-  const startedMs = performance.now()
   const { seed } = plan
   const disks = disksOf(plan)
   const stage = await setStage({ ...options, seed, isLeaseShort: plan.isLeaseShort, disks })
@@ -77,8 +70,9 @@ export async function runChaos(plan: Plan, options: ChaosOptions): Promise<Chaos
   const isGivenUp = options.signal?.aborted === true
   const isKept = options.isKept === true || (breaches.length > 0 && !isGivenUp)
   clear(stage, { isKept })
-  const durationMs = performance.now() - startedMs
-  return { seed, durationMs, ends, landed, leftOut, breaches, story, ...(isKept ? { home: stage.home } : {}) }
+  if (isKept) story.unshift(`kept: ${stage.home} (logs/, store/, journals/)`)
+  const state = ends.map((end) => end.split(' ')[0]!).join(', ')
+  return { plan, state, ends, landed, leftOut, breaches, story }
 }
 
 function disksOf({ strikes }: Plan): DiskName[] {
@@ -193,7 +187,7 @@ function specOf(stage: Stage, { stepSeconds }: Plan, { job, id }: { job: JobPlan
     resources: {},
     isInterruptible: true,
     checkpoint: {},
-    ...(job.budget === undefined ? {} : { budgetMicroUsd: microUsd(job.budget) }),
+    budgetMicroUsd: job.budget === undefined ? undefined : microUsd(job.budget),
     backends: [],
     optimize: 'cost',
     retries: job.retries,

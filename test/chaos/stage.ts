@@ -104,8 +104,11 @@ export async function setStage(options: StageOptions): Promise<Stage> {
     }),
     backendWorker: new WorkerProcess(part('backend-worker'), {
       args: [
-        ...['--import', product.path('test', 'support', 'typescript.mjs')],
-        ...['-e', `require(${JSON.stringify(product.path('test', 'chaos', 'backend-worker.ts'))})`, '--'],
+        '--import',
+        product.path('test', 'support', 'typescript.mjs'),
+        '-e',
+        `require(${JSON.stringify(product.path('test', 'chaos', 'backend-worker.ts'))})`,
+        '--',
       ],
       environment: { ...settings, CHAOS_PRODUCT: product.folder, CHAOS_SEAM: seam },
     }),

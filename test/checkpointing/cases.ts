@@ -1,9 +1,10 @@
 /** Programs with the helpers of `crucible.checkpoint`, under the real runner and the real libraries. */
 import { spawnSync } from 'node:child_process'
-import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { RunnerResult } from '../../core/documents'
-import { machineProcesses, World, type Machine } from '../runner/world'
+import type { NeedsLibraries } from '../kit/libraries'
+import { killAll, programsIn } from '../kit/machines'
+import { World, type Machine } from '../runner/world'
 import { until } from '../support/until'
 
 const PROGRAMS = join(__dirname, 'programs')
@@ -14,10 +15,8 @@ const START_LIMIT_MS = 180_000
 const HOLD = 9
 const STEPS = 18
 
-export interface Case {
+export interface Case extends NeedsLibraries {
   name: string
-  /** Python that fails where a library is missing. */
-  check: string
   command: string
   /** What it writes at its end. */
   final: string
@@ -33,34 +32,45 @@ const EXACT = { saved: 8, ends: [STEPS, STEPS], isEqual: [true, true] } as const
 
 export const CASES: readonly Case[] = [
   {
-    ...{ name: 'pytorch', check: 'import torch, numpy', command: '"$PYTHON" pytorch_loop.py' },
-    ...{ final: 'final.pt', ...EXACT },
+    name: 'pytorch',
+    check: 'import torch, numpy',
+    command: '"$PYTHON" pytorch_loop.py',
+    final: 'final.pt',
+    ...EXACT,
   },
   {
-    ...{ name: 'pytorch-ranks', check: 'import torch, numpy', final: 'final.pt', ...EXACT },
+    name: 'pytorch-ranks',
+    check: 'import torch, numpy',
+    final: 'final.pt',
+    ...EXACT,
     command: '"$PYTHON" -m torch.distributed.run --standalone --nproc-per-node 2 pytorch_ranks.py',
   },
   {
-    ...{ name: 'lightning', check: 'import torch, lightning', command: '"$PYTHON" lightning_fit.py' },
-    ...{ final: 'final.pt', ...EXACT, isEqual: [false, false] },
+    name: 'lightning',
+    check: 'import torch, lightning',
+    command: '"$PYTHON" lightning_fit.py',
+    final: 'final.pt',
+    ...EXACT,
+    isEqual: [false, false],
   },
   {
-    ...{ name: 'huggingface', check: 'import torch, transformers, accelerate' },
-    ...{ command: '"$PYTHON" huggingface_trainer.py', final: 'final.pt', ...EXACT },
+    name: 'huggingface',
+    check: 'import torch, transformers, accelerate',
+    command: '"$PYTHON" huggingface_trainer.py',
+    final: 'final.pt',
+    ...EXACT,
   },
   {
-    ...{ name: 'keras', check: 'import keras, numpy', command: '"$PYTHON" keras_fit.py', final: 'final.npz' },
+    name: 'keras',
+    check: 'import keras, numpy',
+    command: '"$PYTHON" keras_fit.py',
+    final: 'final.npz',
     // The interrupted epoch is repeated with the weights that it had reached.
-    ...{ saved: 6, ends: [STEPS, HOLD + 12], isEqual: [true, false] },
+    saved: 6,
+    ends: [STEPS, HOLD + 12],
+    isEqual: [true, false],
   },
 ]
-
-/** Why a case cannot be run with a Python, if it cannot. */
-export function obstacleOf({ check }: Pick<Case, 'check'>, python: string): string | undefined {
-  const env = { ...process.env, KERAS_BACKEND: 'jax', JAX_PLATFORMS: 'cpu' }
-  const { status, stderr, error } = spawnSync(python, ['-c', check], { encoding: 'utf8', env })
-  return status === 0 ? undefined : (error?.message ?? stderr.trim().split('\n').at(-1)!)
-}
 
 interface Place {
   python: string
@@ -75,7 +85,7 @@ export async function prove(one: Case, place: Place): Promise<string[]> {
   const noticed = new Life(one, place, 'noticed')
   try {
     const whole = await undisturbed.run(1)
-    await killed.interrupt((machine) => kill(machine))
+    await killed.interrupt(killAll)
     const afterKill = await killed.run(2)
     const stopped = await noticed.interrupt(async (machine) => {
       await noticed.drain()
@@ -134,7 +144,7 @@ class Life {
       return beat?.checkpoint?.step === this.one.saved && (await wordsOf(machine)).includes('holding')
     }
     await until(isReady, START_LIMIT_MS).catch(async (error: unknown) => {
-      await kill(machine)
+      await killAll(machine)
       throw new Error(`it did not get far:\n${await wordsOf(machine)}`, { cause: error })
     })
     await how(machine)
@@ -150,25 +160,22 @@ class Life {
   }
 
   async #launch(attempt: number, env: Record<string, string>): Promise<Machine> {
-    const names = readdirSync(PROGRAMS).filter((name) => name.endsWith('.py'))
-    const files = names.map((name) => [name, readFileSync(join(PROGRAMS, name), 'utf8')])
     return this.#world.launch({
       attempt,
-      bundle: await this.#world.bundle(Object.fromEntries(files) as Record<string, string>),
+      bundle: await this.#world.bundle(programsIn(PROGRAMS)),
       run: this.one.command,
       env: {
         PYTHON: this.place.python,
-        ...{ PYTHONDONTWRITEBYTECODE: '1', PYTHONHASHSEED: '0' },
-        ...{ OMP_NUM_THREADS: '1', HF_HUB_OFFLINE: '1', KERAS_BACKEND: 'jax', JAX_PLATFORMS: 'cpu' },
+        PYTHONDONTWRITEBYTECODE: '1',
+        PYTHONHASHSEED: '0',
+        OMP_NUM_THREADS: '1',
+        HF_HUB_OFFLINE: '1',
+        KERAS_BACKEND: 'jax',
+        JAX_PLATFORMS: 'cpu',
         ...env,
       },
     })
   }
-}
-
-async function kill(machine: Machine): Promise<void> {
-  for (const { pid } of machineProcesses(machine.id)) process.kill(pid, 'SIGKILL')
-  await machine.exited
 }
 
 const wordsOf = async (machine: Machine): Promise<string> =>

@@ -1,20 +1,18 @@
 import { beforeAll, describe, expect, it, jest } from '@jest/globals'
 import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
+import { itWithLibraries } from '../kit/jest'
 import { testFolder } from '../support/folders'
 import { packRunner } from '../support/runner-program'
 import { describeInAll } from '../support/selection'
-import { CASES, obstacleOf, prove } from './cases'
+import { CASES, prove } from './cases'
 
 jest.setTimeout(300_000)
 
 const ROOT = join(__dirname, '../..')
 const run = spawnSync(
   process.env['CRUCIBLE_TEST_PYTHON'] ?? 'python3',
-  [
-    ...['-B', join(ROOT, 'test/runner/python/run.py')],
-    join(ROOT, 'bindings/python/crucible/tests/checkpoint'),
-  ],
+  ['-B', join(ROOT, 'test/runner/python/run.py'), join(ROOT, 'bindings/python/crucible/tests/checkpoint')],
   { encoding: 'utf8' },
 )
 const outcomes = run.stdout
@@ -33,22 +31,12 @@ describe('the helpers for training programs', () => {
   })
 })
 
-// `npm run checkpointing` proves all of them.
+// `npm run proof -- checkpointing` proves all of them.
 describeInAll('a program with a helper', () => {
   const one = CASES.find(({ name }) => name === 'pytorch')!
-  const pythons = [process.env['CRUCIBLE_TUTORIALS_PYTHON'], 'python3', '/usr/bin/python3'].filter(
-    (python) => python !== undefined,
-  )
-  const python = pythons.find((each) => obstacleOf(one, each) === undefined)
   const runner = join(testFolder('checkpointing'), 'runner.pyz')
   beforeAll(() => packRunner(runner))
 
   const title = 'ends with the same weights after a kill, and after a notice: PyTorch'
-  const itIfInstalled = python === undefined ? it.skip : it
-  itIfInstalled(
-    python === undefined ? `${title} (skipped: ${obstacleOf(one, pythons[0]!)})` : title,
-    async () => {
-      expect(await prove(one, { python: python!, runner })).toEqual([])
-    },
-  )
+  itWithLibraries(title, one, async (python) => expect(await prove(one, { python, runner })).toEqual([]))
 })

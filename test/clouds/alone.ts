@@ -23,7 +23,9 @@ export function lonelyFault(kind: FaultKind, seed: number, provider: CloudProvid
 export function worseFaults(): CloudWorld[] {
   const lost: FaultText = { fault: 'lost-answer', times: 1, where: { action: 'CreateFleet' } }
   const lostWords: FaultText = {
-    ...{ fault: 'lost-answer', chance: 0.3, where: { service: 's3', action: 'PutObject' } },
+    fault: 'lost-answer',
+    chance: 0.3,
+    where: { service: 's3', action: 'PutObject' },
   }
   const tornAtFirst = (turn: number): Partial<Behaviour> =>
     turn === 1 ? { torn: { atStep: 40, how: 'no-manifest' }, diesAtStep: 45 } : {}

@@ -63,7 +63,7 @@ export async function openGround(wishes: CloudWishes, deploymentId = DEPLOYMENT_
   const cloud = await startCloud({
     world: mergeWorlds(provider.calm, wishes.world),
     directory: join(folder, 'machines'),
-    ...(executable && { startFront: storeFrontOver({ executable, directory: join(folder, 'store') }) }),
+    startFront: executable ? storeFrontOver({ executable, directory: join(folder, 'store') }) : undefined,
     createMachine: (spec) => {
       const { store, ask } = storage
       const machine = new CloudMachine(spec, { clock, store, ask, behave })
@@ -167,7 +167,9 @@ export function backendOver(
   parts: Partial<BackendParts> = {},
 ): Backend {
   return provider.open(cloud, {
-    ...{ deployment: DEPLOYMENT_ID, config: {}, handOver: handOversIn(storage.store) },
+    deployment: DEPLOYMENT_ID,
+    config: {},
+    handOver: handOversIn(storage.store),
     around: (_call, effect) => effect(),
     ...parts,
   })

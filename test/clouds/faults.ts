@@ -53,11 +53,15 @@ export function faultsOfCalls({
       return { fault: 'error', ...error, times: dice.between(1, most), where: call }
     },
     'lost-answer': (dice) => ({
-      ...{ fault: 'lost-answer', times: dice.between(1, 2), where: dice.oneOf(changes) },
+      fault: 'lost-answer',
+      times: dice.between(1, 2),
+      where: dice.oneOf(changes),
       instead: dice.oneOf(['reset', 'internal-error', 'unavailable', 'silence'] as const),
     }),
     slow: (dice) => ({
-      ...{ fault: 'slow', by: dice.between(100, 2_500), times: dice.between(1, 3) },
+      fault: 'slow',
+      by: dice.between(100, 2_500),
+      times: dice.between(1, 3),
       where: dice.oneOf([...changes, ...reads]),
     }),
   }
@@ -102,19 +106,29 @@ export const NOT_HERE = {
 
 /** Kinds that only buyers of reserved capacity meet. */
 export const UNMET_WITHOUT_PURCHASES = {
-  ...{ 'stale-list': NOT_HERE.purchases, 'offering-sold': NOT_HERE.purchases },
-  ...{ 'payment-fails': NOT_HERE.purchases, 'payment-late': NOT_HERE.purchases },
-  ...{ 'reservation-pending': NOT_HERE.purchases, 'reservation-unsupported': NOT_HERE.purchases },
+  'stale-list': NOT_HERE.purchases,
+  'offering-sold': NOT_HERE.purchases,
+  'payment-fails': NOT_HERE.purchases,
+  'payment-late': NOT_HERE.purchases,
+  'reservation-pending': NOT_HERE.purchases,
+  'reservation-unsupported': NOT_HERE.purchases,
   'reservation-late': NOT_HERE.purchases,
 } as const
 
 /** Kinds that jobs do not meet at providers whose machines are bought one by one and get no commands. */
 export const UNMET_BEYOND_EC2 = {
   ...UNMET_WITHOUT_PURCHASES,
-  ...{ 'partial-fleet': NOT_HERE.fleets, 'fleet-silent': NOT_HERE.fleets, 'fleet-error': NOT_HERE.fleets },
-  ...{ 'no-agent': NOT_HERE.agents, 'agent-lost': NOT_HERE.agents, 'command-doubled': NOT_HERE.agents },
-  ...{ 'command-lost': NOT_HERE.agents, 'command-late': NOT_HERE.agents },
+  'partial-fleet': NOT_HERE.fleets,
+  'fleet-silent': NOT_HERE.fleets,
+  'fleet-error': NOT_HERE.fleets,
+  'no-agent': NOT_HERE.agents,
+  'agent-lost': NOT_HERE.agents,
+  'command-doubled': NOT_HERE.agents,
+  'command-lost': NOT_HERE.agents,
+  'command-late': NOT_HERE.agents,
   'command-truncated': NOT_HERE.agents,
-  ...{ 'registry-down': NOT_HERE.images, 'registry-slow': NOT_HERE.images },
-  ...{ 'ignored-condition': NOT_HERE.conditions, 'request-dangles': 'it has no requests besides machines' },
+  'registry-down': NOT_HERE.images,
+  'registry-slow': NOT_HERE.images,
+  'ignored-condition': NOT_HERE.conditions,
+  'request-dangles': 'it has no requests besides machines',
 } as const

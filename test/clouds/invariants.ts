@@ -6,8 +6,8 @@ import { HOUR_MS, SECOND_MS } from '../../core/time/time'
 import { layout } from '../../storage/layout'
 import { readRecords } from '../../storage/record'
 import { STEADY } from '../backends/scripted/behaviour'
-import { coveredMs, overlaps, type Span } from '../kit/invariants'
-import { breachesOnRecord } from '../worlds/invariants'
+import { breachesOnRecord, coveredMs, endedAs, oneAtWork, readDocument, type Span } from '../kit/invariants'
+import { sum } from '../kit/table'
 import type { CloudGround } from './cloud'
 import type { CloudMachine } from './machine'
 import { patient } from '../support/patience'
@@ -30,7 +30,7 @@ export interface Aftermath {
 /** Every breach of the invariants, in words, by what really ran and what it cost; empty when all of them held. */
 export async function breaches(after: Aftermath): Promise<string[]> {
   return [
-    ...oneAtWork(after),
+    ...machinesAtWork(after),
     ...leftToSweep(after),
     ...leftAtLast(after),
     ...boughtOnce(after),
@@ -43,13 +43,13 @@ export async function breaches(after: Aftermath): Promise<string[]> {
 /** Breaches of what is neither about machines beyond the one that there should be, nor about the end of one that was well. */
 export async function otherBreaches(after: Aftermath): Promise<string[]> {
   return [
-    ...endedAsItShould(after),
+    ...endedAs(after.status, after.world.mayEnd),
     ...struck(after),
     ...withinBudget(after),
     ...costAgrees(after),
     ...realisedOnRecord(after),
     ...newestOnRecord(after),
-    ...(await breachesOnRecord(after.deployment.storage, after.status, STEADY.stepsTotal)),
+    ...(await breachesOnRecord(after.deployment.storage.store, after.status, STEADY.stepsTotal)),
   ]
 }
 
@@ -59,19 +59,13 @@ function struck({ deployment: { cloud }, world: { isSureToStrike } }: Aftermath)
   return cloud.faults().flatMap(({ rule, struck }) => (struck > 0 ? [] : [`${rule.fault} never struck`]))
 }
 
-function endedAsItShould({ status: { state, reason, message }, world: { mayEnd } }: Aftermath): string[] {
-  return mayEnd.includes(reason) ? [] : [`the job ended as ${state} (${reason}): ${message}`]
-}
-
-export function oneAtWork({ deployment: { machines } }: Aftermath): string[] {
-  return overlaps(
-    machines
-      .filter(({ workedFromMs }) => workedFromMs !== undefined)
-      .map(({ attempt, workedFromMs, workedToMs = Infinity }) => ({
-        attempt: attempt!,
-        fromMs: workedFromMs!,
-        toMs: workedToMs,
-      })),
+export function machinesAtWork({ deployment: { machines } }: Aftermath): string[] {
+  return oneAtWork(
+    machines.map(({ attempt, workedFromMs, workedToMs }) => ({
+      attempt: attempt!,
+      workedFromMs,
+      workedToMs,
+    })),
   )
 }
 
@@ -196,10 +190,6 @@ function microUsdOf({ bill: { usd } }: Instance): number {
   return Math.round(usd * 1e6)
 }
 
-function sum(numbers: number[]): number {
-  return numbers.reduce((total, one) => total + one, 0)
-}
-
 /** What was got is on record as the cloud knows it, and was what was asked for. */
 function realisedOnRecord({
   deployment: { provider },
@@ -231,15 +221,14 @@ const BEATS_MISSED = 3
 export async function onlyTheIllEnded(after: Aftermath): Promise<string[]> {
   const { deployment, instances, status } = after
   const wrong: string[] = []
-  const settled = (await readRecords(deployment.storage.store, status.id)).filter(
-    ({ kind }) => kind === 'settled',
-  )
+  const { store } = deployment.storage
+  const settled = (await readRecords(store, status.id)).filter(({ kind }) => kind === 'settled')
   const { provider, cloud } = deployment
   for (const machine of deployment.machines) {
     const instance = instances.find(({ id }) => id === machine.id)
     if (instance === undefined) continue
-    const drain = await read<Drain>(deployment, layout.drain(status.id, machine.attempt ?? 0))
-    const result = await read<RunnerResult>(deployment, layout.result(status.id, machine.attempt ?? 0))
+    const drain = await readDocument<Drain>(store, layout.drain(status.id, machine.attempt ?? 0))
+    const result = await readDocument<RunnerResult>(store, layout.result(status.id, machine.attempt ?? 0))
     const isOurs = machine.shutDownAtWorkAtMs !== undefined && provider.isOurEnd(instance, cloud)
     const isGivenUp =
       machine.workedFromMs !== undefined && ['superseded', 'lease'].includes(result?.reason ?? '')
@@ -284,9 +273,4 @@ function newestOnRecord({ deployment, status }: Aftermath): string[] {
       `attempt ${number}: on record is ${checkpoint?.id ?? 'no checkpoint'}, complete was ${newest?.id ?? 'none'}`,
     ]
   })
-}
-
-async function read<T>({ storage: { store } }: CloudGround, key: string): Promise<T | undefined> {
-  const body = await store.get(key)
-  return body && (JSON.parse(body.toString()) as T)
 }

@@ -157,7 +157,7 @@ export class CloudMachine implements Machine {
     const { machineId, send } = parameters
     const claim =
       machineId === null
-        ? { machine: UNNAMED_MACHINE + id, ...(send !== null && { send }) }
+        ? { machine: UNNAMED_MACHINE + id, send: send !== null ? send : undefined }
         : { machine: machineId.literal }
     this.start({ jobId, attempt, claim, beganAtMs: this.createdAtMs })
   }
@@ -182,7 +182,12 @@ export class CloudMachine implements Machine {
     this.attempt = attempt
     if (behaviour.neverStarts) return 'the runner was started\n'
     this.runner = new ScriptedRunner({
-      ...{ clock, jobId, attempt, behaviour, claim, ...defined({ beganAtMs }) },
+      clock,
+      jobId,
+      attempt,
+      behaviour,
+      claim,
+      beganAtMs,
       store: this.hearingBeats(store, layout.beat(jobId, attempt)),
       onWork: () => {
         this.workedFromMs = Date.now()

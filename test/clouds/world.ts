@@ -3,6 +3,7 @@ import type { JobReason } from '../../core/job/job'
 import { microUsd } from '../../core/money/money'
 import type { FaultText } from '#small-cloud'
 import { Dice } from '../kit/dice'
+import type { Happening as JobHappening } from '../kit/lived'
 import { behaviourOf } from '../worlds/world'
 import type { JobHandle } from '../workflows/harness'
 import type { CloudDeployment, CloudWishes } from './cloud'
@@ -11,12 +12,7 @@ import type { CloudProvider } from './provider'
 import { mergeWorlds } from './providers'
 import { patient } from '../support/patience'
 
-/** Something that happens to a running job, some time after its start. */
-export interface Happening {
-  atMs: number
-  name: string
-  happen: (at: { deployment: CloudDeployment; job: JobHandle }) => Promise<unknown> | void
-}
+export type Happening = JobHappening<CloudDeployment>
 
 /** Everything about one run that its name decides. */
 export interface CloudWorld {
@@ -43,8 +39,12 @@ const FAULTS_MAX = 6
 const TROUBLES_MAX = 3
 
 export const TIMING = {
-  ...{ silenceMs: patient(2_500), drainMs: 700, leaseMs: 20_000 },
-  ...{ beatMs: 150, observeMs: 250, goneConfirmMs: 250 },
+  silenceMs: patient(2_500),
+  drainMs: 700,
+  leaseMs: 20_000,
+  beatMs: 150,
+  observeMs: 250,
+  goneConfirmMs: 250,
 }
 export const SPEC: Partial<JobSpec> = {
   resources: { gpus: { min: 1 } },
@@ -86,7 +86,7 @@ export function seededCloud(seed: number, provider: CloudProvider): CloudWorld {
       behave: (turn) => behaviours[turn - 1] ?? {},
       timing: { ...TIMING, ...provider.timing },
       hasBucket,
-      ...(hasSlowLists ? { config: { staleForMs: SLOW_LISTS.staleForMs } } : {}),
+      config: hasSlowLists ? { staleForMs: SLOW_LISTS.staleForMs } : undefined,
     },
     spec: { ...SPEC, ...provider.spec, ...budget },
     happenings,
@@ -115,8 +115,12 @@ export function durationsOf(
   const upTo = (mostMs: number): Range => [0, dice.between(0, mostMs)]
   if (dice.chance(0.4)) return {}
   return {
-    ...{ notFound: upTo(1_000), staleList: upTo(1_000), objectHidden: upTo(1_000) },
-    ...{ invocationHidden: upTo(500), pending: upTo(600), register: upTo(600) },
+    notFound: upTo(1_000),
+    staleList: upTo(1_000),
+    objectHidden: upTo(1_000),
+    invocationHidden: upTo(500),
+    pending: upTo(600),
+    register: upTo(600),
   }
 }
 

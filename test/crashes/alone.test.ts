@@ -3,7 +3,7 @@ import { describe, expect, it } from '@jest/globals'
 import { MINUTE_MS } from '../../core/time/time'
 import type { ProviderName } from '../clouds/provider'
 import { PROVIDER_NAMES, PROVIDERS } from '../clouds/providers'
-import { inLanes } from '../kit/runs'
+import { inLanes } from '../kit/lanes'
 import { itInAll } from '../support/selection'
 import { deathsAlone, dieAlone, type AloneDeath } from './alone'
 
@@ -13,7 +13,7 @@ const ENDING: Record<ProviderName, string> = {
   lambda: 'gc: terminate',
   modal: 'gc: cancel',
 }
-const AT_ONCE = 8
+const JOBS = 8
 
 describe.each(PROVIDER_NAMES)('a collection without a server at %s that dies', (name) => {
   const provider = PROVIDERS[name]
@@ -28,7 +28,7 @@ describe.each(PROVIDER_NAMES)('a collection without a server at %s that dies', (
     async () => {
       const deaths = await deathsAlone(provider)
       expect(deaths.map(({ call }) => call)).toContain(ENDING[name])
-      const reports = await inLanes(deaths, { atOnce: AT_ONCE }, async (death) => ({
+      const reports = await inLanes(deaths, { jobs: JOBS }, async (death) => ({
         ...death,
         ...(await dieAlone(provider, death)),
       }))

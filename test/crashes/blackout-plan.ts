@@ -49,13 +49,17 @@ export function blackoutOf(
       : [hourMs]
   const outlastsMs = downMs.reduce((sum, each) => sum + each + PAUSE_MS, 0)
   return {
-    ...{ seed, provider, outage, downMs, hourMs },
+    seed,
+    provider,
+    outage,
+    downMs,
+    hourMs,
     jobs: Array.from({ length: jobs }, () => {
       const worksMs = dice.chance(SHORT_CHANCE)
         ? dice.between(SECOND_MS, outlastsMs)
         : outlastsMs + dice.between(...AFTERWARDS_MS)
       return {
-        ...(dice.chance(LATE_CHANCE) ? { submittedBeforeMs: dice.between(0, LATE_MAX_MS) } : {}),
+        submittedBeforeMs: dice.chance(LATE_CHANCE) ? dice.between(0, LATE_MAX_MS) : undefined,
         stepsPerSecond: (STEPS * SECOND_MS) / worksMs,
       }
     }),
@@ -76,6 +80,8 @@ export function timingFor(hourMs: number): Partial<Timing> {
     drainMs: Math.max(drainMs / 60, scaled(drainMs)),
     powerOffMs: Math.max(200, scaled(powerOffMs)),
     startWithinMs: Math.max(MINUTE_MS, scaled(startWithinMs)),
-    ...{ beatMs: SECOND_MS, observeMs: SECOND_MS, goneConfirmMs: SECOND_MS },
+    beatMs: SECOND_MS,
+    observeMs: SECOND_MS,
+    goneConfirmMs: SECOND_MS,
   }
 }

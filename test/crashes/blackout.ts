@@ -10,16 +10,17 @@ import { SPEC } from '../clouds/world'
 import { connectTo, testServer } from '../support/temporal'
 import { until } from '../support/until'
 import type { Span } from '../kit/invariants'
-import { isOverWithin } from '../kit/outcome'
+import type { Report } from '../kit/harness'
+import { endOf, isOverWithin } from '../kit/lived'
 import type { JobHandle } from '../workflows/harness'
 import { LATE_MAX_MS, PAUSE_MS, STEPS, timingFor, type BlackoutPlan, type JobPlan } from './blackout-plan'
-import { downtimeOf, FLAWLESS, judge, type Verdict } from './checks'
+import { ATTACHED_WITHIN_MS, breachesIn, downtimeOf, FLAWLESS, judge, seconds, type Verdict } from './checks'
 import { Crew } from './crew'
 import { gateSdk } from './gates'
 import { closeSite, openSiteOf, patientStatus, sweepSite } from './run'
 import type { Site } from './site'
 
-export interface BlackoutReport {
+export interface BlackoutReport extends Report {
   plan: BlackoutPlan
   /** One of each job. */
   jobs: { state: string; verdict: Verdict }[]
@@ -28,7 +29,6 @@ export interface BlackoutReport {
    * machine again, by a task that the server knows of; 0 where it never lost its watch.
    */
   attachedAfterMs: number[]
-  lastedMs: number
 }
 
 /** Machines come up within that even on a busy computer. */
@@ -40,7 +40,6 @@ const AT_WORK_STILL_MS = 40_000
 
 /** Many jobs on one server, which goes out with or without the workers and comes back on its database file. */
 export async function liveThroughBlackout(plan: BlackoutPlan): Promise<BlackoutReport> {
-  const startedAtMs = Date.now()
   const home = mkdtempSync(join(tmpdir(), 'crucible-blackout-'))
   gateSdk()
   const failures: string[] = []
@@ -62,10 +61,29 @@ export async function liveThroughBlackout(plan: BlackoutPlan): Promise<BlackoutR
     await crew.close()
     await told.close()
     await at.close()
-    return { plan, jobs, attachedAfterMs: told.attachedAfterMs(), lastedMs: Date.now() - startedAtMs }
+    const attachedAfterMs = told.attachedAfterMs()
+    return { ...judged(plan, jobs, attachedAfterMs), plan, jobs, attachedAfterMs }
   } finally {
     await server.stop()
     rmSync(home, { recursive: true, force: true })
+  }
+}
+
+/** Where no attempt was at work when the server was back, nothing is shown. */
+function judged(
+  { provider, outage, downMs }: BlackoutPlan,
+  jobs: BlackoutReport['jobs'],
+  attachedAfterMs: readonly number[],
+): Report {
+  const late = attachedAfterMs.filter((ms) => ms > ATTACHED_WITHIN_MS)
+  return {
+    state: `${outage} down for ${downMs.map(seconds).join(', ')} at ${provider.name}`,
+    breaches: [
+      ...jobs.flatMap(({ state, verdict }) => breachesIn(verdict).map((breach) => `${state}: ${breach}`)),
+      ...late.map((ms) => `an attempt was watched again only after ${seconds(ms)}`),
+      ...(attachedAfterMs.length === 0 ? ['no attempt was at work when the server was back'] : []),
+    ],
+    story: [`${jobs.length} jobs, ${attachedAfterMs.length} at work when the server was back`],
   }
 }
 
@@ -215,7 +233,7 @@ async function conclude(
     const life = { attempts: 1 + unused, ends: 'completed' } as const
     const verdict = await judge({ life, ground, status, left, isOver, downtimes })
     verdict.other.push(...failures)
-    return { state: `${status.state} (${status.reason})`, verdict }
+    return { state: endOf(status), verdict }
   } catch (error) {
     const words = error instanceof Error ? (error.stack ?? error.message) : String(error)
     return { state: 'not lived', verdict: { ...FLAWLESS, other: [words] } }

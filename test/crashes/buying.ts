@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { WorkflowHandle } from '@temporalio/client'
-import type { WorldText } from '#small-cloud'
+import type { Cloud, WorldText } from '#small-cloud'
 import { RETRY_SIGNAL, TREASURY_QUERY } from '../../core/messages'
 import {
   ORCHESTRATOR_QUEUE,
@@ -14,9 +14,11 @@ import {
   RESERVATION_QUERY,
   type ReservationInput,
   type ReservationStatus,
-} from '../../core/reservation/reserving'
-import { DAY_MS } from '../../core/time/time'
-import { monthOf, type TreasuryState } from '../../core/money/treasury'
+} from '../../core/reserving'
+import { DAY_MS } from '../../core/time'
+import type { Report } from '../kit/harness'
+import { breachesOfSales, type Sale } from '../kit/sales'
+import { monthOf, type TreasuryState } from '../../core/treasury'
 import type { Product } from '../chaos/stage'
 import { PROVIDERS } from '../clouds/providers'
 import { patient } from '../support/patience'
@@ -41,12 +43,9 @@ const PATIENCE_MS = 180_000
 const NUDGE_MS = 500
 
 /** What came of a purchase whose processes died. */
-export interface BuyingReport {
-  breaches: string[]
-  state: string
-  calls: ReadonlyMap<string, number>
-  struck: number
-  decided: number
+export interface BuyingReport extends Report {
+  /** Missing where many buy at once. */
+  calls?: ReadonlyMap<string, number>
 }
 
 /** The steps of a purchase: its documents, the questions before it, and the request. */
@@ -80,13 +79,18 @@ export async function runBuying(plan: ProcessPlan, product: Product): Promise<Bu
   try {
     const { client } = new Jobs(at, 'default', { key: await stage.key() })
     const input: ReservationInput = {
-      ...{ reservationId: ID, owner: 'ada', deployment: DEPLOYMENT_ID, submittedAtMs: Date.now() },
+      reservationId: ID,
+      owner: 'ada',
+      deployment: DEPLOYMENT_ID,
+      submittedAtMs: Date.now(),
       wish: { backend: 'ec2', kind: 'prepaid', types: [TYPE], count: COUNT, durationMs: DAY_MS },
       rule: { unaskedMaxMicroUsd: 1e12, upfrontMaxMicroUsd: 1e12 },
       lookPausesMs: LOOK_PAUSES_MS,
     }
     const handle = await client.workflow.start(WORKFLOW_TYPES.reserveCapacity, {
-      ...{ workflowId: reservationWorkflowId(ID), taskQueue: ORCHESTRATOR_QUEUE, args: [input] },
+      workflowId: reservationWorkflowId(ID),
+      taskQueue: ORCHESTRATOR_QUEUE,
+      args: [input],
     })
     const { status, decided } = await lived(handle, stage)
     await stage.whole()
@@ -94,7 +98,9 @@ export async function runBuying(plan: ProcessPlan, product: Product): Promise<Bu
       .getHandle(treasuryWorkflowId(monthOf(Date.now())))
       .query<TreasuryState>(TREASURY_QUERY)
     const breaches = [...breachesOf(stage, status, treasury), ...stage.failures]
-    return { breaches, state: status.state, calls: stage.calls, struck: stage.struck.length, decided }
+    const asked = decided === 0 ? '' : ', decided by a person'
+    const state = `${status.state}${asked}${stage.struck.length === 0 ? ', none died' : ''}`
+    return { state, breaches, story: [], calls: stage.calls }
   } finally {
     await at.close()
     await stage.close()
@@ -131,20 +137,21 @@ function breachesOf(
   status: ReservationStatus,
   treasury: TreasuryState,
 ): string[] {
-  const made = cloud.reservations()
-  const sent = cloud.journal.calls({ action: 'PurchaseCapacityBlock' }).filter(({ isDryRun }) => !isDryRun)
-  const wrong: string[] = []
-  if (status.state !== 'scheduled')
-    wrong.push(`it is ${status.state}: ${status.message} ${status.trouble ?? ''}`)
-  if (made.length !== 1) wrong.push(`${made.length} blocks were bought by ${sent.length} requests`)
-  const [block] = made
-  if (status.reservation?.id !== block?.id)
-    wrong.push(`it holds ${status.reservation?.id}, and ${block?.id} was bought`)
-  const microUsd = Math.round((block?.bill.upfrontUsd ?? 0) * 1e6)
-  if (status.spentMicroUsd !== microUsd) wrong.push(`it says ${status.spentMicroUsd}, the cloud ${microUsd}`)
-  const spent = Object.values(treasury.spent).reduce((sum, one) => sum + one, 0)
-  if (spent !== microUsd) wrong.push(`the month says ${spent}, the cloud ${microUsd}`)
-  const promised = Object.keys(treasury.promised)
-  if (promised.length > 0) wrong.push(`${promised.join(', ')} is still promised`)
-  return wrong
+  const sales = salesOf(cloud, () => ID)
+  const isHeld = status.state === 'scheduled'
+  return [
+    ...(isHeld ? [] : [`it is ${status.state}: ${status.message} ${status.trouble ?? ''}`]),
+    ...breachesOfSales(sales, [{ id: ID, status }], [treasury]),
+  ]
+}
+
+/** The blocks that a cloud has sold, each to the reservation that `intentOf` names. */
+export function salesOf(cloud: Cloud, intentOf: (id: string) => string): Sale[] {
+  return cloud.reservations().map(({ id, bill }) => ({
+    id,
+    intent: intentOf(id),
+    send: undefined,
+    isPaid: true,
+    upfrontMicroUsd: Math.round(bill.upfrontUsd * 1e6),
+  }))
 }

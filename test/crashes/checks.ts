@@ -1,4 +1,5 @@
 import type { JobStatus } from '../../core/messages'
+import { SECOND_MS } from '../../core/time'
 import type { Span } from '../kit/invariants'
 import { patient } from '../support/patience'
 import {
@@ -7,7 +8,7 @@ import {
   endsSeen,
   leftAtLast,
   leftToSweep,
-  oneAtWork,
+  machinesAtWork,
   onlyTheIllEnded,
   otherBreaches,
   type Aftermath,
@@ -32,7 +33,11 @@ export interface Verdict {
 }
 
 export const FLAWLESS: Verdict = {
-  ...{ unowned: [], doubleLaunches: [], doubleAttempts: [], healthyKilled: [], other: [] },
+  unowned: [],
+  doubleLaunches: [],
+  doubleAttempts: [],
+  healthyKilled: [],
+  other: [],
 }
 
 export const VERDICTS: Readonly<Record<keyof Verdict, string>> = {
@@ -52,6 +57,10 @@ export function breachesIn(verdict: Verdict): string[] {
 /** What a person may wait for a machine to be watched again. */
 export const ATTACHED_WITHIN_MS = patient(30_000)
 
+export function seconds(ms: number): string {
+  return `${(ms / SECOND_MS).toFixed(1)} s`
+}
+
 /** Down from then on for that long, and taken up in time. */
 export function downtimeOf(fromMs: number, downMs = 0): Span {
   return { fromMs, toMs: fromMs + downMs + ATTACHED_WITHIN_MS }
@@ -70,7 +79,11 @@ export interface Aftermaths {
 export async function judge(at: Aftermaths): Promise<Verdict> {
   const { life, ground: deployment, status, left, isOver, downtimes } = at
   const after: Aftermath = {
-    ...{ deployment, status, left, downtimes, instances: deployment.cloud.instances() },
+    deployment,
+    status,
+    left,
+    downtimes,
+    instances: deployment.cloud.instances(),
     world: {
       // Where this computer is busy its owner's wish may come too late.
       mayEnd: [life.ends, 'completed'],
@@ -88,7 +101,7 @@ export async function judge(at: Aftermaths): Promise<Verdict> {
     ],
     // Without tokens each send is another request.
     doubleLaunches: life.isTokenless === true ? oneForEach(after) : boughtOnce(after),
-    doubleAttempts: oneAtWork(after),
+    doubleAttempts: machinesAtWork(after),
     healthyKilled: isOrphaned ? [] : [...(await onlyTheIllEnded(after)), ...attemptsBeyond(life, after)],
     other: !isOver
       ? [`the job is not over: ${status.message}`]

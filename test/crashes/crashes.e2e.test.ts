@@ -1,18 +1,15 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import { connectTo, quietWorkers, type TestConnection } from '../support/temporal'
+import { describe, expect } from '@jest/globals'
 import type { ProviderName } from '../clouds/provider'
 import { PROVIDER_NAMES, PROVIDERS } from '../clouds/providers'
-import { liveThroughBlackout, type BlackoutReport } from './blackout'
-import { FLAWLESS } from './checks'
-import { liveThroughCrashes } from './live'
+import { itHolds } from '../kit/jest'
+import { chosen, describeInAll } from '../support/selection'
+import { BLACKOUTS } from './harnesses/blackouts'
+import { CRASHES, type CrashCase } from './harnesses/crashes'
 import type { LifeName } from './lives'
 import { nameOf, undisturbed, type CrashPlan } from './plan'
 import type { Moment } from './process'
-import type { CrashReport } from './run'
-import { chosen, describeInAll } from '../support/selection'
-import { patient } from '../support/patience'
 
-/** One of each kind; `npm run chaos -- crashes` goes through all of them, and more than once (docs/design/chaos.md). */
+/** One of each kind; `npm run proof -- crashes` goes through all of them, and more than once (docs/design/chaos.md). */
 const CHOSEN: [LifeName, Moment, string, number][] = [
   ['plain', 'after', 'resolveJob: PutObject record resolved', 1],
   ['paid', 'in', 'resolveJob: promise out of the month', 1],
@@ -62,12 +59,12 @@ const ELSEWHERE: [ProviderName, LifeName, Moment, string, number][] = [
 ]
 
 const AT_EC2 = chosen(CHOSEN, FEW).map((crash) => ['ec2', ...crash] as (typeof ELSEWHERE)[number])
-const PLANS = [...AT_EC2, ...chosen(ELSEWHERE, [ELSEWHERE[0]!, ELSEWHERE[6]!])].map(
-  ([provider, life, moment, call, occurrence]) => {
+const CASES = [...AT_EC2, ...chosen(ELSEWHERE, [ELSEWHERE[0]!, ELSEWHERE[6]!])].map(
+  ([at, life, moment, call, occurrence], index): CrashCase => {
     const crash = { call, occurrence, moment, lateMs: 0, isOfBoth: false }
-    const name = `${life} at ${provider}, ${nameOf(crash)}`
+    const name = `${life} at ${at}, ${nameOf(crash)}`
     const plan: CrashPlan = { ...undisturbed(life), name, crashes: [crash], isSweptMeanwhile: true }
-    return { provider, plan }
+    return { name, again: [], provider: PROVIDERS[at], plan, index: index + 1 }
   },
 )
 
@@ -76,59 +73,36 @@ const LIMIT_MS = 420_000
 /** Longer than the heartbeat timeouts, which are what they are. */
 const HOUR_MS = 21_000
 const OUTLASTING = { stepsPerSecond: 2.2 }
-const BLACKED_OUT = chosen(PROVIDER_NAMES, [])
-
-let at: TestConnection
-let reports: Promise<Map<string, CrashReport>>
-let blackouts: Map<ProviderName, Promise<BlackoutReport>>
-
-beforeAll(async () => {
-  quietWorkers()
-  at = await connectTo()
-  // Most of it is waiting for somebody to be missed.
-  reports = liveThroughAll()
-  blackouts = new Map(
-    BLACKED_OUT.map((name) => {
-      const blackout = { seed: 1, provider: PROVIDERS[name], outage: 'server', hourMs: HOUR_MS } as const
-      const jobs = [OUTLASTING, OUTLASTING, { ...OUTLASTING, submittedBeforeMs: 1_000 }]
-      return [name, liveThroughBlackout({ ...blackout, downMs: [HOUR_MS], jobs })]
-    }),
-  )
-})
-afterAll(() => at.close())
-
-/** One crew at each provider; the reports by the names of their plans. */
-async function liveThroughAll(): Promise<Map<string, CrashReport>> {
-  const all = PROVIDER_NAMES.map((name) => {
-    const plans = PLANS.filter(({ provider }) => provider === name).map(({ plan }) => plan)
-    return liveThroughCrashes(at, plans, { provider: PROVIDERS[name], atOnce: plans.length })
-  })
-  return new Map((await Promise.all(all)).flat().map((report) => [report.plan.name, report]))
-}
 
 describe('a process that dies', () => {
-  it.each(PLANS.map(({ plan }) => plan.name))(
-    'costs a job nothing but time: %s',
-    async (name) => {
-      const report = (await reports).get(name)
-      expect(report).toMatchObject({ verdict: FLAWLESS })
-      // A crash that never came proves nothing.
-      expect(report?.struck).not.toEqual([])
-    },
-    LIMIT_MS,
-  )
+  itHolds('costs a job nothing but time: %s', CRASHES, {
+    cases: CASES,
+    limitMs: LIMIT_MS,
+    // A crash that never came proves nothing.
+    also: ({ struck }) => expect(struck).not.toEqual([]),
+  })
 })
 
 // In npm test, test/workflows/outages.e2e.test.ts and test/cli/dev/temporal.e2e.test.ts keep its promise.
 describeInAll('a blackout', () => {
-  it.each(BLACKED_OUT)(
-    'costs jobs nothing at %s, and each of them is watched again within seconds',
-    async (name) => {
-      const { jobs, attachedAfterMs } = (await blackouts.get(name))!
-      expect(jobs).toEqual(jobs.map(() => ({ state: 'succeeded (completed)', verdict: FLAWLESS })))
+  const jobs = [OUTLASTING, OUTLASTING, { ...OUTLASTING, submittedBeforeMs: 1_000 }]
+  itHolds('costs jobs nothing at %s, and each of them is watched again within seconds', BLACKOUTS, {
+    cases: chosen(PROVIDER_NAMES, []).map((name) => ({
+      name,
+      again: [],
+      plan: {
+        seed: 1,
+        provider: PROVIDERS[name],
+        outage: 'server',
+        hourMs: HOUR_MS,
+        downMs: [HOUR_MS],
+        jobs,
+      },
+    })),
+    limitMs: LIMIT_MS,
+    also: ({ jobs: lived, attachedAfterMs }) => {
+      expect(lived.map(({ state }) => state)).toEqual(jobs.map(() => 'succeeded (completed)'))
       expect(attachedAfterMs.length).toBeGreaterThanOrEqual(2)
-      expect(Math.max(...attachedAfterMs)).toBeLessThan(patient(30_000))
     },
-    LIMIT_MS,
-  )
+  })
 })

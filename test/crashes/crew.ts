@@ -12,9 +12,18 @@ import type { Role, Site } from './site'
 
 const NAMES: Readonly<Record<WorkerName, readonly string[]>> = {
   orchestrator: [
-    ...['resolveJob', 'plan', 'planWhenAvailable', 'decide', 'drain', 'withdraw', 'extend', 'finishJob'],
-    ...['stopAttempt'],
-    ...['admitBudget', 'promiseBudget', 'collectStoreGarbage'],
+    'resolveJob',
+    'plan',
+    'planWhenAvailable',
+    'decide',
+    'drain',
+    'withdraw',
+    'extend',
+    'finishJob',
+    'stopAttempt',
+    'admitBudget',
+    'promiseBudget',
+    'collectStoreGarbage',
   ],
   verbs: ['offers', 'launch', 'find', 'start', 'drainMachine', 'settle', 'collectGarbage'],
   watches: ['watch'],
@@ -113,9 +122,8 @@ export class Crew extends Workforce {
       connection: this.at.nativeConnection,
       namespace: this.namespace,
       taskQueue: QUEUES[name](this.provider.name),
-      ...(name === 'orchestrator' && {
-        workflowBundle: await this.authentication.guard(await testWorkflowBundle()),
-      }),
+      workflowBundle:
+        name === 'orchestrator' ? await this.authentication.guard(await testWorkflowBundle()) : undefined,
       activities: { ...Object.fromEntries(activities), ...OF_NO_SITE },
       interceptors: { activity: [this.dying(role), ...(interceptors?.activity ?? [])] },
       maxConcurrentActivityTaskExecutions: AT_ONCE_MAX,

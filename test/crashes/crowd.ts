@@ -5,9 +5,10 @@ import type { WorldText } from '#small-cloud'
 
 import { RETRY_SIGNAL } from '../../core/messages'
 import { reservationWorkflowId } from '../../core/queues'
-import { RESERVATION_QUERY, type ReservationStatus } from '../../core/reservation/reserving'
-import { DAY_MS } from '../../core/time/time'
-import type { TreasuryView } from '../../core/money/treasury'
+import { RESERVATION_QUERY, type ReservationStatus } from '../../core/reserving'
+import { DAY_MS } from '../../core/time'
+import type { Report } from '../kit/harness'
+import type { TreasuryView } from '../../core/treasury'
 import type { Product } from '../chaos/stage'
 import { PROVIDERS } from '../clouds/providers'
 import { patient } from '../support/patience'
@@ -35,16 +36,8 @@ export interface CrowdPlan {
   backendWorkers: number
 }
 
-export interface CrowdReport {
-  breaches: string[]
-  bought: number
-  refused: number
-  /** Commands that said that they have begun a reservation. */
-  begun: number
-}
-
 /** Many commands of the built product ask at once for more than the month's budget pays for, and several processes buy. */
-export async function runCrowd(plan: CrowdPlan, product: Product): Promise<CrowdReport> {
+export async function runCrowd(plan: CrowdPlan, product: Product): Promise<Report> {
   const stage = await RealStage.open(
     undisturbedProcesses(),
     { provider: PROVIDERS.ec2, product },
@@ -68,11 +61,12 @@ export async function runCrowd(plan: CrowdPlan, product: Product): Promise<Crowd
     const { client } = new Jobs(at, 'default', { key: await stage.key() })
     const statuses = await settled(plan, ids, (id) => client.workflow.getHandle(reservationWorkflowId(id)))
     const budget = await crucible<TreasuryView>(stage, product, ['budget', '--json'])
+    const bought = stage.ground.cloud.reservations().length
+    const refused = statuses.filter(isRefused).length
     return {
+      state: `${begun} reservations begun, ${bought} blocks bought, ${refused} refused by the budget`,
       breaches: [...breachesOf(stage, plan, statuses), ...moneyOf(stage, budget), ...stage.failures],
-      bought: stage.ground.cloud.reservations().length,
-      refused: statuses.filter(isRefused).length,
-      begun,
+      story: [],
     }
   } finally {
     await at.close()

@@ -36,7 +36,8 @@ export async function litter(site: Site): Promise<void> {
     await until(() => client.send(new TerminateInstancesCommand({ InstanceIds })).then(...YES_OR_NO))
     await client.send(
       new CreateLaunchTemplateCommand({
-        ...{ LaunchTemplateName: 'stray', LaunchTemplateData: { InstanceType: TYPE } },
+        LaunchTemplateName: 'stray',
+        LaunchTemplateData: { InstanceType: TYPE },
         TagSpecifications: [{ ResourceType: 'launch-template', Tags: tagsOf(site, 1).slice(0, 1) }],
       }),
     )
@@ -70,8 +71,10 @@ async function run(
 ): Promise<string> {
   const { Instances } = await client.send(
     new RunInstancesCommand({
-      ...{ ImageId: `resolve:ssm:${IMAGE.replace('{arch}', 'x86_64')}`, InstanceType: TYPE },
-      ...{ MinCount: 1, MaxCount: 1 },
+      ImageId: `resolve:ssm:${IMAGE.replace('{arch}', 'x86_64')}`,
+      InstanceType: TYPE,
+      MinCount: 1,
+      MaxCount: 1,
       TagSpecifications: (['instance', 'volume'] as const).map((ResourceType) => ({ ResourceType, Tags })),
       ...input,
     }),

@@ -47,8 +47,13 @@ export interface Life {
  * take it up.
  */
 export const TIMING: Partial<Timing> = {
-  ...{ silenceMs: 120_000, leaseMs: 600_000, startWithinMs: 300_000 },
-  ...{ drainMs: 1_500, beatMs: 250, observeMs: 500, goneConfirmMs: 250 },
+  silenceMs: 120_000,
+  leaseMs: 600_000,
+  startWithinMs: 300_000,
+  drainMs: 1_500,
+  beatMs: 250,
+  observeMs: 500,
+  goneConfirmMs: 250,
 }
 export const SPEC: Partial<JobSpec> = CLOUD_SPEC
 

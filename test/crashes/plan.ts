@@ -36,12 +36,13 @@ export interface CrashPlan {
 
 /** How often each call was made in an undisturbed life. */
 export type Calls = ReadonlyMap<string, number>
+export type LivedCalls = ReadonlyMap<LifeName, Calls>
 
 /** Polls come again and again: the third is as the second. */
 const OCCURRENCES_MAX = 2
 
 /** Every point of the lives that were seen, in an order that does not hang on how they went. */
-export function pointsOf(seen: ReadonlyMap<LifeName, Calls>): Point[] {
+export function pointsOf(seen: LivedCalls): Point[] {
   const calls = [...new Set([...seen.values()].flatMap((each) => [...each.keys()]))].sort()
   const occurrences = Array.from({ length: OCCURRENCES_MAX }, (_, index) => index + 1)
   return calls
@@ -93,7 +94,10 @@ export function planAt(
 ): CrashPlan {
   const dice = new Dice(seed)
   const crashAt = ({ call, occurrence, moment }: Point): Crash => ({
-    ...{ call, occurrence, moment, isOfBoth: dice.chance(BOTH_CHANCE) },
+    call,
+    occurrence,
+    moment,
+    isOfBoth: dice.chance(BOTH_CHANCE),
     lateMs: dice.chance(0.5) ? 0 : dice.between(0, LATE_MAX_MS),
   })
   const crashes = [crashAt(point)]

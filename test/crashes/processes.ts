@@ -4,9 +4,9 @@ import type { CloudProvider } from '../clouds/provider'
 import { SPEC } from '../clouds/world'
 import { connectTo } from '../support/temporal'
 import { Dice } from '../kit/dice'
-import { isOverWithin } from '../kit/outcome'
+import { endOf, isOverWithin } from '../kit/lived'
 import { DEPLOYMENT_ID, Jobs } from '../workflows/harness'
-import { downtimeOf, FLAWLESS, judge } from './checks'
+import { breachesIn, downtimeOf, judge } from './checks'
 import { LIVES } from './lives'
 import { nameOf, planAt, storyOf, undisturbed, type Point } from './plan'
 import { RealStage, type ProcessPlan } from './real-stage'
@@ -25,11 +25,10 @@ export async function runProcesses(
   const stage = await RealStage.open(plan, { provider, product })
   try {
     const lived = await live(stage, plan, startedAtMs)
-    return { ...lived, plan, struck: stage.struck, calls: stage.calls, lastedMs: Date.now() - startedAtMs }
+    return { ...lived, provider: provider.name, plan, struck: stage.struck, calls: stage.calls }
   } catch (error) {
-    const verdict = { ...FLAWLESS, other: [(error as Error).stack ?? String(error), ...stage.failures] }
-    const story = storyOf(plan)
-    return { plan, state: 'not lived', verdict, struck: [], calls: new Map(), story, lastedMs: 0 }
+    const failures = stage.failures.map((failure) => `, after: ${failure}`).join('')
+    throw new Error(`${(error as Error).message}${failures}`, { cause: error })
   } finally {
     await stage.close()
   }
@@ -39,7 +38,7 @@ async function live(
   stage: RealStage,
   plan: ProcessPlan,
   startedAtMs: number,
-): Promise<Pick<CrashReport, 'state' | 'verdict' | 'story'>> {
+): Promise<Pick<CrashReport, 'state' | 'verdict' | 'breaches' | 'story'>> {
   const { ground, server } = stage
   const { provider } = ground
   const at = await connectTo(server.address)
@@ -61,8 +60,9 @@ async function live(
     const verdict = await judge({ life: LIVES.plain, ground, status, left, isOver, downtimes })
     verdict.other.push(...stage.failures)
     return {
-      state: `${status.state} (${status.reason}), ${status.attemptsTotal} attempts`,
+      state: `${endOf(status)}, ${status.attemptsTotal} attempts`,
       verdict,
+      breaches: breachesIn(verdict),
       story: [...storyOf(plan), ...(await journal(ground, startedAtMs))],
     }
   } finally {
@@ -79,7 +79,9 @@ export function processPlanOf(seed: number, points: readonly Point[], provider: 
   const dice = new Dice(seed)
   return {
     ...planAt(ordered[(seed - 1) % ordered.length]!, 'plain', { seed, provider }),
-    ...{ faults: [], durations: {}, isSweptMeanwhile: false },
+    faults: [],
+    durations: {},
+    isSweptMeanwhile: false,
     isServerKilled: dice.chance(SERVER_CHANCE),
     downMs: dice.chance(0.5) ? 0 : dice.between(0, DOWN_MAX_MS),
   }

@@ -168,7 +168,9 @@ export class RealStage {
     store.searchParams.set('endpoint', cloudUrl)
     return {
       ...S3_ENVIRONMENT,
-      ...{ AWS_REGION: region, AWS_DEFAULT_REGION: region, AWS_ENDPOINT_URL: cloudUrl },
+      AWS_REGION: region,
+      AWS_DEFAULT_REGION: region,
+      AWS_ENDPOINT_URL: cloudUrl,
       AWS_ACCESS_KEY_ID: credentials.accessKeyId,
       AWS_SECRET_ACCESS_KEY: credentials.secretAccessKey,
       TEMPORAL_ADDRESS: this.server.address,
@@ -179,8 +181,13 @@ export class RealStage {
       ...this.reach(cloudUrl),
       ...provider.settings,
       ...this.more,
-      ...{ CRUCIBLE_LEASE: '10m', CRUCIBLE_SILENCE: '2m', CRUCIBLE_DRAIN: '2s', CRUCIBLE_POWER_OFF: '0.5s' },
-      ...{ CRUCIBLE_BEAT: '0.5s', CRUCIBLE_OBSERVE: '0.5s', CRUCIBLE_GONE_CONFIRM: '0.5s' },
+      CRUCIBLE_LEASE: '10m',
+      CRUCIBLE_SILENCE: '2m',
+      CRUCIBLE_DRAIN: '2s',
+      CRUCIBLE_POWER_OFF: '0.5s',
+      CRUCIBLE_BEAT: '0.5s',
+      CRUCIBLE_OBSERVE: '0.5s',
+      CRUCIBLE_GONE_CONFIRM: '0.5s',
       PATH: process.env['PATH'] ?? '',
       HOME: this.home,
     }

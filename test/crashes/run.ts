@@ -5,24 +5,23 @@ import { monthOf, type TreasuryState } from '../../core/money/treasury'
 import type { Cloud } from '#small-cloud'
 import { closeGround, journal, openGround, sweep, type CloudGround, type CloudWishes } from '../clouds/cloud'
 import { until } from '../support/until'
-import { isOverWithin } from '../kit/outcome'
+import type { ProviderName } from '../clouds/provider'
+import type { Report } from '../kit/harness'
+import { endOf, isOverWithin } from '../kit/lived'
 import { QUICK, statusOf, type JobHandle } from '../workflows/harness'
-import { downtimeOf, FLAWLESS, judge, type Verdict } from './checks'
+import { breachesIn, downtimeOf, judge, type Verdict } from './checks'
 import type { Crew } from './crew'
 import { LIVES, SPEC, TIMING, untilAtWork, type Life } from './lives'
 import { storyOf, type Calls, type Crash, type CrashPlan } from './plan'
 import { Site, type SiteOptions } from './site'
 
-export interface CrashReport {
+export interface CrashReport extends Report {
+  provider: ProviderName
   plan: CrashPlan
-  /** How the job ended, after how many attempts. */
-  state: string
   verdict: Verdict
   /** The crashes that came. */
   struck: Crash[]
   calls: Calls
-  story: string[]
-  lastedMs: number
 }
 
 /** Two heartbeat timeouts after each other, the pauses between tries, and a busy machine. */
@@ -32,17 +31,8 @@ const ASKED_WITHIN_MS = 120_000
 /** A machine that is at work is struck in the middle of it. */
 const LINGER_MS = 400
 
-/** Lives through one life with its crashes; what goes wrong with the run itself is a breach. */
-export function runCrash(crew: Crew, plan: CrashPlan, index: number): Promise<CrashReport> {
-  return live(crew, plan, index).catch((error: Error) => ({
-    ...{ plan, state: 'not lived', struck: [], calls: new Map<string, number>(), lastedMs: 0 },
-    verdict: { ...FLAWLESS, other: [error.stack ?? error.message] },
-    story: storyOf(plan),
-  }))
-}
-
-/** Collects garbage once when the job is over, and judges by what the cloud knows. */
-async function live(crew: Crew, plan: CrashPlan, index: number): Promise<CrashReport> {
+/** Lives through one life with its crashes, collects garbage once when the job is over, and judges by what the cloud knows. */
+export async function runCrash(crew: Crew, plan: CrashPlan, index: number): Promise<CrashReport> {
   const startedAtMs = Date.now()
   const life: Life = LIVES[plan.life]
   const struck: Crash[] = []
@@ -60,15 +50,23 @@ async function live(crew: Crew, plan: CrashPlan, index: number): Promise<CrashRe
     const status = await patientStatus(job)
     if (!isOver) await job.terminate()
     const verdict = await judge({
-      ...{ life, ground, status, left, isOver },
+      life,
+      ground,
+      status,
+      left,
+      isOver,
       downtimes: site.diedAtMs.map((atMs) => downtimeOf(atMs)),
     })
     if (life.monthly !== undefined) verdict.other.push(...(await moneyLeftPromised(crew, jobId)))
     return {
-      ...{ plan, struck, verdict, calls: site.calls },
+      provider: crew.provider.name,
+      plan,
+      struck,
+      verdict,
+      calls: site.calls,
       state: stateOf(life, status),
+      breaches: breachesIn(verdict),
       story: [...storyOf(plan), ...(await journal(ground, startedAtMs, jobId))],
-      lastedMs: Date.now() - startedAtMs,
     }
   } finally {
     await closeSite(crew, site)
@@ -84,11 +82,12 @@ function openSite(
   return openSiteOf(crew, index, {
     wishes: {
       world: { seed: index, faults: [...(life.faults?.(crew.provider) ?? []), ...plan.faults], durations },
-      ...(life.behave === undefined ? {} : { behave: life.behave }),
+      behave: life.behave,
       timing: TIMING,
-      ...(life.config === undefined ? {} : { config: life.config }),
+      config: life.config,
     },
-    ...defined({ monthly: life.monthly, isTokenless: life.isTokenless }),
+    monthly: life.monthly,
+    isTokenless: life.isTokenless,
     deathAt: (call, occurrence) => {
       const crash = plan.crashes.find((each) => each.call === call && each.occurrence === occurrence)
       if (crash !== undefined) struck.push(crash)
@@ -191,6 +190,6 @@ async function befall({ happen }: Life, at: { crew: Crew; site: Site; job: JobHa
   }
 }
 
-function stateOf({ isOrphaned }: Life, { state, reason, attemptsTotal }: JobStatus): string {
-  return isOrphaned === true ? 'ended by hand' : `${state} (${reason}), ${attemptsTotal} attempts`
+function stateOf({ isOrphaned }: Life, status: JobStatus): string {
+  return isOrphaned === true ? 'ended by hand' : `${endOf(status)}, ${status.attemptsTotal} attempts`
 }

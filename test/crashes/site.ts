@@ -123,7 +123,11 @@ export class Site {
     const treasury = this.treasury(owners)
     return {
       ...createPlanningActivities({
-        ...{ store, backends: [this.options.ground.provider.name], now, timing, treasury },
+        store,
+        backends: [this.options.ground.provider.name],
+        now,
+        timing,
+        treasury,
         askOffers: offersThroughWorkers(client, now),
         publishRunner: () => Promise.resolve('0'.repeat(64)),
       }),
@@ -155,7 +159,10 @@ export class Site {
     const owners = ownersThrough(client)
     return {
       ...createBackendActivities({
-        ...{ backend, store, now: Date.now, sendLimitMs: SEND_LIMIT_MS },
+        backend,
+        store,
+        now: Date.now,
+        sendLimitMs: SEND_LIMIT_MS,
         handOverSecrets: async () => undefined,
         maskSecrets: async (_jobId, text) => text,
         owners: (who) => gate('describe the owner', () => owners(who)),

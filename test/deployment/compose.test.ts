@@ -46,7 +46,10 @@ const workers = ours.filter((name) => services[name]!.command![0] === 'worker')
 
 /** The values of .env as somebody would fill them in. */
 const FILLED: Record<string, string> = {
-  ...{ CRUCIBLE_DATA: '/srv/crucible', CRUCIBLE_UID: '1000', CRUCIBLE_GID: '1000', USER: 'me' },
+  CRUCIBLE_DATA: '/srv/crucible',
+  CRUCIBLE_UID: '1000',
+  CRUCIBLE_GID: '1000',
+  USER: 'me',
 }
 
 /** An environment as Compose fills it in, with files that exist here in place of mounted secrets. */
@@ -71,8 +74,16 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }))
 describe('docker-compose.yml', () => {
   it('has every service that a team needs', () => {
     expect(names).toEqual([
-      ...['postgresql', 'temporal-schema', 'temporal', 'temporal-namespace', 'temporal-ui'],
-      ...['object-storage', 'orchestrator', 'worker-local', 'worker-ec2', 'crucible'],
+      'postgresql',
+      'temporal-schema',
+      'temporal',
+      'temporal-namespace',
+      'temporal-ui',
+      'object-storage',
+      'orchestrator',
+      'worker-local',
+      'worker-ec2',
+      'crucible',
     ])
     expect(configs[services['temporal']!.configs![0]!.source]!.content).toContain('frontend.')
   })
@@ -102,8 +113,13 @@ describe('docker-compose.yml', () => {
   it('brings back what stopped, and looks after the health of what stays', () => {
     const lasting = names.filter((name) => services[name]!.restart === 'unless-stopped')
     expect(lasting).toEqual([
-      ...['postgresql', 'temporal', 'temporal-ui', 'object-storage'],
-      ...['orchestrator', 'worker-local', 'worker-ec2'],
+      'postgresql',
+      'temporal',
+      'temporal-ui',
+      'object-storage',
+      'orchestrator',
+      'worker-local',
+      'worker-ec2',
     ])
     for (const name of lasting.filter((one) => one !== 'temporal-ui'))
       expect([name, services[name]!.healthcheck?.test.length]).not.toContain(undefined)
@@ -175,8 +191,11 @@ describe("Crucible's own services", () => {
     expect(() => openStore(config.home.storeUrl)).not.toThrow()
     expect(config.grants).toEqual({ keys: { keyId: 'crucible', secret: 's' } })
     const own = {
-      ...{ ...FILLED, CRUCIBLE_STORE: 's3://bucket/prefix', CRUCIBLE_GRANT_CREDENTIALS_FILE: '' },
-      ...{ CRUCIBLE_BACKENDS: 'local,ec2', AWS_REGION: 'eu-west-1' },
+      ...FILLED,
+      CRUCIBLE_STORE: 's3://bucket/prefix',
+      CRUCIBLE_GRANT_CREDENTIALS_FILE: '',
+      CRUCIBLE_BACKENDS: 'local,ec2',
+      AWS_REGION: 'eu-west-1',
     }
     const role = 'arn:aws:iam::123456789012:role/crucible-grant'
     const enabled = readWorkerConfig({ ...environmentOf(name, own), CRUCIBLE_GRANT_ROLE: role })

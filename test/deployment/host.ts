@@ -165,18 +165,17 @@ export class Host {
       String(value),
     ])
     const here = {
-      ...{
-        SQL_HOST: '127.0.0.1',
-        SQL_PORT: String(this.ports.postgresql),
-        TEMPORAL_ADDRESS: this.settings['TEMPORAL_ADDRESS']!,
-      },
-      ...{ POSTGRES_SEEDS: '127.0.0.1', DB_PORT: String(this.ports.postgresql), BIND_ON_IP: '127.0.0.1' },
-      ...{
-        DYNAMIC_CONFIG_FILE_PATH: this.path('dynamic.yaml'),
-        NUM_HISTORY_SHARDS: '4',
-        AWS_REGION: this.settings['AWS_REGION']!,
-      },
-      ...{ HOME: this.folder, PATH: `${this.path('bin')}:/usr/bin:/bin` },
+      SQL_HOST: '127.0.0.1',
+      SQL_PORT: String(this.ports.postgresql),
+      TEMPORAL_ADDRESS: this.settings['TEMPORAL_ADDRESS']!,
+      POSTGRES_SEEDS: '127.0.0.1',
+      DB_PORT: String(this.ports.postgresql),
+      BIND_ON_IP: '127.0.0.1',
+      DYNAMIC_CONFIG_FILE_PATH: this.path('dynamic.yaml'),
+      NUM_HISTORY_SHARDS: '4',
+      AWS_REGION: this.settings['AWS_REGION']!,
+      HOME: this.folder,
+      PATH: `${this.path('bin')}:/usr/bin:/bin`,
     }
     return { ...(Object.fromEntries(written) as Record<string, string>), ...here, ...this.ports.temporal }
   }
@@ -193,10 +192,15 @@ export class Host {
       ...string[],
     ]
     const { stdout } = await promisify(execFile)(program, all, {
-      ...{ encoding: 'buffer', maxBuffer: 1024 ** 3, cwd: this.path('postgresql') },
+      encoding: 'buffer',
+      maxBuffer: 1024 ** 3,
+      cwd: this.path('postgresql'),
       env: {
-        ...{ PATH: '/usr/bin:/bin', PGHOST: '127.0.0.1', PGPORT: String(this.ports.postgresql) },
-        ...{ PGUSER: 'temporal', PGPASSWORD: PASSWORDS.database },
+        PATH: '/usr/bin:/bin',
+        PGHOST: '127.0.0.1',
+        PGPORT: String(this.ports.postgresql),
+        PGUSER: 'temporal',
+        PGPASSWORD: PASSWORDS.database,
       },
     })
     if (output !== undefined) writeFileSync(output, stdout)
@@ -212,8 +216,16 @@ export class Host {
     ): Service =>
       new Service({ name, log: this.path('logs', `${name}.log`), command, environment, isHealthy })
     const server = [
-      ...[...this.#user, join(this.programs.postgresql, 'postgres'), '-D', this.path('postgresql', 'data')],
-      ...['-p', String(port), '-c', 'listen_addresses=127.0.0.1', '-c', `unix_socket_directories=`],
+      ...this.#user,
+      join(this.programs.postgresql, 'postgres'),
+      '-D',
+      this.path('postgresql', 'data'),
+      '-p',
+      String(port),
+      '-c',
+      'listen_addresses=127.0.0.1',
+      '-c',
+      `unix_socket_directories=`,
     ]
     const temporalPort = Number(temporal['FRONTEND_GRPC_PORT'])
     const main = join(ROOT, 'dist', 'cli', 'main.js')

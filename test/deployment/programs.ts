@@ -50,7 +50,9 @@ export async function findPrograms(): Promise<Programs> {
   if (reason !== undefined) throw new Error(`The deployment cannot run here: ${reason}.`)
   const { path: temporal } = await resolveExecutable({ home: home(), env: process.env, progress })
   return {
-    ...{ postgresql: postgresqlFolder()!, server: serverFolder(), temporal },
+    postgresql: postgresqlFolder()!,
+    server: serverFolder(),
+    temporal,
     versitygw: await testVersitygw(),
   }
 }

@@ -1,9 +1,11 @@
-import { expect, it } from '@jest/globals'
-import { HABITS } from './habits'
-import { pretendedProgram, runHabits } from './run'
+import { describe, expect } from '@jest/globals'
+import { itHolds } from '../kit/jest'
 import { chosen } from '../support/selection'
+import { HABITS } from './habits'
+import { habitCase, HABITUAL } from './harness'
+import { pretendedProgram } from './pretended'
 
-/** `npm run habits` has all of them, and interrupts each a dozen times. */
+/** `npm run proof -- habits` has all of them, and interrupts each a dozen times. */
 const ALL = [
   'hf_trainer',
   'two_goes',
@@ -18,16 +20,14 @@ const ALL = [
 
 const SOME = chosen(ALL, ['hf_trainer', 'two_goes', 'sharded'])
 
-it('programs that save in common ways lose nothing that they had saved', async () => {
-  const reports = await runHabits({
-    habits: HABITS.filter(({ name }) => SOME.includes(name)),
-    programOf: pretendedProgram,
-    ...{ firstSeed: 1, lives: 1, kills: 2, jobs: SOME.length, onReport: () => undefined },
+describe('a program that saves in a common way', () => {
+  itHolds('loses nothing that it had saved: %s', HABITUAL, {
+    cases: HABITS.filter(({ name }) => SOME.includes(name)).map((habit) =>
+      habitCase({ habit, program: pretendedProgram(habit) }, 1),
+    ),
+    values: { kills: 2 },
+    limitMs: 300_000,
+    also: ({ life: { saves, resumes, kills } }) =>
+      expect([kills, saves > 0, resumes > 0]).toEqual([2, true, true]),
   })
-  expect(reports).toHaveLength(SOME.length)
-  expect(
-    reports.flatMap(({ habit, breaches, story }) => breaches.map((breach) => ({ habit, breach, story }))),
-  ).toEqual([])
-  for (const { habit, saves, resumes, kills } of reports)
-    expect([habit, kills, saves > 0, resumes > 0]).toEqual([habit, 2, true, true])
-}, 300_000)
+})

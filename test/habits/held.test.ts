@@ -19,7 +19,12 @@ beforeEach(() => {
 
 const digest = (text: string): string => createHash('sha256').update(text).digest('hex')
 const saved = (step: number, ...texts: string[]): Note => ({
-  ...{ event: 'saved', step, state: '', attempt: 1, pid: 1, atMs: step },
+  event: 'saved',
+  step,
+  state: '',
+  attempt: 1,
+  pid: 1,
+  atMs: step,
   files: texts.map((text) => digest(text).slice(0, 16)),
 })
 

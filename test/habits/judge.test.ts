@@ -22,7 +22,11 @@ const save = (atMs: number, step: number): Said[] => [
   { event: 'saved', step, state: `state ${step}`, files: ['a'], atMs },
 ]
 const struck = (attempt: number, atMs: number, over: Partial<Struck> = {}): Struck => ({
-  ...{ attempt, manner: 'kill', atMs, untilMs: atMs, settleMs: 2_000 },
+  attempt,
+  manner: 'kill',
+  atMs,
+  untilMs: atMs,
+  settleMs: 2_000,
   ...over,
 })
 const kinds = (facts: LifeFacts): string[] => judgeLife(facts).breaches.map(({ kind }) => kind)

@@ -43,7 +43,10 @@ const SPARE_ATTEMPTS = 6
 const LAST_STEPS = 24
 
 const OFFER: Offer = {
-  ...{ backend: 'local', capacityType: 'spot', type: 'process', place: 'here' },
+  backend: 'local',
+  capacityType: 'spot',
+  type: 'process',
+  place: 'here',
   shape: { cpus: 1, memoryGiB: 1, gpus: 0 },
   priceMicroUsdPerHour: microUsd(0),
   priceSource: { kind: 'configured', observedAtMs: 0 },
@@ -133,7 +136,7 @@ class Life {
       notes: this.#notes.all,
       struck: this.#struck,
       failure: this.#failure,
-      ...(habit.warns === true && { isSavedElsewhere: true }),
+      isSavedElsewhere: habit.warns === true ? true : undefined,
     })
     const breaches = [...this.#breaches, ...judgement.breaches, ...this.#held.breaches]
     if (habit.warns === true && !this.#hasWarned)
@@ -143,9 +146,14 @@ class Life {
         words: 'no word was said of a program that saves nothing here',
       })
     return {
-      ...{ habit: habit.name, seed, kills: this.#struck.length, resumes: judgement.resumes },
+      habit: habit.name,
+      seed,
+      kills: this.#struck.length,
+      resumes: judgement.resumes,
       saves: this.#notes.all.filter(({ event }) => event === 'saved').length,
-      ...{ uploads: this.#held.uploads, savesLostMax: judgement.savesLostMax, breaches },
+      uploads: this.#held.uploads,
+      savesLostMax: judgement.savesLostMax,
+      breaches,
       story: breaches.length === 0 && kills > 0 ? '' : this.#story.join('\n'),
     }
   }
@@ -169,7 +177,9 @@ class Life {
         quietMs: habit.quietMs ?? QUIET_MS,
         keep: 3,
       },
-      ...{ beatMs: BEAT_MS, drainMs: DRAIN_MS, leaseMs: LEASE_MS },
+      beatMs: BEAT_MS,
+      drainMs: DRAIN_MS,
+      leaseMs: LEASE_MS,
       notice: { kind: 'file', path: this.#noticePath(attempt) },
     })
     const end = await this.#attend(machine, strike)
@@ -270,7 +280,11 @@ class Life {
       {
         order,
         handle: {
-          ...{ backend: 'local', kind: 'machine', id: order.attemptId, attemptId: order.attemptId, realised },
+          backend: 'local',
+          kind: 'machine',
+          id: order.attemptId,
+          attemptId: order.attemptId,
+          realised,
           launchedAtMs: Date.now(),
         },
         timing: { ...DEFAULT_TIMING, leaseMs: LEASE_MS, goneConfirmMs: 0 },

@@ -4,7 +4,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Report } from '../../rehearse/judge'
 import { HABITS } from './habits'
-import { pathWithPython, pretendedProgram } from './run'
+import type { Report as Verdict } from '../kit/harness'
+import { inColumns } from '../kit/table'
+import { pretendedProgram } from './pretended'
 import type { Expected } from './verdicts'
 
 const ROOT = join(__dirname, '..', '..')
@@ -12,45 +14,24 @@ const NOT_SURVIVED = 8
 /** The habits save every two seconds or so: a save is over sooner than one of the product's default. */
 const QUIET = '0.4s'
 
-export interface Rehearsed {
+export interface Rehearsed extends Verdict {
   expected: Expected
   /** Missing where the command printed none. */
   report?: Report
-  exitCode: number | null
-  /** What is not as expected; none for the right verdict. */
-  faults: string[]
   tookMs: number
 }
 
-export interface RehearsalsOptions {
-  expected: readonly Expected[]
-  jobs: number
+interface RehearsalOptions {
   interruptions: number
   /** `--for`; empty for the command's own. */
   limit: string
-  onDone: (rehearsed: Rehearsed) => void
 }
 
-/** Rehearses programs through the command, as a person does: `crucible rehearse job.yaml --json`. */
-export async function runRehearsals(options: RehearsalsOptions): Promise<Rehearsed[]> {
-  const waiting = [...options.expected]
-  const all: Rehearsed[] = []
-  const path = pathWithPython()
-  const next = async (): Promise<void> => {
-    for (let one = waiting.shift(); one !== undefined; one = waiting.shift()) {
-      const rehearsed = await rehearseOne(one, path, options)
-      all.push(rehearsed)
-      options.onDone(rehearsed)
-    }
-  }
-  await Promise.all(Array.from({ length: options.jobs }, next))
-  return all
-}
-
-async function rehearseOne(
+/** Rehearses a program through the command, as a person does: `crucible rehearse job.yaml --json`. */
+export async function rehearse(
   expected: Expected,
   path: string,
-  { interruptions, limit }: RehearsalsOptions,
+  { interruptions, limit }: RehearsalOptions,
 ): Promise<Rehearsed> {
   const folder = mkdtempSync(join(tmpdir(), 'crucible-habit-rehearsal-'))
   const beganMs = performance.now()
@@ -63,7 +44,9 @@ async function rehearseOne(
     const args = ['rehearse', join(code, 'job.yaml'), '--json', ...(limit === '' ? [] : ['--for', limit])]
     const { exitCode, stdout, stderr } = await command([...args, '--interruptions', String(interruptions)], {
       ...process.env,
-      ...{ PATH: path, CRUCIBLE_HOME: join(folder, 'home'), CRUCIBLE_CHECKPOINT_QUIET: QUIET },
+      PATH: path,
+      CRUCIBLE_HOME: join(folder, 'home'),
+      CRUCIBLE_CHECKPOINT_QUIET: QUIET,
     })
     const report = stdout.startsWith('{') ? (JSON.parse(stdout) as Report) : undefined
     const faults =
@@ -71,8 +54,15 @@ async function rehearseOne(
         ? [`it printed no report: ${stderr.trim().split('\n').at(-1) ?? ''}`]
         : faultsOf(expected, report, exitCode)
     return {
-      ...{ expected, exitCode, faults, tookMs: performance.now() - beganMs },
-      ...(report && { report }),
+      state: faults.length === 0 ? 'the verdict is right' : 'the verdict is wrong',
+      breaches: faults,
+      story: [
+        ...(report?.checks ?? []).map(({ name, outcome, text }) => `${name}: ${outcome}, ${text}`),
+        ...(report?.changes ?? []).map(({ text, yaml }) => `change: ${text} ${yaml ?? ''}`),
+      ],
+      expected,
+      report,
+      tookMs: performance.now() - beganMs,
     }
   } finally {
     rmSync(folder, { recursive: true, force: true })
@@ -90,7 +80,8 @@ function jobFile({ name, directory }: Expected, notes: string): string {
   const lines = [
     `name: ${name.replaceAll('_', '-')}`,
     'run: exec python3 -B train.py',
-    ...['env:', `  HABIT_NOTES: ${notes}`],
+    'env:',
+    `  HABIT_NOTES: ${notes}`,
     ...(directory === undefined ? [] : ['checkpoint:', `  directory: ${directory}`]),
   ]
   return `${lines.join('\n')}\n`
@@ -134,29 +125,21 @@ export function faultsOf(expected: Expected, report: Report, exitCode: number | 
 }
 
 /** One line for each program, and their sum. */
-export function tableOfRehearsals(all: readonly Rehearsed[]): string {
-  const rows = all.map(({ expected, report, faults, tookMs }) => [
+export function tableOfRehearsals(all: readonly Rehearsed[]): string[] {
+  const rows = all.map(({ expected, report, breaches, tookMs }) => [
     expected.name,
     expected.survives ? 'survives' : 'does not',
     report === undefined ? '-' : report.survives ? 'survives' : 'does not',
     String(report?.resumes.length ?? 0),
     String(report?.checks.filter(({ outcome }) => outcome === 'warning').length ?? 0),
     `${(tookMs / 1_000).toFixed(0)} s`,
-    faults.length === 0 ? 'right' : 'WRONG',
+    breaches.length === 0 ? 'right' : 'WRONG',
   ])
-  const right = all.filter(({ faults }) => faults.length === 0).length
+  const right = all.filter(({ breaches }) => breaches.length === 0).length
   const lines = [
     ['PROGRAM', 'EXPECTED', 'VERDICT', 'INTERRUPTIONS', 'WARNINGS', 'TOOK', 'RESULT'],
     ...rows,
     ['TOTAL', '', '', '', '', '', `${right} of ${all.length} right`],
   ]
-  const widths = lines[0]!.map((_, column) => Math.max(...lines.map((line) => line[column]!.length)))
-  return lines
-    .map((line) =>
-      line
-        .map((cell, column) => cell.padEnd(widths[column]!))
-        .join('  ')
-        .trimEnd(),
-    )
-    .join('\n')
+  return inColumns(lines, 'left')
 }

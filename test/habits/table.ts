@@ -1,38 +1,21 @@
-import { BREACHES, type BreachKind } from './judge'
+import { inColumns } from '../kit/table'
+import { BREACHES } from './judge'
 import type { LifeReport } from './life'
 
-const HEADINGS: Readonly<Record<BreachKind, string>> = {
-  torn: 'TORN',
-  failed: 'FAILED',
-  scratch: 'SCRATCH',
-  lost: 'LOST',
-  deleted: 'DELETED',
-  window: 'WINDOW',
-  silent: 'SILENT',
-  stuck: 'STUCK',
-}
-
 /** One line for each habit, and their sum. */
-export function tableOf(reports: readonly LifeReport[]): string {
+export function tableOf(reports: readonly LifeReport[]): string[] {
   const names = [...new Set(reports.map(({ habit }) => habit))]
   const rows = names.map((name) => [name, ...cells(reports.filter(({ habit }) => habit === name))])
   const heading = [
     'HABIT',
     'KILLS',
     'RESUMES',
-    ...BREACHES.map((kind) => HEADINGS[kind]),
+    ...BREACHES.map((kind) => kind.toUpperCase()),
     'MOST LOST',
     'UPLOADS/SAVE',
   ]
   const lines = [heading, ...rows, ['TOTAL', ...cells(reports)]]
-  const widths = heading.map((_, column) => Math.max(...lines.map((line) => line[column]!.length)))
-  return lines
-    .map((line) =>
-      line
-        .map((cell, column) => (column === 0 ? cell.padEnd(widths[0]!) : cell.padStart(widths[column]!)))
-        .join('  '),
-    )
-    .join('\n')
+  return inColumns(lines, 'right')
 }
 
 function cells(reports: readonly LifeReport[]): string[] {

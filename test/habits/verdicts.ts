@@ -19,7 +19,9 @@ export interface Expected {
 /** What the broken ones of the habits must be told; every other one survives. */
 const BROKEN: Readonly<Record<string, Pick<Expected, 'check' | 'advice' | 'line'>>> = {
   saves_elsewhere: {
-    ...{ check: 'Checkpoint files', advice: 'checkpoint:\n  directory: runs/exp1', line: 'train.py:8' },
+    check: 'Checkpoint files',
+    advice: 'checkpoint:\n  directory: runs/exp1',
+    line: 'train.py:8',
   },
   never_saves: { check: 'Checkpoint files', advice: 'Nothing was saved' },
 }
@@ -27,25 +29,40 @@ const BROKEN: Readonly<Record<string, Pick<Expected, 'check' | 'advice' | 'line'
 /** Programs that are broken on purpose in ways that no habit has. */
 const DELIBERATE: readonly Expected[] = [
   {
-    ...{ name: 'ignores', folder: 'rehearse', survives: false, check: 'Right step' },
+    name: 'ignores',
+    folder: 'rehearse',
+    survives: false,
+    check: 'Right step',
     advice: 'did not load the checkpoint',
   },
   {
-    ...{ name: 'loads_half', folder: 'rehearse', survives: false, check: 'Loss continues' },
+    name: 'loads_half',
+    folder: 'rehearse',
+    survives: false,
+    check: 'Loss continues',
     advice: 'Load the weights and the state of the optimizer',
   },
   {
-    ...{ name: 'resumes_from_best', folder: 'rehearse', survives: false, check: 'Right step' },
+    name: 'resumes_from_best',
+    folder: 'rehearse',
+    survives: false,
+    check: 'Right step',
     advice: 'did not load the checkpoint',
   },
   // A resume finds one checkpoint only, so the first by name is the right one.
   { name: 'wrong_file', folder: 'rehearse', survives: true },
   {
-    ...{ name: 'refuses', folder: 'rehearse', survives: false, check: 'Resumes' },
+    name: 'refuses',
+    folder: 'rehearse',
+    survives: false,
+    check: 'Resumes',
     advice: 'CRUCIBLE_RESUME_FROM',
   },
   {
-    ...{ name: 'fails_at_once', folder: 'rehearse', survives: false, check: 'Runs undisturbed' },
+    name: 'fails_at_once',
+    folder: 'rehearse',
+    survives: false,
+    check: 'Runs undisturbed',
     advice: 'Make the program run on this machine first',
   },
   { name: 'random_numbers', folder: 'rehearse', survives: true },
@@ -54,8 +71,10 @@ const DELIBERATE: readonly Expected[] = [
 /** The one table of verdicts: every habit, and the programs that are broken on purpose. */
 export const EXPECTED: readonly Expected[] = [
   ...HABITS.map(({ name, directory }): Expected => ({
-    ...{ name, folder: 'habits', survives: BROKEN[name] === undefined },
-    ...(directory === undefined ? {} : { directory }),
+    name,
+    folder: 'habits',
+    survives: BROKEN[name] === undefined,
+    directory,
     ...BROKEN[name],
   })),
   ...DELIBERATE,

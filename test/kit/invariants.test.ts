@@ -57,7 +57,9 @@ describe('the part of a span that others cover', () => {
 
 describe('the judge of restores', () => {
   const resume = (attempt: number, fromStep: number | null, savedStep = 0) => ({
-    ...{ attempt, fromStep, savedStep },
+    attempt,
+    fromStep,
+    savedStep,
   })
 
   it('refuses a restore of nothing, or of something older, where more was saved', () => {

@@ -1,10 +1,19 @@
-/** The invariants that several fault harnesses judge by. Each answers its breaches in words, and nothing where it holds. */
-import type { LogLine } from '../../core/documents'
-import type { RecordEntry, RecordKind } from '../../core/job/record'
+/** The invariants of jobs. Each returns its breaches in words, and nothing where it holds. */
+import { parseCheckpointId } from '../../core/checkpoint'
+import type { Beat, LogLine, RunnerResult } from '../../core/documents'
+import type { JobReason } from '../../core/job'
+import type { AttemptRecord } from '../../core/ledger'
+import type { JobStatus } from '../../core/messages'
+import type { RecordEntry, RecordKind } from '../../core/record'
 import { parseLogLine } from '../../intake/documents'
 import { readArtifact } from '../../storage/artifacts'
+import { layout } from '../../storage/layout'
 import { readLines } from '../../storage/logs'
+import { readRecords } from '../../storage/record'
 import type { ObjectStore } from '../../storage/store'
+import { isDamaged, weightsAfter } from '../backends/scripted/checkpoints'
+import { WEIGHTS_ARTIFACT } from '../backends/scripted/scripted-runner'
+import { unlikeReplays } from './replays'
 
 export interface Span {
   fromMs: number
@@ -27,6 +36,32 @@ export function coveredMs(span: Span, by: readonly Span[]): number {
     untilMs = toMs
   }
   return coveredMs
+}
+
+/** A machine of an attempt, and when its workload ran there. */
+export interface AtWork {
+  attempt: number
+  /** Missing where no workload began. */
+  workedFromMs: number | undefined
+  /** Missing while it works. */
+  workedToMs: number | undefined
+}
+
+/** No workload of a job runs while another one does. */
+export function oneAtWork(machines: readonly AtWork[]): string[] {
+  return overlaps(
+    machines.flatMap(({ attempt, workedFromMs, workedToMs = Infinity }) =>
+      workedFromMs === undefined ? [] : [{ attempt, fromMs: workedFromMs, toMs: workedToMs }],
+    ),
+  )
+}
+
+const FINAL_STATES: readonly string[] = ['succeeded', 'cancelled', 'failed']
+
+/** A job ends, and for a reason that it was given. */
+export function endedAs({ state, reason, message }: JobStatus, mayEnd: readonly JobReason[]): string[] {
+  if (!FINAL_STATES.includes(state)) return [`the job is ${state}`]
+  return mayEnd.includes(reason) ? [] : [`the job ended as ${state} (${reason}): ${message}`]
 }
 
 /** Two machines of a job may both be paid for a moment, but only one may ever run its workload. */
@@ -146,4 +181,79 @@ export function explained(
       .filter((kind) => !known.has(`${kind} ${number}`))
       .map((kind) => `attempt ${number}: nothing on record of how it was ${kind}`),
   )
+}
+
+/** What store and status show on their own, whatever provider the machines came from. */
+export async function breachesOnRecord(
+  store: ObjectStore,
+  status: JobStatus,
+  stepsTotal: number,
+): Promise<string[]> {
+  const { id: jobId, state, attempts } = status
+  const artifact = WEIGHTS_ARTIFACT
+  return [
+    ...classified(status, attempts),
+    ...(await resumedAsSaved(store, status)),
+    ...bothTypesOnRecord(attempts),
+    ...(await sameWeights(store, { jobId, state, artifact }, weightsAfter(stepsTotal))),
+    ...(await wholeLogs(store, status)),
+    ...explained(await readRecords(store, jobId), attempts),
+    ...(await unlikeReplays(store, [jobId])),
+  ]
+}
+
+async function resumedAsSaved(store: ObjectStore, { id, attempts }: JobStatus): Promise<string[]> {
+  const wrong: string[] = []
+  const resumes: Resume[] = []
+  for (const { number: attempt, restoredFrom, phases = [] } of attempts) {
+    if (restoredFrom !== undefined && parseCheckpointId(restoredFrom.id) === undefined)
+      wrong.push(`${restoredFrom.id} is no checkpoint`)
+    // A machine that was lost has left no result, and its last beat tells.
+    const last =
+      (await readDocument<RunnerResult>(store, layout.result(id, attempt))) ??
+      (await readDocument<Beat>(store, layout.beat(id, attempt)))
+    // Of a machine that was lost no phases may be on record.
+    const hasBegun = phases.some(({ name }) => name === 'running') || (last?.progress ?? null) !== null
+    const own = last?.checkpoint?.attempt === attempt ? last.checkpoint : undefined
+    // A runner cannot know that what it uploaded was damaged on the way.
+    const isSaved = own !== undefined && !(await isDamaged(store, id, own))
+    // What the runner did counts, not what the job has on record of it.
+    const from = last === undefined ? restoredFrom : last.restoredFrom
+    const fromStep = hasBegun ? (from?.step ?? 0) : null
+    if (hasBegun && last !== undefined && from?.id !== restoredFrom?.id)
+      wrong.push(
+        `attempt ${attempt} began at ${from?.id ?? 'nothing'}, and on record is ${restoredFrom?.id ?? 'nothing'}`,
+      )
+    resumes.push({ attempt, fromStep, savedStep: isSaved ? own.step : 0 })
+  }
+  return [...wrong, ...resumedFromNewest(resumes)]
+}
+
+/** A JSON document of the store; nothing where there is none. */
+export async function readDocument<T>(store: ObjectStore, key: string): Promise<T | undefined> {
+  const body = await store.get(key)
+  return body && (JSON.parse(body.toString()) as T)
+}
+
+function bothTypesOnRecord(attempts: AttemptRecord[]): string[] {
+  return attempts
+    .filter(
+      ({ launchedAtMs, realised, capacityType }) =>
+        launchedAtMs !== undefined && realised?.capacityType !== capacityType,
+    )
+    .map(
+      ({ number, capacityType, realised }) =>
+        `attempt ${number} asked for ${capacityType} and got ${realised?.capacityType ?? 'nothing known'}`,
+    )
+}
+
+async function wholeLogs(store: ObjectStore, { id: jobId, attempts }: JobStatus): Promise<string[]> {
+  const wrong = await Promise.all(
+    attempts.map(async ({ number: attempt }) => {
+      // A result is put after the last line; of a machine that was lost the end of the log is lost too.
+      const result = await readDocument<RunnerResult>(store, layout.result(jobId, attempt))
+      return wholeLog(store, { jobId, attempt, linesTotal: result?.logLines ?? 0 })
+    }),
+  )
+  return wrong.flat()
 }

@@ -62,7 +62,11 @@ export class Attempt {
     this.handle = handleOf(order, offer, launchedAtMs + this.skewMs)
     this.limits = order.runner.limits
     this.machine = new Machine(world, {
-      ...{ limits: this.limits, issuedAtMs, launchedAtMs, workMs, market: this.market },
+      limits: this.limits,
+      issuedAtMs,
+      launchedAtMs,
+      workMs,
+      market: this.market,
       isTakenBack: this.market.isTakenBack(offer),
       beginsWithinMs: Math.min(
         startsWithinMs(order.runner),
@@ -90,7 +94,7 @@ export class Attempt {
       this.isBeginTold &&
       this.market.kind === 'modal' && { billedFromAtMs: runsFromMs + this.skewMs }
     if (machine.billedToMs === undefined) return { state: 'running', ...begun }
-    return { state: 'gone', ...begun, ...(runsFromMs === Infinity && { cause: 'failed-to-start' }) }
+    return { state: 'gone', ...begun, cause: runsFromMs === Infinity ? 'failed-to-start' : undefined }
   }
 
   /** How its time is billed. */
@@ -117,10 +121,14 @@ export class Attempt {
     world.count(`${market.kind}: attempts`)
     return {
       ...settled,
-      ...{ handle: this.handle, kind: market.kind, workedMs: machine.savedMs },
+      handle: this.handle,
+      kind: market.kind,
+      workedMs: machine.savedMs,
       machines: 1 + this.doubled.ended.length,
-      ...{ billMicroUsd, stepMs: market.terms.stepMs },
-      ...{ excess, orderMaxMicroUsd: this.order.priceMaxMicroUsdPerHour },
+      billMicroUsd,
+      stepMs: market.terms.stepMs,
+      excess,
+      orderMaxMicroUsd: this.order.priceMaxMicroUsdPerHour,
       breaches: [...excess.breaches, ...alone.breaches()],
     }
   }
@@ -129,11 +137,17 @@ export class Attempt {
 function handleOf(order: Order, offer: Offer, launchedAtMs: number): MachineHandle {
   const { billedAtLeastMs, billedInStepsOfMs, capacityType, type, place, priceMicroUsdPerHour } = offer
   return {
-    ...{ backend: order.backend, kind: 'machine', id: 'i-1', attemptId: order.attemptId },
+    backend: order.backend,
+    kind: 'machine',
+    id: 'i-1',
+    attemptId: order.attemptId,
     realised: {
-      ...{ capacityType, type, place, priceMicroUsdPerHour },
-      ...(billedAtLeastMs === undefined ? {} : { billedAtLeastMs }),
-      ...(billedInStepsOfMs === undefined ? {} : { billedInStepsOfMs }),
+      capacityType,
+      type,
+      place,
+      priceMicroUsdPerHour,
+      billedAtLeastMs,
+      billedInStepsOfMs,
     },
     // By a clock that is not ours.
     launchedAtMs,

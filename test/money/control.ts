@@ -36,10 +36,13 @@ export class Control {
       readBilling: () => this.ifStore(() => this.billing),
       putBilling: (billing: Billing) => this.ifStore(() => (this.billing = billing)),
     } as unknown as AttemptDocuments
-    this.input = { ...{ order, handle, timing: TIMING }, isRunning: true, isQueued: true }
+    this.input = { order, handle, timing: TIMING, isRunning: true, isQueued: true }
     this.evidence = {
-      ...{ timing: TIMING, watchedSinceMs: 0, queueMs: order.runner.queueMs },
-      ...{ renewedAtMs: handle.launchedAtMs, isLeaseFirst: true },
+      timing: TIMING,
+      watchedSinceMs: 0,
+      queueMs: order.runner.queueMs,
+      renewedAtMs: handle.launchedAtMs,
+      isLeaseFirst: true,
     }
   }
 
@@ -139,7 +142,9 @@ export class Control {
   private newBudgetWatch(billing: BillingWatch | undefined): BudgetWatch {
     const { market, world } = this.attempt
     const budget = new BudgetWatch(this.input, {
-      ...{ backend: market.backend, documents: this.documents, now: () => world.clock.nowMs },
+      backend: market.backend,
+      documents: this.documents,
+      now: () => world.clock.nowMs,
       billedFromAtMs: () => billing?.fromAtMs,
     })
     if (this.lease !== undefined && !world.store.isNow(world.clock.nowMs)) {

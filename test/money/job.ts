@@ -68,7 +68,9 @@ export class Job {
     this.reason = await this.attemptAll()
     this.isOver = true
     this.world.treasury = settle(this.world.treasury, {
-      ...{ jobId: this.id, owner: this.owner, spentMicroUsd: this.spentMicroUsd },
+      jobId: this.id,
+      owner: this.owner,
+      spentMicroUsd: this.spentMicroUsd,
     })
   }
 
@@ -104,7 +106,8 @@ export class Job {
         continue
       }
       const attempt = new Attempt(this.world, order, {
-        ...{ workMs: this.leftMs, leftMicroUsd: this.budgetMicroUsd - this.spentMicroUsd },
+        workMs: this.leftMs,
+        leftMicroUsd: this.budgetMicroUsd - this.spentMicroUsd,
       })
       this.running = { attempt, order }
       const result = await attempt.live()
@@ -127,7 +130,9 @@ export class Job {
     const answering = markets.filter(({ kind, silence }) => kind === 'ec2' || !silence.isNow(nowMs))
     const answers = await Promise.all(
       answering.map(async ({ kind, capabilities, backend }): Promise<BackendAnswer> => ({
-        ...{ backend: kind, capabilities, offers: await backend.offers({}, { signal }) },
+        backend: kind,
+        capabilities,
+        offers: await backend.offers({}, { signal }),
       })),
     )
     const silentBackends: SilentBackend[] = markets
@@ -135,13 +140,23 @@ export class Job {
       .map(({ kind }) => ({ backend: kind, reason: 'it does not answer' }))
     this.avoided = this.avoided.filter(({ untilMs }) => untilMs > nowMs)
     const input: PlanInput = {
-      ...{ jobId: this.id, deployment: 'dep', recordSeq: 0, attempt: this.attempts.length + 1 },
+      jobId: this.id,
+      deployment: 'dep',
+      recordSeq: 0,
+      attempt: this.attempts.length + 1,
       resolved: { spec: this.spec, policy: POLICY, timing: TIMING, runnerSha256: '', storeUrl: '' },
-      ...{ bundle: null, ledger: { ...this.ledger, spentMicroUsd: this.spentMicroUsd }, avoid: this.avoided },
+      bundle: null,
+      ledger: { ...this.ledger, spentMicroUsd: this.spentMicroUsd },
+      avoid: this.avoided,
       budgetMicroUsd: this.budgetMicroUsd,
     }
     const plan = makePlan({
-      ...{ spec: this.spec, timing: TIMING, answers, silentBackends, avoid: this.avoided, nowMs },
+      spec: this.spec,
+      timing: TIMING,
+      answers,
+      silentBackends,
+      avoid: this.avoided,
+      nowMs,
       isFirst: input.attempt === 1,
       remainingMicroUsd: this.budgetMicroUsd - this.spentMicroUsd,
     })
@@ -154,14 +169,12 @@ export class Job {
     const { clock } = this.world
     const leftMicroUsd = this.budgetMicroUsd - this.spentMicroUsd
     const { decision, ledger } = decide({
-      ...{
-        end,
-        drainReason: null,
-        offerKeys: order.offers.map(offerKey),
-        ledger: this.ledger,
-        policy: POLICY,
-        hasSaved: workedMs > 0,
-      },
+      end,
+      drainReason: null,
+      offerKeys: order.offers.map(offerKey),
+      ledger: this.ledger,
+      policy: POLICY,
+      hasSaved: workedMs > 0,
       machine: keysOf({ ...handle.realised, backend: order.backend }),
       budget: { leftMicroUsd, priceMaxMicroUsdPerHour: order.priceMaxMicroUsdPerHour },
     })

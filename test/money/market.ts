@@ -70,7 +70,7 @@ export class Market {
       )
     return {
       offers: () => Promise.resolve(this.offers()),
-      ...(this.kind === 'ec2' && { prices }),
+      prices: this.kind === 'ec2' ? prices : undefined,
     } as unknown as Backend
   }
 
@@ -94,18 +94,23 @@ export class Market {
     const { leastMs, stepMs, runMsMax } = this.terms
     return this.pools.flatMap((pool) => {
       const onDemand: Offer = {
-        ...{ backend: this.kind, type: pool.type, place: 'a', capacityType: 'on-demand' },
+        backend: this.kind,
+        type: pool.type,
+        place: 'a',
+        capacityType: 'on-demand',
         priceSource: { kind: 'live', observedAtMs: nowMs },
-        ...{ shape: { cpus: 8, memoryGiB: 32, gpus: 1 }, availability: 'available' },
-        ...(leastMs > 0 && { billedAtLeastMs: leastMs }),
-        ...(stepMs > SECOND_MS && { billedInStepsOfMs: stepMs }),
-        ...(runMsMax !== undefined && { runMsMax }),
-        ...(this.kind === 'modal' && { isPreemptible: true }),
+        shape: { cpus: 8, memoryGiB: 32, gpus: 1 },
+        availability: 'available',
+        billedAtLeastMs: leastMs > 0 ? leastMs : undefined,
+        billedInStepsOfMs: stepMs > SECOND_MS ? stepMs : undefined,
+        runMsMax,
+        isPreemptible: this.kind === 'modal' ? true : undefined,
         priceMicroUsdPerHour: pool.onDemandMicroUsd,
       }
       if (this.kind !== 'ec2') return [onDemand]
       const spot: Offer = {
-        ...{ ...onDemand, capacityType: 'spot' },
+        ...onDemand,
+        capacityType: 'spot',
         priceMicroUsdPerHour: priceAt(pool.path, nowMs),
         priceMaxMicroUsdPerHour: pool.onDemandMicroUsd,
         availability: nowMs < pool.spotFromMs ? 'unavailable' : 'available',

@@ -11,18 +11,31 @@ export type Kind = (typeof KINDS)[number]
 export const CAPABILITIES: Record<Kind, Capabilities> = {
   ec2: {
     capacityTypes: ['spot', 'on-demand'],
-    ...{ imageRunner: 'runner', runnerStart: 'after-launch', idempotency: 'token' },
-    ...{ billsUntil: 'exit', price: 'live' },
+    imageRunner: 'runner',
+    runnerStart: 'after-launch',
+    idempotency: 'token',
+    billsUntil: 'exit',
+    price: 'live',
   },
   modal: {
     capacityTypes: ['on-demand'],
-    ...{ imageRunner: 'provider', runnerStart: 'with-launch', idempotency: 'token' },
-    ...{ billsUntil: 'exit', offersPerOrder: 'one', queues: true, price: 'live' },
+    imageRunner: 'provider',
+    runnerStart: 'with-launch',
+    idempotency: 'token',
+    billsUntil: 'exit',
+    offersPerOrder: 'one',
+    queues: true,
+    price: 'live',
   },
   lambda: {
     capacityTypes: ['on-demand'],
-    ...{ imageRunner: 'runner', runnerStart: 'with-launch', idempotency: 'tag', claimsBy: 'send' },
-    ...{ billsUntil: 'terminate', offersPerOrder: 'one', price: 'live' },
+    imageRunner: 'runner',
+    runnerStart: 'with-launch',
+    idempotency: 'tag',
+    claimsBy: 'send',
+    billsUntil: 'terminate',
+    offersPerOrder: 'one',
+    price: 'live',
   },
 }
 
@@ -49,8 +62,10 @@ export function drawTerms(dice: Dice, kind: Kind): Terms {
       : [dice.oneOf([0, MINUTE_MS, 10 * MINUTE_MS]), dice.oneOf([SECOND_MS, MINUTE_MS, HOUR_MS])]
   const runMsMax = dice.oneOf([30 * MINUTE_MS, 2 * HOUR_MS, 24 * HOUR_MS])
   return {
-    ...{ leastMs, stepMs, paidShare: dice.chance(0.25) ? 1 - dice.between(1, 60) / 100 : 1 },
-    ...(kind === 'modal' && { runMsMax }),
+    leastMs,
+    stepMs,
+    paidShare: dice.chance(0.25) ? 1 - dice.between(1, 60) / 100 : 1,
+    runMsMax: kind === 'modal' ? runMsMax : undefined,
   }
 }
 

@@ -47,7 +47,11 @@ export async function liveThrough(seed: number): Promise<Report> {
   const breaches = [...jobs.flatMap(breachesOf), ...ofMonth(world, jobs)]
   const ended = jobs.filter((job) => job.reason === 'budget-reached' && excessOf(job) === 0)
   return {
-    ...{ seed, breaches, counts: world.counts, jobs, reckonings: world.reckonings },
+    seed,
+    breaches,
+    counts: world.counts,
+    jobs,
+    reckonings: world.reckonings,
     stopped: ended.map((job) => ({ ...job.stopped, isCalm: world.isCalm })),
     caps: jobs.flatMap(({ attempts }) => attempts.map(({ kind, excess }) => ({ kind, ...excess }))),
     story: jobs.flatMap((job) => job.inWords()),

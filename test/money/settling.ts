@@ -51,12 +51,11 @@ export async function settle(
       : Math.max(nowMs, machine.billedToMs ?? 0) + skewMs
   await clock.until(world.store.overAtMs(clock.nowMs))
   const [billed] = await timesBilled({ order } as SettleInput, control.documents, {
-    ...{
-      machines: [handle],
-      lasts: [{ ...seen, ...attempt.look(), state: seen.state, endedAtMs }],
-      hasSpoken: machine.hasSpoken,
-    },
-    ...{ nowMs, ranUntilMs: 0 },
+    machines: [handle],
+    lasts: [{ ...seen, ...attempt.look(), state: seen.state, endedAtMs }],
+    hasSpoken: machine.hasSpoken,
+    nowMs,
+    ranUntilMs: 0,
   })
   const { fromAtMs, toAtMs } = billed!
   const { costMicroUsd, metering } =
@@ -74,13 +73,11 @@ export async function settle(
   const duplicatesMicroUsd = costOfOthers(attempt.doubled.ended, { order, handle, nowMs })
   return {
     end: machine.hasResult ? machine.end : (control.end ?? machine.end),
-    ...{
-      costMicroUsd: costMicroUsd + duplicatesMicroUsd,
-      basis: metering.basis,
-      isEndTold,
-      isLeftBehind,
-      dearestMicroUsd: dearestOf({ handle, order }),
-    },
+    costMicroUsd: costMicroUsd + duplicatesMicroUsd,
+    basis: metering.basis,
+    isEndTold,
+    isLeftBehind,
+    dearestMicroUsd: dearestOf({ handle, order }),
     billOf: () => billOf({ ...attempt.billing, fromMs: machine.runsFromMs, toMs: machine.billedToMs! }),
     slackMs:
       Math.max(0, machine.runsFromMs - ((fromAtMs ?? Infinity) - skewMs)) +

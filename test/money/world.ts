@@ -47,7 +47,10 @@ export class World {
     this.markets = drawKinds(dice).map(
       (kind) =>
         new Market(kind, {
-          ...{ dice, startMs: STARTS_AT_MS, silence: draw(0.3, 12), skewMs: this.providerSkewMs },
+          dice,
+          startMs: STARTS_AT_MS,
+          silence: draw(0.3, 12),
+          skewMs: this.providerSkewMs,
           nowMs: () => this.clock.nowMs,
         }),
     )
@@ -57,8 +60,8 @@ export class World {
       dice.chance(chance) ? microUsd(dice.between(1, most)) : undefined
     const [month, owner] = [some(0.6, 80), some(0.5, 40)]
     this.limits = {
-      ...(month === undefined ? {} : { monthMicroUsd: month }),
-      ...(owner === undefined ? {} : { ownerMicroUsd: owner }),
+      monthMicroUsd: month,
+      ownerMicroUsd: owner,
       owners: dice.chance(0.3) ? { bob: microUsd(dice.between(1, 20)) } : {},
     }
     this.treasury = emptyTreasury('2026-11')

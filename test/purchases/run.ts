@@ -18,9 +18,10 @@ import {
 import { monthOf, type TreasuryState } from '../../core/money/treasury'
 import { Purchases } from '../../storage/purchases'
 import { DEPLOYMENT_ID, Deployment } from '../workflows/harness'
+import type { Report } from '../kit/harness'
 import { patient } from '../support/patience'
 import type { TestConnection } from '../support/temporal'
-import { breachesOf, type Ended } from './invariants'
+import { breachesOfSales, type Buyer, type Sale } from '../kit/sales'
 import {
   killAt,
   LIMITS,
@@ -33,10 +34,7 @@ import {
 } from './world'
 
 /** What came of one seed. */
-export interface PurchaseReport {
-  seed: number
-  breaches: string[]
-  story: string[]
+export interface PurchaseReport extends Report {
   /** How each wish ended. */
   ends: string[]
   bought: number
@@ -54,7 +52,10 @@ export async function runPurchases(at: TestConnection, seed: number): Promise<Pu
     for (const { skewMs } of world.deployments)
       deployments.push(
         await Deployment.start(at, {
-          ...{ market: world.market, monthly: LIMITS, purchaseLimitMs: SENT_WITHIN_MS, skewMs },
+          market: world.market,
+          monthly: LIMITS,
+          purchaseLimitMs: SENT_WITHIN_MS,
+          skewMs,
         }),
       )
     const lives = world.deployments.flatMap(({ wishes }, index) =>
@@ -72,16 +73,22 @@ export async function runPurchases(at: TestConnection, seed: number): Promise<Pu
     // What was settled when it was troubled once more is settled again.
     const ended = await Promise.all(lives.map((life) => life.live()))
     const treasuries = await Promise.all(deployments.map(treasuryOf))
-    const breaches = breachesOf(world, ended, treasuries)
+    const ends = ended.map(({ status: { state } }) => state)
     return {
-      ...{ seed, breaches, story: world.story },
-      ends: ended.map(({ status: { state } }) => state),
+      state: [...new Set(ends)].sort().join(', '),
+      breaches: breachesOfSales(world.market.purchases.map(saleOf), ended, treasuries),
+      story: world.story,
+      ends,
       bought: world.market.purchases.length,
       decidedByPerson: lives.reduce((sum, { decisions }) => sum + decisions, 0),
     }
   } finally {
     for (const deployment of deployments) await deployment.close()
   }
+}
+
+function saleOf({ id, intent, send, isPaid, quote }: PurchaseWorld['market']['purchases'][number]): Sale {
+  return { id, intent, send, isPaid, upfrontMicroUsd: quote.upfrontMicro }
 }
 
 async function treasuryOf({ client }: Deployment): Promise<TreasuryState | undefined> {
@@ -107,8 +114,13 @@ class Wish {
     const { client, world } = this.deployment
     const { id: reservationId, owner } = this.wish
     const input: ReservationInput = {
-      ...{ reservationId, owner, wish: wishOf(world.name), rule: RULE, deployment: DEPLOYMENT_ID },
-      ...{ submittedAtMs: Date.now(), lookPausesMs: LOOK_PAUSES_MS },
+      reservationId,
+      owner,
+      wish: wishOf(world.name),
+      rule: RULE,
+      deployment: DEPLOYMENT_ID,
+      submittedAtMs: Date.now(),
+      lookPausesMs: LOOK_PAUSES_MS,
     }
     for (let times = 0; times < 2; times++)
       await client.workflow
@@ -128,21 +140,19 @@ class Wish {
   }
 
   /** Until something is held for certain, or nothing ever will be. */
-  async live(): Promise<Ended> {
+  async live(): Promise<Buyer> {
     const untilMs = Date.now() + patient(PATIENCE_MS)
     for (;;) {
       const status = await this.status().catch(() => undefined)
       if (status !== undefined) {
         const isHeld = status.state === 'scheduled' && status.reservation?.phase === 'scheduled'
         if (isReservationFinal(status.state)) await this.handle.result().catch(() => undefined)
-        if (isHeld || isReservationFinal(status.state))
-          return { id: this.wish.id, owner: this.wish.owner, status }
+        if (isHeld || isReservationFinal(status.state)) return { id: this.wish.id, status }
         if (status.state === 'undecided') await this.decide(status)
         else if (status.state === 'searching' && this.isSoldOut()) await this.reject()
         else await this.handle.signal(RETRY_SIGNAL).catch(() => undefined)
       }
-      if (Date.now() > untilMs)
-        return { id: this.wish.id, owner: this.wish.owner, status: status!, isStuck: true }
+      if (Date.now() > untilMs) return { id: this.wish.id, status: status!, isStuck: true }
       await sleep(NUDGE_MS)
     }
   }

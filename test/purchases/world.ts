@@ -41,8 +41,13 @@ export interface PurchaseWorld {
 }
 
 const LOT: Omit<PrepaidLot, 'startsAtMs'> = {
-  ...{ kind: 'prepaid', type: 'v100', region: 'r', zone: 'a', count: 4 },
-  ...{ durationMs: 2 * DAY_MS, upfrontMicro: microUsd(1_000) },
+  kind: 'prepaid',
+  type: 'v100',
+  region: 'r',
+  zone: 'a',
+  count: 4,
+  durationMs: 2 * DAY_MS,
+  upfrontMicro: microUsd(1_000),
 }
 /** Every purchase of the account fits. */
 export const LIMITS = { monthMicroUsd: microUsd(1_000_000), owners: {} }
@@ -65,7 +70,8 @@ export function worldOf(seed: number): PurchaseWorld {
     startsAtMs: Date.now() + (2 + index) * DAY_MS,
   }))
   const market = new ReservationMarket({
-    ...{ clock: new RealClock(), lots },
+    clock: new RealClock(),
+    lots,
     listsLagMs: dice.oneOf([0, 0, 100, 600]),
     payment: dice.chance(0.1) ? { kind: 'failed', afterMs: 50 } : { kind: 'confirmed', afterMs: 50 },
   })

@@ -133,9 +133,19 @@ export class Boundary {
       this.shift(init.startTime)
       const before = this.runs.get(runId!)
       this.runs.set(runId!, {
-        ...{ workflowId: init.workflowId!, runId: runId!, type: init.workflowType!, isOpen: true, nowMs: 0 },
-        ...{ timers: new Map(), activities: new Map(), children: new Map(), signals: new Set() },
-        ...{ events: 0, bytes: 0, wakings: before?.wakings ?? 0, hasContinued: false },
+        workflowId: init.workflowId!,
+        runId: runId!,
+        type: init.workflowType!,
+        isOpen: true,
+        nowMs: 0,
+        timers: new Map(),
+        activities: new Map(),
+        children: new Map(),
+        signals: new Set(),
+        events: 0,
+        bytes: 0,
+        wakings: before?.wakings ?? 0,
+        hasContinued: false,
       })
     }
     const run = this.runs.get(runId!)

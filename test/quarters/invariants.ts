@@ -1,7 +1,8 @@
-import { isHeld } from '../../core/reservation/reservation'
-import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from '../../core/time/time'
-import type { TreasuryState } from '../../core/money/treasury'
-import type { PromotedModel } from '../../core/retraining/retraining'
+import { isHeld } from '../../core/reservation'
+import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from '../../core/time'
+import type { TreasuryState } from '../../core/treasury'
+import type { PromotedModel } from '../../core/retraining'
+import { soldTwice, spentIn } from '../kit/sales'
 import type { ScriptedMachine } from '../backends/scripted/scripted-machine'
 import type { SeenRun } from './boundary'
 import type { QuarterEnd, Year } from './year'
@@ -81,8 +82,7 @@ function breachesOfPurchases({ market }: Year, { run, plan, result }: QuarterEnd
   const say = (what: string): void => void wrong.push(`${run.nominal}: ${what}`)
   if (paid.length !== plan.paid) say(`${paid.length} purchases are paid for instead of ${plan.paid}`)
   if (paid.filter(({ kind }) => kind === 'reservation').length > 1) say('a block was bought twice')
-  const sends = new Set(own.map(({ intent, send }) => `${intent}/${send}`))
-  if (sends.size < own.length) say('one purchase had an effect twice')
+  if (soldTwice(own) > 0) say('one purchase had an effect twice')
   const price = paid.reduce((sum, { quote }) => sum + quote.upfrontMicro, 0)
   if (result!.capacityMicroUsd !== price)
     say(`it says ${result!.capacityMicroUsd} for capacity, the provider ${price}`)
@@ -125,7 +125,7 @@ function breachesOfHistories({ scenario }: Year, runs: readonly SeenRun[]): stri
 }
 
 function breachesOfMoney({ market, world }: Year, treasuries: readonly TreasuryState[]): string[] {
-  const spent = treasuries.flatMap((one) => Object.values(one.spent)).reduce((sum, one) => sum + one, 0)
+  const spent = spentIn(treasuries)
   const paid = market.purchases.filter(({ isPaid }) => isPaid === true)
   const upfront = paid.reduce((sum, { quote }) => sum + quote.upfrontMicro, 0)
   const machines = world.machines.reduce((sum, machine) => sum + costOf(machine), 0)

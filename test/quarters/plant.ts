@@ -74,7 +74,9 @@ export class OwnServer implements Home {
   async up(): Promise<void> {
     this.server = startLeashed(testServer().executable.path, this.args)
     await waitUntilReady({
-      ...{ port: this.port, namespace: DEV_NAMESPACE, signal: AbortSignal.timeout(patient(60_000)) },
+      port: this.port,
+      namespace: DEV_NAMESPACE,
+      signal: AbortSignal.timeout(patient(60_000)),
       searchAttributes: Object.values(SEARCH_ATTRIBUTES),
     })
     this.at = await connectTo(`127.0.0.1:${this.port}`)

@@ -1,8 +1,9 @@
-import type { TreasuryState } from '../../core/money/treasury'
+import type { TreasuryState } from '../../core/treasury'
 import { TREASURY_QUERY } from '../../core/messages'
 import { WORKFLOW_TYPES } from '../../core/queues'
-import type { MicroUsd } from '../../core/money/money'
-import type { PromotedModel } from '../../core/retraining/retraining'
+import type { MicroUsd } from '../../core/money'
+import type { PromotedModel } from '../../core/retraining'
+import type { Report } from '../kit/harness'
 import { layout } from '../../storage/layout'
 import type { ObjectStore } from '../../storage/store'
 import { breachesOfQuarter, breachesOfYear, launchDelayMs, purchasesOf } from './invariants'
@@ -21,34 +22,40 @@ export interface QuarterReport {
   breaches: string[]
 }
 
-export interface YearReport {
+export interface YearReport extends Report {
   scenario: string
   quarters: QuarterReport[]
-  /** Of the whole year. */
-  breaches: string[]
+  /** How many quarters it was to live. */
+  wanted: number
   /** The largest of each type of workflow. */
   histories: { type: string; events: number; bytes: number; continued: number }[]
-  seconds: number
 }
 
 /** Lives the quarters of one scenario, all of them or the first ones. */
 export async function runYear(scenario: Scenario, quartersMax = 4): Promise<YearReport> {
-  const began = performance.now()
   const isOwn = scenario.isSetBack === true || scenario.historyMax !== undefined
   const home: Home = isOwn ? await OwnServer.start(scenario.historyMax) : await sharedHome()
   const year = await Year.of(scenario, home)
   try {
     const quarters: QuarterReport[] = []
-    for (const [index, run] of year.runs.slice(0, Math.min(quartersMax, scenario.quarters ?? 4)).entries())
+    const wanted = Math.min(quartersMax, scenario.quarters ?? 4)
+    for (const [index, run] of year.runs.slice(0, wanted).entries())
       quarters.push(reportOf(year, await year.live(run, index)))
     await year.rest()
     const runs = [...year.boundary.runs.values()]
     const treasuries = await treasuriesOf(year)
     const production = await modelsOf(year.store)
-    const breaches = breachesOfYear({ year, treasuries, production, runs })
     return {
-      ...{ scenario: scenario.name, quarters, breaches, histories: historiesOf(year) },
-      seconds: (performance.now() - began) / 1_000,
+      state: quarters.map(({ outcome }) => outcome).join(', '),
+      breaches: [
+        ...quarters.flatMap(({ breaches }) => breaches),
+        ...breachesOfYear({ year, treasuries, production, runs }),
+      ],
+      story: quarters.map(({ nominal, outcome, message }) => `${nominal}: ${outcome}: ${message}`),
+      scenario: scenario.name,
+      quarters,
+      wanted,
+      histories: historiesOf(year),
     }
   } finally {
     await year.close()
@@ -58,8 +65,11 @@ export async function runYear(scenario: Scenario, quartersMax = 4): Promise<Year
 function reportOf(year: Year, end: QuarterEnd): QuarterReport {
   const { run, result } = end
   return {
-    ...{ nominal: run.nominal, outcome: result?.state ?? 'none', message: result?.message ?? '' },
-    ...{ launchDelayMs: launchDelayMs(year, end), costMicroUsd: result?.costMicroUsd ?? 0 },
+    nominal: run.nominal,
+    outcome: result?.state ?? 'none',
+    message: result?.message ?? '',
+    launchDelayMs: launchDelayMs(year, end),
+    costMicroUsd: result?.costMicroUsd ?? 0,
     purchases: purchasesOf(year.market.purchases, run).length,
     breaches: breachesOfQuarter(year, end),
   }

@@ -173,13 +173,17 @@ export const SCENARIOS: readonly Scenario[] = [
       const sell = (): void => {
         if (index === 2) market.payment = { kind: 'failed', afterMs: 10 * MINUTE_MS }
         market.sell({
-          ...{ kind: 'extension', reservation: reservation(), durationMs: 6 * HOUR_MS },
+          kind: 'extension',
+          reservation: reservation(),
+          durationMs: 6 * HOUR_MS,
           upfrontMicro: index === 3 ? PRICE : CHEAP,
         })
       }
       const paysAgain = (): void => void (market.payment = { kind: 'confirmed', afterMs: 5 * MINUTE_MS })
       return {
-        ...{ ...USUAL, behave: trains(LONG_MS), paid: index < 2 ? 2 : 1 },
+        ...USUAL,
+        behave: trains(LONG_MS),
+        paid: index < 2 ? 2 : 1,
         events: [
           { atMs: run.startsAtMs - DAY_MS, act: paysAgain },
           onSale(quarter),
@@ -199,8 +203,13 @@ export const SCENARIOS: readonly Scenario[] = [
     about: 'the clocks change in the window: its hour does not exist in March, and is there twice in October',
     spec: {
       calendar: {
-        ...{ months: [3, 6, 10, 12], day: { kind: 'weekday', weekday: 'sunday', nth: 'last' } },
-        ...{ hour: 2, minute: 30, zone: 'Europe/Berlin', blackouts: [], onBlackout: 'skip' },
+        months: [3, 6, 10, 12],
+        day: { kind: 'weekday', weekday: 'sunday', nth: 'last' },
+        hour: 2,
+        minute: 30,
+        zone: 'Europe/Berlin',
+        blackouts: [],
+        onBlackout: 'skip',
       },
     },
     quarter: (quarter) => ({ ...USUAL, events: [onSale(quarter)] }),

@@ -65,8 +65,13 @@ export interface Scenario {
 const OPEN = { kind: 'unreserved', backends: [{ backend: 'scripted', capacityType: 'on-demand' }] } as const
 const BLOCK_MS = 6 * HOUR_MS
 const STEP: ReservedStep = {
-  ...{ kind: 'prepaid', backend: 'scripted', types: ['v100'], count: 8, durationMs: 5 * HOUR_MS },
-  ...{ startWithinMs: DAY_MS, upfrontMaxMicroUsd: microUsd(500) },
+  kind: 'prepaid',
+  backend: 'scripted',
+  types: ['v100'],
+  count: 8,
+  durationMs: 5 * HOUR_MS,
+  startWithinMs: DAY_MS,
+  upfrontMaxMicroUsd: microUsd(500),
 }
 
 /** A file as a team would write it, for the quarters from November on. */
@@ -74,19 +79,28 @@ export function specOf({ spec = {}, step = {} }: Pick<Scenario, 'spec' | 'step'>
   return {
     name: SCHEDULE,
     calendar: {
-      ...{ months: [2, 5, 8, 11], day: { kind: 'date', day: 25 }, hour: 9, minute: 0, zone: 'Europe/Berlin' },
-      ...{ blackouts: [], onBlackout: 'skip' },
+      months: [2, 5, 8, 11],
+      day: { kind: 'date', day: 25 },
+      hour: 9,
+      minute: 0,
+      zone: 'Europe/Berlin',
+      blackouts: [],
+      onBlackout: 'skip',
     },
-    ...{ leadMs: LEAD_MS, overlap: 'queue', data: { period: 'quarter' }, checkMs: DAY_MS, notify: {} },
+    leadMs: LEAD_MS,
+    overlap: 'queue',
+    data: { period: 'quarter' },
+    checkMs: DAY_MS,
+    notify: {},
     job: { run: 'train --from {{ window.start }}', interruptible: true, budget: '$500' },
     capacity: { steps: [{ ...STEP, ...step }, OPEN], fallbackMs: FALLBACK_MS },
     overrun: { backends: OPEN.backends },
     evaluation: {
-      ...{ metric: 'loss', better: 'lower', tolerance: { kind: 'relative', value: 0.1 } },
-      ...{
-        production: 'recorded',
-        job: { run: 'evaluate {{ model.job }}', budget: '$20', backends: ['scripted:on-demand'] },
-      },
+      metric: 'loss',
+      better: 'lower',
+      tolerance: { kind: 'relative', value: 0.1 },
+      production: 'recorded',
+      job: { run: 'evaluate {{ model.job }}', budget: '$20', backends: ['scripted:on-demand'] },
     },
     promotion: { model: SCHEDULE, isAsked: false, askMs: DAY_MS },
     ...spec,
@@ -104,8 +118,13 @@ export function trains(durationMs: number): QuarterPlan['behave'] {
 }
 
 export const LOT: Omit<PrepaidLot, 'startsAtMs'> = {
-  ...{ kind: 'prepaid', type: 'v100', region: 'a', zone: 'a', count: 8 },
-  ...{ durationMs: BLOCK_MS, upfrontMicro: PRICE },
+  kind: 'prepaid',
+  type: 'v100',
+  region: 'a',
+  zone: 'a',
+  count: 8,
+  durationMs: BLOCK_MS,
+  upfrontMicro: PRICE,
 }
 
 /** A block is on sale from an instant on, some time before the opening. */
@@ -123,5 +142,9 @@ export function priceOf(...values: [fromMs: number, price: number][]): OverTime<
 
 /** The plan of a quarter in which nothing goes wrong. */
 export const USUAL: QuarterPlan = {
-  ...{ behave: trains(HOUR_MS), loss: 1.5, ends: 'promoted', paid: 1, trains: 'reserved' },
+  behave: trains(HOUR_MS),
+  loss: 1.5,
+  ends: 'promoted',
+  paid: 1,
+  trains: 'reserved',
 }

@@ -78,12 +78,18 @@ export class Year {
     const { clock, store, market, boundary } = this
     this.spec = specOf(scenario)
     this.world = new ScriptedWorld({
-      ...{ clock, store, market, wares: WARES },
+      clock,
+      store,
+      market,
+      wares: WARES,
       behave: ({ jobId }) => this.planOf(jobId).behave(jobId),
     })
     this.plane = this.newPlane()
     this.driven = {
-      ...{ clock, boundary, client: this.plane.client, isServed: false },
+      clock,
+      boundary,
+      client: this.plane.client,
+      isServed: false,
       looked: () => this.looked(),
     }
     this.driver = new Driver(this.driven)
@@ -129,8 +135,12 @@ export class Year {
     const rehearsal = drain && (JSON.parse(drain.toString()) as { requestedAtMs: number })
     const { info } = await this.schedule.describe()
     return {
-      ...{ run, plan: this.plan, result: await this.resultOf(run), servedAtMs: this.servedAtMs },
-      ...{ rehearsalEndedAtMs: rehearsal?.requestedAtMs, overlapped: info.numActionsSkippedOverlap },
+      run,
+      plan: this.plan,
+      result: await this.resultOf(run),
+      servedAtMs: this.servedAtMs,
+      rehearsalEndedAtMs: rehearsal?.requestedAtMs,
+      overlapped: info.numActionsSkippedOverlap,
     }
   }
 
@@ -155,7 +165,8 @@ export class Year {
     this.begun.set(nominal, new Set(this.boundary.runs.keys()))
     const before = handled(await this.schedule.describe())
     await this.schedule.backfill({
-      ...{ start: new Date(startsAtMs - SECOND_MS), end: new Date(startsAtMs) },
+      start: new Date(startsAtMs - SECOND_MS),
+      end: new Date(startsAtMs),
       overlap: this.scenario.spec?.overlap === undefined ? 'ALLOW_ALL' : OVERLAP_POLICY[overlap],
     })
     await until(async () => handled(await this.schedule.describe()) > before)
@@ -245,8 +256,13 @@ export class Year {
     const { store, world, boundary, clock, home } = this
     const backend = createScriptedBackend(world)
     const ground = {
-      ...{ store, backends: [world.name], timing: TIMING, monthly: LIMITS, bundle: wakingWorkflowBundle },
-      ...{ backend: () => backend, now: () => clock.now() },
+      store,
+      backends: [world.name],
+      timing: TIMING,
+      monthly: LIMITS,
+      bundle: wakingWorkflowBundle,
+      backend: () => backend,
+      now: () => clock.now(),
     }
     return new DrivenPlane(home.at, { namespace: home.namespace, ground, boundary })
   }
@@ -255,15 +271,25 @@ export class Year {
   private async createSchedule(): Promise<void> {
     const { spec } = this
     const revision: ScheduleRevision = {
-      ...{ revision: 1, atMs: this.clock.now(), by: 'somebody', kind: 'created' },
+      revision: 1,
+      atMs: this.clock.now(),
+      by: 'somebody',
+      kind: 'created',
       input: {
-        ...{ schedule: SCHEDULE, revision: 1, spec, bundle: null, secrets: [], owner: 'somebody' },
+        schedule: SCHEDULE,
+        revision: 1,
+        spec,
+        bundle: null,
+        secrets: [],
+        owner: 'somebody',
         deployment: DEPLOYMENT_ID,
       },
     }
     const schedule = scheduleOf(revision, this.clock.now())
     await this.plane.client.schedule.create({
-      ...{ scheduleId: retrainScheduleId(SCHEDULE), ...schedule, state: { paused: true } },
+      scheduleId: retrainScheduleId(SCHEDULE),
+      ...schedule,
+      state: { paused: true },
     })
   }
 

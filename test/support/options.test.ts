@@ -43,7 +43,10 @@ describe('the options of a program', () => {
   it('are the given ones, or the defaults', () => {
     expect(readOptions(PROGRAM, [])).toEqual({ from: 1, count: 20, only: '', keep: false })
     expect(readOptions(PROGRAM, ['--from', '0', '--count=3', '--only', 'rain', '--keep'])).toEqual({
-      ...{ from: 0, count: 3, only: 'rain', keep: true },
+      from: 0,
+      count: 3,
+      only: 'rain',
+      keep: true,
     })
     expect([out, err, process.exitCode]).toEqual(['', '', undefined])
   })

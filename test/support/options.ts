@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util'
 
-/** One option of a program, by its default: a whole number, a text, or whether it was given. */
+/** One option of a program, by its default: a whole number (`NaN` for none), a text, or whether it was given. */
 export interface ProgramOption<T extends number | string | boolean = number | string | boolean> {
   default: T
   means: string
@@ -10,8 +10,10 @@ export interface ProgramOption<T extends number | string | boolean = number | st
   min?: number
 }
 
+export type ProgramOptions = Readonly<Record<string, ProgramOption>>
+
 interface Program<O> {
-  /** As it is called: `npm run NAME`. */
+  /** How it is called, as in `npm run NAME`. */
   name: string
   /** Which of its programs, where it has several: the first word after `--`. */
   word?: string
@@ -19,21 +21,21 @@ interface Program<O> {
   options: O
 }
 
-type Values<O extends Record<string, ProgramOption>> = {
+export type OptionValues<O extends ProgramOptions> = {
   [K in keyof O]: O[K]['default'] extends number ? number : O[K]['default'] extends string ? string : boolean
 }
 
-/** As a shell says of a program that was called wrongly. */
-const CALLED_WRONGLY = 2
+/** The exit code of a program that was called with wrong options. */
+export const CALLED_WRONGLY = 2
 
 /**
  * The options that a program was called with. Asked for help, or called wrongly, it prints its usage, sets the exit code (0 or 2) and
- * answers nothing: then there is nothing to do.
+ * returns nothing: then there is nothing to do.
  */
-export function readOptions<O extends Record<string, ProgramOption>>(
+export function readOptions<O extends ProgramOptions>(
   program: Program<O>,
-  args?: string[],
-): Values<O> | undefined {
+  args?: readonly string[],
+): OptionValues<O> | undefined {
   try {
     const values = valuesOf(program.options, args)
     if (values !== undefined) return values
@@ -45,12 +47,12 @@ export function readOptions<O extends Record<string, ProgramOption>>(
   return undefined
 }
 
-function valuesOf<O extends Record<string, ProgramOption>>(
+function valuesOf<O extends ProgramOptions>(
   options: O,
-  args?: string[],
-): Values<O> | undefined {
+  args?: readonly string[],
+): OptionValues<O> | undefined {
   const given = parseArgs({
-    ...(args === undefined ? {} : { args }),
+    args: args === undefined ? undefined : [...args],
     options: {
       help: { type: 'boolean', short: 'h' },
       ...Object.fromEntries(
@@ -64,7 +66,7 @@ function valuesOf<O extends Record<string, ProgramOption>>(
   if (given['help'] === true) return undefined
   return Object.fromEntries(
     Object.entries(options).map(([name, option]) => [name, valueOf(name, option, given[name])]),
-  ) as Values<O>
+  ) as OptionValues<O>
 }
 
 function valueOf(
@@ -78,14 +80,26 @@ function valueOf(
   throw new Error(`--${name} takes a whole number from ${min} on, not ${JSON.stringify(given)}.`)
 }
 
-function usageOf({ name, word, about, options }: Program<Record<string, ProgramOption>>): string {
+function usageOf({ name, word, about, options }: Program<ProgramOptions>): string {
   const rows = Object.entries(options).map(([option, { default: usual, as = 'N', means }]) => {
-    const isUsualTold = usual !== '' && usual !== false
-    const words = isUsualTold ? `${means} (${usual})` : means
+    const hasUsual = usual !== '' && usual !== false && !Number.isNaN(usual)
+    const words = hasUsual ? `${means} (${usual})` : means
     return [typeof usual === 'boolean' ? `--${option}` : `--${option} ${as}`, words]
   })
   const width = Math.max(...rows.map(([option = '']) => option.length))
   const lines = rows.map(([option = '', words]) => `  ${option.padEnd(width)}  ${words}`)
   const called = word === undefined ? '' : `${word} `
   return [`npm run ${name} -- ${called}[options]`, '', about, '', ...lines, ''].join('\n')
+}
+
+/** Those of some names that a text with commas asks for; all of them for an empty text. */
+export function named<T extends { name: string }>(all: readonly T[], text: string): readonly T[] {
+  if (text === '') return all
+  const wanted = text.split(',').flatMap((word) => {
+    const exact = all.filter(({ name }) => name === word)
+    const found = exact.length > 0 ? exact : all.filter(({ name }) => name.includes(word))
+    if (found.length > 0) return found
+    throw new Error(`Nothing is named ${word}. There are: ${all.map(({ name }) => name).join(', ')}.`)
+  })
+  return all.filter((one) => wanted.includes(one))
 }

@@ -1,5 +1,4 @@
 import { spawn } from 'node:child_process'
-import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import type { Manifest, Restores } from '../../core/job/checkpoint'
@@ -31,23 +30,8 @@ interface Question {
 type Line = { thinOut: Question } | { bad: BadResume } | { done: Record<string, number> }
 
 const JOB = 'job-torn'
-/** Lives through the cases with the seeds `first` to `first + count - 1`: the runner's code in Python, the control plane's here. */
+/** Lives through the cases with the seeds `first` to `first + count - 1`, in one process: the runner's code in Python, the control plane's here. */
 export async function runCases(first: number, count: number): Promise<Outcome> {
-  const processes = Math.min(count, availableParallelism())
-  const share = Math.ceil(count / processes)
-  const parts = Array.from({ length: processes }, (_, part) => {
-    const begin = first + part * share
-    return runPart(begin, Math.min(share, first + count - begin))
-  })
-  const outcomes = await Promise.all(parts)
-  const counts: Record<string, number> = {}
-  for (const part of outcomes)
-    for (const [what, times] of Object.entries(part.counts)) counts[what] = (counts[what] ?? 0) + times
-  return { bad: outcomes.flatMap(({ bad }) => bad), counts }
-}
-
-async function runPart(first: number, count: number): Promise<Outcome> {
-  if (count <= 0) return { bad: [], counts: {} }
   const python = process.env['CRUCIBLE_TEST_PYTHON'] ?? 'python3'
   const program = join(__dirname, 'python', 'main.py')
   const child = spawn(python, ['-B', program, String(first), String(count)], {
@@ -67,7 +51,8 @@ async function runPart(first: number, count: number): Promise<Outcome> {
 async function keysToGo({ keys, manifests, attempt, restored, keep }: Question): Promise<string[]> {
   const gone: string[] = []
   await thinOutCheckpoints(snapshot({ keys, manifests }, gone), JOB, {
-    ...{ keep, protectedIds: restored === null ? [] : [restored.id] },
+    keep,
+    protectedIds: restored === null ? [] : [restored.id],
     isOver: (other) => other < attempt,
     // The parts of these files are smaller than the schema has them.
     parse: {

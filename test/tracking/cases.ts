@@ -1,9 +1,9 @@
 /** Programs that log to a tracker, run by the real runner under the real libraries: killed, and continued on another machine. */
-import { spawnSync } from 'node:child_process'
-import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Beat, RunnerResult } from '../../core/documents'
-import { machineProcesses, World, type Machine } from '../runner/world'
+import type { NeedsLibraries } from '../kit/libraries'
+import { killAll, programsIn } from '../kit/machines'
+import { World } from '../runner/world'
 import { until } from '../support/until'
 import type { MlflowServer } from './mlflow-server'
 
@@ -14,10 +14,8 @@ const STEPS = [1, 2, 3, 4, 5, 6, 7, 8]
 /** For the imports of the libraries, which may take long the first time. */
 const START_LIMIT_MS = 120_000
 
-export interface Case {
+export interface Case extends NeedsLibraries {
   name: string
-  /** Python that fails where a library is missing. */
-  check: string
   command: string
   tracker: 'mlflow' | 'wandb'
   /** How many runs the job has when it is killed, and at its end. */
@@ -30,52 +28,80 @@ export interface Case {
 
 export const CASES: readonly Case[] = [
   {
-    ...{ name: 'mlflow-loop', check: 'import mlflow', command: 'mlflow_loop.py', tracker: 'mlflow' },
-    ...{ runs: [1, 1], metric: 'loss' },
+    name: 'mlflow-loop',
+    check: 'import mlflow',
+    command: 'mlflow_loop.py',
+    tracker: 'mlflow',
+    runs: [1, 1],
+    metric: 'loss',
   },
   {
-    ...{ name: 'mlflow-dated', check: 'import mlflow', command: 'mlflow_dated.py', tracker: 'mlflow' },
-    ...{ runs: [1, 2], remark: /cannot continue the run of its tracker/ },
+    name: 'mlflow-dated',
+    check: 'import mlflow',
+    command: 'mlflow_dated.py',
+    tracker: 'mlflow',
+    runs: [1, 2],
+    remark: /cannot continue the run of its tracker/,
   },
   {
-    ...{ name: 'mlflow-params', check: 'import mlflow', command: 'mlflow_params.py', tracker: 'mlflow' },
-    ...{ runs: [1, 2], remark: /cannot continue the run of its tracker/ },
+    name: 'mlflow-params',
+    check: 'import mlflow',
+    command: 'mlflow_params.py',
+    tracker: 'mlflow',
+    runs: [1, 2],
+    remark: /cannot continue the run of its tracker/,
   },
   {
-    ...{ name: 'mlflow-ranks', check: 'import mlflow', command: 'mlflow_ranks.py', tracker: 'mlflow' },
-    ...{ runs: [2, 4] },
+    name: 'mlflow-ranks',
+    check: 'import mlflow',
+    command: 'mlflow_ranks.py',
+    tracker: 'mlflow',
+    runs: [2, 4],
   },
   {
-    ...{ name: 'mlflow-trainer', check: 'import mlflow, torch, transformers, accelerate' },
-    ...{ command: 'trainer.py mlflow', tracker: 'mlflow', runs: [1, 1], metric: 'loss' },
+    name: 'mlflow-trainer',
+    check: 'import mlflow, torch, transformers, accelerate',
+    command: 'trainer.py mlflow',
+    tracker: 'mlflow',
+    runs: [1, 1],
+    metric: 'loss',
   },
   {
-    ...{ name: 'mlflow-lightning', check: 'import mlflow, torch, lightning' },
-    ...{ command: 'lightning_logger.py mlflow', tracker: 'mlflow', runs: [1, 1] },
+    name: 'mlflow-lightning',
+    check: 'import mlflow, torch, lightning',
+    command: 'lightning_logger.py mlflow',
+    tracker: 'mlflow',
+    runs: [1, 1],
   },
   {
-    ...{ name: 'wandb-loop', check: 'import wandb', command: 'wandb_loop.py', tracker: 'wandb' },
-    ...{ runs: [1, 1] },
+    name: 'wandb-loop',
+    check: 'import wandb',
+    command: 'wandb_loop.py',
+    tracker: 'wandb',
+    runs: [1, 1],
   },
   {
-    ...{ name: 'wandb-folds', check: 'import wandb', command: 'wandb_folds.py', tracker: 'wandb' },
-    ...{ runs: [3, 6] },
+    name: 'wandb-folds',
+    check: 'import wandb',
+    command: 'wandb_folds.py',
+    tracker: 'wandb',
+    runs: [3, 6],
   },
   {
-    ...{ name: 'wandb-lightning', check: 'import wandb, torch, lightning' },
-    ...{ command: 'lightning_logger.py wandb', tracker: 'wandb', runs: [1, 1] },
+    name: 'wandb-lightning',
+    check: 'import wandb, torch, lightning',
+    command: 'lightning_logger.py wandb',
+    tracker: 'wandb',
+    runs: [1, 1],
   },
   {
-    ...{ name: 'wandb-trainer', check: 'import wandb, torch, transformers, accelerate' },
-    ...{ command: 'trainer.py wandb', tracker: 'wandb', runs: [1, 1] },
+    name: 'wandb-trainer',
+    check: 'import wandb, torch, transformers, accelerate',
+    command: 'trainer.py wandb',
+    tracker: 'wandb',
+    runs: [1, 1],
   },
 ]
-
-/** Why a case cannot be run with a Python, if it cannot. */
-export function obstacleOf({ check }: Pick<Case, 'check'>, python: string): string | undefined {
-  const { status, stderr, error } = spawnSync(python, ['-c', check], { encoding: 'utf8' })
-  return status === 0 ? undefined : (error?.message ?? stderr.trim().split('\n').at(-1)!)
-}
 
 export interface Place {
   python: string
@@ -89,12 +115,15 @@ export async function prove(one: Case, { python, runner, server }: Place): Promi
   const world = new World(runner, undefined, `job-${one.name}-${process.pid}`)
   try {
     const order = {
-      bundle: await world.bundle(filesOf(PROGRAMS)),
+      bundle: await world.bundle(programsIn(PROGRAMS)),
       run: `"$PYTHON" ${one.command}`,
       env: {
-        ...{ PYTHON: python, WANDB_MODE: 'offline' },
-        ...{ OMP_NUM_THREADS: '1', HF_HUB_OFFLINE: '1', GIT_PYTHON_REFRESH: 'quiet' },
-        ...(server === undefined ? {} : { MLFLOW_TRACKING_URI: server.url }),
+        PYTHON: python,
+        WANDB_MODE: 'offline',
+        OMP_NUM_THREADS: '1',
+        HF_HUB_OFFLINE: '1',
+        GIT_PYTHON_REFRESH: 'quiet',
+        MLFLOW_TRACKING_URI: server === undefined ? undefined : server.url,
       },
     }
     const first = await world.launch({ ...order, attempt: 1 })
@@ -106,10 +135,10 @@ export async function prove(one: Case, { python, runner, server }: Place): Promi
       return beat.checkpoint !== null && isHalf(beat, one)
     }
     await until(isReady, START_LIMIT_MS).catch(async (error: unknown) => {
-      await kill(first)
+      await killAll(first)
       throw new Error(`it did not get far: ${JSON.stringify(beat)} ${first.console}`, { cause: error })
     })
-    await kill(first)
+    await killAll(first)
     const second = await world.launch({ ...order, attempt: 2 })
     const result = await second.end()
     const wrong = [...judge(one, beat!, result), ...(await judgeServer(one, server, world.jobId, beat!))]
@@ -121,22 +150,12 @@ export async function prove(one: Case, { python, runner, server }: Place): Promi
   }
 }
 
-function filesOf(folder: string): Record<string, string> {
-  const names = readdirSync(folder).filter((name) => name.endsWith('.py'))
-  return Object.fromEntries(names.map((name) => [name, readFileSync(join(folder, name), 'utf8')]))
-}
-
 const trackersOf = ({ trackers = [] }: Beat | RunnerResult, { tracker }: Case): string[] =>
   trackers.filter(({ kind }) => kind === tracker).map(({ runId }) => runId)
 
 /** Whether the program waits to be killed. */
 const isHalf = ({ progress }: Beat, { name }: Case): boolean =>
   (progress?.step ?? 0) >= (name === 'wandb-folds' ? 7 : 4)
-
-async function kill(machine: Machine): Promise<void> {
-  for (const { pid } of machineProcesses(machine.id)) process.kill(pid, 'SIGKILL')
-  await machine.exited
-}
 
 function judge(one: Case, beat: Beat, result: RunnerResult): string[] {
   const wrong: string[] = []

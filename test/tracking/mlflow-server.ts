@@ -25,8 +25,19 @@ export async function startMlflow(python: string, folder: string): Promise<Mlflo
   const child = spawn(
     python,
     [
-      ...['-m', 'mlflow', 'server', '--host', '127.0.0.1', '--port', String(port), '--workers', '1'],
-      ...['--backend-store-uri', store, '--default-artifact-root', join(folder, 'artifacts')],
+      '-m',
+      'mlflow',
+      'server',
+      '--host',
+      '127.0.0.1',
+      '--port',
+      String(port),
+      '--workers',
+      '1',
+      '--backend-store-uri',
+      store,
+      '--default-artifact-root',
+      join(folder, 'artifacts'),
     ],
     { cwd: folder, detached: true, stdio: ['ignore', 'pipe', 'pipe'] },
   )

@@ -32,23 +32,29 @@ let run: Run
 
 const machineOf = (attempt: number, fromMs: number, toMs: number): ScriptedMachine =>
   ({
-    ...{
-      order: { attempt, runner: {} },
-      workedFromMs: fromMs,
-      billedFromMs: fromMs,
-      endedAtMs: toMs,
-      state: 'gone',
-    },
+    order: { attempt, runner: {} },
+    workedFromMs: fromMs,
+    billedFromMs: fromMs,
+    endedAtMs: toMs,
+    state: 'gone',
     handle: {
-      ...{ id: `m-${attempt}`, attemptId: `${JOB}-${attempt}`, launchedAtMs: fromMs },
+      id: `m-${attempt}`,
+      attemptId: `${JOB}-${attempt}`,
+      launchedAtMs: fromMs,
       realised: { priceMicroUsdPerHour: PRICE },
     },
   }) as unknown as ScriptedMachine
 
 const attemptOf = (number: number, more: Partial<AttemptRecord>): AttemptRecord =>
   ({
-    ...{ number, attemptId: `${JOB}-${number}`, capacityType: 'spot', realised: { capacityType: 'spot' } },
-    ...{ launchedAtMs: 0, phases: PHASES, costMicroUsd: 0, ...more },
+    number,
+    attemptId: `${JOB}-${number}`,
+    capacityType: 'spot',
+    realised: { capacityType: 'spot' },
+    launchedAtMs: 0,
+    phases: PHASES,
+    costMicroUsd: 0,
+    ...more,
   }) as AttemptRecord
 
 function costOf(machines: readonly ScriptedMachine[]): number {
@@ -70,8 +76,14 @@ beforeEach(async () => {
     attemptOf(2, { state: 'succeeded', reason: 'completed', restoredFrom: saved, checkpoint: saved }),
   ]
   const status = {
-    ...{ id: JOB, state: 'succeeded', reason: 'completed', message: 'done', attempts, attemptsTotal: 2 },
-    ...{ budgetMicroUsd: 1e9, spentMicroUsd: costOf(machines) },
+    id: JOB,
+    state: 'succeeded',
+    reason: 'completed',
+    message: 'done',
+    attempts,
+    attemptsTotal: 2,
+    budgetMicroUsd: 1e9,
+    spentMicroUsd: costOf(machines),
   } as unknown as JobStatus
   run = { store, status, machines, saved }
   const progress = { step: 20 } as Beat['progress']

@@ -1,28 +1,19 @@
-import { parseCheckpointId } from '../../core/job/checkpoint'
-import type { Beat, RunnerResult } from '../../core/documents'
-import type { AttemptRecord } from '../../core/job/ledger'
+import type { JobReason } from '../../core/job'
 import type { JobStatus } from '../../core/messages'
-import { spend, spendOver } from '../../core/money/meter'
-import { SECOND_MS } from '../../core/time/time'
-import { layout } from '../../storage/layout'
-import { readRecords } from '../../storage/record'
-import type { ObjectStore } from '../../storage/store'
-import { WEIGHTS_ARTIFACT } from '../backends/scripted/scripted-runner'
+import { spend, spendOver } from '../../core/meter'
+import { SECOND_MS } from '../../core/time'
 import type { ScriptedMachine } from '../backends/scripted/scripted-machine'
 import type { Manners } from '../backends/scripted/world'
-import { isDamaged, weightsAfter } from '../backends/scripted/checkpoints'
-import {
-  classified,
-  explained,
-  overlaps,
-  resumedFromNewest,
-  sameWeights,
-  wholeLog,
-  type Resume,
-  type Stretch,
-} from '../kit/invariants'
-import { unlikeReplays } from '../kit/replays'
+import { breachesOnRecord, endedAs, oneAtWork, type AtWork } from '../kit/invariants'
 import type { Deployment } from '../workflows/harness'
+
+const MAY_END: readonly JobReason[] = [
+  'completed',
+  'cancelled',
+  'workload-failed',
+  'budget-reached',
+  'no-placement',
+]
 
 /** Every breach of the invariants in a run that is over, in words; empty when all of them held. */
 export async function breaches(
@@ -31,54 +22,17 @@ export async function breaches(
   stepsTotal: number,
 ): Promise<string[]> {
   return [
-    ...endedAsItShould(status),
-    ...oneLiveAttempt(deployment),
+    ...endedAs(status, MAY_END),
+    ...oneAtWork(deployment.world.machines.map(atWork)),
     ...boughtOnce(deployment),
     ...noLeak(deployment),
     ...withinBudget(deployment, status),
-    ...(await breachesOnRecord(deployment, status, stepsTotal)),
+    ...(await breachesOnRecord(deployment.store, status, stepsTotal)),
   ]
 }
 
-/** What store and status show on their own, whatever provider the machines came from. */
-export async function breachesOnRecord(
-  { store }: Stored,
-  status: JobStatus,
-  stepsTotal: number,
-): Promise<string[]> {
-  const { id: jobId, state, attempts } = status
-  const artifact = WEIGHTS_ARTIFACT
-  return [
-    ...classified(status, attempts),
-    ...(await resumedAsSaved(store, status)),
-    ...bothTypesOnRecord(attempts),
-    ...(await sameWeights(store, { jobId, state, artifact }, weightsAfter(stepsTotal))),
-    ...(await wholeLogs(store, status)),
-    ...explained(await readRecords(store, jobId), attempts),
-    ...(await unlikeReplays(store, [jobId])),
-  ]
-}
-
-type Stored = { store: ObjectStore }
-
-function endedAsItShould({ state, reason }: JobStatus): string[] {
-  const ends = ['succeeded', 'cancelled', 'failed']
-  if (!ends.includes(state)) return [`the job is ${state}`]
-  const expected = ['workload-failed', 'budget-reached', 'no-placement']
-  return state === 'failed' && !expected.includes(reason)
-    ? [`the job failed for no reason of its own: ${reason}`]
-    : []
-}
-
-/** Two machines of a job may both be paid for a moment, but only one may ever run its workload. */
-function oneLiveAttempt({ world }: Deployment): string[] {
-  const worked: Stretch[] = []
-  for (const machine of world.machines) {
-    if (machine.workedFromMs === undefined) continue
-    const { attempt } = machine.order
-    worked.push({ attempt, fromMs: machine.workedFromMs, toMs: machine.endedAtMs ?? Infinity })
-  }
-  return overlaps(worked)
+function atWork({ order: { attempt }, workedFromMs, endedAtMs }: ScriptedMachine): AtWork {
+  return { attempt, workedFromMs, workedToMs: endedAtMs }
 }
 
 /** One machine for each attempt, but for those that the provider made twice of one request. */
@@ -140,59 +94,4 @@ function spendOn(machines: ScriptedMachine[]): number {
         : spend({ ...realised, fromAtMs: billedFromMs, toAtMs: (billedToMs ?? endedAtMs)! }, endedAtMs!)),
     0,
   )
-}
-
-async function resumedAsSaved(store: ObjectStore, { id, attempts }: JobStatus): Promise<string[]> {
-  const wrong: string[] = []
-  const resumes: Resume[] = []
-  for (const { number: attempt, restoredFrom, phases = [] } of attempts) {
-    if (restoredFrom !== undefined && parseCheckpointId(restoredFrom.id) === undefined)
-      wrong.push(`${restoredFrom.id} is no checkpoint`)
-    // A machine that was lost has left no result, and its last beat tells.
-    const last =
-      (await read<RunnerResult>(store, layout.result(id, attempt))) ??
-      (await read<Beat>(store, layout.beat(id, attempt)))
-    // Of a machine that was lost no phases may be on record.
-    const hasBegun = phases.some(({ name }) => name === 'running') || (last?.progress ?? null) !== null
-    const own = last?.checkpoint?.attempt === attempt ? last.checkpoint : undefined
-    // A runner cannot know that what it uploaded was damaged on the way.
-    const isSaved = own !== undefined && !(await isDamaged(store, id, own))
-    // What the runner did counts, not what the job has on record of it.
-    const from = last === undefined ? restoredFrom : last.restoredFrom
-    const fromStep = hasBegun ? (from?.step ?? 0) : null
-    if (hasBegun && last !== undefined && from?.id !== restoredFrom?.id)
-      wrong.push(
-        `attempt ${attempt} began at ${from?.id ?? 'nothing'}, and on record is ${restoredFrom?.id ?? 'nothing'}`,
-      )
-    resumes.push({ attempt, fromStep, savedStep: isSaved ? own.step : 0 })
-  }
-  return [...wrong, ...resumedFromNewest(resumes)]
-}
-
-async function read<T>(store: ObjectStore, key: string): Promise<T | undefined> {
-  const body = await store.get(key)
-  return body && (JSON.parse(body.toString()) as T)
-}
-
-function bothTypesOnRecord(attempts: AttemptRecord[]): string[] {
-  return attempts
-    .filter(
-      ({ launchedAtMs, realised, capacityType }) =>
-        launchedAtMs !== undefined && realised?.capacityType !== capacityType,
-    )
-    .map(
-      ({ number, capacityType, realised }) =>
-        `attempt ${number} asked for ${capacityType} and got ${realised?.capacityType ?? 'nothing known'}`,
-    )
-}
-
-async function wholeLogs(store: ObjectStore, { id: jobId, attempts }: JobStatus): Promise<string[]> {
-  const wrong = await Promise.all(
-    attempts.map(async ({ number: attempt }) => {
-      // A result is put after the last line; of a machine that was lost the end of the log is lost too.
-      const result = await read<RunnerResult>(store, layout.result(jobId, attempt))
-      return wholeLog(store, { jobId, attempt, linesTotal: result?.logLines ?? 0 })
-    }),
-  )
-  return wrong.flat()
 }

@@ -4,19 +4,14 @@ import type { Behaviour } from '../backends/scripted/behaviour'
 import type { Fault, Verb } from '../backends/scripted/faults'
 import type { Capabilities } from '../../core/capabilities'
 import type { Manners, Ware } from '../backends/scripted/world'
-import { ON_DEMAND, SPOT, type Deployment, type JobHandle, type WorldWishes } from '../workflows/harness'
+import { ON_DEMAND, SPOT, type Deployment, type WorldWishes } from '../workflows/harness'
 import { Dice } from '../kit/dice'
+import type { Happening as JobHappening } from '../kit/lived'
 
-/** Something that happens to a running job, some time after its start. */
-interface Happening {
-  atMs: number
-  name: string
-  happen: (at: { deployment: Deployment; job: JobHandle }) => Promise<unknown> | void
-}
+type Happening = JobHappening<Deployment>
 
 /** Everything about one run that a seed decides. */
 export interface SeededWorld {
-  seed: number
   wishes: WorldWishes
   spec: Partial<JobSpec>
   faults: { verb: Verb; fault: Fault }[]
@@ -25,7 +20,7 @@ export interface SeededWorld {
   story: string[]
 }
 
-const STEPS = 100
+export const STEPS = 100
 /** A job may lose its machine and be stopped by hand this often before it must be done. */
 const TROUBLES_MAX = 4
 /** By when the last happening is over; a job takes two seconds of training. */
@@ -52,7 +47,6 @@ export function seededWorld(seed: number): SeededWorld {
   const claimsBy = idempotency === 'tag' ? dice.oneOf(['id', 'send'] as const) : 'id'
   const { capabilities, ware, ...terms } = termsOf(dice, story)
   return {
-    seed,
     wishes: {
       wares: [
         { ...SPOT, ...ware, stock },
@@ -98,8 +92,8 @@ function termsOf(dice: Dice, story: string[]): Terms {
   const billedInStepsOfMs = dice.oneOf([1_000, 5_000])
   const capabilities: Partial<Capabilities> = {
     offersPerOrder,
-    ...(queues && { queues }),
-    ...(isUncertain && { ends: 'requested' }),
+    queues: queues ? queues : undefined,
+    ends: isUncertain ? 'requested' : undefined,
   }
   story.push(
     `terms ${JSON.stringify({ ...capabilities, billedInStepsOfMs, ...(queues && { tellsBilling, waits }) })}`,
@@ -107,7 +101,8 @@ function termsOf(dice: Dice, story: string[]): Terms {
   return {
     capabilities,
     ware: { billedInStepsOfMs },
-    ...{ tellsBilling, endsAfterMs },
+    tellsBilling,
+    endsAfterMs,
     queueMs: ({ attempt }) => waits[attempt - 1] ?? 0,
   }
 }
@@ -125,10 +120,10 @@ function mannersOf(
   { faults, happenings, story }: Pick<SeededWorld, 'faults' | 'happenings' | 'story'>,
 ): Manners {
   const manners: Manners = {
-    ...(dice.chance(0.5) && { forgetsAfterMs: dice.oneOf([0, 300]) }),
-    ...(dice.chance(0.5) && { listsLagMs: dice.between(50, 400) }),
-    ...(dice.chance(0.3) && { launchEveryMs: dice.between(200, 1_500) }),
-    ...(dice.chance(0.5) && { answersAfterMs: dice.between(50, 600) }),
+    forgetsAfterMs: dice.chance(0.5) ? dice.oneOf([0, 300]) : undefined,
+    listsLagMs: dice.chance(0.5) ? dice.between(50, 400) : undefined,
+    launchEveryMs: dice.chance(0.3) ? dice.between(200, 1_500) : undefined,
+    answersAfterMs: dice.chance(0.5) ? dice.between(50, 600) : undefined,
     effectWithinMs: LATE_MAX_MS,
   }
   story.push(JSON.stringify(manners))

@@ -1,28 +1,18 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import { connectTo, quietWorkers, type TestConnection } from '../support/temporal'
-import { runWorld } from './run'
+import { describe } from '@jest/globals'
+import { seeded } from '../kit/harness'
+import { itHolds } from '../kit/jest'
 import { chosen } from '../support/selection'
+import { WORLDS } from './harness'
+import { seededWorld } from './world'
 
-/** A fixed selection; `npm run worlds -- --from 1 --count 500` runs as many as one likes. */
+/** `npm run proof -- worlds` runs as many as one likes. */
 const SEEDS = Array.from({ length: 12 }, (_, index) => index + 1)
-
 /** Of `npm test`. In the last two, an order that is sent twice would make two machines. */
 const FEW = [1, 2, 5, 9]
 
-let at: TestConnection
-
-beforeAll(async () => {
-  quietWorkers()
-  at = await connectTo()
-})
-afterAll(() => at.close())
-
 describe('a seeded world', () => {
-  it.concurrent.each(chosen(SEEDS, FEW))(
-    'breaks no invariant: seed %i',
-    async (seed) => {
-      expect(await runWorld(at, seed)).toMatchObject({ breaches: [] })
-    },
-    120_000,
-  )
+  itHolds('breaks no invariant: %s', WORLDS, {
+    cases: seeded(chosen(SEEDS, FEW), seededWorld),
+    limitMs: 120_000,
+  })
 })

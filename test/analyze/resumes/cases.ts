@@ -1,16 +1,15 @@
 /** Labelled scripts that can be run here: those of `scripts/` to prove their labels, those of `suggest/` to prove the suggested diffs. */
-import { execFileSync, spawnSync } from 'node:child_process'
+import { execFileSync } from 'node:child_process'
 import { dirname, join } from 'node:path'
 import { analyzeAndSuggest, type PythonParser } from '../../../intake/analyze/analyze'
 import type { EnvironmentName } from '../../habits/environments'
+import type { NeedsLibraries } from '../../kit/libraries'
 import { filesOf, samplesIn, type Label } from '../corpus'
 import { live, type Outcome, type Script } from './life'
 
-export interface Case {
+export interface Case extends NeedsLibraries {
   name: string
   environment: EnvironmentName
-  /** Python that fails where a library is missing. */
-  check: string
   script: Script
   /** Whether the end must be that of an undisturbed run, must not be, or is not compared. */
   end: 'same' | 'other' | 'any'
@@ -48,8 +47,12 @@ const LABELLED: Readonly<Record<string, Labelled>> = {
     end: 'same',
   },
   'accelerate-state-folder': {
-    ...{ check: 'import accelerate', resumeArgs: ['--resume_from_checkpoint', 'latest'] },
-    ...{ saves: 'states', final: 'final.pt', secondsPerLine: 0.05, end: 'same' },
+    check: 'import accelerate',
+    resumeArgs: ['--resume_from_checkpoint', 'latest'],
+    saves: 'states',
+    final: 'final.pt',
+    secondsPerLine: 0.05,
+    end: 'same',
   },
   'plain-loop': {
     check: 'import torch',
@@ -59,15 +62,15 @@ const LABELLED: Readonly<Record<string, Labelled>> = {
     end: 'same',
   },
   'scheduler-not-restored': {
-    ...{ check: 'import torch, click', args: ['--epochs', '20'], resumeArgs: ['--resume', 'last.pt'] },
-    ...{
-      saves: 'last.pt',
-      final: 'final.pt',
-      first: 'epoch 0 ',
-      settleMs: 50,
-      secondsPerLine: 0.1,
-      end: 'other',
-    },
+    check: 'import torch, click',
+    args: ['--epochs', '20'],
+    resumeArgs: ['--resume', 'last.pt'],
+    saves: 'last.pt',
+    final: 'final.pt',
+    first: 'epoch 0 ',
+    settleMs: 50,
+    secondsPerLine: 0.1,
+    end: 'other',
   },
   'jax-npz-loop': {
     environment: 'plain',
@@ -78,8 +81,13 @@ const LABELLED: Readonly<Record<string, Labelled>> = {
     end: 'same',
   },
   'sklearn-partial-fit': {
-    ...{ environment: 'plain', check: 'import sklearn.linear_model', saves: 'state', final: 'final.npy' },
-    ...{ first: 'round 0 ', secondsPerLine: 0.1, end: 'same' },
+    environment: 'plain',
+    check: 'import sklearn.linear_model',
+    saves: 'state',
+    final: 'final.npy',
+    first: 'round 0 ',
+    secondsPerLine: 0.1,
+    end: 'same',
   },
   'torch-epochs': NO_SAVES,
   'torch-gan': NO_SAVES,
@@ -122,7 +130,11 @@ export function suggestedCases(python: PythonParser): Case[] {
     const { diff } = analyzeAndSuggest(python, { files: filesOf(folder), command: label.run }).suggestion
     const { saves = 'checkpoints-of-job', final, settleMs = 0 } = label
     const script: Script = {
-      ...{ folder, command: label.run.split(' '), saves, final, settleMs },
+      folder,
+      command: label.run.split(' '),
+      saves,
+      final,
+      settleMs,
       resume: (saved) => ({ args: [], env: { CRUCIBLE_RESUME_FROM: saved } }),
       prepare: (copy) => apply(copy, diff!),
     }
@@ -134,13 +146,6 @@ export function suggestedCases(python: PythonParser): Case[] {
 function apply(folder: string, diff: string): void {
   const env = { ...process.env, GIT_CEILING_DIRECTORIES: dirname(folder) }
   execFileSync('git', ['apply', '--whitespace=nowarn', '-'], { cwd: folder, input: diff, env })
-}
-
-/** Why a case cannot be run with a Python, if it cannot. */
-export function obstacleOf({ check }: Pick<Case, 'check'>, python: string): string | undefined {
-  const env = { ...process.env, KERAS_BACKEND: 'jax', JAX_PLATFORMS: 'cpu' }
-  const { status, stderr, error } = spawnSync(python, ['-c', check], { encoding: 'utf8', env })
-  return status === 0 ? undefined : (error?.message ?? stderr.trim().split('\n').at(-1)!)
 }
 
 /** Runs a case; answers what is not as it should be. */

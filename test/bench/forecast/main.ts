@@ -30,20 +30,28 @@ function measuresOf({
   const percent = (part: number): number => Math.round(part * 1_000) / 10
   return [
     {
-      ...{ bench, name: `${kind}: final costs in the interval`, value: percent(costCoverage), unit: '%' },
-      ...{ goal: { is: 'at least', value: 85 }, remark: `${jobs} jobs` },
+      bench,
+      name: `${kind}: final costs in the interval`,
+      value: percent(costCoverage),
+      unit: '%',
+      goal: { is: 'at least', value: 85 },
+      remark: `${jobs} jobs`,
     },
     {
-      ...{ bench, name: `${kind}: the same, not too wide`, value: percent(costCoverage), unit: '%' },
+      bench,
+      name: `${kind}: the same, not too wide`,
+      value: percent(costCoverage),
+      unit: '%',
       goal: { is: 'at most', value: 95 },
     },
     { bench, name: `${kind}: ends in the interval`, value: percent(finishCoverage), unit: '%' },
     {
-      ...{ bench, name: `${kind}: interval score`, value: score, unit: 'x cost' },
-      ...{
-        goal: { is: 'at most', value: Number(classScore.toPrecision(3)) },
-        remark: 'that of the class average',
-      },
+      bench,
+      name: `${kind}: interval score`,
+      value: score,
+      unit: 'x cost',
+      goal: { is: 'at most', value: Number(classScore.toPrecision(3)) },
+      remark: 'that of the class average',
     },
   ]
 }

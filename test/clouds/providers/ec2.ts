@@ -30,12 +30,21 @@ const CALM: WorldText = {
   regions: { 'us-east-1': { zones: ZONES, groups: [PROFILE_DEFAULT] } },
   roles: {
     [PROFILE_DEFAULT]: {
-      ...{ managed: ['AmazonSSMManagedInstanceCore'], hasProfile: true, trusts: ['ec2.amazonaws.com'] },
+      managed: ['AmazonSSMManagedInstanceCore'],
+      hasProfile: true,
+      trusts: ['ec2.amazonaws.com'],
     },
   },
   durations: {
-    ...{ pending: at(50), boot: at(20), register: at(50), delivery: at(20), shuttingDown: at(50) },
-    ...{ osShutdown: at(400), statusChecks: at(10), connectionLost: at(300), billedAtLeast: at(60_000) },
+    pending: at(50),
+    boot: at(20),
+    register: at(50),
+    delivery: at(20),
+    shuttingDown: at(50),
+    osShutdown: at(400),
+    statusChecks: at(10),
+    connectionLost: at(300),
+    billedAtLeast: at(60_000),
   },
   throttling: 'off',
 }
@@ -43,7 +52,10 @@ const CALM: WorldText = {
 /** Names of machines are wanted that have one GPU: the dear type is there for when the cheap one is not. */
 const CLOUD_CONFIG: Ec2Config = {
   ...CONFIG,
-  ...{ image: IMAGE, types: TYPES, registerWithinMs: 8_000, staleForMs: 1_500 },
+  image: IMAGE,
+  types: TYPES,
+  registerWithinMs: 8_000,
+  staleForMs: 1_500,
 }
 
 const LAUNCH: Where = { service: 'ec2', action: 'CreateFleet' }
@@ -91,19 +103,25 @@ const FAULTS: Draws = {
     errorsOf: ({ service }) => ERRORS[service === 'ec2' ? 'ec2' : 'json'],
   }),
   'no-capacity': (dice) => ({
-    ...{ fault: 'no-capacity', until: RESTOCKED_MS },
+    fault: 'no-capacity',
+    until: RESTOCKED_MS,
     where: dice.oneOf([{ capacity: 'spot' }, { zone: 'us-east-1a' }, { type: 'g5.xlarge' }] as const),
   }),
   'partial-fleet': () => ({ fault: 'partial-fleet', most: 0, where: { capacity: 'spot' } }),
   'fleet-silent': (dice) => ({
-    ...{ fault: 'fleet-silent', times: dice.between(1, 2), isShown: dice.chance(0.5) },
+    fault: 'fleet-silent',
+    times: dice.between(1, 2),
+    isShown: dice.chance(0.5),
   }),
   'fleet-error': (dice) => ({
-    ...{ fault: 'fleet-error', times: dice.between(1, 4) },
+    fault: 'fleet-error',
+    times: dice.between(1, 4),
     code: dice.oneOf(['RequestLimitExceeded', 'InternalError', 'UnfulfillableCapacity'] as const),
   }),
   'launch-fails': (dice) => ({
-    ...{ fault: 'launch-fails', times: dice.between(1, 2), after: dice.between(0, 400) },
+    fault: 'launch-fails',
+    times: dice.between(1, 2),
+    after: dice.between(0, 400),
     reason: dice.oneOf([
       'Server.InternalError',
       'Server.InsufficientInstanceCapacity',
@@ -111,9 +129,11 @@ const FAULTS: Draws = {
     ]),
   }),
   interruption: (dice) => ({
-    ...{ fault: 'interruption', after: dice.between(0, 2_000), times: dice.between(1, 3) },
+    fault: 'interruption',
+    after: dice.between(0, 2_000),
+    times: dice.between(1, 3),
     ...(dice.chance(0.3) ? { isSilent: true } : { notice: dice.between(100, 2_500) }),
-    ...(dice.chance(0.3) ? { rebalanceBefore: dice.between(50, 500) } : {}),
+    rebalanceBefore: dice.chance(0.3) ? dice.between(50, 500) : undefined,
   }),
   rebalance: (dice) => ({ fault: 'rebalance', after: dice.between(0, 2_000) }),
   ...OF_MACHINES,
@@ -128,12 +148,17 @@ const FAULTS: Draws = {
     times: dice.between(1, 2),
   }),
   'command-truncated': (dice) => ({
-    ...{ fault: 'command-truncated', chars: dice.between(0, 300), times: dice.between(1, 2) },
+    fault: 'command-truncated',
+    chars: dice.between(0, 300),
+    times: dice.between(1, 2),
   }),
-  ...{ 'registry-down': NOT_HERE.images, 'registry-slow': NOT_HERE.images },
-  ...{ 'ignored-condition': NOT_HERE.conditions, 'request-dangles': 'only garbage collection finds it' },
+  'registry-down': NOT_HERE.images,
+  'registry-slow': NOT_HERE.images,
+  'ignored-condition': NOT_HERE.conditions,
+  'request-dangles': 'only garbage collection finds it',
   ...UNMET_WITHOUT_PURCHASES,
-  ...{ unhealthy: 'EC2 reports it in another way, which is `hang`', queued: 'EC2 queues no launch' },
+  unhealthy: 'EC2 reports it in another way, which is `hang`',
+  queued: 'EC2 queues no launch',
 }
 
 /** What the cheap type costs on demand, in thousandths: spot never costs more. */
@@ -171,7 +196,9 @@ export const EC2: CloudProvider = {
     const usd = (): number => dice.between(300, MOST_PER_HOUR) / 1_000
     return {
       prices: ZONES.map((zone) => ({
-        ...{ zone, type: 'g5.xlarge', capacity: 'spot' as const },
+        zone,
+        type: 'g5.xlarge',
+        capacity: 'spot' as const,
         changes: [
           [0, usd()],
           [dice.between(500, 5_000), usd()],
@@ -182,9 +209,13 @@ export const EC2: CloudProvider = {
   },
   open,
   settings: {
-    ...{ CRUCIBLE_EC2_TYPES: TYPES.join(','), CRUCIBLE_EC2_IMAGE: IMAGE, CRUCIBLE_EC2_STALE_FOR: '1.5s' },
+    CRUCIBLE_EC2_TYPES: TYPES.join(','),
+    CRUCIBLE_EC2_IMAGE: IMAGE,
+    CRUCIBLE_EC2_STALE_FOR: '1.5s',
   },
-  ...{ spec: {}, timing: {}, lagMs: 0 },
+  spec: {},
+  timing: {},
+  lagMs: 0,
   faults: FAULTS,
   scarce: { fault: 'no-capacity', where: { capacity: 'spot' } },
   unreachable: { fault: 'no-agent', times: 1 },
@@ -201,14 +232,17 @@ export const EC2: CloudProvider = {
     order: [clientToken, parameters],
   }),
   billing: {
-    ...{ atLeastMs: BILLED_AT_LEAST_MS, stepMs: 1, dearestMicroUsd: 1_212_000 + BESIDE },
+    atLeastMs: BILLED_AT_LEAST_MS,
+    stepMs: 1,
+    dearestMicroUsd: 1_212_000 + BESIDE,
     // A little more than the minute that each machine is charged for at least, at its dearest, to what three of them cost.
     budgets: [17_300, 55_000],
   },
   isOurEnd: ({ reason }) => reason === 'Client.UserInitiatedShutdown',
   toldEndMs: ({ bill: { untilMs = Infinity } }) => untilMs,
   isIll: () => false,
-  ...{ losesSends: false, losesMachines: false },
+  losesSends: false,
+  losesMachines: false,
   remains,
 }
 

@@ -20,10 +20,16 @@ export function providersNamed(word: string): CloudProvider[] {
   return named.map((name) => PROVIDERS[name])
 }
 
+/** The option of a harness that plays a cloud; `turns` says how several providers share its runs. */
+export function providerOption(turns: string) {
+  return { default: 'all', as: 'NAME', means: `${PROVIDER_NAMES.join(', ')}, or all: ${turns}` }
+}
+
 /** What several texts say about one world; the later ones win. */
 export function mergeWorlds(...texts: WorldText[]): WorldText {
   return texts.reduce((all, text) => ({
-    ...{ ...all, ...text },
+    ...all,
+    ...text,
     durations: { ...all.durations, ...text.durations },
     lambda: { ...all.lambda, ...text.lambda },
   }))

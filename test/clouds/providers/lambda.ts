@@ -38,23 +38,31 @@ const FAULTS: Draws = {
     ],
   }),
   'no-capacity': (dice) => ({
-    ...{ fault: 'no-capacity', until: RESTOCKED_MS },
+    fault: 'no-capacity',
+    until: RESTOCKED_MS,
     where: { service: 'lambda', ...dice.oneOf([{ region: 'us-south-1' }, { type: TYPES[0] }] as const) },
   }),
   'launch-fails': (dice) => ({
-    ...{ fault: 'launch-fails', times: dice.between(1, 2), after: dice.between(0, 400) },
+    fault: 'launch-fails',
+    times: dice.between(1, 2),
+    after: dice.between(0, 400),
   }),
   interruption: (dice) => ({
-    ...{ fault: 'interruption', after: dice.between(0, 2_000), times: dice.between(1, 3) },
+    fault: 'interruption',
+    after: dice.between(0, 2_000),
+    times: dice.between(1, 3),
   }),
   unhealthy: (dice) => ({
-    ...{ fault: 'unhealthy', after: dice.chance(0.4) ? 0 : dice.between(1, 2_000) },
-    ...{ times: dice.between(1, 2), isAlive: dice.chance(0.3) },
+    fault: 'unhealthy',
+    after: dice.chance(0.4) ? 0 : dice.between(1, 2_000),
+    times: dice.between(1, 2),
+    isAlive: dice.chance(0.3),
   }),
   ...OF_MACHINES,
   'stuck-shutting-down': (dice) => ({ fault: 'stuck-shutting-down', for: dice.between(1_000, 4_000) }),
   ...UNMET_BEYOND_EC2,
-  ...{ rebalance: 'Lambda recommends none', queued: 'Lambda queues no launch' },
+  rebalance: 'Lambda recommends none',
+  queued: 'Lambda queues no launch',
 }
 
 export const LAMBDA: CloudProvider = {
@@ -93,9 +101,11 @@ export const LAMBDA: CloudProvider = {
     dice.chance(0.6) ? {} : { lambda: { prices: { [TYPES[0]!]: dice.between(40, DEAREST_CENTS) } } },
   open,
   settings: {
-    ...{ CRUCIBLE_LAMBDA_TYPES: TYPES.join(','), CRUCIBLE_LAMBDA_STALE_FOR: '1.5s' },
+    CRUCIBLE_LAMBDA_TYPES: TYPES.join(','),
+    CRUCIBLE_LAMBDA_STALE_FOR: '1.5s',
     // The calm cloud has no limits.
-    ...{ CRUCIBLE_LAMBDA_REQUESTS: '1000', CRUCIBLE_LAMBDA_LAUNCHES: '1000' },
+    CRUCIBLE_LAMBDA_REQUESTS: '1000',
+    CRUCIBLE_LAMBDA_LAUNCHES: '1000',
   },
   spec: { accepts: ['billed-until-terminated'] },
   timing: {},
@@ -121,7 +131,8 @@ export const LAMBDA: CloudProvider = {
     }
   },
   billing: {
-    ...{ atLeastMs: BILLED_IN_STEPS_OF_MS, stepMs: BILLED_IN_STEPS_OF_MS },
+    atLeastMs: BILLED_IN_STEPS_OF_MS,
+    stepMs: BILLED_IN_STEPS_OF_MS,
     dearestMicroUsd: 1_290_000,
     // From two minutes of the cheapest to five of the dearest.
     budgets: [25_000, 110_000],
@@ -130,7 +141,8 @@ export const LAMBDA: CloudProvider = {
   isOurEnd: () => true,
   toldEndMs,
   isIll: ({ reason }) => reason === 'unhealthy',
-  ...{ losesSends: true, losesMachines: true },
+  losesSends: true,
+  losesMachines: true,
   remains: async () => [],
 }
 
@@ -152,10 +164,14 @@ function toldEndMs({ id, bill: { untilMs = Infinity } }: Instance, { journal }: 
 function open({ providers }: Cloud, { deployment, config: { staleForMs }, handOver, around }: BackendParts) {
   const { endpoint, apiKey } = providers['lambda']!
   const config: LambdaConfig = {
-    ...{ ...CLOUD_CONFIG, endpoint: endpoint!, apiKey: apiKey! },
+    ...CLOUD_CONFIG,
+    endpoint: endpoint!,
+    apiKey: apiKey!,
     ...(staleForMs === undefined ? {} : { staleForMs }),
   }
   return createBackendOver((options) => heldApi(createApi(options), around), config, {
-    ...{ clock: Date.now, deployment, handOver },
+    clock: Date.now,
+    deployment,
+    handOver,
   })
 }

@@ -32,20 +32,26 @@ const FAULTS: Draws = {
     ],
   }),
   'no-capacity': () => ({
-    ...{ fault: 'no-capacity', until: RESTOCKED_MS },
+    fault: 'no-capacity',
+    until: RESTOCKED_MS,
     where: { service: 'modal', type: GPUS[0]! },
   }),
   'launch-fails': (dice) => ({
-    ...{ fault: 'launch-fails', times: dice.between(1, 2), after: dice.between(0, 400) },
+    fault: 'launch-fails',
+    times: dice.between(1, 2),
+    after: dice.between(0, 400),
     reason: dice.oneOf(['Image pull failed', 'Runner failed']),
   }),
   queued: (dice) => ({ fault: 'queued', for: dice.between(200, 4_000), times: dice.between(1, 2) }),
   interruption: (dice) => ({
-    ...{ fault: 'interruption', after: dice.between(0, 2_000), times: dice.between(1, 3) },
+    fault: 'interruption',
+    after: dice.between(0, 2_000),
+    times: dice.between(1, 3),
   }),
   ...OF_MACHINES,
   ...UNMET_BEYOND_EC2,
-  ...{ rebalance: 'Modal recommends none', unhealthy: 'Modal reports none' },
+  rebalance: 'Modal recommends none',
+  unhealthy: 'Modal reports none',
   'stuck-shutting-down': 'Modal ends a Sandbox at once',
 }
 
@@ -78,7 +84,8 @@ export const MODAL: CloudProvider = {
     return { attemptId: key, order: { ...rest, env: {}, command: [], send_by_ms: 0 } }
   },
   billing: {
-    ...{ atLeastMs: 0, stepMs: 1 },
+    atLeastMs: 0,
+    stepMs: 1,
     // An L4 with the cores and the memory that go with it.
     dearestMicroUsd: 1_470_000,
     // From a little more than a minute of work to four.
@@ -87,7 +94,8 @@ export const MODAL: CloudProvider = {
   isOurEnd,
   toldEndMs,
   isIll: () => false,
-  ...{ losesSends: false, losesMachines: false },
+  losesSends: false,
+  losesMachines: false,
   remains: async () => [],
 }
 
@@ -118,9 +126,13 @@ function callsAbout({ tags }: Instance, { journal }: Cloud, action: string): Jou
 function open({ providers }: Cloud, { handOver, around }: BackendParts) {
   const { endpoint, key, secret } = providers['modal']!
   const config: ModalConfig = {
-    ...{ ...CONFIG, gpus: GPUS, url: endpoint!, token: { key: key!, secret: secret! } },
+    ...CONFIG,
+    gpus: GPUS,
+    url: endpoint!,
+    token: { key: key!, secret: secret! },
   }
   return createBackendOver((options) => heldApi(createApi(options), around), config, {
-    ...{ clock: Date.now, handOver },
+    clock: Date.now,
+    handOver,
   })
 }
