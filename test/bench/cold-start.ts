@@ -9,22 +9,17 @@ import { testServer, type TestConnection } from '../support/temporal'
 import { median, timed, type Measure } from './measure'
 
 const RATIO_MAX = 2
-const ROUNDS = 15
 const CLI = join(__dirname, '..', '..', 'dist', 'cli', 'main.js')
 const run = promisify(execFile)
 
 /** From the start of the process to its end, in turn with the `temporal` CLI doing the like on the same server. */
-export async function coldStart(at: TestConnection): Promise<Measure[]> {
+export async function coldStart(at: TestConnection, rounds: number): Promise<Measure[]> {
   const { address, executable } = testServer()
   const namespace = await freshNamespace(at.client.connection as Connection)
   const home = await mkdtemp(join(tmpdir(), 'crucible-bench-'))
   const env = {
-    PATH: process.env['PATH'],
-    HOME: home,
-    CRUCIBLE_HOME: home,
-    NO_COLOR: '1',
-    TEMPORAL_ADDRESS: address,
-    TEMPORAL_NAMESPACE: namespace,
+    ...{ PATH: process.env['PATH'], HOME: home, CRUCIBLE_HOME: home, NO_COLOR: '1' },
+    ...{ TEMPORAL_ADDRESS: address, TEMPORAL_NAMESPACE: namespace },
   }
   const commands: Record<string, [string, string[]]> = {
     'crucible --help': [process.execPath, [CLI, '--help']],
@@ -34,7 +29,7 @@ export async function coldStart(at: TestConnection): Promise<Measure[]> {
   }
   const tookMs = new Map(Object.keys(commands).map((name) => [name, [] as number[]]))
   try {
-    for (let round = 0; round <= ROUNDS; round++) {
+    for (let round = 0; round <= rounds; round++) {
       for (const [name, [file, args]] of Object.entries(commands)) {
         const ms = await timed(() => run(file, args, { env }))
         // The first finds no file in the system's cache.
@@ -46,11 +41,9 @@ export async function coldStart(at: TestConnection): Promise<Measure[]> {
   }
   const baseline = median(tookMs.get('temporal workflow list')!)
   const measure = (name: string): Measure => ({
-    bench: 'cold-start',
-    name: `${name} against temporal workflow list`,
-    unit: 'x',
+    ...{ bench: 'cold-start', name: `${name} against temporal workflow list`, unit: 'x' },
     value: median(tookMs.get(name)!) / baseline,
-    remark: `${Math.round(median(tookMs.get(name)!))} and ${Math.round(baseline)} ms, medians of ${ROUNDS} in turn`,
+    remark: `${Math.round(median(tookMs.get(name)!))} and ${Math.round(baseline)} ms, medians of ${rounds} in turn`,
   })
   const goal = { is: 'at most', value: RATIO_MAX } as const
   return [

@@ -28,13 +28,13 @@ const BACKEND = 'local'
 const BEAT_MS = 10 * SECOND_MS
 /** Submissions under way at once. */
 const SUBMITTERS = 16
-const QUIET_MS = 60 * SECOND_MS
 const SAMPLES = 50
 /** Far beyond what a hundred thousand events take on two cores. */
 const ALL_RUNNING_WITHIN_MS = 30 * 60 * SECOND_MS
 
 /** Many jobs that run at once and quietly: what each costs the two kinds of worker, and whether people still get answers. */
-export async function fleet(at: TestConnection, jobs: number): Promise<Measure[]> {
+export async function fleet(at: TestConnection, jobs: number, quietSeconds: number): Promise<Measure[]> {
+  const quietMs = quietSeconds * SECOND_MS
   const connection = at.client.connection as Connection
   const namespace = await freshNamespace(connection)
   const home = await mkdtemp(join(tmpdir(), 'crucible-bench-'))
@@ -48,14 +48,11 @@ export async function fleet(at: TestConnection, jobs: number): Promise<Measure[]
     await stage.allRunning(at, jobs)
     const startMs = performance.now() - startedMs
     const quietFrom = { orchestrator: usageOf(workers.orchestrator), backend: usageOf(workers.backend) }
-    await sleep(QUIET_MS)
+    await sleep(quietMs)
     const after = { orchestrator: usageOf(workers.orchestrator), backend: usageOf(workers.backend) }
     const measure = (name: string, value: number, unit: string, remark?: string): Measure => ({
-      bench: 'fleet',
-      name,
-      value,
-      unit,
-      remark,
+      ...{ bench: 'fleet', name, value, unit },
+      ...(remark === undefined ? {} : { remark }),
     })
     const perWorker = (['orchestrator', 'backend'] as const).flatMap((role) => [
       measure(
@@ -66,7 +63,7 @@ export async function fleet(at: TestConnection, jobs: number): Promise<Measure[]
       ),
       measure(
         `cpu of the ${role} worker, all quiet`,
-        ((after[role].cpuMs - quietFrom[role].cpuMs) * 100) / QUIET_MS,
+        ((after[role].cpuMs - quietFrom[role].cpuMs) * 100) / quietMs,
         '% of a core',
       ),
     ])
@@ -93,15 +90,9 @@ class Stage {
     home: string,
   ) {
     this.env = {
-      PATH: process.env['PATH'] ?? '',
-      HOME: home,
-      CRUCIBLE_HOME: home,
-      CRUCIBLE_OWNER: 'bench',
-      TEMPORAL_ADDRESS: testServer().address,
-      TEMPORAL_NAMESPACE: namespace,
-      CRUCIBLE_LOG: 'error',
-      CRUCIBLE_BEAT: '10s',
-      CRUCIBLE_OBSERVE: '2s',
+      ...{ PATH: process.env['PATH'] ?? '', HOME: home, CRUCIBLE_HOME: home, CRUCIBLE_OWNER: 'bench' },
+      ...{ TEMPORAL_ADDRESS: testServer().address, TEMPORAL_NAMESPACE: namespace, CRUCIBLE_LOG: 'error' },
+      ...{ CRUCIBLE_BEAT: '10s', CRUCIBLE_OBSERVE: '2s' },
     }
     this.crucible = new Crucible(readClientConfig(this.env))
   }
@@ -136,6 +127,8 @@ class Stage {
   private spawn(args: string[], stdio: ('ignore' | 'pipe' | 'inherit' | 'ipc')[]): ChildProcess {
     const child = spawn(process.execPath, args, { cwd: ROOT, env: this.env, stdio })
     this.processes.push(child)
+    // They end with this process, however that ends.
+    process.once('exit', () => child.kill('SIGKILL'))
     return child
   }
 
@@ -169,16 +162,8 @@ class Stage {
   private beat(jobId: string, seq: number): void {
     const path = join(fileURLToPath(this.home.storeUrl), layout.beat(jobId, 1))
     const beat: Beat = {
-      attemptId: attemptIdOf(jobId, 1),
-      seq,
-      phase: 'running',
-      gpus: [],
-      checkpoint: null,
-      restoredFrom: null,
-      limitsSeq: 0,
-      leaseSeq: 0,
-      logLines: seq,
-      clockMs: Date.now(),
+      ...{ attemptId: attemptIdOf(jobId, 1), seq, phase: 'running', gpus: [], checkpoint: null },
+      ...{ restoredFrom: null, limitsSeq: 0, leaseSeq: 0, logLines: seq, clockMs: Date.now() },
       uptimeMs: seq * BEAT_MS,
       progress: { step: seq, stepsTotal: 1_000_000, loss: 1, atMs: Date.now() },
     }
@@ -209,10 +194,7 @@ class Stage {
     for (const [name, ask] of Object.entries(asked)) {
       const tookMs = await ask()
       measures.push({
-        bench: 'fleet',
-        name,
-        value: median(tookMs),
-        unit: 'ms',
+        ...{ bench: 'fleet', name, value: median(tookMs), unit: 'ms' },
         remark: `median of ${tookMs.length}, 95 % within ${Math.round(quantile(tookMs, 0.95))} ms`,
       })
     }

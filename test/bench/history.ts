@@ -14,9 +14,6 @@ import type { Measure } from './measure'
 const JOB = 'job-test'
 const CHILD_MAX = 60
 const PARENT_PER_ATTEMPT_MAX = 20
-const LOSSES = 4
-/** Each is followed by a pause, longer every time. */
-const FAILURES = 2
 
 /** Events of a job and of its attempts. */
 interface Events {
@@ -27,18 +24,20 @@ interface Events {
 }
 
 /** How many history events a job leaves: with a drain, for each attempt, and whatever its duration. */
-export async function history(at: TestConnection): Promise<Measure[]> {
+export async function history(at: TestConnection, losses: number): Promise<Measure[]> {
+  // Each failure is followed by a pause, longer every time.
+  const failures = Math.ceil(losses / 2)
   const plain = await lived(at, {})
   const drained = await lived(
     at,
     { behave: () => ({ stepsTotal: 10_000 }) },
     { meddle: (job) => job.cancel() },
   )
-  const lossy = await lived(at, { behave: ({ attempt }) => (attempt <= LOSSES ? { diesAtStep: 5 } : {}) })
+  const lossy = await lived(at, { behave: ({ attempt }) => (attempt <= losses ? { diesAtStep: 5 } : {}) })
   const failing = await lived(
     at,
     { behave: () => ({ fails: { atStep: 5, exitCode: 1 } }) },
-    { spec: { retries: { failures: FAILURES, interruptions: 0 } } },
+    { spec: { retries: { failures, interruptions: 0 } } },
   )
   const firstLong: WorldWishes = { behave: ({ attempt }) => (attempt === 1 ? { stepsTotal: 10_000 } : {}) }
   const terminated = await lived(at, firstLong, {
@@ -49,25 +48,22 @@ export async function history(at: TestConnection): Promise<Measure[]> {
   })
   const [hour, month] = [await watchedFor(at, HOUR_MS), await watchedFor(at, 30 * DAY_MS)]
   const measure = (name: string, value: number, max?: number, remark?: string): Measure => ({
-    bench: 'history',
-    name,
-    value,
-    unit: 'events',
-    goal: max === undefined ? undefined : { is: 'at most' as const, value: max },
-    remark,
+    ...{ bench: 'history', name, value, unit: 'events' },
+    ...(max === undefined ? {} : { goal: { is: 'at most' as const, value: max } }),
+    ...(remark === undefined ? {} : { remark }),
   })
   return [
     measure('attempt (child), undisturbed', plain.attempts[0]!, CHILD_MAX),
     measure('attempt (child) with a drain', drained.attempts[0]!, CHILD_MAX),
     measure(
       'job (parent) for each further attempt',
-      (lossy.job - plain.job) / LOSSES,
+      (lossy.job - plain.job) / losses,
       PARENT_PER_ATTEMPT_MAX,
-      `${plain.job} events with one attempt, ${lossy.job} with ${LOSSES + 1}`,
+      `${plain.job} events with one attempt, ${lossy.job} with ${losses + 1}`,
     ),
     measure(
       'job (parent) for each attempt after a failure',
-      (failing.job - plain.job) / FAILURES,
+      (failing.job - plain.job) / failures,
       PARENT_PER_ATTEMPT_MAX,
       'a pause before each',
     ),
@@ -116,6 +112,7 @@ async function watchedFor(at: TestConnection, durationMs: number): Promise<Event
   const backend = createScriptedBackend(deployment.world)
   const real = createWatchActivities(new WatchLoop(backend, deployment.store, Date.now))
   const worker = await Worker.create({
+    ...deployment.authentication.workerOptions(),
     connection: at.nativeConnection,
     namespace: deployment.namespace,
     taskQueue: watchQueue(deployment.world.name),

@@ -3,9 +3,7 @@ import { promisify } from 'node:util'
 import { named, readOptions, type ProgramOption } from '../support/options'
 import type { AnyHarness, Case, CommonValues, Report, Row } from './harness'
 import { inLanes } from './lanes'
-
-/** The exit codes of a program that a signal has ended. */
-const ENDED = { SIGINT: 130, SIGTERM: 143 } as const
+import { onSignal } from './signals'
 
 const STORY = {
   story: { default: false, means: 'prints the story of every case, not only of the broken ones' },
@@ -60,7 +58,7 @@ export async function prove(
   if (values.json)
     process.stdout.write(`${JSON.stringify({ ...run, harness: undefined, ends: [...run.ends] })}\n`)
   else for (const line of summaryOf(run, values, performance.now() - beganMs)) say(line)
-  process.exitCode = signal.aborted ? ENDED.SIGINT : run.broken.length > 0 ? 1 : 0
+  process.exitCode = signal.aborted ? (signal.reason as number) : run.broken.length > 0 ? 1 : 0
 }
 
 function optionsOf(harness: AnyHarness): Record<string, ProgramOption> {
@@ -92,11 +90,10 @@ function meaningOf({ options }: AnyHarness, given: Readonly<Record<string, unkno
 /** A run that somebody interrupts ends at once, or where its harness can, in good order: then the signal aborts. */
 function endedBySignal({ stops = false }: AnyHarness): AbortSignal {
   const stopping = new AbortController()
-  for (const [name, code] of Object.entries(ENDED))
-    process.once(name, () => {
-      stopping.abort()
-      if (!stops) process.exit(code)
-    })
+  onSignal((exitCode) => {
+    stopping.abort(exitCode)
+    if (!stops) process.exit(exitCode)
+  })
   return stopping.signal
 }
 

@@ -39,10 +39,8 @@ onDeployment(
       },
     },
     settings: {
-      ...QUICK,
-      CRUCIBLE_REGISTRY_WITHIN: '12s',
-      RIGHT_TOKEN: 'open sesame',
-      WRONG_TOKEN: 'sesame',
+      ...{ ...QUICK, CRUCIBLE_REGISTRY_WITHIN: '12s' },
+      ...{ RIGHT_TOKEN: 'open sesame', WRONG_TOKEN: 'sesame' },
     },
   },
   (started) => {

@@ -123,7 +123,7 @@ export async function prove(one: Case, { python, runner, server }: Place): Promi
         OMP_NUM_THREADS: '1',
         HF_HUB_OFFLINE: '1',
         GIT_PYTHON_REFRESH: 'quiet',
-        MLFLOW_TRACKING_URI: server === undefined ? undefined : server.url,
+        ...(server === undefined ? {} : { MLFLOW_TRACKING_URI: server.url }),
       },
     }
     const first = await world.launch({ ...order, attempt: 1 })

@@ -133,7 +133,7 @@ export interface Ground {
 export class Jobs {
   readonly client: Client
   /** As a deployment has it: workers do only what was signed with its key. */
-  protected readonly authentication: Authentication
+  readonly authentication: Authentication
 
   constructor(
     protected at: TestConnection,

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals'
 import { judge } from './judge'
 
-/** A selection of `npm run bench:forecast`, seeded. */
+/** A selection of `npm run bench -- --only forecast`, seeded. */
 describe('the forecast of jobs whose speed, starts, interruptions and prices are hidden', () => {
   const verdicts = judge({ from: 1, count: 300 })
 

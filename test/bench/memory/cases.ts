@@ -97,64 +97,51 @@ const LEANER = '--enable_xformers_memory_efficient_attention --set_grads_to_none
  */
 const STATEMENTS: readonly ({ name: string; command: string } & Pick<Case, 'truth' | 'cardGb'>)[] = [
   {
-    name: 'text to image: a single 24 GB GPU',
-    ...fits(24),
+    ...{ name: 'text to image: a single 24 GB GPU', ...fits(24) },
     command: `accelerate launch --mixed_precision fp16 text_to_image.py ${MODEL} ${DATA} --use_ema --train_batch_size 1 --gradient_accumulation_steps 4 --gradient_checkpointing`,
   },
   {
-    name: 'text to image with LoRA: T4 or V100',
-    ...runsOn(16),
+    ...{ name: 'text to image with LoRA: T4 or V100', ...runsOn(16) },
     command: `accelerate launch --mixed_precision fp16 text_to_image_lora.py ${MODEL} ${DATA} --train_batch_size 1`,
   },
   {
-    name: 'text to image in Flax: more than 30 GB',
-    truth: { aboveGiB: 28, atMostGiB: 38 },
-    cardGb: 32,
+    ...{ name: 'text to image in Flax: more than 30 GB', truth: { aboveGiB: 28, atMostGiB: 38 }, cardGb: 32 },
     command: `python text_to_image_flax.py ${MODEL} ${DATA} --train_batch_size 1`,
   },
   {
-    name: 'DreamBooth, checkpointing and 8-bit Adam: 16 GB',
-    ...fits(16),
+    ...{ name: 'DreamBooth, checkpointing and 8-bit Adam: 16 GB', ...fits(16) },
     command: `accelerate launch dreambooth.py ${DREAM} --gradient_accumulation_steps 2 ${LEAN}`,
   },
   {
-    name: 'DreamBooth, the same and xFormers: 12 GB',
-    ...fits(12),
+    ...{ name: 'DreamBooth, the same and xFormers: 12 GB', ...fits(12) },
     command: `accelerate launch dreambooth.py ${DREAM} ${LEAN} ${LEANER}`,
   },
   {
-    name: 'DreamBooth with DeepSpeed and offload: under 8 GB',
-    ...fits(8),
+    ...{ name: 'DreamBooth with DeepSpeed and offload: under 8 GB', ...fits(8) },
     command: `accelerate launch --config_file offload.yaml dreambooth.py ${DREAM} --mixed_precision fp16 --gradient_checkpointing`,
   },
   {
-    name: 'DreamBooth with the text encoder: 24 GB, not 16',
-    ...fits(24),
+    ...{ name: 'DreamBooth with the text encoder: 24 GB, not 16', ...fits(24) },
     command: `accelerate launch dreambooth.py ${DREAM} --train_text_encoder ${LEAN}`,
   },
   {
-    name: 'ControlNet, batch 4: about 38 GB',
-    ...about(38),
+    ...{ name: 'ControlNet, batch 4: about 38 GB', ...about(38) },
     command: `accelerate launch ${CONTROL} --train_batch_size 4`,
   },
   {
-    name: 'ControlNet, batch 1: about 20 GB',
-    ...about(20),
+    ...{ name: 'ControlNet, batch 1: about 20 GB', ...about(20) },
     command: `accelerate launch ${SMALL_CONTROL}`,
   },
   {
-    name: 'ControlNet, checkpointing and 8-bit Adam: 16 GB',
-    ...fits(16),
+    ...{ name: 'ControlNet, checkpointing and 8-bit Adam: 16 GB', ...fits(16) },
     command: `accelerate launch ${SMALL_CONTROL} ${LEAN}`,
   },
   {
-    name: 'ControlNet, the same and xFormers: 12 GB',
-    ...fits(12),
+    ...{ name: 'ControlNet, the same and xFormers: 12 GB', ...fits(12) },
     command: `accelerate launch ${SMALL_CONTROL} ${LEAN} ${LEANER}`,
   },
   {
-    name: 'tensor parallel, 6.7 billion parameters: 24 GB each of 4',
-    ...fits(24),
+    ...{ name: 'tensor parallel, 6.7 billion parameters: 24 GB each of 4', ...fits(24) },
     command: 'python tensor_parallel.py',
   },
 ]
@@ -178,14 +165,10 @@ function measuredCases(kind: (typeof MEASURED_FOLDERS)[number]): Case[] {
       throw new Error(`${name} has no figures in measured.json: run npm run bench:memory -- --measure`)
     const gib = COMPONENTS.reduce((sum, component) => sum + bytes[component], 0) / GIB
     return {
-      name: `measured: ${name}`,
-      folder: join(__dirname, kind),
-      command: `python ${name}`,
+      ...{ name: `measured: ${name}`, folder: join(__dirname, kind), command: `python ${name}` },
       set: SET_OF[kind],
-      truth: { aboveGiB: gib, atMostGiB: gib },
-      isMeasured: true,
-      cardGb: cardFor(gib * MEASURED_SCALE),
-      scale: MEASURED_SCALE,
+      ...{ truth: { aboveGiB: gib, atMostGiB: gib }, isMeasured: true },
+      ...{ cardGb: cardFor(gib * MEASURED_SCALE), scale: MEASURED_SCALE },
     }
   })
 }
@@ -195,14 +178,9 @@ function casesOnGpu(): Case[] {
   return Object.entries(measuredOnGpu.bytes).map(([name, { allocatedPeak, reserved, process }]): Case => {
     const gib = (allocatedPeak + process - reserved) / GIB
     return {
-      name: `measured on a GPU: ${name}`,
-      folder: join(__dirname, 'gpu'),
-      command: `python ${name}`,
-      set: 'on a GPU',
-      truth: { aboveGiB: gib, atMostGiB: gib },
-      isMeasured: false,
-      cardGb: cardFor(gib),
-      scale: 1,
+      ...{ name: `measured on a GPU: ${name}`, folder: join(__dirname, 'gpu'), command: `python ${name}` },
+      ...{ set: 'on a GPU', truth: { aboveGiB: gib, atMostGiB: gib }, isMeasured: false },
+      ...{ cardGb: cardFor(gib), scale: 1 },
     }
   })
 }
@@ -211,9 +189,7 @@ export function cases(): Case[] {
   const stated = STATEMENTS.map((each): Case => ({
     ...each,
     folder: join(__dirname, 'statements'),
-    isMeasured: false,
-    set: '',
-    scale: 1,
+    ...{ isMeasured: false, set: '', scale: 1 },
   }))
   return [...MEASURED_FOLDERS.flatMap(measuredCases), ...stated, ...casesOnGpu()]
 }

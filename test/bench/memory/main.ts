@@ -74,18 +74,16 @@ function measuresOf(judged: readonly Judged[], set: string): Measure[] {
   const percent = (part: number): number => Math.round(part * 1_000) / 10
   return [
     {
-      bench,
-      name: `${set}ranges that hold the truth`,
-      value: percent(held),
-      unit: '%',
-      goal: { is: 'at least', value: 90 },
-      remark: `${judged.length} scripts`,
+      ...{ bench, name: `${set}ranges that hold the truth`, value: percent(held), unit: '%' },
+      ...{ goal: { is: 'at least', value: 90 }, remark: `${judged.length} scripts` },
     },
     {
-      bench,
-      name: `${set}ranges with an upper end of at most ${RATIO_MAX} times the lower`,
-      value: percent(narrow),
-      unit: '%',
+      ...{
+        bench,
+        name: `${set}ranges with an upper end of at most ${RATIO_MAX} times the lower`,
+        value: percent(narrow),
+        unit: '%',
+      },
       goal: { is: 'at least', value: 90 },
     },
     { bench, name: `${set}upper by lower end, median`, value: Math.round(ratio * 100) / 100, unit: 'x' },

@@ -1,21 +1,10 @@
-/** `npm run bench:forecast -- --help` (docs/design/benchmarks.md). */
-import { seedOptions } from '../../kit/runs'
-import { readOptions } from '../../support/options'
-import { isMissed, lineOf, type Measure } from '../measure'
-import { planTime } from './speed'
+import type { Measure } from '../measure'
 import { judge, type Verdict } from './judge'
+import { planTime } from './speed'
 
-function main(): void {
-  const values = readOptions({
-    name: 'bench:forecast',
-    about:
-      'Compares forecasts of jobs with what they finally cost in seeded worlds (docs/design/benchmarks.md).',
-    options: { ...seedOptions(1_000, 'how many jobs') },
-  })
-  if (values === undefined) return
-  const measures = [planTime(), ...judge(values).flatMap(measuresOf)]
-  for (const measure of measures) process.stdout.write(`${lineOf(measure)}\n`)
-  process.exitCode = measures.some(isMissed) ? 1 : 0
+/** Forecasts of jobs against what they finally cost in seeded worlds. */
+export function forecast(count: number): Measure[] {
+  return [planTime(), ...judge({ from: 1, count }).flatMap(measuresOf)]
 }
 
 function measuresOf({
@@ -55,5 +44,3 @@ function measuresOf({
     },
   ]
 }
-
-main()
