@@ -31,7 +31,7 @@ export function missingProgram(): string | undefined {
   if (postgresqlFolder() === undefined)
     return 'PostgreSQL is not installed (Debian: apt-get install postgresql)'
   const absent = Object.keys(SERVER_PROGRAMS).find((name) => !existsSync(join(serverFolder(), name)))
-  return absent === undefined ? undefined : `${absent} is not built yet: npm run deployment`
+  return absent === undefined ? undefined : `${absent} is not built yet: npm run proof -- deployment`
 }
 
 /** Finds every program, and builds the Temporal server with Go where it is not in the cache yet. */

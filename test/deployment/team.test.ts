@@ -5,8 +5,8 @@ import { SERVER_VERSION } from './programs'
 
 const ROOT = join(__dirname, '..', '..')
 
-/** The deployment itself takes minutes: `npm run deployment`. */
-describe('the Temporal server of npm run deployment', () => {
+/** The deployment itself takes minutes: `npm run proof -- deployment`. */
+describe('the Temporal server of npm run proof -- deployment', () => {
   it('has the version of the images in docker-compose.yml', () => {
     const module = readFileSync(join(ROOT, 'tools', 'temporal-server', 'go.mod'), 'utf8')
     expect(module).toContain(`go.temporal.io/server v${SERVER_VERSION}`)

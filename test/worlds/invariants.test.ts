@@ -122,7 +122,7 @@ it.each<[string, RegExp, () => unknown]>([
   ['a job that is not over', /^the job is running$/, () => (run.status.state = 'running')],
   [
     'a job that failed for nothing of its own',
-    /^the job failed for no reason of its own: interrupted$/,
+    /^the job ended as failed \(interrupted\): done$/,
     () => Object.assign(run.status, { state: 'failed', reason: 'interrupted' }),
   ],
   [

@@ -1,4 +1,4 @@
-"""Makes the reckonings of `npm run money` once more, by the runner's own program, and prints those that come out otherwise."""
+"""Makes the reckonings of `npm run proof -- money` once more, by the runner's own program, and prints those that come out otherwise."""
 
 import json
 import sys
