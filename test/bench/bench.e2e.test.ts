@@ -18,7 +18,7 @@ afterAll(() => at.close())
 describe('a benchmark with a tiny size', () => {
   // Most of each is waiting, and how long it takes does not matter.
   it.concurrent.each(Object.keys(PARTS))(
-    'ends by itself, with figures: %s',
+    'ends with figures: %s',
     async (name) => {
       const measures = await measure(name, at, { sizes: sizesOf('tiny'), limitMs: 120_000 })
       // Without an aws CLI there is nothing to measure a checkpoint against.

@@ -1,5 +1,5 @@
 import { harness, seeded, type Drawn, type Case } from '../kit/harness'
-import { withProduct } from '../kit/product'
+import { withProduct } from '../proof/product'
 import { withServer } from '../kit/server'
 import { tally } from '../kit/table'
 import { testServer } from '../support/temporal'

@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import type { RunnerResult } from '../../core/documents'
 import type { NeedsLibraries } from '../kit/libraries'
-import { killAll, programsIn } from '../kit/machines'
+import { killAll, programsIn } from '../proof/machines'
 import { World, type Machine } from '../runner/world'
 import { until } from '../support/until'
 

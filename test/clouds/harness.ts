@@ -1,6 +1,6 @@
 import { StoreError } from '../../storage/store'
 import { harness, type Case, type Report } from '../kit/harness'
-import { endOf, lived } from '../kit/lived'
+import { endOf, lived } from '../proof/lived'
 import { withConnection } from '../kit/server'
 import type { TestConnection } from '../support/temporal'
 import { lonelyFault, worseFaults } from './alone'

@@ -7,7 +7,7 @@ import { closeGround, journal, openGround, sweep, type CloudGround, type CloudWi
 import { until } from '../support/until'
 import type { ProviderName } from '../clouds/provider'
 import type { Report } from '../kit/harness'
-import { endOf, isOverWithin } from '../kit/lived'
+import { endOf, isOverWithin } from '../proof/lived'
 import { QUICK, statusOf, type JobHandle } from '../workflows/harness'
 import { breachesIn, downtimeOf, judge, type Verdict } from './checks'
 import type { Crew } from './crew'

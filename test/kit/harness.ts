@@ -45,7 +45,7 @@ export interface Harness<O extends ProgramOptions, P, C extends Case, R extends 
   seedsPerProcess?: number
   /** A case that holds is not worth a line. */
   isQuiet?: boolean
-  /** The run goes on until its cases have stopped in good order. */
+  /** An interrupted run waits until its cases have stopped in good order. */
   stops?: boolean
 }
 

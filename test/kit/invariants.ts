@@ -229,7 +229,7 @@ async function resumedAsSaved(store: ObjectStore, { id, attempts }: JobStatus): 
   return [...wrong, ...resumedFromNewest(resumes)]
 }
 
-/** A JSON document of the store; nothing where there is none. */
+/** A JSON document of the store, if it exists. */
 export async function readDocument<T>(store: ObjectStore, key: string): Promise<T | undefined> {
   const body = await store.get(key)
   return body && (JSON.parse(body.toString()) as T)

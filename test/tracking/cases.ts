@@ -2,7 +2,7 @@
 import { join } from 'node:path'
 import type { Beat, RunnerResult } from '../../core/documents'
 import type { NeedsLibraries } from '../kit/libraries'
-import { killAll, programsIn } from '../kit/machines'
+import { killAll, programsIn } from '../proof/machines'
 import { World } from '../runner/world'
 import { until } from '../support/until'
 import type { MlflowServer } from './mlflow-server'

@@ -1,6 +1,6 @@
 import { AVOID_CAPACITY_MS } from '../../planner/avoidance'
 import { harness, seeded, type Case, type Report } from '../kit/harness'
-import { endOf, lived } from '../kit/lived'
+import { endOf, lived } from '../proof/lived'
 import { withConnection } from '../kit/server'
 import type { TestConnection } from '../support/temporal'
 import { Deployment } from '../workflows/harness'

@@ -6,7 +6,7 @@ import type { Capabilities } from '../../core/capabilities'
 import type { Manners, Ware } from '../backends/scripted/world'
 import { ON_DEMAND, SPOT, type Deployment, type WorldWishes } from '../workflows/harness'
 import { Dice } from '../kit/dice'
-import type { Happening as JobHappening } from '../kit/lived'
+import type { Happening as JobHappening } from '../proof/lived'
 
 type Happening = JobHappening<Deployment>
 

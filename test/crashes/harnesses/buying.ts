@@ -1,6 +1,6 @@
 import type { Product } from '../../chaos/stage'
 import { harness, type Case } from '../../kit/harness'
-import { withProduct } from '../../kit/product'
+import { withProduct } from '../../proof/product'
 import { withServer } from '../../kit/server'
 import { buyingPlans, runBuying, type BuyingReport } from '../buying'
 import { runCrowd, type CrowdPlan } from '../crowd'

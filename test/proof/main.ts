@@ -1,7 +1,7 @@
 /** `npm run proof -- NAME`; `npm run proof` alone lists the names. */
 import { CALLED_WRONGLY } from '../support/options'
 import { HARNESSES } from './names'
-import { prove } from './proof'
+import { prove } from '../kit/proof'
 
 // Started with `node -e`, which leaves no path of a program.
 const [name, ...args] = process.argv.slice(1)

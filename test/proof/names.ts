@@ -1,4 +1,4 @@
-import type { AnyHarness } from './harness'
+import type { AnyHarness } from '../kit/harness'
 
 /** Every harness: its name, what it proves, and its description, which is loaded when it is run. */
 export const HARNESSES: Readonly<Record<string, { about: string; load: () => AnyHarness }>> = {
