@@ -47,7 +47,9 @@ export async function spend(seeds: readonly number[]): Promise<Spending> {
     all.breaches.push(...report.breaches.map((breach) => `seed ${seed}: ${breach}`))
     if (isBad || seeds.length === 1) all.story.push(...report.story)
   }
-  all.breaches.push(...disagreements(reckonings))
+  const wrong = disagreements(reckonings)
+  all.breaches.push(...wrong.slice(0, 10))
+  if (wrong.length > 10) all.breaches.push(`${wrong.length - 10} more hard stops come out otherwise`)
   const again = firstBad === undefined ? undefined : ['--seed', `${firstBad}`]
   return { state: 'over', ...all, again, seeds: seeds.length, counts, reckonings: reckonings.length }
 }
