@@ -14,11 +14,11 @@ import {
   RESERVATION_QUERY,
   type ReservationInput,
   type ReservationStatus,
-} from '../../core/reserving'
-import { DAY_MS } from '../../core/time'
+} from '../../core/reservation/reserving'
+import { DAY_MS } from '../../core/time/time'
 import type { Report } from '../kit/harness'
 import { breachesOfSales, type Sale } from '../kit/sales'
-import { monthOf, type TreasuryState } from '../../core/treasury'
+import { monthOf, type TreasuryState } from '../../core/money/treasury'
 import type { Product } from '../chaos/stage'
 import { PROVIDERS } from '../clouds/providers'
 import { patient } from '../support/patience'

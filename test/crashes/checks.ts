@@ -1,5 +1,5 @@
 import type { JobStatus } from '../../core/messages'
-import { SECOND_MS } from '../../core/time'
+import { SECOND_MS } from '../../core/time/time'
 import type { Span } from '../kit/invariants'
 import { patient } from '../support/patience'
 import {

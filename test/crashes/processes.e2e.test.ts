@@ -1,6 +1,6 @@
 /** Real processes of the built product that die in a launch; `npm run proof -- processes` kills them in all of their calls (docs/design/chaos.md). */
 import { describe, expect } from '@jest/globals'
-import { MINUTE_MS } from '../../core/time'
+import { MINUTE_MS } from '../../core/time/time'
 import type { ProviderName } from '../clouds/provider'
 import { PROVIDER_NAMES, PROVIDERS } from '../clouds/providers'
 import { itHolds } from '../kit/jest'

@@ -1,6 +1,6 @@
 /** The invariants of purchases: what a provider sold, against what reservations and the money of a month say. */
-import type { ReservationStatus } from '../../core/reserving'
-import { reservationBudgetId, type TreasuryState } from '../../core/treasury'
+import type { ReservationStatus } from '../../core/reservation/reserving'
+import { reservationBudgetId, type TreasuryState } from '../../core/money/treasury'
 import { sum } from './table'
 
 /** What a provider sold, by its own books. */

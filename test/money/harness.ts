@@ -1,4 +1,4 @@
-import { formatDuration, HOUR_MS } from '../../core/time'
+import { formatDuration, HOUR_MS } from '../../core/time/time'
 import { chunked, harness, nothingAround, type Report, type Row } from '../kit/harness'
 import { sum, total } from '../kit/table'
 import { capsInWords } from './caps'

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { WorkflowFailedError } from '@temporalio/client'
-import type { JobSpec } from '../../core/job'
+import type { JobSpec } from '../../core/job/job'
 import type { JobStatus } from '../../core/messages'
 import { patient } from '../support/patience'
 import { statusOf, type JobHandle } from '../workflows/harness'

@@ -1,5 +1,5 @@
-import { formatUsd } from '../../core/money'
-import { SECOND_MS } from '../../core/time'
+import { formatUsd } from '../../core/money/money'
+import { SECOND_MS } from '../../core/time/time'
 import { harness, type Case } from '../kit/harness'
 import { withServer } from '../kit/server'
 import { tally } from '../kit/table'

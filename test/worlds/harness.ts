@@ -1,4 +1,4 @@
-import { AVOID_CAPACITY_MS } from '../../planner/avoidance'
+import { AVOID_CAPACITY_MS } from '../../planner/plan/avoidance'
 import { harness, seeded, type Case, type Report } from '../kit/harness'
 import { endOf, lived } from '../proof/lived'
 import { withConnection } from '../kit/server'

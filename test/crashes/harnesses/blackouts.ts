@@ -1,4 +1,4 @@
-import { SECOND_MS } from '../../../core/time'
+import { SECOND_MS } from '../../../core/time/time'
 import { PROVIDER_NAMES, providerOption, providersNamed } from '../../clouds/providers'
 import { harness, seeded, type Case, type Row } from '../../kit/harness'
 import { withServer } from '../../kit/server'
