@@ -20,7 +20,7 @@ export const SUITES = [
     tests:
       /^test\/(?:runner\/(?!bootstrap|s3-machine|s3-store)[\w-]+|checkpointing\/helpers|torn\/torn)\.test\.ts$/,
     reads:
-      /^(?:runner|bindings\/python|examples|storage|core|intake|backends|packages\/small-cloud|test\/(?:runner|checkpointing|torn|kit))\/|^tools\/runner-zip\.mjs$/,
+      /^(?:runner|bindings\/python|examples|storage|core|intake|backends|packages\/small-cloud|test\/(?:runner|checkpointing|torn|kit|proof))\/|^tools\/runner-zip\.mjs$/,
   },
   {
     name: 'tests of the Python package crucible',
