@@ -250,7 +250,7 @@ describe('the executable', () => {
       [
         '',
         '/nonexistent',
-        expect.stringMatching(/no program `truffle` on PATH.*npm install --global crucible-ml/),
+        expect.stringMatching(/Neither `truffle` nor npx is on PATH\..*npm install --global crucible-ml/),
       ],
       ['/nonexistent/crucible', folder, expect.stringMatching(/no `truffle` next to it.*executable=/)],
     ]

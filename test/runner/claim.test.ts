@@ -62,7 +62,7 @@ describe('a machine whose order is another machine’s', () => {
     const before = objects(world)
     const machine = world.start()
     expect(await machine.exited).toBe(0)
-    await machine.says('cannot be understood')
+    await machine.says('invalid claim at')
     expect(objects(world)).toEqual(before)
   })
 

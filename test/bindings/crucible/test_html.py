@@ -75,4 +75,4 @@ class TestHtml(unittest.TestCase):
         empty = planned(placements=[], rejections=[nothing])
         self.assertEqual(0, len(empty))
         self.assertIn("8 GPUs", str(empty))
-        self.assertIn("There is no place", html.plan(empty))
+        self.assertIn("No place fits", html.plan(empty))

@@ -280,7 +280,7 @@ class TestPacking(InNotebook):
         names = {"__name__": "__main__"}
         exec("def train(): pass", names)
         self.refused("The source of train cannot be found", names["train"])
-        with self.assertRaisesRegex(PackingError, "no function with a source"):
+        with self.assertRaisesRegex(PackingError, "not a Python function with source code"):
             MLPlatform("/nowhere").job(len)
 
     def test_too_much_is_refused(self):
