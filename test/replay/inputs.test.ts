@@ -2,15 +2,13 @@
  * A replay compares which commands the code gives, not what is in them. These tests compare the rest: the inputs of activities,
  * children, signals and fresh histories, the lengths of timers, search attributes, answers to updates, and results.
  */
-import { readFileSync, readdirSync } from 'node:fs'
-import { join } from 'node:path'
 import { beforeAll, describe, expect, it } from '@jest/globals'
 import { DefaultLogger, Runtime } from '@temporalio/worker'
-import { commandsOf, differences, replayed, type Command, type History } from './commands'
+import { commandsOf, differences, replayed, type Command, type History, type HistoryEvent } from './commands'
+import { historyFiles, readHistory } from './histories'
 
-const HISTORIES = join(__dirname, 'histories')
-const files = readdirSync(HISTORIES).sort()
-const read = (file: string): History => JSON.parse(readFileSync(join(HISTORIES, file), 'utf8')) as History
+const files = historyFiles()
+const read = (file: string): History => readHistory<HistoryEvent>(file)
 
 beforeAll(() => {
   Runtime.install({

@@ -13,17 +13,14 @@ import { serverOfShortHistories } from '../support/own-server'
 import { connectTo, quietWorkers } from '../support/temporal'
 import type { ObjectStore } from '../../storage/store'
 import { Deployment } from '../workflows/harness'
+import { pathOf, textOf } from './histories'
 import type { Scenario } from './scenario'
 import { SCENARIOS } from './scenarios'
 
 const ROOT = join(__dirname, '..', '..')
-/** Raised when workflows change in a way that old histories cannot follow without `patched()`. */
-const VERSION = 'v1'
 const STORE = join(__dirname, 'store')
 /** Its job leaves a document of most kinds. */
 const STORE_OF = 'job.interrupted-then-resumed'
-
-const fileOf = (name: string): string => join(__dirname, 'histories', `${name}.${VERSION}.json`)
 
 /** Each document as a file whose path is its key. */
 async function keepDocuments(store: ObjectStore): Promise<void> {
@@ -38,7 +35,7 @@ async function keepDocuments(store: ObjectStore): Promise<void> {
 const names = process.argv.slice(1).filter((argument) => SCENARIOS.some(({ name }) => name === argument))
 const isStoreMissing = !existsSync(STORE)
 const lacksHistory = (name: string): boolean =>
-  names.length > 0 ? names.includes(name) : !existsSync(fileOf(name))
+  names.length > 0 ? names.includes(name) : !existsSync(pathOf(name))
 
 async function main(): Promise<void> {
   const wanted = SCENARIOS.filter(({ name }) => lacksHistory(name) || (isStoreMissing && name === STORE_OF))
@@ -63,7 +60,8 @@ async function record(scenario: Scenario): Promise<void> {
     const run = typeof played === 'string' ? { workflowId: played, runId: undefined } : played
     const history = await deployment.client.workflow.getHandle(run.workflowId, run.runId).fetchHistory()
     // Stack traces name the place where they were recorded.
-    if (lacksHistory(name)) await writeFile(fileOf(name), historyToJSON(history).replaceAll(ROOT, ''))
+    const text = historyToJSON(history).replaceAll(ROOT, '')
+    if (lacksHistory(name)) await writeFile(pathOf(name), textOf(JSON.parse(text) as { events: unknown[] }))
     if (isStoreMissing && name === STORE_OF) await keepDocuments(deployment.store)
   } finally {
     await deployment.close()

@@ -1,21 +1,16 @@
-import { readFileSync, readdirSync } from 'node:fs'
-import { join } from 'node:path'
 import { beforeAll, describe, expect, it } from '@jest/globals'
 import { DefaultLogger, Runtime, Worker, type WorkflowBundleOption } from '@temporalio/worker'
 import { WORKFLOW_TYPES } from '../../core/queues'
 import { testWorkflowBundle } from '../support/workflow-bundle'
+import { historyFiles, readHistory, scenarioOf } from './histories'
 import { SCENARIOS } from './scenarios'
 
-const HISTORIES = join(__dirname, 'histories')
-const files = readdirSync(HISTORIES)
+const files = historyFiles()
 
-interface History {
-  events: { activityTaskScheduledEventAttributes?: { activityType: { name: string } } }[]
+interface Event {
+  activityTaskScheduledEventAttributes?: { activityType: { name: string } }
 }
-
-function read(file: string): History {
-  return JSON.parse(readFileSync(join(HISTORIES, file), 'utf8')) as History
-}
+const read = (file: string): { events: Event[] } => readHistory<Event>(file)
 
 let workflowBundle: WorkflowBundleOption
 /** Why a history cannot be continued; `undefined` for one that can. */
@@ -42,7 +37,7 @@ describe('a job that runs while this version is installed', () => {
 
   it('has a history for every branch of every workflow', () => {
     // Of some there are several: as it was when something changed, and as it is.
-    const recorded = new Set(files.map((file) => file.replace(/\.v\d+\.json$/, '')))
+    const recorded = new Set(files.map(scenarioOf))
     expect([...recorded].sort()).toEqual(SCENARIOS.map(({ name }) => name).sort())
     const types = new Set(SCENARIOS.map(({ name }) => name.split('.')[0]))
     expect([...types].sort()).toEqual(Object.values(WORKFLOW_TYPES).sort())

@@ -2,12 +2,11 @@
  * What every history shows of the life cycles' structure. Together with the replay of the same histories, which fails when the
  * code would do other steps, this holds the code to it.
  */
-import { readFileSync, readdirSync } from 'node:fs'
-import { join } from 'node:path'
 import { describe, expect, it } from '@jest/globals'
 import type { Drain } from '../../core/documents'
 import { microUsd } from '../../core/money/money'
 import { unstamped } from '../../core/stamps'
+import { historyFiles, readHistory, scenarioOf } from './histories'
 
 interface Payloads {
   payloads?: { data?: string }[]
@@ -25,13 +24,10 @@ interface Event {
   eventId: string
 }
 
-const HISTORIES = join(__dirname, 'histories')
-const histories = readdirSync(HISTORIES)
-  .sort()
-  .map((file) => {
-    const { events } = JSON.parse(readFileSync(join(HISTORIES, file), 'utf8')) as { events: Event[] }
-    return { name: file.replace(/\.v\d+\.json$/, ''), events }
-  })
+const histories = historyFiles().map((file) => ({
+  name: scenarioOf(file),
+  events: readHistory<Event>(file).events,
+}))
 const named = (prefix: string): [string, Event[]][] =>
   histories.filter(({ name }) => name.startsWith(prefix)).map(({ name, events }) => [name, events])
 

@@ -1,0 +1,23 @@
+/** The golden histories as files: one event a line, so that a change of one event is a change of one line. */
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+
+const HISTORIES = join(__dirname, 'histories')
+/** Raised when workflows change in a way that old histories cannot follow without `patched()`. */
+const VERSION = 'v1'
+
+/** The history of a scenario that is recorded now. */
+export const pathOf = (scenario: string): string => join(HISTORIES, `${scenario}.${VERSION}.json`)
+
+export const historyFiles = (): string[] => readdirSync(HISTORIES).sort()
+
+/** The scenario of a history; one scenario may have histories of several versions. */
+export const scenarioOf = (file: string): string => file.replace(/\.v\d+\.json$/, '')
+
+export function readHistory<T>(file: string): { events: T[] } {
+  return JSON.parse(readFileSync(join(HISTORIES, file), 'utf8')) as { events: T[] }
+}
+
+export function textOf({ events }: { events: readonly unknown[] }): string {
+  return `{"events":[\n${events.map((event) => JSON.stringify(event)).join(',\n')}\n]}\n`
+}
