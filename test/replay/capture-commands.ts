@@ -1,8 +1,21 @@
-/** Runs in the sandbox of a replayed workflow and hands its commands out, with the inputs that a replay itself does not compare. */
+/** Runs in the sandbox of a replayed workflow and hands out what a replay itself does not compare. */
 import { proxySinks, type Sinks, type WorkflowInterceptorsFactory } from '@temporalio/workflow'
+import { getActivator } from '@temporalio/workflow/lib/global-attributes'
 
 interface CaptureSinks extends Sinks {
-  capture: { commands(commands: unknown[]): void }
+  capture: { activation(commands: unknown[], views: string): void }
+}
+
+/** As JSON: the page in the Web UI, the descriptions of all handlers, and the answers to all queries. */
+function views(): string {
+  const { currentDetails, queryHandlers, signalHandlers, updateHandlers } = getActivator()
+  const queries = [...queryHandlers].filter(([name]) => !name.startsWith('__'))
+  const handlers = [...queries, ...signalHandlers, ...updateHandlers]
+  return JSON.stringify({
+    page: currentDetails,
+    handlers: Object.fromEntries(handlers.map(([name, { description }]) => [name, description])),
+    ...Object.fromEntries(queries.map(([name, { handler }]) => [name, handler()])),
+  })
 }
 
 export const interceptors: WorkflowInterceptorsFactory = () => {
@@ -12,7 +25,7 @@ export const interceptors: WorkflowInterceptorsFactory = () => {
       {
         concludeActivation(input, next) {
           const output = next(input)
-          capture.commands([...output.commands])
+          capture.activation([...output.commands], views())
           return output
         },
       },

@@ -135,23 +135,48 @@ function endOf(event: HistoryEvent): Command | undefined {
   return event.workflowExecutionCanceledEventAttributes ? { what: 'cancellation', input: null } : undefined
 }
 
-/** A replayed history: the commands that the code gives, those of local activities included, and why it cannot be continued. */
+/** A replayed history: the commands that the code gives, what it shows, and why it cannot be continued. */
 export interface Replayed {
+  /** With those of local activities. */
   commands: Command[]
+  /** What a history does not have: the inputs of local activities, and how the answers to queries change. */
+  shown: string[]
   error: Error | undefined
 }
 
 /** Replays one history. */
 export async function replayed(history: History): Promise<Replayed> {
   const workflowBundle = await capturingWorkflowBundle()
-  const sent: SentCommand[] = []
-  const fn = (_info: unknown, commands: SentCommand[]): void => void sent.push(...commands)
-  const sinks = { capture: { commands: { fn, callDuringReplay: true } } }
+  const next = counted()
+  const commands: Command[] = []
+  const shown: string[] = []
+  let seen = new Map<string, unknown>()
+  const fn = (_info: unknown, sent: SentCommand[], views: string): void => {
+    const given = sent.flatMap((command) => sentCommandOf(command, next) ?? [])
+    commands.push(...given)
+    shown.push(
+      ...given.filter(({ what }) => what.startsWith('local activity ')).map((it) => JSON.stringify(it)),
+    )
+    const now = new Map(fieldsIn(JSON.parse(views), ''))
+    const changed = [...new Set([...seen.keys(), ...now.keys()])].filter(
+      (key) => seen.get(key) !== now.get(key),
+    )
+    if (changed.length > 0)
+      shown.push(JSON.stringify(Object.fromEntries(changed.map((key) => [key, now.get(key) ?? null]))))
+    seen = now
+  }
+  const sinks = { capture: { activation: { fn, callDuringReplay: true } } }
   const named = [{ workflowId: workflowIdIn(history), history }]
   let error: Error | undefined
   for await (const result of Worker.runReplayHistories({ workflowBundle, sinks }, named)) error = result.error
-  const next = counted()
-  return { commands: sent.flatMap((command) => sentCommandOf(command, next) ?? []), error }
+  return { commands, shown, error }
+}
+
+/** The values in a value, by path; a text of several lines is a list of them. */
+function fieldsIn(value: unknown, path: string): [string, unknown][] {
+  const parts = typeof value === 'string' && value.includes('\n') ? value.split('\n') : value
+  if (typeof parts !== 'object' || parts === null) return [[path, parts]]
+  return Object.entries(parts).flatMap(([key, inner]) => fieldsIn(inner, `${path}/${key}`))
 }
 
 /** Workflows tell their own id to others. Older servers did not write it into the history. */

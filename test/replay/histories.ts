@@ -3,6 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 const HISTORIES = join(__dirname, 'histories')
+const SHOWN = join(__dirname, 'shown')
 /** Raised when workflows change in a way that old histories cannot follow without `patched()`. */
 const VERSION = 'v1'
 
@@ -21,3 +22,6 @@ export function readHistory<T>(file: string): { events: T[] } {
 export function textOf({ events }: { events: readonly unknown[] }): string {
   return `{"events":[\n${events.map((event) => JSON.stringify(event)).join(',\n')}\n]}\n`
 }
+
+/** What a replay of a history shows by its queries, and gives to its local activities: a JSON object a line. */
+export const shownPathOf = (file: string): string => join(SHOWN, file.replace(/json$/, 'jsonl'))

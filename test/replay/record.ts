@@ -1,7 +1,7 @@
 /**
  * Records the golden histories: `npm run record-histories [-- NAME...]` plays the scenarios named, or those without a history
  * yet, on a real server. A history that is there stays: it stands for the jobs that run while a new version is installed. The
- * documents that one job leaves in its store are kept too.
+ * documents that one job leaves in its store are kept too. What replays show is written anew for all: it may change any day.
  */
 import { existsSync } from 'node:fs'
 import { mkdir, writeFile } from 'node:fs/promises'
@@ -13,10 +13,13 @@ import { serverOfShortHistories } from '../support/own-server'
 import { connectTo, quietWorkers } from '../support/temporal'
 import type { ObjectStore } from '../../storage/store'
 import { Deployment } from '../workflows/harness'
-import { pathOf, textOf } from './histories'
+import { replayed } from './commands'
+import { historyFiles, pathOf, readHistory, shownPathOf, textOf } from './histories'
 import type { Scenario } from './scenario'
 import { SCENARIOS } from './scenarios'
 
+/** Most of a scenario is waiting. */
+const SIDE_BY_SIDE = 6
 const ROOT = join(__dirname, '..', '..')
 const STORE = join(__dirname, 'store')
 /** Its job leaves a document of most kinds. */
@@ -39,15 +42,31 @@ const lacksHistory = (name: string): boolean =>
 
 async function main(): Promise<void> {
   const wanted = SCENARIOS.filter(({ name }) => lacksHistory(name) || (isStoreMissing && name === STORE_OF))
-  await setUp()
   quietWorkers()
+  if (wanted.length > 0) await recordAll(wanted)
+  await writeShown()
+}
+
+async function recordAll(scenarios: readonly Scenario[]): Promise<void> {
+  await setUp()
   try {
-    for (const scenario of wanted) {
-      process.stdout.write(`${scenario.name}\n`)
-      await record(scenario)
+    const remaining = [...scenarios]
+    const recordNext = async (): Promise<void> => {
+      for (let scenario = remaining.shift(); scenario !== undefined; scenario = remaining.shift()) {
+        process.stdout.write(`${scenario.name}\n`)
+        await record(scenario)
+      }
     }
+    await Promise.all(Array.from({ length: SIDE_BY_SIDE }, recordNext))
   } finally {
     await tearDown()
+  }
+}
+
+async function writeShown(): Promise<void> {
+  for (const file of historyFiles()) {
+    const { shown } = await replayed(readHistory(file))
+    await writeFile(shownPathOf(file), shown.map((line) => `${line}\n`).join(''))
   }
 }
 
