@@ -47,7 +47,6 @@ export const CAPACITY_SCENARIOS: readonly Scenario[] = [
       return ATTEMPT
     },
   },
-  { name: 'job.unserved-then-served', play: (d) => unserved(d) },
   { name: 'attempt.unserved', play: ofSecondAttempt((d) => unserved(d)) },
   {
     name: 'attempt.unserved-though-sent',

@@ -19,6 +19,8 @@ type Fields = Record<string, Payload>
 /** An event of a history, as far as its inputs go. */
 export interface HistoryEvent {
   eventId: string
+  eventType: string
+  userMetadata?: { summary?: { data?: string } }
   workflowExecutionStartedEventAttributes?: { workflowId?: string }
   activityTaskScheduledEventAttributes?: {
     activityId: string
@@ -42,6 +44,7 @@ export interface History {
 
 /** The SDK's form of a command. */
 interface SentCommand {
+  userMetadata?: { summary?: Payload }
   scheduleActivity?: { activityId: string; activityType: string; arguments: Payload[] }
   scheduleLocalActivity?: { activityType: string; arguments: Payload[] }
   startTimer?: {
@@ -71,6 +74,8 @@ const valueOf = ({ data }: Payload): unknown => {
   const bytes = typeof data === 'string' ? Buffer.from(data, 'base64') : Buffer.from(data)
   return bytes.length === 0 ? undefined : (JSON.parse(bytes.toString()) as unknown)
 }
+const summaryOf = ({ userMetadata }: { userMetadata?: { summary?: Payload } }): unknown =>
+  userMetadata?.summary && valueOf(userMetadata.summary)
 /** Without the stamp that says what the values are for: it has the run in it. */
 const valuesOf = (payloads: Payload[] | undefined): unknown => unstamped((payloads ?? []).map(valueOf)).args
 const fieldsOf = ({ indexedFields }: { indexedFields: Fields }): unknown =>
@@ -109,7 +114,11 @@ function commandOf(event: HistoryEvent, next: (kind: string) => string): Command
       input: valuesOf(activity.input?.payloads),
     }
   const timer = event.timerStartedEventAttributes
-  if (timer) return { what: `timer ${timer.timerId}`, input: { durationMs: msOf(timer.startToFireTimeout) } }
+  if (timer)
+    return {
+      what: `timer ${timer.timerId}`,
+      input: { durationMs: msOf(timer.startToFireTimeout), summary: summaryOf(event) },
+    }
   const child = event.startChildWorkflowExecutionInitiatedEventAttributes
   if (child) return { what: next(`child ${child.workflowId}`), input: valuesOf(child.input?.payloads) }
   const signal = event.signalExternalWorkflowExecutionInitiatedEventAttributes
@@ -196,7 +205,7 @@ function sentCommandOf(command: SentCommand, next: (kind: string) => string): Co
     const { seconds, nanos } = timer.startToFireTimeout
     const whole = typeof seconds === 'object' && seconds !== null ? seconds.low : (seconds ?? 0)
     const durationMs = whole * 1_000 + (nanos ?? 0) / 1_000_000
-    return { what: `timer ${timer.seq}`, input: { durationMs } }
+    return { what: `timer ${timer.seq}`, input: { durationMs, summary: summaryOf(command) } }
   }
   const { startChildWorkflowExecution: child, signalExternalWorkflowExecution: signal } = command
   if (child) return { what: next(`child ${child.workflowId}`), input: valuesOf(child.input) }
@@ -217,8 +226,22 @@ function sentEndOf(command: SentCommand): Command | undefined {
   return cancelled ? { what: 'cancellation', input: null } : undefined
 }
 
+/** Each command of a history that the code gives with another input; `adapted` is what the history's input is called today. */
+export function changesOf(
+  history: History,
+  given: readonly Command[],
+  adapted = ({ input }: Command): unknown => input,
+): string[] {
+  const inputs = new Map(given.map(({ what, input }) => [what, input]))
+  return commandsOf(history).flatMap((command) => {
+    const { what, eventId } = command
+    const found = inputs.has(what) ? differences(adapted(command), inputs.get(what)) : ['is missing']
+    return found.map((each) => `event ${eventId}, ${what}: ${each}`)
+  })
+}
+
 /** Words for people, which may change any day: only whether there are any is compared. */
-const WORDS = ['message', 'hint']
+const WORDS = ['message', 'hint', 'summary']
 
 /** Where two values differ, by JSON path. An absent field is the same as an undefined one. */
 export function differences(expected: unknown, actual: unknown, path = '$'): string[] {

@@ -74,16 +74,4 @@ export const GARBAGE_SCENARIOS: readonly Scenario[] = [
       return 'gc'
     },
   },
-  {
-    name: 'garbageCollection.nothing',
-    play: async (d) => {
-      await putDocument(d.store, layout.deployment(), { id: DEPLOYMENT })
-      await d.client.workflow.execute(WORKFLOW_TYPES.garbageCollection, {
-        workflowId: 'gc',
-        taskQueue: ORCHESTRATOR_QUEUE,
-        args: [{ deployment: DEPLOYMENT, backends: ['scripted'], graceMs: 100, isDryRun: true }],
-      })
-      return 'gc'
-    },
-  },
 ]

@@ -1,5 +1,5 @@
 /** The golden histories as files: one event a line, so that a change of one event is a change of one line. */
-import { readdirSync, readFileSync } from 'node:fs'
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 const HISTORIES = join(__dirname, 'histories')
@@ -17,6 +17,22 @@ export const scenarioOf = (file: string): string => file.replace(/\.v\d+\.json$/
 
 export function readHistory<T>(file: string): { events: T[] } {
   return JSON.parse(readFileSync(join(HISTORIES, file), 'utf8')) as { events: T[] }
+}
+
+const LIVED = '.lived-'
+
+/** Whether an end-to-end test lived through it. */
+export const isLived = (file: string): boolean => file.includes(LIVED)
+
+/** Adds a history that a test lived through. Returns its name. */
+export function addLived(workflow: string, events: readonly unknown[]): string {
+  const prefix = `${workflow}${LIVED}`
+  const numbers = historyFiles()
+    .filter((file) => file.startsWith(prefix))
+    .map((file) => Number.parseInt(file.slice(prefix.length), 10))
+  const name = `${prefix}${Math.max(0, ...numbers) + 1}`
+  writeFileSync(pathOf(name), textOf({ events }))
+  return name
 }
 
 export function textOf({ events }: { events: readonly unknown[] }): string {

@@ -39,6 +39,5 @@ export const MONEY_SCENARIOS: readonly Scenario[] = [
   },
   { name: 'job.refused-by-month', wishes: MONTHLY, play: beyondMonth },
   { name: 'treasury.refused', wishes: MONTHLY, play: treasuryOf(beyondMonth) },
-  { name: 'job.extended-within-month', wishes: LONG, play: extendedTo(900) },
   { name: 'job.extension-refused-by-month', wishes: LONG, play: extendedTo(1_100) },
 ]

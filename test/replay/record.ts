@@ -1,10 +1,13 @@
 /**
  * Records the golden histories: `npm run record-histories [-- NAME...]` plays the scenarios named, or those without a history
- * yet, on a real server. A history that is there stays: it stands for the jobs that run while a new version is installed. The
+ * yet, on a real server. `npm run record-histories -- --lived` runs the end-to-end tests of workflows, and records the histories
+ * in which something follows something else for the first time. A history that is there stays: it stands for the jobs that run while a new version is installed. The
  * documents that one job leaves in its store are kept too. What replays show is written anew for all: it may change any day.
  */
+import { spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
-import { mkdir, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { historyToJSON } from '@temporalio/common/lib/proto-utils'
 import setUp from '../support/global-setup'
@@ -15,6 +18,7 @@ import type { ObjectStore } from '../../storage/store'
 import { Deployment } from '../workflows/harness'
 import { replayed } from './commands'
 import { historyFiles, pathOf, readHistory, shownPathOf, textOf } from './histories'
+import { KEEP_VARIABLE, recordLived } from './lived'
 import type { Scenario } from './scenario'
 import { SCENARIOS } from './scenarios'
 
@@ -40,7 +44,17 @@ const isStoreMissing = !existsSync(STORE)
 const lacksHistory = (name: string): boolean =>
   names.length > 0 ? names.includes(name) : !existsSync(pathOf(name))
 
+async function recordTests(): Promise<void> {
+  const folder = await mkdtemp(join(tmpdir(), 'crucible-lived-'))
+  const jest = join(ROOT, 'node_modules', '.bin', 'jest')
+  const args = ['--selectProjects', 'temporal', '--testPathPatterns', 'test/workflows/']
+  spawnSync(jest, args, { cwd: ROOT, stdio: 'inherit', env: { ...process.env, [KEEP_VARIABLE]: folder } })
+  await recordLived(folder)
+  await rm(folder, { recursive: true })
+}
+
 async function main(): Promise<void> {
+  if (process.argv.includes('--lived')) await recordTests()
   const wanted = SCENARIOS.filter(({ name }) => lacksHistory(name) || (isStoreMissing && name === STORE_OF))
   quietWorkers()
   if (wanted.length > 0) await recordAll(wanted)

@@ -4,7 +4,8 @@ import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, wri
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import { DefaultLogger, Runtime, Worker, type WorkflowBundleOption } from '@temporalio/worker'
+import { Worker, type WorkflowBundleOption } from '@temporalio/worker'
+import { quietWorkers } from '../support/temporal'
 import { testWorkflowBundle } from '../support/workflow-bundle'
 import { filesOf, newestRelease, unreadable, type FrozenFile, type FrozenRelease } from './release'
 
@@ -17,10 +18,7 @@ const newest = newestRelease(join(__dirname, 'releases'))
 let workflowBundle: WorkflowBundleOption
 
 beforeAll(async () => {
-  Runtime.install({
-    logger: new DefaultLogger('ERROR'),
-    telemetryOptions: { logging: { filter: { core: 'ERROR', other: 'ERROR' } } },
-  })
+  quietWorkers()
   workflowBundle = await testWorkflowBundle()
 })
 

@@ -162,7 +162,6 @@ const TAKEN: ReservingFault = {
   kind: 'refuses',
   failure: { class: 'capacity', message: 'another customer has it' },
 }
-const LOST: ReservingFault = { kind: 'loses-answer', hasEffect: true }
 const UNKNOWN: ReservingFault = { kind: 'loses-answer', hasEffect: false }
 const HOURLY: Kept = {
   market: () =>
@@ -204,22 +203,16 @@ const takenBack = async (told: Told, market: ReservationMarket): Promise<void> =
 }
 
 export const RESERVATION_SCENARIOS: readonly Scenario[] = [
-  scenario('bought', { market: () => marketOf() }),
   scenario('approved', { market: () => marketOf(), rule: {}, then: approves }),
-  scenario('refused-then-bought', { market: () => marketOf([TAKEN]) }),
-  scenario('answer-lost', { market: () => marketOf([LOST]) }),
   scenario('undecided-then-decided', { market: () => marketOf([UNKNOWN]), then: decides }),
   scenario('payment-failed', {
     market: () => marketOf([], { payment: { kind: 'failed', afterMs: 100 } }),
     then: paysLater,
   }),
-  scenario('hourly-released', HOURLY),
   scenario('resized', { ...HOURLY, then: resized }),
   scenario('split', { ...HOURLY, then: split, isEndedHere: true }),
   scenario('taken-back', { market: () => marketOf(), then: takenBack, isEndedHere: true, isTold: true }),
   scenario('extended', { market: () => marketOf(), then: extended }),
-  scenario('bought', { market: () => marketOf(), buyer: true }),
   scenario('refused', { market: () => marketOf([TAKEN]), buyer: true }),
-  scenario('answer-lost', { market: () => marketOf([LOST]), buyer: true }),
   scenario('undecided', { market: () => marketOf([UNKNOWN]), buyer: true, then: decides }),
 ]

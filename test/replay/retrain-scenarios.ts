@@ -82,16 +82,6 @@ export const RETRAIN_SCENARIOS: readonly Scenario[] = [
     },
   },
   {
-    name: 'retrain.skipped',
-    play: async (d) => {
-      const run = await startRun(d, opensIn(30).spec)
-      await inRunState(run, 'waiting')
-      await run.executeUpdate('skipRun', { args: [{ by: 'ada' }] })
-      await run.result()
-      return run.workflowId
-    },
-  },
-  {
     name: 'retrain.reserved-then-elsewhere',
     wishes: {
       ...{ market: SHORT, wares: [RESERVED, SPOT] },

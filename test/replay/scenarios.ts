@@ -70,16 +70,6 @@ export const SCENARIOS: readonly Scenario[] = [
     wishes: { behave: ({ attempt }) => (attempt === 1 ? { diesAtStep: 35 } : {}) },
     play: (d) => played(d),
   },
-  {
-    name: 'job.lost-its-machine-then-resumed',
-    wishes: { behave: ({ attempt }) => (attempt === 1 ? { diesAtStep: 35 } : {}) },
-    play: (d) => played(d),
-  },
-  {
-    name: 'attempt.lost-its-machine',
-    wishes: { behave: ({ attempt }) => (attempt === 1 ? { diesAtStep: 35 } : {}) },
-    play: ofAttempt((d) => played(d)),
-  },
   { name: 'job.reservation-ended-then-elsewhere', wishes: ENDING, play: (d) => played(d, ON_GPU) },
   {
     name: 'attempt.reservation-ends-unheeded',
@@ -108,22 +98,6 @@ export const SCENARIOS: readonly Scenario[] = [
     play: async (d) => {
       const job = await d.submit()
       await until(async () => (await statusOf(job)).reason === 'unreachable')
-      await job.executeUpdate('migrate', { args: [{}] })
-      return closed(job)
-    },
-  },
-  {
-    name: 'job.cancelled-in-a-pause',
-    play: async (d) => {
-      const job = await paused(d)
-      await job.cancel()
-      return closed(job)
-    },
-  },
-  {
-    name: 'job.migrated-in-a-pause',
-    play: async (d) => {
-      const job = await paused(d)
       await job.executeUpdate('migrate', { args: [{}] })
       return closed(job)
     },
@@ -215,16 +189,6 @@ export const SCENARIOS: readonly Scenario[] = [
       played(d, {}, (job) => job.executeUpdate('migrate', { args: [{ to: { backend: 'nowhere' } }] })),
   },
   {
-    name: 'job.extended',
-    wishes: { behave: () => ({ stepsTotal: 500 }) },
-    play: (d) =>
-      played(d, { budgetMicroUsd: microUsd(1_000) }, (job) =>
-        job.executeUpdate('extend', {
-          args: [{ deadlineAtMs: Date.now() + 600_000, budgetMicroUsd: microUsd(2_000) }],
-        }),
-      ),
-  },
-  {
     name: 'job.extended-and-migrated-at-once',
     // Saving takes half of its window: the answer to the request is in the history before the machine has stopped.
     wishes: { behave: ({ attempt }) => (attempt === 1 ? { stepsTotal: 10_000, savesInMs: 1_000 } : {}) },
@@ -261,8 +225,6 @@ export const SCENARIOS: readonly Scenario[] = [
         job.executeUpdate('extend', { args: [{ budgetMicroUsd: microUsd(1.5) }] }),
       ),
   },
-  { name: 'job.no-placement', play: (d) => played(d, { resources: { gpus: { min: 64 } } }) },
-  { name: 'job.invalid', play: (d) => played(d, { run: '' }) },
   {
     name: 'job.from-another',
     wishes: TWO_JOBS,
@@ -305,11 +267,6 @@ export const SCENARIOS: readonly Scenario[] = [
     play: ofAttempt((d) => played(d, { budgetMicroUsd: microUsd(7) })),
   },
   { name: 'attempt.succeeded', play: ofAttempt((d) => played(d)) },
-  {
-    name: 'attempt.started-after-launch',
-    wishes: AFTER_LAUNCH,
-    play: ofAttempt((d) => played(d)),
-  },
   {
     name: 'attempt.extension-refused-to-the-end',
     wishes: LONG,

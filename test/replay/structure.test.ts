@@ -6,13 +6,13 @@ import { describe, expect, it } from '@jest/globals'
 import type { Drain } from '../../core/documents'
 import { microUsd } from '../../core/money/money'
 import { unstamped } from '../../core/stamps'
-import { historyFiles, readHistory, scenarioOf } from './histories'
+import { historyFiles, isLived, readHistory, scenarioOf } from './histories'
+import { pairsIn, type NamedEvent } from './pairs'
 
 interface Payloads {
   payloads?: { data?: string }[]
 }
-interface Event {
-  eventType: string
+interface Event extends NamedEvent {
   activityTaskScheduledEventAttributes?: { activityType: { name: string }; input?: Payloads }
   activityTaskCompletedEventAttributes?: { scheduledEventId: string; result?: Payloads }
   workflowExecutionStartedEventAttributes?: { input?: Payloads }
@@ -21,13 +21,12 @@ interface Event {
   workflowExecutionContinuedAsNewEventAttributes?: { input?: Payloads }
   signalExternalWorkflowExecutionInitiatedEventAttributes?: { signalName: string }
   startChildWorkflowExecutionInitiatedEventAttributes?: { input?: Payloads }
-  eventId: string
 }
 
-const histories = historyFiles().map((file) => ({
-  name: scenarioOf(file),
-  events: readHistory<Event>(file).events,
-}))
+/** Those that a scenario has played: its name says what has happened. */
+const histories = historyFiles()
+  .filter((file) => !isLived(file))
+  .map((file) => ({ name: scenarioOf(file), events: readHistory<Event>(file).events }))
 const named = (prefix: string): [string, Event[]][] =>
   histories.filter(({ name }) => name.startsWith(prefix)).map(({ name, events }) => [name, events])
 
@@ -316,5 +315,50 @@ describe('whatever goes in and out', () => {
     }
     for (const event of events) valuesOf(event.activityTaskScheduledEventAttributes?.input).forEach(collect)
     expect([...keys].filter((key) => !ALLOWED.includes(key))).toEqual([])
+  })
+})
+
+/** Histories whose pairs of events others have too, by what else they are for. */
+const KEPT_FOR = {
+  'the guide to failures (test/docs/failures.test.ts)': [
+    'attempt.drain-window-over',
+    'attempt.launched-and-never-came-up',
+    'attempt.reservation-ends-unheeded',
+    'attempt.stopped-speaking',
+    'job.capacity-then-fallback',
+    'job.image-absent',
+    'job.image-refused',
+    'job.interrupted-then-resumed',
+    'job.interrupted-too-often',
+    'job.quota-then-fallback',
+    'job.registry-away-then-back',
+    'job.reservation-ended-then-elsewhere',
+    'job.unreachable-then-elsewhere',
+    'job.unreachable-twice',
+    'job.workload-retried-then-failed',
+  ],
+  'the structure of life cycles': [
+    'attempt.budget',
+    'attempt.unserved',
+    'job.cancelled',
+    'job.migrated',
+    'job.migrated-with-a-long-history',
+    'job.succeeded',
+  ],
+  'the tests of replays': ['attempt.drained', 'attempt.succeeded'],
+}
+
+describe('a golden history', () => {
+  it('brings a pair of events that no other history of its workflow has, or has another purpose', () => {
+    const pairs = new Map(
+      historyFiles().map((file) => [
+        scenarioOf(file),
+        pairsIn(file.split('.')[0]!, readHistory<Event>(file).events),
+      ]),
+    )
+    const counts = new Map<string, number>()
+    for (const pair of [...pairs.values()].flat()) counts.set(pair, (counts.get(pair) ?? 0) + 1)
+    const redundant = [...pairs].filter(([, own]) => own.every((pair) => counts.get(pair)! > 1))
+    expect(redundant.map(([name]) => name).sort()).toEqual(Object.values(KEPT_FOR).flat().sort())
   })
 })

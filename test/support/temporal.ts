@@ -1,4 +1,5 @@
 import { Client, Connection } from '@temporalio/client'
+import { IllegalStateError } from '@temporalio/common'
 import { DefaultLogger, NativeConnection, Runtime } from '@temporalio/worker'
 import type { TemporalExecutable } from '../../cli/dev/temporal/resolve'
 
@@ -18,12 +19,17 @@ export function testServer(): TestServer {
   return JSON.parse(text) as TestServer
 }
 
-/** Workers of this file tell errors only. Called once, before the first connection. */
+/** Workers of this process log errors only. Called before the first connection. */
 export function quietWorkers(): void {
-  Runtime.install({
-    logger: new DefaultLogger('ERROR'),
-    telemetryOptions: { logging: { filter: { core: 'ERROR', other: 'ERROR' } } },
-  })
+  try {
+    Runtime.install({
+      logger: new DefaultLogger('ERROR'),
+      telemetryOptions: { logging: { filter: { core: 'ERROR', other: 'ERROR' } } },
+    })
+  } catch (error) {
+    // A test file that ran before in this process, or the same one with another mutant, has installed it.
+    if (!(error instanceof IllegalStateError)) throw error
+  }
 }
 
 export interface TestConnection {

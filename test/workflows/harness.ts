@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Client, WorkflowHandleWithFirstExecutionRunId } from '@temporalio/client'
-import { Worker } from '@temporalio/worker'
+import { Worker, type ActivityInterceptorsFactory } from '@temporalio/worker'
 import { createCopyingActivities } from '../../activities/copying'
 import { createDecidingActivities } from '../../activities/plan/deciding'
 import { createPlanningActivities } from '../../activities/plan/planning'
@@ -36,6 +36,7 @@ import { MemoryStore } from '../backends/scripted/memory-store'
 import type { ObjectStore } from '../../storage/store'
 import { SPEC } from '../support/spec'
 import { unlikeReplays } from '../kit/replays'
+import { keepHistories } from '../replay/lived'
 import { createScriptedBackend } from '../backends/scripted/scripted-backend'
 import { ScriptedWorld, type WorldOptions } from '../backends/scripted/world'
 import { freshNamespace } from '../support/namespace'
@@ -94,6 +95,33 @@ export interface WorldWishes extends Partial<Omit<WorldOptions, 'clock' | 'store
   hears?: Promise<unknown>
   /** Backends of the deployment without workers, in addition to the scripted one. */
   unserved?: string[]
+  /** Answers in place of some activities, which run if their answer calls `perform`. */
+  answers?: Answers
+}
+
+type Answers = Readonly<Record<string, (input: never, perform: () => Promise<unknown>) => unknown>>
+
+class ScriptedAnswers extends Authentication {
+  constructor(
+    private readonly answers: Answers,
+    ...others: ConstructorParameters<typeof Authentication>
+  ) {
+    super(...others)
+  }
+
+  override workerOptions(deployment?: string): ReturnType<Authentication['workerOptions']> {
+    const { answers } = this
+    const { interceptors, ...others } = super.workerOptions(deployment)
+    const scripted: ActivityInterceptorsFactory = ({ info }) => ({
+      inbound: {
+        async execute(input, next) {
+          const answer = answers[info.activityType]
+          return answer === undefined ? next(input) : answer(input.args[0] as never, () => next(input))
+        },
+      },
+    })
+    return { ...others, interceptors: { activity: [...interceptors!.activity!, scripted] } }
+  }
 }
 
 const WORKERS = ['orchestrator', 'verbs', 'watches', 'launches'] as const
@@ -125,6 +153,7 @@ export interface Ground {
   skewMs?: number | undefined
   /** The clock of all workers; the machine's if missing. */
   now?: (() => number) | undefined
+  answers?: Answers | undefined
   /** The workflows, if they are not just those of the product. */
   bundle?: (() => Promise<{ codePath: string }>) | undefined
 }
@@ -138,9 +167,13 @@ export class Jobs {
   constructor(
     protected at: TestConnection,
     readonly namespace: string,
-    { key = TEST_KEY, now }: { key?: Buffer; now?: (() => number) | undefined } = {},
+    {
+      key = TEST_KEY,
+      now,
+      answers = {},
+    }: { key?: Buffer; now?: (() => number) | undefined; answers?: Answers | undefined } = {},
   ) {
-    this.authentication = new Authentication(key, now)
+    this.authentication = new ScriptedAnswers(answers, key, now)
     this.client = this.authentication.client(at.client.connection, namespace)
   }
 
@@ -220,7 +253,7 @@ export class ControlPlane extends Workforce {
     namespace: string,
     protected readonly ground: Ground,
   ) {
-    super(at, namespace, { now: ground.now })
+    super(at, namespace, ground)
   }
 
   startOrchestrator(): Promise<void> {
@@ -341,6 +374,7 @@ export class Deployment extends ControlPlane {
       hears: wishes.hears,
       purchaseLimitMs: wishes.purchaseLimitMs,
       skewMs: wishes.skewMs,
+      answers: wishes.answers,
     })
   }
 
@@ -382,6 +416,7 @@ export class Deployment extends ControlPlane {
 
   /** Ends all; every decision that a job put on record can be made again from it. */
   override async close(): Promise<void> {
+    await keepHistories(this.client)
     this.world.dispose()
     for (const { world, workers } of this.others) {
       world.dispose()

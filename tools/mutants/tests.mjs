@@ -15,6 +15,9 @@ const FILES_MAX = 16
 const LEFT_OUT =
   /^test\/(tools|runner|small-cloud|habits|crashes|torn|examples|docs|deployment|attacks|money)\/|\.e2e\.test\.ts$/
 
+/** Replays what a former version recorded. */
+const RELEASE = /^test\/replay\/release\.test\.ts$/
+
 /** Tests of workflow code, which load it in a bundle and not by import. Policy is not workflow code. */
 const OF_WORKFLOWS = /^test\/(workflows|replay)\//
 
@@ -38,7 +41,7 @@ export function testsOf(file, imports = readImports()) {
   if (!file.startsWith('workflows/')) return { unit: near, temporal: [] }
   // A replay bundles the workflows first, which takes longest.
   const bundled = [...imports.keys()]
-    .filter((path) => OF_WORKFLOWS.test(path) && path.endsWith('.test.ts'))
+    .filter((path) => OF_WORKFLOWS.test(path) && path.endsWith('.test.ts') && !RELEASE.test(path))
     .sort((one, other) => isOwn(other, file) - isOwn(one, file))
   const isEnd = (path) => path.endsWith('.e2e.test.ts')
   return {
