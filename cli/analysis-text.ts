@@ -119,18 +119,18 @@ function resumeInWords({ canResume: { value, how, missing } }: Findings): string
   return `${RESUMES[value]}${lacking}${option}`
 }
 
-/** `18 to 25 GiB a GPU: weights 6.4, gradients 3.2, optimizer 6.4, activations 1.5` */
+/** `18 to 25 GiB a GPU: weights 6.4, gradients 3.2, optimizer 6.4, activations 1.5`; MiB for small models. */
 function memoryInWords({ memory: { value }, gpuUse }: Findings): string {
   if (value === null) return NOTHING
+  const [unit, perGiB] = value.highGiB < 1 ? ['MiB', 1024] : ['GiB', 1]
+  const digits = (gib: number): string => String(Number((gib * perGiB).toPrecision(2)))
   const { weights, gradients, optimizer, activations } = value.components
   const shares = Object.entries({ weights, gradients, optimizer, activations }).map(
     ([name, { highGiB }]) => `${name} ${digits(highGiB)}`,
   )
   const where = gpuUse.value === 'none' ? '' : ' a GPU'
-  return `${digits(value.lowGiB)} to ${digits(value.highGiB)} GiB${where}: ${shares.join(', ')}`
+  return `${digits(value.lowGiB)} to ${digits(value.highGiB)} ${unit}${where}: ${shares.join(', ')}`
 }
-
-const digits = (gib: number): string => String(Number(gib.toPrecision(2)))
 
 function runTimeInWords(value: Findings['runTime']['value']): string {
   if (value === null) return NOTHING

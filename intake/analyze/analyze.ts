@@ -121,7 +121,7 @@ function judged(project: Project, { launch, facts }: { launch: Launch; facts: Fa
     ...devices,
     ...settings,
     data,
-    ...findModel(facts, models),
+    ...findModel(facts),
     memory: findMemory(facts, { ...devices, ...settings }, models),
     runTime: findRunTime(facts, { ...devices, ...settings, data }, models),
     workFamily: findWorkFamily(facts, { ...devices, ...settings }, models),

@@ -20,9 +20,6 @@ import {
   type Value,
 } from './values'
 
-/** The attribute of a layer whose weight is split into its direction and its length. */
-export const WEIGHT_NORM = '<weight norm>'
-
 /** `undefined` for every other function. */
 export function builtinResult(run: Interpreter, event: CallEvent, frame: Frame): Value | undefined {
   const [first, second] = event.positional
@@ -54,7 +51,6 @@ export function builtinResult(run: Interpreter, event: CallEvent, frame: Frame):
       return setattr(event)
     case 'torch.nn.utils.weight_norm':
     case 'torch.nn.utils.parametrizations.weight_norm':
-      if (first?.kind === 'made') first.attributes.set(WEIGHT_NORM, constant(true))
       return first
     case 'list':
     case 'tuple':

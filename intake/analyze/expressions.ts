@@ -1,6 +1,6 @@
 /** Expressions: as much of their value as can be known without running them. */
 import { assignment, augmented } from './assignments'
-import { callNode, made, record } from './calls'
+import { callNode } from './calls'
 import { comprehension } from './comprehensions'
 import { entryOf, memberOfValue, sliceOf } from './members'
 import { firstLine, type Frame, type Interpreter } from './interpreter'
@@ -170,11 +170,7 @@ function operation(run: Interpreter, node: SyntaxNode, frame: Frame): Value {
   const operator = node.children.find(isToken)?.type ?? ''
   switch (node.type) {
     case 'binary_operator':
-      return binary(
-        run,
-        { node, operator, operands: [of(childAt(node, 'left')), of(childAt(node, 'right'))] },
-        frame,
-      )
+      return remainder(node, calculate(operator, of(childAt(node, 'left')), of(childAt(node, 'right'))))
     case 'boolean_operator':
       return logical(operator, of(childAt(node, 'left')), of(childAt(node, 'right')))
     case 'not_operator': {
@@ -219,21 +215,6 @@ function operation(run: Interpreter, node: SyntaxNode, frame: Frame): Value {
       return unknown()
   }
 }
-
-function binary(
-  run: Interpreter,
-  { node, operator, operands }: { node: SyntaxNode; operator: string; operands: [Value, Value] },
-  frame: Frame,
-): Value {
-  const result = calculate(operator, ...operands)
-  const name = PRODUCTS[operator]
-  if (!run.keepsProducts || name === undefined || result.kind === 'constant') return remainder(node, result)
-  return made(
-    record(run, { callee: extern(name), node, given: { positional: operands, named: new Map() } }, frame),
-  )
-}
-
-const PRODUCTS: Readonly<Record<string, string>> = { '*': 'torch.mul', '@': 'torch.matmul' }
 
 /** Adds the dividend of a remainder, as it is written. */
 function remainder(node: SyntaxNode, value: Value): Value {

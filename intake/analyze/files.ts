@@ -4,7 +4,10 @@ import { taintOf, textOf, type Value } from './values'
 
 /** Functions that give the contents of a configuration file. */
 export const CONFIGURATION_READERS: ReadonlySet<string> = new Set([
-  ...['yaml.safe_load', 'yaml.load', 'yaml.full_load', 'omegaconf.OmegaConf.load'],
+  'yaml.safe_load',
+  'yaml.load',
+  'yaml.full_load',
+  'omegaconf.OmegaConf.load',
   ...['json', 'tomllib', 'tomli', 'toml'].flatMap((library) => [`${library}.load`, `${library}.loads`]),
 ])
 

@@ -109,7 +109,9 @@ function fillGpuMemory(filled: Filled, { entry, findings: { memory } }: Analysis
     return
   }
   put(filled, {
-    ...{ field: 'resources.gpu_memory', value: `${wanted}GB+`, reason: `it needs ${range}` },
+    field: 'resources.gpu_memory',
+    value: `${wanted}GB+`,
+    reason: `it needs ${range}`,
     finding: memory,
   })
 }
@@ -120,7 +122,9 @@ function fillWorkFamily(filled: Filled, { findings: { workFamily } }: Analysis):
   if (!GPU_FIELDS.some((name) => resources[name] !== undefined)) return
   if (filled.fields['work_family'] !== undefined || !isSure(workFamily)) return
   put(filled, {
-    ...{ field: 'work_family', value: workFamily.value, reason: 'that is what it trains' },
+    field: 'work_family',
+    value: workFamily.value,
+    reason: 'that is what it trains',
     finding: workFamily,
   })
 }
@@ -144,7 +148,9 @@ function fillDirectory(filled: Filled, { findings: { checkpointDirectory } }: An
   if (!isSure(checkpointDirectory) || !isPlain(filled.fields)) return
   const { value } = checkpointDirectory
   put(filled, {
-    ...{ field: 'checkpoint.directory', value, reason: 'the program saves there' },
+    field: 'checkpoint.directory',
+    value,
+    reason: 'the program saves there',
     finding: checkpointDirectory,
   })
 }
@@ -200,7 +206,9 @@ function fillInterruptible(filled: Filled, analysis: Analysis): void {
     !needsOption(analysis) || analysis.knowsCrucible || filled.settings.some(({ field }) => field === 'run')
   if (!isResumed) return
   put(filled, {
-    ...{ field: 'interruptible', value: true, reason: 'the program saves and resumes' },
+    field: 'interruptible',
+    value: true,
+    reason: 'the program saves and resumes',
     finding: canResume,
   })
 }

@@ -103,8 +103,6 @@ export class Interpreter {
   /** Names of packages that the program imports, with the first place. */
   readonly imports = new Map<string, { file: string; line: number; text: string }>()
   style: CliStyle = 'none'
-  /** Whether products of tensors are kept as calls, while a forward pass is followed. */
-  keepsProducts = false
   isCut = false
   #steps = 0
   readonly #modules = new Map<string, Scope>()

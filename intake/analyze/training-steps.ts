@@ -5,17 +5,22 @@ import type { Scope, Value } from './values'
 
 /** Calls that only a training step makes. */
 export const STEP_METHODS: ReadonlySet<string> = new Set([
-  ...['backward', 'manual_backward', 'apply_gradients', 'train_on_batch', 'minimize', 'optimizer_step'],
-  ...['value_and_grad', 'apply_updates', 'filter_value_and_grad', 'trainingModel'],
+  'backward',
+  'manual_backward',
+  'apply_gradients',
+  'train_on_batch',
+  'minimize',
+  'optimizer_step',
+  'value_and_grad',
+  'apply_updates',
+  'filter_value_and_grad',
+  'trainingModel',
 ])
 
 /** Functions that only a training step calls, by their own name. */
 const STEP_FUNCTIONS = new Set([...STEP_METHODS, 'grad'])
 /** Methods of a training step, those that train a whole model, and those that turn a mode of training on or off. */
-const TRAINING_METHODS = new Set([
-  ...STEP_FUNCTIONS,
-  ...['step', 'train', 'eval', 'fit', 'partial_fit', 'learn'],
-])
+const TRAINING_METHODS = new Set([...STEP_FUNCTIONS, 'step', 'train', 'eval', 'fit', 'partial_fit', 'learn'])
 
 type ProjectFunction = Extract<Value, { kind: 'function' }>
 

@@ -1,5 +1,4 @@
 /** What is known about a value of a Python program without running it. */
-import { defined } from '../../core/defined'
 import type { Guard, Loop } from './flow'
 import type { SourceFile, SyntaxNode } from './syntax'
 
@@ -147,7 +146,7 @@ export const unknown = (taint: Taint = NOTHING, text?: string): Value => ({
   kind: 'unknown',
   options: taint.options,
   origins: taint.origins,
-  ...defined({ text }),
+  text,
 })
 
 export const constant = (value: Constant, taint: Taint = NOTHING): Value => ({
@@ -171,7 +170,9 @@ export const dict = (entries: Map<string, Value>): Value => ({ ...NOTHING, kind:
 /** `argparse.Namespace`, `types.SimpleNamespace` */
 export const namespace = (attributes: Map<string, Value>): Value => ({
   ...NOTHING,
-  ...{ kind: 'dict', entries: attributes, isNamespace: true },
+  kind: 'dict',
+  entries: attributes,
+  isNamespace: true,
 })
 
 /** More origins than this say nothing new. */

@@ -1,6 +1,4 @@
 import { beforeAll, describe, expect, it } from '@jest/globals'
-import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { analyze, type Analysis, type PythonParser } from '../../intake/analyze/analyze'
 import { parser } from './corpus'
 
@@ -17,31 +15,24 @@ interface Work {
   steps: number
 }
 
-/** A GPT of our own with the sizes and lengths of nanoGPT's configurations. */
-const gpt = (work: Work): string => {
-  const text = readFileSync(join(__dirname, '..', 'bench', 'memory', 'models', 'char_gpt.py'), 'utf8')
-  const [definitions] = text.split('batch_size = 16') as [string]
-  return `${definitions
-    .replace('vocab_size: int = 512', `vocab_size: int = ${work.vocabulary}`)
-    .replace('block_size: int = 128', `block_size: int = ${work.block}`)
-    .replace('n_layer: int = 4', `n_layer: int = ${work.layers}`)
-    .replace('n_head: int = 4', `n_head: int = ${work.heads}`)
-    .replace('n_embd: int = 256', `n_embd: int = ${work.width}`)}
-batch_size = ${work.batch}
-gradient_accumulation_steps = ${work.accumulation}
-max_iters = ${work.steps}
-model = GPT(Config()).cuda()
+/** GPT-2 with the sizes and lengths of nanoGPT's configurations. */
+const gpt = ({ layers, heads, width, vocabulary, block, batch, accumulation, steps }: Work): string => `
+import torch
+from transformers import GPT2Config, GPT2LMHeadModel
+block_size = ${block}
+batch_size = ${batch}
+gradient_accumulation_steps = ${accumulation}
+max_iters = ${steps}
+model = GPT2LMHeadModel(GPT2Config(n_layer=${layers}, n_head=${heads}, n_embd=${width}, vocab_size=${vocabulary})).cuda()
 optimizer = torch.optim.AdamW(model.parameters(), lr=3e-4)
 for it in range(max_iters):
     for micro_step in range(gradient_accumulation_steps):
         with torch.autocast("cuda", dtype=torch.bfloat16):
-            x, y = get_batch("train", batch_size)
-            logits, loss = model(x, y)
+            loss = model(input_ids=x, labels=x).loss
         loss.backward()
     optimizer.step()
     optimizer.zero_grad(set_to_none=True)
 `
-}
 
 describe('the run time finding', () => {
   let python: PythonParser

@@ -38,7 +38,6 @@ describe('the family of work', () => {
   it.each([
     ['a convolutional network', RESNET, 'convolution'],
     ['a transformer', GPT2, 'transformer'],
-    ['a recurrent network', LSTM, 'recurrent'],
   ])('of %s in mixed precision is its own', (_, model, family) => {
     const { value, confidence, evidence } = familyOf(training(model, MIXED))
     expect(value).toBe(family)
@@ -58,6 +57,11 @@ describe('the family of work', () => {
   it('is unknown for several kinds of models, and for none that shows', () => {
     expect(familyOf(training(`${RESNET}\nhead = torch.nn.LSTM(1024, 2048)`, MIXED)).value).toBeNull()
     expect(familyOf(training('model = torch.nn.Linear(9000, 9000)', MIXED)).value).toBeNull()
+  })
+
+  it('is unknown for a network of its own layers, whose size nothing shows', () => {
+    const { value, missing } = familyOf(training(LSTM, MIXED))
+    expect({ value, missing }).toEqual({ value: null, missing: ['how large its model is'] })
   })
 
   it('is unknown for steps too small to keep a GPU busy', () => {

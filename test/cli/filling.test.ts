@@ -132,9 +132,25 @@ describe('a submission of a script', () => {
 
 describe('the family of work', () => {
   it('is taken from a program that shows it, for a job with GPUs', async () => {
-    const { spec, stderr } = await dryRun('gpt-configurator', '--gpus', '1')
+    writeFileSync(
+      join(world.home, 'train.py'),
+      [
+        'import torch',
+        'from transformers import AutoModelForCausalLM',
+        'model = AutoModelForCausalLM.from_pretrained("gpt2").cuda()',
+        'optimizer = torch.optim.AdamW(model.parameters())',
+        'for x in torch.utils.data.DataLoader(data, batch_size=8):',
+        '    with torch.autocast("cuda", dtype=torch.bfloat16):',
+        '        loss = model(**x).loss',
+        '    loss.backward()',
+        '    optimizer.step()',
+      ].join('\n'),
+    )
+    const { spec, stderr } = await submitted(join(world.home, 'train.py'), '--gpus', '1')
     expect(spec.workFamily).toBe('transformer')
-    expect(stderr).toMatch(/Set from model.py:\d+: work_family transformer, because that is what it trains\./)
+    expect(stderr).toMatch(
+      /Set from train\.py:\d+: work_family transformer, because that is what it trains\./,
+    )
   })
 
   it('is what a flag says', async () => {

@@ -13,8 +13,7 @@ import {
 import { lengthOf, samplesAtOnce, sideOf } from '../memory/inputs'
 import type { ModelUse } from '../memory/models'
 import { tensorsOfPicture } from '../memory/pictures'
-import { computesInHalf } from '../memory/training'
-import { megatronOption } from '../options/megatron'
+import { isDeepSpeed } from '../memory/training'
 import type { Findings } from '../report'
 import { textOf } from '../values'
 
@@ -52,16 +51,15 @@ function keptOf(model: ModelUse, context: Context): { kept: Interval; passing: n
     return { kept: { low: 0, high: batch.high * model.parameters.high * 4 }, passing: 0 }
   }
   const precision = computedPrecision(context)
-  const counted =
-    model.isRough === true ? 'by-results' : model.pictures === undefined ? 'by-rules' : 'on-model'
-  const low = (keptBytes(least, precision, counted).low * batch.low) / (model.split?.tensorWays ?? 1)
+  const counted = model.pictures === undefined ? 'by-sizes' : 'on-model'
+  const low = keptBytes(least, precision, counted).low * batch.low
   const high = keptBytes(most, precision, counted).high * batch.high
   return { kept: { low, high }, passing: passingBytes(most, precision) * batch.high }
 }
 
-/** DeepSpeed and Megatron compute in half precision throughout, without autocast (Accelerate 0.30.1, `accelerator.py`). */
+/** DeepSpeed computes in half precision throughout, without autocast (Accelerate 0.30.1, `accelerator.py`). */
 const computedPrecision = ({ facts, precision }: Context): Precision =>
-  precision.endsWith('mixed') && computesInHalf(facts) ? 'fp16' : precision
+  precision.endsWith('mixed') && isDeepSpeed(facts) ? 'fp16' : precision
 
 function batchOf({ facts, known, missing }: Context): Interval {
   const value = known.batchSize.value ?? samplesAtOnce(facts)
@@ -86,9 +84,7 @@ function tensorsOf(model: ModelUse, context: Context, end: 'low' | 'high'): Tens
       isFrozen: model.isFrozen,
     })
   }
-  if (model.kept === undefined) return undefined
-  if (!model.kept.isComplete) context.missing.add('the shapes of some layers')
-  return recomputes && end === 'low' ? thinned(model.kept, 0.1) : model.kept
+  return undefined
 }
 
 /** Whether gradient checkpointing is on for a model: if the program names models, for those. */
@@ -98,7 +94,7 @@ function isRecomputed({ event }: ModelUse, { facts, known }: Context): boolean {
     const isOn = method === 'enable_gradient_checkpointing' || method === 'gradient_checkpointing_enable'
     return isOn && receiver?.kind === 'made' ? [receiver.call] : []
   })
-  return named.length === 0 || event === undefined || named.includes(event)
+  return named.length === 0 || named.includes(event)
 }
 
 interface Size {
@@ -116,18 +112,13 @@ function usualOr({ what, value, usual, end }: Size, { missing }: Context): numbe
 }
 
 /** Fused attention keeps no scores; it is what libraries use since 2023 unless a program asks otherwise, or the model has none. */
-function scoresKept(
-  { event, transformer, split }: ModelUse,
-  { events, run }: Facts,
-  end: 'low' | 'high',
-): boolean {
-  if (split !== undefined) return end === 'high' && megatronOption(run, 'use_flash_attn') === undefined
+function scoresKept({ event, transformer }: ModelUse, { events }: Facts, end: 'low' | 'high'): boolean {
   const asked = events
     .map(({ named }) => textOf(named.get('attn_implementation')))
     .find((each) => each !== undefined)
   if (asked !== undefined) return asked === 'eager'
   if (transformer?.length !== undefined) return end === 'high'
-  const text = `${event?.name ?? ''} ${event?.argumentTexts.join(' ') ?? ''}`.toLowerCase()
+  const text = `${event.name} ${event.argumentTexts.join(' ')}`.toLowerCase()
   return UNFUSED.some((name) => text.includes(name))
 }
 
@@ -157,10 +148,3 @@ function fusesAttention({ events }: Facts, end: 'low' | 'high'): boolean {
     (end === 'low' && !events.some(({ name }) => name.startsWith('jax.')))
   )
 }
-
-const thinned = (tensors: Tensors, part: number): Tensors => ({
-  ...tensors,
-  plain: tensors.plain * part,
-  full: tensors.full * part,
-  masks: tensors.masks * part,
-})

@@ -31,19 +31,24 @@ const SCHEDULER_WORDS = ['sched', 'lr_policy']
 const STEP_WORDS = ['epoch', 'step', 'iter', 'batches_done', 'tokens_seen', 'round']
 const STEP_NAMES = new Set(['it', 'i', 'n', 'e', 'ep', 't'])
 const MODEL_WORDS = [
-  ...[
-    'model',
-    'net',
-    'state_dict',
-    'weight',
-    'param',
-    'encoder',
-    'decoder',
-    'generator',
-    'discriminator',
-    'critic',
-  ],
-  ...['actor', 'policy', 'backbone', 'head', 'unet', 'vae', 'ddpm', 'agent'],
+  'model',
+  'net',
+  'state_dict',
+  'weight',
+  'param',
+  'encoder',
+  'decoder',
+  'generator',
+  'discriminator',
+  'critic',
+  'actor',
+  'policy',
+  'backbone',
+  'head',
+  'unet',
+  'vae',
+  'ddpm',
+  'agent',
 ]
 
 /** The parts in a value that is saved; empty if it is data. */

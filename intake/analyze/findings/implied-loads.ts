@@ -35,7 +35,9 @@ function boosterLoad(event: CallEvent): Load[] {
   const isRest = rounds !== undefined && rounds.origins.length > 0
   return [
     {
-      ...{ ...situation(event), path: model, isWhole: isRest },
+      ...situation(event),
+      path: model,
+      isWhole: isRest,
       parts: new Set<Part>(isRest ? ['model', 'step'] : ['model']),
     },
   ]

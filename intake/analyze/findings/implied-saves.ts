@@ -77,7 +77,7 @@ export function huggingFaceSaves(train: CallEvent): Save[] {
     implied(settings ?? train, {
       parts: isWeights ? WEIGHTS : ALL,
       every,
-      ...(truthOfGuards(train.guards) === false ? { truth: false } : {}),
+      truth: truthOfGuards(train.guards) === false ? false : undefined,
     }),
   ]
 }

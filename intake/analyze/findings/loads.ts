@@ -25,8 +25,12 @@ function lastTraining({ events, training }: Facts): number {
 
 /** Functions that give back an object as it was saved. */
 const OBJECT_LOADERS = new Set([
-  ...['pickle.load', 'cloudpickle.load', 'dill.load', 'joblib.load'],
-  ...['numpy.load', 'equinox.tree_deserialise_leaves'],
+  'pickle.load',
+  'cloudpickle.load',
+  'dill.load',
+  'joblib.load',
+  'numpy.load',
+  'equinox.tree_deserialise_leaves',
 ])
 
 /** An object that the program continues with: what it saves to that place derives from what it loaded there. */
@@ -100,7 +104,9 @@ function distributedLoad(event: CallEvent): Load | undefined {
   const [first] = origins
   if (first === undefined) return undefined
   return {
-    ...{ ...situation(event), isWhole: false, parts: new Set(origins.map(({ part }) => part)) },
+    ...situation(event),
+    isWhole: false,
+    parts: new Set(origins.map(({ part }) => part)),
     path: placeOf(first.origin.call, undefined).path,
   }
 }

@@ -1,7 +1,6 @@
 /** The model and the data that the program names. */
 import { argument, evidenceOf, isCalled, lastPart, type Facts } from '../facts'
-import type { ModelsUsed } from '../memory/models'
-import { CERTAIN, found, LIKELY, notKnown, POSSIBLE, type Findings } from '../report'
+import { CERTAIN, found, LIKELY, notKnown, type Findings } from '../report'
 import { findPublishedModel } from '../memory/published-models'
 import { textOf, type CallEvent, type Value } from '../values'
 
@@ -30,7 +29,7 @@ export function modelName(event: CallEvent): string | undefined {
   return undefined
 }
 
-export function findModel(facts: Facts, used: ModelsUsed): Pick<Findings, 'model' | 'modelParams'> {
+export function findModel(facts: Facts): Pick<Findings, 'model' | 'modelParams'> {
   const named = facts.events.filter(isCalled).flatMap((event) => {
     const name = modelName(event)
     return name === undefined ? [] : [{ name, event }]
@@ -38,7 +37,7 @@ export function findModel(facts: Facts, used: ModelsUsed): Pick<Findings, 'model
   if (named.length === 0)
     return {
       model: notKnown<string[]>('the model is defined by the program'),
-      modelParams: ownParameters(used),
+      modelParams: notKnown<number>('the model is defined by the program'),
     }
   const names = [...new Set(named.map(({ name }) => name))]
   const evidence = named.map(({ event }) => evidenceOf(event))
@@ -50,24 +49,6 @@ export function findModel(facts: Facts, used: ModelsUsed): Pick<Findings, 'model
         ? notKnown<number>('the number of parameters of this model is not in our table')
         : found(parameters, { confidence: LIKELY, evidence }),
   }
-}
-
-/** Of the model that Megatron's options or Keras's layers give, or of all that the program builds of layers of known sizes. */
-function ownParameters({ models, networks }: ModelsUsed): Findings['modelParams'] {
-  const given = models.find(({ split, isRough }) => split !== undefined || isRough === true)
-  if (given?.event !== undefined)
-    return found(given.parameters.high, {
-      // A Keras model that a program builds in two places counts twice.
-      confidence: given.isRough === true ? POSSIBLE : LIKELY,
-      evidence: [evidenceOf(given.event)],
-    })
-  const counts = networks.map(({ parameters }) => parameters)
-  const total = counts.reduce<number>((sum, count) => sum + (count ?? NaN), 0)
-  if (!Number.isSafeInteger(total) || total < 1) return notKnown('the model is defined by the program')
-  return found(total, {
-    confidence: networks.length === 1 ? LIKELY : POSSIBLE,
-    evidence: networks.flatMap(({ layers: [first] }) => (first === undefined ? [] : [evidenceOf(first)])),
-  })
 }
 
 export function findData(facts: Facts): Findings['data'] {

@@ -26,15 +26,16 @@ export function findRunTime(
   if (gpus === null) return notKnown<RunTime>('the number of GPUs')
   const samples = samplesOf(facts, known, { batch, gpus })
   if (samples === undefined) return notKnown<RunTime>('the number of steps, or of epochs and samples')
-  if (models.some(({ split }) => split !== undefined))
-    return notKnown<RunTime>('how the GPUs share the work of a step')
   const working = models.filter(({ passesGradients }) => passesGradients)
   const counts = working.map((model) => multiplicationsOf(model, facts))
   const multiplications = counts.reduce<number>((total, count) => total + (count ?? NaN), 0)
   if (unknown.length > 0 || !(multiplications > 0))
     return notKnown<RunTime>('the work of one step of the model')
   const seconds = secondsOf({
-    ...{ multiplications, samples, batch, precision: known.precision.value ?? 'fp32' },
+    multiplications,
+    samples,
+    batch,
+    precision: known.precision.value ?? 'fp32',
     recomputes: known.gradientCheckpointing.value === true,
   })
   const { low, high } = scaled(sum(seconds), 1 / HOUR_SECONDS)
@@ -42,15 +43,15 @@ export function findRunTime(
   return found(
     {
       class: classOf(Math.sqrt(low * high)),
-      ...{ lowHours: rounded(low), highHours: rounded(high), accelerator: REFERENCE, gpus },
+      lowHours: rounded(low),
+      highHours: rounded(high),
+      accelerator: REFERENCE,
+      gpus,
     },
     {
       // The range is wide and most often right; that nothing else takes the time is not known.
       confidence: POSSIBLE,
-      evidence: [
-        ...length.evidence,
-        ...working.flatMap(({ event }) => (event === undefined ? [] : [evidenceOf(event)])),
-      ],
+      evidence: [...length.evidence, ...working.map(({ event }) => evidenceOf(event))],
       missing: ['a few measured steps'],
     },
   )
@@ -86,7 +87,7 @@ function samplesOf(
 
 /** Multiplications of a forward pass of one sample. */
 export function multiplicationsOf(model: ModelUse, facts: Facts): number | undefined {
-  const { transformer, pictures, kept, parameters } = model
+  const { transformer, pictures, parameters } = model
   if (pictures?.gigaMultiplications !== undefined) {
     const side = sideOf(facts) ?? pictures.side
     return pictures.gigaMultiplications * 1e9 * (side / pictures.side) ** 2
@@ -97,5 +98,5 @@ export function multiplicationsOf(model: ModelUse, facts: Facts): number | undef
       ? undefined
       : transformerMultiplications(transformer, { parameters: parameters.high, length })
   }
-  return kept?.isComplete === true ? kept.multiplications : undefined
+  return undefined
 }

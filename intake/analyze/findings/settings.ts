@@ -212,13 +212,11 @@ function findGradientCheckpointing(
 }
 
 const GRADIENT_CHECKPOINTING = new Set([
-  ...[
-    'gradient_checkpointing_enable',
-    'enable_gradient_checkpointing',
-    'apply_activation_checkpointing',
-    'checkpoint_sequential',
-    'set_grad_checkpointing',
-  ],
+  'gradient_checkpointing_enable',
+  'enable_gradient_checkpointing',
+  'apply_activation_checkpointing',
+  'checkpoint_sequential',
+  'set_grad_checkpointing',
 ])
 
 function findLength(facts: Facts): Pick<Findings, 'epochs' | 'steps'> {

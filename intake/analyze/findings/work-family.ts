@@ -1,7 +1,6 @@
 /** What kind of training it is, as far as that decides how much faster one GPU type is than another. */
 import type { WorkFamily } from '../../../core/speed'
 import { evidenceOf, isCalled, lastPart, type Facts } from '../facts'
-import { layerName } from '../memory/layers'
 import type { ModelsUsed } from '../memory/models'
 import { findPublishedModel } from '../memory/published-models'
 import { CERTAIN, found, LIKELY, notKnown, POSSIBLE, type Findings } from '../report'
@@ -31,6 +30,8 @@ export function findWorkFamily(facts: Facts, known: Known, used: ModelsUsed): Fi
   const [kind] = kinds
   if (kind === undefined || kind === 'mixed' || kinds.size > 1)
     return notKnown<WorkFamily>('what kind of model it trains')
+  if (used.models.length === 0 && used.unknown.length === 0)
+    return notKnown<WorkFamily>('how large its model is')
   if (isSmall(facts, known.batchSize.value, used))
     return notKnown<WorkFamily>('its steps are too small to keep a GPU busy')
   if (precision === 'fp32' && !usesTf32(facts, kind))
@@ -49,8 +50,13 @@ const LAYERS: readonly (readonly [Kind, readonly string[]])[] = [
   [
     'transformer',
     [
-      ...['MultiheadAttention', 'MultiHeadAttention', 'Transformer'],
-      ...['TransformerEncoder', 'TransformerEncoderLayer', 'TransformerDecoder', 'TransformerDecoderLayer'],
+      'MultiheadAttention',
+      'MultiHeadAttention',
+      'Transformer',
+      'TransformerEncoder',
+      'TransformerEncoderLayer',
+      'TransformerDecoder',
+      'TransformerDecoderLayer',
     ],
   ],
   ['recommendation', ['EmbeddingBag']],
@@ -74,11 +80,11 @@ function signOf(event: CallEvent): Sign[] {
   return signOfModel(event)
 }
 
-function kindOfLayer(event: CallEvent): Kind | undefined {
-  const { name, method } = event
-  const keras = name === `keras.layers.${method}` || name === `tensorflow.keras.layers.${method}`
-  const layer = layerName(event) ?? (keras ? method : undefined)
-  return layer === undefined ? undefined : KIND_OF_LAYER.get(layer)
+function kindOfLayer({ name, method }: CallEvent): Kind | undefined {
+  const isLayer = ['torch.nn', 'keras.layers', 'tensorflow.keras.layers'].some(
+    (library) => name === `${library}.${method}`,
+  )
+  return isLayer ? KIND_OF_LAYER.get(method) : undefined
 }
 
 function signOfModel(event: CallEvent): Sign[] {
@@ -98,7 +104,9 @@ function signOfModel(event: CallEvent): Sign[] {
 
 /** Models of text of the library transformers; nearly all are transformers, and the others say so. */
 const HEADS = ['AutoModelForCausalLM', 'AutoModelForSequenceClassification', 'AutoModelForMaskedLM'].concat([
-  ...['AutoModelForTokenClassification', 'AutoModelForQuestionAnswering', 'AutoModelForSeq2SeqLM'],
+  'AutoModelForTokenClassification',
+  'AutoModelForQuestionAnswering',
+  'AutoModelForSeq2SeqLM',
 ])
 const OTHERS = ['mamba', 'rwkv', 'recurrent', 'jamba', 'xlstm', 'zamba']
 
@@ -107,9 +115,32 @@ const isOfPictures = ({ name }: CallEvent): boolean =>
 
 /** How names of convolutional networks begin. */
 const CONVOLUTIONAL = [
-  ...['resnet', 'resnext', 'wide_resnet', 'seresne', 'vgg', 'alexnet', 'densenet', 'mobilenet', 'mnasnet'],
-  ...['efficientnet', 'tf_efficientnet', 'inception', 'googlenet', 'squeezenet', 'shufflenet', 'regnet'],
-  ...['convnext', 'xception', 'fcn', 'deeplab', 'fasterrcnn', 'maskrcnn', 'retinanet', 'ssd', 'fcos', 'unet'],
+  'resnet',
+  'resnext',
+  'wide_resnet',
+  'seresne',
+  'vgg',
+  'alexnet',
+  'densenet',
+  'mobilenet',
+  'mnasnet',
+  'efficientnet',
+  'tf_efficientnet',
+  'inception',
+  'googlenet',
+  'squeezenet',
+  'shufflenet',
+  'regnet',
+  'convnext',
+  'xception',
+  'fcn',
+  'deeplab',
+  'fasterrcnn',
+  'maskrcnn',
+  'retinanet',
+  'ssd',
+  'fcos',
+  'unet',
 ]
 
 /** TensorFlow and the convolutions of PyTorch use TF32 by default; elsewhere the program must ask for it. */
@@ -125,15 +156,11 @@ function usesTf32({ events, run }: Facts, kind: Kind): boolean {
 
 /** Operations of a step that an A100 does while the kernels of one start (`STEP_OVERHEAD`), at 60 % of its 312e12 a second. */
 const BUSY_OPERATIONS = 0.002 * 0.6 * 312e12
-/** If the operations are not known. */
-const BUSY_PARAMETERS = 10e6
 
-/** Whether starts of kernels, not the GPU type, decide how fast it trains; of a published model only if that is known. */
+/** Whether starts of kernels, not the GPU type, decide how fast it trains, as far as the operations of a step are known. */
 function isSmall(facts: Facts, batch: number | null, { models, unknown }: ModelsUsed): boolean {
   const counts = models.map((model) => multiplicationsOf(model, facts))
   const multiplications = counts.reduce<number>((sum, count) => sum + (count ?? NaN), 0)
-  if (multiplications > 0 && batch !== null && unknown.length === 0)
-    return 2 * 3 * multiplications * batch < BUSY_OPERATIONS
-  const isPublished = unknown.length > 0 || models.some((one) => one.transformer ?? one.pictures)
-  return !isPublished && models.every(({ parameters }) => parameters.low < BUSY_PARAMETERS)
+  const areKnown = multiplications > 0 && batch !== null && unknown.length === 0
+  return areKnown && 2 * 3 * multiplications * batch < BUSY_OPERATIONS
 }

@@ -8,9 +8,8 @@
  * | gradients | as the trained weights | PyTorch, `Tensor.grad` |
  * | optimizer | Adam 8, with states of 8 bits 2, SGD 0, with momentum 4, Adafactor rows and columns only | the papers; bitsandbytes, "8-bit optimizers" |
  * | half precision of DeepSpeed | 2 weights, 2 gradients, 12 optimizer | Rajbhandari et al. 2020, "ZeRO", section 3.1 |
- * | half precision of Megatron | the same, and 2 for gradients in fp32, with fp16 4 for a copy of them | Megatron Core, "Distributed Optimizer" |
  * | sharding | the optimizer, gradients and weights divided by the GPUs from stage 1, 2 and 3 on | the same, figure 1 |
- * | activations | with autocast up to 2 a parameter for half-precision copies of the weights; for the rest see `transformerTensors`, and `forward.ts` | Korthikanti et al. 2022, "Reducing Activation Recomputation" |
+ * | activations | with autocast up to 2 a parameter for half-precision copies of the weights; for the rest see `transformerTensors` and `pictures.ts` | Korthikanti et al. 2022, "Reducing Activation Recomputation" |
  * | context | 0.3 to 1.2 GiB: CUDA, its libraries and their workspaces | Hugging Face, "GPU memory usage"; Accelerate, "Model size estimator" |
  * | fragments, with the context | up to 15 % of gradients and optimizer, which the allocator cannot use; weights are loaded before anything is freed | Guo et al. 2024, "GMLake", section 1 |
  */
@@ -39,10 +38,8 @@ export interface TrainingState {
   /** Bytes of the parameters that are not trained. */
   frozenBytes: Interval
   precision: Precision
-  /** Whether half precision is that of DeepSpeed and Megatron: weights in half precision, with a copy in fp32 in the optimizer. */
+  /** Whether half precision is that of DeepSpeed: weights in half precision, with a copy in fp32 in the optimizer. */
   keepsMaster: boolean
-  /** Bytes per parameter of gradients in fp32 in addition to those in half precision. */
-  mainGradients: number
   /** Bytes of optimizer state per parameter in fp32. */
   optimizer: Interval
   /** Further copies of the trained weights, such as a moving average. */
@@ -100,7 +97,7 @@ export function memoryOf(state: TrainingState): Components {
   const inHalf = isHalf(precision) || (state.keepsMaster && isMixed(precision))
   const bytes = inHalf ? 2 : 4
   const weights = sum(scaled(trained, bytes * (1 + state.copies)), state.frozenBytes)
-  const gradients = scaled(trained, bytes + (inHalf ? state.mainGradients : 0))
+  const gradients = scaled(trained, bytes)
   const perParameter =
     isHalf(precision) && !state.keepsMaster ? scaled(state.optimizer, 0.5) : state.optimizer
   const master = inHalf && state.keepsMaster ? 4 : 0
@@ -171,17 +168,16 @@ export interface Tensors {
   largest: number
 }
 
-/** How kept tensors were counted: on the model itself, by the rules of the library, or as the results of all layers. */
-export type Counted = 'on-model' | 'by-rules' | 'by-results'
+/** How kept tensors were counted: on the model itself, or by its sizes. */
+export type Counted = 'on-model' | 'by-sizes'
 
 /**
- * What may be less or more than was counted. No rule foresees smaller tensors and operations that are written in several steps; with tensors that
- * were counted on the model, only fragments are left. Some results of layers are not kept, and some layers keep several tensors.
+ * What may be less or more than was counted. Sizes do not show smaller tensors and operations that are written in several steps; with tensors that
+ * were counted on the model, only fragments are left.
  */
 const ERRORS: Readonly<Record<Counted, Interval>> = {
   'on-model': { low: 0.85, high: 1 + FRAGMENTS },
-  'by-rules': { low: 0.85, high: 1.3 },
-  'by-results': { low: 0.75, high: 1.6 },
+  'by-sizes': { low: 0.85, high: 1.3 },
 }
 
 /** Bytes of kept tensors. */

@@ -1,8 +1,6 @@
 /** The shape of what a model is trained on: sizes of pictures, lengths of sequences. */
 import { isCalled, type Facts } from '../facts'
 import { numberOf, type CallEvent } from '../values'
-import { arrayMade } from './jax-arrays'
-import { layerName, numberGiven, shapeMade } from './layers'
 
 /** A number by the name that a program gives it: of an option, a constant, a setting or an argument; the first that is found. */
 export function namedNumber({ run, events }: Facts, names: readonly string[]): number | undefined {
@@ -20,27 +18,23 @@ export function namedNumber({ run, events }: Facts, names: readonly string[]): n
 }
 
 const LENGTHS = [
-  ...[
-    'block_size',
-    'max_seq_length',
-    'max_seq_len',
-    'seq_len',
-    'seq_length',
-    'sequence_length',
-    'context_length',
-  ],
-  ...[
-    'context',
-    'length',
-    'max_length',
-    'model_max_length',
-    'max_source_length',
-    'context_size',
-    'ctx_len',
-    'n_ctx',
-    'max_len',
-    'bptt',
-  ],
+  'block_size',
+  'max_seq_length',
+  'max_seq_len',
+  'seq_len',
+  'seq_length',
+  'sequence_length',
+  'context_length',
+  'context',
+  'length',
+  'max_length',
+  'model_max_length',
+  'max_source_length',
+  'context_size',
+  'ctx_len',
+  'n_ctx',
+  'max_len',
+  'bptt',
 ]
 
 /** Positions of a sequence. */
@@ -48,16 +42,22 @@ export function lengthOf(facts: Facts): number | undefined {
   return namedNumber(facts, LENGTHS) ?? madeShapes(facts).find((shape) => shape.length === 2)?.[1]
 }
 
-export const headsOf = (facts: Facts): number | undefined =>
-  namedNumber(facts, ['n_head', 'n_heads', 'num_heads', 'nhead', 'heads', 'num_attention_heads'])
-
 /** Shapes of the tensors that the program makes with random contents, as data. */
 function madeShapes({ events }: Pick<Facts, 'events'>): number[][] {
   return events.filter(isCalled).flatMap((event) => {
     if (!['randn', 'rand', 'randint', 'normal'].includes(event.method)) return []
-    const shape = shapeMade(event) ?? arrayMade(event)
+    const shape = shapeMade(event)
     return shape === undefined || shape.length < 2 ? [] : [shape]
   })
+}
+
+/** The shape of a tensor that a call makes with given sizes; `undefined` for sizes that are not known. */
+function shapeMade({ name, method, positional, named }: CallEvent): number[] | undefined {
+  if (!name.startsWith('torch.')) return undefined
+  const sizes = named.get('size') ?? positional.find(({ kind }) => kind === 'list')
+  const given = sizes?.kind === 'list' ? sizes.items : method === 'randint' ? [undefined] : positional
+  const shape = given.map(numberOf)
+  return shape.every((each) => each !== undefined) ? shape : undefined
 }
 
 /**
@@ -121,54 +121,3 @@ export function sideOf(facts: Facts): number | undefined {
     ? madeShapes(facts).find((shape) => shape.length === 4)?.[3]
     : DATA_SIDES[data.method]
 }
-
-/** The shape of a batch for a model that begins with these layers; `undefined` if a size is not known. */
-export function batchShape(facts: Facts, layers: readonly CallEvent[], batch: number): number[] | undefined {
-  const first = layers.find((layer) => FIRST_LAYERS.has(layerName(layer) ?? ''))
-  if (first === undefined) return undefined
-  const kind = layerName(first)!
-  // A codebook behind an encoder of pictures gets no words.
-  const embeds = kind !== 'Conv2d' && layers.some((layer) => layerName(layer) === 'Embedding')
-  if (embeds) {
-    const length = lengthOf(facts)
-    if (length !== undefined) return [batch, length]
-    const isSequence =
-      headsOf(facts) !== undefined || layers.some((layer) => SEQUENCE_LAYERS.has(layerName(layer) ?? ''))
-    return isSequence ? undefined : [batch]
-  }
-  if (kind === 'Linear') return flatShape(facts, first, { batch, layers })
-  if (kind === 'Conv2d') {
-    const channels = numberGiven(first, 'in_channels', { at: 0 })
-    const side = sideOf(facts)
-    return channels === undefined || side === undefined ? undefined : [batch, channels, side, side]
-  }
-  const width = numberGiven(first, kind === 'Conv1d' ? 'in_channels' : WIDTHS[kind]!, { at: 0 })
-  const made = madeShapes(facts).find((shape) => shape.length === 3)
-  const length = made === undefined ? lengthOf(facts) : kind === 'Conv1d' ? made[2] : made[1]
-  if (width === undefined || length === undefined) return undefined
-  return kind === 'Conv1d' ? [batch, width, length] : [batch, length, width]
-}
-
-const WIDTHS: Readonly<Record<string, string>> = {
-  LSTM: 'input_size',
-  GRU: 'input_size',
-  RNN: 'input_size',
-  TransformerEncoderLayer: 'd_model',
-  MultiheadAttention: 'embed_dim',
-}
-
-const FIRST_LAYERS = new Set(['Linear', 'Conv1d', 'Conv2d', 'Embedding', ...Object.keys(WIDTHS)])
-
-function flatShape(
-  facts: Facts,
-  first: CallEvent,
-  { batch, layers }: { batch: number; layers: readonly CallEvent[] },
-): number[] | undefined {
-  const width = numberGiven(first, 'in_features', { at: 0 })
-  if (width === undefined) return undefined
-  const isSequence = layers.some((layer) => SEQUENCE_LAYERS.has(layerName(layer) ?? ''))
-  const length = madeShapes(facts).find((shape) => shape.length === 3)?.[1] ?? lengthOf(facts)
-  return isSequence && length !== undefined ? [batch, length, width] : [batch, width]
-}
-
-const SEQUENCE_LAYERS = new Set(Object.keys(WIDTHS))

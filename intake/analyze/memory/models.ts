@@ -1,18 +1,9 @@
-/** The models that a program trains or uses: published ones by their names, those of a configuration, and its own. */
+/** The published models that a program trains or uses, by their names or by a configuration of Transformers. */
 import { argument, isCalled, lastPart, type Facts } from '../facts'
 import { isPretrained, modelName } from '../findings/models'
-import { alternatives, constantOf, numberOf, unknown, type CallEvent, type Value } from '../values'
+import { alternatives, constantOf, numberOf, type CallEvent, type Value } from '../values'
 import { exactly, type Interval } from './arithmetic'
 import { configuredModel } from './configurations'
-import { keptByForward, type Kept } from './forward'
-import { batchShape, headsOf } from './inputs'
-import { flaxModel } from './flax'
-import { jaxParameters } from './jax-parameters'
-import { kerasModel } from './keras'
-import { layerName } from './layers'
-import { megatronModel, type MegatronModel } from './megatron'
-import type { BuiltModel } from './results'
-import { forwardCalls, networksOf, type Network } from './networks'
 import {
   findPublishedModel,
   STABLE_DIFFUSION,
@@ -23,78 +14,26 @@ import {
 
 /** A model with what is known of its size. */
 export interface ModelUse {
-  event: CallEvent | undefined
+  event: CallEvent
   parameters: Interval
-  transformer?: Transformer
-  pictures?: Pictures
-  /** Of a model of the program's own: what autograd keeps of a batch. */
-  kept?: Kept
+  transformer?: Transformer | undefined
+  pictures?: Pictures | undefined
   isFrozen: boolean
   /** Whether it has adapters, which are trained. */
   isAdapted: boolean
   /** Whether gradients pass through it, which keeps its activations. */
   passesGradients: boolean
-  /** Whether what is kept is only the size of the layers' results, not counted by the rules of the library. */
-  isRough?: boolean
-  /** Of a model that GPUs share by Megatron's options: the parameters of one GPU, and the GPUs that share each layer. */
-  split?: { parameters: Interval; tensorWays: number }
 }
 
 export interface ModelsUsed {
   models: readonly ModelUse[]
-  /** Those that the program builds of layers. */
-  networks: readonly Network[]
   /** Names of models whose size is not known. */
   unknown: string[]
 }
 
 export function modelsOf(facts: Facts): ModelsUsed {
-  const networks = networksOf(facts)
-  return { ...usesOf(facts, networks), networks }
-}
-
-function usesOf(facts: Facts, networks: readonly Network[]): Omit<ModelsUsed, 'networks'> {
-  const megatron = megatronModel(facts)
-  if (megatron === null)
-    return { models: [], unknown: ['the model, whose options the command does not give'] }
-  if (megatron !== undefined) return { models: [megatronUse(facts, megatron)], unknown: [] }
-  const published = publishedModels(facts)
-  const own = ownModels(facts, networks)
-  if (published.models.length === 0) {
-    const built =
-      own.length === 0 ? (kerasModel(facts) ?? flaxModel(facts) ?? jaxParameters(facts)) : undefined
-    const models = built === undefined ? own : [builtUse(built)]
-    return published.unknown.length > 0 ? published : { models, unknown: [] }
-  }
-  // Layers around a published model are small next to it, and so is what they keep.
-  const added = own.filter(({ parameters }) => Number.isFinite(parameters.high))
-  const beside = added.map((model) => ({ ...model, passesGradients: model.kept !== undefined }))
-  return { ...published, models: [...published.models, ...beside] }
-}
-
-function megatronUse(
-  { training }: Facts,
-  { transformer, parameters, perGpu, tensorWays }: MegatronModel,
-): ModelUse {
-  return {
-    ...{ event: training.find(({ engine }) => engine === 'megatron')?.event, transformer },
-    parameters: exactly(parameters),
-    split: { parameters: perGpu, tensorWays },
-    ...TRAINED,
-  }
-}
-
-function builtUse({ parameters, kept, first }: BuiltModel): ModelUse {
-  return {
-    ...{ event: first, parameters: exactly(parameters), isRough: true },
-    ...(kept !== undefined && { kept }),
-    ...TRAINED,
-  }
-}
-
-const TRAINED = { isFrozen: false, isAdapted: false, passesGradients: true }
-
-function publishedModels(facts: Facts): Omit<ModelsUsed, 'networks'> {
+  if (facts.training.some(({ engine }) => engine === 'megatron'))
+    return { models: [], unknown: ['the model that Megatron builds from its options'] }
   const used = facts.events.filter(isCalled).flatMap((event) => {
     const found = publishedModel(event)
     return found === undefined ? [] : [{ event, ...found }]
@@ -114,8 +53,8 @@ function publishedModels(facts: Facts): Omit<ModelsUsed, 'networks'> {
     models: known.map(({ event, model }) => ({
       event,
       parameters: exactly(withHead(facts, event, model!)),
-      ...(model!.transformer !== undefined && { transformer: model!.transformer }),
-      ...(model!.pictures !== undefined && { pictures: model!.pictures }),
+      transformer: model!.transformer,
+      pictures: model!.pictures,
       isFrozen: isFrozen(event),
       isAdapted: isAdapted(event),
       passesGradients:
@@ -127,7 +66,7 @@ function publishedModels(facts: Facts): Omit<ModelsUsed, 'networks'> {
 
 const IMAGENET_CLASSES = 1000
 
-/** The parameters with a last layer for other classes, if the program replaces it; that layer is counted separately. */
+/** The parameters with a last layer for other classes, or without one if the program replaces it with a layer of unknown size. */
 function withHead({ events }: Facts, event: CallEvent, { parameters, headWidth }: PublishedModel): number {
   if (headWidth === undefined) return parameters
   const classes = numberOf(event.named.get('num_classes'))
@@ -199,37 +138,4 @@ function isFrozenModel({ events, run }: Facts, model: CallEvent): boolean {
         isModel(event.receiver),
     ) || run.frozen.some(isModel)
   )
-}
-
-const isLayer = (value: Value): boolean => value.kind === 'made' && layerName(value.call) !== undefined
-
-/** What is kept is that of one sample. */
-function ownModels(facts: Facts, networks: readonly Network[]): ModelUse[] {
-  const input = unknown(undefined, 'batch')
-  return networks.flatMap((network) => {
-    if (network.known === 0) return []
-    const calls = forwardCalls(facts.run, network.root, input)
-    // The layer that gets the data may not be the first one that is made.
-    const entered = calls.find(
-      ({ receiver, positional }) => receiver?.kind === 'made' && positional[0] === input && isLayer(receiver),
-    )?.receiver
-    const first = entered?.kind === 'made' ? [entered.call] : []
-    const shape = batchShape(facts, [...first, ...network.layers], 1)
-    const kept =
-      shape === undefined
-        ? undefined
-        : keptByForward(calls, {
-            ...{ input, shape, training: facts.loops, heads: headsOf(facts) },
-          })
-    const { parameters } = network
-    return [
-      {
-        event: network.layers[0],
-        parameters:
-          parameters === undefined ? { low: network.knownParameters, high: Infinity } : exactly(parameters),
-        ...(kept !== undefined && kept.plain > 0 && { kept }),
-        ...TRAINED,
-      },
-    ]
-  })
 }

@@ -37,7 +37,9 @@ export function tensorsOfPicture({ keptMiB, attentionMiB = 0, side }: Pictures, 
   return {
     plain: keptMiB * area * share * (isFrozen ? KEPT_IF_FROZEN[end] : 1),
     full: attention * share,
-    ...{ masks: 0, indices: 0, possible: 0 },
+    masks: 0,
+    indices: 0,
+    possible: 0,
     largest: attention === 0 ? 0 : LARGEST_SCORES * area ** 2,
   }
 }

@@ -134,7 +134,7 @@ const FIXED_LENGTHS: readonly [...Row, length: number][] = [
 
 /**
  * Parameters, MiB per picture that autograd keeps in fp32, and inputs of the last layer: measured with saved-tensor hooks on torchvision 0.14.1 with PyTorch 1.13.0 on its
- * meta device, 2026-11-25 (`test/bench/memory/published.py`). Multiplications as in
+ * meta device, 2026-11-25 (`packages/analyzer/test/published/count.py`). Multiplications as in
  * torchvision's documentation (`GFLOPS` of the weights).
  */
 const CONVOLUTIONAL: readonly [
@@ -233,8 +233,20 @@ export const STABLE_DIFFUSION: Readonly<Record<string, PublishedModel>> = {
 
 /** Endings of names that say nothing about the size. */
 const ENDINGS = [
-  ...['-hf', '-chat', '-instruct', '-it', '-v0.1', '-v0.2', '-v0.3', '-deduped', '-uncased', '-cased'],
-  ...['-lm-adapt', '-alpha', '-intermediate-step-1431k-3t', '-chat-v1.0'],
+  '-hf',
+  '-chat',
+  '-instruct',
+  '-it',
+  '-v0.1',
+  '-v0.2',
+  '-v0.3',
+  '-deduped',
+  '-uncased',
+  '-cased',
+  '-lm-adapt',
+  '-alpha',
+  '-intermediate-step-1431k-3t',
+  '-chat-v1.0',
 ]
 
 /** The model of a name such as `meta-llama/Llama-2-7b-hf`; `undefined` if it is not in the table. */

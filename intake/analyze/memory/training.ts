@@ -2,7 +2,6 @@
 import { argument, isCalled, lastPart, nameOf, type Facts } from '../facts'
 import { deepSpeedConfig } from '../findings/settings'
 import { settingsOf } from '../findings/devices'
-import { megatronOption } from '../options/megatron'
 import { constantOf, numberOf, setting, textOf, type CallEvent, type Value } from '../values'
 import { exactly, NO_SHARDING, type Interval, type Precision, type Sharding } from './arithmetic'
 
@@ -81,11 +80,6 @@ export function optimizerOf(facts: Facts): OptimizerUse {
     const bytes = KERAS_STATES[name?.toLowerCase() ?? '']
     if (bytes !== undefined) return { bytes: exactly(bytes), event, isKnown: true }
   }
-  // Megatron's `--optimizer` is Adam unless it is given; its SGD has a momentum.
-  if (isMegatron(facts)) {
-    const bytes = textOf(megatronOption(facts.run, 'optimizer')) === 'sgd' ? 4 : 8
-    return { bytes: exactly(bytes), event: undefined, isKnown: true }
-  }
   const configured = textOf(setting(setting(deepSpeedConfig(facts), 'optimizer'), 'type'))
   const ofConfig = configured === undefined ? undefined : STATES[configured]
   if (ofConfig !== undefined) return { bytes: ofConfig, event: undefined, isKnown: true }
@@ -105,8 +99,15 @@ export function optimizerOf(facts: Facts): OptimizerUse {
 
 /** By the names of Keras. */
 const KERAS_STATES: Readonly<Record<string, number>> = {
-  ...{ adam: 8, adamw: 8, adamax: 8, nadam: 8, adadelta: 8 },
-  ...{ adagrad: 4, rmsprop: 4, lion: 4, sgd: 0 },
+  adam: 8,
+  adamw: 8,
+  adamax: 8,
+  nadam: 8,
+  adadelta: 8,
+  adagrad: 4,
+  rmsprop: 4,
+  lion: 4,
+  sgd: 0,
 }
 
 const LIBRARIES = [
@@ -164,14 +165,13 @@ export function copiesOf({ events }: Facts): number {
 /** How GPUs share weights, gradients and optimizer, as far as the program or its configuration says. */
 export function shardingOf(facts: Facts, gpus: number | null): Sharding {
   const ways = gpus === null ? { low: 1, high: 8 } : exactly(gpus)
-  if (megatronOption(facts.run, 'use_distributed_optimizer') !== undefined)
-    return { ...NO_SHARDING, stage: 1, ways: replicasOf(facts, ways) }
   const config = deepSpeedConfig(facts)
   const zero = setting(config, 'zero_optimization')
   const stage = numberOf(setting(zero, 'stage'))
   if (stage !== undefined)
     return {
-      ...{ stage: stageOf(stage), ways },
+      stage: stageOf(stage),
+      ways,
       offloadsOptimizer: isOffloaded(setting(zero, 'offload_optimizer')),
       offloadsWeights: isOffloaded(setting(zero, 'offload_param')),
     }
@@ -198,13 +198,6 @@ export function shardingOf(facts: Facts, gpus: number | null): Sharding {
   }
 }
 
-/** GPUs that have the same part of a model of Megatron. */
-function replicasOf({ run }: Facts, { low, high }: Interval): Interval {
-  const sizes = ['tensor_model_parallel_size', 'pipeline_model_parallel_size', 'context_parallel_size']
-  const parts = sizes.reduce((product, key) => product * (numberOf(megatronOption(run, key)) ?? 1), 1)
-  return { low: Math.max(1, low / parts), high: Math.max(1, high / parts) }
-}
-
 function waysOf({ named }: CallEvent, ways: Interval): Interval {
   const sizes = ['data_parallel_size', 'tensor_parallel_size'].map((name) => numberOf(named.get(name)))
   return sizes.every((size) => size !== undefined) ? exactly(sizes[0]! * sizes[1]!) : ways
@@ -229,16 +222,8 @@ const stageOf = (stage: number): Sharding['stage'] => (stage >= 3 ? 3 : stage ==
 
 const isOffloaded = (value: Value | undefined): boolean => textOf(setting(value, 'device')) === 'cpu'
 
-const isMegatron = ({ training }: Facts): boolean => training.some(({ engine }) => engine === 'megatron')
-
-/** Whether half precision is that of DeepSpeed and Megatron: weights in half precision, and a copy in fp32 with the optimizer. */
-export const computesInHalf = (facts: Facts): boolean => isDeepSpeed(facts) || isMegatron(facts)
-
-/** Bytes per parameter of the gradients that Megatron keeps in fp32 besides: with bf16 in their place, with fp16 as a copy. */
-export const mainGradients = (facts: Facts): number =>
-  !isMegatron(facts) ? 0 : megatronOption(facts.run, 'fp16') === undefined ? 2 : 4
-
-function isDeepSpeed(facts: Facts): boolean {
+/** Whether half precision is that of DeepSpeed: weights in half precision, and a copy in fp32 with the optimizer. */
+export function isDeepSpeed(facts: Facts): boolean {
   return (
     facts.events.some(({ name }) => name === 'deepspeed.initialize') ||
     facts.events.some(({ named }) => textOf(named.get('strategy'))?.startsWith('deepspeed') === true) ||

@@ -24,22 +24,18 @@ export function checkArrays(facts: Facts, fit: CallEvent): void {
 
 /** Functions whose results are arrays, or that read them. */
 const ARRAYS = [
-  ...[
-    'numpy.',
-    'pandas.',
-    'sklearn.',
-    'scipy.',
-    'h5py.',
-    'jax.numpy.',
-    'keras.datasets.',
-    'keras.utils.to_categorical',
-  ],
-  ...[
-    'keras.preprocessing.sequence.pad_sequences',
-    'keras.utils.pad_sequences',
-    'tensorflow.keras.datasets.',
-    'cv2.',
-  ],
+  'numpy.',
+  'pandas.',
+  'sklearn.',
+  'scipy.',
+  'h5py.',
+  'jax.numpy.',
+  'keras.datasets.',
+  'keras.utils.to_categorical',
+  'keras.preprocessing.sequence.pad_sequences',
+  'keras.utils.pad_sequences',
+  'tensorflow.keras.datasets.',
+  'cv2.',
 ]
 
 const PIPELINES = [

@@ -121,7 +121,9 @@ function boostingOf({ training }: Facts): Boosting {
     const params = train.positional[0] ?? train.named.get('params')
     if (params?.kind !== 'dict') refuseCall(train, 'has parameters that are not written in the program')
     return {
-      ...{ train, settings: train, parameters: params.entries },
+      train,
+      settings: train,
+      parameters: params.entries,
       rounds: { name: 'num_boost_round', position: 2, default: 10 },
     }
   }
@@ -158,14 +160,15 @@ const ONLY_LAST =
 
 /** Values with which XGBoost draws nothing: its state of random numbers is in no model. */
 const DRAWS_NOTHING: Readonly<Record<string, readonly unknown[]>> = {
-  ...{
-    booster: ['gbtree'],
-    subsample: [1],
-    colsample_bytree: [1],
-    colsample_bylevel: [1],
-    colsample_bynode: [1],
-  },
-  ...{ num_parallel_tree: [1], process_type: ['default'], updater: [], feature_selector: [] },
+  booster: ['gbtree'],
+  subsample: [1],
+  colsample_bytree: [1],
+  colsample_bylevel: [1],
+  colsample_bynode: [1],
+  num_parallel_tree: [1],
+  process_type: ['default'],
+  updater: [],
+  feature_selector: [],
 }
 
 function checkParameters({ parameters, settings }: Boosting): void {

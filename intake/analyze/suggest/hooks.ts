@@ -44,10 +44,28 @@ function attributesOf({ run }: Facts): Program['attributes'] {
 
 /** Methods in which a library prepares or ends a run, or tests: a resumed run goes through them again. */
 const OUTSIDE = new Set([
-  ...['__init__', '__post_init__', 'build', 'setup', 'teardown', 'prepare_data', 'compile', 'set_model'],
-  ...['configure_optimizers', 'configure_model', 'configure_callbacks', 'train_dataloader', 'val_dataloader'],
-  ...['on_fit_start', 'on_fit_end', 'on_train_start', 'on_train_begin', 'on_train_end'],
-  ...['before_training', 'after_training', 'state_dict', 'load_state_dict'],
+  '__init__',
+  '__post_init__',
+  'build',
+  'setup',
+  'teardown',
+  'prepare_data',
+  'compile',
+  'set_model',
+  'configure_optimizers',
+  'configure_model',
+  'configure_callbacks',
+  'train_dataloader',
+  'val_dataloader',
+  'on_fit_start',
+  'on_fit_end',
+  'on_train_start',
+  'on_train_begin',
+  'on_train_end',
+  'before_training',
+  'after_training',
+  'state_dict',
+  'load_state_dict',
 ])
 const isOutside = (name: string): boolean =>
   OUTSIDE.has(name) || ['test', 'predict', 'on_test', 'on_predict'].some((word) => name.startsWith(word))

@@ -76,8 +76,15 @@ function checkFit(fit: CallEvent): void {
 
 /** Callbacks without a state that a run depends on. */
 const CALLBACKS = new Set([
-  ...['LearningRateScheduler', 'TensorBoard', 'CSVLogger', 'TerminateOnNaN', 'LambdaCallback'],
-  ...['ModelCheckpoint', 'ProgbarLogger', 'History', 'RemoteMonitor'],
+  'LearningRateScheduler',
+  'TensorBoard',
+  'CSVLogger',
+  'TerminateOnNaN',
+  'LambdaCallback',
+  'ModelCheckpoint',
+  'ProgbarLogger',
+  'History',
+  'RemoteMonitor',
 ])
 
 const KEEPING: Readonly<Record<string, string>> = {

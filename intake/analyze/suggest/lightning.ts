@@ -117,14 +117,16 @@ function checkTrainer(trainer: CallEvent): void {
 
 /** Callbacks whose state is in each checkpoint, or that have none. */
 const CALLBACKS = new Set([
-  ...['EarlyStopping', 'ModelCheckpoint', 'LearningRateMonitor', 'DeviceStatsMonitor', 'LambdaCallback'],
-  ...[
-    'TQDMProgressBar',
-    'RichProgressBar',
-    'ModelSummary',
-    'RichModelSummary',
-    'GradientAccumulationScheduler',
-  ],
+  'EarlyStopping',
+  'ModelCheckpoint',
+  'LearningRateMonitor',
+  'DeviceStatsMonitor',
+  'LambdaCallback',
+  'TQDMProgressBar',
+  'RichProgressBar',
+  'ModelSummary',
+  'RichModelSummary',
+  'GradientAccumulationScheduler',
 ])
 
 function checkProgram(facts: Facts): void {

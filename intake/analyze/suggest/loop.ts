@@ -89,7 +89,11 @@ function describe(loop: Loop, source: SourceFile, training: readonly TrainingCal
   if (counter !== undefined && assigns(body, counter.variable))
     refuse(source.path, node, `counts with ${counter.variable}, which the loop also assigns`)
   return {
-    ...{ loop, source, owner, body, counter },
+    loop,
+    source,
+    owner,
+    body,
+    counter,
     blocks: owner === source.root ? [...blocks, source.root] : blocks,
     isEpoch: isEpoch(loop, training),
   }

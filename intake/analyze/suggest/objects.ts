@@ -36,19 +36,17 @@ export interface Held {
 
 /** Methods that answer their own object. */
 const PASSED_ON = new Set([
-  ...[
-    'to',
-    'cuda',
-    'cpu',
-    'half',
-    'float',
-    'double',
-    'train',
-    'eval',
-    'requires_grad_',
-    'manual_seed',
-    'apply',
-  ],
+  'to',
+  'cuda',
+  'cpu',
+  'half',
+  'float',
+  'double',
+  'train',
+  'eval',
+  'requires_grad_',
+  'manual_seed',
+  'apply',
 ])
 
 /** The object behind `model.to(device)`. */
@@ -84,15 +82,20 @@ const ROLES: readonly (readonly [prefix: string, role: Role])[] = [
 
 /** Classes of scikit-learn that learn batch by batch and keep all that they know in their attributes. */
 const ESTIMATORS = new Set([
-  ...[
-    'SGDClassifier',
-    'SGDRegressor',
-    'Perceptron',
-    'PassiveAggressiveClassifier',
-    'PassiveAggressiveRegressor',
-  ],
-  ...['MultinomialNB', 'BernoulliNB', 'GaussianNB', 'ComplementNB', 'CategoricalNB', 'MiniBatchKMeans'],
-  ...['IncrementalPCA', 'MLPClassifier', 'MLPRegressor'],
+  'SGDClassifier',
+  'SGDRegressor',
+  'Perceptron',
+  'PassiveAggressiveClassifier',
+  'PassiveAggressiveRegressor',
+  'MultinomialNB',
+  'BernoulliNB',
+  'GaussianNB',
+  'ComplementNB',
+  'CategoricalNB',
+  'MiniBatchKMeans',
+  'IncrementalPCA',
+  'MLPClassifier',
+  'MLPRegressor',
 ])
 
 /** Parts of `torch.nn` that are no modules. */
@@ -139,7 +142,9 @@ export function heldAt(path: string, value: Value): Held | undefined {
   const [role, ...others] = new Set(objects.map(roleOfObject))
   if (role === undefined || others.length > 0 || objects.every(isLoss)) return undefined
   return {
-    ...{ path, role, value },
+    path,
+    role,
+    value,
     isOptional: objects.length < all.length,
     identities: objects.map(identityOf),
   }

@@ -41,8 +41,19 @@ function partOfCall(call: SyntaxNode): readonly SyntaxNode[] {
 }
 
 const PASSING = new Set([
-  ...['items', 'values', 'get', 'setdefault', 'parameters', 'named_parameters', 'buffers', 'named_buffers'],
-  ...['modules', 'children', 'state_dict', 'detach', 'view'],
+  'items',
+  'values',
+  'get',
+  'setdefault',
+  'parameters',
+  'named_parameters',
+  'buffers',
+  'named_buffers',
+  'modules',
+  'children',
+  'state_dict',
+  'detach',
+  'view',
 ])
 
 /** What a function gives a name. */

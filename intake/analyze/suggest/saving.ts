@@ -161,7 +161,8 @@ export function entriesOf(writing: Writing, state: LoopState, taken: readonly st
     .filter(({ role }) => role !== 'loader')
     .map((held) => objectEntry(held, own(held.path)))
   const variables = state.variables.map(({ path, kind }) => ({
-    ...{ key: own(path), saved: path },
+    key: own(path),
+    saved: path,
     restore: (from: string): Line[] => [[1, RESTORES[kind](path, from)]],
   }))
   return [...objects, ...variables, ...randomEntries(writing, { own, ...state })]
@@ -184,7 +185,10 @@ const STATE_DICT: Access = {
 }
 
 const ACCESS: Readonly<Record<Exclude<Role, 'loader'>, Access>> = {
-  ...{ module: STATE_DICT, optimizer: STATE_DICT, scheduler: STATE_DICT, scaler: STATE_DICT },
+  module: STATE_DICT,
+  optimizer: STATE_DICT,
+  scheduler: STATE_DICT,
+  scaler: STATE_DICT,
   estimator: {
     saved: (path) => `${path}.__getstate__()`,
     restore: (path, from) => `${path}.__setstate__(${from})`,
@@ -229,7 +233,8 @@ interface RandomOptions {
 /** The global sources of random numbers, last: what is restored before may draw some. */
 function randomEntries(writing: Writing, { own, isNumpy, format }: RandomOptions): Entry[] {
   const entry = (path: string, saved: string, restore: string): Entry => ({
-    ...{ key: own(path), saved },
+    key: own(path),
+    saved,
     restore: (from) => [[1, `${restore}(${from})`]],
   })
   const random = writing.module('random')

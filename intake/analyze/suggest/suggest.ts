@@ -177,19 +177,22 @@ function changeOfLoop(
 
 /** Libraries that bring NumPy along and may draw its random numbers. */
 const WITH_NUMPY = new Set([
-  ...[
-    'numpy',
-    'scipy',
-    'pandas',
-    'sklearn',
-    'torchvision',
-    'albumentations',
-    'imgaug',
-    'cv2',
-    'skimage',
-    'datasets',
-  ],
-  ...['transformers', 'gymnasium', 'gym', 'librosa', 'monai', 'matplotlib'],
+  'numpy',
+  'scipy',
+  'pandas',
+  'sklearn',
+  'torchvision',
+  'albumentations',
+  'imgaug',
+  'cv2',
+  'skimage',
+  'datasets',
+  'transformers',
+  'gymnasium',
+  'gym',
+  'librosa',
+  'monai',
+  'matplotlib',
 ])
 
 const drawsOfNumpy = ({ run }: Facts): boolean =>

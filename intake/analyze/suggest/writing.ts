@@ -8,21 +8,27 @@ export type Line = readonly [depth: number, text: string]
 
 /** Of the standard library: what comes before the imports of other packages. */
 const STANDARD = new Set([
-  ...['argparse', 'collections', 'copy', 'csv', 'dataclasses', 'datetime', 'functools', 'glob', 'itertools'],
-  ...[
-    'json',
-    'logging',
-    'math',
-    'os',
-    'pathlib',
-    'pickle',
-    'random',
-    'shutil',
-    'sys',
-    'time',
-    'typing',
-    'warnings',
-  ],
+  'argparse',
+  'collections',
+  'copy',
+  'csv',
+  'dataclasses',
+  'datetime',
+  'functools',
+  'glob',
+  'itertools',
+  'json',
+  'logging',
+  'math',
+  'os',
+  'pathlib',
+  'pickle',
+  'random',
+  'shutil',
+  'sys',
+  'time',
+  'typing',
+  'warnings',
 ])
 
 export class Writing {
