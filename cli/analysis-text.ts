@@ -1,5 +1,5 @@
 /** An analysis in plain English. */
-import type { Analysis, FindingName, Suggestion } from '../intake/analyze/analyze'
+import type { Analysis, FindingName, Suggestion } from '../packages/analyzer/src/analyze'
 import type { Output } from './kit/output'
 import { count, NOTHING, plural } from './kit/words'
 

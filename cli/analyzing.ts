@@ -10,7 +10,7 @@ import {
   type AnalysisRequest,
   type PythonParser,
   type Suggestion,
-} from '../intake/analyze/analyze'
+} from '../packages/analyzer/src/analyze'
 import { projectFiles, readScript } from './job/project-files'
 
 /** The command to analyze, and the folder in which it runs. */
@@ -116,7 +116,7 @@ const quoted = (word: string): string => `'${word.replaceAll("'", `'\\''`)}'`
 
 /** The grammar is an asset of the build; a checkout has it in its development package. */
 function loadGrammar(): Promise<PythonParser> {
-  const built = join(__dirname, '..', 'intake', 'analyze', 'tree-sitter-python.wasm')
+  const built = join(__dirname, '..', 'packages', 'analyzer', 'src', 'tree-sitter-python.wasm')
   const python = existsSync(built) ? built : require.resolve('tree-sitter-python/tree-sitter-python.wasm')
   const engine = require.resolve('web-tree-sitter/web-tree-sitter.wasm')
   return loadPython({ engine: readFileSync(engine), python: readFileSync(python) })

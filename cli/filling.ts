@@ -1,7 +1,7 @@
 import { join, relative } from 'node:path'
 import type { JobFields } from '../client/job/file'
 import type { InferredSetting } from '../core/job/job'
-import { fill } from '../intake/analyze/fill'
+import { fill } from '../packages/analyzer/src/fill'
 import { analyzeCommand } from './analyzing'
 import type { Cli } from './cli'
 

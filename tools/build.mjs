@@ -27,7 +27,7 @@ const MACHINE_PROGRAMS = [
   'crucible_runner/sealing.py',
 ]
 /** The grammar with which `crucible analyze` reads scripts: its package compiles when it is installed, so users get this file only. */
-const GRAMMAR = 'dist/intake/analyze/tree-sitter-python.wasm'
+const GRAMMAR = 'dist/packages/analyzer/src/tree-sitter-python.wasm'
 const BUNDLE = 'dist/workers/workflow-bundle.js'
 /** The names in cli/quick.ts; the code cache works only with this version of Node. */
 const QUICK = 'dist/cli/quick-commands'

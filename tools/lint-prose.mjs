@@ -19,6 +19,7 @@ const PAGES = [
   'CONTRIBUTING.md',
   'SECURITY.md',
   'docs',
+  'packages/analyzer/README.md',
   'packages/small-cloud/README.md',
   'packages/small-cloud/WORLDS.md',
   'examples/char-lm/README.md',
@@ -29,9 +30,25 @@ const PAGES = [
 ]
 /** Files and folders of sources whose help texts, messages, test names and comments are checked. */
 const SOURCES = [
-  ...['core', 'intake', 'planner', 'storage', 'workflows', 'activities', 'backends', 'service', 'workers', 'client'],
+  ...[
+    'core',
+    'intake',
+    'planner',
+    'storage',
+    'workflows',
+    'activities',
+    'backends',
+    'service',
+    'workers',
+    'client',
+  ],
   ...['rehearse', 'cli', 'runner', 'tools', 'examples', 'bindings'],
-  ...['packages/small-cloud/build.mjs', 'packages/small-cloud/src', 'packages/small-cloud/test'],
+  ...[
+    'packages/analyzer/src',
+    'packages/small-cloud/build.mjs',
+    'packages/small-cloud/src',
+    'packages/small-cloud/test',
+  ],
   'test',
 ]
 /** Dated records, which are not edited after acceptance, and scripts as users write them, some with syntax errors. */

@@ -31,7 +31,7 @@ export const SUITES = [
   {
     name: 'tests of the analysis of scripts',
     tests: /^test\/analyze\/.*\.test\.ts$/,
-    reads: /^(?:intake|core|storage|planner|examples|bindings\/python|test\/(?:analyze|bench|kit))\//,
+    reads: /^(?:packages\/analyzer|core|bindings\/python|test\/(?:analyze|kit))\//,
   },
   {
     name: 'tests of tools',

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync, realpathSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import type { ProjectFiles } from '../../intake/analyze/analyze'
+import type { ProjectFiles } from '../../packages/analyzer/src/analyze'
 import { formatBytes } from '../../core/resources'
 
 /** A larger file is data, not a program. */

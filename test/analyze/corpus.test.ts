@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it } from '@jest/globals'
-import { analysisDocument, analyze, type PythonParser } from '../../intake/analyze/analyze'
+import { analysisDocument, analyze, type PythonParser } from '../../packages/analyzer/src/analyze'
 import { filesOf, inWords, judge, parser, samplesIn, score, type Score } from './corpus'
 
 /**

@@ -8,7 +8,7 @@ import {
   type FindingName,
   type ProjectFiles,
   type PythonParser,
-} from '../../intake/analyze/analyze'
+} from '../../packages/analyzer/src/analyze'
 
 const HERE = __dirname
 

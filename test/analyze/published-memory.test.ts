@@ -5,7 +5,7 @@
 import { beforeAll, describe, expect, it } from '@jest/globals'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { analyze, type Analysis, type PythonParser } from '../../intake/analyze/analyze'
+import { analyze, type Analysis, type PythonParser } from '../../packages/analyzer/src/analyze'
 import { filesOf, parser } from './corpus'
 
 type Memory = Analysis['findings']['memory']

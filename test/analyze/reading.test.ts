@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, it } from '@jest/globals'
-import { analyze, type Analysis, type ProjectFiles, type PythonParser } from '../../intake/analyze/analyze'
-import { readCommand } from '../../intake/analyze/launch'
-import { notebookCode } from '../../intake/analyze/notebook'
+import { analyze, type Analysis, type ProjectFiles, type PythonParser } from '../../packages/analyzer/src/analyze'
+import { readCommand } from '../../packages/analyzer/src/launch'
+import { notebookCode } from '../../packages/analyzer/src/notebook'
 import { parser } from './corpus'
 
 const project = (texts: Record<string, string>): ProjectFiles => ({

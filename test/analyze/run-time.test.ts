@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it } from '@jest/globals'
-import { analyze, type Analysis, type PythonParser } from '../../intake/analyze/analyze'
+import { analyze, type Analysis, type PythonParser } from '../../packages/analyzer/src/analyze'
 import { parser } from './corpus'
 
 type Finding = Analysis['findings']['runTime']

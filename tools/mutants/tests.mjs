@@ -5,7 +5,7 @@ import { filesOf, ROOT } from '../content.mjs'
 
 const ROOMS = [
   ...['core', 'intake', 'planner', 'storage', 'workflows', 'activities', 'backends', 'service', 'workers', 'client'],
-  ...['rehearse', 'cli', 'test'],
+  ...['rehearse', 'cli', 'packages/analyzer', 'test'],
 ]
 /** A test of another room that reaches a file through more imports than this rarely checks it. */
 const DISTANCE_MAX = 3

@@ -1,4 +1,4 @@
-"""Prints what published models keep per picture: python3 published.py. The figures are in intake/analyze/memory/published-models.ts.
+"""Prints what published models keep per picture: python3 count.py. The figures are in packages/analyzer/src/memory/published-models.ts.
 
 Needs torchvision, and diffusers for Stable Diffusion. Models run on PyTorch's meta device, which computes shapes only.
 """

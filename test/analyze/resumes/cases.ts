@@ -1,7 +1,7 @@
 /** Labelled scripts that can be run here: those of `scripts/` to prove their labels, those of `suggest/` to prove the suggested diffs. */
 import { execFileSync } from 'node:child_process'
 import { dirname, join } from 'node:path'
-import { analyzeAndSuggest, type PythonParser } from '../../../intake/analyze/analyze'
+import { analyzeAndSuggest, type PythonParser } from '../../../packages/analyzer/src/analyze'
 import type { EnvironmentName } from '../../habits/environments'
 import type { NeedsLibraries } from '../../kit/libraries'
 import { filesOf, samplesIn, type Label } from '../corpus'
@@ -47,12 +47,8 @@ const LABELLED: Readonly<Record<string, Labelled>> = {
     end: 'same',
   },
   'accelerate-state-folder': {
-    check: 'import accelerate',
-    resumeArgs: ['--resume_from_checkpoint', 'latest'],
-    saves: 'states',
-    final: 'final.pt',
-    secondsPerLine: 0.05,
-    end: 'same',
+    ...{ check: 'import accelerate', resumeArgs: ['--resume_from_checkpoint', 'latest'] },
+    ...{ saves: 'states', final: 'final.pt', secondsPerLine: 0.05, end: 'same' },
   },
   'plain-loop': {
     check: 'import torch',
@@ -62,15 +58,15 @@ const LABELLED: Readonly<Record<string, Labelled>> = {
     end: 'same',
   },
   'scheduler-not-restored': {
-    check: 'import torch, click',
-    args: ['--epochs', '20'],
-    resumeArgs: ['--resume', 'last.pt'],
-    saves: 'last.pt',
-    final: 'final.pt',
-    first: 'epoch 0 ',
-    settleMs: 50,
-    secondsPerLine: 0.1,
-    end: 'other',
+    ...{ check: 'import torch, click', args: ['--epochs', '20'], resumeArgs: ['--resume', 'last.pt'] },
+    ...{
+      saves: 'last.pt',
+      final: 'final.pt',
+      first: 'epoch 0 ',
+      settleMs: 50,
+      secondsPerLine: 0.1,
+      end: 'other',
+    },
   },
   'jax-npz-loop': {
     environment: 'plain',
@@ -81,13 +77,8 @@ const LABELLED: Readonly<Record<string, Labelled>> = {
     end: 'same',
   },
   'sklearn-partial-fit': {
-    environment: 'plain',
-    check: 'import sklearn.linear_model',
-    saves: 'state',
-    final: 'final.npy',
-    first: 'round 0 ',
-    secondsPerLine: 0.1,
-    end: 'same',
+    ...{ environment: 'plain', check: 'import sklearn.linear_model', saves: 'state', final: 'final.npy' },
+    ...{ first: 'round 0 ', secondsPerLine: 0.1, end: 'same' },
   },
   'torch-epochs': NO_SAVES,
   'torch-gan': NO_SAVES,
@@ -130,11 +121,7 @@ export function suggestedCases(python: PythonParser): Case[] {
     const { diff } = analyzeAndSuggest(python, { files: filesOf(folder), command: label.run }).suggestion
     const { saves = 'checkpoints-of-job', final, settleMs = 0 } = label
     const script: Script = {
-      folder,
-      command: label.run.split(' '),
-      saves,
-      final,
-      settleMs,
+      ...{ folder, command: label.run.split(' '), saves, final, settleMs },
       resume: (saved) => ({ args: [], env: { CRUCIBLE_RESUME_FROM: saved } }),
       prepare: (copy) => apply(copy, diff!),
     }

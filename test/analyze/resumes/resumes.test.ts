@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it, jest } from '@jest/globals'
-import type { PythonParser } from '../../../intake/analyze/analyze'
+import type { PythonParser } from '../../../packages/analyzer/src/analyze'
 import { itWithLibraries } from '../../kit/jest'
 import { testFolder } from '../../support/folders'
 import { parser } from '../corpus'

@@ -1,6 +1,6 @@
 /** The answer of an analysis: a document of a stable form. */
 import { z } from 'zod'
-import { WORK_FAMILIES } from '../../core/speed'
+import { WORK_FAMILIES } from '../../../core/speed'
 
 /** Raised when a reader of the document must change. */
 export const ANALYSIS_VERSION = 1

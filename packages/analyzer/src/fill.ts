@@ -1,6 +1,6 @@
 /** What a job leaves open and its program says: GPUs, their memory, where it saves, how it continues, and whether it may be interrupted. */
-import { ACCELERATORS } from '../../core/accelerators'
-import type { InferredSetting } from '../../core/job/job'
+import { ACCELERATORS } from '../../../core/accelerators'
+import type { InferredSetting } from '../../../core/job/job'
 import type { Analysis, Evidence, Finding } from './report'
 
 /** Less certain findings are only mentioned. */

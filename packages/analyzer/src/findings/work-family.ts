@@ -1,5 +1,5 @@
 /** What kind of training it is, as far as that decides how much faster one GPU type is than another. */
-import type { WorkFamily } from '../../../core/speed'
+import type { WorkFamily } from '../../../../core/speed'
 import { evidenceOf, isCalled, lastPart, type Facts } from '../facts'
 import type { ModelsUsed } from '../memory/models'
 import { findPublishedModel } from '../memory/published-models'
