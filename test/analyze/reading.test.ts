@@ -1,5 +1,10 @@
 import { beforeAll, describe, expect, it } from '@jest/globals'
-import { analyze, type Analysis, type ProjectFiles, type PythonParser } from '../../packages/analyzer/src/analyze'
+import {
+  analyze,
+  type Analysis,
+  type ProjectFiles,
+  type PythonParser,
+} from '../../packages/analyzer/src/analyze'
 import { readCommand } from '../../packages/analyzer/src/launch'
 import { notebookCode } from '../../packages/analyzer/src/notebook'
 import { parser } from './corpus'

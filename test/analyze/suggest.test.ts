@@ -2,7 +2,12 @@ import { execFileSync, spawnSync } from 'node:child_process'
 import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { beforeAll, describe, expect, it } from '@jest/globals'
-import { analyze, analyzeAndSuggest, type PythonParser, type Suggestion } from '../../packages/analyzer/src/analyze'
+import {
+  analyze,
+  analyzeAndSuggest,
+  type PythonParser,
+  type Suggestion,
+} from '../../packages/analyzer/src/analyze'
 import { edited, unifiedDiff, type Edit } from '../../packages/analyzer/src/suggest/diff'
 import { testFolder } from '../support/folders'
 import { filesOf, parser, samplesIn, type Label } from './corpus'

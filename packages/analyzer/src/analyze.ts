@@ -104,11 +104,14 @@ function judged(project: Project, { launch, facts }: { launch: Launch; facts: Fa
     })
   const isBroken = entry.brokenLines.length > 0
   if (facts.training.length === 0) {
-    const message = isBroken
+    const unread = isBroken
       ? 'the program has a syntax error'
-      : 'nothing in the program trains a model with a known library'
+      : facts.run.isCut
+        ? 'the program is larger than this analysis follows'
+        : undefined
+    const message = unread ?? 'nothing in the program trains a model with a known library'
     const findings = { ...nothingFound(message), framework: findFramework(facts), cli: findCli(facts) }
-    return report(project, { launch, kind: isBroken ? 'unreadable' : 'not-training', findings })
+    return report(project, { launch, kind: unread === undefined ? 'not-training' : 'unreadable', findings })
   }
   const devices = findDevices(facts)
   const settings = findSettings(facts)

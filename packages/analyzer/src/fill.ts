@@ -129,7 +129,7 @@ function fillWorkFamily(filled: Filled, { findings: { workFamily } }: Analysis):
   })
 }
 
-/** A range by the work alone is too wide to plan with, but tells an hour from a week. */
+/** A range by the work alone is too wide to plan with, but separates an hour from a week. */
 function hintRunTime(filled: Filled, { entry, findings: { runTime } }: Analysis): void {
   if (runTime.value === null || filled.fields['duration'] !== undefined) return
   const { lowHours, highHours, accelerator, gpus } = runTime.value

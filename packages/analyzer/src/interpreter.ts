@@ -238,7 +238,7 @@ export function firstLine(text: string): string {
   return text.split('\n')[0]!.trim()
 }
 
-/** Whether the program takes this way: `undefined` if only the run tells. */
+/** Whether the program takes this way: `undefined` if that is known only at run time. */
 export function truthOfGuards(guards: readonly Guard[]): boolean | undefined {
   if (guards.some(({ truth }) => truth === false)) return false
   return guards.every(({ truth }) => truth === true) ? true : undefined

@@ -1,4 +1,4 @@
-/** What trains, as far as the syntax tells before anything is interpreted. */
+/** Calls that train, as far as the syntax shows them before anything is interpreted. */
 import { memberOfClass } from './members'
 import { childAt, nodesOf, type SyntaxNode } from './syntax'
 import type { Scope, Value } from './values'

@@ -215,7 +215,7 @@ export const setting = (config: Value | undefined, key: string): Value | undefin
 export const numberOf = (value: Value | undefined): number | undefined =>
   value?.kind === 'constant' && typeof value.value === 'number' ? value.value : undefined
 
-/** Whether Python takes the value as true; `undefined` if only the run tells. */
+/** Whether Python takes the value as true; `undefined` if that is known only at run time. */
 export function truthOf(value: Value): boolean | undefined {
   switch (value.kind) {
     case 'constant':

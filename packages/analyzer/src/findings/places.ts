@@ -12,7 +12,7 @@ export function pathText(value: Value | undefined): string | undefined {
   return path === undefined ? undefined : (textOf(path) ?? (path.kind === 'unknown' ? path.text : undefined))
 }
 
-/** Whether a path is one that Crucible gives: it tells the program where to save, and what it saved last. */
+/** Whether a path is one that Crucible gives: it names the folder to save to, and the newest checkpoint. */
 export const isGivenByCrucible = (text: string | undefined): boolean =>
   text?.startsWith('os.environ[CRUCIBLE_') === true
 

@@ -32,7 +32,7 @@ export interface PublishedModel {
   parameters: number
   transformer?: Transformer
   pictures?: Pictures
-  /** Inputs of the last layer, which tells the 1,000 classes of ImageNet apart. */
+  /** Inputs of the last layer, which has a result for each of the 1,000 classes of ImageNet. */
   headWidth?: number
 }
 

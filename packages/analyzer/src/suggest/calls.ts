@@ -97,14 +97,14 @@ export function statementOf(
     const statement = each.children.find(({ start, end }) => start <= node.start && end >= node.end)
     if (statement !== undefined) found = { statement, siblings: each.children }
   }
-  if (found === undefined) refuse(source.path, node, 'is no part of a statement')
+  if (found === undefined) refuse(source.path, node, 'is not part of a statement')
   return found
 }
 
 /** The statement of the file that holds a node. */
 export function topStatement({ root, path }: SourceFile, node: SyntaxNode): SyntaxNode {
   const found = root.children.find(({ start, end }) => start <= node.start && end >= node.end)
-  if (found === undefined) refuse(path, node, 'is no part of a statement')
+  if (found === undefined) refuse(path, node, 'is not part of a statement')
   return found
 }
 

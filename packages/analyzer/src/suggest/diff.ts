@@ -97,7 +97,7 @@ function linesOf(text: string): string[] {
 function changesOf(text: string, edits: readonly Edit[]): Change[] {
   const starts = [0]
   for (const line of linesOf(text)) starts.push(starts.at(-1)! + line.length)
-  // Behind an open last line is no other line.
+  // Nothing follows a last line without an end.
   if (!text.endsWith('\n')) starts.pop()
   const lineAt = (offset: number): number => starts.findLastIndex((start) => start <= offset)
   const groups: { first: number; end: number; edits: Edit[] }[] = []

@@ -62,7 +62,7 @@ function checkFit(fit: CallEvent): void {
     )
   const epochs = fit.named.get('epochs') ?? fit.positional[3]
   if (epochs === undefined || numberOf(epochs) === 1)
-    refuseCall(fit, 'trains one epoch, and Keras cannot take up the data in the middle of it')
+    refuseCall(fit, 'trains one epoch, and Keras cannot resume in mid-epoch')
   for (const item of callbacksOf(fit)) {
     const call = callbackCall(item)
     const why = call === undefined ? undefined : KEEPING[call.method]

@@ -107,7 +107,7 @@ function checkTrainer(trainer: CallEvent): void {
   if (!isUnset(get('max_steps'), -1))
     refuseSetting('max_steps', 'after which some versions of Lightning resume with other batches')
   if (constantOf(get('max_epochs')) === 1)
-    refuseSetting('max_epochs=1', 'and Lightning cannot take up the data in the middle of an epoch')
+    refuseSetting('max_epochs=1', 'and Lightning cannot resume in mid-epoch')
   if (!isUnset(get('reload_dataloaders_every_n_epochs'), 0))
     refuseSetting('reload_dataloaders_every_n_epochs', 'so that the data depends on when it was loaded')
   if (!isUnset(get('resume_from_checkpoint')))

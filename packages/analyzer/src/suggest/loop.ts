@@ -41,7 +41,7 @@ export function trainingLoop({ run, training, events }: Facts): TrainingLoop {
   if (another !== undefined)
     refuse(another.file, another, 'begins another loop that trains; only a program with one is certain')
   const source = run.project.source(loop!.file)!
-  if (source.path.endsWith('.ipynb')) refuse(source.path, loop!, 'is a notebook, which a diff does not fit')
+  if (source.path.endsWith('.ipynb')) refuse(source.path, loop!, 'is a notebook, which a diff cannot change')
   const made = events.find(({ name, loops }) => name.startsWith('torch.optim.') && loops.includes(loop!))
   if (
     made !== undefined &&
@@ -123,11 +123,7 @@ function counterOf(node: SyntaxNode, source: SourceFile): Counter {
   const left = childAt(node, 'left')!
   const range = rangeIn(childAt(node, 'right')!)
   if (left.type !== 'identifier' || range === undefined)
-    refuse(
-      source.path,
-      node,
-      'begins a loop over data, whose order cannot be taken up in the middle of a pass',
-    )
+    refuse(source.path, node, 'begins a loop over data, which cannot resume in the middle of a pass')
   const given = parts(childAt(range, 'arguments')!)
   const isPlain = given.every(({ type }) => type !== 'keyword_argument' && !type.endsWith('_splat'))
   const positional = given.filter(({ type }) => type !== 'keyword_argument')
@@ -136,7 +132,7 @@ function counterOf(node: SyntaxNode, source: SourceFile): Counter {
     positional.length > 2 ||
     (!isPlain && childAt(range, 'function')!.text === 'range')
   )
-    refuse(source.path, node, 'counts in steps, which this analysis does not take up')
+    refuse(source.path, node, 'counts steps, which is not supported')
   return { variable: left.text, range, first: positional.length === 2 ? positional[0] : undefined }
 }
 

@@ -62,7 +62,7 @@ function change(
   if (facts === undefined || kind !== 'training')
     refuse(top, { line: 1 }, 'trains nothing with a library that this analysis knows')
   if (knowsCrucible)
-    refuse(top, { line: 1 }, 'reads the variables of Crucible already, and what is missing cannot be told')
+    refuse(top, { line: 1 }, 'reads the variables of Crucible already, and what it lacks is unknown')
   const [cannot] = findings.cannotRun.value ?? []
   if (cannot === 'tpu' || cannot === 'ipu')
     refuse(top, { line: 1 }, 'is written for accelerators that no backend has')
@@ -126,7 +126,7 @@ function changeOfLibrary(parser: PythonParser, facts: Facts, write: Writer): { d
   const writings = new Map<string, Writing>()
   const writingOf = (source: SourceFile): Writing => {
     if (source.path.endsWith('.ipynb'))
-      refuse(source.path, { line: 1 }, 'is a notebook, which a diff does not fit')
+      refuse(source.path, { line: 1 }, 'is a notebook, which a diff cannot change')
     const writing = writings.get(source.path) ?? new Writing(source)
     writings.set(source.path, writing)
     return writing
@@ -211,7 +211,6 @@ function checkPlaces(
 function diffOf(parser: PythonParser, source: SourceFile, edits: readonly Edit[]): string {
   const changed = parser.parse(source.path, edited(source.text, edits))
   const [broken] = changed.brokenLines
-  if (broken !== undefined)
-    refuse(source.path, { line: 1 }, `would not be Python any more at line ${broken} of the changed file`)
+  if (broken !== undefined) refuse(source.path, { line: 1 }, `would have a syntax error at line ${broken}`)
   return unifiedDiff(source.path, source.text, edits)
 }

@@ -58,7 +58,7 @@ function writeSettings(writing: Writing, event: CallEvent): string {
   const strategy = named('save_strategy')
   const value = textOf(event.named.get('save_strategy'))
   if (strategy !== undefined && value === undefined)
-    refuseCall(event, 'saves as only the run tells (save_strategy)')
+    refuseCall(event, 'saves at times that are known only at run time (save_strategy)')
   const os = writing.module('os')
   writing.replace(folder, `${os}.environ.get("CRUCIBLE_CHECKPOINT_DIR", ${folder.text})`)
   if (strategy !== undefined && value === 'no') {
