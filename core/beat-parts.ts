@@ -40,4 +40,6 @@ export interface GpuUse {
   utilizationPercent: number
   memoryUsedMiB: number
   memoryTotalMiB: number
+  /** The most that was in use since the runner started; missing from older runners. */
+  memoryPeakMiB?: number
 }

@@ -134,6 +134,7 @@ const gpuUse = z.object({
   utilizationPercent: z.number(),
   memoryUsedMiB: z.number(),
   memoryTotalMiB: z.number(),
+  memoryPeakMiB: z.number().optional(),
 })
 
 const phases = z.array(z.object({ name: z.enum(RUNNER_PHASES), startedAtMs: whole, durationMs: whole }))

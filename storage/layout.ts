@@ -33,6 +33,10 @@ export const layout = {
   /** How fast jobs ran on several accelerator types, newest first (`storage/own-speeds.ts`). Put once, when such a job ends. */
   allOwnSpeeds: () => 'own-speeds/',
   ownSpeeds: (finishedAtMs: number, jobId: string) => `own-speeds/${newestFirst(finishedAtMs)}-${jobId}.json`,
+  /** The GPU memory that attempts used, newest first (`storage/own-memory.ts`). Put once, when an attempt is settled. */
+  allOwnMemory: () => 'own-memory/',
+  ownMemory: (atMs: number, { jobId, attempt }: { jobId: string; attempt: number }) =>
+    `own-memory/${newestFirst(atMs)}-${jobId}-${attempt}.json`,
   /** Jobs that wait for machines, by age, and the job of each request that may order now; docs/reference/waiting.md. */
   waiting: () => 'waiting/',
   /** Times of launches of a backend whose account allows only so many per minute (`storage/launch-turns.ts`). */

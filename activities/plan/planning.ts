@@ -18,6 +18,7 @@ import type { PreviewInput } from '../../core/job/preview'
 import type { RecordedPlan } from '../../core/job/record'
 import { wantsGpu } from '../../core/resources'
 import type { SavedBefore } from '../../core/job/saving'
+import type { MeasuredMemory } from '../../core/job/own-memory'
 import type { OwnRatio } from '../../core/speed'
 import { SECOND_MS } from '../../core/time/time'
 import { rehearsalTiming, type Timing } from '../../core/time/timing'
@@ -27,12 +28,14 @@ import { checkJobSpec } from '../../intake/job-spec'
 import { formatProblem } from '../../intake/problem'
 import { explainOffer } from '../../planner/plan/explain-offer'
 import { planFor } from '../../planner/policy/outcome'
+import { measuredMemory } from '../../planner/plan/own-memory'
 import { ownRatios } from '../../planner/plan/own-speeds'
 import { relaxationsOf } from '../../planner/plan/relaxed'
 import { requestFor } from '../../planner/plan/request'
 import { readNewestManifest } from '../../storage/checkpoints'
 import { readDeployment } from '../../storage/deployment'
 import { keepMarket } from '../../storage/market'
+import { readOwnMemory } from '../../storage/own-memory'
 import { readOwnSpeeds } from '../../storage/own-speeds'
 import { provePutIfAbsent } from '../../storage/probe'
 import { putRecord, RESOLVED_SEQ } from '../../storage/record'
@@ -269,7 +272,11 @@ async function planJob(
   { savedBefore: before, asker }: { savedBefore?: SavedBefore | undefined; asker?: Asker | undefined },
 ): Promise<{ plan: Plan; outcome: PlanOutcome; facts: PlanFacts }> {
   const { spec } = input.resolved
-  const [asked, ownRatios] = await Promise.all([askAll(deps, input, asker), ownRatiosFor(deps.store, spec)])
+  const [asked, ownRatios, measuredMemory] = await Promise.all([
+    askAll(deps, input, asker),
+    ownRatiosFor(deps.store, spec),
+    measuredMemoryFor(deps.store, input),
+  ])
   const isFirst = input.attempt === 1
   const newest = isFirst ? undefined : await readNewestManifest(deps.store, input.jobId, parseManifest)
   const savedBefore = before ?? newest
@@ -283,9 +290,18 @@ async function planJob(
     savedBefore: savedBefore && savingFactsOf(savedBefore),
     leftShare: isFirst ? undefined : await leftShareOf(deps.store, input, newest),
     ownRatios,
+    measuredMemory,
     storePrice: storePriceOf(deps.store.url),
   }
   return { ...planFor(input, facts), facts }
+}
+
+async function measuredMemoryFor(
+  store: ObjectStore,
+  { resolved: { spec }, bundle }: PlanInput,
+): Promise<MeasuredMemory | undefined> {
+  if (!wantsGpu(spec.resources) || bundle === null) return undefined
+  return measuredMemory(await readOwnMemory(store), { run: spec.run, bundle })
 }
 
 async function ownRatiosFor(

@@ -7,11 +7,15 @@ import type { MachineHandle } from '../../core/handle'
 import type { AttemptEnd } from '../../core/job/ledger'
 import type { Observation } from '../../core/observation'
 import { CLOCK_SLACK_MS } from '../../core/time/time'
+import { peakOf } from '../../core/job/own-memory'
+import type { Order } from '../../core/job/plan'
 import { stepsLost } from '../../core/job/steps-lost'
 import { endFromLoss, endFromResult, type Lost } from '../../planner/policy/ending'
 import { newestCheckpoint } from '../../storage/checkpoints'
 import { deleteHandOvers } from '../../storage/hand-overs'
 import { ignoreBadDocument } from '../../storage/json'
+import { putOwnMemory } from '../../storage/own-memory'
+import type { ObjectStore } from '../../storage/store'
 import { CHECKPOINT_PARSERS } from '../../intake/documents'
 import { AttemptDocuments } from '../documents'
 import { withLastWords, type DiagnosisDeps } from './diagnosis'
@@ -111,6 +115,7 @@ async function conclude(deps: Deps, input: SettleInput, facts: Facts): Promise<S
   const progress = result?.result?.progress ?? beat?.progress ?? undefined
   const restoredFrom = result?.result?.restoredFrom ?? beat?.restoredFrom ?? undefined
   const end = endOf(input, { result, last: lasts[0], first, hasSpoken })
+  await keepOwnMemory(store, input.order, { end, beat })
   return {
     end: told(end, diagnosis),
     handle,
@@ -135,6 +140,19 @@ async function conclude(deps: Deps, input: SettleInput, facts: Facts): Promise<S
     phases: result?.result?.phases ?? beat?.phases ?? [],
     times: timesOf(result?.result, beat, drain),
   }
+}
+
+/** Later plans only gain by it, so no trouble of the store matters. */
+async function keepOwnMemory(
+  store: ObjectStore,
+  { jobId, attempt, runner: { run, bundle } }: Order,
+  { end, beat }: { end: AttemptEnd; beat: Beat | undefined },
+): Promise<void> {
+  const hasTrained = end.kind === 'succeeded' || beat?.firstStepAtMs != null
+  const peak = beat && peakOf(beat.gpus)
+  if (!hasTrained || peak === undefined || bundle === null) return
+  const memory = { jobId, run, bundleSha256: bundle.sha256, ...peak }
+  await putOwnMemory(store, memory, { atMs: beat!.clockMs, attempt }).catch(() => undefined)
 }
 
 function newsOf(

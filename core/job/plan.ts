@@ -6,6 +6,7 @@ import type { InputSize } from './input-size'
 import type { BackendName, CapacityType, Offer } from '../offer'
 import type { RunnerOrder } from '../documents'
 import type { Relaxation } from './relaxation'
+import type { MeasuredMemory } from './own-memory'
 import type { NamedReservation } from '../reservation/hold'
 import type { ResourceRequest } from '../resources'
 import type { SavedBefore } from './saving'
@@ -262,6 +263,8 @@ export interface PlanFacts {
   named?: NamedReservation
   /** What the deployment's own jobs measured for work of this family, or of any if it is unknown; missing without such jobs. */
   ownRatios?: OwnRatio[]
+  /** What an earlier attempt of the same code and command used of each GPU; missing without one. */
+  measuredMemory?: MeasuredMemory
 }
 
 export interface SilentBackend {

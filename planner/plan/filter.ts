@@ -44,6 +44,7 @@ export function reject(
   const unfit =
     notWanted(offer, request) ??
     notFitting(offer, spec.resources) ??
+    tooSmallAsMeasured(offer, request) ??
     notAccepted(offer, spec) ??
     unusable ??
     notAble(offer, capabilities, request)
@@ -186,6 +187,20 @@ function notFitting(offer: Offer, resources: ResourceRequest): Against | undefin
     )
   }
   return undefined
+}
+
+/** Counts for jobs that leave the memory and type of their GPUs open; with another number of GPUs, each may need more or less. */
+function tooSmallAsMeasured({ shape }: Offer, { spec, measuredMemory }: PlanRequest): Against | undefined {
+  const { gpuMemoryGb, gpuMemoryGiB, accelerators } = spec.resources
+  if (measuredMemory === undefined || (gpuMemoryGb ?? gpuMemoryGiB ?? accelerators) !== undefined)
+    return undefined
+  const { jobId, gpus, peakGiB } = measuredMemory
+  const has = shape.gpuMemoryGiB ?? Infinity
+  if (shape.gpus !== gpus || has >= peakGiB) return undefined
+  return against(
+    'gpu-memory',
+    `GPU memory: has ${round1(has)} GiB, but job ${jobId} used ${round1(peakGiB)} GiB with the same code and command`,
+  )
 }
 
 /** Disks are sold in fixed sizes; a larger one does not exclude an offer. */

@@ -33,6 +33,7 @@ export function planInputs(
     ['duration', spec && (trainingTimeInWords(spec) ?? 'not stated')],
     ['family of work', spec && wantsGpu(spec.resources) ? (spec.workFamily ?? 'not known') : undefined],
     ['measured speeds', facts?.ownRatios && ratiosOf(facts.ownRatios)],
+    ['measured memory', facts?.measuredMemory && memoryOf(facts.measuredMemory)],
     ['deadline', deadlineOf(input, nowMs)],
     ['budget', budgetOf(input)],
     ['migration', input.target && `its owner requested ${formatBackendChoice(input.target)}`],
@@ -80,6 +81,11 @@ function wishesOf(spec: NonNullable<PlanInput['resolved']>['spec']): string {
     ...(reservation === undefined ? [] : [`only in the reservation ${reservation}`]),
     ...(most === undefined ? [] : [`at most ${formatUsd(most)} an hour`]),
   ].join(', ')
+}
+
+/** `14.2 GiB of each of 2 GPUs in job train-x7` */
+function memoryOf({ jobId, gpus, peakGiB }: NonNullable<PlanFacts['measuredMemory']>): string {
+  return `${Math.round(peakGiB * 10) / 10} GiB ${gpus === 1 ? 'of the GPU' : `of each of ${gpus} GPUs`} in job ${jobId}`
 }
 
 /** `V100 0.41 times the speed of A100 on 3 of your jobs` */

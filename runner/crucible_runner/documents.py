@@ -186,7 +186,8 @@ _GPU = record(
         "utilizationPercent": number,
         "memoryUsedMiB": number,
         "memoryTotalMiB": number,
-    }
+    },
+    optional={"memoryPeakMiB": number},
 )
 
 _PHASES = list_of(record({"name": literal(*PHASES), "startedAtMs": whole(), "durationMs": whole()}))

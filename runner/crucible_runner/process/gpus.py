@@ -4,7 +4,7 @@ import os
 import shutil
 import subprocess
 import threading
-from typing import List, Optional
+from typing import Dict, List, Optional
 
 from .processes import MACHINE_VARIABLE
 
@@ -39,6 +39,7 @@ class Gpus:
 
     def __init__(self) -> None:
         self.now: List[dict] = []
+        self._peaks_mib: Dict[int, int] = {}
         self._program: Optional[str] = shutil.which("nvidia-smi")
 
     def start(self) -> None:
@@ -49,8 +50,15 @@ class Gpus:
         pause = threading.Event()
         while True:
             answer = self.ask()
-            self.now = answer or []
+            self.now = self.with_peaks(answer or [])
             pause.wait(_PAUSE_AFTER_FAILURE_SECONDS if answer is None else _LOOK_SECONDS)
+
+    def with_peaks(self, gpus: List[dict]) -> List[dict]:
+        """Adds to each GPU the most memory that was in use at any poll so far."""
+        for gpu in gpus:
+            index = gpu["index"]
+            self._peaks_mib[index] = max(gpu["memoryUsedMiB"], self._peaks_mib.get(index, 0))
+        return [dict(gpu, memoryPeakMiB=self._peaks_mib[gpu["index"]]) for gpu in gpus]
 
     def ask(self) -> Optional[List[dict]]:
         """Returns the current GPU use, or None if unknown."""

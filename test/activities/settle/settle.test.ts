@@ -10,6 +10,8 @@ import { spendOver } from '../../../core/money/meter'
 import { CLOCK_SLACK_MS, MINUTE_MS } from '../../../core/time/time'
 import { manifestKey } from '../../../storage/checkpoints'
 import { layout } from '../../../storage/layout'
+import type { OwnMemory } from '../../../core/job/own-memory'
+import { readOwnMemory } from '../../../storage/own-memory'
 import { readRecords } from '../../../storage/record'
 import { saveCheckpoint, UNTRAINED } from '../../backends/scripted/checkpoints'
 import type { WorldOptions } from '../../backends/scripted/world'
@@ -144,6 +146,34 @@ describe('a machine whose runner left no result', () => {
     const done = inputOf(place.launched(place.order({ jobId: 'job-b' })))
     await place.result(done.order)
     expect((await settled(done, async () => page)).alive).toEqual([])
+  })
+})
+
+describe('the GPU memory that an attempt used', () => {
+  const gpu = { index: 0, name: 'T4', utilizationPercent: 5, memoryUsedMiB: 1, memoryTotalMiB: 15_360 }
+  const gpus = [{ ...gpu, memoryPeakMiB: 9_000 }]
+
+  /** An attempt with code whose runner reports this. */
+  async function settledWith(beat: Partial<Beat>): Promise<OwnMemory[]> {
+    const launched = place.launched()
+    const runner = { ...launched.order.runner, bundle: { sha256: 'abc', sizeBytes: 1 } }
+    const order = { ...launched.order, runner }
+    await place.beat(order, { gpus, ...beat })
+    await settle(inputOf({ ...launched, order }))
+    return readOwnMemory(place.store)
+  }
+
+  it('is kept for later plans once it has trained', async () => {
+    expect(await settledWith({ firstStepAtMs: 1 })).toMatchObject([
+      { bundleSha256: 'abc', gpus: 1, peakMiB: 9_000, totalMiB: 15_360 },
+    ])
+  })
+
+  it.each([
+    ['that trained nothing', {}],
+    ['without GPUs', { gpus: [], firstStepAtMs: 1 }],
+  ])('is not kept of one %s', async (_, beat: Partial<Beat>) => {
+    expect(await settledWith(beat)).toEqual([])
   })
 })
 

@@ -58,6 +58,20 @@ describe('the shape of a machine', () => {
     const unnamed = offer({ shape: { cpus: 8, memoryGiB: 32, gpus: 1 } })
     expect(reasonFor(unnamed, among('H100'))).toBe('accelerator: has none, requested H100')
   })
+
+  it('has the GPU memory that an earlier job used, unless the job asks for GPUs of its own choice', () => {
+    const gpu = (gpuMemoryGiB: number, gpus = 1): Offer =>
+      offer({ shape: { cpus: 8, memoryGiB: 32, gpus, accelerator: 'T4', gpuMemoryGiB } })
+    const measuredMemory = { jobId: 'train-a', gpus: 1, peakGiB: 18.04 }
+    const asking = (resources: ResourceRequest) => ({ ...wanting(resources), measuredMemory })
+    expect(reasonFor(gpu(15), asking({ gpus: { min: 1 } }))).toBe(
+      'GPU memory: has 15 GiB, but job train-a used 18 GiB with the same code and command',
+    )
+    expect(reasonFor(gpu(22), asking({ gpus: { min: 1 } }))).toBeUndefined()
+    expect(reasonFor(gpu(15, 2), asking({ gpus: { min: 1 } }))).toBeUndefined()
+    expect(reasonFor(gpu(15), asking({ accelerators: ['T4'] }))).toBeUndefined()
+    expect(reasonFor(gpu(15), asking({ gpuMemoryGiB: { min: 8 } }))).toBeUndefined()
+  })
 })
 
 describe('where a job may run', () => {

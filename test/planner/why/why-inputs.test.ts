@@ -71,6 +71,13 @@ describe('the inputs of a plan', () => {
     )
   })
 
+  it('have the GPU memory that an earlier job used', () => {
+    const measuredMemory = { jobId: 'train-a', gpus: 2, peakGiB: 14.23 }
+    expect(told({ facts: { measuredMemory } })['measured memory']).toBe(
+      '14.2 GiB of each of 2 GPUs in job train-a',
+    )
+  })
+
   it('have the deadline, and how long after the decision it is', () => {
     const input = { deadlineAtMs: NOW_MS + 30 * HOUR_MS }
     expect(told({ input })['deadline']).toBe('2026-11-22T06:00:00Z, 1d 6h later')

@@ -13,7 +13,7 @@ from crucible_runner.clock import machine_age_ms
 from crucible_runner.process.container import container_command, gpus_for_docker
 from crucible_runner.documents import HELPER_PROGRESS, HELPER_SAVED, parse
 from crucible_runner.process.environment import Facts, container_environment, workload_environment
-from crucible_runner.process.gpus import parse_gpus
+from crucible_runner.process.gpus import Gpus, parse_gpus
 from crucible_runner.control.memory import Memory
 from crucible_runner.notices import open_source
 from crucible_runner.paths import Paths, remove_tree
@@ -230,6 +230,13 @@ class GpusTest(FolderTest):
         gpus = parse_gpus(listing)
         self.assertEqual([gpu["utilizationPercent"] for gpu in gpus], [97, 0])
         self.assertEqual(gpus[1]["name"], "Tesla T4")
+
+    def test_keeps_the_peak_of_each_gpu(self):
+        gpus = Gpus()
+        used = lambda first, second: parse_gpus("0, T4, 5, %d, 15360\n1, T4, 5, %d, 15360\n" % (first, second))
+        gpus.with_peaks(used(9000, 20))
+        peaks = gpus.with_peaks(used(300, 40))
+        self.assertEqual([(gpu["memoryUsedMiB"], gpu["memoryPeakMiB"]) for gpu in peaks], [(300, 9000), (40, 40)])
 
 
 class ArtifactsTest(FolderTest):
