@@ -1,5 +1,5 @@
 # Crucible's workers and command line, for docker-compose.yml. glibc: the Temporal SDK does not run on musl.
-FROM node:20.20.2-bookworm-slim AS build
+FROM node:24.21.0-bookworm-slim AS build
 WORKDIR /opt/crucible
 COPY package.json package-lock.json .npmrc ./
 COPY packages/small-cloud/package.json packages/small-cloud/
@@ -7,7 +7,7 @@ RUN npm ci
 COPY . .
 RUN npm run build && npm prune --omit=dev
 
-FROM node:20.20.2-bookworm-slim
+FROM node:24.21.0-bookworm-slim
 # Python for the machines of the local backend; certificates for what their jobs fetch.
 RUN apt-get update \
  && apt-get install --yes --no-install-recommends ca-certificates python3 \

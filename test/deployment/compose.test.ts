@@ -239,7 +239,7 @@ describe('the Dockerfile', () => {
   it('builds on a pinned image with glibc, from the lock file, without the tools of development', () => {
     const bases = [...dockerfile.matchAll(/^FROM (\S+)/gm)].map(([, image]) => image!)
     expect(new Set(bases).size).toBe(1)
-    expect(bases[0]).toMatch(/^node:20\.\d+\.\d+-bookworm-slim$/)
+    expect(bases[0]).toMatch(/^node:24\.\d+\.\d+-bookworm-slim$/)
     expect(dockerfile).toMatch(/npm ci$/m)
     expect(dockerfile).toContain('npm prune --omit=dev')
     expect(dockerfile).toContain('python3')
