@@ -1,4 +1,4 @@
-/** What is known about an accelerator, independent of the machine that has it. */
+/** Properties of an accelerator, independent of its machine. */
 export interface Accelerator {
   /** The one name used inside Crucible. */
   name: string
@@ -46,7 +46,7 @@ const DATA_SHEETS: readonly [string, number, ...string[]][] = [
   ['Inferentia2', 32, 'inf2'],
 ]
 
-/** On PCIe, which supplies less power than SXM and makes the same chip slower. */
+/** Suffix of PCIe variants: PCIe supplies less power than SXM and makes the same chip slower. */
 const PCIE = '-PCIe'
 
 export const ACCELERATORS: readonly Accelerator[] = DATA_SHEETS.map(([name, memoryGb, ...aliases]) => ({
@@ -60,12 +60,12 @@ const BY_SPELLING = new Map(
   ACCELERATORS.flatMap((a) => [a.name, ...[a.name, ...a.aliases].map(fold)].map((spelling) => [spelling, a])),
 )
 
-/** The accelerator with a name, or `undefined` if it is unknown. That is no error: new types appear. */
+/** Returns the accelerator with a name, or `undefined` if it is unknown. Unknown names are valid, because new types appear. */
 export function findAccelerator(spelling: string): Accelerator | undefined {
   return BY_SPELLING.get(spelling) ?? BY_SPELLING.get(fold(spelling))
 }
 
-/** Whether an accelerator is what a job asks for by name: that type, or a variant of it. */
+/** Whether an accelerator satisfies a job that names one: the same type, or a variant of it. */
 export function isAccelerator(has: string, wanted: string): boolean {
   const name = findAccelerator(wanted)?.name ?? wanted
   const known = findAccelerator(has)
@@ -73,8 +73,8 @@ export function isAccelerator(has: string, wanted: string): boolean {
 }
 
 /**
- * The canonical name of an accelerator that a provider names without its memory: some come in two sizes, and the nearest one is meant. For
- * an unknown one, the provider's own name.
+ * Canonical name of an accelerator that a provider names without its memory; for a type with two sizes, the nearest size. An unknown
+ * accelerator keeps the provider's name.
  */
 export function acceleratorByMemory(spelling: string, memoryGb: number | undefined): string {
   const name = findAccelerator(spelling)?.name ?? spelling

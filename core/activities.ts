@@ -33,7 +33,7 @@ export interface PlanInput {
   bundle: JobInput['bundle']
   ledger: Ledger
   avoid: Avoidance[]
-  /** What the job's earlier orders have pinned, by backend; missing before the first order. */
+  /** Pins of the job's earlier orders, by backend; missing before the first order. */
   pins?: Record<BackendName, Pins>
   /** Target of a migration; overrides the ranking. */
   target?: BackendChoice
@@ -43,7 +43,7 @@ export interface PlanInput {
   budgetMicroUsd?: MicroUsd
 }
 
-/** What to do next about a placement. */
+/** Next step for a placement. */
 export type PlanOutcome =
   | { kind: 'place'; order: Order; words: PlanWords }
   /** No capacity now; worth another try. */
@@ -52,7 +52,7 @@ export type PlanOutcome =
       reason: string
       retryInMs: number
       silentBackends: SilentBackend[]
-      /** The job's place in line if older jobs are ahead or one of them is ordering; missing if the provider was asked. */
+      /** The job's place in line, if older jobs are ahead or one of them is ordering; missing if the provider was asked. */
       position?: number
     }
   /** No offer can ever run this job as written. */
@@ -60,7 +60,7 @@ export type PlanOutcome =
 
 /** The plan in words, for the status and the Temporal UI. */
 export interface PlanWords {
-  /** One line: where and at what price. */
+  /** One line with place and price. */
   summary: string
   /** Why it was chosen. */
   reasons: string[]
@@ -73,13 +73,13 @@ export interface DecideInput {
   end: AttemptEnd
   /** Why the job asked the attempt to save and stop, if it did. */
   drainReason: JobDrainReason | null
-  /** Every offer of the order, the preferred one first. */
+  /** Keys of every offer of the order, the preferred one first. */
   offerKeys: string[]
-  /** The offer that the machine came from, and its place (`placeKey`), if there was a machine. */
+  /** Offer and place (`placeKey`) of the machine, if the attempt had one. */
   machine?: { offerKey: string; placeKey: string }
   ledger: Ledger
   policy: Policy
-  /** Whether the attempt saved a checkpoint of its own. */
+  /** Whether the attempt itself saved a checkpoint. */
   hasSaved?: boolean
   /** The remaining budget, and the highest price and the cost of the order that has ended; missing without a budget. */
   budget?: { leftMicroUsd: MicroUsd; priceMaxMicroUsdPerHour: MicroUsd; costMicroUsd?: MicroUsd }
@@ -98,7 +98,7 @@ export interface FinishInput {
   status: JobStatus
   artifacts: Artifact[]
   progress?: Progress
-  /** As in `ResolvedJob`. */
+  /** Month of the reserved budget, as in `ResolvedJob`. */
   month?: string
   /** `checkpoint.keep` of the job. */
   checkpointsKept?: number
@@ -112,9 +112,9 @@ export interface CopyCheckpointInput {
 
 /** Which checkpoint a job begins with. */
 export interface CopyOutcome {
-  /** Among the job's own checkpoints. */
+  /** The copy, among the job's own checkpoints. */
   checkpoint: Checkpoint
-  /** The checkpoint that it is a copy of. */
+  /** The original checkpoint. */
   source: CheckpointSource
   /** Newer ones that could not be used, each with the problem. */
   damaged: string[]
@@ -124,21 +124,23 @@ export interface CopyOutcome {
 export interface OrchestratorActivities {
   /** Checks the spec again, fixes policy, timing and runner, and records them. */
   resolveJob(input: JobInput): Promise<ResolvedJob>
-  /** Copies the checkpoint that a job continues from into the job's own part of the store. Throws `invalid` if none is left. */
+  /**
+   * Copies the checkpoint that a job continues from into the job's own part of the store. Throws `invalid` if no good checkpoint is left.
+   */
   copyCheckpoint(input: CopyCheckpointInput): Promise<CopyOutcome>
   /** Reads the offers once and records the plan; a local activity. */
   plan(input: PlanInput): Promise<PlanOutcome>
-  /** The ranking for a job that is not submitted yet, as `crucible plan` shows it. Records nothing. */
+  /** Ranks offers for a job that is not submitted yet, as `crucible plan` shows them. Records nothing. */
   previewPlan(input: PreviewInput): Promise<PlanReport>
-  /** The same, repeated by Temporal's retries until the answer is not `wait`. */
+  /** Plans a job; Temporal retries it until the answer is not `wait`. */
   planWhenAvailable(input: PlanInput): Promise<Exclude<PlanOutcome, { kind: 'wait' }>>
   /** Decides what happens next and records it; a local activity. */
   decide(input: DecideInput): Promise<Verdict>
-  /** Signals a running attempt to save and stop; ignores one that is over. A local activity. */
+  /** Signals a running attempt to save and stop, and ignores one that is over. A local activity. */
   stopAttempt(input: StopAttemptInput): Promise<void>
   /** Puts `drain.json`, or the next document in `drains/` for a later, shorter window. */
   drain(input: DrainInput): Promise<void>
-  /** Withdraws an order that no worker picked up. Null if the launch had begun after all: then there is something to settle. */
+  /** Withdraws an order that no worker picked up. Returns null if the launch has begun; the attempt must then be settled. */
   withdraw(input: WithdrawInput): Promise<{ settlement: Settlement | null }>
   /** Puts `limits/<seq>.json`. */
   extend(input: { jobId: string; attempt: number; limits: Limits }): Promise<void>
@@ -166,8 +168,8 @@ export type LaunchOutcome =
 
 export type FindOutcome =
   /**
-   * More than one if a provider made duplicates; all but the first must be terminated. `ended`: machines that the provider still lists although
-   * nothing runs on them, oldest first. They were billed.
+   * Handles of the attempt's machines. If a provider made duplicates, all but the first must be terminated. `ended`, oldest first: machines
+   * that the provider still lists although nothing runs on them; they were billed.
    */
   | { kind: 'found'; handles: MachineHandle[]; ended?: MachineHandle[] }
   | { kind: 'absent'; ended?: MachineHandle[] }
@@ -184,7 +186,7 @@ export interface WatchInput {
   isExpiring?: boolean
   /** True once it was reported that the budget is reached. */
   isBudgetReached?: boolean
-  /** Whether it was reported as queued; missing once it was reported as begun, and for providers without a queue. */
+  /** Whether the machine was reported as queued; missing once it was reported as begun, and for providers without a queue. */
   isQueued?: boolean
   /** Kind of the runner's warning that was reported last, null for none; missing if warnings are no longer wanted. */
   warned?: RunnerWarning['kind'] | null
@@ -212,11 +214,11 @@ export type WatchOutcome =
 export interface SettleInput {
   order: Order
   timing: Timing
-  /** Time for a machine that still runs to save and stop. */
+  /** Time that a running machine gets to save and stop. */
   windowMs: number
   /** The answer to the launch; null if unknown. */
   handle: MachineHandle | null
-  /** How the attempt ended as far as the workflow saw; null if it saw nothing. The runner's result takes precedence. */
+  /** How the attempt ended, as far as the workflow saw; null if it saw nothing. The runner's result takes precedence. */
   end: AttemptEnd | null
   /** Why it was asked to save and stop, if so. */
   drainReason: DrainReason | null
@@ -225,7 +227,7 @@ export interface SettleInput {
 
 /** Instants of an attempt from which a recovery is split into phases; null if not recorded. */
 export interface AttemptTimes extends Pick<RunnerTimes, 'firstStep'> {
-  /** By the runner's clock, as in `RunnerTimes`. */
+  /** Time of the first step by the runner's clock, as in `RunnerTimes`. */
   firstStepAtMs: number | null
   noNoticeAtMs: number | null
   /** The runner's last beat and its result, by the runner's clock. */
@@ -235,15 +237,15 @@ export interface AttemptTimes extends Pick<RunnerTimes, 'firstStep'> {
   drain: { reason: Drain['reason']; atMs: number } | null
 }
 
-/** What is certain about an attempt whose machine is terminated or has fenced itself off. */
+/** Facts about an attempt whose machine is terminated or has fenced itself off. */
 export interface Settlement extends TrackerNews {
   end: AttemptEnd
   handle: MachineHandle | null
-  /** When billing began, if the machine may have been queued before; missing then for one that was never billed. */
+  /** When billing began, if the machine may have been queued before; missing for a queued machine that was never billed. */
   billedFromAtMs?: number
   endedAtMs?: number
   costMicroUsd: MicroUsd
-  /** The part of it for other machines that the provider made of the order; missing without any. */
+  /** Part of the cost for other machines that the provider made of the order; missing without any. */
   duplicatesMicroUsd?: MicroUsd
   /** The prices used; missing if nothing was bought. */
   metering?: Metering
@@ -259,14 +261,14 @@ export interface Settlement extends TrackerNews {
   stepsLost?: number | null
   artifacts: Artifact[]
   phases: Phase[]
-  /** Missing if the runner wrote no result. */
+  /** Times that the runner reported; missing if it wrote no result. */
   times?: AttemptTimes
 }
 
 /** Activities of a backend's worker, on `backendQueue(name)`. */
 export interface BackendActivities {
   offers(input: OffersInput): Promise<SentAnswer>
-  /** Whether workers of this backend serve `launchQueue`; an answer shows that the backend has a worker. */
+  /** Whether workers of this backend serve `launchQueue`. An answer also proves that the backend has a worker. */
   servesLaunches(input: object): Promise<boolean>
   /** Puts `order.json` and the first record, then sends the order. On `launchQueue`, it first waits for its turn. */
   launch(input: LaunchInput): Promise<LaunchOutcome>
@@ -276,9 +278,9 @@ export interface BackendActivities {
   drainMachine(input: DrainMachineInput): Promise<{ isOnRecord: boolean }>
   /** Takes back the machine of a rehearsal's attempt as the provider would, and records that. */
   interrupt(input: InterruptInput): Promise<void>
-  /** Ensures that nothing of the attempt runs, however it ended, and returns what is certain about it. */
+  /** Ensures that nothing of the attempt runs, however it ended, and returns the facts about it. */
   settle(input: SettleInput): Promise<Settlement>
-  /** One pass of garbage collection: what is unowned now and, of `candidates`, what was unowned in the last pass too. */
+  /** Runs one pass of garbage collection. Returns what is unowned now and, of `candidates`, what was also unowned in the last pass. */
   collectGarbage(input: CollectGarbageInput): Promise<GarbageVerdict[]>
 }
 
@@ -290,7 +292,7 @@ export interface CollectGarbageInput {
   /** Ids that were unowned a grace period ago; only these may be terminated. */
   candidates: string[]
   isDryRun: boolean
-  /** Nothing younger than this is terminated, whether it has an owner or not; 0 if missing. */
+  /** Minimum age of a terminated resource, with or without an owner; 0 if missing. */
   youngMs?: number
 }
 

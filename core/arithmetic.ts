@@ -1,37 +1,37 @@
 import type { ForecastPart } from './job/forecast'
 import type { MicroUsd } from './money/money'
 
-/** A part of a forecast, and what it consists of besides those: moves to other machines, moving data, and the ranges of all parts. */
+/** A line of the arithmetic: a part of the forecast, moves to other machines, moving data, or the ranges of all parts. */
 export type ArithmeticPart = ForecastPart | 'moves' | 'transfer' | 'ranges'
 
-/** What one part adds to the expected time and cost of a placement. The lines sum to both figures exactly. @experimental */
+/** Time and cost that one part adds to a placement. The lines sum to both totals exactly. @experimental */
 export interface ArithmeticLine {
   part: ArithmeticPart
-  /** For people: `the boot`. */
+  /** Name of the part for people: `the boot`. */
   words: string
-  /** How much the median grows with this part, after those before it. */
+  /** Increase of the median duration by this part, after the parts before it. */
   addedMs: number
   addedMicroUsd: MicroUsd
-  /** Its own 5 % and 95 % points, of a part that is a time; null for others. */
+  /** The 5 % and 95 % points of a part that is a time; null for others. */
   lowMs: number | null
   highMs: number | null
-  /** Where it comes from, for people. */
+  /** Source of the figure, for people. */
   source: string
 }
 
 /** One offer of a plan, explained. @experimental */
 export interface OfferExplained {
   offerKey: string
-  /** Of its type among those of the plan, from 1; null if it is excluded. */
+  /** Rank among the plan's offers of its type, from 1; null if the offer is excluded. */
   rank: number | null
   rowsTotal: number
-  /** Medians; null if it is excluded. */
+  /** Median cost; null if the offer is excluded. */
   costMicroUsd: MicroUsd | null
   durationMs: number | null
   reasons: string[]
   risks: string[]
-  /** They sum to both figures. */
+  /** Lines that sum to both totals. */
   arithmetic: ArithmeticLine[]
-  /** Null for an offer that fits. */
+  /** Reason for exclusion; null for an offer that fits. */
   excludedBecause: string | null
 }

@@ -1,6 +1,6 @@
 /** Parts of a beat that only people and views read. */
 
-/** How far the runner is with saving files into the store. */
+/** Progress of the runner in uploading files to the store. */
 export interface UploadProgress {
   what: 'artifacts' | 'checkpoint'
   filesDone: number
@@ -17,20 +17,20 @@ export interface TrackedRun {
   /** `mlflow`, `wandb`, or one of a later version, in lower-case words with dashes. */
   kind: string
   runId: string
-  /** Its page; missing unless that is certain. */
+  /** Address of the run's page; missing unless it is certain. */
   url?: string
 }
 
 const TRACKER_NAMES: Readonly<Record<string, string>> = { mlflow: 'MLflow', wandb: 'W&B' }
 
-/** As people call it. */
+/** Returns the tracker's usual name. */
 export function trackerName(kind: string): string {
   return TRACKER_NAMES[kind] ?? kind
 }
 
-/** What beats and results report about experiment trackers. */
+/** Runs of experiment trackers, as beats and results report them. */
 export interface TrackerNews {
-  /** All runs of the job that are known, oldest first for each tracker; missing without any. */
+  /** All known runs of the job, oldest first for each tracker; missing without any. */
   trackers?: TrackedRun[]
 }
 

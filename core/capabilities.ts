@@ -1,7 +1,7 @@
 import type { NoticeSource } from './documents'
 import type { CapacityType } from './offer'
 
-/** How often a provider may be called. A missing field leaves our own pace (`Timing`) as it is. */
+/** Limits on calls to a provider. A missing field keeps our own pace (`Timing`). */
 export interface Pace {
   /** Least time between two `observe` calls of one watching worker, and of one settlement. */
   observeMs?: number
@@ -11,50 +11,52 @@ export interface Pace {
   launchesPerMinute?: number
 }
 
-/** How long machines take to boot: half of them less than `middleMs`, one of twenty less than `lowMs`, and one more than `highMs`. */
+/**
+ * Range of boot times: half of the machines need less than `middleMs`, one in twenty less than `lowMs`, and one in twenty more than
+ * `highMs`.
+ */
 export interface BootTime {
   lowMs: number
   middleMs: number
   highMs: number
-  /** Where the figures come from, with a date; for people. */
+  /** Dated source of the figures, for people. */
   source: string
 }
 
 /** What a backend can do, as data. */
 export interface Capabilities {
   capacityTypes: readonly CapacityType[]
-  /** Who runs a container image of the user's choice: the runner through the machine's Docker, the provider, or `none`. */
+  /** Who runs a container image of the user: the runner through the machine's Docker, the provider, or `none`. */
   imageRunner: 'runner' | 'provider' | 'none'
-  /** When the runner starts: by the launch itself, or by a call of `start` once the machine can take it. */
+  /** Whether the launch itself starts the runner, or a call of `start` once the machine accepts it. */
   runnerStart: 'with-launch' | 'after-launch'
-  /** Where a machine reads its notice; missing if its start command says so, or if there is no notice. */
+  /** Where a machine reads its notice; missing if the start command names the place, or without notices. */
   notice?: NoticeSource
   /**
-   * What makes a repeated launch harmless: the provider recognises the order's token, or we never repeat an order whose effect is unknown,
-   * and look for its tag.
+   * What makes a repeated launch harmless. With `token`, the provider recognises the order's token. With `tag`, an order with an unknown
+   * effect is never repeated; its tag is searched for.
    */
   idempotency: 'token' | 'tag'
-  /** How a machine claims its attempt: by the provider's id (also if missing), or by the name of its send if it cannot learn that id. */
+  /** How a machine claims its attempt: by the provider's id (the default), or by the name of its send if it cannot learn that id. */
   claimsBy?: 'id' | 'send'
-  /** What ends billing: the machine's own power-off, or our `terminate`, at the latest with its answer. */
+  /** What ends billing: the machine's own power-off, or our `terminate` (at the latest its answer). */
   billsUntil: 'exit' | 'terminate'
   /**
-   * How many offers one order may name: any number of interchangeable ones, or exactly one type at one place, so that only what was
-   * tried is avoided afterwards. `many` if missing.
+   * Number of offers in one order: any number of interchangeable ones (the default), or exactly one type at one place, so that only the
+   * tried offer is avoided afterwards.
    */
   offersPerOrder?: 'many' | 'one'
   /** A launch may be accepted and then wait for capacity (`queued` of `Observation`), free of charge. */
   queues?: boolean
   /**
-   * What `gone` proves: `confirmed`, that nothing of the machine runs; `requested`, only that its end was requested or that the provider
-   * lists it no more. After a `requested` end, nothing else starts before the result exists or the lease has certainly expired.
-   * `confirmed` if missing.
+   * Meaning of `gone`. `confirmed` (the default): nothing of the machine runs. `requested`: only its end was requested, or the provider
+   * lists it no longer; nothing else starts before the result exists or the lease has certainly expired.
    */
   ends?: 'confirmed' | 'requested'
-  /** From an accepted launch to the runner's start; the planner assumes a wide range if missing. */
+  /** Time from an accepted launch to the runner's start; if missing, the planner assumes a wide range. */
   boot?: BootTime
-  /** The provider's own limits on calls; missing without any. */
+  /** The provider's limits on calls; missing without any. */
   pace?: Pace
-  /** Whether the provider is asked for prices. */
+  /** Whether prices are read from the provider, from a table, or from the configuration. */
   price: 'live' | 'static' | 'configured'
 }

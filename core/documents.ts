@@ -22,10 +22,10 @@ export {
 export type { TrackerNews } from './beat-parts'
 export type { Progress } from './job/progress'
 
-/** When the runner must have stopped in any case. Written by the control plane; the highest `seq` counts. */
+/** Limits of the runner. The control plane writes them; the highest `seq` counts. */
 export interface Limits {
   seq: number
-  /** The user's deadline: the machine is off by then. */
+  /** The user's deadline, by which the machine is off. */
   deadlineAtMs: number | null
   /** Budget of this attempt, launch, drain and power-off included; null without a limit. */
   budget: AttemptBudget | null
@@ -34,22 +34,22 @@ export interface Limits {
 export interface InputFile {
   /** `file://`, `https://`, `http://` or `s3://`. */
   source: string
-  /** Where the workload finds it, relative to its working directory. */
+  /** Path of the input, relative to the workload's working directory. */
   path: string
 }
 
 /** How the machine logs in to the registry of the image. */
 export interface ImageLogin {
   username: string
-  /** Name of the secret with the password; the workload gets it only if `secrets` lists it too. */
+  /** Name of the secret that holds the password; the workload gets it only if `secrets` lists it too. */
   secret: string
 }
 
-/** What happens to a workload when the provider warns of a higher interruption risk. */
+/** Reactions of a workload to a warning of a higher interruption risk. */
 export const REBALANCE_ANSWERS = ['save', 'move', 'ignore'] as const
 export type RebalanceAnswer = (typeof REBALANCE_ANSWERS)[number]
 
-/** Where the machine's interruption notice comes from. */
+/** Source of the machine's interruption notice. */
 export type NoticeSource =
   | { kind: 'none' }
   | { kind: 'file'; path: string }
@@ -66,7 +66,7 @@ export interface RunnerOrder {
   run: string
   setup: string | null
   image: string | null
-  /** Missing if the registry needs no login. */
+  /** Login of the registry; missing if it needs none. */
   imageLogin?: ImageLogin
   shmGiB: number | null
   env: Record<string, string>
@@ -77,27 +77,29 @@ export interface RunnerOrder {
   /** Paths or globs under the working directory that are kept as artifacts; the output directory always is. */
   outputs: string[]
   checkpoint: {
-    /** Where the workload writes checkpoints, relative to its working directory; null for the runner's own. */
+    /** Directory for checkpoints, relative to the workload's working directory; null for the runner's own. */
     directory: string | null
     /** Minimum time between uploads; 0 uploads each checkpoint. A drain always uploads the newest. */
     everyMs: number
-    /** A checkpoint without other evidence is provisional once it is unchanged for this long. */
+    /** Time without changes after which a checkpoint without other evidence is provisional. */
     quietMs: number
-    /** Globs: a checkpoint is complete when each matches a file, relative to the checkpoint directory or to the checkpoint's own folder. */
+    /**
+     * Globs that make a checkpoint complete once each matches a file, relative to the checkpoint directory or the checkpoint's own folder.
+     */
     complete?: string[]
-    /** Globs relative to the checkpoint directory: nothing else is part of a checkpoint. */
+    /** Globs of the files that a checkpoint may contain, relative to the checkpoint directory. */
     include?: string[]
     /** Globs relative to the checkpoint directory: never part of a checkpoint. */
     exclude?: string[]
-    /** How to ask the program to save before its machine is taken; SIGTERM if missing, which also ends it. */
+    /** Signal that makes the program save before its machine is taken; SIGTERM, which also ends it, if missing. */
     signal?: SaveSignal
-    /** How many complete checkpoints are kept; read by the control plane, which removes the others. */
+    /** Number of complete checkpoints to keep. The control plane removes the others. */
     keep: number
   }
   limits: Limits
   /** The first lease, from the runner's start. */
   leaseMs: number
-  /** From the stop request until the workload is killed, uploads included. */
+  /** Time from the stop request until the workload is killed, uploads included. */
   drainMs: number
   /** Time at the end of every limit that is reserved for uploading the result and powering off. */
   powerOffMs: number
@@ -106,17 +108,17 @@ export interface RunnerOrder {
    * the machine itself began.
    */
   startWithinMs: number
-  /** How long the machine may wait in its provider's queue, free of charge, before it begins; missing where nothing is queued. */
+  /** Longest free wait in the provider's queue before the machine begins; missing for a backend without a queue. */
   queueMs?: number
   /** The provider ends the machine this long after it began; only with `queueMs`, because only then that instant is unknown. */
   runMsMax?: number
   beatMs: number
   /** The attempt ends if the image pull makes no progress for this long; 10 minutes if missing. */
   registryMs?: number
-  /** Maximum size of one artifact; the runner's own default if missing. */
+  /** Maximum size of one artifact; the runner's default if missing. */
   artifactGiBMax?: number
   notice: NoticeSource
-  /** End of the machine's availability (a reservation's cut-off): it must have saved and stopped by then. */
+  /** End of the machine's availability (a reservation's cut-off), by which it must have saved and stopped. */
   usableUntilMs?: number
   /** `save` if missing. */
   onRebalance?: RebalanceAnswer
@@ -129,24 +131,24 @@ export interface IssuedRunnerOrder extends RunnerOrder {
 
 /**
  * `lease.json`: the right to continue. The runner counts `ttlMs` from the moment when it *sent* beat number `answersBeat`, on its own
- * monotonic clock. The control plane renews only after reading that beat, so it knows when the lease has certainly run out without
- * comparing clocks.
+ * monotonic clock. The control plane renews only after reading that beat, so it knows without comparing clocks when the lease has certainly
+ * expired.
  */
 export interface Lease {
   seq: number
   answersBeat: number
   ttlMs: number
-  /** Replaces the order's value if it has changed. */
+  /** New value of the order's `usableUntilMs`, if that has changed. */
   usableUntilMs?: number
   /** Upper bound of the attempt's cost when that beat was sent; missing if unknown. Later time is counted at the highest price. */
   spentMicroUsd?: MicroUsd
   /** The cost by the provider's reported prices, for people. */
   metered?: Metered
-  /** New credentials for the store, for machines without their own: a `Grant`, sealed with the attempt's key. */
+  /** New credentials for the store, for machines that have none: a `Grant`, sealed with the attempt's key. */
   grant?: Sealed
 }
 
-/** What the runner is doing. */
+/** Phases of the runner's work. */
 export const RUNNER_PHASES = [
   'starting',
   'fetching',
@@ -161,7 +163,7 @@ export type RunnerPhase = (typeof RUNNER_PHASES)[number]
 
 /** Instants by the runner's wall clock from which a recovery is split into phases. */
 export interface RunnerTimes {
-  /** When the first step beyond the restored one was seen; null before, and if the workload reports no steps. */
+  /** Time of the first step beyond the restored one; null before it, and if the workload reports no steps. */
   firstStepAtMs?: number | null
   /** The step that was then seen: a program may print only every hundredth. Null if it reports no steps. */
   firstStep?: number | null
@@ -183,15 +185,15 @@ export interface Beat extends RunnerTimes, CheckpointNews, TrackerNews {
   limitsSeq: number
   leaseSeq: number
   logLines: number
-  /** When the provider first warned of a higher interruption risk; missing without a warning. */
+  /** Time of the provider's first warning of a higher interruption risk; missing without a warning. */
   rebalanceAtMs?: number
-  /** Missing while nothing is being saved. */
+  /** Progress of the current upload; missing while nothing is saved. */
   saving?: UploadProgress
   /** The runner's wall clock, for display and for estimating clock skew. */
   clockMs: number
   /** Milliseconds since the runner started, monotonic. */
   uptimeMs: number
-  /** Up to now. */
+  /** Phases up to now. */
   phases?: Phase[]
 }
 
@@ -218,7 +220,7 @@ export const RESULT_REASONS = [
 ] as const
 export type ResultReason = (typeof RESULT_REASONS)[number]
 
-/** One stage of an attempt on the machine. */
+/** A phase of an attempt on the machine. */
 export interface Phase {
   name: RunnerPhase
   startedAtMs: number
@@ -226,7 +228,7 @@ export interface Phase {
 }
 
 export interface Artifact {
-  /** Relative to the job's artifacts. */
+  /** Path relative to the job's artifacts. */
   path: string
   sizeBytes: number
   sha256: string
@@ -236,10 +238,10 @@ export interface Artifact {
 export interface RunnerResult extends RunnerTimes, CheckpointNews, TrackerNews {
   version: 1
   attemptId: string
-  /** `succeeded`: exit code 0 without a stop request. `stopped`: asked to stop before it was done. `failed`: everything else. */
+  /** `succeeded`: exit code 0 without a stop request. `stopped`: ended by a request before it was done. `failed`: any other end. */
   outcome: 'succeeded' | 'stopped' | 'failed'
   reason: ResultReason
-  /** One sentence for a person. */
+  /** Message for a person, in one sentence. */
   message: string
   exitCode: number | null
   signal: string | null
@@ -257,7 +259,7 @@ export interface Diagnosis {
   atMs: number
   /** The provider's id of the machine. */
   machine: string
-  /** Some pages for people, secrets masked. */
+  /** Diagnosis of up to some pages, with secrets masked. */
   text: string
   /** The most telling line. */
   lastWords?: string
@@ -272,6 +274,6 @@ export interface LogLine {
   /** Standard output, standard error, the runner, or a gap. */
   s: 'out' | 'err' | 'runner' | 'gap'
   m: string
-  /** For a gap: how many lines were lost. */
+  /** Number of lost lines, for a gap. */
   lost?: number
 }

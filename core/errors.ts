@@ -1,6 +1,6 @@
 import type { Failure } from './failure'
 
-/** Codes of our own errors, for rooms that catch an error without having its class. */
+/** Codes of our own errors, for rooms that cannot import their classes. */
 interface CodedErrors {
   /** A backend call that failed. */
   backend: { readonly failure: Failure }
@@ -45,7 +45,7 @@ export function isCoded<Code extends ErrorCode>(
   return (error as { errorCode?: unknown } | null | undefined)?.errorCode === code
 }
 
-/** Our own values of the `code` of a store's error or a failure; the other values are a provider's or the operating system's, verbatim. */
+/** Values of `code` in our own store errors and failures. Other values come verbatim from a provider or the operating system. */
 export const CODES = {
   /** A stored document has the wrong form. */
   badDocument: 'BAD_DOCUMENT',
@@ -59,7 +59,7 @@ export const CODES = {
   noPutIfAbsent: 'NO_PUT_IF_ABSENT',
   /**
    * Code of a `capacity` failure of a backend that counts its places exactly: another job took the place first. The order has priority for
-   * the next one, so it is sent again.
+   * the next place, so it is sent again.
    */
   placeTaken: 'PLACE_TAKEN',
 } as const

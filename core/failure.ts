@@ -1,29 +1,29 @@
 /**
- * Why an operation or an attempt failed, named for what may be done next. `throttled` and `transient` are retried where
- * they happen and reach a decision only when retrying ran out of time. docs/reference/failures.md has a line for each.
+ * Classes of failures, named for the next step. `throttled` and `transient` are retried in place and reach a decision only when retrying
+ * ran out of time. docs/reference/failures.md has a line for each.
  */
 export const FAILURE_CLASSES = [
   /** The provider asks to slow down. Retry later; nothing happened. */
   'throttled',
   /** Fails now; the same request may succeed soon. Certainly nothing happened. */
   'transient',
-  /** This offer has no machine now, or its backend has no worker. Another offer may have one. */
+  /** The offer has no machine now, or its backend has no worker. Another offer may have one. */
   'capacity',
   /** The account's quota is used up. Another backend or region may do; a person can raise the quota. */
   'quota',
   /** A machine was bought but is unreachable. Try once more in another place, then stop and say what to check. */
   'unreachable',
-  /** Our machine was taken back or died. Resume from the newest checkpoint; this has its own allowance. */
+  /** Our machine was taken back or died. The job resumes from the newest checkpoint, within a separate allowance. */
   'interrupted',
   /** The user's program failed. Policy decides whether to try again. */
   'workload',
-  /** The reservation is over or gone. Another offer may do. */
+  /** The reservation is over or missing. Another offer may work. */
   'expired',
   /** Credentials or permissions. Stop and say which. */
   'auth',
   /** The request can never work. Stop and say which field. */
   'invalid',
-  /** Not classified yet: a few tries, then stop and show the raw code. */
+  /** An unclassified failure is retried a few times; then the job stops and shows the raw code. */
   'unclassified',
 ] as const
 export type FailureClass = (typeof FAILURE_CLASSES)[number]
@@ -39,24 +39,24 @@ const WITHOUT_EFFECT: readonly FailureClass[] = [
   'invalid',
 ]
 
-/** Whether a call that failed so has certainly bought nothing. */
+/** Whether a call with this failure has certainly bought nothing. */
 export function isWithoutEffect({ class: failureClass }: Pick<Failure, 'class'>): boolean {
   return WITHOUT_EFFECT.includes(failureClass)
 }
 
 export interface Failure {
   class: FailureClass
-  /** One sentence for a person: what happened, without a stack. */
+  /** What happened, in one sentence for a person, without a stack. */
   message: string
-  /** What to do about it, if anything. */
+  /** Remedy, if one exists. */
   hint?: string
-  /** The provider's or the operating system's own code, verbatim. */
+  /** Verbatim code of the provider or the operating system. */
   code?: string
-  /** When to try again, if the other side said so. */
+  /** Time after which the other side asked for a retry. */
   retryAfterMs?: number
 }
 
-/** What happened, and what to do about it. */
+/** Returns the message of a failure with its remedy. */
 export function inWords({ message, hint }: Pick<Failure, 'message' | 'hint'>): string {
   return hint === undefined ? message : `${message} ${hint}`
 }
@@ -65,7 +65,7 @@ export function isFailureClass(value: unknown): value is FailureClass {
   return (FAILURE_CLASSES as readonly unknown[]).includes(value)
 }
 
-/** What `ApplicationFailure.create` needs to carry a failure across Temporal; `failureFrom` reads it. */
+/** Arguments for `ApplicationFailure.create` that carry a failure across Temporal; `failureFrom` reads them. */
 export function carrying(failure: Failure): {
   type: FailureClass
   message: string
@@ -86,7 +86,7 @@ interface FailureCarrier {
 }
 
 /**
- * Reads a failure back from anything that an activity or a child threw: the nearest cause whose `type` is a failure class. Anything else is
+ * Reads a failure back from any error of an activity or a child: the nearest cause whose `type` is a failure class. Any other error is
  * `unclassified` with the innermost message.
  */
 export function failureFrom(error: unknown): Failure {

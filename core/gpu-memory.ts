@@ -2,12 +2,12 @@ import { findAccelerator } from './accelerators'
 import { formatRange, isWithin, type MachineShape, type Range, type ResourceRequest } from './resources'
 
 /**
- * The part of N GiB that a machine or card must report to count as "N GB". A label counts in 10^9 bytes or in 2^30 (0.931 of a GiB
- * or 1), and error correction, driver and firmware take up to another 1% (a T4, "16 GB", reports 14.73 GiB; an A10G, "24 GB", 22.35).
+ * Part of N GiB that a machine or card must report to count as "N GB". A label counts in 10^9 bytes or in 2^30 (0.931 of a GiB or 1), and
+ * error correction, driver and firmware take up to another 1% (a T4, "16 GB", reports 14.73 GiB; an A10G, "24 GB", 22.35).
  */
 export const LABEL_FLOOR = 0.92
 
-/** What a card is and what it reports; both are missing for a machine without GPUs. */
+/** Type and reported memory of a card; both are missing for a machine without GPUs. */
 export type Card = Pick<MachineShape, 'accelerator' | 'gpuMemoryGiB'>
 
 /** A request for memory per GPU. */
@@ -50,7 +50,7 @@ export function formatCardMemory(card: Card): string {
   return label === undefined ? `${Math.floor(card.gpuMemoryGiB ?? 0)}GiB` : `${label}GB`
 }
 
-/** A known card is compared by its label, any other by what it reports, with the margin between label and report. */
+/** A known card is compared by its label. An unknown one is compared by its reported memory, with the margin between label and report. */
 function fitsLabel(card: Card, wantedGb: Range | undefined): boolean {
   if (wantedGb === undefined) return true
   const label = labelGb(card)

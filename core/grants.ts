@@ -1,13 +1,13 @@
 /**
- * Credentials that read the job's part of the store and write what the attempt itself puts there. The first ones reach the machine through
- * the backend's private channel; later ones come with the lease.
+ * Credentials that can read the job's part of the store and write the attempt's own files. The first ones reach the machine through the
+ * backend's private channel; later ones come with the lease.
  */
 export interface Grant {
   keyId: string
   secret: string
-  /** For temporary credentials; null for those of an account that the operator made for machines. */
+  /** Session token of temporary credentials; null for permanent keys that the operator made for machines. */
   sessionToken: string | null
-  /** Null if they do not expire. */
+  /** Expiry; null for keys that do not expire. */
   expiresAtMs: number | null
 }
 

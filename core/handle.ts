@@ -4,26 +4,26 @@ import type { BackendName, CapacityType } from './offer'
 /** Anything we bought that a provider bills. */
 export type ResourceKind = 'machine' | 'volume' | 'address' | 'template' | 'spot-request' | 'upload'
 
-/** Small JSON with which a backend finds one resource again after a restart; recorded as soon as it is known. */
+/** Small JSON with which a backend finds one resource again after a restart. It is recorded as soon as it is known. */
 export interface ResourceHandle {
   backend: BackendName
   kind: ResourceKind
-  /** The provider's own id. */
+  /** The provider's id. */
   id: string
-  /** Other data that the backend needs to find it: region, members, ... */
+  /** Other data that the backend needs to find the resource: region, members, ... */
   data?: Record<string, string>
 }
 
-/** What was really bought, which may differ from the request (invariant 8). */
+/** The offer that was really bought, which may differ from the request (invariant 8). */
 export interface RealisedOffer {
   capacityType: CapacityType
   type: string
   place: string
-  /** When it was ordered. */
+  /** Price at the time of the order. */
   priceMicroUsdPerHour: MicroUsd
-  /** Its reservation, if any. */
+  /** Id of its reservation, if any. */
   reservationId?: string
-  /** As of its offer. */
+  /** Minimum billed time, as in its offer. */
   billedAtLeastMs?: number
   billedInStepsOfMs?: number
 }
@@ -34,7 +34,7 @@ export interface MachineHandle extends ResourceHandle {
   /** The name of the send that made it (`SendContext.send`), as its tag or hostname shows. */
   send?: string
   realised: RealisedOffer
-  /** When it was launched, by the provider's clock if known, otherwise by ours before the call. Billing begins then, unless it is queued. */
+  /** Launch time by the provider's clock if known, otherwise by ours before the call. Billing begins then, unless the machine is queued. */
   launchedAtMs: number
 }
 
@@ -55,12 +55,12 @@ export interface OwnedResource {
   handle: ResourceHandle
   owner: OwnerTags
   createdAtMs: number
-  /** For people: `running since ...`, `detached volume`. */
+  /** Description for people: `running since ...`, `detached volume`. */
   description: string
   /** Region, zone, folder: where a person would look for it. */
   place?: string
-  /** Cost per day while it stays as it is: 0 if free; missing if unknown. */
+  /** Cost per day in the present state: 0 if free, missing if unknown. */
   costMicroUsdPerDay?: MicroUsd
-  /** For shared resources that belong to no job: whether it is still needed, and why. Then no owner is asked. */
+  /** Whether a shared resource that belongs to no job is still needed, and why. Such a resource has no owner to ask. */
   use?: { isNeeded: boolean; reason: string }
 }

@@ -1,4 +1,4 @@
-/** The documents of one machine of an attempt (`documents.ts`): what it claims, since when it is billed, what it gets at its launch. */
+/** Documents about one machine of an attempt (`documents.ts`): its claim, the start of its billing, and its hand-over at the launch. */
 import type { MachineHandle } from './handle'
 
 /** `claim.json`: the machine that owns the attempt. Put once, by the first machine to claim it; never deleted. */
@@ -16,7 +16,7 @@ export interface Claim {
 export interface Billing {
   /** The provider's id of the machine. */
   machine: string
-  /** No later than billing really began; null while the machine waits in the queue. */
+  /** Time at or before the real start of billing; null while the machine waits in the queue. */
   fromAtMs: number | null
 }
 
@@ -26,14 +26,17 @@ export interface Billing {
  */
 export interface EndedMachine {
   handle: MachineHandle
-  /** No earlier than its billing ended; null while the machine is being ended. */
+  /** Time at or after the real end of billing; null while the machine is being ended. */
   endedAtMs: number | null
 }
 
 /** Prefix of a machine name made up by the runner. No provider knows it; the claim's `send` may identify the machine. */
 export const UNNAMED_MACHINE = 'unnamed-'
 
-/** What the bootstrap of a machine reads once (docs/reference/runner-protocol-store.md, "Hand-over"), sealed with the key of its send. */
+/**
+ * Document that the bootstrap of a machine reads once (docs/reference/runner-protocol-store.md, "Hand-over"), sealed with the key of its
+ * send.
+ */
 export interface HandOverDocument {
   version: 1
   jobId: string
@@ -52,6 +55,6 @@ export interface HandOverDocument {
   /** How long the machine may be on before the runner has started, and after the end of its lease. */
   startMs: number
   endMs: number
-  /** What the runner needs to save and stop when the machine shuts down. */
+  /** Time that the runner needs to save and stop when the machine shuts down. */
   stopSeconds: number
 }

@@ -1,6 +1,6 @@
 /**
- * Text from outside on pages that are rendered as Markdown, such as summaries and details in Temporal's Web UI. It creates no link, image,
- * heading or formula there; code between backticks stays code.
+ * Escapes text from outside for pages that are rendered as Markdown, such as summaries and details in Temporal's Web UI. It creates no
+ * link, image, heading or formula there; code between backticks stays code.
  */
 export function plainInMarkdown(text: string): string {
   return text
@@ -10,7 +10,7 @@ export function plainInMarkdown(text: string): string {
     .join('')
 }
 
-/** The same for a name outside of code. */
+/** Escapes a name outside code for a page that is rendered as Markdown. */
 export function nameInMarkdown(text: string): string {
   return escaped(text.replace(/\s+/g, ' '))
 }

@@ -1,7 +1,7 @@
 import type { BackendAnswer } from './job/plan'
 import type { BackendName } from './offer'
 
-/** One reading of a backend's offers: what it read is a document of `market/`, and the reading adds when. */
+/** One reading of a backend's offers: the digest of its document in `market/`, and its instants. */
 export interface MarketReading {
   backend: BackendName
   /** Digest of the document, and its name. */
@@ -11,8 +11,8 @@ export interface MarketReading {
 }
 
 /**
- * An answer without its instants: `text` is canonical, so that readings of equal offers and prices give equal texts. Each `observedAtMs` in
- * it is the index of one of the instants.
+ * Returns an answer without its instants. The text is canonical, so readings of equal offers and prices give equal texts. Each
+ * `observedAtMs` in it is the index of one of the instants.
  */
 export function withoutInstants(answer: BackendAnswer): { text: string; instantsMs: number[] } {
   const numbers = new Map<number, number>()

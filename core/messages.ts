@@ -1,4 +1,4 @@
-/** What goes in and out of workflows: inputs, results, the status query, updates and signals. */
+/** Inputs, results, the status query, updates and signals of workflows. */
 import type { Checkpoint, RunnerWarning } from './job/checkpoint'
 import type { Artifact, Limits, Progress } from './documents'
 import type { MachineHandle } from './handle'
@@ -24,7 +24,7 @@ export interface JobInput {
   source?: JobSource
   /** A job of `crucible rehearse`: only such a job obeys `INTERRUPT_UPDATE`. */
   isRehearsal?: true
-  /** State of the run before, when the job continued as new between two attempts. */
+  /** State of the previous run, if the job continued as new between two attempts. */
   carry?: JobCarry
 }
 
@@ -45,7 +45,7 @@ export interface JobCarry {
   recordSeq: number
 }
 
-/** How long the next order is delayed, and why, in the words of the decision. */
+/** Length of the pause before the next order, and its reason in the words of the decision. */
 export interface Pause {
   forMs: number
   reason: JobReason
@@ -65,7 +65,7 @@ export interface ResolvedJob {
   owner?: string
 }
 
-/** Answer of the status query. Values that change with every step are not in it: they are in the beat, and the client joins them. */
+/** Answer of the status query. It excludes values that change with every step; the client joins them from the beat. */
 export interface JobStatus {
   id: string
   /** The workflow run that answered, for links to its page. */
@@ -74,11 +74,11 @@ export interface JobStatus {
   owner: string
   state: JobState
   reason: JobReason
-  /** One sentence for a person. */
+  /** Message for a person, in one sentence. */
   message: string
-  /** What currently keeps the job from its next step; it is retried meanwhile. */
+  /** Problem that blocks the job's next step, which is retried meanwhile. */
   trouble?: string
-  /** As in `JobInput`. */
+  /** Whether the job is a rehearsal, as in `JobInput`. */
   isRehearsal?: true
   submittedAtMs: number
   deadlineAtMs?: number
@@ -127,7 +127,7 @@ export interface AttemptInput {
  */
 export const ATTEMPT_FAILED = 'attempt-failed'
 
-/** Result of the `attempt` workflow: what is certain about it once its machine has ended. */
+/** Result of the `attempt` workflow: the facts about an attempt whose machine has ended. */
 export interface AttemptOutcome {
   settlement: Settlement
 }
@@ -150,12 +150,12 @@ export interface WarningNotice {
   warning: RunnerWarning | null
 }
 
-/** Update of a job: move it. Without a target it moves to the best other placement, if there is one. */
+/** Update that moves a job. Without a target the job moves to the best other placement, if one exists. */
 export interface MigrateUpdate {
   to?: BackendChoice
 }
 
-/** Update of a job: new deadline or budget, never in the past or below what is spent. @public */
+/** Update with a new deadline or budget of a job, never in the past or below the amount spent. @public */
 export interface ExtendUpdate {
   deadlineAtMs?: number
   budgetMicroUsd?: MicroUsd
@@ -165,7 +165,7 @@ export interface ExtendUpdate {
 export interface InterruptUpdate {
   /** The attempt that is meant, so that a late update does not hit the next one. */
   attempt: number
-  /** From the notice to the end of the machine; null for none. */
+  /** Time from the notice to the end of the machine; null without a notice. */
   noticeMs: number | null
 }
 
@@ -182,7 +182,7 @@ export interface GarbageCollectionInput {
   isDryRun: boolean
 }
 
-/** What garbage collection found about one resource. @experimental */
+/** Result of garbage collection for one resource. @experimental */
 export interface GarbageVerdict {
   /** `store` for the object store, and for the money of months. */
   backend: BackendName
@@ -191,7 +191,7 @@ export interface GarbageVerdict {
   /** The attempt or job that it was made for; empty for shared resources. */
   owner: string
   description: string
-  /** `unseen`: a place where something may remain and that no worker scans any more. */
+  /** Action on the resource. `unseen` is a place that may hold resources and that no worker scans. */
   action: 'kept' | 'ended' | 'would-end' | 'failed' | 'unseen'
   /** Why, in a sentence. */
   reason: string
@@ -208,13 +208,13 @@ export interface GarbageCollectionResult {
 }
 
 export const STATUS_QUERY = 'status'
-/** Of the `treasury` workflow. */
+/** Query of the `treasury` workflow. */
 export const TREASURY_QUERY = 'treasury'
 export const PROMISE_UPDATE = 'promise'
 export const SETTLE_UPDATE = 'settle'
 export const MIGRATE_UPDATE = 'migrate'
 export const EXTEND_UPDATE = 'extend'
-/** Update of a job without arguments: stop with a drain of seconds. Plain cancel is Temporal's own and drains in full. */
+/** Update of a job without arguments: stop with a drain of seconds. Temporal's own cancel makes a full drain. */
 export const CANCEL_NOW_UPDATE = 'cancelNow'
 export const INTERRUPT_UPDATE = 'interrupt'
 /** Signal to an attempt: a `DrainRequest`. The first reason counts; a shorter window shortens it. */

@@ -3,30 +3,30 @@ import type { Failure } from './failure'
 /** A provider's report about a machine. It never describes the workload: the beat does. */
 export interface Observation {
   /**
-   * `queued`: accepted, and waiting for capacity; costs nothing. `gone` covers everything that cannot run any more: terminated, failed
-   * to start, unknown to the provider.
+   * `queued`: accepted and waiting for capacity, at no cost. `gone`: certainly not running, because it was terminated, failed to start, or
+   * is unknown to the provider.
    */
   state: 'queued' | 'pending' | 'running' | 'stopping' | 'gone'
   /**
-   * When billing began, once it has and if the provider reports it; reported for a machine that is gone, too. Only for providers whose
-   * launches can be queued. Without it, billing counts from the last look that found the machine queued.
+   * When billing began, if the provider reports it, also for a machine that is gone. Only for providers with queues. Without it, billing
+   * counts from the last observation of the machine as queued.
    */
   billedFromAtMs?: number
   /**
-   * For `gone`, if the provider bills the machine until `terminate`, such as one that failed its health checks. It may work: it is left
-   * alone while its runner beats, and its end is believed only after it was terminated.
+   * For `gone`: the provider bills the machine until `terminate`, for example after failed health checks. The machine may work, so it is
+   * left alone while its runner beats, and counts as ended only after it was terminated.
    */
   isStillBilled?: true
-  /** The provider's own words. */
+  /** Detail in the provider's words. */
   detail?: string
   /**
-   * For `gone`, and for `stopping` if already known: whether the provider took it back (`interrupted`), or it was ended by its own
-   * power-off or by us.
+   * Cause of `gone`, and of `stopping` if already known: the provider took the machine back (`interrupted`), or its own power-off or we
+   * ended it.
    */
   cause?: 'interrupted' | 'ended' | 'failed-to-start' | 'unknown'
-  /** For `failed-to-start`: the cause, if it was not missing capacity. */
+  /** For `failed-to-start`: the cause, unless it was missing capacity. */
   failure?: Failure
-  /** For `gone`, and for `stopping` if nothing is billed any more: since when, if the provider reports it. Billing stops here. */
+  /** End of billing as the provider reports it, for `gone`, and for `stopping` if nothing is billed. */
   endedAtMs?: number
   /** End of its availability, if its provider has announced one; it may change. */
   usableUntilMs?: number
@@ -34,7 +34,7 @@ export interface Observation {
   noticeAtMs?: number
 }
 
-/** Whether a machine neither runs nor costs anything any more, by one look. */
+/** Whether one observation shows that a machine neither runs nor costs anything. */
 export function isOver(look: Observation | undefined): boolean {
   return look?.state === 'gone' && look.isStillBilled !== true
 }

@@ -2,52 +2,52 @@ import { formatUsd, type MicroUsd } from './money/money'
 import type { ReservationHold } from './reservation/hold'
 import type { MachineShape } from './resources'
 
-/** A backend's name as in the registry: `local`, `ec2`, `modal`, ... Above `backends/` it is only ever a label. @public */
+/** Name of a backend as in the registry: `local`, `ec2`, `modal`, ... Above `backends/` it is only a label. @public */
 export type BackendName = string
 
-/** How the capacity is bought. An attribute of an offer, never a kind of backend. */
+/** How the capacity is bought. It is an attribute of an offer, never a kind of backend. */
 export const CAPACITY_TYPES = ['spot', 'on-demand', 'reserved'] as const
 /** @public */
 export type CapacityType = (typeof CAPACITY_TYPES)[number]
 
 /**
- * Who else uses the hardware, strictest first: no other customer, other customers of the provider, or its owner, a private person or small
- * host.
+ * Other users of the hardware, strictest first: no other customer, other customers of the provider, or its owner (a private person or small
+ * host).
  */
 export const ISOLATIONS = ['dedicated', 'shared', 'community'] as const
 /** @public */
 export type Isolation = (typeof ISOLATIONS)[number]
 
 /**
- * Whether an offer is available now. `unknown` counts as worth trying: most providers publish no stock level, so availability is unknown
- * until launch. `no-quota`: the account may not have it, whatever the stock. `unusable`: the backend would not buy it for any job in this
- * configuration; it is listed so that a job that asks for it learns why.
+ * Whether an offer is available now. `unknown` is worth trying, because most providers publish no stock level. `no-quota`: the account may
+ * not have it, whatever the stock. `unusable`: the backend would not buy it for any job in this configuration; it is listed so that a job
+ * that asks for it gets the reason.
  */
 export type Availability = 'available' | 'unknown' | 'unavailable' | 'no-quota' | 'unusable'
 
-/** Where and when a price was read: a price without its age misleads. */
+/** Source and time of a price: a price without its age misleads. */
 export interface PriceSource {
   /** `live` (asked of the provider), `static` (a dated table in the backend's folder) or `configured` (set by the user). */
   kind: 'live' | 'static' | 'configured'
   observedAtMs: number
 }
 
-/** What a reservation adds to an offer: capacity that is held and paid for whether it is used or not. */
+/** Reservation of an offer: capacity that is paid for whether it is used or not. */
 export interface ReservedCapacity {
   /** Places that are free for a launch now, and the total. */
   free: number
   total: number
-  /** When it begins, if that is in the future. */
+  /** Start of the reservation, if that is in the future. */
   startsAtMs?: number
-  /** When it ends, if it does. */
+  /** End of the reservation, if it has one. */
   endsAtMs?: number
-  /** The hourly cost of a free place: beyond the upfront payment, and no longer once a machine runs in it. */
+  /** Hourly cost of a free place, beyond the upfront payment. A machine in the place ends this cost. */
   idleMicroUsdPerHour: MicroUsd
   /** The intent that it was bought for by this deployment, as the provider reports it; missing for others. */
   intent?: string
-  /** For whom its places are kept; missing if no wish holds them. Backends leave it out: the store has it, and a plan adds it. */
+  /** For whom its places are kept; missing if no one holds them. Backends omit it; the plan adds it from the store. */
   hold?: ReservationHold
-  /** How many waiting jobs name it, and so go first. Added by the plan, too; missing without any. */
+  /** Number of waiting jobs that name it and so go first; missing for none. Added by the plan. */
   namedByWaiting?: number
 }
 
@@ -59,7 +59,7 @@ export interface Offer {
   type: string
   /** Region, zone or host; empty when the provider has no places. */
   place: string
-  /** The part of the provider that sells it, if there are several: one order uses one part. */
+  /** Region that sells the offer, if the provider has several: one order uses one Region. */
   region?: string
   shape: MachineShape
   /** `dedicated` when missing. */
@@ -68,83 +68,83 @@ export interface Offer {
   isPreemptible?: boolean
   /** Total billed per machine hour; for a reservation, beyond its upfront payment. */
   priceMicroUsdPerHour: MicroUsd
-  /** The part of it billed for other things than the machine (its disk, its address), at a constant price; missing if nothing. */
+  /** Part of the price for other things than the machine (its disk, its address), at a constant rate; missing if it is zero. */
   besideMicroUsdPerHour?: MicroUsd
   priceSource: PriceSource
-  /** The highest price while a machine of it runs; missing if the price is constant. */
+  /** Highest price while a machine of the offer runs; missing if the price is constant. */
   priceMaxMicroUsdPerHour?: MicroUsd
   /** Minimum billed duration; missing if every second is billed alike. */
   billedAtLeastMs?: number
   /** Billing counts in steps of this duration, each begun one in full; missing for steps of one second. */
   billedInStepsOfMs?: number
-  /** What still costs money when the machine is off, in words. */
+  /** Items that still cost money when the machine is off, in words. */
   stillBilled?: string
   /** The price before a discount or credit that the operator has configured; `priceMicroUsdPerHour` is after it. */
   listPriceMicroUsdPerHour?: MicroUsd
   /** Cost of moving data between the machine and the store; missing if free. */
   transfer?: DataTransfer
   availability: Availability
-  /** How many such machines are available now, if the backend counts its places exactly. */
+  /** Number of free places of such machines, if the backend counts its places exactly. */
   freePlaces?: number
-  /** Why it is unavailable, or a remark worth showing. */
+  /** Reason why the offer is unavailable, or a remark worth showing. */
   note?: string
   /** Names the reservation that a `reserved` offer launches into. */
   reservationId?: string
-  /** Of a `reserved` offer. */
+  /** Reservation of a `reserved` offer. */
   reservation?: ReservedCapacity
-  /** End of the capacity's availability: the provider then ends whatever runs in it. */
+  /** End of the capacity's availability, at which the provider ends all machines in it. */
   usableUntilMs?: number
   /** The provider ends a machine this long after its launch; missing if it may run without limit. */
   runMsMax?: number
   /** Expected interruptions per hour of running, if the backend has a figure. */
   interruptionsPerHour?: number
   /**
-   * Other data that the backend needs to buy exactly this (image, network, ...), fixed when the offer was made. It is recorded with the
-   * order, so that a repeated launch asks for exactly the same. Small; nothing above the backend reads it.
+   * Other data that the backend needs to buy exactly this offer (image, network, ...), fixed when the offer was made. It is recorded with
+   * the order, so that a repeated launch sends exactly the same request. Small; nothing above the backend reads it.
    */
   data?: Record<string, string>
-  /** Properties of this offer that all later ones of the same job must share: `offers` gets it back. */
+  /** Properties of this offer that all later ones of the job must share; `offers` receives them. */
   pins?: Pins
 }
 
 /** The route between machines of an offer and the deployment's store in another Region. */
 export interface DataTransfer {
-  /** Where the store is. */
+  /** Region of the store. */
   storeRegion: string
-  /** Per 10^9 bytes from the machine to the store, and from the store to the machine. */
+  /** Price per 10^9 bytes from the machine to the store. `downMicroUsdPerGb` is for the other direction. */
   upMicroUsdPerGb: MicroUsd
   downMicroUsdPerGb: MicroUsd
-  /** Where and when both prices were read. */
+  /** Source and time of both prices. */
   priceSource?: PriceSource
-  /** What one machine is expected to move. */
+  /** Expected transfer rate of one machine. */
   bytesPerSecond: number
 }
 
 /**
- * What stays the same for all attempts of a job at one backend (the image behind a name, ...), in that backend's own words. Small; nothing
- * above the backend reads it.
+ * Properties that stay the same for all attempts of a job at one backend (the image behind a name, ...), in that backend's own words.
+ * Small; nothing above the backend reads them.
  */
 export type Pins = Readonly<Record<string, string>>
 
-/** Whether the provider may take its machine back. */
+/** Whether the provider may take the machine of an offer back. */
 export function isInterruptible({ capacityType, isPreemptible = false }: Offer): boolean {
   return capacityType === 'spot' || isPreemptible
 }
 
-/** Whether its place is a Region, or a zone of one: `us-east-1a` and `us-east-1-bos-1a` are in `us-east-1`. */
+/** Whether the place of an offer is a Region, or a zone of it: `us-east-1a` and `us-east-1-bos-1a` are in `us-east-1`. */
 export function isInRegion({ region, place }: Pick<Offer, 'region' | 'place'>, name: string): boolean {
   if (region === name || place === name) return true
   return place.startsWith(name) && /^(?:[a-z]$|-[a-z])/.test(place.slice(name.length))
 }
 
-/** The highest price of an hour of it. */
+/** Returns the highest hourly price of an offer. */
 export function dearestPriceOf(
   offer: Pick<Offer, 'priceMicroUsdPerHour' | 'priceMaxMicroUsdPerHour'>,
 ): MicroUsd {
   return Math.max(offer.priceMicroUsdPerHour, offer.priceMaxMicroUsdPerHour ?? 0)
 }
 
-/** Identity of an offer for remembering what was out of stock: everything but price and stock. */
+/** Identity of an offer for remembering missing stock: all properties except price and stock. */
 export function offerKey(
   offer: Pick<Offer, 'backend' | 'capacityType' | 'type' | 'place' | 'reservationId'>,
 ): string {
@@ -159,7 +159,7 @@ export function rowKey(offer: Pick<Offer, 'backend' | 'capacityType' | 'type' | 
   return [backend, capacityType, type, reservationId].join('/').replace(/\/$/, '')
 }
 
-/** Whether an `offerKey` is that of a reservation. */
+/** Whether an `offerKey` belongs to a reservation. */
 export function isReservedKey(key: string): boolean {
   return key.split('/')[1] === 'reserved'
 }
@@ -184,7 +184,7 @@ export interface BackendChoice {
   capacityType?: CapacityType
 }
 
-/** Whether an offer can be covered by both. */
+/** Whether some offer matches both choices. */
 export function overlap(one: BackendChoice, other: BackendChoice): boolean {
   const [a, b] = [one.capacityType, other.capacityType]
   return one.backend === other.backend && (a === undefined || b === undefined || a === b)

@@ -1,8 +1,8 @@
 import type { BackendActivities, OrchestratorActivities, WatchActivities } from './activities'
 
 /**
- * Activities that a job cannot continue without, and that are safe to repeat. Their failures (a read-only store, expired credentials) say
- * nothing about the job: Temporal retries them until the cause is gone, and the status shows the trouble meanwhile.
+ * Activities that a job needs in order to continue, and that are safe to repeat. Their failures (a read-only store, expired credentials)
+ * are unrelated to the job: Temporal retries them until the cause is removed, and the status shows the problem meanwhile.
  */
 export const PERSISTENT_ACTIVITIES: readonly (
   keyof OrchestratorActivities | keyof BackendActivities | keyof WatchActivities

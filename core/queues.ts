@@ -8,7 +8,7 @@ export function backendQueue(backend: BackendName): string {
   return `crucible.${backend}`
 }
 
-/** Task queue of the launches of a backend whose account allows only so many per minute (`Pace.launchesPerMinute`). */
+/** Task queue of the launches of a backend whose account limits them per minute (`Pace.launchesPerMinute`). */
 export function launchQueue(backend: BackendName): string {
   return `crucible.${backend}.launch`
 }
@@ -49,7 +49,7 @@ export function treasuryWorkflowId(month: string): string {
   return `treasury/${month}`
 }
 
-/** A reservation from the wish to its end. */
+/** Id of the workflow that manages a reservation from request to end. */
 export function reservationWorkflowId(reservationId: string): string {
   return `reservation/${reservationId}`
 }
@@ -81,15 +81,15 @@ export function sendNameOf(attemptId: string, seq: number): string {
   return `${attemptId}-s${seq}`
 }
 
-/** The job and the number that an attempt id stands for, or `undefined` if it is no attempt id. */
+/** Returns the job and the number in an attempt id, or `undefined` if the text is not an attempt id. */
 export function parseAttemptId(attemptId: string): { jobId: string; attempt: number } | undefined {
   const match = /^(.+)-(\d+)$/.exec(attemptId)
   return match === null ? undefined : { jobId: match[1]!, attempt: Number(match[2]) }
 }
 
 /**
- * The client makes an id from the job's name (`ids.ts`); a caller may supply its own of this form. Forty characters leave room for an
- * attempt number and an owner's prefix within the sixty that every provider accepts as a name.
+ * Form of a job id. The client makes an id from the job's name (`ids.ts`); a caller may supply another one. Forty characters leave room for
+ * an attempt number and an owner's prefix within the sixty that every provider accepts as a name.
  */
 export const JOB_ID_PATTERN = /^[a-z](?:[0-9a-z-]{0,38}[0-9a-z])?$/
 
@@ -102,7 +102,7 @@ export const SEARCH_ATTRIBUTES = {
   backend: 'CrucibleBackend',
 } as const
 
-/** The command with which a person lets a workflow that was ended by hand continue where it was. */
+/** Command that lets a workflow continue where a person terminated it. */
 export function resetCommand(workflowId: string): string {
   return `temporal workflow reset --workflow-id ${workflowId} --type LastWorkflowTask --reason again`
 }

@@ -21,7 +21,7 @@ export interface ResourceRequest {
   shmGiB?: number
 }
 
-/** What a machine has. */
+/** Hardware of a machine. */
 export interface MachineShape {
   cpus: number
   memoryGiB: number
@@ -39,7 +39,7 @@ export function isWithin(value: number, range: Range | undefined): boolean {
   return value >= (range.min ?? -Infinity) && value <= (range.max ?? Infinity)
 }
 
-/** `24..80`, `16+`, `..8`, `4`; the inverse of what the job file accepts. */
+/** Formats a range as the job file accepts it: `24..80`, `16+`, `..8`, `4`. */
 export function formatRange(range: Range, unit = ''): string {
   const { min, max } = range
   if (min !== undefined && min === max) return `${min}${unit}`
@@ -54,7 +54,7 @@ export function wantsGpu(request: ResourceRequest): boolean {
   return gpuMemoryGb !== undefined || gpuMemoryGiB !== undefined || accelerators.length > 0
 }
 
-/** One line about a machine: `1x V100 16 GiB, 8 cpus, 61 GiB`. GPUs come first, because a narrow table cuts the rest. */
+/** Describes a machine in one line: `1x V100 16 GiB, 8 cpus, 61 GiB`. GPUs come first, because a narrow table cuts the rest. */
 export function formatShape(shape: MachineShape): string {
   const parts = [`${shape.cpus} cpu${shape.cpus === 1 ? '' : 's'}`, `${round1(shape.memoryGiB)} GiB`]
   if (shape.gpus > 0) {

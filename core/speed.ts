@@ -13,19 +13,19 @@ export const WORK_FAMILIES = [
 /** @public */
 export type WorkFamily = (typeof WORK_FAMILIES)[number]
 
-/** How fast one accelerator type trains, as a multiple of another one's speed. */
+/** Speed of one accelerator type in training, as a multiple of another one's. */
 export interface RelativeSpeed {
   factor: number
-  /** Of ten trainings, nine are expected between these two. */
+  /** Lower end of the range in which nine of ten trainings are expected; `high` is the upper end. */
   low: number
   high: number
   /** `measured`: published measurements of this type. `derived`: from its throughput and memory bandwidth, with a wider range. */
   basis: 'measured' | 'derived'
-  /** How many of the deployment's own jobs ran on this type and another one; missing if none did. */
+  /** Number of the deployment's own jobs that ran on this type and another one; missing if none did. */
   jobs?: number
 }
 
-/** For each family, and for work of an unknown one, the speeds of all types. */
+/** Speeds of all types for each family, and for work of an unknown family. */
 export type SpeedTable = Readonly<Record<WorkFamily | 'pooled', Readonly<Record<string, TypeSpeed>>>>
 
 interface TypeSpeed {
@@ -34,7 +34,7 @@ interface TypeSpeed {
   measured: number
 }
 
-/** How much faster jobs of a deployment ran on one type than on another: the geometric mean. */
+/** Geometric mean of how much faster jobs of a deployment ran on one type than on another. */
 export interface OwnRatio {
   accelerator: string
   than: string
@@ -46,8 +46,8 @@ export interface OwnRatio {
 export const SPEED_REFERENCE = 'A100'
 
 /**
- * The speed of an accelerator as a multiple of another one's; `undefined` if one of them is unknown. The range is that of trainings of a
- * family, or of all kinds; `own` are measurements of the deployment for such work.
+ * Returns the speed of an accelerator as a multiple of another one's, or `undefined` if one of them is unknown. The range covers trainings
+ * of a family, or of all kinds; `own` are measurements of the deployment for such work.
  */
 export function speedOf(
   accelerator: string,
@@ -123,8 +123,8 @@ function beliefOf(speeds: Readonly<Record<string, TypeSpeed>>, own: readonly Own
 }
 
 /**
- * The conjugate normal update: the table is the prior of the deployment's speeds, and each ratio an observation of a difference of two of
- * them, as certain as its number of jobs makes it.
+ * Applies the conjugate normal update: the table is the prior of the deployment's speeds. Each ratio is an observation of the difference of
+ * two speeds, with a certainty that grows with its number of jobs.
  */
 function updated(speeds: Readonly<Record<string, TypeSpeed>>, own: readonly OwnRatio[]): Belief {
   const usable = own.filter(({ accelerator, than }) => speeds[accelerator] && speeds[than])

@@ -1,6 +1,5 @@
 /**
- * Interceptors for a Temporal client that stamp what it sends. They are written without the SDK's types, which `core/` may not import, and
- * match them structurally.
+ * Interceptors for a Temporal client that stamp its messages. They match the SDK's types structurally, because `core/` may not import them.
  */
 import { stamped, type Stamp } from './stamps'
 

@@ -1,7 +1,7 @@
 /**
- * Stamps: the last argument of every workflow input, signal, update and activity input. A stamp says what the arguments are for,
- * so that arguments that were signed for one purpose cannot be sent again for another. The signature itself is made and checked
- * outside the workflow sandbox (`storage/payload-seal.ts`).
+ * Stamps: the last argument of every workflow input, signal, update and activity input. A stamp names the purpose of the arguments, so that
+ * arguments signed for one purpose cannot be sent again for another. `storage/payload-seal.ts` makes and checks the signature outside the
+ * workflow sandbox.
  */
 import { HOUR_MS } from './time/time'
 
@@ -64,7 +64,7 @@ export function refusalOfArguments(args: readonly unknown[]): string | undefined
 
 const UNSTAMPED = 'it is not signed'
 
-/** What a workflow run knows about its origin. */
+/** A workflow run's facts about its origin. */
 export interface RunOrigin {
   workflowType: string
   startedAtMs: number

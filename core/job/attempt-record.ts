@@ -23,7 +23,7 @@ export function attemptOf(order: Order, startsAtMs?: number): AttemptRecord {
   }
 }
 
-/** The same attempt once it is settled. */
+/** Returns the attempt's record after its settlement. */
 export function settledAttempt(attempt: AttemptRecord, settlement: Settlement): AttemptRecord {
   const {
     end,

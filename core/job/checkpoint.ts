@@ -2,16 +2,16 @@
 export const CHECKPOINT_PART_BYTES = 16 * 1024 * 1024
 
 /**
- * How many of the newest complete checkpoints of a running job are kept unless its `checkpoint.keep` says otherwise; also the least number
- * of provisional ones newer than every complete one. The order passes it to the machine.
+ * Number of newest complete checkpoints that a running job keeps by default (`checkpoint.keep`), and the least number of provisional ones
+ * newer than every complete one. The order passes it to the machine.
  */
 export const CHECKPOINTS_KEPT = 3
-/** The same after the job has ended: the one to continue from, and the one before it. */
+/** Number of complete checkpoints kept after the job has ended: the one to continue from, and its predecessor. */
 export const CHECKPOINTS_KEPT_AT_END = 2
 
 /**
- * What is known about a checkpoint. `complete`: proven by evidence. The two others are provisional. `settled`: no proof, but the program
- * trained on after it, or it stayed unchanged for long. `quiet`: unchanged for `quietMs`.
+ * Evidence for a checkpoint. `complete`: proven. `settled` (provisional): unproven, but the program trained on after it or left it
+ * unchanged for long. `quiet` (provisional): unchanged for `quietMs`.
  */
 export const CHECKPOINT_STATES = ['complete', 'settled', 'quiet'] as const
 export type CheckpointState = (typeof CHECKPOINT_STATES)[number]
@@ -37,13 +37,13 @@ export type EvidenceKind = (typeof EVIDENCE_KINDS)[number]
 
 export interface Evidence {
   kind: EvidenceKind
-  /** One clause for people, such as "trainer_state.json is there". */
+  /** Evidence as one clause for people, such as "trainer_state.json is there". */
   text: string
 }
 
-/** One file of a checkpoint. */
+/** A file of a checkpoint. */
 export interface ManifestFile {
-  /** Relative to the checkpoint directory, with forward slashes. */
+  /** Path relative to the checkpoint directory, with forward slashes. */
   path: string
   sizeBytes: number
   /** Hex SHA-256 of each part of `CHECKPOINT_PART_BYTES` in order; an empty file has none. */
@@ -63,9 +63,9 @@ export interface ManifestFile {
 
 /** A symbolic link inside a checkpoint, such as `latest -> checkpoint-500`. */
 export interface ManifestLink {
-  /** Relative to the checkpoint directory, with forward slashes. */
+  /** Path relative to the checkpoint directory, with forward slashes. */
   path: string
-  /** Relative to the link's own folder; never outside the checkpoint directory. */
+  /** Path relative to the link's own folder; never outside the checkpoint directory. */
   target: string
 }
 
@@ -77,31 +77,31 @@ export interface CheckpointSource {
 }
 
 /**
- * The list of a checkpoint's files, written last and put if absent. A checkpoint without a manifest does not exist. When a checkpoint
- * grows, or more becomes known about it, it gets another manifest; the highest readable revision counts.
+ * List of a checkpoint's files, written last and put if absent. A checkpoint without a manifest does not exist. A checkpoint that grows, or
+ * is proven later, gets another manifest; the highest readable revision counts.
  */
 export interface Manifest {
   version: 1
   jobId: string
-  /** From 1; `COPIED_BY` for a checkpoint that was copied from another job. */
+  /** Number of the attempt, from 1; `COPIED_BY` for a checkpoint that was copied from another job. */
   attempt: number
-  /** From 1; the same as in the manifest's name. */
+  /** Revision from 1, as in the manifest's name. */
   revision: number
   state: CheckpointState
   evidence: Evidence
   step: number
   /** False if the number in the id is only a running number or an epoch, because the step is unknown. */
   isStepKnown: boolean
-  /** Only if names or contents of the files show one. */
+  /** Epoch; missing unless names or contents of the files show one. */
   epoch?: number
   /** When this manifest was written. */
   createdAtMs: number
   /** When the newest file was last written, by the clock of the machine's file system. */
   savedAtMs: number
-  /** How long the program took to write it, as far as the runner saw. */
+  /** How long the program took to write the checkpoint, as far as the runner saw. */
   saveMs?: number
   totalBytes: number
-  /** How long its files took to upload. */
+  /** How long the upload of its files took. */
   uploadMs?: number
   files: ManifestFile[]
   /** Created again after the files; missing without links. */
@@ -110,7 +110,7 @@ export interface Manifest {
   copiedFrom?: CheckpointSource
   /** The target of `CRUCIBLE_RESUME_FROM`, relative to the checkpoint directory: the newest entry, or `.`. */
   resumePath: string
-  /** Hex SHA-256 of the document's bytes before this field, which is the last one. A manifest without it is accepted unverified. */
+  /** Hex SHA-256 of the document's bytes before this field, which is the last one. A manifest without the field is accepted unverified. */
   sha256?: string
 }
 
@@ -121,7 +121,7 @@ export interface Checkpoint {
   /** Orders the checkpoints of a job; a step of the program unless `isStepKnown` is false. */
   step: number
   attempt: number
-  /** As in its manifest; missing means true, or that the manifest was not read. */
+  /** Value of `isStepKnown` in the manifest; missing for true, or if the manifest was not read. */
   isStepKnown?: boolean
 }
 
@@ -131,15 +131,15 @@ export type SaveSignal = (typeof SAVE_SIGNALS)[number]
 
 /** A problem with checkpoints that needs a person. */
 export interface RunnerWarning {
-  /** In lower-case words with dashes, such as `no-checkpoint`. */
+  /** Kind of warning in lower-case words with dashes, such as `no-checkpoint`. */
   kind: string
   /** Full sentences: the cause and what to do. */
   text: string
-  /** By the runner's wall clock. */
+  /** Start by the runner's wall clock. */
   sinceMs: number
 }
 
-/** What beats and results report about checkpoints besides their ids. */
+/** Facts about checkpoints in beats and results, in addition to their ids. */
 export interface CheckpointNews {
   /** Why `restoredFrom` was chosen, in one clause; missing if nothing was restored. */
   restoredBecause?: string
@@ -149,7 +149,7 @@ export interface CheckpointNews {
   warning?: RunnerWarning | null
 }
 
-/** How a restore turned out. */
+/** Outcomes of a restore. */
 export const RESTORE_OUTCOMES = [
   'trying',
   /** The program made a new step after it, or saved again. */
@@ -168,11 +168,11 @@ export interface Restore {
   why: string
   atMs: number
   outcome: RestoreOutcome
-  /** How the program failed. */
+  /** Error of the program. */
   message: string | null
 }
 
-/** `restores.json`: what the attempt was restored from, in order of time. Overwritten by the runner; later attempts read it too. */
+/** `restores.json`: restores of the attempt, in order of time. The runner overwrites it; later attempts read it too. */
 export interface Restores {
   version: 1
   attemptId: string
@@ -190,7 +190,7 @@ export function checkpointId(step: number, attempt: number): string {
   return `${String(step).padStart(CHECKPOINT_STEP_DIGITS, '0')}-${attempt}`
 }
 
-/** The checkpoint with an id, or `undefined` if it is no checkpoint's id. */
+/** Parses a checkpoint's id; `undefined` if the text is not one. */
 export function parseCheckpointId(id: string): Checkpoint | undefined {
   const match = CHECKPOINT_ID.exec(id)
   return match === null ? undefined : { id, step: Number(match[1]), attempt: Number(match[2]) }

@@ -18,7 +18,7 @@ interface Ended {
   budgetMicroUsd?: MicroUsd | null
 }
 
-/** Null for a job that is not over, or that succeeded. */
+/** Returns the continuation; null for a job that is not over, or that succeeded. */
 export function continuationOf(job: Ended): Continuation | null {
   const { id, state, reason, checkpoint = null, budgetMicroUsd = null } = job
   if (!isFinal(state) || state === 'succeeded') return null

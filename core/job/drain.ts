@@ -1,12 +1,12 @@
 /**
- * Drain: save and stop within a time window. Cancel, migrate and the deadline are requests of the job, which the job's workflow signals to
- * its attempt. The attempt adds what only it knows: its budget is reached, or its reservation ends. The machine reads any of them in
+ * A drain makes an attempt save and stop within a time window. Cancel, migrate and the deadline are requests of the job, whose workflow
+ * signals its attempt. The attempt adds its own reasons: its budget is reached, or its reservation ends. The machine reads all of them in
  * `drain.json`.
  */
 import type { MachineHandle } from '../handle'
 import type { Order } from './plan'
 
-/** Why a job asks, weakest first: a cancelled job is not migrated, but a job past its deadline may still be cancelled. */
+/** Reasons of the job, weakest first: a cancelled job is not migrated, but a job past its deadline may still be cancelled. */
 export const JOB_DRAIN_REASONS = ['migrated', 'deadline', 'cancelled'] as const
 export type JobDrainReason = (typeof JOB_DRAIN_REASONS)[number]
 
@@ -15,7 +15,7 @@ export const DRAIN_REASONS = [
   'migrated',
   'deadline',
   'budget',
-  /** For the job, the attempt is over; anything that still runs must save and stop. */
+  /** The job considers the attempt over, so a remaining machine must save and stop. */
   'superseded',
   /** The reservation of the machine ends. */
   'expired',
@@ -62,6 +62,6 @@ export interface DrainMachineInput {
   order: Order
   handle: MachineHandle
   drain: Omit<Drain, 'requestedAtMs'>
-  /** How long to wait for the runner to obey the document before the backend signals the machine directly. */
+  /** Time for the runner to obey the document before the backend signals the machine directly. */
   patienceMs: number
 }

@@ -1,9 +1,9 @@
 import { formatUsd, type MicroUsd } from '../money/money'
 import { formatDuration } from '../time/time'
 
-/** What a forecast consists of. Each part has its own range (`planner/forecast/parts.ts`). */
+/** Parts of a forecast, each with its own range (`planner/forecast/parts.ts`). */
 export const FORECAST_PARTS = [
-  /** Until a launch is accepted, or leaves the provider's queue. */
+  /** `wait`: until a launch is accepted or leaves the provider's queue. */
   'wait',
   'boot',
   'image',
@@ -13,19 +13,19 @@ export const FORECAST_PARTS = [
   'restore',
   /** The stated or assumed training time. */
   'duration',
-  /** The speed of the accelerator, as a multiple of the one that the training time refers to. */
+  /** `speed`: of the accelerator, as a multiple of the one that the training time refers to. */
   'speed',
   /** The program's time for writing its checkpoints. */
   'saving',
   /** Interruptions, each with a new start and repeated work. */
   'interruptions',
-  /** From the end of the training until the machine is off. */
+  /** `stop`: from the end of the training until the machine is off. */
   'stop',
   /** The provider's rounding of time. */
   'billing',
   /** Changes of the price. */
   'price',
-  /** What the store charges for keeping data and for requests. */
+  /** `store`: charges for keeping data and for requests. */
   'store',
 ] as const
 /** @experimental */
@@ -37,30 +37,36 @@ export function chanceInWords(chance: number): string {
   return chance < 0.005 ? '< 1 %' : `${Math.round(chance * 100)} %`
 }
 
-/** What the rest of a job costs on an offer and when it is done, as a range around the placement's `costMicroUsd` and `durationMs`. @experimental */
+/**
+ * Forecast of the cost and end of the rest of a job on an offer, as a range around the placement's `costMicroUsd` and `durationMs`.
+ * @experimental
+ */
 export interface Forecast {
-  /** Nine of ten jobs are expected in it: one of twenty below it, one above. */
+  /** Range of the cost: nine of ten jobs are expected in it, one in twenty below and one in twenty above. */
   cost: { lowMicroUsd: MicroUsd; highMicroUsd: MicroUsd }
-  /** The same for the time from the order until the job is done. */
+  /** Range of the time from the order until the job is done, with the same meaning as `cost`. */
   finish: { lowMs: number; highMs: number }
-  /** From the order until the training begins, and the training without interruptions; medians. */
+  /** Median time from the order until the training begins. `trainingMs` is the median training time without interruptions. */
   startMs: number
   trainingMs: number
   /** The part of `startMs` until a launch is accepted. */
   waitMs: number
   /** Mean number of interruptions until the job is done. */
   interruptions: number
-  /** From 0 to 1; missing without such a limit, and for a deadline also if the amount of work is unknown. */
+  /** Chances from 0 to 1; missing without such a limit, and for a deadline also if the amount of work is unknown. */
   chances: { deadline?: number; budget?: number }
   /** The up to three parts that make each range wide, the widest first. */
   drivers: { cost: ForecastPart[]; finish: ForecastPart[] }
 }
 
-/** How far the ends of a range may be apart, as a factor. A stated duration alone has 1.6. */
+/** Largest factor between the ends of a range of high confidence. A stated duration alone has 1.6. */
 const HIGH_CONFIDENCE_FACTOR = 1.7
 const MEDIUM_CONFIDENCE_FACTOR = 3
 
-/** How well the cost of a placement is known, or its time where it is free, by the width of the range; old prices and unknown speeds widen it. */
+/**
+ * Rates how well the cost of a placement is known (or its time if it is free), by the width of the range. Old prices and unknown speeds
+ * widen it.
+ */
 export function confidenceOf({ cost, finish }: Pick<Forecast, 'cost' | 'finish'>): 'high' | 'medium' | 'low' {
   const { lowMicroUsd, highMicroUsd } = cost
   const [low, high] = highMicroUsd === 0 ? [finish.lowMs, finish.highMs] : [lowMicroUsd, highMicroUsd]
@@ -68,9 +74,9 @@ export function confidenceOf({ cost, finish }: Pick<Forecast, 'cost' | 'finish'>
   return high <= low * MEDIUM_CONFIDENCE_FACTOR ? 'medium' : 'low'
 }
 
-/** What an attempt was expected to cost and take when it was planned; recorded with its order. */
+/** Expected cost and time of an attempt when it was planned, recorded with its order. */
 export interface Expected {
-  /** As in its placement. */
+  /** Cost as in its placement. */
   costMicroUsd: MicroUsd
   durationMs: number
   forecast: Forecast
@@ -86,7 +92,7 @@ export function expectedInWords({ costMicroUsd, durationMs, forecast }: Expected
   return `${money} in ${time}`
 }
 
-/** Of a placement whose time and cost do not matter. */
+/** Forecast of a placement whose time and cost do not matter. */
 export const NO_FORECAST: Forecast = {
   cost: { lowMicroUsd: 0, highMicroUsd: 0 },
   finish: { lowMs: 0, highMs: 0 },

@@ -1,4 +1,4 @@
-/** One input of a job as measured before the job starts. */
+/** Size of one input, measured before the job starts. */
 export interface InputSize {
   source: string
   sizeBytes: number

@@ -4,12 +4,12 @@ import { formatDuration } from '../time/time'
 export interface InterruptInput {
   jobId: string
   attempt: number
-  /** From the notice to the end of the machine; null for none. */
+  /** Time from the notice to the end of the machine; null without a notice. */
   noticeMs: number | null
   recordSeq: number
 }
 
-/** How the machine of a rehearsal ends; null for no notice. */
+/** Describes how the machine of a rehearsal ends; null for no notice. */
 export function interruptionInWords(noticeMs: number | null): string {
   return noticeMs === null
     ? 'is taken back without notice'

@@ -5,7 +5,7 @@ import type { BackendChoice, Isolation } from '../offer'
 import type { ResourceRequest } from '../resources'
 import type { WorkFamily } from '../speed'
 
-/** What a job optimises for when several offers can run it. */
+/** Objectives of a job when several offers can run it. */
 export const OBJECTIVES = ['cost', 'time', 'reliability', 'balanced'] as const
 export type Objective = (typeof OBJECTIVES)[number]
 
@@ -19,24 +19,24 @@ export const ISOLATION_DEFAULT: Isolation = 'shared'
 
 /** A setting that its owner left open and that was read from the program. @public */
 export interface InferredSetting {
-  /** As in the job file: `resources.gpus`. */
+  /** Name of the field as in the job file: `resources.gpus`. */
   field: string
   value: string
   /** Completes "because ...". */
   reason: string
   /** Place in the program's source, `train.py:12`; null if no line says it. */
   from: string | null
-  /** From 0 to 1. */
+  /** Confidence from 0 to 1. */
   confidence: number
 }
 
-/** What the user wrote, checked and with units resolved. JSON; the input of the job workflow. @public */
+/** The user's job, checked and with units resolved, as JSON: the input of the job workflow. @public */
 export interface JobSpec {
-  /** For people; not unique. `[a-z0-9-]`, at most 40 characters. */
+  /** Name for people; not unique. `[a-z0-9-]`, at most 40 characters. */
   name: string
   /** Shell command line(s), run by `sh` in the working directory. */
   run: string
-  /** Shell command line(s) run before it on every machine, timed as a stage of its own. */
+  /** Shell commands that run before `run` on every machine, timed as a separate stage. */
   setup?: string
   /** Container image; without one the command runs on the bare machine. */
   image?: string
@@ -48,7 +48,7 @@ export interface JobSpec {
   durationMs?: number
   /** The accelerator that this estimate refers to, by its name in Crucible; the planner assumes one if missing. */
   durationOn?: string
-  /** What kind of training it is, for the speed of accelerators; the planner assumes any kind if missing. */
+  /** Kind of training, for the speed of accelerators; if missing, the planner assumes any kind. */
   workFamily?: WorkFamily
   /** True when the job may run on capacity that can be taken back. */
   isInterruptible: boolean
@@ -69,18 +69,18 @@ export interface JobSpec {
     exclude?: string[]
     /** Replaces the worker's default. */
     quietMs?: number
-    /** How to ask the program to save before its machine is taken; SIGTERM if missing. */
+    /** Signal that makes the program save before its machine is taken; SIGTERM if missing. */
     signal?: SaveSignal
-    /** How many complete checkpoints are kept; `CHECKPOINTS_KEPT` if missing, and `CHECKPOINTS_KEPT_AT_END` once the job has ended. */
+    /** Number of complete checkpoints to keep; by default `CHECKPOINTS_KEPT`, and `CHECKPOINTS_KEPT_AT_END` once the job has ended. */
     keep?: number
   }
   /** `save` if missing. */
   onRebalance?: RebalanceAnswer
-  /** The job must be over and its machine off by then. */
+  /** Time by which the job must be over and its machine off. */
   deadlineAtMs?: number
-  /** What the job may cost over all its attempts. */
+  /** Cost limit over all attempts of the job. */
   budgetMicroUsd?: MicroUsd
-  /** Where it may run; empty means every configured backend. */
+  /** Allowed backends; empty for every configured one. */
   backends: BackendChoice[]
   /** The Regions or zones that it may run in; missing for any. */
   regions?: string[]
@@ -90,13 +90,13 @@ export interface JobSpec {
   priceMaxMicroUsdPerHour?: MicroUsd
   optimize: Objective
   retries: {
-    /** How often a failed workload is restarted. */
+    /** Number of restarts of a failed workload. */
     failures: number
-    /** How often the job may lose its machine. */
+    /** Number of machines that the job may lose. */
     interruptions: number
   }
   env: Record<string, string>
-  /** Names of secrets that the workload gets as environment variables. */
+  /** Names of the secrets that the workload gets as environment variables. */
   secrets: string[]
   /** Paths or globs under the working directory that are kept as artifacts. */
   outputs: string[]
@@ -104,7 +104,7 @@ export interface JobSpec {
   inferred?: InferredSetting[]
 }
 
-/** Every secret that the machine needs, the workload's own first. */
+/** Names of all secrets that the machine needs, the workload's own first. */
 export function secretsNeeded({ secrets, imageLogin }: Pick<JobSpec, 'secrets' | 'imageLogin'>): string[] {
   return imageLogin === undefined ? secrets : [...new Set([...secrets, imageLogin.secret])]
 }
@@ -114,11 +114,14 @@ export interface BundleRef {
   sha256: string
   sizeBytes: number
   files: number
-  /** Lines of the requirements file in it that `setup` installs with pip; missing without such a file, or if it has more than names with versions. */
+  /**
+   * Lines of the bundle's requirements file that `setup` installs with pip; missing without such a file, or if it has more than names with
+   * versions.
+   */
   requirements?: string[]
 }
 
-/** Where a job is in its life; the reason says why. @public */
+/** States of a job; the reason explains the state. @public */
 export const JOB_STATES = [
   'pending',
   'provisioning',

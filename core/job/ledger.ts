@@ -10,18 +10,18 @@ import type { JobReason } from './job'
 import type { MicroUsd } from '../money/money'
 import type { BackendName, CapacityType } from '../offer'
 
-/** How one attempt ended, derived from documents and provider once its machine is certainly gone. */
+/** How one attempt ended, derived from documents and provider after its machine has certainly ended. */
 export type AttemptEnd =
   | { kind: 'succeeded' }
   /** Stopped on request, with what it had saved. `lease`: it fenced itself off during our outage. */
   | { kind: 'stopped'; by: DrainReason | 'lease' }
   | { kind: 'failed'; failure: Failure; isLaunched: boolean }
 
-/** Where an attempt is. Final states say how it ended; a lost machine is `interrupted`, not `failed`. */
+/** State of an attempt. An attempt that lost its machine is `interrupted`, not `failed`. */
 export type AttemptState =
   'provisioning' | 'running' | 'stopping' | 'succeeded' | 'stopped' | 'interrupted' | 'failed'
 
-/** One attempt as the job remembers it. */
+/** A job's record of one attempt. */
 export interface AttemptRecord {
   number: number
   attemptId: string
@@ -32,7 +32,7 @@ export interface AttemptRecord {
   offerKey: string
   state: AttemptState
   reason: string
-  /** As in its order. */
+  /** Expected cost and time, as in its order. */
   expected?: Expected
   /** The actual placement; missing until the launch is confirmed. */
   realised?: RealisedOffer
@@ -41,7 +41,7 @@ export interface AttemptRecord {
   billedFromAtMs?: number
   endedAtMs?: number
   costMicroUsd: MicroUsd
-  /** `dearest`: an upper bound, because its prices are unknown. Missing until it has ended. */
+  /** Basis of the cost; `dearest` is an upper bound, because prices are unknown. Missing until the attempt has ended. */
   costBasis?: Metering['basis']
   restoredFrom?: Checkpoint
   /** Why that checkpoint, in one clause. */
@@ -49,7 +49,7 @@ export interface AttemptRecord {
   /** The newest checkpoint when the attempt ended. */
   checkpoint?: Checkpoint
   checkpointState?: CheckpointState
-  /** Its runner's last warning. */
+  /** Last warning of its runner. */
   warning?: RunnerWarning
   /** The job's runs at experiment trackers, as its runner last knew them. */
   trackers?: TrackedRun[]
@@ -59,7 +59,7 @@ export interface AttemptRecord {
   phases?: Phase[]
 }
 
-/** What the policy counts. Launches without capacity use up neither allowance, only time. */
+/** Counters of the policy. Launches without capacity use up neither allowance, only time. */
 export interface Ledger {
   attempts: number
   failures: number
@@ -68,7 +68,7 @@ export interface Ledger {
   unclassified: number
   /** Consecutive launches without a machine. */
   misses: number
-  /** Consecutive unreachable machines; missing if there was none. */
+  /** Number of consecutive unreachable machines; missing for none. */
   unreachable?: number
   spentMicroUsd: MicroUsd
 }
@@ -91,24 +91,24 @@ export interface Policy {
 
 /** An offer that is avoided for a while. */
 export interface Avoidance {
-  /** An `offerKey`, or a `placeKey` for every offer there. */
+  /** An `offerKey`, or a `placeKey` that stands for every offer of a place. */
   offerKey: string
   forMs: number
   /**
-   * `capacity`: not chosen; capacity may return. `quota`: not chosen until a person raises the quota. `preference`: chosen only if there is
-   * no other. `interruption`: expected to be interrupted again soon, and chosen if it is still the best.
+   * Reason and effect. `capacity`: not chosen; capacity may return. `quota`: not chosen until a person raises the quota. `preference`:
+   * chosen only as the last resort. `interruption`: expected to be interrupted again soon, and chosen if it is still the best.
    */
   why: 'capacity' | 'quota' | 'preference' | 'interruption'
 }
 
-/** What happens after an attempt. */
+/** Next step after an attempt. */
 export type Decision =
   | { kind: 'finish'; state: 'succeeded' | 'failed' | 'cancelled'; reason: JobReason; message: string }
   | {
       kind: 'again'
       reason: JobReason
       message: string
-      /** How long to wait first. */
+      /** Pause before the next attempt. */
       afterMs: number
       avoid: Avoidance[]
     }

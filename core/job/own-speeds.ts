@@ -4,8 +4,8 @@ import type { WorkFamily } from '../speed'
 /** The pace of one job on each of several accelerator types; made from its record when it ends, and kept in the store. */
 export interface OwnSpeeds {
   jobId: string
-  /** As in the job; null if unknown. */
+  /** Family of work as in the job; null if unknown. */
   family: WorkFamily | null
-  /** On at least two types, with equally many GPUs. */
+  /** Paces on at least two types, with equally many GPUs. */
   paces: (Pace & { accelerator: string })[]
 }

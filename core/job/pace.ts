@@ -11,7 +11,7 @@ export interface Pace {
   ms: number
 }
 
-/** Null if the pace is unknown: the program reports no steps, or none has followed the first one. */
+/** Returns the pace; null if it is unknown: the program reports no steps, or none has followed the first one. */
 export function paceOf(told: Paced): Pace | null {
   const { step = null, atMs = 0 } = told.progress ?? {}
   const from = firstStepOf(told)
@@ -24,7 +24,7 @@ function firstStepOf({ firstStep, firstStepAtMs }: Paced): { step: number; atMs:
   return firstStep == null || firstStepAtMs == null ? null : { step: firstStep, atMs: firstStepAtMs }
 }
 
-/** When the program began, by the runner's clock. */
+/** Start of the program by the runner's clock. */
 export function runningSince({ phases = [] }: Paced): number | null {
   return phases.findLast(({ name }) => name === 'running')?.startedAtMs ?? null
 }

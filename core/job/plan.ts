@@ -15,8 +15,8 @@ import type { StorePrice } from '../money/store-price'
 import type { OfferExplained } from '../arithmetic'
 
 /**
- * What an offer was left out for, one for each wish of a job and each obstacle; programs may rely on them. `deadline` to `billed-on`
- * are wishes as in the job file.
+ * Reasons for excluding an offer, one for each requirement of a job and each obstacle; programs may rely on them. `deadline` to `billed-on`
+ * are requirements as in the job file.
  */
 export const REJECTION_CODES = [
   'deadline',
@@ -38,7 +38,10 @@ export const REJECTION_CODES = [
   'image',
   /** The target of a migration. */
   'target',
-  /** Not the reservation that the job names; with GPUs, which it does not need; kept for others; or others get it first. */
+  /**
+   * The offer is not in the reservation that the job names; has GPUs that the job does not need; is kept for others; or others get it
+   * first.
+   */
   'reservation',
   'kept-for-gpus',
   'held',
@@ -58,20 +61,17 @@ export type RejectionCode = (typeof REJECTION_CODES)[number]
 export interface Rejection {
   offerKey: string
   code: RejectionCode
-  /** For people. */
+  /** Reason for people. */
   reason: string
   /** `unfit`: never, as the job is written. `quota`: not until a person raises it. `unavailable`: not now. */
   why: 'unfit' | 'quota' | 'unavailable'
-  /** The job's expected cost there, if that is the reason. */
+  /** Expected cost of the job there, if that is the reason. */
   costMicroUsd?: MicroUsd
 }
 
 const NAMES_SHOWN = 3
 
-/**
- * Some keys in a sentence, without the empty place of a provider that has no places: the first three, and how many more there are of this
- * many.
- */
+/** Lists the first three keys in a sentence and counts the others, without the empty place of a provider that has no places. */
 export function nameSome(keys: readonly string[], total = keys.length): string {
   const shown = keys
     .slice(0, NAMES_SHOWN)
@@ -81,19 +81,19 @@ export function nameSome(keys: readonly string[], total = keys.length): string {
 }
 
 /**
- * All offers that were left out for one reason; `offerKeys` has the first three of `count` on record, and all of them in a report, unless
- * there are thousands. @experimental
+ * All offers excluded for one reason. `offerKeys` has the first three of `count` in the record, and all of them in a report, unless there
+ * are thousands. @experimental
  */
 export interface RejectionGroup extends Omit<Rejection, 'offerKey'> {
   offerKeys: string[]
-  /** Of offers above the budget: the job's expected cost at each of `offerKeys`. */
+  /** Expected cost of the job at each of `offerKeys`, for offers above the budget. */
   costsMicroUsd?: MicroUsd[]
   count: number
 }
 
 /**
- * Each reason once, with the offers that it applies to: three of each reason, or `keysMax` of all together. For offers
- * above the budget, each at its own price, the cheapest stands for all.
+ * Groups offers by reason and keeps three of each, or `keysMax` in all. For offers above the budget, which have individual prices, the
+ * cheapest represents all.
  */
 export function groupRejections(
   rejections: readonly Rejection[],
@@ -134,23 +134,25 @@ export function rejectionsInWords(groups: readonly RejectionGroup[]): string[] {
 /** An offer and its consequences for this job. @experimental */
 export interface Placement {
   offer: Offer
-  /** Cost of the job, or of the rest of it, by its median: as likely to be more as to be less. */
+  /** Median cost of the job, or of the rest of it. */
   costMicroUsd: MicroUsd
-  /** The part of it that is not billed either way, for reserved capacity; the ranking uses it. Missing if that is all of it. */
+  /**
+   * Part of the cost that the job adds, for reserved capacity, which is paid anyway; the ranking uses it. Missing if it is the whole cost.
+   */
   extraCostMicroUsd?: MicroUsd
-  /** The part of it for moving data between machines and a store elsewhere; missing if that is free. */
+  /** Part of the cost for moving data between machines and a store elsewhere; missing if that is free. */
   transferMicroUsd?: MicroUsd
   /** Time from the order until the job is done, by its median. */
   durationMs: number
   /** Ranges around both, and the chances to keep the limits. */
   forecast: Forecast
-  /** Of a pool where the job recently lost a machine: its cost without that. */
+  /** Cost without the expected interruptions of a pool where the job recently lost a machine. */
   calmMicroUsd?: MicroUsd
-  /** It is likely to end after the deadline. */
+  /** Whether the job is likely to end after the deadline. */
   isLate?: true
-  /** Sentences for people: why it ranks where it does, best reason first. */
+  /** Reasons for its rank as sentences for people, best first. */
   reasons: string[]
-  /** Sentences for people: what may go wrong. */
+  /** Risks as sentences for people. */
   risks: string[]
 }
 
@@ -162,18 +164,18 @@ export interface Plan {
   isDurationAssumed: boolean
   /** The accelerator that the duration is taken to refer to, if the job does not name it and a GPU trains. */
   assumedAccelerator?: string
-  /** Share of the work that is left, from 0 to 1, if a checkpoint tells; cost and time are those of the rest. */
+  /** Remaining share of the work, from 0 to 1, if a checkpoint shows it. Cost and time are those of the remaining work. */
   leftShare?: number
   /** Backends that did not answer, with the reason. */
   silentBackends: SilentBackend[]
 }
 
-/** This many of the best placements are recorded and sent in full. */
+/** Number of best placements that are recorded and sent in full. */
 export const PLACEMENTS_IN_FULL = 20
 
-/** A plan as it is recorded: its best placements, with counts of the others. Inputs and offers on record give all of it again. */
+/** A plan as it is recorded: its best placements, with counts of the others. The recorded inputs and offers reproduce all of it. */
 export interface PlanExcerpt extends Omit<Plan, 'rejections'> {
-  /** How many more placements there are. */
+  /** Number of further placements. */
   othersTotal: number
   rejections: RejectionGroup[]
 }
@@ -194,7 +196,7 @@ export interface PlanReport extends PlanExcerpt, Pick<PlanFacts, 'named'> {
   explained?: OfferExplained | null
   /** The placements after the best ones, in order; the last of very many are only counted. */
   others: PlacementInShort[]
-  /** What would change if one wish were relaxed, best first; at most three. */
+  /** Effects of relaxing one requirement, best first; at most three. */
   relaxations: Relaxation[]
 }
 
@@ -246,22 +248,24 @@ function inShort(placement: Placement): PlacementInShort {
   }
 }
 
-/** What a worker finds out to make a plan. With the job's own input, everything that the plan depends on. */
+/** Facts that a worker collects for a plan. Together with the job's input, they determine the plan. */
 export interface PlanFacts {
   nowMs: number
   answers: BackendAnswer[]
   silentBackends: SilentBackend[]
-  /** What is known of the job's inputs, where that matters; missing inputs are not known. */
+  /** Known sizes of the job's inputs, where they matter; unlisted inputs have an unknown size. */
   inputSizes: InputSize[]
   /** The prices of the deployment's store; missing if it is free. */
   storePrice?: StorePrice | 'unknown'
   /** The newest checkpoint of the job, or of one of its name. */
   savedBefore?: SavedBefore
-  /** Share of the work that no checkpoint holds yet, from 0 to 1; missing if unknown, as before the first attempt. */
+  /** Share of the work that no checkpoint contains yet, from 0 to 1; missing if unknown, as before the first attempt. */
   leftShare?: number
-  /** What is known of the reservation that the job names, if no offer is of it. */
+  /** Facts about the reservation that the job names, if no offer belongs to it. */
   named?: NamedReservation
-  /** What the deployment's own jobs measured for work of this family, or of any if it is unknown; missing without such jobs. */
+  /**
+   * Speed ratios that the deployment's own jobs measured for work of this family, or of any if it is unknown; missing without such jobs.
+   */
   ownRatios?: OwnRatio[]
   /** What an earlier attempt of the same code and command used of each GPU; missing without one. */
   measuredMemory?: MeasuredMemory
@@ -269,12 +273,12 @@ export interface PlanFacts {
 
 export interface SilentBackend {
   backend: BackendName
-  /** The one part of it that did not answer, if others did. */
+  /** The part of the backend that did not answer, if others did. */
   place?: string
   reason: string
 }
 
-/** `ec2`, or `ec2 in eu-west-1` if only a part of it did not answer. */
+/** Names a silent backend: `ec2`, or `ec2 in eu-west-1` if only a part of it did not answer. */
 export function silentName({ backend, place }: Pick<SilentBackend, 'backend' | 'place'>): string {
   return place === undefined ? backend : `${backend} in ${place}`
 }
@@ -288,12 +292,12 @@ export interface BackendAnswer {
   silentPlaces?: { place: string; reason: string }[]
 }
 
-/** Where machines of an order can be. */
+/** Returns the possible places of an order's machine. */
 export function placesOf({ offers }: Pick<Order, 'offers'>): string[] {
   return [...new Set(offers.map(({ place }) => place))]
 }
 
-/** One placement made concrete; recorded whole before it is sent, and sent unchanged however often. */
+/** One placement made concrete. It is recorded whole before it is sent, and every retry sends it unchanged. */
 export interface Order {
   attemptId: string
   jobId: string
@@ -301,7 +305,7 @@ export interface Order {
   deployment: string
   backend: BackendName
   capacityType: CapacityType
-  /** Interchangeable offers of that one capacity type; the backend takes whichever it gets. */
+  /** Interchangeable offers of that one capacity type, any of which the backend may buy. */
   offers: Offer[]
   /** The job's request, for a backend that cuts machines to size (slots, GPUs, disk); missing means the minimum. */
   resources: ResourceRequest
@@ -313,7 +317,7 @@ export interface Order {
   token: string
   /** What its first offer was planned with; missing for an order that no plan made. */
   expected?: Expected
-  /** If the runner starts after the launch, a silent one is started again before its machine is given up. */
+  /** When the runner starts. If it starts after the launch, a silent one is started again before its machine is given up. */
   runnerStart: Capabilities['runnerStart']
   /** Digest of the runner program: a job keeps the runner that it started with through upgrades. */
   runnerSha256: string
@@ -321,17 +325,17 @@ export interface Order {
   storeUrl: string
   /** The highest price that any of the offers can reach; the hard stop rests on it. */
   priceMaxMicroUsdPerHour: MicroUsd
-  /** As of its offers; missing for steps of one second. */
+  /** Billing steps as in its offers; missing for steps of one second. */
   billedInStepsOfMs?: number
   /** Expected cost of moving data with the most expensive of its offers: the machine must not spend it. Missing if that is free. */
   transferMicroUsd?: MicroUsd
-  /** Only our call ends the billing of its machine, which keeps some of the budget for the time until then. */
+  /** Whether only our call ends the machine's billing. The budget then keeps a reserve for the time until that call. */
   isBilledOn?: true
   /** The container image that the provider itself runs (`imageRunner: 'provider'`); then `runner.image` is null. */
   image?: string
-  /** Python packages that such a provider installs into the image, once for all attempts; `setup` finds them there. */
+  /** Python packages that the provider installs into the image once for all attempts, so that `setup` finds them installed. */
   requirements?: string[]
-  /** Its account allows only so many launches per minute (`Pace.launchesPerMinute`): it waits in `launchQueue`. */
+  /** Whether its account limits launches per minute (`Pace.launchesPerMinute`), so that the order waits in `launchQueue`. */
   isPaced?: true
   /** The content of `order.json`. */
   runner: RunnerOrder

@@ -4,7 +4,7 @@ import type { SavedBefore } from './saving'
 /** A plan for a job that is not submitted. */
 export interface PreviewInput {
   spec: JobSpec
-  /** Whose job it is. */
+  /** Owner of the job. */
   owner?: string
   savedBefore?: SavedBefore
   /** Explains one offer: a name as in `price.NAME` of `--what-if`. */

@@ -6,31 +6,31 @@ import type { MarketReading } from '../market'
 import type { Order, PlanExcerpt, PlanFacts } from './plan'
 
 /**
- * The record of a job: what was requested and every decision with its inputs, each put once, in order. It outlives the workflow's history,
- * so that a decision can be explained later from what was known when it was made.
+ * The record of a job: the requests and every decision with its inputs, each put once, in order. It outlives the workflow's history, so
+ * that decisions can be explained later.
  */
 
 /** Kinds of entries. */
 export const RECORD_KINDS = [
-  /** What the user asked for. */
+  /** The user's request. */
   'submitted',
   /** The spec as checked by a worker, with everything that stays fixed for the job's life. */
   'resolved',
   /** The checkpoint of another job that was copied for this one to continue from. */
   'copied',
-  /** No machine was available; from then on the job waited for one. */
+  /** No machine was available, and the job began to wait for one. */
   'waiting',
-  /** One reading of the offers and the choice. */
+  /** One reading of the offers, and the choice. */
   'planned',
-  /** An order, whole, before it is sent. */
+  /** The whole order, before it is sent. */
   'launched',
   /** A rehearsal took back the machine of an attempt. */
   'interrupted',
-  /** What is certain about an attempt once its machine is ended. */
+  /** Facts about an attempt whose machine has ended. */
   'settled',
-  /** What happens after an attempt, and the figures behind it. */
+  /** The decision after an attempt, with its figures. */
   'decided',
-  /** How the job ended. */
+  /** The end of the job. */
   'finished',
 ] as const
 export type RecordKind = (typeof RECORD_KINDS)[number]
@@ -55,11 +55,11 @@ export interface RecordedPlan {
   facts?: RecordedFacts
   plan?: PlanExcerpt
   outcome: PlanOutcome
-  /** As in `RecordedVerdict`. */
+  /** Digest of the rules, as in `RecordedVerdict`. */
   rules?: string
 }
 
-/** What the plan was made from besides the job's input. The offers are in `market/`, under their digests. */
+/** Inputs of the plan in addition to the job's. The offers are in `market/`, under their digests. */
 export interface RecordedFacts extends Omit<PlanFacts, 'answers'> {
   market: MarketReading[]
 }
@@ -78,12 +78,12 @@ export interface RecordEntryOf<Kind extends RecordKind> {
   /** Wall clock of the process that put it first. */
   atMs: number
   kind: Kind
-  /** The attempt that it is about, if any. */
+  /** Number of its attempt, if any. */
   attempt?: number
-  /** One sentence for a person. */
+  /** Summary for a person, in one sentence. */
   summary: string
   data: RecordData[Kind]
 }
 
-/** An entry of any kind; `kind` tells what `data` is. @experimental */
+/** A record entry of any kind; `kind` determines the type of `data`. @experimental */
 export type RecordEntry = { [Kind in RecordKind]: RecordEntryOf<Kind> }[RecordKind]

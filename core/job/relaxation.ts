@@ -1,9 +1,9 @@
 import type { MicroUsd } from '../money/money'
 import type { RejectionCode } from './plan'
 
-/** What a plan would be if the job asked for one thing less. @experimental */
+/** The plan if the job had one requirement less. @experimental */
 export interface Relaxation {
-  /** The wish that is relaxed. */
+  /** The relaxed requirement. */
   wish: RejectionCode
   /** The change, as the job file or an option would say it: `deadline: 14h`, `interruptible: true`. */
   change: string
@@ -11,6 +11,6 @@ export interface Relaxation {
   offerKey: string
   costMicroUsd: MicroUsd
   durationMs: number
-  /** For people: the change, and the figures before and after. */
+  /** Sentence for people with the change and the figures before and after. */
   sentence: string
 }

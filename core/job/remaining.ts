@@ -4,28 +4,31 @@ import { spendOver } from '../money/meter'
 import type { MicroUsd } from '../money/money'
 import { paceOf, runningSince } from './pace'
 
-/** What a running attempt still costs until its job is done. */
+/** Remaining cost of a running attempt until its job is done. */
 export interface Remaining {
   microUsd: MicroUsd
   /**
-   * `pace`: the measured pace of its training. `forecast`: what was expected when it was planned, by the job's own duration. `assumed`: the
-   * same, with an assumed duration.
+   * Basis of the estimate. `pace`: the measured pace of the training. `forecast`: the plan's expectation from the job's own duration.
+   * `assumed`: the plan's expectation from an assumed duration.
    */
   basis: 'pace' | 'forecast' | 'assumed'
 }
 
-/** What is known about a running attempt. */
+/** Facts about a running attempt. */
 export interface RunningFacts {
   /** What its order was planned with; missing while the order is not known. */
   expected: Expected | undefined
-  /** Of its machine, as ordered; missing before it exists. */
+  /** Price of its machine as ordered; missing before the machine exists. */
   priceMicroUsdPerHour: MicroUsd | undefined
   launchedAtMs: number | null
   beat: Beat | undefined
   nowMs: number
 }
 
-/** The remaining cost: by the pace since the first step if there is one, before by the forecast; null if unknown, or if the forecast was too low. */
+/**
+ * Estimates the remaining cost by the pace since the first step, or by the forecast before that; null if unknown, or if the forecast was
+ * too low.
+ */
 export function remainingOf(facts: RunningFacts): Remaining | null {
   const { expected, priceMicroUsdPerHour } = facts
   const paced = leftByPaceOf(facts)
@@ -64,14 +67,14 @@ function leftByForecast(
   return { ms, basis: expected.isDurationAssumed === true ? 'assumed' : 'forecast' }
 }
 
-/** By how much interruptions, new starts and the end are expected to lengthen the training. */
+/** Factor by which interruptions, new starts and the end are expected to lengthen the training. */
 function growthOf(expected: Expected | undefined): number {
   if (expected === undefined || expected.forecast.trainingMs <= 0) return 1
   const { durationMs, forecast } = expected
   return Math.max(1, (durationMs - forecast.startMs) / forecast.trainingMs)
 }
 
-/** The part of the forecast's time that has passed: a start that takes longer than expected leaves the training as long as it was. */
+/** Elapsed part of the forecast's time. A start that takes longer than expected does not shorten the training. */
 function spentMs(
   { forecast }: Expected,
   { launchedAtMs, beat, nowMs }: Pick<RunningFacts, 'launchedAtMs' | 'beat' | 'nowMs'>,
@@ -94,7 +97,7 @@ function leftByPace(beat: Beat, nowMs: number): number | null {
     const pace = paceOf(beat)
     return pace === null ? null : Math.max(0, (stepsTotal - step) * (pace.ms / pace.steps) - sinceMs)
   }
-  // How much of it this attempt has done is only known if it began from scratch.
+  // The progress of this attempt alone is only known if it began from scratch.
   const runningSinceMs = runningSince(beat)
   if (restoredFrom !== null || percent === undefined || percent <= 0 || runningSinceMs === null) return null
   return Math.max(0, (100 - percent) * ((atMs - runningSinceMs) / percent) - sinceMs)

@@ -4,11 +4,11 @@ import type { RejectionCode, RejectionGroup } from './plan'
 interface Kind {
   /** Follows "12 offers". */
   of: string
-  /** What to change in the job file, or what to do otherwise. Missing if the reason says it. */
+  /** Change in the job file, or another remedy; missing if the reason contains it. */
   change?: string
-  /** The reason has figures or names of the offer: the one of the example is shown. */
+  /** Whether the reason has figures or names of a single offer, so that an example is shown. */
   hasDetail?: true
-  /** Each reason is another obstacle with its own remedy. */
+  /** Whether each reason is a separate obstacle with its own remedy. */
   isEachApart?: true
 }
 
@@ -59,8 +59,8 @@ const KINDS: Readonly<Record<RejectionCode, Kind>> = {
 }
 
 /**
- * What was left out, in one sentence for each kind of reason, the most frequent first: the number of offers, an example, and what would
- * include them. The example of offers above the budget is the cheapest.
+ * Describes excluded offers in one sentence for each kind of reason, the most frequent first: the number of offers, an example, and the
+ * remedy. The example of offers above the budget is the cheapest.
  */
 export function ruledOutInWords(groups: readonly RejectionGroup[]): string[] {
   const kinds = new Map<string, { example: RejectionGroup; count: number }>()
@@ -82,7 +82,7 @@ function sentenceOf({ example, count }: { example: RejectionGroup; count: number
   return `${offers}${detail}${change === undefined ? '' : `; ${change} to include ${count === 1 ? 'it' : 'them'}`}`
 }
 
-/** What was left out, in one sentence for each offer; offers that were only counted follow as one. */
+/** Describes excluded offers in one sentence each; offers that were only counted follow as one sentence. */
 export function ruledOutSingly(groups: readonly RejectionGroup[]): string[] {
   return groups.flatMap(({ offerKeys, count, reason, costMicroUsd, costsMicroUsd = [] }) => {
     const unnamed = count - offerKeys.length

@@ -1,4 +1,4 @@
-/** Whether a checkpoint can be saved between a provider's notice and the end of the machine. The only arithmetic of that. */
+/** Computes whether a checkpoint can be saved between a provider's notice and the end of the machine. */
 import type { Manifest } from './checkpoint'
 import type { JobSpec } from './job'
 import { formatBytes } from '../resources'
@@ -10,17 +10,17 @@ export type SavedBefore = Pick<Manifest, 'totalBytes' | 'uploadMs' | 'saveMs'>
 /** The expected effort of saving a checkpoint. */
 export interface Saving {
   sizeBytes: number
-  /** Of the upload. */
+  /** Duration of the upload. */
   durationMs: number
   /** The program's writing time beyond what `SAVED_WITHIN_MS` allows; 0 if unknown. */
   writeMs: number
-  /** Whether a runner has measured the rate, or it is the assumed one. */
+  /** Whether a runner measured the rate, or it is assumed. */
   isMeasured: boolean
 }
 
 /**
- * Time for the upload within the two minutes of a provider's notice: a second passes until it is read, some until the workload has written
- * its checkpoint, and the end is reserved for the result.
+ * Time for the upload within a provider's notice of two minutes: a second passes until it is read, some until the workload has written its
+ * checkpoint, and the end is reserved for the result.
  */
 export const SAVED_WITHIN_MS = 1.5 * MINUTE_MS
 /** The remaining time of a notice, for the program to write its checkpoint. */
@@ -43,7 +43,7 @@ export function savingOf({ checkpoint }: JobSpec, before: SavedBefore | undefine
   return { sizeBytes, durationMs: Math.ceil(sizeBytes / bytesPerMs), writeMs, isMeasured }
 }
 
-/** What cannot be saved within a notice, as part of a sentence; nothing if the checkpoint can be saved in time. */
+/** Describes the loss despite a notice as part of a sentence; returns nothing if the checkpoint can be saved in time. */
 export function lossDespiteNotice(
   { sizeBytes, durationMs, writeMs, isMeasured }: Saving,
   everyMs: number | undefined,

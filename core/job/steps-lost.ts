@@ -1,15 +1,15 @@
 import type { Checkpoint } from './checkpoint'
 import type { Progress } from '../documents'
 
-/** What is known about an attempt that has ended. */
+/** Facts about an attempt that has ended. */
 export interface StepsAtEnd {
-  /** It ended because its work was done, so nothing of it is ever repeated. */
+  /** Whether it ended with its work done, so that no step is repeated. */
   isDone: boolean
   progress: Progress | undefined
   restoredFrom: Checkpoint | undefined
   /** The newest complete one; none means step 0. */
   checkpoint: Checkpoint | undefined
-  /** False if the step of that checkpoint is a running number, which counts something else. */
+  /** Whether the step of that checkpoint is a real step; false for a running number, which counts something different. */
   isCheckpointStepKnown: boolean
 }
 

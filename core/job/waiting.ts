@@ -3,24 +3,24 @@ import { formatBackendChoice, type Pins } from '../offer'
 import type { BackendAnswer } from './plan'
 import { wantsGpu, type ResourceRequest } from '../resources'
 
-/** A job in line for a machine. Jobs with equal wishes accept the same offers, so that the oldest of them goes first. */
+/** A job in line for a machine. Jobs with equal requirements accept the same offers, so the oldest of them goes first. */
 export interface Waiter {
   jobId: string
-  /** When the job was submitted: a job that recovers from an interruption keeps its age. */
+  /** Time of the job's submission: a job that recovers from an interruption keeps its age. */
   sinceMs: number
   wish: string
-  /** Where its machine may be. */
+  /** Backends on which its machine may be. */
   backends: readonly string[]
 }
 
 const NAMES_RESERVATION = '@'
 
-/** Names a wish: equal ones have the same digest, and the reservation that the jobs name is readable. */
+/** Name of a group of equal requirements: equal ones have the same digest, and the reservation that the jobs name is readable. */
 export function wishNamed(digest: string, reservation: string | undefined): string {
   return reservation === undefined ? digest : `${digest}${NAMES_RESERVATION}${reservation}`
 }
 
-/** The reservation that the jobs of a wish name. */
+/** Returns the reservation that the jobs of a group name. */
 export function reservationOfWish(wish: string): string | undefined {
   return wish.split(NAMES_RESERVATION)[1]
 }
@@ -28,11 +28,11 @@ export function reservationOfWish(wish: string): string | undefined {
 /** A job that asks a backend for a place to take it; others only look. */
 export interface Asker {
   jobId: string
-  /** When it was submitted. */
+  /** Time of the job's submission. */
   sinceMs: number
-  /** Older waiting jobs with equal wishes: this one gets a place only if each of them can have one. */
+  /** Older waiting jobs with equal requirements; this one gets a place only if each of them can have one. */
   ahead: readonly string[]
-  /** It asked before and now takes a place elsewhere or none: its held place is free again. */
+  /** Whether a job that asked before now takes another place or none, so that its held place is free again. */
   isGone?: boolean
 }
 
@@ -46,18 +46,18 @@ export interface OffersInput {
   asker?: Asker
 }
 
-/** A backend's answer, or the gzip of its JSON where that is long. */
+/** A backend's answer; if it is long, the gzip of its JSON. */
 export type SentAnswer = BackendAnswer | { gzipBase64: string }
 
 /** A job's position in its line. */
 export interface LinePlace {
   /** 1 for the next one. */
   position: number
-  /** What it waits for, in words: `ec2:spot A10G`. */
+  /** Machines that the job waits for, in words: `ec2:spot A10G`. */
   pool: string
 }
 
-/** The older waiters with the same wish, oldest first. Jobs of the same age are ordered by id. */
+/** Returns the older waiters with the same requirements, oldest first. Jobs of the same age are ordered by id. */
 export function aheadOf<T extends Waiter>(self: Waiter, waiters: readonly T[]): T[] {
   return inOrder(
     waiters.filter((other) => other.wish === self.wish && other.jobId !== self.jobId && isOlder(other, self)),
@@ -73,7 +73,7 @@ function isOlder(a: Pick<Waiter, 'jobId' | 'sinceMs'>, b: Pick<Waiter, 'jobId' |
   return a.sinceMs === b.sinceMs ? a.jobId < b.jobId : a.sinceMs < b.sinceMs
 }
 
-/** What a job waits for, according to its spec. */
+/** Describes the machines that a job waits for, according to its spec. */
 export function poolOf({ backends, resources }: Pick<JobSpec, 'backends' | 'resources'>): string {
   const where = backends.length === 0 ? 'any backend' : backends.map(formatBackendChoice).join(' or ')
   if (!wantsGpu(resources)) return where

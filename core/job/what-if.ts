@@ -16,7 +16,10 @@ export const WHAT_IF_KEYS = [
 ] as const
 export type WhatIfKey = (typeof WHAT_IF_KEYS)[number]
 
-/** Another value of a figure: `set` to it, `add` to the figure, or multiply by the `factor`. Money is in micro-dollars, time in milliseconds. */
+/**
+ * Change of a figure: `set` a new value, `add` to the figure, or multiply it by the `factor`. Money is in micro-dollars, time in
+ * milliseconds.
+ */
 export interface Adjustment {
   by: 'set' | 'add' | 'factor'
   value: number
@@ -97,7 +100,7 @@ function timeText(ms: number): string {
   )
 }
 
-/** Without exponent, and with at most six decimals. */
+/** Formats a number without exponent and with at most six decimals. */
 function plainNumber(value: number): string {
   return value.toFixed(6).replace(/\.?0+$/, '')
 }

@@ -6,13 +6,13 @@ export type ExplainedPlacement = PlacementInShort
 
 /** A change of one input that would have changed the first place. @experimental */
 export interface SwitchPoint {
-  /** As `--what-if` takes it: the smallest change with which another place is first. */
+  /** Value for `--what-if`: the smallest change with which another place is first. */
   whatIf: string
   /** The next smaller one of that precision, with which the first place stays. */
   staysAt: string
   /** The row that is first then, as `rowKey`. */
   first: string
-  /** One sentence for a person. */
+  /** Text for a person, in one sentence. */
   text: string
 }
 
@@ -22,23 +22,26 @@ export interface DecisionInput {
   text: string
 }
 
-/** Whether the decision comes out the same from its recorded inputs: `different` if the rules have changed, `impossible` if inputs are missing. */
+/**
+ * Whether the decision has the same result from its recorded inputs: `different` if the rules have changed, `impossible` if inputs are
+ * missing.
+ */
 export type ReplayVerdict = 'same' | 'different' | 'impossible'
 
 interface Explained {
-  /** From 1, in the order of the record; `--decision` takes it. */
+  /** Number from 1 in the order of the record; `--decision` takes it. */
   number: number
   /** Number of the record's entry. */
   seq: number
   atMs: number
   attempt: number | null
-  /** What was decided, in a sentence. */
+  /** The decision, in a sentence. */
   text: string
   inputs: DecisionInput[]
   replay: ReplayVerdict
   /** Digest of the rules that decided; null if they are not on record. */
   rules: string | null
-  /** What is not on record, in sentences. */
+  /** Missing inputs, in sentences. */
   missing: string[]
 }
 
@@ -51,22 +54,22 @@ export interface PlanExplained extends Explained {
   chosen: ExplainedPlacement | null
   /** The best places of other rows, in order. */
   alternatives: ExplainedPlacement[]
-  /** How many more rows there are. */
+  /** Number of further rows. */
   othersTotal: number
-  /** Of the chosen placement; empty if it cannot be computed. */
+  /** Arithmetic of the chosen placement; empty if it cannot be computed. */
   arithmetic: ArithmeticLine[]
   switchPoints: SwitchPoint[]
-  /** Whether switch points were searched: it takes up to seconds for each plan. */
+  /** Whether switch points were searched, which may take seconds for each plan. */
   isSearched: boolean
   excluded: RejectionGroup[]
   silentBackends: SilentBackend[]
 }
 
-/** What follows from the end of an attempt, explained from its record. @experimental */
+/** The decision after an attempt, explained from its record. @experimental */
 export interface VerdictExplained extends Explained {
   kind: 'after-attempt'
   outcome: 'again' | 'finish'
-  /** What would have had to differ, in sentences. */
+  /** Changes that would have altered the decision, in sentences. */
   otherwise: string[]
 }
 
@@ -92,21 +95,21 @@ export interface WhatIfAnswer {
   changes: string[]
   was: PlanInShort
   now: PlanInShort
-  /** Nothing differs: not the places, their order, a figure or a reason. */
+  /** Whether places, order, figures and reasons are all unchanged. */
   isUnchanged: boolean
-  /** As in `DecisionExplained`. */
+  /** Replay verdict as in `DecisionExplained`. */
   replay: ReplayVerdict
   ruledOut: RowChange[]
   ruledIn: RowChange[]
 }
 
-/** Why a job is where it is. @experimental */
+/** Explanation of a job's placement. @experimental */
 export interface JobExplained {
   id: string
   name: string
   /** Digest of the rules that the explanation was made with. */
   rules: string
   decisions: DecisionExplained[]
-  /** How the job ended, in a sentence; null while it has not. */
+  /** How the job ended, in a sentence; null while it runs. */
   ended: string | null
 }

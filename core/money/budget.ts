@@ -19,13 +19,13 @@ import { stoppingMs, type Timing } from '../time/timing'
 /** Ten years, the longest affordable time: within the range of every timer and exact in every number. */
 export const AFFORDABLE_MAX_MS = 3_650 * DAY_MS
 
-/** What one attempt may spend. The runner computes from it when its machine must be off if it never hears from us again. */
+/** Spending limit of one attempt. The runner computes from it when its machine must be off if the control plane never reports again. */
 export interface AttemptBudget {
   /** Limit on the cost of the attempt. */
   microUsd: MicroUsd
   /** The highest price that its machine can reach. */
   priceMaxMicroUsdPerHour: MicroUsd
-  /** Each begun step of billing is paid in full; missing for steps of one second. */
+  /** Each begun billing step is paid in full; missing for steps of one second. */
   billedInStepsOfMs?: number
 }
 
@@ -37,22 +37,25 @@ export function leftOfBudget(
   return budgetMicroUsd === undefined ? undefined : budgetMicroUsd - spentMicroUsd
 }
 
-/** What an order says about the money of its machine. */
+/** Terms of an order for the money of its machine. */
 export interface AttemptTerms {
   priceMaxMicroUsdPerHour: MicroUsd
   transferMicroUsd?: MicroUsd
   billedInStepsOfMs?: number | undefined
-  /** Only our call ends its billing. */
+  /** Whether only our call ends the machine's billing. */
   isBilledOn?: boolean
 }
 
 /**
- * From the power-off of a machine that is billed until our call ends it: a beat until the watch sees its result, the searches of the
- * settlement at the provider's pace, and the call.
+ * Time from the power-off of a machine that is billed until our call ends it, to that call: one beat until the watch sees its result, the
+ * settlement's searches at the provider's pace, and the call itself.
  */
 const CALL_MS = MINUTE_MS
 
-/** What the machine of an order may cost: the remaining budget minus the cost of moving its data, and of its time between power-off and our call. */
+/**
+ * Spending limit for the machine of an order: the remaining budget minus the cost of moving its data and of its time between power-off and
+ * our call.
+ */
 export function attemptBudget(leftMicroUsd: MicroUsd | undefined, terms: AttemptTerms): AttemptBudget | null {
   const { priceMaxMicroUsdPerHour, transferMicroUsd = 0, billedInStepsOfMs, isBilledOn = false } = terms
   if (leftMicroUsd === undefined) return null
@@ -63,7 +66,7 @@ export function attemptBudget(leftMicroUsd: MicroUsd | undefined, terms: Attempt
   return { microUsd, priceMaxMicroUsdPerHour, billedInStepsOfMs }
 }
 
-/** How long the rest of a budget pays for the machine; `Infinity` without a budget. */
+/** Returns how long the rest of a budget pays for the machine; `Infinity` without a budget. */
 export function paidForMs(budget: AttemptBudget | null, spentMicroUsd: MicroUsd = 0): number {
   return budget === null
     ? Infinity
@@ -71,8 +74,8 @@ export function paidForMs(budget: AttemptBudget | null, spentMicroUsd: MicroUsd 
 }
 
 /**
- * How long a machine may be billed for an amount, in whole steps of billing; `Infinity` if it costs nothing. `spendOver` of the
- * answer never exceeds the amount. The runner computes the same (`limits.py`).
+ * Returns how long a machine may be billed for an amount, in whole billing steps; `Infinity` for a free machine. `spendOver` of the answer
+ * never exceeds the amount. The runner computes the same (`limits.py`).
  */
 export function affordableMs(
   microUsd: MicroUsd,
@@ -86,21 +89,21 @@ export function affordableMs(
 }
 
 /**
- * Reserve of the control plane: one beat until it notices, two until the runner has read the request, the runner's own time to save
- * and stop, and another power-off to terminate a machine that does not obey.
+ * Time that the control plane reserves: one beat until it notices, two until the runner has read the request, the runner's time to save and
+ * stop, and another power-off to terminate a machine that does not obey.
  */
 export function budgetReserveMs(timing: Pick<Timing, 'drainMs' | 'powerOffMs' | 'beatMs'>): number {
   return stoppingMs(timing) + timing.powerOffMs + 3 * timing.beatMs
 }
 
-/** The same while the runner is being started: the machine's age is then measured between two clocks. */
+/** Time that the control plane reserves while the runner is being started, when two clocks measure the machine's age. */
 export function startReserveMs(timing: Pick<Timing, 'drainMs' | 'powerOffMs' | 'beatMs'>): number {
   return budgetReserveMs(timing) + CLOCK_SLACK_MS
 }
 
 /**
- * How long a machine may be on before a runner has started. It has nothing to save, and must be off before its money is used up. Counted
- * by the machine's own clock.
+ * Returns how long a machine may be on before a runner has started, by the machine's own clock. It has nothing to save, but must be off
+ * before its money is used up.
  */
 export function startsWithinMs(
   runner: Pick<Timing, 'startWithinMs' | 'powerOffMs'> & { limits: { budget: AttemptBudget | null } },
@@ -109,7 +112,7 @@ export function startsWithinMs(
   return Math.max(0, Math.min(runner.startWithinMs + CLOCK_SLACK_MS, paidMs))
 }
 
-/** Reserve of a machine on which no runner has started: only the power-off, by a timer that starts with its own clock. */
+/** Time reserved for a machine without a started runner: only the power-off, by a timer that starts with the machine's clock. */
 export function bootReserveMs({ powerOffMs }: Pick<Timing, 'powerOffMs'>): number {
   return powerOffMs + CLOCK_SLACK_MS
 }

@@ -9,7 +9,7 @@ export interface PriceStep {
   priceMicroUsdPerHour: MicroUsd
 }
 
-/** Something that is billed by time. An open one (`toAtMs` missing) still costs. */
+/** Usage billed by time. An open one (`toAtMs` missing) still costs. */
 export interface Usage {
   fromAtMs: number
   toAtMs?: number
@@ -23,7 +23,7 @@ export interface Usage {
   billedInStepsOfMs?: number
 }
 
-/** How a provider rounds the time that it bills. */
+/** Rounding of billed time by a provider. */
 export type Rounding = Pick<Usage, 'billedAtLeastMs' | 'billedInStepsOfMs'>
 
 /** The billed time of a machine that ran for a duration: whole steps, and no less than the minimum. */
@@ -55,7 +55,7 @@ export function spend(usage: Usage, nowMs: number): MicroUsd {
   return sum.microUsd
 }
 
-/** Sums without rounding each stretch: a month of milliseconds times a price exceeds what a number holds exactly. */
+/** Sums products without rounding each stretch, because a month of milliseconds times a price exceeds the exact range of a number. */
 class Sum {
   private whole = 0
   private rest = 0
@@ -72,15 +72,18 @@ class Sum {
   }
 }
 
-/** What the cost of an attempt rests on. */
+/** Basis and prices of an attempt's cost. */
 export interface Metering {
-  /** Provider's prices over time (`told`), a constant price (`fixed`), or an upper bound, because none is known (`dearest`). */
+  /**
+   * Basis of the price: the provider's price history (`told`), a constant price (`fixed`), or an upper bound for an unknown price
+   * (`dearest`).
+   */
   basis: 'told' | 'fixed' | 'dearest'
-  /** Oldest first, beginning with the first price. Only the newest ones if there are very many. */
+  /** Price steps, oldest first, beginning with the first price; only the newest ones of very many. */
   prices: PriceStep[]
 }
 
-/** The cost so far of a machine that still runs. */
+/** Cost so far of a running machine. */
 export interface Metered {
   toAtMs: number
   costMicroUsd: MicroUsd
@@ -88,7 +91,7 @@ export interface Metered {
   priceMicroUsdPerHour: MicroUsd
 }
 
-/** What a duration costs at a price. */
+/** Returns the cost of a duration at a price. */
 export function spendOver(
   durationMs: number,
   priceMicroUsdPerHour: MicroUsd,

@@ -7,11 +7,11 @@ import type { MicroUsd } from './money'
 
 /** Limits of one calendar month (UTC). */
 export interface MonthlyLimits {
-  /** For all owners together; missing without such a limit. */
+  /** Limit for all owners together; missing without such a limit. */
   monthMicroUsd?: MicroUsd
-  /** For each owner without a limit of their own; missing without such a limit. */
+  /** Limit of each owner without an individual one; missing without such a limit. */
   ownerMicroUsd?: MicroUsd
-  /** For single owners, by name. */
+  /** Limits of individual owners, by name. */
   owners: Readonly<Record<string, MicroUsd>>
 }
 
@@ -52,7 +52,7 @@ export function parseReservationBudgetId(id: string): { reservationId: string; s
 
 export interface TreasuryState {
   month: string
-  /** As the last job sent them, for display. */
+  /** Limits as the last job sent them, for display. */
   limits: MonthlyLimits
   promised: Record<string, Promised>
   /** Spending of jobs that are over, by owner. */
@@ -75,15 +75,15 @@ export interface PromiseRequest {
   microUsd: MicroUsd
   limits: MonthlyLimits
   /**
-   * The money is moved out of what is reserved under this name, for a part of what that pays for. It needs no decision: no more is reserved
-   * than before, and the part exists already.
+   * Name of the reservation from which the money is moved, for a part of its purchase. No decision is needed: the total does not grow, and
+   * the part already exists.
    */
   from?: string
-  /** The amount replaces a higher one: what was raised for a change is free again, because the change was not made. */
+  /** Whether the amount replaces a higher one: a raise for a change is released, because the change was not made. */
   isLowered?: true
 }
 
-/** The same for a month; the limits are those of the worker that asks. */
+/** Request for a month's money; the asking worker adds its limits. */
 export type PromiseInput = Omit<PromiseRequest, 'limits'> & { month: string }
 
 export type PromiseAnswer = { kind: 'promised' } | { kind: 'refused'; message: string; hint: string }
@@ -101,18 +101,18 @@ export interface PromiseQuestion extends PromiseRequest {
   byAll: Committed
 }
 
-/** A job is over: its spending is final, and the rest of its reservation is free again. */
+/** Report that a job is over: its spending is final, and the rest of its reservation is released. */
 export interface SettleRequest {
   jobId: string
   owner: string
   spentMicroUsd: MicroUsd
-  /** It is spent, whether it was reserved or not: a treasury that was restored from a backup may not know of it. */
+  /** Whether the money was spent even if it was never reserved: a treasury restored from a backup may not know the reservation. */
   isCertain?: true
 }
 
 /**
- * Whether a request needs no decision: it was granted before, or asks for no more than the job already has. Reserved money may be
- * partly spent, so it is released only when the job is over. A request of a job that is over arrived late and changes nothing.
+ * Whether a request needs no decision: it was granted before, or asks for no more than the job already has. Reserved money may be partly
+ * spent, so it is released only when the job is over. A late request of a job that is over changes nothing.
  */
 export function isGranted({ over, promised }: TreasuryState, { jobId, microUsd }: PromiseRequest): boolean {
   return over.includes(jobId) || microUsd <= (promised[jobId]?.microUsd ?? 0)
@@ -155,7 +155,7 @@ export function move(
   return { ...state, promised: { ...promised, ...rest, [jobId]: { owner, microUsd } } }
 }
 
-/** Gives back a raise; a job that is over, or that has no more than that, keeps what it has. */
+/** Undoes a raise. A job that is over, or has no more than that, keeps its reservation. */
 export function lower(
   state: TreasuryState,
   { jobId, microUsd }: Pick<PromiseRequest, 'jobId' | 'microUsd'>,
@@ -234,12 +234,12 @@ export function viewOf(state: TreasuryState): TreasuryView {
   }
 }
 
-/** The limit of an owner: their own, or the common one. */
+/** Returns the limit of an owner: an individual or the common one. */
 export function ownerLimit({ owners, ownerMicroUsd }: MonthlyLimits, owner: string): MicroUsd | undefined {
   return owners[owner] ?? ownerMicroUsd
 }
 
-/** What a limit leaves, below zero if more is committed; undefined without a limit. */
+/** Returns the rest of a limit, negative if more is committed; undefined without a limit. */
 export function leftOfLimit(
   limitMicroUsd: MicroUsd | undefined,
   { spentMicroUsd, promisedMicroUsd }: Committed,

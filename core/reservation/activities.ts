@@ -21,7 +21,7 @@ import type {
 } from './reserving'
 import type { SettleRequest } from '../money/treasury'
 
-/** What all activities of one reservation receive. */
+/** Input of all activities of one reservation. */
 export interface ReservationTask {
   reservationId: string
   deployment: string
@@ -35,28 +35,28 @@ export interface LookForCapacityInput extends ReservationTask {
   rule: PurchaseRule
   /** The quote that a person has approved. */
   approved?: CapacityQuote
-  /** Paid for capacity of this wish that was lost: it counts as spent without asking. */
+  /** Payments for lost capacity of this request, which count as spent without asking. */
   earlierMicroUsd?: MicroUsd
   /** Purchases that the workflow knows of. */
   sends: number
-  /** Then a wish that the provider never sells ends the search; later it may only be sold out. */
+  /** Whether this is the first search. A request that the provider never sells then ends the search; later it may only be sold out. */
   isFirst: boolean
 }
 
-/** What follows from one look at what is owned and what is for sale. */
+/** Verdict after one reading of owned capacity and quotes. */
 export type CapacityVerdict = {
   /** The account that pays. */
   account: string
-  /** One sentence for a person. */
+  /** Message for a person, in one sentence. */
   message: string
-  /** What was found and not chosen, the best first. */
+  /** Quotes that were not chosen, the best first. */
   alternatives: JudgedQuote[]
   /** Parts of the provider that did not answer, with the reason. */
   unseen: string[]
-  /** Purchases of this wish that are over: those that the workflow knows, and those of an earlier history. */
+  /** Number of finished purchases of this request, including those of an earlier history. */
   sends: number
 } &
-  /** `send`: the purchase of this wish that made it, and the month that pays for it; missing for what is owned otherwise. */
+  /** `send`: the purchase of this request that made the reservation, and the month that pays for it; missing for other owned capacity. */
   (
     | { kind: 'adopt'; reservation: OwnedReservation; send?: number; month?: string }
     /** A purchase of this wish was sent that the workflow does not know of, because its history was set back. */
@@ -73,7 +73,7 @@ export interface BuyCapacityTask extends ReservationTask {
   rule: PurchaseRule
 }
 
-/** One look for a purchase with an unknown outcome. */
+/** Result of one search for a purchase with an unknown outcome. */
 export type FindPurchaseOutcome =
   | { kind: 'found'; reservation: OwnedReservation }
   /** Certain: it was never sent and never will be, or its refusal is on record. */
@@ -84,7 +84,7 @@ export type FindPurchaseOutcome =
 export interface DecidePurchaseTask extends ReservationTask {
   order: ReservationOrder
   by: string
-  /** Null: it was certainly not bought. */
+  /** Id of the reservation; null if it was certainly not bought. */
   ownedId: string | null
 }
 
@@ -97,7 +97,7 @@ export interface HoldInput extends ReservationTask {
   elapsedMs?: number
 }
 
-/** What is known about a held reservation from one look to the next. */
+/** Facts about a held reservation that pass from one observation to the next. */
 export interface HeldSoFar {
   state: ReservationState
   reservation?: OwnedReservation
@@ -113,22 +113,24 @@ export interface HeldSoFar {
   extendedMicroUsd?: MicroUsd
   /** The end of the last extension, until a list shows it. */
   extendedToMs?: number
-  /** At the last look: the time since it was given back, during which lists may show it as held. Negative if that was after the look. */
+  /**
+   * Time from the release to the last observation, during which lists may show the reservation as held. Negative if the release came later.
+   */
   releasedForMs?: number
-  /** It was said that it begins soon. */
+  /** Whether its coming start was reported. */
   isBeginTold?: true
 }
 
 export interface HoldOutcome {
   held: HeldSoFar
   message: string
-  /** For people, about money that is wasted, or an end that comes early. */
+  /** Warning for people about wasted money or an early end. */
   warning?: string
-  /** What a person should hear now, and was not told by an earlier look. */
+  /** Events that a person should hear of now and that were not reported before. */
   news?: ReservationNews[]
-  /** It is time to ask whether its jobs will be done before its end. */
+  /** Whether it is time to check that its jobs will be done before its end. */
   isEndNear?: true
-  /** `release`: the rule wants it returned now. `over`: nothing is held any more. */
+  /** Next step. `release`: the rule requires its release now. `over`: nothing is held. */
   next: 'hold' | 'release' | 'over'
   lookInMs: number
 }
@@ -137,13 +139,13 @@ export interface HoldOutcome {
 export interface JobInReservation {
   jobId: string
   attempt: number
-  /** Until it is done; null if unknown. */
+  /** Time until it is done; null if unknown. */
   left: LeftTime | null
-  /** What the time left refers to. */
+  /** Accelerator that the remaining time refers to. */
   accelerator?: string
 }
 
-/** What an extension is decided on: the jobs, and if one of them will not be done in time, the extensions for sale. */
+/** Inputs of the decision on an extension: the jobs, and the extensions for sale if a job will not be done in time. */
 export interface ExtensionLook {
   jobs: JobInReservation[]
   quotes: CapacityQuote[]
@@ -175,60 +177,60 @@ export interface ReleaseTask extends ReservationTask {
   chargeMaxMicroUsd: MicroUsd
 }
 
-/** A change of what is held. It states the result, and may be repeated. */
+/** Change of a reservation. It states the result, so it may be repeated. */
 export interface ChangeReservationTask extends ReservationTask {
   ref: ReservationRef
   rule: PurchaseRule
-  /** What it has cost so far. */
+  /** Cost so far. */
   spentMicroUsd: MicroUsd
   count?: number
-  /** Null for no end. */
+  /** New end; null for none. */
   endsAtMs?: number | null
 }
 
 export interface SplitReservationTask extends ReservationTask {
   ref: ReservationRef
   count: number
-  /** The new reservation as it begins, but for what is held. It has its own intent, budget and record. */
+  /** Input of the new reservation, without its held machines. It has a separate intent, budget and record. */
   part: ReservationInput
 }
 
-/** What an account holds and, for a wish, what it could buy. Nothing is recorded. */
+/** Reservations of an account and, for a request, the quotes. Nothing is recorded. */
 export interface CapacitySurvey {
   account: string
   owned: OwnedReservation[]
-  /** The wish that each owned reservation serves, by its id. */
+  /** Ids of the requests that owned reservations serve, by the reservations' ids. */
   serves: Record<string, string>
-  /** For the wish, the best first. */
+  /** Quotes for the request, the best first. */
   quotes: JudgedQuote[]
   unseen: string[]
 }
 
 /** Activities of a backend's worker. */
 export interface ReservingActivities {
-  /** For a command, outside of any workflow. */
+  /** Surveys capacity for a command, outside any workflow. */
   surveyCapacity(input: { wish?: CapacityWish; rule?: PurchaseRule }): Promise<CapacitySurvey>
-  /** Reads what is owned and what is for sale, judges it by the rule, and records both. Buys nothing. */
+  /** Reads owned capacity and quotes, judges them by the rule, and records both. Buys nothing. */
   lookForCapacity(input: LookForCapacityInput): Promise<CapacityVerdict>
   /** Marks the purchase in the store, then sends it, once. A repeated call does not send. Never retried. */
   buyCapacity(input: BuyCapacityTask): Promise<ReserveOutcome>
   /** Determines what became of a purchase, and prevents one that was not sent. Sends nothing. */
   findPurchase(input: BuyCapacityTask): Promise<FindPurchaseOutcome>
-  /** Records what a person found out about a purchase. Throws `invalid` if what is owned contradicts it. */
+  /** Records a person's findings about a purchase. Throws `invalid` if owned reservations contradict them. */
   decidePurchase(input: DecidePurchaseTask): Promise<FindPurchaseOutcome>
-  /** Looks at what is held, and says what to do about it. */
+  /** Observes a held reservation and returns the next step. */
   holdReservation(input: HoldInput): Promise<HoldOutcome>
   releaseReservation(input: ReleaseTask): Promise<void>
-  /** Looks whether the jobs in it will be done in time, and what an extension costs otherwise. */
+  /** Checks whether the jobs in it will be done in time, and reads the price of an extension otherwise. */
   lookForExtension(input: LookForExtensionTask): Promise<ExtensionLook>
-  /** Throws `invalid` for a change that the rule or the machines in it do not allow. Returns it afterwards. */
+  /** Changes a reservation and returns the result. Throws `invalid` for a change that the rule or its machines do not allow. */
   changeReservation(input: ChangeReservationTask): Promise<OwnedReservation>
-  /** Splits free places off, once for the intent of the part, and puts its request on record. Returns what the part holds. */
+  /** Splits free places off, once for the intent of the part, and records its request. Returns the part's holdings. */
   splitReservation(input: SplitReservationTask): Promise<OwnedReservation>
 }
 
 export interface TellTask {
-  /** The reservation whose webhook it is. */
+  /** Reservation whose webhook is used. */
   webhookOf: string
   status: ReservationStatus
   news: ReservationNews
@@ -237,13 +239,13 @@ export interface TellTask {
 
 /** Activities of the orchestrator's worker, on `ORCHESTRATOR_QUEUE`. */
 export interface ReservationDocuments {
-  /** Reports money of a month as spent; the rest of what was promised is free again. Idempotent. */
+  /** Records a month's money as spent and releases the rest of the promise. Idempotent. */
   settleBudget(input: { month: string } & SettleRequest): Promise<void>
   /** Settles money that an earlier history has promised for purchases, by what their marks say. Idempotent. */
   releaseBudget(input: { reservationId: string; sends: number[] }): Promise<void>
   /** Compares an extension with moving its jobs, by the rule. On record with its inputs. Buys nothing. */
   decideExtension(input: DecideExtensionTask): Promise<ExtensionDecision>
-  /** Posts news to the stored webhook. Throws if it is not taken. */
+  /** Posts an event to the stored webhook. Throws if the webhook refuses it. */
   tellReservation(input: ReservationTask & TellTask): Promise<void>
   /** Records who may use idle places from now on. Idempotent. */
   shareReservation(input: ReservationTask & { share: Share }): Promise<void>
@@ -267,7 +269,7 @@ export interface ReservationEntry {
     | 'changed'
     | 'released'
     | 'over'
-  /** One sentence for a person. */
+  /** Summary for a person, in one sentence. */
   summary: string
   /** Inputs and outcome. */
   data: unknown

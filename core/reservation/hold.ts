@@ -4,7 +4,7 @@ import type { Offer } from '../offer'
 import { formatInstant } from '../time/time'
 
 /**
- * The jobs that may use idle places of what a wish holds, besides those of its owner that name it: none, the owner's other jobs, or those of
+ * Jobs that may use idle places of a reservation, in addition to those of its owner that name it: none, the owner's other jobs, or those of
  * all owners.
  */
 export const SHARES = ['none', 'owner', 'all'] as const
@@ -12,7 +12,7 @@ export const SHARES = ['none', 'owner', 'all'] as const
 export type Share = (typeof SHARES)[number]
 export const SHARE_DEFAULT: Share = 'owner'
 
-/** For whom idle places are: completes "Idle places are for ...". */
+/** Completes the sentence "Idle places are for ...". */
 export function shareInWords(share: Share): string {
   return {
     none: 'jobs of its owner that name it',
@@ -21,42 +21,42 @@ export function shareInWords(share: Share): string {
   }[share]
 }
 
-/** A job that will begin in the reservation: before that, no other job gets a place that it would still use then. @experimental */
+/** A future job of the reservation. Until it begins, no other job gets a place that it would still use at that time. @experimental */
 export interface AwaitedJob {
   jobId: string
-  /** Its start is planned for this instant, or for the beginning of the reservation if that is later. */
+  /** Planned start of the job; the beginning of the reservation counts if that is later. */
   fromMs: number
-  /** It does not start later than this; then its places are free for others. */
+  /** Latest start of the job, after which its places are free for others. */
   untilMs: number
-  /** The run of a schedule that starts it: once that is over, it never comes. */
+  /** The run of a schedule that starts the job. If that run is over, the job will never start. */
   schedule: string
   run: string
 }
 
-/** `reservations/<id>/holder.json`, put before anything is bought: whom the wish holds its places for. A person may change the share. */
+/** `reservations/<id>/holder.json`, put before a purchase: for whom the reservation holds its places. A person may change the share. */
 export interface ReservationHolder {
   owner: string
   share: Share
   awaited?: AwaitedJob
 }
 
-/** The wish that holds the places of an offer. Without `owner`, that is not on record. @experimental */
+/** The holder of an offer's places; without `owner` if the record does not name one. @experimental */
 export interface ReservationHold extends Partial<ReservationHolder> {
   /** The reservation's id, as in `crucible reservations`. */
   reservation: string
 }
 
 /**
- * What is known of a reservation that a job names, without an offer of it. `open`: it is searched for, bought or held. `unknown`: no wish has
+ * Facts about a reservation that a job names and that has no offer. `open`: searched for, bought or held. `unknown`: no reservation has
  * that name.
  */
 export interface NamedReservation {
   state: 'open' | 'over' | 'unknown'
-  /** Its last news, in a sentence. */
+  /** Last report about it, in a sentence. */
   message?: string
 }
 
-/** Whether an offer is of the reservation with this name: its id in Crucible, or the provider's. */
+/** Whether an offer belongs to the reservation with this name: its id in Crucible, or the provider's. */
 export function isOfReservation(
   { reservationId, reservation }: Pick<Offer, 'reservationId' | 'reservation'>,
   name: string,
@@ -74,7 +74,7 @@ export function holdInWords({ reservation }: Pick<Offer, 'reservation'>): string
   return `held by ${hold.reservation}${owner} ${end}`
 }
 
-/** What the free places cost while nothing runs in them. */
+/** Cost of the free places while they are idle. */
 export function idleInWords({ reservation }: Pick<Offer, 'reservation'>): string | undefined {
   if (reservation === undefined || reservation.free === 0) return undefined
   const { free, idleMicroUsdPerHour } = reservation

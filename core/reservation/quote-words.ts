@@ -1,7 +1,7 @@
 import { formatUsd } from '../money/money'
 import type { CapacityQuote } from './reservation'
 
-/** What a quote costs: `$6645.12 upfront`, or `$2.01 per hour, used or not`. */
+/** Describes the price of a quote: `$6645.12 upfront`, or `$2.01 per hour, used or not`. */
 export function priceInWords({
   kind,
   upfrontMicro,

@@ -1,20 +1,20 @@
-/** Reserved capacity: how it is asked for, quoted, bought, owned and given back. Instants are those of the provider. */
+/** Reserved capacity: requests, quotes, purchases, ownership and release. Instants are those of the provider. */
 import type { Failure } from '../failure'
 import type { MicroUsd } from '../money/money'
 import type { BackendName } from '../offer'
 
 /**
- * How a reservation is paid. `prepaid`: for a fixed window, in full when it is bought; it cannot be returned, and may be extended.
- * `hourly`: by the hour, used or not, until it is released.
+ * How a reservation is paid. `prepaid`: for a fixed window, in full at the purchase; it can be extended but not returned. `hourly`: by the
+ * hour, used or not, until it is released.
  */
 export const RESERVATION_KINDS = ['prepaid', 'hourly'] as const
 /** @experimental */
 export type ReservationKind = (typeof RESERVATION_KINDS)[number]
 
 /**
- * Where a reservation is in its life. `unpaid`: bought, and the payment is not confirmed. `assessing`: the provider has not yet accepted it.
- * `delayed`: its start has passed without the capacity. `ending`: given back, and still charged. `failed`: the payment failed or the provider
- * refused it; nothing is held.
+ * Phases of a reservation. `unpaid`: bought, but the payment is not confirmed. `assessing`: not yet accepted by the provider. `delayed`:
+ * past its start without the capacity. `ending`: released, but still charged. `failed`: the payment failed or the provider refused; nothing
+ * is held.
  */
 export const RESERVATION_PHASES = [
   'unpaid',
@@ -29,7 +29,7 @@ export const RESERVATION_PHASES = [
 /** @experimental */
 export type ReservationPhase = (typeof RESERVATION_PHASES)[number]
 
-/** Whether it holds capacity, now or later. */
+/** Whether a phase means that capacity is held now or later. */
 export function isHeld(phase: ReservationPhase): boolean {
   return !['ending', 'ended', 'failed'].includes(phase)
 }
@@ -51,9 +51,9 @@ export interface CapacityWish {
   types: readonly string[]
   /** Machines. */
   count: number
-  /** Usable time; required for `prepaid`. An `hourly` one without it lasts until it is released. */
+  /** Usable time; required for `prepaid`. An `hourly` reservation without it lasts until it is released. */
   durationMs?: number
-  /** Missing: as soon as possible. For `hourly`, one in the future is a commitment: see `CapacityQuote.committedMs`. */
+  /** Earliest start; as soon as possible if missing. For `hourly`, a future start is a commitment: see `CapacityQuote.committedMs`. */
   earliestStartAtMs?: number
   latestStartAtMs?: number
   /** The end of the capacity, not of its usable time. */
@@ -61,13 +61,13 @@ export interface CapacityWish {
   /** Regions of the backend; all of its Regions if missing. */
   regions?: readonly string[]
   zones?: readonly string[]
-  /** Prolongs this reservation instead of making another one: `durationMs` is what is added. */
+  /** The reservation that is extended instead of making another one; `durationMs` is then the added time. */
   extends?: { id: string; region: string }
 }
 
-/** Something that can be bought now: an answer to a wish. Another customer may take it at any time. @experimental */
+/** Capacity for sale now, as an answer to a request. Another customer may take it at any time. @experimental */
 export interface CapacityQuote {
-  /** The provider's name of it; empty if it needs none. It is bought by this name. */
+  /** The provider's id of the quote, which a purchase names; empty if it needs none. */
   id: string
   kind: ReservationKind
   type: string
@@ -75,17 +75,17 @@ export interface CapacityQuote {
   region: string
   zone: string
   startsAtMs: number
-  /** Missing for a reservation that lasts until it is released. */
+  /** End; missing for a reservation that lasts until it is released. */
   endsAtMs?: number
   /** When the provider begins to end machines in it; missing if it does not end them. */
   usableUntilMs?: number
   /** Paid at once, for all machines and the whole time, in millionths of the currency. 0 for `hourly`. */
   upfrontMicro: MicroUsd
-  /** For all machines together, used or not, in millionths of the currency. 0 for `prepaid`. */
+  /** Hourly price of all machines together, used or not, in millionths of the currency. 0 for `prepaid`. */
   perHourMicro: MicroUsd
   /** ISO 4217. */
   currency: string
-  /** Paid for this long at least, even if it is released earlier; missing if it can be released at any time. */
+  /** Minimum charged time, even after an earlier release; missing if it can be released at any time. */
   committedMs?: number
   /** The reservation that it prolongs. */
   extends?: string
@@ -99,12 +99,12 @@ export interface OwnedReservation {
   id: string
   kind: ReservationKind
   phase: ReservationPhase
-  /** The provider's own word for its state. */
+  /** State in the provider's own word. */
   state: string
   type: string
   region: string
   zone: string
-  /** Machines, and how many of them can be launched now. */
+  /** Number of machines; `free` of them can be launched now. */
   total: number
   free: number
   startsAtMs?: number
@@ -113,9 +113,9 @@ export interface OwnedReservation {
   createdAtMs?: number
   /** Cost of one unused place per hour; missing if unknown, 0 for `prepaid`. */
   idleMicroUsdPerHour?: MicroUsd
-  /** Only launches that name it use it. */
+  /** Whether only launches that name the reservation use it. */
   isTargeted: boolean
-  /** Another account owns it and shares it. */
+  /** Whether another account owns it and shares it. */
   isShared: boolean
   /** Why jobs of this deployment can never run in it. */
   unfit?: string
@@ -129,8 +129,8 @@ export interface OwnedReservation {
 }
 
 /**
- * Whether the tags of a reservation name this intent, and may be true: anybody in the account can write tags, and what another account
- * shares was not bought here.
+ * Whether the tags of a reservation name this intent and may be true. Anyone in the account can write tags, and a reservation that another
+ * account shares was not bought here.
  */
 export function isTaggedFor(
   one: OwnedReservation,
@@ -149,7 +149,7 @@ export interface ReservationOrder {
   owner: string
   backend: BackendName
   quote: CapacityQuote
-  /** The month whose money is reserved for it, such as `2026-11`: a history that is set back into a later month counts it there, once. */
+  /** Month whose budget pays for it, such as `2026-11`. A history that is reset in a later month counts it once, in this month. */
   month?: string
 }
 
@@ -168,15 +168,15 @@ export type ReservationChange =
   /** Moves this many free places into a new reservation, for another intent: one split for each intent, however often it is sent. */
   | ({ kind: 'split'; count: number } & Pick<ReservationOrder, 'intent' | 'deployment' | 'owner'>)
 
-/** Where a reservation is. */
+/** Location of a reservation. */
 export interface ReservationRef {
   id: string
   region: string
 }
 
-/** What giving back an `hourly` reservation costs. */
+/** Terms for the release of an `hourly` reservation. */
 export interface ReleaseTerms {
-  /** What is still charged after the release; 0 if nothing. */
+  /** Charge after the release; 0 if none. */
   chargeMicroUsd: MicroUsd
   /** The end of that charge. */
   chargedUntilMs?: number
@@ -184,7 +184,7 @@ export interface ReleaseTerms {
   quoteId?: string
 }
 
-/** How to answer a reservation that asks whether it buys. */
+/** Explains how to answer a reservation that asks for approval of a purchase. */
 export function howToApprovePurchase(id: string): string {
   return `Buy it: crucible reservations approve ${id}. Do not: crucible reservations reject ${id}.`
 }

@@ -7,36 +7,42 @@ import { DAY_MS } from '../time/time'
 import type { HeldSoFar } from './activities'
 import type { CapacityQuote, CapacityWish, OwnedReservation, ReservationOrder } from './reservation'
 
-/** What may be bought without a person, for how long it is searched, and for whom it is. Every limit that is set must hold. @experimental */
+/**
+ * Limits for purchases without a person, the duration of the search, and the beneficiaries. Every limit that is set must hold.
+ * @experimental
+ */
 export interface PurchaseRule {
   /** The whole upfront payment. */
   upfrontMaxMicroUsd?: MicroUsd
-  /** Per machine and hour: of the upfront payment divided by the time it buys, or the hourly price of one machine. */
+  /** Limit per machine and hour: on the upfront payment divided by the bought time, or on the hourly price of one machine. */
   machineHourMaxMicroUsd?: MicroUsd
   /** Quotes up to this whole price are bought without asking a person; every other one waits for approval. 0 or missing: all. */
   unaskedMaxMicroUsd?: MicroUsd
-  /** The search ends then; missing: when no start in the wish's time is possible any more. */
+  /** End of the search; if missing, it ends when no start in the requested time is possible. */
   searchUntilAtMs?: number
-  /** `hourly` only, and required there: it is released before it costs more than this, used or not. */
+  /** Required for `hourly` and only used there: it is released before its cost, used or not, exceeds this. */
   spendMaxMicroUsd?: MicroUsd
   /**
-   * `prepaid` only: it is extended for jobs that would not be done in it, where that is cheaper than moving them, for this much in all;
-   * missing: never.
+   * Only for `prepaid`: limit in all on extensions for jobs that would not be done in time, if an extension is cheaper than moving them; if
+   * missing, it is never extended.
    */
   extendMaxMicroUsd?: MicroUsd
-  /** The jobs that it is extended for; missing: all that run in it, and they move where their own files say. */
+  /** Jobs for which it is extended; if missing, all jobs in it, which move as their own files say. */
   extendFor?: ExtensionPurpose
-  /** `hourly` only: released once none of its places was used for this long; missing: never, but a warning is shown. */
+  /** Only for `hourly`: release after this time without a used place; if missing, only a warning is shown. */
   idleMaxMs?: number
-  /** Who may use idle places besides the owner's jobs that name the reservation; `SHARE_DEFAULT` if missing. */
+  /** Jobs that may use idle places, in addition to those of the owner that name the reservation; `SHARE_DEFAULT` if missing. */
   share?: Share
-  /** The job that it is bought for, if that is known. */
+  /** The job for which it is bought, if known. */
   awaited?: AwaitedJob
 }
 
-/** The trainings of one run of a schedule, and where they continue without an extension: nowhere, if no backend is named. @experimental */
+/**
+ * Trainings of one run of a schedule, and the backends on which they continue without an extension; none if no backend is named.
+ * @experimental
+ */
 export interface ExtensionPurpose {
-  /** The id of its first training; those of the others begin with it. */
+  /** Id of its first training, which is a prefix of the others. */
   trainings: string
   backends: readonly BackendChoice[]
   regions?: readonly string[]
@@ -51,17 +57,17 @@ export interface ReservationInput {
   owner: string
   deployment: string
   submittedAtMs: number
-  /** For people: `training of ranker, 2027 Q1`. */
+  /** Purpose for people: `training of ranker, 2027 Q1`. */
   purpose?: string
-  /** The reservation whose stored webhook gets the news; missing for none. Its URL may be a secret, and is not here. */
+  /** Reservation whose stored webhook gets the events; missing for none. The URL may be a secret, so it is stored elsewhere. */
   webhookOf?: string
-  /** Its page in Temporal's Web UI, if the client knew it. */
+  /** Its page in Temporal's Web UI, if the client knew the address. */
   pageUrl?: string
   /** Receives `RESERVATION_SIGNAL` at every change of state. */
   notifyWorkflowId?: string
   /** Pauses between looks for a purchase with an unknown outcome; those of `workflows/reservation/buy-capacity.ts` if missing. */
   lookPausesMs?: readonly number[]
-  /** State of the run before, after a continue-as-new. */
+  /** State of the previous run, after a continue-as-new. */
   carry?: ReservationCarry
 }
 
@@ -71,14 +77,14 @@ export interface ReservationCarry {
   recordSeq: number
   paymentFailures: number
   held?: HeldSoFar
-  /** Paid for reservations of this wish that were lost. */
+  /** Payments for lost reservations of this request. */
   earlierMicroUsd?: MicroUsd
-  /** The offer that the last news asked to approve. */
+  /** The offer whose approval was last asked for. */
   askedFor?: CapacityQuote
   lookedAtMs?: number
   /** Reservations that were split off. */
   parts?: string[]
-  /** Money of a month that is promised to it. */
+  /** Money of a month that is promised to the reservation. */
   promise?: { jobId: string; month: string; microUsd: MicroUsd }
 }
 
@@ -110,7 +116,7 @@ export function isReservationFinal(state: ReservationState): boolean {
 /** A quote with the figures by which it was judged. @experimental */
 export interface JudgedQuote {
   quote: CapacityQuote
-  /** Of the whole upfront payment, per machine and hour of usable time; or the hourly price of a machine. */
+  /** Price per machine and hour of usable time, from the whole upfront payment or the hourly price. */
   machineHourMicro: MicroUsd
   /** Why the rule refuses it; missing if it may be bought. */
   refusal?: string
@@ -120,7 +126,7 @@ export interface JudgedQuote {
 export interface UndecidedPurchase {
   order: ReservationOrder
   sentAtMs: number
-  /** What was tried to determine the outcome, in sentences. */
+  /** Attempts to determine the outcome, in sentences. */
   account: string[]
   /** Reservations that may be it. */
   candidates: OwnedReservation[]
@@ -136,35 +142,35 @@ export interface ReservationStatus {
   wish: CapacityWish
   rule: PurchaseRule
   state: ReservationState
-  /** One sentence for a person. */
+  /** Message for a person, in one sentence. */
   message: string
   trouble?: string
-  /** Why the webhook did not take the last news. */
+  /** Why the webhook refused the last event. */
   webhookTrouble?: string
   submittedAtMs: number
-  /** The quote that is to be approved, being bought, or bought. */
+  /** The quote that awaits approval, is being bought, or was bought. */
   quote?: JudgedQuote
   /** Others that were found at the same time, the best first. */
   alternatives: JudgedQuote[]
-  /** Who approved or rejected it, and when. */
+  /** Person and time of its approval or rejection. */
   decision?: { kind: 'approved' | 'rejected'; by: string; atMs: number; reason?: string }
   undecided?: UndecidedPurchase
-  /** What is held, as last seen. */
+  /** The reservation as last observed. */
   reservation?: OwnedReservation
-  /** It was owned already: nothing was bought. */
+  /** Whether the account already owned it, so that nothing was bought. */
   isAdopted?: true
   /** Paid upfront, and for hourly capacity so far. */
   spentMicroUsd: MicroUsd
-  /** Of the hourly part, what was paid for unused places. */
+  /** Part of the hourly cost that paid for unused places. */
   idleMicroUsd: MicroUsd
-  /** Since when no place of it is used; missing while one is. */
+  /** Since when no place is used; missing while one is used. */
   idleSinceMs?: number
-  /** When it looks for capacity, or at its reservation, again. */
+  /** Time of the next search for capacity, or of the next observation of the reservation. */
   nextLookAtMs?: number
   endedAtMs?: number
 }
 
-/** What is news about a reservation: a person must or may do something, or money is at stake. @experimental */
+/** Events of a reservation: a person must or may act, or money is at stake. @experimental */
 export const RESERVATION_EVENTS = [
   'waits-for-approval',
   'undecided',
@@ -181,7 +187,7 @@ export type ReservationEvent = (typeof RESERVATION_EVENTS)[number]
 /** Posted to the webhook, once for what happened once. @experimental */
 export interface ReservationNews {
   event: ReservationEvent
-  /** What happened, and what to do. */
+  /** Event and remedy for a person. */
   text: string
 }
 
@@ -199,7 +205,7 @@ export interface ReservationNotice extends Pick<
   failure?: Failure
 }
 
-/** Update: buy the quote that is shown. It is refused if another quote is shown by then. @experimental */
+/** Update that buys the shown quote. It is refused if another quote is shown by then. @experimental */
 export interface ApproveUpdate {
   by: string
   /** `quoteKey` of the quote that the person saw. */
@@ -219,7 +225,7 @@ export type DecidePurchaseUpdate = { by: string } & (
   | { kind: 'not-bought' }
 )
 
-/** Update: prolong it, at most at this price. Answered when it is bought or refused. @experimental */
+/** Update that extends the reservation, at most at this price. It is answered after the purchase or refusal. @experimental */
 export interface ExtendReservationUpdate {
   by: string
   /** Either the time that is added, or the new end: that states the result, so that a repeated request buys nothing more. */
@@ -235,19 +241,19 @@ export interface ResizeReservationUpdate {
   by: string
   /** Machines in total, so that a repeated request changes nothing more. */
   count?: number
-  /** Null for no end. */
+  /** New end; null for none. */
   endsAtMs?: number | null
   /** Replaces that of the rule; it can only be raised. */
   spendMaxMicroUsd?: MicroUsd
-  /** Who may use idle places from now on; jobs that run in them stay. */
+  /** New sharing of idle places; running jobs stay. */
   share?: Share
 }
 
-/** Update: move free places of an hourly one into a reservation of its own. @experimental */
+/** Update that moves free places of an hourly reservation into a separate one. @experimental */
 export interface SplitReservationUpdate {
   by: string
   count: number
-  /** Of the new one. The same id again is the same split. */
+  /** Id of the new reservation. The same id again means the same split. */
   newId: string
 }
 
@@ -259,8 +265,8 @@ export interface ReleaseUpdate {
 }
 
 /**
- * Whether a quote is what a person has approved: the same machines in the same place until the same end, at no higher price. The start of one
- * that begins as soon as possible moves with every look, and so does the end of an hourly one.
+ * Whether a quote equals the approved one: the same machines in the same place until the same end, at no higher price. The start of a quote
+ * that begins as soon as possible moves with each reading, as does the end of an hourly one.
  */
 export function isAsApproved(quote: CapacityQuote, approved: CapacityQuote): boolean {
   const isNear = (a = 0, b = 0): boolean => Math.abs(a - b) <= DAY_MS
@@ -280,7 +286,7 @@ export function isAsApproved(quote: CapacityQuote, approved: CapacityQuote): boo
   )
 }
 
-/** Names a quote, apart from the provider's name for it: what a person says to have seen. */
+/** Names a quote independently of the provider's id, so that a person can confirm it. */
 export function quoteKey(quote: CapacityQuote): string {
   const { type, count, zone, startsAtMs, endsAtMs, upfrontMicro, perHourMicro, currency } = quote
   return [type, count, zone, startsAtMs, endsAtMs ?? '', upfrontMicro, perHourMicro, currency].join('/')

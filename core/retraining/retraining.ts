@@ -1,4 +1,4 @@
-/** Retraining on a calendar: the file as values, one run of it, and what it leaves on record. */
+/** Retraining on a calendar: the values of the file, one run, and its record. */
 import type { CalendarRule, Period } from '../time/calendar'
 import type { MicroUsd } from '../money/money'
 import type { BackendChoice, BackendName } from '../offer'
@@ -9,7 +9,7 @@ import { DAY_MS } from '../time/time'
 /** Providers sell reserved capacity at most this long ahead. */
 export const LEAD_MS_MAX = 56 * DAY_MS
 
-/** What to do when a run is still going at the time of the next one. */
+/** What to do if a run is still active at the time of the next one. */
 export const OVERLAPS = ['queue', 'skip', 'allow'] as const
 /** @experimental */
 export type Overlap = (typeof OVERLAPS)[number]
@@ -17,7 +17,7 @@ export type Overlap = (typeof OVERLAPS)[number]
 /** Fields of a job file, as written, with templates in their texts. @experimental */
 export type JobTemplate = Readonly<Record<string, unknown>>
 
-/** One way to get capacity: by a reservation. @experimental */
+/** A step that reserves capacity. @experimental */
 export interface ReservedStep extends Pick<
   PurchaseRule,
   | 'upfrontMaxMicroUsd'
@@ -38,7 +38,7 @@ export interface ReservedStep extends Pick<
   startWithinMs: number
 }
 
-/** One way to get capacity: none is reserved, and the job takes what it finds when the window opens. @experimental */
+/** A step that reserves no capacity: the job takes the best offer when the window opens. @experimental */
 export interface UnreservedStep {
   kind: 'unreserved'
   backends: readonly BackendChoice[]
@@ -52,17 +52,17 @@ export type CapacityStep = ReservedStep | UnreservedStep
 
 /** @experimental */
 export interface CapacityPlan {
-  /** In the order in which they are tried; at least one. */
+  /** Steps in the order in which they are tried; at least one. */
   steps: readonly CapacityStep[]
   /** The first step ends, and the others are tried, this long before the window opens. */
   fallbackMs: number
 }
 
-/** What happens to a training that its reservation is too short for. @experimental */
+/** Handling of a training for which its reservation is too short. @experimental */
 export interface OverrunRule {
-  /** Prolong the reservation where that is cheaper than moving, for this much in all. */
+  /** Limit in all on extensions of the reservation, which are bought if they are cheaper than moving. */
   extendMaxMicroUsd?: MicroUsd
-  /** Otherwise continue here, from the newest checkpoint. */
+  /** Backends on which the training otherwise continues from the newest checkpoint. */
   backends?: readonly BackendChoice[]
 }
 
@@ -70,7 +70,7 @@ export const DIRECTIONS = ['lower', 'higher'] as const
 /** @experimental */
 export type Direction = (typeof DIRECTIONS)[number]
 
-/** How far the new model may be behind the model in production: in units of the metric, or as a share of its value. @experimental */
+/** How much worse than the model in production the new model may be: in units of the metric, or as a share of its value. @experimental */
 export interface Tolerance {
   kind: 'absolute' | 'relative'
   value: number
@@ -103,21 +103,21 @@ export interface PromotionRule {
   job?: JobTemplate
 }
 
-/** Where news of a run go. @experimental */
+/** Recipients of a run's events. @experimental */
 export interface NotifyRule {
   webhook?: string
   /** The variable that holds the URL, stored encrypted. */
   webhookSecret?: string
 }
 
-/** What a retraining file says. JSON; the main part of the `retrain` workflow's input. @experimental */
+/** The retraining file as JSON, the main part of the `retrain` workflow's input. @experimental */
 export interface RetrainSpec {
   name: string
   calendar: CalendarRule
-  /** How long before the window the run begins. */
+  /** Time from the start of the run to its window. */
   leadMs: number
   overlap: Overlap
-  /** The data of a run: the last whole period before its date, or so many days before it. */
+  /** Data of a run: the last whole period before its date, or a number of days before it. */
   data: { period: Period } | { days: number }
   job: JobTemplate
   capacity?: CapacityPlan
@@ -136,17 +136,17 @@ export interface RetrainSpec {
 export interface RunDates {
   /** The day by the rule: names the run. */
   nominal: string
-  /** When the window opens. For a run by hand, when it was started. */
+  /** Opening of the window; for a run started by hand, its start. */
   opensAtMs: number
   zone: string
   /** The data window; `end` is the first day after it. */
   window: { start: string; end: string }
-  /** A person started it, or it is made up for: there is no calendar to wait for. */
+  /** Whether a person started or backfilled it, so that it waits for no calendar date. */
   isByHand: boolean
   notes: string[]
 }
 
-/** A wish and rule of `reserveCapacity`, as a step and the dates of a run give them. */
+/** Request and rule for `reserveCapacity`, from a step and the dates of a run. */
 export interface ReservationOfStep {
   wish: CapacityWish
   rule: PurchaseRule
@@ -159,7 +159,7 @@ export interface ModelRef {
   step: number
   /** Over the digests of its files. */
   digest: string
-  /** Where its job's artifacts are: a folder of the object store. */
+  /** Location of its job's artifacts: a folder of the object store. */
   artifactsUrl: string
 }
 
@@ -170,7 +170,7 @@ export interface PromotedModel extends ModelRef {
   promotedAtMs: number
   schedule: string
   run: string
-  /** What it was trained on, and with which code. */
+  /** Data window of its training; `code` is the bundle. */
   window: { start: string; end: string }
   bundleSha256: string | null
   metric?: { name: string; value: number }

@@ -15,7 +15,7 @@ type Calendar = Pick<RetrainSpec, 'calendar' | 'leadMs' | 'data'>
 
 /** A date of the schedule with everything that depends on it. @experimental */
 export interface ScheduledRun extends Occurrence {
-  /** When the run begins: the schedule starts it then. */
+  /** Start of the run by the schedule. */
   startsAtMs: number
   window: { start: string; end: string }
 }
@@ -43,8 +43,8 @@ function windowBefore(data: RetrainSpec['data'], date: string): { start: string;
 }
 
 /**
- * The dates of the run that a schedule started for an instant: those of the run that begins then, or, for a start by hand, of one now. A
- * server starts actions in whole seconds.
+ * Returns the dates of the run that a schedule started at an instant, or of a run started by hand now. A server starts actions in whole
+ * seconds.
  */
 export function datesOfRun(spec: Calendar, scheduledAtMs: number, nowMs: number): RunDates {
   const { zone } = spec.calendar

@@ -1,4 +1,4 @@
-/** One run of a schedule: what goes in and out of the `retrain` workflow, and its activities. */
+/** One run of a schedule: inputs and results of the `retrain` workflow, and its activities. */
 import type { BundleRef, JobState } from '../job/job'
 import type { JobInput, JobResult, JobSource } from '../messages'
 import type { MicroUsd } from '../money/money'
@@ -18,20 +18,20 @@ export interface RetrainInput {
   secrets: string[]
   owner: string
   deployment: string
-  /** Where Temporal's Web UI has the pages of workflows; missing if that is not known. */
+  /** Address of Temporal's Web UI; missing if unknown. */
   uiUrl?: string
-  /** State of the run before, after a continue-as-new. */
+  /** State of the previous run of the workflow, after a continue-as-new. */
   carry?: RetrainCarry
 }
 
 export interface RetrainCarry {
-  /** Missing until it is resolved. */
+  /** The run; missing until it is resolved. */
   run?: RunRef
   status: RetrainStatus
   placement?: RunPlacement
   /** The reservation that is searched for. */
   search?: ReservationInput
-  /** Its workflow was not started yet. */
+  /** Whether its workflow has not been started yet. */
   isUnbegun?: true
   /** A person wants the training to begin before its window. */
   isStartedNow?: true
@@ -45,7 +45,7 @@ export interface RetrainCarry {
   recordSeq: number
 }
 
-/** `trained`: there is a model, and the file has no promotion. `kept`: the model in production stays, by the gate or by a person. */
+/** `trained`: a model exists, and the file has no promotion. `kept`: the gate or a person kept the model in production. */
 export const RETRAIN_STATES = [
   'starting',
   'searching',
@@ -69,14 +69,14 @@ export function isRetrainFinal(state: RetrainState): boolean {
   return ['promoted', 'trained', 'kept', 'failed', 'skipped', 'cancelled'].includes(state)
 }
 
-/** The run that an instant of the schedule stands for. */
+/** The run for an instant of the schedule. */
 export interface RunRef {
   /** `2027-04-05`, with a letter if that date ran before. */
   id: string
   /** Begins the ids of its jobs. */
   jobPrefix: string
   dates: RunDates
-  /** Where its record continues, if the server has lost a history of it. */
+  /** First sequence number of its record, if the server lost a history of the run. */
   firstSeq?: number
 }
 
@@ -106,7 +106,7 @@ export function runJobId(
   return `${jobPrefix}-${SUFFIXES[part]}${number === 1 ? '' : `-t${number}`}`
 }
 
-/** Whether a job is one of the trainings of a run, whose first one is known. */
+/** Whether a job is one of the trainings of a run, given the id of its first one. */
 export function isTrainingOf(first: string, jobId: string): boolean {
   return jobId === first || (jobId.startsWith(`${first}-t`) && /^\d+$/.test(jobId.slice(first.length + 2)))
 }
@@ -118,7 +118,7 @@ export interface GateVerdict {
   metric: string
   value: number | null
   production: number | null
-  /** Where the value of production is from: `none` without a model in production, `unknown` if that one has no such value. */
+  /** Source of the production value: `none` without a model in production, `unknown` if that model has no such value. */
   productionFrom: 'rerun' | 'recorded' | 'none' | 'unknown'
   /** The models cannot be compared: a person may decide. */
   isUndecided?: true
@@ -129,20 +129,20 @@ export interface RetrainStatus {
   schedule: string
   revision: number
   owner: string
-  /** Missing until it is resolved. */
+  /** The run; missing until it is resolved. */
   run?: RunRef
   state: RetrainState
-  /** One sentence for a person. */
+  /** Message for a person, in one sentence. */
   message: string
-  /** It waits at most until then. */
+  /** End of its wait. */
   untilAtMs?: number
   trouble?: string
   /** Its page in Temporal's Web UI. */
   pageUrl?: string
   startedAtMs: number
-  /** Reservations that it asked for, with their last news; the last one is the current one. */
+  /** Reservations of the run with their last reports; the last one is the current one. */
   reservations: ReservationNotice[]
-  /** Early words: fallbacks, and what the checks found. */
+  /** Warnings: fallbacks, and findings of the checks. */
   warnings: string[]
   jobs: RunJob[]
   model?: ModelRef
@@ -152,7 +152,7 @@ export interface RetrainStatus {
   endedAtMs?: number
 }
 
-/** Where the training runs. */
+/** Placement of the training. */
 export type RunPlacement =
   | { kind: 'reserved'; backend: string; reservation: OwnedReservation }
   /** Missing backends: those of the job. */
@@ -165,7 +165,7 @@ export interface RetrainResult extends Pick<
 > {
   run: RunRef
   costMicroUsd: MicroUsd
-  /** What was paid for capacity, as a part of the cost. */
+  /** Part of the cost that was paid for capacity. */
   capacityMicroUsd: MicroUsd
   endedAtMs: number
 }
@@ -197,13 +197,13 @@ export interface RunTask {
 }
 
 export interface CapacityQuestion extends RunTask {
-  /** How many steps were tried. */
+  /** Number of tried steps. */
   tried: number
   /** How many trainings were prepared. */
   trainings: number
   /** What became of the last one. */
   last?: Pick<ReservationNotice, 'state' | 'message'>
-  /** Gets the news of reservations. */
+  /** Workflow that receives the events of reservations. */
   notifyWorkflowId: string
   spentMicroUsd: MicroUsd
 }
@@ -216,7 +216,7 @@ export type CapacityDecision =
 export interface PrepareJobTask extends RunTask {
   part: RunJob['part']
   jobId: string
-  /** Missing for rehearsals, evaluations and promotions, which run where the file says. */
+  /** Placement; missing for rehearsals, evaluations and promotions, whose file names their backends. */
   placement?: RunPlacement
   source?: JobSource
   /** The new model, and the one in production, for templates. */
@@ -226,7 +226,7 @@ export interface PrepareJobTask extends RunTask {
   budgetMicroUsd?: MicroUsd
 }
 
-/** What the checks found. */
+/** Results of the checks. */
 export interface RunChecks {
   problems: string[]
 }
@@ -253,14 +253,14 @@ export interface RetrainingActivities {
     input: Omit<RetrainInput, 'carry'>
     workflowId: string
     runId: string
-    /** The first run, if a reset has made this one of it. */
+    /** Id of the first run, if a reset has made this run from it. */
     firstRunId?: string
     scheduledAtMs: number
   }): Promise<RunRef>
   decideCapacity(question: CapacityQuestion): Promise<CapacityDecision>
-  /** Puts the wish for a reservation on record, as `crucible reservations reserve` does. Returns the recorded one. */
+  /** Records the request for a reservation, as `crucible reservations reserve` does. Returns the recorded one. */
   requestCapacity(input: ReservationInput): Promise<ReservationInput>
-  /** How a reservation is that another history of the run has asked for: its last news. */
+  /** Reads the last report about a reservation that another history of the run requested. */
   readReservation(input: { reservationId: string }): Promise<ReservationNotice>
   decideOverrun(question: OverrunQuestion): Promise<OverrunDecision>
   judgeModel(
@@ -274,14 +274,14 @@ export interface RetrainingActivities {
   checkRun(input: RunTask & { placement: RunPlacement }): Promise<RunChecks>
   /** Copies code and secrets to a job and puts its first entry, so that it can start at once. */
   prepareJob(input: PrepareJobTask): Promise<JobInput>
-  /** The result of a job that closed without one in its failure, as a cancelled one does; null if its record has none. */
+  /** Returns the result of a job whose failure contains none, such as a cancelled job; null if its record has none. */
   resultOf(input: { jobId: string }): Promise<JobResult | null>
-  /** Returns at the end of a job that is no child of this history; null if it closed without a result. */
+  /** Returns the result at the end of a job that is not a child of this history; null if it closed without one. */
   endOfJob(input: { jobId: string }): Promise<JobResult | null>
   /** The model that a job left: its newest good checkpoint. */
   modelOf(input: RunTask & { jobId: string }): Promise<{ model: ModelRef; source: JobSource } | null>
   readMetric(input: RunTask & { jobId: string; attempts: number; metric: string }): Promise<number | null>
-  /** The model in production, if its checkpoint is still there. */
+  /** Returns the model in production, if its checkpoint still exists. */
   productionOf(input: {
     model: string
     /** Of the new model's data. */
@@ -293,8 +293,8 @@ export interface RetrainingActivities {
     older?: string
   } | null>
   /**
-   * Makes sure that no other run promotes before this one has, or is over. Returns what it replaces. Fails as `transient` while another run
-   * promotes, and as `invalid` for a model that must not replace the current one without a person's approval.
+   * Ensures that no other run promotes until this one has promoted or is over. Returns the model that is replaced. Fails as `transient`
+   * while another run promotes, and as `invalid` for a model that must not replace the current one without a person's approval.
    */
   claimPromotion(input: PromotionTask & { workflowId: string }): Promise<{ production: PromotedModel | null }>
   /** Moves the pointer. Repeating it for the same run changes nothing. Fails as `invalid` as the claim does. */
@@ -305,7 +305,7 @@ export interface RetrainingActivities {
   releaseCapacity(
     input: RunTask & { reservationId: string; kind: 'prepaid' | 'hourly' },
   ): Promise<{ message: string; result?: Partial<ReservationResult> }>
-  /** Posts news to the webhook. */
+  /** Posts an event to the webhook. */
   tellRun(input: RunTask & { status: RetrainStatus }): Promise<void>
   finishRun(input: RunTask & { result: Omit<RetrainResult, 'endedAtMs'> }): Promise<RetrainResult>
 }

@@ -4,7 +4,7 @@ import type { RetrainSpec } from './retraining'
 import { DAY_MS, MINUTE_MS } from '../time/time'
 import { formatInZone } from '../time/zones'
 
-/** How far ahead dates are written. A run that finds a third of them used up writes them anew, and so does each update. */
+/** How far ahead dates are written. A run that finds a third of them used up writes new ones, as does each update. */
 export const WRITTEN_AHEAD_MS = 3 * 366 * DAY_MS
 
 /** Outages up to this long lose no run; the run then begins late, and its window is as soon as possible. */
@@ -25,7 +25,7 @@ const MONTHS = [
   'DECEMBER',
 ] as const
 
-/** One instant, in UTC. */
+/** Calendar entry of one instant, in UTC. */
 export interface CalendarEntry {
   year: number
   month: (typeof MONTHS)[number]
@@ -56,7 +56,7 @@ export function calendarEntries(
   })
 }
 
-/** Dates that have just passed stay: a server that was away still starts them. */
+/** Start of the written dates. Recent dates stay, so that a server that was down still starts their runs. */
 export function writtenFrom(nowMs: number): number {
   return nowMs - CATCH_UP_MS - MINUTE_MS
 }

@@ -27,7 +27,7 @@ export interface Blackout {
 
 /** @experimental */
 export interface CalendarRule {
-  /** From 1 to 12, ascending. */
+  /** Months from 1 to 12, ascending. */
   months: readonly number[]
   day: DayRule
   hour: number
@@ -35,18 +35,18 @@ export interface CalendarRule {
   /** A name of the IANA database, such as `Europe/Berlin`. */
   zone: string
   blackouts: readonly Blackout[]
-  /** What a blackout does to a date in it: the next allowed day, or none. */
+  /** Whether a date in a blackout moves to the next allowed day or is skipped. */
   onBlackout: 'next-day' | 'skip'
 }
 
-/** One date of a rule. @experimental */
+/** One date that a rule produces. @experimental */
 export interface Occurrence {
   /** The day by the rule, as `YYYY-MM-DD`: names the run and its data window. */
   nominal: string
   /** The day after blackouts. */
   date: string
   opensAtMs: number
-  /** Why it is not just as the rule says, in sentences. */
+  /** Sentences that explain each deviation from the rule. */
   notes: string[]
 }
 
@@ -58,7 +58,7 @@ export interface SkippedDate {
 
 interface Day {
   year: number
-  /** From 1. */
+  /** Month, from 1. */
   month: number
   day: number
 }
@@ -66,7 +66,7 @@ interface Day {
 /** Blackouts longer than this are an interruption of the schedule: `pause` is for that. */
 export const BLACKOUT_DAYS_MAX = 92
 
-/** The dates of a rule whose windows open within `[fromMs, toMs)`, in order, and those that are skipped. */
+/** Returns the dates of a rule whose windows open within `[fromMs, toMs)`, in order, and the skipped dates. */
 export function occurrencesOf(
   rule: CalendarRule,
   fromMs: number,
@@ -108,7 +108,7 @@ function occurrenceIn(rule: CalendarRule, year: number, month: number): Occurren
   return { nominal: textOf(nominal), date: textOf(date), opensAtMs: atMs, notes }
 }
 
-/** Of dates that blackouts moved to the same day, the latest stays: its data window is the newest. */
+/** If blackouts move several dates to one day, the latest stays, because its data window is the newest. */
 function withoutDoubles(dates: readonly Occurrence[]): { kept: Occurrence[]; dropped: SkippedDate[] } {
   const kept: Occurrence[] = []
   const dropped: SkippedDate[] = []
@@ -166,7 +166,7 @@ function textOf({ year, month, day }: Day): string {
   return new Date(Date.UTC(year, month - 1, day)).toISOString().slice(0, 10)
 }
 
-/** Whether a text is a date of the calendar, as `YYYY-MM-DD`. */
+/** Whether a text is a valid date as `YYYY-MM-DD`. */
 export function isDate(text: string): boolean {
   return /^\d{4}-\d\d-\d\d$/.test(text) && !Number.isNaN(Date.parse(text)) && asGiven(text)
 }
@@ -192,7 +192,7 @@ export const MONTHS_OF: Readonly<Record<Period, number>> = {
   year: 12,
 }
 
-/** The last whole period before the one that a date is in: its first day, and the first day after it. */
+/** Returns the last whole period before the one that contains a date: its first day, and the first day after it. */
 export function periodBefore(date: string, period: Period): { start: string; end: string } {
   const { year, month } = dayOf(Date.parse(date))
   const length = MONTHS_OF[period]

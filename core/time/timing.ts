@@ -1,10 +1,10 @@
 import { HOUR_MS, MINUTE_MS, SECOND_MS } from './time'
 
-/** Every duration of an attempt's life that is not a provider's. Fixed when the job is resolved, so a running job keeps its own. */
+/** Durations of an attempt's life, except the provider's. They are fixed when the job is resolved, so a running job keeps its own. */
 export interface Timing {
   /** How long a machine may continue without a renewal of its lease. */
   leaseMs: number
-  /** From the stop request until the workload is killed, uploads included. */
+  /** Time from the stop request until the workload is killed, uploads included. */
   drainMs: number
   /** Time at the end of every limit that is reserved for the result and the power-off. */
   powerOffMs: number
@@ -24,11 +24,11 @@ export interface Timing {
   observeMs: number
   /** Two observations at least this far apart must agree before a machine counts as gone. */
   goneConfirmMs: number
-  /** Not a duration, but fixed at the same moment: the maximum size of one artifact. The runner has a default. */
+  /** Maximum size of one artifact, fixed together with the durations; the runner's default if missing. */
   artifactGiBMax?: number
 }
 
-/** From the stop request until the machine is off: the runner reserves this time at the end of every limit. */
+/** Time from the stop request until the machine is off; the runner reserves it at the end of every limit. */
 export function stoppingMs({ drainMs, powerOffMs }: Pick<Timing, 'drainMs' | 'powerOffMs'>): number {
   return drainMs + powerOffMs
 }
@@ -49,7 +49,7 @@ export const FILE_STORE_PACE: Pick<Timing, 'beatMs' | 'observeMs' | 'checkpointQ
 export const DEFAULT_TIMING: Required<Omit<Timing, 'artifactGiBMax'>> & Timing = {
   // An outage of the control plane over a working day's afternoon must not cost a healthy job.
   leaseMs: 6 * HOUR_MS,
-  // A provider's notice is two minutes; ten seconds of it are gone before the runner has read it.
+  // A provider's notice is two minutes; ten seconds pass before the runner has read it.
   drainMs: 110 * SECOND_MS,
   powerOffMs: 10 * SECOND_MS,
   beatMs: 5 * SECOND_MS,

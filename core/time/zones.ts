@@ -12,14 +12,14 @@ export interface WallTime {
   minute: number
 }
 
-/** The start of a day in a zone: midnight, or the first minute that it has. */
+/** Returns the start of a day in a zone: midnight, or the first minute that exists. */
 export function startOfDay(date: string, zone: string): number {
   return instantOf({ date, hour: 0, minute: 0 }, zone).atMs
 }
 
 /**
- * The instant of a wall clock's time. A time that the change to summer time skips is as much later as the clock is put forward; of a time
- * that occurs twice, the first one counts.
+ * Returns the instant of a wall clock's time. A time that the change to summer time skips becomes later by that change; of a time that
+ * occurs twice, the first one counts.
  */
 export function instantOf({ date, hour, minute }: WallTime, zone: string): { atMs: number; note?: string } {
   const wallMs = Date.parse(date) + hour * HOUR_MS + minute * MINUTE_MS
@@ -63,7 +63,7 @@ function formatOf(zone: string): Intl.DateTimeFormat {
   return made
 }
 
-/** What a zone's clocks are ahead of UTC. */
+/** Returns how far a zone's clocks are ahead of UTC. */
 function offsetMs(atMs: number, zone: string): number {
   const parts = Object.fromEntries(
     formatOf(zone)
