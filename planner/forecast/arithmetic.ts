@@ -12,7 +12,7 @@ import { exactly, type Range } from './range'
 import { sampleOf, type Moving } from './sample'
 import { partInWords } from './words'
 
-/** What is counted so far. */
+/** Figures counted so far. */
 interface Counted {
   parts: Parts
   offer: Offer
@@ -66,7 +66,7 @@ export function arithmeticOf(
   )
 }
 
-/** From the training time alone to everything. */
+/** Yields the steps from the training time alone to all parts. */
 function stepsOf(whole: Counted): { part: ArithmeticPart; counted: Counted }[] {
   const { parts, offer } = whole
   let counted = trainingAlone(whole)

@@ -9,7 +9,7 @@ const DRIVERS_MAX = 3
 /** A part that adds less than this share of the widest one is not worth a word. */
 const LEAST_SHARE = 0.05
 
-/** By how many milliseconds each part moves the end; of a bill, in time at the offer's price. */
+/** By how many milliseconds each part moves the end; for a bill, in time at the offer's price. */
 type Widths = Record<ForecastPart, number>
 
 /** Which parts make a forecast wide: by how much each moves the end, and the bill, from one end of its range to the other. */
@@ -31,7 +31,7 @@ export function driversOf(
     saving: width(parts.saving) * (parts.workMs / parts.everyMs),
     interruptions: interruptionsWidthMs(parts),
     stop: width(parts.stop),
-    // What only the bill depends on.
+    // These parts affect only the bill.
     billing: 0,
     price: 0,
     store: 0,
@@ -63,7 +63,7 @@ function width({ low, high }: Range): number {
   return high - low
 }
 
-/** From few interruptions at the low rate to many at the high one. */
+/** Width from few interruptions at the low rate to many at the high one. */
 function interruptionsWidthMs(parts: Parts): number {
   const { shakyRate: rate, workMs, everyMs, boot, image, setup, fetch, restore } = parts
   const eachMs = boot.middle + image.middle + setup.middle + fetch.middle + restore.middle

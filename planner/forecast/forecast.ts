@@ -12,14 +12,14 @@ import { driversOf } from './drivers'
 import { partsOf, type Parts } from './parts'
 import { sampleOf, type Moving } from './sample'
 
-/** What the rest of a job is expected to take and cost on an offer. */
+/** Expected time and cost of the rest of a job on an offer. */
 export interface Forecasted {
   /** Medians. */
   durationMs: number
   costMicroUsd: MicroUsd
   /** The part of the cost that a budget covers: all but the charges of the store. */
   budgetedMicroUsd: MicroUsd
-  /** The part of the cost that is not billed either way; missing if that is all of it. */
+  /** Part of the cost that the job adds, for capacity that is paid anyway; missing if it is the whole cost. */
   extraCostMicroUsd?: MicroUsd
   /** Mean number of interruptions until the job is done. */
   interruptions: number
@@ -30,8 +30,8 @@ export interface Forecasted {
 }
 
 /**
- * Time and cost of the rest of a job on an offer, from what is known when it is planned; the only place where they are estimated. Equal
- * facts give equal figures. `isShaky`: the job lost a machine there recently.
+ * Estimates time and cost of the rest of a job on an offer from the facts at planning time; no other code estimates them. Equal facts give
+ * equal figures. `isShaky`: the job lost a machine there recently.
  */
 export function forecastOf(
   offer: Offer,
@@ -77,7 +77,7 @@ export function medianOf(values: Float64Array): number {
   return quantile(values.sort(), 0.5)
 }
 
-/** Interpolated between sorted values, and rounded to a whole number. The part is not so small or large that it is outside all of them. */
+/** Interpolates between sorted values and rounds to a whole number. `part` is never so small or large that it is outside all of them. */
 function quantile(sorted: Float64Array, part: number): number {
   const at = part * sorted.length - 0.5
   const below = Math.floor(at)
@@ -103,8 +103,8 @@ export function reservedMsOf({ usableUntilMs, runMsMax }: Offer, request: PlanRe
 }
 
 /**
- * Time that a job has until its deadline, with time to save and stop; missing if it has none, or if the amount of its work is unknown:
- * without a stated duration, and for a later attempt unless a checkpoint tells how much is left.
+ * Returns the time until a job's deadline, without the time to save and stop; missing if the job has none, or if the amount of its work is
+ * unknown: without a stated duration, and for a later attempt unless a checkpoint shows the rest.
  */
 export function timeLeftMs(request: PlanRequest): number | undefined {
   const { spec, deadlineAtMs, nowMs, startsInMs = 0, timing, isFirst, leftShare } = request

@@ -6,13 +6,13 @@ import { column, normalOf, POINTS, uniformOf } from './points'
 export interface Lives {
   /** The time that machines are on without interruptions. */
   calmMs: Float64Array
-  /** Until a further machine trains. */
+  /** Time until a further machine trains. */
   restartMs: Float64Array
   /** Between two checkpoints, at most the work. */
   everyMs: Float64Array
 }
 
-/** What interruptions cost at each point. */
+/** Cost of interruptions at each point. */
 export interface Losses {
   ms: Float64Array
   count: Float64Array
@@ -20,7 +20,7 @@ export interface Losses {
   mean: number
 }
 
-/** A larger one would mean that a job rarely gets on. */
+/** Largest exponent: a larger one would mean that a job barely progresses. */
 const LOSS_EXPONENT_MAX = 2
 const NORMAL_LOSS = normalOf('loss')
 const NORMAL_COUNT = normalOf('interruptions')

@@ -36,13 +36,13 @@ import { exactly, scaled, type Range } from './range'
 /** The parts of a forecast, each with its range: times in milliseconds, factors, and a rate. */
 export interface Parts {
   wait: Range
-  /** After an interruption, or for a planned change of machines. */
+  /** Wait after an interruption, or for a planned change of machines. */
   waitAgain: Range
   boot: Range
   image: Range
   setup: Range
   fetch: Range
-  /** Of each machine that resumes; `isResumed` tells whether the first one does. */
+  /** Restore time of each machine that resumes; `isResumed` is true if the first one does. */
   restore: Range
   isResumed: boolean
   work: Work
@@ -51,7 +51,7 @@ export interface Parts {
   /** Factors on it. */
   duration: Range
   speed: Range
-  /** The program's time for one checkpoint, and the interval between two; without checkpoints it is infinite. */
+  /** The program's time for one checkpoint, and the interval between two, which is infinite without checkpoints. */
   saving: Range
   everyMs: number
   /** Interruptions per hour that a machine is on; `shakyRate` instead where the job lost a machine recently. */
@@ -111,10 +111,10 @@ function bootOf({ boot }: Capabilities): Range {
   return range
 }
 
-/** One range for all offers of a backend: its values are computed once. */
+/** Ranges of boot times, one object for all offers of a backend, so that its values are computed once. */
 const BOOTS = new WeakMap<BootTime, Range>()
 
-/** As a factor on the training time. */
+/** Returns the speed as a factor on the training time. */
 function speedOf({ ms, fastMs, slowMs, speed, reference }: Work): Range {
   if (reference === undefined || ms === 0) return NO_GPU
   if (speed === undefined) return UNKNOWN_SPEED

@@ -1,6 +1,6 @@
 /**
- * The points at which a forecast is evaluated: the same ones every time, so that equal facts give equal forecasts. In each dimension they
- * are the middles of equally probable strata; a Kronecker sequence decides which of them meet in a point.
+ * Number of points at which a forecast is evaluated. They are always the same, so equal facts give equal forecasts. In each dimension they
+ * are the middles of equally probable strata; a Kronecker sequence combines them.
  */
 export const POINTS = 64
 
@@ -43,9 +43,9 @@ export function column(): Float64Array {
   return new Float64Array(POINTS)
 }
 
-/** In each dimension, a deviate from 0 to 1 for each point. */
+/** For each dimension, a deviate from 0 to 1 for each point. */
 const UNIFORM = strata()
-/** The same as standard normal deviates. */
+/** The deviates of `UNIFORM` as standard normal deviates. */
 const NORMAL = UNIFORM.map((values) => values.map(normalQuantile))
 
 export function uniformOf(dimension: Dimension): Float64Array {

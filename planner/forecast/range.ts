@@ -1,9 +1,9 @@
-/** A figure that is not known exactly: half of all cases are below `middle`, one of twenty below `low`, and one above `high`. */
+/** A figure with uncertainty: half of all cases are below `middle`, one in twenty below `low`, and one in twenty above `high`. */
 export interface Range {
   low: number
   middle: number
   high: number
-  /** Where it comes from, with a date; for people. */
+  /** Dated source of the figure, for people. */
   source: string
 }
 
@@ -18,7 +18,7 @@ export function scaled({ low, middle, high, source }: Range, factor: number): Ra
   return { low: low * factor, middle: middle * factor, high: high * factor, source }
 }
 
-/** Whether two ranges have the same figures, whatever their sources. */
+/** Whether two ranges have the same figures, regardless of their sources. */
 export function isSame(a: Range, b: Range): boolean {
   return a.low === b.low && a.middle === b.middle && a.high === b.high
 }

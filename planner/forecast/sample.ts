@@ -10,16 +10,16 @@ import { column, POINTS, uniformOf } from './points'
 import { valuesOf, type Values } from './values'
 
 /**
- * What may happen to a job on an offer, at each of the points; all of them are equally probable. The columns are valid until the next sample:
- * a plan makes thousands, and columns of their own would cost more than what is computed in them.
+ * Outcomes of a job on an offer at each of the points, which are equally probable. The columns are valid until the next sample: a plan
+ * makes thousands of samples, and separate columns would cost more than their contents.
  */
 export interface Sample {
-  /** From the order until the job is done. */
+  /** Time from the order until the job is done. */
   doneMs: Float64Array
   cost: Float64Array
-  /** The same without the charges of the store: what a budget covers. */
+  /** Cost without the charges of the store, which a budget does not cover. */
   budgeted: Float64Array
-  /** The part of the cost that is not billed either way; missing if that is all of it. */
+  /** Part of the cost that the job adds, for capacity that is paid anyway; missing if it is the whole cost. */
   extra?: Float64Array
   /** Mean number of interruptions. */
   interruptions: number
@@ -88,7 +88,7 @@ function fillLives(
   }
 }
 
-/** How often the provider's limit of a run, or the end of a reservation, moves a job to another machine. */
+/** Returns how often the provider's run limit, or the end of a reservation, moves a job to another machine. */
 function movesOf(
   needsMs: number,
   { offer: { runMsMax }, changeMs, reservedMs }: { offer: Offer; changeMs: number; reservedMs: number },
@@ -122,7 +122,7 @@ function fillCosts(
 
 const CUT = uniformOf('cut')
 
-/** Each machine is billed on its own; the first one lives longer or shorter than an equal share, so that the rounding varies. */
+/** Bills each machine separately. The first one lives longer or shorter than an equal share, so that the rounding varies. */
 function billedAt(i: number, onMs: number, { further, offer }: { further: number; offer: Offer }): number {
   if (further === 0) return billedMs(onMs, offer)
   const shareMs = onMs / (1 + further)

@@ -25,15 +25,15 @@ const DIMENSION_OF = {
 type Ranged = keyof typeof DIMENSION_OF
 const RANGED = Object.keys(DIMENSION_OF) as Ranged[]
 
-/** Of each part that has a range, its value at each point. */
+/** Value of each part that has a range, at each point. */
 export type Values = Readonly<Record<Ranged, Float64Array>>
 
 const VALUES = Object.fromEntries(RANGED.map((part) => [part, column()])) as Values
 const FILLED_FROM: Partial<Record<Ranged, Range>> = {}
 
 /**
- * The values of these parts, until the next call: a plan has thousands of offers, whose parts mostly have the same ranges, so the columns are
- * kept and only those of other ranges computed again.
+ * Returns the values of these parts, which are valid until the next call. The offers of a plan mostly share their ranges, so the columns
+ * are kept and only those of other ranges are computed again.
  */
 export function valuesOf(parts: Parts): Values {
   for (const part of RANGED) {

@@ -9,7 +9,7 @@ export function rangeInWords({ cost, finish, drivers }: Forecast): string {
     ...(cost.highMicroUsd === 0 ? [] : [range(formatUsd(cost.lowMicroUsd), formatUsd(cost.highMicroUsd))]),
     range(formatDuration(finish.lowMs), formatDuration(finish.highMs)),
   ]
-  // What is free is uncertain for the time only.
+  // A free offer is uncertain only in time.
   const parts = drivers.cost.length === 0 ? drivers.finish : drivers.cost
   const causes = parts.map((part) => PART_IN_WORDS[part])
   const mainly = causes.length === 0 ? '' : `, mainly from ${listed(causes)}`

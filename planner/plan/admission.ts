@@ -7,7 +7,7 @@ import { stoppingMicroUsd, type Forecasted } from '../forecast/forecast'
 import type { PlanRequest } from './request'
 import { workOn } from './work'
 
-/** Why a job may not start: the explanation, and what it would cost if that is the reason. */
+/** Reason why a job may not start, with its cost if that is the reason. */
 export type Refusal = Pick<Rejection, 'code' | 'reason' | 'costMicroUsd'>
 
 /**
@@ -23,7 +23,7 @@ export function exceedsLimits(
   return tooLong(offer, request) ?? tooDear(offer, request, forecast)
 }
 
-/** Whether the deadline is so near that a machine could not even save and stop before it. */
+/** Whether the deadline is too near for a machine to save and stop before it. */
 export function isDeadlineDue({
   deadlineAtMs = Infinity,
   nowMs,

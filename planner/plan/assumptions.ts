@@ -12,7 +12,7 @@ export const ASSUMED_DURATION: Range = {
   source: 'assumed, because the job states no duration',
 }
 
-/** The same of a duration that the job states. */
+/** Spread of a duration that the job states. */
 export const STATED_DURATION: Range = {
   low: 0.8,
   middle: 1,
@@ -49,8 +49,8 @@ export const STATED_INTERRUPTIONS: Range = {
 }
 
 /**
- * The same for a pool that recently interrupted this job: in the same traces, pools are lost about once per available hour during
- * the two hours after an interruption (docs/decisions/0012).
+ * Interruption rate of a pool that recently interrupted this job: in the published traces, pools are lost about once per available hour
+ * during the two hours after an interruption (docs/decisions/0012).
  */
 export const SHAKY_INTERRUPTIONS: Range = {
   low: 0.5,
@@ -59,10 +59,10 @@ export const SHAKY_INTERRUPTIONS: Range = {
   source: 'the NSDI 2024 spot traces, in the first two hours after an interruption',
 }
 
-/** Greatest part by which such a pool's interruptions lengthen a job: another one may be that much more expensive and still replace it. */
+/** Largest part by which such a pool's interruptions lengthen a job. Another pool may be that much more expensive and still replace it. */
 export const SHAKY_LOSS_MAX = 0.5
 
-/** Until a launch is accepted, where the provider does not queue. */
+/** Time until a launch is accepted, at a provider without a queue. */
 export const LAUNCH_WAIT: Range = {
   low: 2 * SECOND_MS,
   middle: 5 * SECOND_MS,
@@ -70,7 +70,10 @@ export const LAUNCH_WAIT: Range = {
   source: 'assumed: a launch is answered within seconds, and another offer is tried if it is refused',
 }
 
-/** The same for the next machine after an interruption, when capacity is scarce; in the traces half of the outages of one zone last 20 minutes. */
+/**
+ * Time until the next machine is launched after an interruption, when capacity is scarce; in the traces half of the outages of one zone
+ * last 20 minutes.
+ */
 export const RELAUNCH_WAIT: Range = {
   low: 5 * SECOND_MS,
   middle: MINUTE_MS,
@@ -78,7 +81,7 @@ export const RELAUNCH_WAIT: Range = {
   source: 'assumed: another offer usually has capacity',
 }
 
-/** In the queue of a provider that has one; the order's own limit ends it. */
+/** Time in the queue of a provider; the order's own limit ends it. */
 export const QUEUE_WAIT: Range = {
   low: SECOND_MS,
   middle: 20 * SECOND_MS,
@@ -86,7 +89,7 @@ export const QUEUE_WAIT: Range = {
   source: 'assumed: most launches leave the queue at once, and the wait is limited to 15 minutes',
 }
 
-/** Of a backend that gives no figure. */
+/** Boot time for a backend that states none. */
 export const BOOT: Range = {
   low: MINUTE_MS,
   middle: 2 * MINUTE_MS,
@@ -126,7 +129,7 @@ export const UNKNOWN_RESTORE: Range = {
   source: 'assumed, because the size of its checkpoints is unknown',
 }
 
-/** From the end of the training until the machine is off: the result, the last upload, and the power-off. */
+/** Time from the end of the training until the machine is off: the result, the last upload, and the power-off. */
 export const STOP: Range = {
   low: 2 * SECOND_MS,
   middle: 10 * SECOND_MS,
@@ -134,7 +137,7 @@ export const STOP: Range = {
   source: 'assumed for the last upload and the power-off',
 }
 
-/** Spread of a transfer rate around the one that is expected. */
+/** Spread of a transfer rate around the expected one. */
 export const TRANSFER_SPREAD = 2.5
 
 /**
@@ -148,12 +151,12 @@ export const REQUESTS_PER_BEAT = { writes: 2, reads: 3 }
 export const LOG_CHUNKS_PER_BEAT = 1
 
 /**
- * The same for each checkpoint, besides its parts. Writes: the start and end of an upload, up to three revisions of the manifest, and the lists by which
- * old checkpoints are found. Reads: a look whether a file is there already, and the documents of the checkpoints that are kept.
+ * Requests for each checkpoint, in addition to its parts. Writes: the start and end of an upload, up to three revisions of the manifest,
+ * and the lists that find old checkpoints. Reads: a check for an existing file, and the documents of kept checkpoints.
  */
 export const REQUESTS_PER_SAVE = { writes: 10, reads: 8 }
 
-/** Spread of what the store charges: logs have up to one chunk in two seconds, checkpoints many files, and Regions other prices. */
+/** Spread of the store's charges: logs have up to one chunk in two seconds, checkpoints many files, and Regions other prices. */
 export const STORE_CHARGES: Range = {
   low: 0.6,
   middle: 1,
@@ -177,7 +180,7 @@ export const SPOT_PRICE: Range = {
   source: 'spot prices of p3.2xlarge in nine zones, early 2023: over two days nine of ten stay within 2 %',
 }
 
-/** The same for a price table that is older than `STATIC_PRICE_OLD_MS`; published prices moved by up to 45 % in 2025 and 2026. */
+/** Spread of a price in a table older than `STATIC_PRICE_OLD_MS`; published prices moved by up to 45 % in 2025 and 2026. */
 export const OLD_PRICE: Range = {
   low: 0.75,
   middle: 1,
@@ -186,7 +189,7 @@ export const OLD_PRICE: Range = {
 }
 export const STATIC_PRICE_OLD_MS = 30 * 24 * HOUR_MS
 
-/** Interval of checkpoints, if the job does not say how often it saves: half of it is redone after an interruption. */
+/** Assumed interval of checkpoints; half of it is repeated after an interruption. */
 export const ASSUMED_CHECKPOINT_EVERY_MS = 20 * MINUTE_MS
 
 /** A placement whose budget buys less running time than this is not worth starting. */
@@ -198,5 +201,5 @@ export const OFFERS_PER_ORDER_MAX = 20
 /** Offers count as interchangeable up to this multiple of the best one's expected cost. */
 export const INTERCHANGEABLE_COST_FACTOR = 1.5
 
-/** The same for the time of its work without interruptions: a type of half the speed may cost the same. */
+/** Largest factor between the times of interchangeable offers: a type of half the speed may cost the same. */
 export const INTERCHANGEABLE_TIME_FACTOR = 1.25

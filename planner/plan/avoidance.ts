@@ -2,20 +2,20 @@ import type { Avoidance } from '../../core/job/ledger'
 import { isInterruptible, offerKey, placeKey, type Offer } from '../../core/offer'
 import { formatDuration, HOUR_MS, MINUTE_MS } from '../../core/time/time'
 
-/** How long an offer without capacity is avoided: stock changes within minutes. */
+/** How long an offer without capacity is avoided, because stock changes within minutes. */
 export const AVOID_CAPACITY_MS = 3 * MINUTE_MS
-/** How long an offer refused for quota is avoided: raising a quota takes a person. */
+/** How long an offer refused for quota is avoided, because a person must raise a quota. */
 export const AVOID_QUOTA_MS = HOUR_MS
-/** How long a reservation that has ended, or is about to, is avoided: a new one has another name. */
+/** How long a reservation that has ended, or is about to, is avoided. A new one has another name. */
 export const AVOID_ENDED_MS = HOUR_MS
-/** How long a migration avoids its origin, if there is another place. */
+/** How long a migration avoids its origin, if another place exists. */
 export const AVOID_LEFT_MS = 10 * MINUTE_MS
 /**
- * How long a pool that interrupted a job is expected to do it again: in the traces of 0012 it interrupts the next machine within
- * the hour in two of three cases, and after two hours barely more often than other pools.
+ * How long a pool that interrupted a job is expected to do so again: in the traces of 0012 it interrupts the next machine within the hour
+ * in two of three cases, and after two hours barely more often than other pools.
  */
 export const SHAKY_MS = 2 * HOUR_MS
-/** How long a place with an unreachable machine ranks last: networks are rarely fixed within minutes. */
+/** How long a place with an unreachable machine ranks last, because networks are rarely fixed within minutes. */
 export const AVOID_UNREACHABLE_MS = HOUR_MS
 
 export function avoidAll(offerKeys: string[], why: Avoidance['why'], forMs: number): Avoidance[] {
@@ -29,7 +29,7 @@ export function stillAvoided(avoid: readonly Avoidance[], passedMs: number): Avo
     .map((each) => ({ ...each, forMs: each.forMs - passedMs }))
 }
 
-/** Why an offer is avoided for that reason, on its own or with its whole place; `undefined` if it is not. */
+/** Returns why an offer is avoided for that reason, individually or with its whole place; `undefined` if it is not avoided. */
 export function avoidanceOf(
   offer: Offer,
   avoid: readonly Avoidance[],
@@ -40,7 +40,7 @@ export function avoidanceOf(
   return avoid.find((avoidance) => avoidance.why === why && keys.includes(avoidance.offerKey))
 }
 
-/** Taken only if there is no other. */
+/** Whether an offer is only the last resort. */
 export function isDeprioritised(offer: Offer, avoid: readonly Avoidance[]): boolean {
   return avoidanceOf(offer, avoid, 'preference') !== undefined
 }

@@ -8,8 +8,8 @@ import { bestOfRows } from '../why/switch-points'
 import { selects } from '../why/what-if'
 
 /**
- * The best of the offers that `of` selects: its rank and arithmetic, or why it is excluded. `undefined` if it selects none. `plan` is that of
- * `request`.
+ * Explains the best of the offers that `of` selects, by its rank and arithmetic or by the reason of its exclusion; `undefined` if it
+ * selects none. `plan` is the plan of `request`.
  */
 export function explainOffer(of: string, plan: Plan, request: PlanRequest): OfferExplained | undefined {
   const isMeant = selects(of)

@@ -88,7 +88,7 @@ const HOW_BOUGHT: Readonly<Record<Offer['capacityType'], string>> = {
   reserved: 'already reserved',
 }
 
-/** What may go wrong with an offer. */
+/** Returns the risks of an offer. */
 export function risksOf(
   offer: Offer,
   spec: JobSpec,
@@ -125,7 +125,7 @@ export function risksOf(
     risks.push("the launch may wait in the provider's queue, which costs nothing")
   if (at.capabilities.imageRunner === 'provider' && spec.imageLogin !== undefined)
     risks.push('its provider runs the image with its own registry login, so `image_login` is not used')
-  // For a reservation, the free places are reported.
+  // Availability is unknown, unless it is a reservation, which reports its free places.
   if (offer.availability === 'unknown' && offer.reservation === undefined)
     risks.push('availability is unknown until launch')
   const ageMs = at.nowMs - offer.priceSource.observedAtMs

@@ -36,7 +36,7 @@ export function reject(
 ): Rejection | undefined {
   const key = offerKey(offer)
   const { spec } = request
-  // What no consent can change comes before what the job file may allow.
+  // Obstacles that no consent can change come before those that the job file may allow.
   const unusable =
     offer.availability === 'unusable'
       ? against('unusable', offer.note ?? 'the backend does not support it')
@@ -63,7 +63,7 @@ function against(code: RejectionCode, reason: string | undefined): Against | und
   return reason === undefined ? undefined : { code, reason }
 }
 
-/** What a person or time may change, not the job. */
+/** Returns an obstacle that a person or time may change, but not the job. */
 function notObtainable(offer: Offer, request: PlanRequest, forecast: () => Forecasted): Against | undefined {
   const { avoid } = request
   const { availability, note } = offer
@@ -89,7 +89,7 @@ export function covers(choice: BackendChoice, offer: Offer): boolean {
   )
 }
 
-/** Whether a job's `backends`, if it names any, include the offer. */
+/** Whether a job's `backends` include the offer; true without any. */
 export function isBackendAllowed(offer: Offer, { backends }: Pick<JobSpec, 'backends'>): boolean {
   return backends.length === 0 || backends.some((choice) => covers(choice, offer))
 }
@@ -147,7 +147,10 @@ const ISOLATION_IN_WORDS: Record<Isolation, string> = {
   community: "a private owner's",
 }
 
-/** Since it is billed either way, it would always rank first, and a job without GPUs would block its GPUs. */
+/**
+ * Whether an offer's GPUs are kept for jobs that ask for GPUs. A reservation costs nothing extra, so it would always rank first, and a job
+ * without GPUs would block its GPUs.
+ */
 function isKeptForGpus(
   { backend, capacityType, shape }: Offer,
   { resources, backends, reservation }: JobSpec,
@@ -164,7 +167,7 @@ function notFitting(offer: Offer, resources: ResourceRequest): Against | undefin
     ['cpus', shape.cpus, resources.cpus, ''],
     ['memory', shape.memoryGiB, resources.memoryGiB, ' GiB'],
     ['gpus', shape.gpus, resources.gpus ?? (wantsGpu(resources) ? { min: 1 } : undefined), ''],
-    // A provider that states no disk size supplies what is requested.
+    // A provider that states no disk size supplies the requested one.
     [
       'disk',
       shape.diskGiB ?? Infinity,

@@ -1,4 +1,4 @@
-/** Reservations whose places are kept for somebody. */
+/** Reservations whose places are kept for an owner. */
 import type { Offer } from '../../core/offer'
 import type { Rejection } from '../../core/job/plan'
 import { plural } from '../../core/plural'

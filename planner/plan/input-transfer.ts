@@ -14,13 +14,13 @@ export interface InputTraffic {
   bytesPerSecond?: number
   /** The source Regions, each with its price per GB. */
   ways: { region: string; microUsdPerGb: MicroUsd }[]
-  /** How many inputs have an unknown size, Region or price. */
+  /** Number of inputs with an unknown size, Region or price. */
   uncounted: number
 }
 
 type OfInputs = Pick<PlanRequest, 'answers' | 'inputSizes' | 'spec'>
 
-/** Each machine reads all inputs. Reads from its own Region or its own disk are free. */
+/** Returns the traffic of inputs. Each machine reads all inputs; reads from its own Region or its own disk are free. */
 export function inputTrafficOf(
   offer: Pick<Offer, 'region' | 'transfer'>,
   { answers, inputSizes = [], spec }: OfInputs,
@@ -47,8 +47,8 @@ export function inputTrafficOf(
 }
 
 /**
- * The price and speed of data from a Region to the machines of an offer. An offer has the prices between its own Region and the store's, so a
- * transfer that neither starts nor ends in the store's Region has no known price.
+ * Returns price and speed of a transfer from a Region to the machines of an offer. An offer has the prices between its own Region and the
+ * store's, so a transfer that neither starts nor ends in the store's Region has no known price.
  */
 function wayFrom(
   region: string,

@@ -7,7 +7,7 @@ import {
   type PromiseQuestion,
 } from '../../core/money/treasury'
 
-/** Whether a job may reserve its budget: only if it fits what its owner's and the month's limits leave. */
+/** Whether a job may reserve its budget: it must fit the rest of its owner's and the month's limits. */
 export function admit(question: PromiseQuestion): PromiseAnswer {
   const { owner, month, microUsd, limits, byOwner, byAll } = question
   const limited = [

@@ -37,7 +37,7 @@ export function makeOrder(plan: Plan, input: PlanInput, answers: BackendAnswer[]
     )
     .slice(0, capabilities.offersPerOrder === 'one' ? 1 : OFFERS_PER_ORDER_MAX)
   const offers = placements.map(({ offer }) => offer)
-  // Any of them may be launched, and one with more interruptions restores more often.
+  // Any of the placements may be launched, and one with more interruptions restores more often.
   const transferMaxMicroUsd = Math.max(...placements.map(({ transferMicroUsd: each = 0 }) => each))
   const attemptId = attemptIdOf(input.jobId, input.attempt)
   const priceMaxMicroUsdPerHour = Math.max(...offers.map(dearestPriceOf))
@@ -100,13 +100,13 @@ function isAsWelcome(offer: Offer, best: Offer, { avoid }: PlanInput): boolean {
   return [isDeprioritised, isShaky].every((is) => is(best, avoid) || !is(offer, avoid))
 }
 
-/** Only machines that their provider may take back, or whose reservation ends, get this. */
+/** Returns the notice source of machines that their provider may take back, or whose reservation ends; others have none. */
 function noticeOf(offer: Offer, { notice }: Capabilities): NoticeSource {
   const isTakenBack = isInterruptible(offer) || offer.capacityType === 'reserved'
   return isTakenBack && notice !== undefined ? notice : { kind: 'none' }
 }
 
-/** How the machine counts its time if its launch may be queued: from its own beginning. */
+/** Returns how the machine counts its time if its launch may be queued: from its own beginning. */
 function queueTerms(
   { runMsMax }: Offer,
   { queues = false }: Capabilities,
@@ -124,7 +124,7 @@ interface Terms {
 function runnerOrder(input: PlanInput, { best, capabilities, money }: Terms): RunnerOrder {
   const { spec, timing } = input.resolved
   const { usableUntilMs } = best
-  // A provider that runs the image logs in to its registry with its own credentials.
+  // A provider that runs the image logs in to the registry with its own credentials.
   const { image, imageLogin } = capabilities.imageRunner === 'provider' ? {} : spec
   const leftMicroUsd = leftOfBudget(input.budgetMicroUsd, input.ledger.spentMicroUsd)
   return {

@@ -5,16 +5,19 @@ import type { RecordEntry } from '../../core/job/record'
 import type { MachineShape } from '../../core/resources'
 import type { OwnRatio, WorkFamily } from '../../core/speed'
 
-/** The runner reads the step of a program between two beats: a pace over many of them is exact to a few percent. */
+/**
+ * Least number of beats for a pace. The runner reads the step of a program between two beats, so a pace over many of them is exact to a few
+ * percent.
+ */
 const BEATS_MIN = 20
 /** Fewer steps may all be slow ones: the first compile, warm up, or evaluate. */
 const STEPS_MIN = 20
 
-/** How fast a job ran on each accelerator type, by its record; `undefined` if it was measured on one type only. */
+/** Returns how fast a job ran on each accelerator type, by its record; `undefined` if it was measured on one type only. */
 export function ownSpeedsOf(jobId: string, entries: readonly RecordEntry[]): OwnSpeeds | undefined {
   const family = entries.find((entry) => entry.kind === 'resolved')?.data.spec.workFamily ?? null
   const measured = entries.flatMap((entry) => measuredOf(entry, entries))
-  // Another number of GPUs is another pace.
+  // A different number of GPUs has a different pace.
   const gpus = measured.at(-1)?.gpus
   const paces = new Map<string, OwnSpeeds['paces'][number]>()
   for (const { accelerator, steps, ms, ...shape } of measured) {
@@ -53,7 +56,7 @@ function nameOf({ accelerator }: MachineShape): string | undefined {
   return accelerator === undefined ? undefined : findAccelerator(accelerator)?.name
 }
 
-/** The ratios that jobs of a family measured, or all of them for work of an unknown one; in the order of the types' names. */
+/** Returns the ratios that jobs of a family measured, or all of them for work of an unknown family, in the order of the types' names. */
 export function ownRatios(all: readonly OwnSpeeds[], family: WorkFamily | undefined): OwnRatio[] {
   const sums = new Map<string, { log: number; jobs: number }>()
   for (const one of all) {

@@ -44,7 +44,7 @@ export function consider(
   capabilities: Capabilities,
   request: PlanRequest,
 ): Placement | Rejection {
-  // Most offers of a catalog do not fit, which needs no forecast.
+  // Most offers of a catalog do not fit, so their forecast is never computed.
   let made: Forecasted | undefined
   const forecast = (): Forecasted => (made ??= forecastOf(offer, capabilities, { request, isShaky: false }))
   return (
@@ -74,7 +74,7 @@ function place(
     forecast: expected.forecast,
     isLate: lateMs > 0 ? (true as const) : undefined,
     transferMicroUsd: transfer === undefined ? undefined : transfer.costMicroUsd,
-    // Only the best placements of thousands are shown with their words.
+    // The words are computed on demand, because only the best placements of thousands are shown with them.
     get reasons() {
       return reasonsFor(offer, request, expected)
     },
@@ -94,7 +94,7 @@ function place(
   }
 }
 
-/** Says which offers the first one replaces: those that cost no more per hour, but recently interrupted a machine. */
+/** Names the offers that the first one replaces although they cost no more per hour, because they recently interrupted a machine. */
 function toldOfPassedOver(ranked: Placement[], { avoid }: PlanRequest): Placement[] {
   const [best, ...others] = ranked
   if (best === undefined || isShaky(best.offer, avoid)) return ranked
@@ -106,7 +106,7 @@ function toldOfPassedOver(ranked: Placement[], { avoid }: PlanRequest): Placemen
   return [{ ...best, reasons: [...best.reasons, reason] }, ...others]
 }
 
-/** Whether a plan without placements is worth retrying, or the permanent obstacle. */
+/** Whether a plan without placements is worth retrying; otherwise the permanent obstacle. */
 export function outlook(plan: Plan): 'wait' | 'quota' | 'never' {
   if (plan.silentBackends.length > 0 || plan.rejections.some(({ why }) => why === 'unavailable'))
     return 'wait'

@@ -6,8 +6,8 @@ import type { Placement } from '../../core/job/plan'
 const BY_RELIABILITY: Readonly<Record<CapacityType, number>> = { reserved: 0, 'on-demand': 1, spot: 2 }
 
 /**
- * Sorts placements by the job's objective, with the others as tie-breakers and finally by name, so that the order is total and
- * stable. Placements that are likely to miss the deadline come after all others, then those that are used only if there is no other.
+ * Sorts placements by the job's objective, with the others as tie-breakers and finally by name, so that the order is total and stable.
+ * Placements that are likely to miss the deadline come after all others, followed by those that are only a last resort.
  */
 export function rank(
   placements: Placement[],
@@ -41,8 +41,8 @@ function measuresOf(a: Placement, b: Placement, objective: Objective): number[] 
 }
 
 /**
- * How much better one placement is than another by the job's objective: the share of the cost, of the time or of their product that it
- * saves, or 1 for more durable capacity; negative if it is worse.
+ * Returns how much better one placement is than another by the job's objective: the saved share of the cost, of the time or of their
+ * product, or 1 for more durable capacity; negative if it is worse.
  */
 export function gainOf(a: Placement, b: Placement, objective: Objective): number {
   const saved = (of: (placement: Placement) => number): number => (of(b) === 0 ? 0 : 1 - of(a) / of(b))
@@ -59,7 +59,7 @@ export function gainOf(a: Placement, b: Placement, objective: Objective): number
   }
 }
 
-/** On-demand capacity that its provider may take back is as unreliable as spot. */
+/** Rates the unreliability of an offer. On-demand capacity that its provider may take back counts as spot. */
 function unreliability(offer: Offer): number {
   return BY_RELIABILITY[isInterruptible(offer) ? 'spot' : offer.capacityType]
 }

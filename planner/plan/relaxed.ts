@@ -13,20 +13,20 @@ import { withCutOff } from './run-limit'
 import { WISHES, type Limit, type Wish } from './wishes'
 import { workOn } from './work'
 
-/** More than a person compares. */
+/** Largest number of relaxations; more are too many to compare. */
 const RELAXATIONS_MAX = 3
 /** A change that gains less is not worth a line. */
 const LEAST_GAIN = 0.1
-/** Offers that are considered again, for all wishes together: about a tenth of a second. */
+/** Limit on the offers that are considered again, for all requirements together: about a tenth of a second. */
 const CONSIDERED_MAX = 600
 
-/** An offer that one wish alone keeps from the first place. */
+/** An offer that a single requirement keeps from the first place. */
 interface Candidate {
   offer: Offer
   capabilities: Capabilities
 }
 
-/** The best placement without a wish. */
+/** The best placement without one requirement. */
 interface Found {
   code: RejectionCode
   wish: Wish
@@ -35,10 +35,11 @@ interface Found {
 }
 
 /**
- * What the plan would be if exactly one wish of the job were relaxed: for each wish the offer that would be first, with the smallest round
- * limit that is enough for it. Lists only changes that make a plan possible, keep the deadline, or gain a tenth by the job's objective; the
- * best three. `others` are answers of backends that the job does not allow. Filter and forecast are those of the plan; of offers that differ in their zone only, the cheapest is considered. A backend
- * lists what could hold the request, so that smaller machines are found only where none is large enough.
+ * Returns the plan's changes if exactly one requirement of the job were relaxed: for each requirement the offer that would be first, with
+ * the smallest round limit that is enough for it. Lists the best three changes that make a plan possible, keep the deadline, or gain a
+ * tenth by the job's objective. `others` are answers of backends that the job does not allow. Filter and forecast are those of the plan; of
+ * offers that differ only in their zone, the cheapest is considered. A backend lists offers that could hold the request, so smaller
+ * machines are found only if none is large enough.
  */
 export function relaxationsOf(
   plan: Plan,
@@ -69,13 +70,16 @@ export function relaxationsOf(
     .map((one) => relaxationFrom(one, request, best))
 }
 
-/** For each wish the offers that it keeps away, most promising first. Whether it alone does so is found out by asking again without it. */
+/**
+ * Returns for each requirement the offers that it excludes, most promising first. A second filter without it shows whether it is the only
+ * obstacle.
+ */
 function candidatesOf(
   { placements, rejections }: Plan,
   request: PlanRequest,
 ): Map<RejectionCode, Candidate[]> {
   const codes = new Map<string, RejectionCode>(rejections.map(({ offerKey: key, code }) => [key, code]))
-  // These would be ranked by their cost if the deadline were later.
+  // Late placements would be ranked by their cost if the deadline were later.
   for (const { offer, isLate } of placements) if (isLate === true) codes.set(offerKey(offer), 'deadline')
   const cheapest = new Map<string, Candidate & { code: RejectionCode }>()
   for (const { offers, capabilities } of request.answers) {
@@ -97,7 +101,7 @@ function candidatesOf(
   return byWish
 }
 
-/** Only for the order in which offers are considered: the work at the hourly price, or its time. */
+/** Estimates how promising an offer is, only for the order of consideration: the work at the hourly price, or its time. */
 function promiseOf(request: PlanRequest): (offer: Offer) => number {
   const { optimize } = request.spec
   return (offer) => {

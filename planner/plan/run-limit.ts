@@ -8,8 +8,8 @@ import type { PlanRequest } from './request'
 import { workOn } from './work'
 
 /**
- * The offer with the instant at which its machine ends, if the provider limits how long a machine runs; the earliest one, if several
- * apply. After a queue of unknown length that instant is unknown: the machine counts from its own beginning (`RunnerOrder.runMsMax`).
+ * Adds to an offer the instant at which its machine ends, if the provider limits run times; the earliest one, if several apply. After a
+ * queue of unknown length that instant is unknown, because the machine counts from its own beginning (`RunnerOrder.runMsMax`).
  */
 export function withCutOff(
   offer: Offer,
@@ -43,7 +43,7 @@ export function runLimitInWords(runMsMax: number, spec: JobSpec): string {
   return `its provider ends a machine after ${formatDuration(runMsMax)}; unfinished work then ${after}`
 }
 
-/** Whether the job saves checkpoints to continue from. */
+/** Whether the job saves checkpoints from which it can continue. */
 export function isResumable({ isInterruptible, checkpoint }: JobSpec): boolean {
   return isInterruptible || checkpoint.directory !== undefined
 }

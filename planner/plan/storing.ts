@@ -9,9 +9,9 @@ import type { PlanRequest } from './request'
 
 /** Expected charges of the store for a job, without the transfer of its data. */
 export interface Storing {
-  /** For saving its last checkpoint. */
+  /** Cost of saving its last checkpoint. */
   onceMicroUsd: MicroUsd
-  /** For each machine after the first one, which restores a checkpoint. */
+  /** Cost for each machine after the first one, which restores a checkpoint. */
   perMachineMicroUsd: MicroUsd
   /** While a machine is on: kept checkpoints and code, beats, logs, and saving checkpoints. */
   perHourMicroUsd: MicroUsd
@@ -20,10 +20,13 @@ export interface Storing {
 /** S3 bills by the hour; this is its average month. */
 const HOURS_PER_MONTH = 730
 const THOUSAND = 1_000
-/** By the examples of the S3 FAQ, read November 2026, a GB-month is of 2^30 bytes, unlike a transferred GB. */
+/** Size of a GB in a GB-month. According to the examples of the S3 FAQ (read November 2026) it is 2^30 bytes, unlike a transferred GB. */
 const BYTES_PER_GB_MONTH = 2 ** 30
 
-/** Nothing where the store is free or its price is unknown. A checkpoint of unknown size and artifacts are not included. */
+/**
+ * Returns the storage cost; nothing if the store is free or its price is unknown. Checkpoints of unknown size and artifacts are not
+ * included.
+ */
 export function storingFor(request: PlanRequest, everyMs: number): Storing | undefined {
   const { storePrice: price, bundleBytes = 0 } = request
   if (price === undefined || price === 'unknown') return undefined
@@ -59,14 +62,14 @@ function requestsPerHour({ timing }: Pick<PlanRequest, 'timing'>): { writes: num
   return { writes: (writes + LOG_CHUNKS_PER_BEAT) * beats, reads: reads * beats }
 }
 
-/** As many checkpoints as the job keeps, from its start on. `everyMs` is infinite if it saves none. */
+/** Returns the number of kept checkpoints, counted from the job's start. `everyMs` is infinite if the job saves none. */
 function keptOf({ spec, savedBefore }: PlanRequest, everyMs: number): { count: number; sizeBytes: number } {
   const sizeBytes = savingOf(spec, savedBefore)?.sizeBytes ?? 0
   const isKept = everyMs !== Infinity && sizeBytes > 0
   return isKept ? { count: spec.checkpoint.keep ?? CHECKPOINTS_KEPT, sizeBytes } : { count: 0, sizeBytes: 0 }
 }
 
-/** Where the figure comes from: `3 checkpoints of 10 GB at $0.023 per GB-month, ...`. */
+/** Explains the source of the figure: `3 checkpoints of 10 GB at $0.023 per GB-month, ...`. */
 export function storingInWords(request: PlanRequest, everyMs: number): string {
   const { storePrice: price } = request
   if (price === undefined) return 'its store is free'

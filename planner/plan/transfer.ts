@@ -10,7 +10,7 @@ import { workOn } from './work'
 
 /** Data that a job transfers between its machines and the store. */
 export interface Traffic {
-  /** Code and, once known, files sent with it; read by each machine. */
+  /** Size of the code and, once known, of files sent with it. Each machine reads it. */
   bundleBytes?: number
   /** The newest checkpoint of the job, or of one of its name. */
   savedBefore?: SavedBefore
@@ -20,17 +20,20 @@ export interface Traffic {
 
 /** The cost of transferring a job's data to and from other Regions. */
 export interface TransferEstimate {
-  /** To the store, and from it. */
+  /** Bytes to the store; `downBytes` are those from it. */
   upBytes: number
   downBytes: number
-  /** All of it, inputs too. */
+  /** Cost of the whole transfer, including inputs. */
   costMicroUsd: MicroUsd
   /** The size of its checkpoints is unknown, so they are not included. */
   isSizeUnknown: boolean
   inputs: InputTraffic
 }
 
-/** Each machine reads the bundle, and all but a fresh first one a checkpoint; a checkpoint is saved at every interval and at the end. */
+/**
+ * Returns the transfer with the store. Each machine reads the bundle, and all except a fresh first one read a checkpoint. A checkpoint is
+ * saved at every interval and at the end.
+ */
 function storeTransferOf(
   way: DataTransfer,
   spec: JobSpec,
@@ -97,7 +100,7 @@ function storeTransferInWords(
   return `including ${formatUsd(costMicroUsd - read.costMicroUsd)} for about ${formatBytes(upBytes + downBytes)} ${where}, at ${rate}${inputs}`
 }
 
-/** `$0.02 and $0.09 per GB (assumed: the price list has none)` */
+/** Describes a rate: `$0.02 and $0.09 per GB (assumed: the price list has none)`. */
 function rateInWords({ upMicroUsdPerGb, downMicroUsdPerGb, priceSource }: DataTransfer): string {
   const prices = [...new Set([upMicroUsdPerGb, downMicroUsdPerGb])].map((each) => formatUsd(each))
   const assumed = priceSource?.kind === 'static' ? ' (assumed: the price list has none)' : ''

@@ -8,15 +8,15 @@ import { DAY_MS, formatDuration, HOUR_MS, MINUTE_MS } from '../../core/time/time
 import type { PlanRequest } from './request'
 import { durationOn } from './work'
 
-/** A wish of a job that its owner could give up or change. */
+/** A requirement of a job that its owner could drop or change. */
 export interface Wish {
-  /** The request without this wish, or as if it were as wide as can be. */
+  /** Returns the request without this requirement, or with the widest possible one. */
   without(request: PlanRequest): PlanRequest
   /** The change that is enough for this offer, as in the job file. */
   change(offer: Offer): string
-  /** Instead, for a limit: the values to choose from, in order, and the request with one of them. */
+  /** For a limit: the values to choose from, in order, and the request with one of them. */
   limit?: Limit
-  /** True if a machine with less than requested would be slower than the forecast says, which knows nothing of it. */
+  /** Whether a machine with less than requested would be slower than the forecast, which does not model this. */
   isSlower?(offer: Offer, request: PlanRequest): boolean
 }
 
@@ -69,7 +69,7 @@ const MAX_PRICE: Limit = {
   change: (amount) => `max_price: ${amountInWords(amount)}`,
 }
 
-/** The wishes that can be relaxed, by the code of the rejection for each. */
+/** Requirements that can be relaxed, by the rejection code of each. */
 export const WISHES: Readonly<Partial<Record<RejectionCode, Wish>>> = {
   deadline: limited(DEADLINE),
   budget: limited(BUDGET),
@@ -132,7 +132,7 @@ function withSpec(request: PlanRequest, changes: Partial<PlanRequest['spec']>): 
   return { ...request, spec: { ...request.spec, ...defined(changes) } }
 }
 
-/** The job still needs a GPU, and its duration still refers to the same one. */
+/** Drops a resource. The job still needs a GPU, and its duration still refers to the same type. */
 function withoutResource(request: PlanRequest, key: keyof ResourceRequest): PlanRequest {
   const { spec } = request
   const resources = omit(spec.resources, key)

@@ -13,10 +13,10 @@ import { ASSUMED_DURATION_MS } from './assumptions'
 /** The training time that is left on an offer, without interruptions. */
 export interface Work {
   ms: number
-  /** Of ten trainings, nine are expected between these two. */
+  /** Fast end of the range in which nine of ten trainings are expected; `slowMs` is the slow end. */
   fastMs: number
   slowMs: number
-  /** As a multiple of the speed of `reference`; missing where no GPU trains or the type is unknown. */
+  /** Speed as a multiple of the speed of `reference`; missing if no GPU trains or the type is unknown. */
   speed?: RelativeSpeed
   /** The accelerator that the job's duration refers to; missing where no GPU trains. */
   reference?: string
@@ -24,10 +24,10 @@ export interface Work {
   family?: WorkFamily
 }
 
-/** What the work of a job depends on, except for the offer. */
+/** Terms of a job's work that do not depend on the offer. */
 export interface WorkTerms {
   spec: JobSpec
-  /** Share of the work that no checkpoint holds yet, from 0 to 1; all of it where missing. */
+  /** Share of the work that no checkpoint contains yet, from 0 to 1; all of it if missing. */
   leftShare?: number | undefined
   /** Measurements of the deployment's own jobs. */
   ownRatios?: readonly OwnRatio[] | undefined

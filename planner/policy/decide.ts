@@ -20,7 +20,7 @@ import {
 export const UNREACHABLE_MAX = 1
 /** A remaining budget must last this long at the highest price to justify another machine, which needs minutes until it works. */
 export const WORTH_ANOTHER_MS = 10 * MINUTE_MS
-/** A machine that its budget stops has used more than this share of it: prices vary by less. */
+/** Least share of its budget that a machine stopped by it has used: prices vary by less. */
 const USED_LEAST_PART = 1 / 20
 /** First pause before a retry after trouble; doubled each time in a row. */
 export const BACKOFF_FIRST_MS = 2 * SECOND_MS
@@ -32,8 +32,8 @@ type Facts = Pick<
 >
 
 /**
- * What happens after an attempt: the whole recovery policy, as a pure function of how the attempt ended, what the owner requested
- * meanwhile, the job's history and its limits. docs/reference/failures.md has a line per class.
+ * Decides what happens after an attempt. It is the whole recovery policy, as a pure function of the attempt's end, the owner's requests,
+ * the job's history and its limits. docs/reference/failures.md has a line per class.
  */
 export function decide(facts: Facts): Verdict {
   const ledger = { ...facts.ledger, attempts: facts.ledger.attempts + 1 }
@@ -61,7 +61,7 @@ function isCounted(end: AttemptEnd): boolean {
   return end.failure.class === 'unclassified' || (end.failure.class === 'transient' && end.isLaunched)
 }
 
-/** How a job ends that had to save and stop, unless its last attempt succeeded. */
+/** Ends a job that had to save and stop, unless its last attempt succeeded. */
 function finishFor(reason: 'cancelled' | 'deadline' | 'budget'): Extract<Decision, { kind: 'finish' }> {
   switch (reason) {
     case 'cancelled':
@@ -118,8 +118,8 @@ function afterStop(
 }
 
 /**
- * The provider's limit counts against no offer. After a checkpoint it is a planned change of machines; without one it counts as an
- * interruption, for a job without progress must come to an end.
+ * Decides after the provider's run limit, which counts against no offer. After a checkpoint it is a planned change of machines; without one
+ * it counts as an interruption, because a job without progress must end some day.
  */
 function afterRunLimit({ policy, hasSaved = false }: Facts, ledger: Ledger): Decision {
   const message = "Its machine reached the provider's limit on how long a machine runs."

@@ -4,7 +4,7 @@ import type { AttemptEnd } from '../../core/job/ledger'
 import type { Observation } from '../../core/observation'
 import { MINUTE_MS } from '../../core/time/time'
 
-/** How an attempt ended, according to its runner. */
+/** Returns how an attempt ended, according to its runner. */
 export function endFromResult(result: RunnerResult): AttemptEnd {
   if (result.outcome === 'succeeded') return { kind: 'succeeded' }
   switch (result.reason) {
@@ -36,7 +36,7 @@ export function endFromResult(result: RunnerResult): AttemptEnd {
 const LOGIN_HINT =
   'Correct the name under image, or set image_login to a user and a token with read access; for Amazon ECR, give the role of the machine the policy AmazonEC2ContainerRegistryReadOnly.'
 const REGISTRY_HINT = 'Check that it answers, and that the machines can reach it.'
-/** A machine has already waited for the registry; the next one costs money again. */
+/** Pause after a registry failure: a machine has already waited for the registry, and the next one costs money again. */
 export const REGISTRY_PAUSE_MS = 5 * MINUTE_MS
 
 type Failing = Exclude<
@@ -77,19 +77,19 @@ function failureOfResult({ message }: RunnerResult, reason: Failing): Failure {
   }
 }
 
-/** What is known about a machine besides its last observation. */
+/** Facts about a machine in addition to its last observation. */
 export interface Lost {
-  /** Its runner has reported. */
+  /** Whether its runner has reported. */
   hasSpoken: boolean
-  /** It is gone from its provider's queue: nothing of it was billed. */
+  /** Whether it only left its provider's queue, so that nothing was billed. */
   wasOnlyQueued?: boolean
-  /** Its time was up: by its reservation, or by the provider's limit on how long a machine runs. */
+  /** Whether its time was up, by its reservation or the provider's run limit. */
   isTimeUp?: boolean
 }
 
 /**
- * How an attempt ended whose machine is gone and left no result. Providers may report the same for a machine that never started
- * as for broken hardware; a machine whose runner has reported had started.
+ * Returns how an attempt ended whose machine is gone and left no result. Providers may report the same for a machine that never started as
+ * for broken hardware, but a machine whose runner has reported had started.
  */
 export function endFromLoss(
   observation: Observation,

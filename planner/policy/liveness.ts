@@ -3,14 +3,14 @@ import { stoppingMs, type Timing } from '../../core/time/timing'
 import { CLOCK_SLACK_MS, SECOND_MS } from '../../core/time/time'
 
 /**
- * What a watch knows about one machine. Times are of the watching process's clock, which also wrote `renewedAtMs` (or another
+ * A watch's facts about one machine. Times are from the clock of the watching process, which also wrote `renewedAtMs` (or another
  * control-plane process did, within the clock slack).
  */
 export interface Evidence {
   timing: Timing
-  /** When this watch began: silence counts only while it was watching. */
+  /** Start of this watch: silence counts only while it was watching. */
   watchedSinceMs: number
-  /** When the lease was last renewed; before the first renewal, when the machine was ordered. */
+  /** Time of the last renewal of the lease, or of the order before the first renewal. */
   renewedAtMs: number
   /** True until a lease was renewed: the first one runs from the runner's start, which may be late. */
   isLeaseFirst: boolean
@@ -19,14 +19,13 @@ export interface Evidence {
   /** The last time that the provider reported the machine as queued: until then it could neither beat nor fall silent. */
   queuedAtMs?: number
   isQueued?: boolean
-  /** When the newest beat was first seen; missing before the first. */
+  /** Time at which the newest beat was first seen; missing before the first. */
   beatSeenAtMs?: number
   /** The last time each of the two did not answer. */
   providerFailedAtMs?: number
   storeFailedAtMs?: number
   /**
-   * When the first and the newest of the consecutive observations were made that found the machine gone, and whether it was still billed
-   * at the newest.
+   * Times of the first and the newest of the consecutive observations without the machine, and whether it was still billed at the newest.
    */
   gone?: { firstAtMs: number; lastAtMs: number; isStillBilled?: boolean }
 }
@@ -59,7 +58,10 @@ export function judge(evidence: Evidence, nowMs: number): Liveness {
   return silentMs >= timing.silenceMs ? { kind: 'silent', silentMs } : { kind: 'alive' }
 }
 
-/** A machine that its provider has given up and not ended may work: it is gone when it misses its beats, too. */
+/**
+ * Whether a machine is gone. A machine that its provider has given up but not ended may work, so it is gone only when it misses its beats
+ * too.
+ */
 function isGone({ gone, timing, beatSeenAtMs = 0, storeFailedAtMs = 0 }: Evidence): boolean {
   if (gone === undefined || !isConfirmed(gone, timing)) return false
   if (gone.isStillBilled !== true) return true
@@ -70,7 +72,7 @@ function isGone({ gone, timing, beatSeenAtMs = 0, storeFailedAtMs = 0 }: Evidenc
 /** A lease outlives as many (`readTiming`). */
 const BEATS_MISSED = 3
 
-/** Whether two observations that found a machine gone are far enough apart. */
+/** Whether two observations without a machine are far enough apart to confirm its end. */
 export function isConfirmed(
   { firstAtMs, lastAtMs }: NonNullable<Evidence['gone']>,
   { goneConfirmMs }: Pick<Timing, 'goneConfirmMs'>,
@@ -78,7 +80,7 @@ export function isConfirmed(
   return lastAtMs - firstAtMs >= goneConfirmMs
 }
 
-/** Our own pace of observations, or the slower one that a provider needs. */
+/** Returns our own pace of observations, or the slower one that a provider needs. */
 export function atPace(timing: Timing, { observeMs = 0, goneConfirmMs = 0 }: Pace = {}): Timing {
   return {
     ...timing,
@@ -96,9 +98,9 @@ export function leaseMsWithin(
 }
 
 /**
- * When a lease has certainly expired, drain and power-off included. A renewal answers a beat sent before it, and the runner
- * counts from that beat, so renewal + ttl is late enough; a first lease runs from a start that may come `startWithinMs` after the
- * order, and after the longest queue.
+ * Returns when a lease has certainly expired, drain and power-off included. A renewal answers a beat sent before it, and the runner counts
+ * from that beat, so renewal + ttl is late enough. A first lease runs from a start that may come `startWithinMs` after the order, and after
+ * the longest queue.
  */
 export function leaseOverAtMs({
   timing,
@@ -113,8 +115,8 @@ export function leaseOverAtMs({
 }
 
 /**
- * Remaining time of a machine whose runner should have begun to drain because its reservation ends; undefined before that. Beats
- * get time to report a drain that has begun.
+ * Returns the remaining time of a machine whose runner should have begun to drain because its reservation ends; undefined before that.
+ * Beats get time to report a drain that has begun.
  */
 export function expiringInMs(
   { drainMs, powerOffMs, beatMs }: Pick<Timing, 'drainMs' | 'powerOffMs' | 'beatMs'>,

@@ -55,7 +55,7 @@ function outcomeOf(plan: Plan, request: PlanRequest, input: PlanInput): PlanOutc
   }
 }
 
-/** A job waits for the reservation that it names, as long as there may be one. */
+/** A job waits for the reservation that it names as long as that may exist. */
 function outcomeOfNamed({ spec, named }: PlanRequest): PlanOutcome | undefined {
   if (named === undefined) return undefined
   const { state, message: news = '' } = named

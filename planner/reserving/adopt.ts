@@ -13,14 +13,14 @@ export interface AdoptionFacts {
   reservationId: string
   deployment: string
   owned: readonly OwnedReservation[]
-  /** The wish that each owned reservation serves already. */
+  /** Requests that owned reservations already serve. */
   claims: ReadonlyMap<string, string>
-  /** Other wishes that have bought these reservations, perhaps: they were sent for, and nothing shows yet what was bought. */
+  /** Other requests that may have bought these reservations: they were sent, and their result does not show yet. */
   undecided: ReadonlyMap<string, string>
   nowMs: number
 }
 
-/** `young`: it fits, and the tags of its purchase may not show yet. */
+/** Owned capacity for a request. `young`: it fits, but the tags of its purchase may not show yet. */
 export type Adoption =
   | { kind: 'adopt'; reservation: OwnedReservation }
   | { kind: 'young'; reservation: OwnedReservation; inMs: number }
@@ -29,8 +29,8 @@ export type Adoption =
 const TAGS_LATE_MS = 15 * MINUTE_MS + CLOCK_SLACK_MS
 
 /**
- * What is owned and fits the wish: bought for this very wish, whatever else is true; otherwise idle prepaid capacity that no other
- * wish or deployment has.
+ * Returns owned capacity that fits the request: first the capacity bought for this request, whatever else is true; otherwise idle prepaid
+ * capacity that no other request or deployment claims.
  */
 export function adoptable(facts: AdoptionFacts): Adoption | undefined {
   const { wish, reservationId, deployment, owned, nowMs } = facts
@@ -70,7 +70,7 @@ function isFree(
   )
 }
 
-/** How long its tags may still be missing. */
+/** Returns how long its tags may still be missing. */
 function youngForMs({ createdAtMs = -Infinity, deployment }: OwnedReservation, nowMs: number): number {
   return deployment === undefined ? Math.max(0, createdAtMs + TAGS_LATE_MS - nowMs) : 0
 }
@@ -89,7 +89,7 @@ function asQuote(owned: OwnedReservation, wanted: number, nowMs: number): Capaci
     perHourMicro: 0,
     currency: 'USD',
     readAtMs: nowMs,
-    // One that has begun serves a wish for as soon as possible.
+    // A reservation that has begun serves a request for as soon as possible.
     startsAtMs: Math.max(startsAtMs, nowMs),
     endsAtMs,
     usableUntilMs,

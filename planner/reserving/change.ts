@@ -8,7 +8,7 @@ import { formatInstant, HOUR_MS } from '../../core/time/time'
 export interface ChangeFacts {
   reservation: OwnedReservation
   rule: PurchaseRule
-  /** What its unused time has cost so far. */
+  /** Cost of its unused time so far. */
   spentMicroUsd: MicroUsd
   count?: number | undefined
   /** Null for no end. */
@@ -17,8 +17,8 @@ export interface ChangeFacts {
 }
 
 /**
- * Why a change is refused; undefined if it is allowed. More machines are bought with it, so that they must fit the rule: their price, and
- * what they cost unused until the end, or for an hour without an end, from what the limit leaves.
+ * Returns why a change is refused; undefined if it is allowed. A change buys more machines, so they must fit the rule: their price, and
+ * their unused cost until the end (or for an hour without an end) within the rest of the limit.
  */
 export function whyNotChanged(facts: ChangeFacts): string | undefined {
   const { reservation, count = reservation.total, nowMs } = facts

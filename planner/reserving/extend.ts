@@ -4,12 +4,12 @@ import type { PurchaseRule } from '../../core/reservation/reserving'
 import type { Elsewhere, ExtensionDecision, JobInReservation } from '../../core/reservation/activities'
 import { formatDuration, formatInstant, HOUR_MS, MINUTE_MS } from '../../core/time/time'
 
-/** No provider sells an extension later than this before the end; with time for the purchase itself. */
+/** Time before the end after which no provider sells an extension, with time for the purchase itself. */
 export const EXTENSION_DEADLINE_MS = HOUR_MS + 5 * MINUTE_MS
 /** Earlier, forecasts are worse; later, one failed look could be the last. */
 const EXTENSION_FROM_MS = 6 * HOUR_MS
 
-/** Whether it is time to decide about an extension: near the end, and early enough to buy. One payment at a time. */
+/** Whether an extension must be decided: near the end, and early enough to buy, with one payment at a time. */
 export function isExtensionDue(
   { kind, phase, endsAtMs, extension }: OwnedReservation,
   { rule, nowMs }: { rule: PurchaseRule; nowMs: number },
@@ -20,7 +20,10 @@ export function isExtensionDue(
   return leftMs <= EXTENSION_FROM_MS && leftMs >= EXTENSION_DEADLINE_MS
 }
 
-/** How much later than the last usable moment each job will be done. Jobs that fit are left out, and so are jobs whose rest is unknown. */
+/**
+ * Returns how much later than the last usable moment each job will be done. Jobs that fit, and jobs whose remaining time is unknown, are
+ * excluded.
+ */
 export function overrunsOf(
   { usableUntilMs, endsAtMs = Infinity }: Pick<OwnedReservation, 'usableUntilMs' | 'endsAtMs'>,
   jobs: readonly JobInReservation[],
@@ -36,18 +39,18 @@ export function overrunsOf(
 export interface ExtensionFacts {
   reservation: OwnedReservation
   rule: Pick<PurchaseRule, 'extendMaxMicroUsd'>
-  /** Paid for extensions of it so far. */
+  /** Payments for its extensions so far. */
   extendedMicroUsd: MicroUsd
   jobs: readonly JobInReservation[]
   quotes: readonly CapacityQuote[]
-  /** By job. Its price includes the new start. */
+  /** Placement elsewhere by job. Its price includes the new start. */
   elsewhere: Readonly<Record<string, Elsewhere>>
   nowMs: number
 }
 
 /**
- * Extends for jobs that would not be done in time, if that is allowed and cheaper than moving them; where one of them has no other place, if it
- * is allowed. Otherwise they save before the end and continue elsewhere.
+ * Extends for jobs that would not be done in time, if that is allowed and cheaper than moving them; if one of them has no other place,
+ * whenever it is allowed. Otherwise they save before the end and continue elsewhere.
  */
 export function judgeExtension(facts: ExtensionFacts): ExtensionDecision {
   const { reservation, rule, extendedMicroUsd, jobs, quotes, elsewhere, nowMs } = facts

@@ -3,7 +3,7 @@ import { isInRegion } from '../../core/offer'
 import { plural } from '../../core/plural'
 import { formatDuration, formatInstant } from '../../core/time/time'
 
-/** The first part of a wish that a quote does not keep. The provider's own filters are not trusted. */
+/** Returns the first part of a request that a quote does not satisfy. The provider's own filters are not trusted. */
 export function unlike(wish: CapacityWish, quote: CapacityQuote): string | undefined {
   const {
     kind,
@@ -32,7 +32,7 @@ export function unlike(wish: CapacityWish, quote: CapacityQuote): string | undef
   if (startsAtMs > latestStartAtMs) return `it begins ${formatInstant(startsAtMs)}, after the wanted time`
   if (endsAtMs !== Infinity && endsAtMs > latestEndAtMs)
     return `it ends ${formatInstant(endsAtMs)}, after the wanted time`
-  // By the provider's clock: its answer took time, and one that begins at once lasts exactly as long as wanted.
+  // The provider's clock counts: its answer took time, and a quote that begins at once lasts exactly as long as requested.
   const usableMs = usableUntilMs - Math.max(startsAtMs, readAtMs)
   if (usableMs < durationMs)
     return `it can be used for ${formatDuration(usableMs)}, and ${formatDuration(durationMs)} are needed`

@@ -8,14 +8,14 @@ import { isExtensionDue } from './extend'
 import { BEGIN_NOTICE_MS, earlyEnd, IDLE_WARNING_MS, newsOf, warningAbout } from './news'
 import { DAY_MS, formatDuration, formatInstant, HOUR_MS, MINUTE_MS, SECOND_MS } from '../../core/time/time'
 
-/** One look at a reservation that is held. */
+/** One observation of a held reservation. */
 export interface HoldFacts {
-  /** Others with the tags of this wish, which no workflow watches: a purchase that was taken for not made. */
+  /** Other reservations with the tags of this request that no workflow watches: a purchase that was considered not made. */
   strays?: readonly OwnedReservation[]
-  /** Missing if the provider does not report it (any more). */
+  /** The reservation; missing if the provider does not report it. */
   reservation: OwnedReservation | undefined
   held: HeldSoFar
-  /** As people name it in commands. */
+  /** Id of the reservation in commands. */
   reservationId: string
   rule: PurchaseRule
   /** Since the last look; 0 for the first. */
@@ -23,19 +23,19 @@ export interface HoldFacts {
   nowMs: number
 }
 
-/** Lists may miss a reservation for a while; after this many looks it is gone. */
+/** Observations without a reservation before it counts as gone, because lists may omit it for a while. */
 const MISSES_MAX = 4
 const MISSED_LOOK_MS = 10 * MINUTE_MS
 const UNPAID_LOOK_MS = 5 * MINUTE_MS
 /** A list that shows it as held for longer than this after its return is right. */
 const STALE_MS = 15 * MINUTE_MS
 const RETURNED_LOOK_MS = 30 * SECOND_MS
-/** Hourly capacity costs money while it is idle. */
+/** Intervals between observations. Hourly capacity is observed more often, because it costs money while it is idle. */
 const ACTIVE_LOOK_MS: Readonly<Record<OwnedReservation['kind'], number>> = {
   prepaid: HOUR_MS,
   hourly: 10 * MINUTE_MS,
 }
-/** What a reservation has cost so far, whether to keep it, and what is news. */
+/** Returns the cost of a reservation so far, whether to keep it, and its events. */
 export function judgeHold(seen: HoldFacts): HoldOutcome {
   const facts = asCounted(seen)
   const outcome = judged(facts)
@@ -93,7 +93,7 @@ function judged(facts: HoldFacts): HoldOutcome {
   }
 }
 
-/** Given back, and still listed as held: it is neither in use nor idle. */
+/** Whether a reservation was released but is still listed as held, so that it is neither in use nor idle. */
 function isLate({ reservation, held: { releasedForMs = Infinity }, elapsedMs }: HoldFacts): boolean {
   return isHeld(reservation!.phase) && releasedForMs + elapsedMs < STALE_MS
 }
@@ -111,7 +111,7 @@ function returned(facts: HoldFacts): HoldOutcome {
   }
 }
 
-/** What is paid, once the payment of an extension is certain. Lists may not show the extension for a while. */
+/** Returns the paid amount, including an extension once its payment is certain. Lists may not show the extension for a while. */
 function paidOf(held: HeldSoFar, { endsAtMs = 0, extension }: OwnedReservation): HeldSoFar {
   const { extending, ...rest } = held
   if (extending === undefined) return held
@@ -178,7 +178,7 @@ function idleCost(facts: HoldFacts): MicroUsd {
   return Math.ceil((free * (reservation.idleMicroUsdPerHour ?? 0) * billedMs(facts)) / HOUR_MS)
 }
 
-/** Nothing from its return on, unless the return had no effect. */
+/** Returns the billed time: nothing after its release, unless the release had no effect. */
 function billedMs({ reservation, held: { releasedForMs }, elapsedMs }: HoldFacts): number {
   if (releasedForMs === undefined) return elapsedMs
   const beforeMs = Math.max(0, -releasedForMs)
@@ -191,7 +191,7 @@ function whyRelease({ rule, reservation }: HoldFacts, next: HeldSoFar): string |
   const { spendMaxMicroUsd, idleMaxMs } = rule
   if (idleMaxMs !== undefined && next.idleMs >= idleMaxMs)
     return `It was unused for ${formatDuration(next.idleMs)}: it is released.`
-  // All of its places may become free until the next look.
+  // All of its places may become free until the next observation.
   const perLook =
     (reservation.total * (reservation.idleMicroUsdPerHour ?? 0) * ACTIVE_LOOK_MS.hourly) / HOUR_MS
   const costs = next.upfrontMicroUsd + next.idleMicroUsd
@@ -265,7 +265,7 @@ function lookInMs({ phase, kind, startsAtMs, endsAtMs, extension }: OwnedReserva
   }
 }
 
-/** Due, and not yet active: most are late by seconds, and some by days. */
+/** Returns the interval of observations for a reservation that is due but not active: most are late by seconds, and some by days. */
 function lateLookMs(lateMs: number): number {
   return Math.max(5 * SECOND_MS, Math.min(10 * MINUTE_MS, lateMs))
 }

@@ -7,27 +7,30 @@ import { unlike } from './fit'
 import { capital, lostInWords, priceInWords, quoteInWords, sentence } from './words'
 import { DAY_MS, formatDuration, HOUR_MS, MINUTE_MS } from '../../core/time/time'
 
-/** What one look has found. */
+/** Facts of one search for capacity. */
 export interface CapacityFacts extends AdoptionFacts {
   rule: PurchaseRule
   account: string
-  /** Purchases of this wish that are over. */
+  /** Number of finished purchases of this request. */
   sends: number
   quotes: readonly CapacityQuote[]
   unseen: readonly string[]
-  /** Why the provider never sells what is wanted, in its words. */
+  /** Why the provider never sells the request, in its words. */
   unsold?: string | undefined
   isFirst: boolean
   /** The quote that a person has approved. */
   approved?: CapacityQuote | undefined
-  /** Paid for capacity of this wish that was lost. */
+  /** Payments for lost capacity of this request. */
   earlierMicroUsd?: MicroUsd
 }
 
 /** Quotes kept for display. */
 const ALTERNATIVES_MAX = 5
 
-/** Uses what is owned, otherwise what may be bought, otherwise says when to look again. Nothing is bought that breaks any limit of the rule. */
+/**
+ * Uses owned capacity, otherwise capacity that may be bought; otherwise returns the time of the next search. Never buys beyond a limit of
+ * the rule.
+ */
 export function judgeCapacity(facts: CapacityFacts): CapacityVerdict {
   const { account, unseen, sends } = facts
   const judged = rankQuotes(facts, facts.quotes)
@@ -87,7 +90,7 @@ export function judgeCapacity(facts: CapacityFacts): CapacityVerdict {
       }
 }
 
-/** Quotes for a wish, the best first. */
+/** Ranks quotes for a request, the best first. */
 export function rankQuotes(
   facts: Pick<CapacityFacts, 'wish' | 'rule' | 'approved'>,
   quotes: readonly CapacityQuote[],
@@ -95,7 +98,7 @@ export function rankQuotes(
   return quotes.map((quote) => judgeQuote(facts, quote)).sort(byPreference(facts))
 }
 
-/** The figures of a quote, and the first limit that it breaks. The provider's own filters are not trusted. */
+/** Returns the figures of a quote, and the first limit that it breaks. The provider's own filters are not trusted. */
 export function judgeQuote(
   { wish, rule }: Pick<CapacityFacts, 'wish' | 'rule'>,
   quote: CapacityQuote,
@@ -144,13 +147,13 @@ function tooDear(rule: PurchaseRule, quote: CapacityQuote, machineHourMicro: Mic
   return undefined
 }
 
-/** Whether it is bought without a person, or a person has approved exactly this. */
+/** Whether the quote is bought without a person, or a person has approved exactly this quote. */
 function isUnasked(
   { rule: { unaskedMaxMicroUsd = 0, spendMaxMicroUsd }, approved, earlierMicroUsd = 0 }: CapacityFacts,
   { quote }: JudgedQuote,
 ): boolean {
   if (approved !== undefined && isAsApproved(quote, approved)) return true
-  // Without an end, it may cost everything up to the limit after which it is released.
+  // Without an end, it may cost everything up to the limit at which it is released.
   const whole =
     quote.kind === 'hourly' && quote.endsAtMs === undefined
       ? (spendMaxMicroUsd ?? Infinity)
@@ -158,7 +161,7 @@ function isUnasked(
   return earlierMicroUsd + whole <= unaskedMaxMicroUsd
 }
 
-/** What a person has approved, then the preferred type, the lower price, the earlier start. */
+/** Orders quotes by approval of a person, then the preferred type, the lower price, the earlier start. */
 function byPreference({ wish: { types }, approved }: Pick<CapacityFacts, 'wish' | 'approved'>) {
   const isApproved = ({ quote }: JudgedQuote): number =>
     Number(approved !== undefined && isAsApproved(quote, approved))
@@ -172,12 +175,12 @@ function byPreference({ wish: { types }, approved }: Pick<CapacityFacts, 'wish' 
 
 const isSearchOver = (facts: CapacityFacts): boolean => facts.nowMs >= searchEndOf(facts)
 
-/** The last moment at which a purchase still makes sense. */
+/** Returns the last moment at which a purchase is useful. */
 function searchEndOf({ wish, rule }: Pick<CapacityFacts, 'wish' | 'rule'>): number {
   return Math.min(rule.searchUntilAtMs ?? Infinity, wish.latestStartAtMs ?? Infinity)
 }
 
-/** Daily while there is time, more often towards the end of the search. */
+/** Returns the time of the next search: daily while time remains, more often towards the end. */
 function nextLookMs(facts: CapacityFacts): number {
   const leftMs = searchEndOf(facts) - facts.nowMs
   const usual = leftMs > 7 * DAY_MS ? DAY_MS : leftMs > DAY_MS ? HOUR_MS : 10 * MINUTE_MS

@@ -6,21 +6,21 @@ import type { HoldOutcome } from '../../core/reservation/activities'
 import { DAY_MS, formatDuration, formatInstant, HOUR_MS, MINUTE_MS } from '../../core/time/time'
 import type { HoldFacts } from './hold'
 
-/** Unused for this long, it is worth a warning. */
+/** Idle time after which a warning is due. */
 export const IDLE_WARNING_MS = HOUR_MS
-/** A person may still prepare jobs. */
+/** Time before the start at which a person is notified, early enough to prepare jobs. */
 export const BEGIN_NOTICE_MS = DAY_MS
 
 const MEANS = "Check the account's means of payment."
 
-/** What a person should hear after a look: each once, when it has become so. */
+/** Returns the events that a person should hear of after an observation, each once. */
 export function newsOf(facts: HoldFacts, outcome: HoldOutcome): ReservationNews[] {
   return [payment(facts, outcome), change(facts, outcome), begin(facts), idle(facts, outcome)].filter(
     (news) => news !== undefined,
   )
 }
 
-/** What is paid by the hour has no payment that could fail before it begins. */
+/** Whether the capacity is prepaid. Hourly capacity has no payment that could fail before it begins. */
 const isPrepaid = ({ reservation, held }: HoldFacts): boolean =>
   (reservation ?? held.reservation)?.kind !== 'hourly'
 
@@ -53,7 +53,7 @@ function change(facts: HoldFacts, { held: next, message }: HoldOutcome): Reserva
 /** Lists show an end at its time some minutes early. */
 const END_SLACK_MS = 10 * MINUTE_MS
 
-/** It was taken away before its time, and was not given back. */
+/** Describes the early end of a reservation that was taken away before its time and not released. */
 export function earlyEnd({ reservation, held, nowMs }: HoldFacts): string | undefined {
   if (reservation === undefined || held.releasedForMs !== undefined) return undefined
   const { id, phase, state, kind, endsAtMs = Infinity } = reservation
@@ -63,7 +63,7 @@ export function earlyEnd({ reservation, held, nowMs }: HoldFacts): string | unde
   return `${id} was taken back ${who}${end}: it is reported as ${state}.`
 }
 
-/** Whether it is time to say that it begins. */
+/** Whether the notice of its start is due. */
 export function beginsSoon({ phase, startsAtMs }: OwnedReservation, nowMs: number): boolean {
   return phase === 'scheduled' && startsAtMs !== undefined && startsAtMs - nowMs <= BEGIN_NOTICE_MS
 }
@@ -79,7 +79,7 @@ function begin({ held, reservation, nowMs }: HoldFacts): ReservationNews | undef
   }
 }
 
-/** Once in each time without a job. */
+/** Returns the idle warning, once in each time without a job. */
 function idle(
   { held, reservationId }: HoldFacts,
   { held: next, next: step }: HoldOutcome,

@@ -24,7 +24,7 @@ export function sentence(text: string): string {
   return /[.!?]$/.test(text) ? capital(text) : `${capital(text)}.`
 }
 
-/** What was paid for capacity of the same wish that was lost; empty for nothing. */
+/** Describes payments for lost capacity of the same request; empty for none. */
 export function lostInWords(microUsd: MicroUsd): string {
   return microUsd === 0 ? '' : `${formatUsd(microUsd)} were paid before, for capacity that was lost. `
 }

@@ -16,15 +16,15 @@ import { formatDuration, HOUR_MS } from '../../core/time/time'
 export interface CapacityFacts {
   plan: CapacityPlan
   dates: Pick<RunDates, 'opensAtMs' | 'isByHand'>
-  /** How many steps were tried. */
+  /** Number of tried steps. */
   tried: number
-  /** What became of the last one. */
+  /** State and message of the last reservation. */
   last?: { state: string; message: string }
   /** The rest of the run's budget. */
   leftMicroUsd?: MicroUsd
   /** The training for which places are kept. */
   awaitedBy?: Pick<AwaitedJob, 'jobId' | 'schedule' | 'run'>
-  /** The most that extensions may cost, and what they are for. */
+  /** Limit on the cost of extensions, and their purpose. */
   extension?: { maxMicroUsd: MicroUsd; purpose: ExtensionPurpose }
   nowMs: number
 }
@@ -38,7 +38,7 @@ type Step = { index: number; message: string } & (
   { kind: 'reserve'; reservation: ReservationOfStep } | Extract<CapacityDecision, { kind: 'open' }>
 )
 
-/** What to try next to get capacity. A person's refusal ends the steps: the next one would buy what was refused. */
+/** Returns the next step towards capacity. A person's refusal ends the steps, because the next one would buy what was refused. */
 export function nextCapacity(facts: CapacityFacts): Step | Extract<CapacityDecision, { kind: 'give-up' }> {
   const { plan, tried, last } = facts
   const why = last === undefined ? '' : ` ${last.message}`
@@ -81,7 +81,7 @@ function reservationOf(step: ReservedStep, index: number, facts: CapacityFacts):
       types,
       count,
       durationMs,
-      // By hand, it may start at once.
+      // A run started by hand may start at once.
       earliestStartAtMs: dates.opensAtMs > nowMs ? dates.opensAtMs : undefined,
       latestStartAtMs,
       regions,
@@ -89,7 +89,7 @@ function reservationOf(step: ReservedStep, index: number, facts: CapacityFacts):
     },
     rule: {
       searchUntilAtMs: searchUntil(step, index, facts),
-      // Without a limit of its own, everything that the rule allows is bought without a person.
+      // Without `ask_above`, every purchase that the rule allows is made without a person.
       unaskedMaxMicroUsd: step.unaskedMaxMicroUsd ?? upfront ?? spend ?? 0,
       upfrontMaxMicroUsd: upfront,
       machineHourMaxMicroUsd: step.machineHourMaxMicroUsd,
@@ -102,7 +102,7 @@ function reservationOf(step: ReservedStep, index: number, facts: CapacityFacts):
   }
 }
 
-/** The budget of the run also pays for extensions: with what the purchase itself is sure to leave. */
+/** Returns the rule for extensions. The run's budget pays for them from the amount that the purchase certainly leaves. */
 function extensionRule(
   { extension, leftMicroUsd = Infinity }: CapacityFacts,
   upfrontMicroUsd: MicroUsd,
@@ -113,8 +113,8 @@ function extensionRule(
 }
 
 /**
- * The first step has all the time until the fallbacks begin; they share what is left until the window, and the last one searches as long as a
- * start is possible.
+ * Returns the end of a step's search. The first step has all the time until the fallbacks begin; they share the rest until the window, and
+ * the last one searches as long as a start is possible.
  */
 function searchUntil(step: ReservedStep, index: number, { plan, dates, nowMs }: CapacityFacts): number {
   const reserved = plan.steps.filter(({ kind }) => kind !== 'unreserved').length

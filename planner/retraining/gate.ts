@@ -8,7 +8,7 @@ export interface Measured {
   productionFrom: GateVerdict['productionFrom']
 }
 
-/** Whether a new model may replace the one in production. A value that is no number never passes. */
+/** Whether a new model may replace the one in production. A value that is not a number never passes. */
 export function judge(gate: Gate, { value, production, productionFrom }: Measured): GateVerdict {
   const { metric } = gate
   const verdict = (isPassed: boolean, message: string): GateVerdict => ({
@@ -54,7 +54,7 @@ export function olderThanProduction(
   return `The new model was trained on data up to ${window.end}, and version ${seq} in production on newer data, up to ${production.window.end}.`
 }
 
-/** Why a model must not replace another one than it was judged against: another run has promoted meanwhile. Undefined if it may. */
+/** Returns why a model must not replace another one than it was judged against: another run has promoted meanwhile. Undefined if it may. */
 export function otherThanJudged(
   judgedAgainst: number,
   production: Pick<PromotedModel, 'seq' | 'run'> | undefined,

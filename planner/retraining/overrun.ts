@@ -3,7 +3,10 @@ import type { OwnedReservation } from '../../core/reservation/reservation'
 import type { OverrunRule } from '../../core/retraining/retraining'
 import { formatBackendChoice } from '../../core/offer'
 
-/** What happens to a training whose reservation is over before it. Whether it is extended first is decided by `judgeExtension`. */
+/**
+ * Decides where a training continues if its reservation ends before it is done. `judgeExtension` decides first whether the reservation is
+ * extended.
+ */
 export function onOverrun(
   { backends }: OverrunRule,
   { reservation }: { reservation: Pick<OwnedReservation, 'id'> },

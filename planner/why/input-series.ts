@@ -10,7 +10,7 @@ import type { Question } from './what-if'
 /** A change of one input in steps: 0 leaves it, each further step moves it further away. */
 export interface Series {
   at: (step: number) => WhatIf
-  /** Steps at which to look for another first place, in order; between two of them it is searched by bisection. */
+  /** Steps at which another first place is searched, in order; between two of them the search is a bisection. */
   probes: number[]
   /** The row that counts as another first place; any other than the present one if missing. */
   wanted?: string
@@ -84,12 +84,12 @@ function dearer(offer: Offer): Series {
   }
 }
 
-/** Of a deadline; days are not told by the minute. */
+/** Step for the search of a deadline: minutes do not matter for a duration of days. */
 function timeStepOf(durationMs: number): number {
   return durationMs >= 2 * DAY_MS ? HOUR_MS : MINUTE_MS
 }
 
-/** Later, or so early that the job is late on the present first place, but not on another one. */
+/** Returns later deadlines, and ones so early that the job is late on the present first place but not on another one. */
 function deadlinesOf(
   question: Question,
   { best, rows }: { best: Placement; rows: readonly Placement[] },
@@ -156,13 +156,13 @@ function stepsDown({
 
 const BUDGET_PROBES = 16
 
-/** More money, or so little that it excludes the present first place. */
+/** Returns larger budgets, and ones so small that they exclude the present first place. */
 function budgetsOf(
   question: Question,
   { best: { costMicroUsd, forecast }, rows }: { best: Placement; rows: readonly Placement[] },
 ): Series[] {
   const { budgetMicroUsd, ledger } = question.input
-  // A smaller budget excludes the dearest first.
+  // A smaller budget excludes the most expensive place first.
   const isCheapest = rows.every((row) => row.costMicroUsd >= costMicroUsd)
   const evenly = (most: number): number[] => [
     ...new Set(
@@ -268,7 +268,7 @@ function interruptibleOf({ input }: Question): Series[] {
   ]
 }
 
-/** With cents, and more digits only where it has them. */
+/** Formats an amount with cents, and more digits only where it has them. */
 function usd(amount: MicroUsd): string {
   const dollars = amount / MICRO_USD_PER_USD
   return `$${amount % CENT === 0 ? dollars.toFixed(2) : dollars.toFixed(6).replace(/0+$/, '')}`

@@ -11,7 +11,7 @@ export interface ReplayedPlan {
   /** Everything, where the record has an excerpt. */
   plan: Plan
   outcome: PlanOutcome
-  /** What it was decided from. */
+  /** Inputs of the decision. */
   facts: PlanFacts
   /** The result is the recorded one, byte for byte as canonical JSON. */
   isSame: boolean

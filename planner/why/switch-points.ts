@@ -7,7 +7,7 @@ import { makePlan } from '../plan/plan'
 import { requestFor } from '../plan/request'
 import { changedQuestion, type Question } from './what-if'
 
-/** Where the first place of a plan changes, or appears: for each input that may change it, the smallest change that does, found by planning again. */
+/** Returns, for each input that may change the first place of a plan, the smallest change that does, found by planning again. */
 export function switchPointsOf(question: Question, plan: Plan): SwitchPoint[] {
   const small = reduced(question, plan)
   const rows = bestOfRows(plan)
@@ -27,7 +27,7 @@ export function bestOfRows<P extends Pick<Placement, 'offer'>>({
   return [...rows.values()]
 }
 
-/** The row of the first place, if there is one. */
+/** Returns the row of the first place, if a place exists. */
 function firstOf(question: Question, change: WhatIf): string | undefined {
   const changed = changedQuestion(question, [change])
   if ('problem' in changed) return undefined
@@ -57,7 +57,7 @@ function switchOf(
     if (isSwitched(firstOf(small, at(middle)))) above = middle
     else below = middle
   }
-  // With all offers, where another one may come in between.
+  // The check includes all offers, because another one may come in between.
   const first = firstOf(question, at(above))
   if (!isSwitched(first) || isSwitched(firstOf(question, at(below)))) return undefined
   return {
@@ -68,7 +68,7 @@ function switchOf(
   }
 }
 
-/** More rows are not searched; the result is checked with all. */
+/** Number of rows that are searched; the result is checked with all. */
 const ROWS_SEARCHED = 12
 
 /** The best offer of the first rows, and the cheapest one of each excluded row. */

@@ -13,7 +13,7 @@ export interface Question {
   submittedAtMs: number
 }
 
-/** The question with other inputs, or why a change does not apply to it, and what to write instead. */
+/** Returns the question with other inputs, or why a change does not apply to it, with the remedy. */
 export function changedQuestion(
   question: Question,
   changes: readonly WhatIf[],
@@ -90,7 +90,7 @@ const CHANGERS: { [Key in WhatIf['key']]: Changer<Key> } = {
   interruptible: (question, { isInterruptible }) => respecified(question, { isInterruptible }),
 }
 
-/** Several named backends are one list. */
+/** Merges several named backends into one list. */
 function onlyNamed(question: Question, changes: readonly WhatIf[]): Question {
   const backends = changes.flatMap((one) => (one.key === 'backend' && !one.isLeftOut ? [one.choice] : []))
   return backends.length === 0 ? question : respecified(question, { backends })
@@ -141,7 +141,7 @@ function ofOffers(
 
 const NAMES_MAX = 8
 
-/** What can be selected. */
+/** Lists the names that can be selected. */
 function namesOf(offers: readonly Offer[]): string {
   const listed = (names: (string | undefined)[]): string => {
     const unique = [...new Set(names.filter((name) => name !== undefined))].sort()

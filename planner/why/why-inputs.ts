@@ -53,7 +53,7 @@ export function planInputs(
   ])
 }
 
-/** `res-ranker of alice: 1 of 2 free`, for each reservation that somebody holds. */
+/** Describes each held reservation: `res-ranker of alice: 1 of 2 free`. */
 function heldOf(answers: readonly BackendAnswer[]): string | undefined {
   const held = answers.flatMap(({ offers }) => offers).filter(({ reservation }) => reservation?.hold)
   if (held.length === 0) return undefined
@@ -168,7 +168,7 @@ function avoidedOf(avoid: PlanInput['avoid']): string {
   return [...shown, ...more].join('; ')
 }
 
-/** What the decision after an attempt was made from. */
+/** Returns the inputs of the decision after an attempt. */
 export function verdictInputs(
   facts: Partial<Omit<DecideInput, 'jobId' | 'recordSeq' | 'attempt'>>,
 ): DecisionInput[] {

@@ -34,7 +34,7 @@ import { bestOfRows, switchPointsOf } from './switch-points'
 import { changedQuestion, type Question } from './what-if'
 import { planInputs, verdictInputs } from './why-inputs'
 
-/** More rows than a person compares. */
+/** Largest number of alternatives; more are too many to compare. */
 const ALTERNATIVES_MAX = 5
 
 /** A recorded plan, and what its record does not hold itself. */
@@ -56,7 +56,7 @@ export function explainPlan(recorded: RecordedQuestion): PlanExplained {
   const { inputs, facts, plan: excerpt, outcome, rules } = entry.data
   const question = questionOf(recorded)
   const replayed = question && replayPlan(entry.data, question.facts.answers)
-  // Other rules have other figures: only those on record are certain.
+  // If the rules have changed, only the recorded figures are certain.
   const plan = replayed?.isSame === true ? replayed.plan : undefined
   const missing = missingOf(recorded, replayed?.isSame)
   const placements: readonly Placement[] = plan?.placements ?? excerpt?.placements ?? []
@@ -74,7 +74,7 @@ export function explainPlan(recorded: RecordedQuestion): PlanExplained {
     replay: replayed === undefined ? 'impossible' : replayed.isSame ? 'same' : 'different',
     rules: rules ?? null,
     missing: missing.length === 0 ? [] : [...missing, 'The figures are those on record.'],
-    // Without the plan, the order's words hold reasons and risks together.
+    // Without the plan, the order's words mix reasons and risks.
     reasons: best?.reasons ?? (outcome.kind === 'place' ? outcome.words.reasons : []),
     risks: best?.risks ?? [],
     chosen: best === undefined || outcome.kind !== 'place' ? null : inShort(best),
