@@ -4,7 +4,7 @@ import type { ObjectStore } from './store'
 
 /** An artifact file of one attempt. */
 export interface StoredArtifact {
-  /** The program's own path, below its output directory or its working directory. */
+  /** The program's path of the file, below its output directory or its working directory. */
   path: string
   attempt: number
   key: string

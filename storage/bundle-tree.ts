@@ -12,7 +12,7 @@ export type FileEntry = Extract<TarEntry, { kind: 'file' }> & {
 
 /** The content of a folder to pack. */
 export interface Tree {
-  /** In path order. */
+  /** Entries in path order. */
   entries: (FileEntry | Exclude<TarEntry, { kind: 'file' }>)[]
   /** Links that lead out of the folder, with their targets. */
   outsideLinks: { path: string; target: string }[]

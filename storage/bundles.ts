@@ -87,7 +87,7 @@ export async function storeBundle(store: ObjectStore, jobId: string, bundle: Bun
   return storeBundleAt(store, layout.bundle(jobId, bundle.sha256), bundle)
 }
 
-/** The same, under another key. */
+/** Puts a bundle into the store under another key. */
 export async function storeBundleAt(store: ObjectStore, key: string, bundle: Bundle): Promise<BundleRef> {
   const { sha256, sizeBytes, files } = bundle
   if ((await store.head(key))?.sizeBytes !== sizeBytes) await store.putFile(key, bundle.path)

@@ -22,7 +22,7 @@ import { StoreError, type ObjectStore } from './store'
 /** One manifest of a checkpoint, as the store lists it. */
 export interface ListedManifest {
   revision: number
-  /** By the store's clock. */
+  /** Time of the put by the store's clock. */
   putAtMs: number
 }
 
@@ -81,8 +81,8 @@ function plain({ id, step, attempt }: Checkpoint): Checkpoint {
 }
 
 /**
- * Returns the job's checkpoints that have a manifest, newest first, whatever their state. Those with an id in `known` had one before: they
- * are taken to have it until their folder is gone. The ids of the others are added to it.
+ * Returns the job's checkpoints that have a manifest, newest first, in any state. An id in `known` had a manifest at an earlier listing and
+ * keeps it until its folder disappears. The ids of the others are added to `known`.
  */
 export async function listCheckpoints(
   store: ObjectStore,
@@ -140,7 +140,7 @@ export interface CheckpointParsers {
   restores: Parse<Restores>
 }
 
-/** A checkpoint whose manifest is readable and belongs to it. */
+/** A checkpoint with a readable manifest that belongs to it. */
 export interface GoodCheckpoint {
   checkpoint: Checkpoint
   manifest: Manifest
@@ -172,7 +172,7 @@ export async function* goodCheckpoints(
 
 const TRUST: readonly CheckpointState[] = ['complete', 'settled', 'quiet']
 
-/** Returns the newest complete checkpoint that a program can resume from; a provisional one when there is no other. */
+/** Returns the newest complete checkpoint that a program can resume from, or a provisional one if no complete one exists. */
 export async function newestGoodCheckpoint(
   store: ObjectStore,
   jobId: string,

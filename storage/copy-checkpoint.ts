@@ -37,11 +37,9 @@ export interface CheckpointCopy {
 }
 
 /**
- * Copies a checkpoint to another job, its manifest last, so that an interrupted copy is not a checkpoint. Files copied by an earlier try
- * are not copied again. Returns the files that differ from the manifest: then there is no copy.
- *
- * Every copied file has the size in the manifest. A folder store keeps no checksums of its own, so there each file is also read and
- * compared with its digest.
+ * Copies a checkpoint to another job, its manifest last, so that an interrupted copy is not a checkpoint. Files of an earlier try are not
+ * copied again. Returns the files that differ from the manifest; then there is no copy. The size of every copied file is compared with the
+ * manifest. A folder store keeps no checksums, so there each file is also read and compared with its digest.
  */
 export async function copyCheckpoint(
   store: ObjectStore,

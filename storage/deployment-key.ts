@@ -37,7 +37,7 @@ function readCheck(store: ObjectStore): Promise<string | undefined> {
 
 const CHECK_PATTERN = /^[0-9a-f]{32}$/
 
-/** Distinguishes two keys and reveals nothing else about them. */
+/** Returns a value that distinguishes two keys and reveals nothing else about them. */
 function checkOf(key: Buffer): string {
   return createHmac('sha256', key).update('key check').digest('hex').slice(0, 32)
 }

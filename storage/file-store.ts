@@ -23,7 +23,7 @@ import { copySynced, placeIfAbsent, writeSynced } from './place'
 import { StoreError, type ObjectStore, type SignedUrls, type StoredObject } from './store'
 import type { UnfinishedUpload } from './unfinished'
 
-/** When another process prunes the folder of a put at the same moment, the put creates it again, at most this many times. */
+/** Limit on creating the folder of a put again, after another process has pruned it at the same moment. */
 const FOLDER_TRIES_MAX = 100
 
 /** The error codes of opening, reading and deleting a key without an object. */
@@ -247,7 +247,7 @@ export class FileStore implements ObjectStore {
       }
       await this.#checkRoot()
       await mkdir(dirname(path), { recursive: true }).catch((error: unknown) => {
-        // One of several folders was pruned before the next was created. Any real obstacle fails the action.
+        // Another process may prune one of several folders before the next is created. A real obstacle fails the action.
         if (!hasCode(error, 'ENOENT', 'ENOTDIR', 'EEXIST')) throw error
       })
     }

@@ -12,7 +12,7 @@ export interface GrantWish {
 
 /** Issues store credentials to machines without their own, limited to their job's part of the store. */
 export interface Granter {
-  /** The longest duration of a grant, as far as it is known. A lease must end a drain before its grant expires. */
+  /** Longest duration of a grant, as far as it is known. A lease must end a drain before its grant expires. */
   readonly durationMsMax: number
   /** Throws a `StoreError`. */
   grant(wish: GrantWish): Promise<Grant>

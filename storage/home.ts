@@ -17,7 +17,7 @@ export type Environment = Readonly<Record<string, string | undefined>>
 
 /** The locations of this user's Crucible data. */
 export interface Home {
-  /** `CRUCIBLE_HOME`, else `~/.crucible`. */
+  /** Folder of the home: `CRUCIBLE_HOME`, otherwise `~/.crucible`. */
   directory: string
   /** `CRUCIBLE_STORE`; by default a folder of the home. */
   storeUrl: string
@@ -35,9 +35,8 @@ export function homeOf(env: Environment): Home {
 }
 
 /**
- * Creates the home when it is missing, and closes it to other users of this machine: it contains the Temporal server's database, the store,
- * and the directories of jobs.
- *
+ * Creates a missing home and closes it to other users of this machine, because it contains the Temporal server's database, the store, and
+ * the directories of jobs.
  * @param uid of this process; a home of another user is left as it is
  */
 export function closeHome({ directory }: Home, uid: number | undefined): void {
@@ -46,14 +45,14 @@ export function closeHome({ directory }: Home, uid: number | undefined): void {
   if ((mode & 0o077) !== 0 && owner === uid) chmodSync(directory, mode & 0o700)
 }
 
-/** One after another: Node's `recursive` never ends in a file system that takes no folders, such as /proc. */
+/** Creates folders one by one, because Node's `recursive` never ends in a file system that takes no folders, such as /proc. */
 function makeFolder(path: string): void {
   if (existsSync(path)) return
   if (dirname(path) !== path) makeFolder(dirname(path))
   try {
     mkdirSync(path, { mode: 0o700 })
   } catch (error) {
-    // Made by another process meanwhile.
+    // Another process made the folder meanwhile.
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
   }
 }
@@ -69,7 +68,7 @@ export interface DevNote {
   uiUrl: string
   /** Environment variables for client and workers of its deployment; missing without any. */
   environment?: Record<string, string>
-  /** Its small cloud: the address, and the backends whose provider it plays. */
+  /** Small cloud of the command: its address, and the backends whose provider it simulates. */
   cloud?: { url: string; simulated: readonly string[] }
 }
 
@@ -83,7 +82,7 @@ export function readDevNote(home: Home): DevNote | undefined {
   return note !== undefined && isAlive(note.pid) ? note : undefined
 }
 
-/** All AWS settings come from the deployment, because the key of one account is invalid in another. */
+/** Names of AWS settings. All of them come from the deployment, because the key of one account is invalid in another. */
 const AWS = /^AWS_/
 
 /**
@@ -126,7 +125,7 @@ function noteIn(home: Home): DevNote | undefined {
   }
 }
 
-/** Written to a temporary file and renamed, so that readers never see half of it. */
+/** Writes the note to a temporary file and renames it, so that readers never see half of it. */
 export function writeDevNote(home: Home, note: DevNote): void {
   const path = devNotePath(home)
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 })

@@ -22,7 +22,7 @@ export async function readDocument<T>(
   }
 }
 
-/** For `catch`: treats an unreadable document as an absent one. */
+/** Handler for `catch` that treats an unreadable document as an absent one. */
 export function ignoreBadDocument(error: unknown): undefined {
   if (error instanceof StoreError && error.code === CODES.badDocument) return undefined
   throw error

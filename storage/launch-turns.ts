@@ -6,16 +6,16 @@ import type { ObjectStore } from './store'
 
 /** `launches/<backend>/<seq>.json`: the time of one launch. Put if absent, and never changed. */
 interface Turn {
-  /** By the clock of the worker that took it. */
+  /** Time by the clock of the worker that took the turn. */
   atMs: number
 }
 
 /** Older documents are deleted; only the newest one counts. */
 const KEPT = 50
 
-/** No turn is this far ahead except by clock skew of a worker: it does not hold up the launches of the others. */
+/** Limit on the lead of a turn. A turn further ahead comes from clock skew and does not delay the launches of other workers. */
 const AHEAD_MAX_MS = 10 * MINUTE_MS
-/** Every worker may have taken a turn. */
+/** Limit on the lead of a turn in gaps: every worker may have taken a turn. */
 const AHEAD_GAPS_MAX = 20
 
 /**
@@ -54,7 +54,7 @@ export class LaunchTurns {
     return seqs
   }
 
-  /** Only this class writes these documents. */
+  /** Reads a turn. Only this class writes these documents, so their form is trusted. */
   private read(seq: number): Promise<Turn | undefined> {
     if (seq === 0) return Promise.resolve(undefined)
     return readDocument(this.store, layout.launch(this.at.backend, seq), (text) => JSON.parse(text) as Turn)

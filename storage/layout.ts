@@ -27,10 +27,10 @@ export const layout = {
   places: (backend: string) => `places/${backend}/`,
   place: (backend: string, place: string) => `places/${backend}/${place}.json`,
 
-  /** One empty object for each job, newest first: a store lists keys in their order. */
+  /** Empty objects, one for each job, newest first: a store lists keys in their order. */
   submissions: () => 'submissions/',
   submission: (submittedAtMs: number, jobId: string) => `submissions/${newestFirst(submittedAtMs)}-${jobId}`,
-  /** How fast jobs ran on several accelerator types, newest first (`storage/own-speeds.ts`). Put once, when such a job ends. */
+  /** Speeds of jobs on several accelerator types, newest first (`storage/own-speeds.ts`). Each is put once, when its job ends. */
   allOwnSpeeds: () => 'own-speeds/',
   ownSpeeds: (finishedAtMs: number, jobId: string) => `own-speeds/${newestFirst(finishedAtMs)}-${jobId}.json`,
   /** The GPU memory that attempts used, newest first (`storage/own-memory.ts`). Put once, when an attempt is settled. */
@@ -39,33 +39,33 @@ export const layout = {
     `own-memory/${newestFirst(atMs)}-${jobId}-${attempt}.json`,
   /** Jobs that wait for machines, by age, and the job of each request that may order now; docs/reference/waiting.md. */
   waiting: () => 'waiting/',
-  /** Times of launches of a backend whose account allows only so many per minute (`storage/launch-turns.ts`). */
+  /** Launch times of a backend whose account limits launches per minute (`storage/launch-turns.ts`). */
   launches: (backend: string) => `launches/${backend}/`,
   launch: (backend: string, seq: number) => `launches/${backend}/${String(seq).padStart(12, '0')}.json`,
 
   /**
-   * What machines read once at their start, one document for each send (docs/decisions/0041-hand-over.md). Outside of the job's folder:
-   * no grant allows reading it, and a list of this folder is short.
+   * Documents that machines read once at their start, one for each send (docs/decisions/0041-hand-over.md). They are outside the job's
+   * folder: no grant allows reading them, and a list of this folder is short.
    */
   handOvers: () => 'hand-overs/',
   handOversOf: (jobId: string, attempt: number) => `hand-overs/${jobId}/${attempt}/`,
   handOver: (jobId: string, attempt: number, send: string) => `hand-overs/${jobId}/${attempt}/${send}.sealed`,
 
-  /** What became of each wish for reserved capacity (`storage/reservations.ts`). */
+  /** State of each request for reserved capacity (`storage/reservations.ts`). */
   reservations: () => 'reservations/',
   reservationRecords: (id: string) => `reservations/${id}/record/`,
   reservationRecord: (id: string, seq: number) =>
     `reservations/${id}/record/${String(seq).padStart(6, '0')}.json`,
-  /** Where news go: sealed with the deployment's key (`storage/webhooks.ts`). */
+  /** Webhook of a reservation, sealed with the deployment's key (`storage/webhooks.ts`). */
   reservationWebhook: (id: string) => `reservations/${id}/webhook.sealed`,
-  /** Put before a purchase is sent, and once its effect is certain (`storage/purchases.ts`). */
+  /** Documents about a purchase, put before it is sent and once its effect is certain (`storage/purchases.ts`). */
   purchase: (id: string, send: number) =>
     `reservations/${id}/purchases/${String(send).padStart(6, '0')}.json`,
   purchaseEffect: (id: string, send: number) =>
     `reservations/${id}/purchases/${String(send).padStart(6, '0')}-effect.json`,
-  /** For whom a wish holds its capacity; put once. */
+  /** Holder of a reservation's capacity, put once. */
   reservationHolder: (id: string) => `reservations/${id}/holder.json`,
-  /** Which wish an owned reservation serves; put once, so that it serves one. */
+  /** The request that an owned reservation serves, put once so that it serves only one. */
   reservationClaims: (backend: string) => `reservation-claims/${backend}/`,
   reservationClaim: (backend: string, ownedId: string) => `reservation-claims/${backend}/${ownedId}.json`,
 
@@ -75,7 +75,7 @@ export const layout = {
   scheduleRevision: (name: string, revision: number) =>
     `schedules/${name}/revisions/${String(revision).padStart(6, '0')}.json`,
   scheduleBundle: (name: string, sha256: string) => `schedules/${name}/bundle/${sha256}.tar.gz`,
-  /** Sealed with the deployment's key; those of the newest revision count. */
+  /** Secrets of a schedule, sealed with the deployment's key; those of the newest revision count. */
   scheduleSecrets: (name: string, revision: number) => `schedules/${name}/secrets/${revision}.sealed`,
   scheduleRuns: (name: string) => `schedules/${name}/runs/`,
   runRecord: (name: string, run: string, seq: number) =>
@@ -101,7 +101,7 @@ export const layout = {
   attempts: (jobId: string) => `jobs/${jobId}/attempts/`,
   attempt: (jobId: string, attempt: number) => `jobs/${jobId}/attempts/${attempt}/`,
   order: (jobId: string, attempt: number) => `jobs/${jobId}/attempts/${attempt}/order.json`,
-  /** The machine's handle, as soon as it is known. */
+  /** Handle of the machine, put as soon as it is known. */
   machine: (jobId: string, attempt: number) => `jobs/${jobId}/attempts/${attempt}/machine.json`,
   /** Since when the machine is billed, if its provider may queue it. */
   billing: (jobId: string, attempt: number) => `jobs/${jobId}/attempts/${attempt}/billing.json`,

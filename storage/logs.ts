@@ -14,9 +14,9 @@ interface Chunk {
 export interface LogRange {
   jobId: string
   attempt: number
-  /** Number of the last line already read; 0 for all. */
+  /** Number of the last line already read; 0 to read all. */
   afterLine: number
-  /** True when the attempt writes no more: only then is a gap a loss rather than lines that are still to come. */
+  /** Whether the attempt writes no more. Only then is a gap a loss; otherwise its lines may still arrive. */
   isOver: boolean
 }
 
@@ -42,7 +42,7 @@ export async function* readLines(
     let chunk = takeChunk(chunks, next)
     while (chunk !== undefined) {
       const lines = await readChunk(store, chunk, parse)
-      // Merged and deleted meanwhile; the merged file was written before that, so another listing finds it.
+      // The runner merged and deleted the chunk meanwhile. It wrote the merged file first, so another listing finds that.
       if (lines === undefined) break
       // A listing during a merge may have missed small chunks and the merged one alike.
       if (startOf(lines, chunk) > next && !range.isOver) return

@@ -9,7 +9,7 @@ import type { ObjectStore } from './store'
 
 /** A document that no job uses is kept this long: a plan writes it before the job's record names it. */
 export const UNUSED_MARKET_KEPT_MS = DAY_MS
-/** A plan that finds an older document writes it again, so that it is not deleted before the record names it. */
+/** Age from which a plan writes a reused document again, so that it is not deleted before the record names it. */
 const REFRESH_AFTER_MS = UNUSED_MARKET_KEPT_MS / 2
 
 /**
@@ -33,7 +33,7 @@ export async function keepMarket(
   })
 }
 
-/** The answer as it was read; `undefined` if its document is gone. Throws for a document that was changed. */
+/** Returns the answer as it was read, or `undefined` if its document no longer exists. Throws for a modified document. */
 export async function readMarket(
   store: ObjectStore,
   { backend, sha256, instantsMs }: MarketReading,
@@ -51,7 +51,7 @@ export interface StoredMarket {
   backend: string
   jobIds: string[]
   keys: string[]
-  /** When it was written, or used by another job. */
+  /** Time of the last write, or of its use by another job. */
   modifiedAtMs: number
   sizeBytes: number
 }

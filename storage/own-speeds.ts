@@ -6,7 +6,7 @@ import type { ObjectStore } from './store'
 const SPEEDS = new NewestDocuments(layout.allOwnSpeeds(), parseSpeeds)
 
 /**
- * Keeps the speeds that a job measured, once.
+ * Stores the speeds that a job measured. Repeated calls have the same key and content.
  *
  * @param finishedAtMs as on the job's record
  */

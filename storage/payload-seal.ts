@@ -25,7 +25,7 @@ export class SealError extends CodedError<'seal'> {
 }
 
 export interface PayloadSealOptions {
-  /** The deployment's key; `undefined` when this process has none: then nothing is signed, or nothing checked. */
+  /** The deployment's key. Without one (`undefined`) nothing is signed or checked. */
   key: (to: 'send' | 'read') => Promise<Buffer | undefined>
   /**
    * The handling of an unsigned payload: `mark` replaces it by a note, which makes workflow code refuse it without failing the workflow
@@ -107,7 +107,7 @@ const SCHEDULED_AT = /-\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z$/
 function partsOf(context?: SealContext): unknown[] {
   if (context === undefined) return ['none']
   const { type, namespace, workflowId } = context
-  // For an activity outside any workflow, the worker has an empty id and the client has none.
+  // For an activity outside any workflow, the worker has an empty workflow id and the client has none.
   const workflow = workflowId?.replace(SCHEDULED_AT, '') || null
   if (type === 'workflow') return [type, namespace, workflow]
   return [type, namespace, workflow, context.activityId || null, context.isLocal]

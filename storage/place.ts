@@ -23,7 +23,7 @@ export async function writeSynced(path: string, body: Buffer | string): Promise<
   }
 }
 
-/** The same for a copy. */
+/** Copies a file and syncs it. */
 export async function copySynced(from: string, to: string): Promise<void> {
   await copyFile(from, to, constants.COPYFILE_FICLONE)
   const file = await open(to, 'r')
@@ -35,11 +35,10 @@ export async function copySynced(from: string, to: string): Promise<void> {
 }
 
 /**
- * Moves a complete file to its place unless the place is taken, in one step. Otherwise returns false and changes nothing; the file itself
+ * Moves a complete file to its place in one step unless the place is taken. Otherwise returns false and changes nothing; the file itself
  * may stay where it was.
- *
  * @param claim path of a file for use on file systems without hard links (exFAT, some network mounts): the process that creates it checks
- *   and renames, the others wait
+ * and renames, the others wait
  */
 export async function placeIfAbsent(from: string, to: string, claim: string): Promise<boolean> {
   try {

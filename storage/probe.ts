@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { CODES } from '../core/errors'
 import { StoreError, type ObjectStore } from './store'
 
-/** The store's own time: the date of an object written just now. Throws a `StoreError`. */
+/** Returns the store's own time: the date of an object written just now. Throws a `StoreError`. */
 export async function storeTimeMs(store: ObjectStore): Promise<number> {
   const key = `doctor/${randomUUID()}`
   try {
@@ -16,8 +16,8 @@ export async function storeTimeMs(store: ObjectStore): Promise<number> {
 }
 
 /**
- * Verifies the one guarantee that everything depends on: conditional writes. Of two writers of one key, the second must get an error.
- * Throws a `StoreError` with the remedy when the store does not honour this.
+ * Verifies conditional writes, the guarantee on which everything depends: of two writers of one key, the second must get an error. Throws a
+ * `StoreError` with the remedy if the store does not honour them.
  */
 export async function provePutIfAbsent(store: ObjectStore): Promise<void> {
   const key = `doctor/${randomUUID()}`

@@ -10,13 +10,13 @@ export type PurchaseMark =
   | {
       kind: 'sent'
       order: ReservationOrder
-      /** By the clock of the sending worker. */
+      /** Time by the clock of the sending worker. */
       atMs: number
-      /** Every reservation that the account could see just before. */
+      /** Reservations that the account could see just before the purchase. */
       ownedBefore: string[]
-      /** For an extension: when the last one before was bought; null without one. Missing for a purchase of something else. */
+      /** For an extension: the time of the previous one, null without any. Missing for other purchases. */
       extendedBeforeAtMs?: number | null
-      /** For a part: the reservation that it is split off. */
+      /** For a split: the reservation that loses the places. */
       splitOff?: string
     }
   | { kind: 'sealed'; atMs: number }
@@ -29,8 +29,8 @@ export type PurchaseEffect =
 export type RecordedEffect = PurchaseEffect & { atMs: number; by?: string }
 
 /**
- * The sends of one purchase: a provider may sell the same offering twice, so each is marked before it is sent, in the store. The mark outlives
- * the workflow's history: a server that is restored from an older backup finds it and does not buy again
+ * The sends of one purchase. A provider may sell the same offering twice, so each send is marked in the store first. The mark outlives the
+ * workflow's history, so a server that is restored from an older backup finds it and does not buy again
  * (docs/decisions/0054-a-purchase-is-sent-once.md).
  */
 export class Purchases {
@@ -48,7 +48,7 @@ export class Purchases {
     return (await this.put(order, mark)) ? { atMs: mark.atMs } : undefined
   }
 
-  /** Prevents the send, or returns the mark of the one that was begun. */
+  /** Prevents the send, or returns the mark of a send that has begun. */
   async seal(order: Pick<ReservationOrder, 'intent' | 'send'>): Promise<PurchaseMark> {
     const seal: PurchaseMark = { kind: 'sealed', atMs: this.now() }
     return (await this.put(order, seal)) ? seal : (await this.read(order))!
@@ -58,7 +58,7 @@ export class Purchases {
     return readDocument(this.store, layout.purchase(intent, send), (text) => JSON.parse(text) as PurchaseMark)
   }
 
-  /** Returns the effect that holds: an earlier one if there is one. */
+  /** Returns the final effect, which is an earlier one if it exists. */
   async conclude(
     { intent, send }: Pick<ReservationOrder, 'intent' | 'send'>,
     effect: PurchaseEffect & { by?: string },
@@ -84,7 +84,7 @@ export class Purchases {
   }
 }
 
-/** The purchases of all wishes that were sent and whose effect is not certain. */
+/** Returns the purchases that were sent and whose effect is not certain. */
 export async function openPurchases(store: ObjectStore): Promise<Extract<PurchaseMark, { kind: 'sent' }>[]> {
   const marks = new Set<string>()
   const effects: string[] = []

@@ -17,7 +17,7 @@ export async function putReservationEntry(
   return (await readDocument(store, key, parse)) ?? entry
 }
 
-/** Puts a wish on record, so that it is known without its workflow. Returns the one that is there: the first counts. */
+/** Records a request, so that it is known without its workflow. The first one counts and is returned. */
 export async function putRequest(
   store: ObjectStore,
   input: ReservationInput,
@@ -47,7 +47,7 @@ export async function lastReservationEntry(
   return last === undefined ? undefined : readDocument(store, last, parse)
 }
 
-/** Records for whom a wish holds its capacity, once. */
+/** Records once for whom a reservation holds its capacity. */
 export async function putHolder(store: ObjectStore, id: string, holder: ReservationHolder): Promise<void> {
   await putDocumentIfAbsent(store, layout.reservationHolder(id), holder)
 }
@@ -74,7 +74,7 @@ export async function reservationIds(store: ObjectStore): Promise<string[]> {
   return [...ids]
 }
 
-/** Claims an owned reservation for a wish. Returns the wish that has it. */
+/** Claims an owned reservation for a request. Returns the request that has it. */
 export async function claimReservation(
   store: ObjectStore,
   { backend, ownedId, intent }: { backend: string; ownedId: string; intent: string },
@@ -84,7 +84,7 @@ export async function claimReservation(
   return (await claimOf(store, { backend, ownedId })) ?? intent
 }
 
-/** The wish that has claimed an owned reservation. */
+/** Returns the request that has claimed an owned reservation. */
 export async function claimOf(
   store: ObjectStore,
   { backend, ownedId }: { backend: string; ownedId: string },
@@ -93,7 +93,7 @@ export async function claimOf(
   return (await readDocument(store, key, (text) => JSON.parse(text) as { intent: string }))?.intent
 }
 
-/** The owned reservations that serve a wish, by the provider's id. */
+/** Returns the owned reservations that serve a request, by the provider's id. */
 export async function claimedReservations(store: ObjectStore, backend: string): Promise<Map<string, string>> {
   const folder = layout.reservationClaims(backend)
   const keys: string[] = []

@@ -10,7 +10,7 @@ export interface RestoreHistory {
   wentOn: ReadonlySet<string>
   /** Programs failed directly after it, and none ever continued. */
   failed: ReadonlySet<string>
-  /** The last restore of each attempt: the attempt continues from it, or has tried it without continuing yet. */
+  /** Last restore of each attempt, from which it continues or tries to. */
   lastOf: ReadonlyMap<number, string>
 }
 

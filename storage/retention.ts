@@ -123,7 +123,7 @@ export async function thinOutCheckpoints(
 }
 
 interface Known extends ListedCheckpoint, KnownCheckpoint {
-  /** Every file that one of its manifests refers to. */
+  /** Keys of all files that its manifests refer to. */
   fileKeys: string[]
 }
 

@@ -17,7 +17,7 @@ export interface ScheduleRevision {
 
 const parse = <T>(text: string): T => JSON.parse(text) as T
 
-/** All revisions of a schedule, oldest first. */
+/** Returns all revisions of a schedule, oldest first. */
 export async function readRevisions(store: ObjectStore, name: string): Promise<ScheduleRevision[]> {
   const read = await eachOf(await keysUnder(store, layout.scheduleRevisions(name)), (key) =>
     readDocument<ScheduleRevision>(store, key, parse),
@@ -37,8 +37,8 @@ export async function scheduleNames(store: ObjectStore): Promise<string[]> {
 }
 
 /**
- * Puts an entry on the record of a run, once. Returns the stored one, which a repeated activity may have put before. An entry of another kind
- * is of a history that was reset, and that had come further: this one gets the next free number.
+ * Puts an entry on the record of a run, once. Returns the stored one, which a repeated activity may have put earlier. An entry of another
+ * kind comes from a reset history that had progressed further; then this entry gets the next free number.
  */
 export async function putRunEntry<T extends RunEntry>(
   store: ObjectStore,
@@ -70,7 +70,7 @@ export async function hasRunEnded(store: ObjectStore, schedule: string, run: str
   return (await readDocument<RunEntry>(store, last, parse))?.kind === 'finished'
 }
 
-/** A run with its result; null while it is under way. */
+/** A run with its result; null while it is active. */
 export interface RecordedRun {
   id: string
   startedAtMs: number
@@ -98,8 +98,8 @@ export async function readProduction(store: ObjectStore, model: string): Promise
 }
 
 /**
- * Puts a model into production: as the next number of the chain, which exactly one writer gets. A run that has done it already changes
- * nothing. `check` throws if it must not replace the current one.
+ * Puts a model into production as the next number of the chain, which exactly one writer gets. If the run has already done so, nothing
+ * changes. `check` throws if the model must not replace the current one.
  */
 export async function promote(
   store: ObjectStore,
@@ -157,7 +157,7 @@ export async function putPromotionClaim(
   return putDocumentIfAbsent(store, layout.promotionClaim(model, claim.number), claim)
 }
 
-/** Every model that was put into production under a name, oldest first. */
+/** Returns all models that were put into production under a name, oldest first. */
 export async function readChain(store: ObjectStore, model: string): Promise<PromotedModel[]> {
   const read = await eachOf(await keysUnder(store, layout.models(model)), (key) =>
     readDocument<PromotedModel>(store, key, parse),
@@ -168,7 +168,9 @@ export async function readChain(store: ObjectStore, model: string): Promise<Prom
 /** A run that has lost its claim may still be promoting: the later one tries again. */
 const PROMOTIONS_MAX = 20
 
-/** Written until it is the highest one, so that of two writers the last leaves the right one. */
+/**
+ * Copies the highest entry of the chain, and repeats this until it is the highest, so that the last of two writers leaves the correct one.
+ */
 async function copyProduction(store: ObjectStore, name: string): Promise<void> {
   for (let written: number | undefined; ;) {
     const current = await readProduction(store, name)

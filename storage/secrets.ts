@@ -30,7 +30,7 @@ export function sealSecrets(key: Buffer, values: SecretValues, nonce: Buffer): s
   return `${JSON.stringify(seal(key, values, nonce))}\n`
 }
 
-/** Like `sealSecrets`, as a part of another document. */
+/** Seals values like `sealSecrets`, as a part of another document. */
 export function seal(key: Buffer, values: SecretValues, nonce: Buffer): Sealed {
   checkLength('key', key, KEY_BYTES)
   checkLength('nonce', nonce, NONCE_BYTES)
@@ -60,7 +60,7 @@ export function attemptKey(deploymentKey: Buffer, attemptId: string): Buffer {
   return hmac(deploymentKey, Buffer.from(`attempt:${attemptId}`, 'utf8'))
 }
 
-/** Derives the key of the secrets of a schedule: each of its jobs gets a copy under its own key. */
+/** Derives the key for the secrets of a schedule; each of its jobs gets a copy under its own key. */
 export function scheduleKey(deploymentKey: Buffer, name: string): Buffer {
   checkLength('key', deploymentKey, KEY_BYTES)
   return hmac(deploymentKey, Buffer.from(`schedule:${name}`, 'utf8'))
@@ -72,7 +72,7 @@ export function reservationKey(deploymentKey: Buffer, id: string): Buffer {
   return hmac(deploymentKey, Buffer.from(`reservation:${id}`, 'utf8'))
 }
 
-/** Derives the key of the hand-over of one send: it opens nothing else. */
+/** Derives the key of the hand-over of one send, which opens nothing else. */
 export function handOverKey(deploymentKey: Buffer, send: string): Buffer {
   checkLength('key', deploymentKey, KEY_BYTES)
   return hmac(deploymentKey, Buffer.from(`hand-over:${send}`, 'utf8'))
@@ -110,7 +110,7 @@ export async function readDeploymentKey(path: string): Promise<Buffer | undefine
 async function makeKeyFile(path: string): Promise<Buffer> {
   const key = randomBytes(KEY_BYTES)
   await mkdir(dirname(path), { recursive: true, mode: 0o700 })
-  // Written to a temporary file first, so that concurrent readers find all of it or nothing.
+  // The key is written to a temporary file first, so that concurrent readers find all of it or nothing.
   const temporary = `${path}.${randomUUID()}`
   try {
     const file = await open(temporary, 'wx', 0o600)

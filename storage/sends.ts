@@ -9,9 +9,9 @@ export interface SendMark {
   kind: 'send'
   /** Starts at 1. */
   seq: number
-  /** Unique to this send; the machine's tag or hostname shows it, and a machine that does not know its id claims with it. */
+  /** Unique name of this send. The machine's tag or hostname shows it, and a machine that does not know its id claims with it. */
   name: string
-  /** By the clock of the sending worker. */
+  /** Time by the clock of the sending worker. */
   atMs: number
 }
 
@@ -30,7 +30,7 @@ export type SendEffect =
   /** Its request was given up, and may have made a machine. */
   | { kind: 'unconfirmed' }
 
-/** `sends/<seq>-outcome.json`: put once by the sending worker, when no request of that send can be sent any more. */
+/** `sends/<seq>-outcome.json`: put once by the sending worker, after which it makes no request of that send. */
 export type SendOutcome = SendEffect & { atMs: number }
 
 interface Sent {
@@ -40,8 +40,8 @@ interface Sent {
 }
 
 /**
- * The sends of one attempt's order to a provider that does not recognize repeated orders: at most one of them may have had an effect. The
- * next one begins only when the record shows that the last one had none (docs/decisions/0040-sends-are-marked-first.md).
+ * The sends of one attempt's order to a provider that does not recognise repeated orders. At most one of them may have an effect: the next
+ * one begins only when the record shows that the previous one had none (docs/decisions/0040-sends-are-marked-first.md).
  */
 export class Sends {
   constructor(
@@ -70,7 +70,7 @@ export class Sends {
 
   /**
    * Returns the latest time at which the last request may have reached the provider; undefined if none can have had an effect. A send
-   * without an outcome is in progress, or its worker has died: it is over `limitMs` after its mark.
+   * without an outcome is in progress, or its worker has died; it is over `limitMs` after its mark.
    */
   async sentUntilMs(limitMs: number): Promise<number | undefined> {
     const { last } = await this.read()
@@ -112,7 +112,7 @@ export class Sends {
     return (await this.document<SendMark | Seal>(layout.send(this.at.jobId, this.at.attempt, seq)))!
   }
 
-  /** Only this class writes these documents. */
+  /** Reads a document. Only this class writes these documents, so their form is trusted. */
   private document<T>(key: string): Promise<T | undefined> {
     return readDocument(this.store, key, (text) => JSON.parse(text) as T)
   }

@@ -3,8 +3,8 @@ import type { StorePrice } from '../core/money/store-price'
 import { parsePlace } from './s3/place'
 
 /**
- * The first tier of service `AmazonS3` in the price list of 28 October 2025. The most expensive Regions cost not quite twice as much, within
- * the range that forecasts give to this part.
+ * Prices of the first tier of service `AmazonS3` in the price list of 28 October 2025. The most expensive Regions cost not quite twice as
+ * much, within the range that forecasts use for this part.
  */
 const S3_STANDARD: StorePrice = {
   name: 'S3 Standard in us-east-1',

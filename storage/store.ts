@@ -66,11 +66,11 @@ export interface ObjectStore {
 
 /** URLs for one object; `file:` URLs of a store in a folder are for a process with access to the folder. */
 export interface SignedUrls {
-  /** For GET. */
+  /** Signed URL for GET. */
   read: string
-  /** For DELETE. An absent object is success. */
+  /** Signed URL for DELETE. An absent object is success. */
   delete: string
-  /** When temporary credentials end, and the URLs with them; missing for permanent ones. */
+  /** Expiry of temporary credentials and of their URLs; missing for permanent ones. */
   credentialsEndAtMs?: number
 }
 

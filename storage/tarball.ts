@@ -23,7 +23,7 @@ export class ChangedFileError extends Error {
 /** The common time of all entries: zip archives, such as Python packages, cannot hold times before 1980. */
 const ENTRY_TIME = new Date(Date.UTC(2000, 0, 1))
 const BLOCK_BYTES = 512
-/** The fastest level: code is small anyway, and large files rarely get much smaller. */
+/** Fastest compression level: code is small anyway, and large files rarely become much smaller. */
 const GZIP_LEVEL = 1
 
 /**

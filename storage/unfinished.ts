@@ -4,7 +4,7 @@ import { COPIED_BY, parseCheckpointId } from '../core/job/checkpoint'
 export interface UnfinishedUpload {
   /** Identifies it for `abandon`. */
   id: string
-  /** Its target key; missing if unknown. */
+  /** Target key; missing if unknown. */
   key?: string
   sizeBytes: number
   beganAtMs: number

@@ -72,7 +72,7 @@ interface Reading {
 const readings = new WeakMap<ObjectStore, Reading>()
 
 /**
- * Returns the line as it was a moment ago. A short line is read each time; one read of a long one serves all callers during the read and
+ * Returns the line as it was a moment ago. A short line is read each time. One read of a long line serves all callers during the read and
  * for some time after, so that the work does not grow with the square of the number of waiting jobs.
  */
 export async function recentLine(store: ObjectStore): Promise<Line> {
@@ -106,7 +106,7 @@ export async function leaveLine(
   return waiters.filter((each) => each.jobId !== jobId)
 }
 
-/** Gives back every turn of a job; returns their wishes. */
+/** Returns every turn of a job, and the requirements of these turns. */
 export async function endTurns(store: ObjectStore, jobId: string): Promise<string[]> {
   const wishes: string[] = []
   for await (const { key } of store.list(turnPrefix())) {

@@ -3,7 +3,7 @@ import { layout } from './layout'
 import { openSecrets, reservationKey, sealSecrets } from './secrets'
 import type { ObjectStore } from './store'
 
-/** The URL of a webhook often lets anybody post: it is stored sealed, and never in a workflow's history. */
+/** Name under which the URL of a webhook is sealed. Such a URL often lets anyone post, so it is never in a workflow's history. */
 const URL_NAME = 'url'
 const NONCE_BYTES = 16
 

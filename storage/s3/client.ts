@@ -11,12 +11,12 @@ const CONNECT_MS = 5_000
 /** A connection that transfers no byte for this long counts as dead. */
 const SILENCE_MS = 30_000
 const TRIES = 5
-/** Default region of a bucket without one: S3 redirects from there. */
+/** Region for requests to a bucket whose region is unknown: S3 redirects from there. */
 const REGION_DEFAULT = 'us-east-1'
 
 /**
- * Other vendors' servers do not all support the newer checksums, and some return the checksum of an object that was just replaced. The
- * signature covers the sent content, and every server checks the signature.
+ * Client settings for all vendors' servers. Some do not support the newer checksums, and some return the checksum of an object that was
+ * just replaced. The signature covers the sent content, and every server checks the signature.
  */
 const PLAIN = {
   requestChecksumCalculation: 'WHEN_REQUIRED',

@@ -1,6 +1,6 @@
 import type { Environment } from '../home'
 
-/** At each start the SDK asks on standard error for a newer Node than Crucible needs, which does not help the user. */
+/** Silences the SDK, which at each start asks on standard error for a newer Node than Crucible needs. */
 export function silenceSdk(env: NodeJS.ProcessEnv = process.env): void {
   env['AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED'] ??= 'true'
 }
@@ -9,7 +9,7 @@ export function silenceSdk(env: NodeJS.ProcessEnv = process.env): void {
 export interface S3Environment {
   region?: string
   endpoint?: string
-  /** The token service's address, if it is not that of AWS. */
+  /** Address of a token service other than AWS's. */
   tokenEndpoint?: string
 }
 

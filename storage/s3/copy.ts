@@ -2,7 +2,7 @@ import type { CompletedPart } from '@aws-sdk/client-s3'
 import { eachOf } from '../parallel'
 import type { Bucket } from './s3-store'
 
-/** By default, larger objects are copied in parts, several at a time; S3 copies at most 5 GiB in one request. */
+/** Size above which objects are copied in parts, several at a time; S3 copies at most 5 GiB in one request. */
 const ONE_REQUEST_BYTES_MAX = 256 * 1024 * 1024
 /** S3 allows this many parts per object. */
 const PARTS_MAX = 10_000

@@ -1,7 +1,7 @@
 import type { S3ServiceException } from '@aws-sdk/client-s3'
 import { StoreError } from '../store'
 
-/** Transient error codes, besides every status from 500 up and every network failure. */
+/** Transient error codes, in addition to every status from 500 up and every network failure. */
 const TRANSIENT = [
   'SlowDown',
   'Throttling',
@@ -38,7 +38,7 @@ const REMEDIES: Readonly<Record<string, string>> = {
   EntityTooLarge: 'it is larger than the store takes',
 }
 
-/** No answer arrived; that may be transient. */
+/** Errors without an answer, which may be transient. */
 const UNANSWERED: Readonly<Record<string, string>> = {
   ECONNREFUSED:
     'nothing listens there: start it, or correct the endpoint (AWS_ENDPOINT_URL, or that in the URL of the store)',

@@ -2,7 +2,7 @@ import { CHECKPOINT_STEP_DIGITS } from '../../core/job/checkpoint'
 import { layout } from '../layout'
 import type { S3Place } from './place'
 
-/** A checkpoint's id begins with its step, with this number of digits (`checkpointId`). `?` stands for one character. */
+/** Pattern for the step at the beginning of a checkpoint's id (`checkpointId`). `?` matches one character. */
 const ANY_STEP = '?'.repeat(CHECKPOINT_STEP_DIGITS)
 
 /**
@@ -37,7 +37,7 @@ export function grantPolicy(
         ['s3:PutObject', 's3:DeleteObject', 's3:AbortMultipartUpload', 's3:ListMultipartUploadParts'],
         own,
       ),
-      // Without it, an absent object looks like a forbidden one.
+      // Without this permission, an absent object looks like a forbidden one.
       allow(['s3:ListBucket'], [bucket], {
         StringLike: { 's3:prefix': [`${prefix}${layout.job(jobId)}*`] },
       }),

@@ -58,7 +58,7 @@ export class S3Granter implements Granter {
     } catch (error) {
       if (!isTooLong(error) || durationMs <= CHAINED_SESSION_MS_MAX) throw this.#explained(error)
     }
-    // The role's own limit may lie between; every role allows an hour.
+    // The role's own limit may be lower; every role allows an hour.
     this.#durationMsMax = CHAINED_SESSION_MS_MAX
     return this.#ask(wish, CHAINED_SESSION_MS_MAX).catch((error: unknown) => {
       throw this.#explained(error)
@@ -95,7 +95,7 @@ export class S3Granter implements Granter {
 
   #clientConfig() {
     const { region, endpoint } = this.#place
-    // Another vendor's server has its own token service, at the same address.
+    // Another vendor's server has its own token service at the same address.
     const own = readS3Environment().tokenEndpoint ?? endpoint
     return {
       region: region ?? 'us-east-1',
@@ -143,7 +143,7 @@ function nameOf(jobId: string, attempt: number, length: number): string {
   return `crucible-${jobId}`.slice(0, length - end.length) + end
 }
 
-/** Detects the role's own limit, or that of a role assumed by a role: only the message distinguishes them. */
+/** Detects the role's own limit, or that of a role assumed by a role; only the message distinguishes them. */
 function isTooLong(error: unknown): boolean {
   const { name, message } = error as Error
   return name === 'ValidationError' && /DurationSeconds/i.test(message)

@@ -10,7 +10,7 @@ export interface MeasuredSource {
   region?: string
 }
 
-/** With one of these variables a job reads S3 from another server. */
+/** Variables that make a job read S3 from another server. */
 export const S3_SERVER_ENV = ['AWS_ENDPOINT_URL_S3', 'AWS_ENDPOINT_URL'] as const
 
 /**

@@ -3,10 +3,13 @@ import { readS3Environment } from './config'
 import { parsePlace } from './place'
 import { S3Store } from './s3-store'
 
-/** Settings missing from the URL come from the variables of all AWS tools; the store's own URL then contains them for machines too. */
+/**
+ * Opens a bucket. Settings missing from the URL come from the variables of all AWS tools; the store's own URL then contains them for
+ * machines too.
+ */
 export function openBucket(url: URL): ObjectStore {
   const { region, endpoint } = readS3Environment()
   const told = parsePlace(url)
-  // The region of this machine's own account does not apply to another vendor's server.
+  // The region of this machine's account does not apply to another vendor's server.
   return new S3Store({ ...told, endpoint: told.endpoint ?? endpoint, region: told.region ?? region })
 }

@@ -8,7 +8,7 @@ export interface S3Place {
   prefix: string
   /** Queried when missing. */
   region?: string
-  /** A server other than AWS. It gets path-style requests, `/bucket/key`, which all servers understand. */
+  /** Server other than AWS. It gets path-style requests, `/bucket/key`, which all servers understand. */
   endpoint?: string
 }
 
@@ -18,7 +18,7 @@ const SHAPE =
 /** S3 itself allows fewer names; other servers also allow capitals and underscores. */
 const BUCKET_PATTERN = /^[A-Za-z0-9][A-Za-z0-9._-]{1,62}$/
 
-/** Throws a `StoreError` that explains what is wrong with the URL. */
+/** Parses the URL of a store. Throws a `StoreError` that explains an error in it. */
 export function parsePlace(url: URL): S3Place {
   const complain = (why: string): StoreError =>
     new StoreError(`Cannot open the object store ${shown(url)}: ${why}; write ${SHAPE}.`, {
@@ -51,7 +51,7 @@ export function parsePlace(url: URL): S3Place {
   }
 }
 
-/** The same place always gets the same URL. */
+/** Formats a place as a URL. The same place always gets the same URL. */
 export function formatPlace({ bucket, prefix, region, endpoint }: S3Place): string {
   const path = prefix
     .split('/')

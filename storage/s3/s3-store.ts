@@ -13,9 +13,9 @@ import { formatPlace, type S3Place } from './place'
 import { abortUpload, listUploads } from './unfinished-uploads'
 import { uploadFrom } from './upload'
 
-/** Another put of the same key was in progress; it ends soon. */
+/** Retries after a conflict: another put of the same key was in progress and ends soon. */
 const CONFLICTS_MAX = 10
-/** Identifies the writer of an object, so that a put with a lost answer is recognized as one's own. */
+/** Metadata that identifies the writer of an object, so that it recognises its own put after a lost answer. */
 export const MARK = 'crucible-put'
 
 /** The longest validity of a signature in S3. */
@@ -87,7 +87,7 @@ export class S3Store implements ObjectStore {
       const mark = randomUUID()
       await uploadFrom(path, { bucket, key: Key, metadata: { [MARK]: mark } }).catch(
         async (error: unknown) => {
-          // The same applies when the SDK repeats the request that completes a multipart upload.
+          // The SDK may also repeat the request that completes a multipart upload.
           if (statusOf(error) === undefined || (await this.#markOf(bucket, Key)) !== mark) throw error
         },
       )
@@ -106,7 +106,7 @@ export class S3Store implements ObjectStore {
       const mark = randomUUID()
       await copyWithin(bucket, { from, to: key, metadata: { [MARK]: mark } }).catch(
         async (error: unknown) => {
-          // As with `putFile`: the answer to the last request may be lost, and the request repeated.
+          // As in `putFile`, the answer to the last request may be lost and the request repeated.
           if (statusOf(error) === undefined || (await this.#markOf(bucket, key)) !== mark) throw error
         },
       )

@@ -44,7 +44,7 @@ async function sizeOf(
   let sizeBytes = 0
   let PartNumberMarker: string | undefined
   try {
-    // Not with the SDK's paginator: servers name a next part even if it does not exist.
+    // The SDK's paginator is not used, because servers name a next part even if it does not exist.
     for (;;) {
       const page = await client.send(new sdk.ListPartsCommand({ Bucket, Key, UploadId, PartNumberMarker }))
       for (const { Size = 0 } of page.Parts ?? []) sizeBytes += Size
