@@ -20,7 +20,7 @@ export async function tryStore({ store }: Context): Promise<void> {
   }
 }
 
-/** Whether the key of secrets exists. Rejects if it is invalid, or readable by other users. */
+/** Whether the secret key exists. Rejects if it is invalid or readable by other users. */
 export async function hasSecretKey({ config }: Context): Promise<boolean> {
   const path = config.home.secretKeyFile
   const isThere = await stat(path).then(

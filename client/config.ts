@@ -80,7 +80,7 @@ function readTemporal(env: Environment, home: Home): ClientConfig['temporal'] & 
   }
 }
 
-/** Some containers run as a user without a name. */
+/** Returns the user's name; some containers run as a user without one. */
 function userName(): string {
   try {
     return userInfo().username

@@ -18,7 +18,7 @@ import { CrucibleError, toCrucibleError } from './errors'
  * person waits before looking for the problem.
  */
 const CONNECT_TIMEOUTS_MS = [5_000, 10_000, 15_000]
-/** The operating system answers for a local port immediately, unless it is very busy. */
+/** Limit for probing a port: the operating system answers for a local one immediately, unless it is very busy. */
 const PROBE_TIMEOUT_MS = 5_000
 
 export interface ContextOptions {
@@ -69,7 +69,7 @@ export class Context {
     await client?.connection.close()
   }
 
-  /** Signs requests. Answers are checked if there is a key: without one, this client can only read. */
+  /** Signs requests, and checks answers if a key exists. Without a key this client can only read. */
   #seal(): PayloadSeal {
     const { secretKeyFile } = this.config.home
     let own: Promise<Buffer> | undefined

@@ -45,9 +45,8 @@ import { cancel, extend, migrate } from './updates'
 import { watchJob, type WatchOptions } from './job/watch'
 
 /**
- * Jobs from TypeScript. One instance has one connection to the Temporal server, made at first use; `close` ends it. Every method
- * throws a `CrucibleError`. Jobs are identified by their ids; `find` gets one from a name or a prefix of an id.
- *
+ * The client for jobs. One instance has one connection to the Temporal server, made at first use; `close` ends it. Every method throws a
+ * `CrucibleError`. Jobs are identified by their ids; `find` gets one from a name or a prefix of an id.
  * @public
  */
 export class Crucible {
@@ -94,12 +93,12 @@ export class Crucible {
     return ours(() => readView(this.#context, jobId))
   }
 
-  /** The state of a job after every change, until it is over. */
+  /** Yields the state of a job after every change, until it is over. */
   watch(jobId: string, options?: WatchOptions): AsyncGenerator<JobView> {
     return oursEach(() => watchJob(this.#context, jobId, options))
   }
 
-  /** The log across all attempts; following, until the job is over. */
+  /** Yields the log of all attempts; when following, until the job is over. */
   logs(jobId: string, options?: LogOptions): AsyncGenerator<JobLogLine> {
     return oursEach(() => readLogs(this.#context, jobId, options))
   }

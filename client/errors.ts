@@ -58,12 +58,12 @@ export const SAME_DEPLOYMENT_HINT =
 /** Errors that the SDK's client exports. */
 type TemporalErrorName = Extract<keyof typeof temporal, `${string}Error`>
 
-/** Whether an error is one of the SDK's, without loading the SDK, which takes longer than most commands. */
+/** Whether an error comes from Temporal's SDK, without loading the SDK, which takes longer than most commands. */
 export function isTemporals(error: unknown, name: TemporalErrorName): boolean {
   return error instanceof Error && error.name === name
 }
 
-/** The gRPC status code, wherever it is in a chain of causes. */
+/** Returns the gRPC status code from anywhere in a chain of causes. */
 export function grpcCodeOf(error: unknown): number | undefined {
   let at: unknown = error
   for (let depth = 0; depth < CAUSES_MAX && at !== null && typeof at === 'object'; depth++) {
@@ -143,7 +143,7 @@ export function toCrucibleError(error: unknown): CrucibleError {
 }
 
 function storeError(error: StoreError): CrucibleError {
-  // Its message already says what to write instead.
+  // The error's message already contains the correction.
   if (error.code === CODES.badUrl) return new CrucibleError('usage', error.message, { cause: error })
   return new CrucibleError(error.isTransient ? 'unavailable' : 'failed', error.message, { cause: error })
 }

@@ -16,7 +16,7 @@ import { CrucibleError, isTemporals } from './errors'
 export interface GarbageOptions {
   /** Removes nothing; reports the resources that would be removed. */
   isDryRun: boolean
-  /** How long a resource must be unowned before it is ended; the schedule's default if missing. */
+  /** Time for which a resource must be unowned before it is ended; the schedule's default if missing. */
   graceMs?: number
 }
 
@@ -55,7 +55,7 @@ export async function collectGarbage(context: Context, options: GarbageOptions):
 export interface LastCollection {
   workflowId: string
   startedAtMs: number
-  /** Missing if it failed; `problem` says why. */
+  /** Verdicts; missing if the pass failed for the reason in `problem`. */
   verdicts?: GarbageVerdict[]
   problem?: string
 }

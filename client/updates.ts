@@ -24,8 +24,8 @@ import { planThroughWorkers } from './job/plan'
 export const UPDATE_LIMIT_MS = 10 * SECOND_MS
 
 /**
- * Moves a running job, with a checkpoint first: to the best other place, or to `to`. Throws `capacity` if it could never run
- * there, so that a typo does not stop the job.
+ * Moves a running job, after a checkpoint, to the best other place, or to `to`. Throws `capacity` if the job could never run there, so that
+ * a typo does not stop it.
  */
 export async function migrate(
   context: Context,
@@ -41,7 +41,7 @@ async function checkTarget(context: Context, jobId: string, to: BackendChoice): 
   if (input === undefined) throw noSuchJob(context, jobId)
   const plan = await planThroughWorkers(context, { ...input.spec, backends: [to] }).catch(
     (error: unknown) => {
-      // No worker can answer; the job itself decides when a worker runs again.
+      // If no worker answers, the job itself decides when a worker runs again.
       if (toCrucibleError(error).kind === 'unavailable') return undefined
       throw error
     },
@@ -78,8 +78,8 @@ export function interruptRehearsal(
 }
 
 /**
- * Cancels a job. It saves and stops first: within the usual time through Temporal's own cancellation, or within seconds if
- * `isNow`. Cancelling a cancelled job again has no effect and is not an error.
+ * Cancels a job, which saves and stops first: within the usual time through Temporal's own cancellation, or within seconds if `isNow`.
+ * Cancelling a cancelled job has no effect and is not an error.
  */
 export async function cancel(
   context: Context,
@@ -104,8 +104,8 @@ export async function cancel(
 }
 
 /**
- * Sends an update and waits for its answer. Throws `failed` if the job refuses, `unconfirmed` if there is no answer in time: the server
- * keeps an update that no worker has taken yet in its memory, and may forget it.
+ * Sends an update and waits for its answer. Throws `failed` if the job refuses, and `unconfirmed` without an answer in time: the server
+ * keeps an update that no worker has taken in its memory, and may forget it.
  */
 async function tell(
   context: Context,

@@ -7,7 +7,7 @@ const QUEUE_TYPES = { workflow: 1, activity: 2 } as const
 /** Polls are renewed every minute; an older one belongs to a worker that is gone. */
 const POLL_FRESH_MS = 75 * SECOND_MS
 
-/** How many workers have polled a task queue recently. */
+/** Returns the number of workers that have polled a task queue recently. */
 export async function pollersOf(
   context: Context,
   queue: string,
@@ -25,7 +25,7 @@ export async function pollersOf(
   ).length
 }
 
-/** Whether a worker serves a queue. Assumed if the server does not say. */
+/** Whether a worker serves a queue; true if the server does not report it. */
 export async function isQueueServed(context: Context, queue: string): Promise<boolean> {
   try {
     return (await pollersOf(context, queue, 'workflow')) > 0

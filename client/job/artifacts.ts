@@ -14,28 +14,28 @@ import { noSuchJob } from './read-view'
 
 /** An artifact of a job. @public */
 export interface ArtifactView {
-  /** Relative to the job's artifacts. */
+  /** Path relative to the job's artifacts. */
   path: string
   sizeBytes: number
-  /** Hex; null until the attempt that wrote it is settled, and if that attempt could not compute it. */
+  /** Digest in hex; null until the attempt that wrote the file is settled, and if that attempt could not compute it. */
   sha256: string | null
   /** The attempt that wrote it. */
   attempt: number
-  /** Earlier attempts with another version of it, newest first. */
+  /** Earlier attempts with another version of the file, newest first. */
   olderAttempts: number[]
 }
 
 /** Which artifacts of a job. @public */
 export interface ArtifactFilter {
-  /** Only the artifacts of this attempt. */
+  /** Lists only the artifacts of this attempt. */
   attempt?: number
-  /** Only these paths, and what is in these folders. */
+  /** Lists only these paths and the contents of these folders. */
   only?: readonly string[]
 }
 
 /**
- * The artifacts of a job so far, sorted by path: of each file the newest attempt's, or only those of one attempt. Throws
- * `not-found` for an attempt without artifacts, and for a path without any.
+ * Returns the artifacts of a job so far, sorted by path: the newest attempt's version of each file, or only those of one attempt. Throws
+ * `not-found` for an attempt or a path without artifacts.
  */
 export async function listArtifacts(
   context: Context,
@@ -45,7 +45,7 @@ export async function listArtifacts(
   return (await findArtifacts(context, jobId, filter)).map(({ key: _key, ...view }) => view)
 }
 
-/** With the location of each one. */
+/** Returns the artifacts with their locations. */
 async function findArtifacts(
   context: Context,
   jobId: string,
@@ -69,7 +69,7 @@ async function findArtifacts(
   }))
 }
 
-/** Those with one of these paths or in one of these folders; without paths, all. Each path must have some. */
+/** Selects artifacts with one of these paths or in one of these folders; without paths, all. Each path must match some. */
 function named(
   artifacts: StoredArtifact[],
   { jobId, only }: { jobId: string; only: readonly string[] },
@@ -97,7 +97,7 @@ function noneOf(jobId: string, attempt: number, all: StoredArtifact[]): Crucible
   })
 }
 
-/** By attempt and path, as recorded at the settlement of each attempt. */
+/** Returns digests by attempt and path, as recorded at the settlement of each attempt. */
 function digestsOf(entries: readonly RecordEntry[]): Map<string, string> {
   return new Map(
     entries.flatMap(({ kind, data, attempt }) =>
@@ -201,7 +201,7 @@ interface Copy extends ArtifactView {
 }
 
 function copyOf(artifact: ArtifactView & { key: string }, toFolder: string): Copy {
-  // Keys of a store should never lead out of the folder; if one does, do not write there.
+  // A key of the store should never lead out of the folder; if one does, nothing is written there.
   checkKey(artifact.key)
   return { ...artifact, target: join(toFolder, ...artifact.path.split('/')) }
 }
@@ -229,7 +229,7 @@ async function refuseToReplace(copies: Copy[]): Promise<void> {
 /** Files that a message lists. */
 const NAMED_MAX = 5
 
-/** Under a temporary name until it is complete and verified. */
+/** Downloads one file under a temporary name until it is complete and verified. */
 async function download({ store }: Context, { path, key, target, sha256 }: Copy): Promise<void> {
   const temporary = `${target}.${randomUUID()}.part`
   await mkdir(dirname(target), { recursive: true })

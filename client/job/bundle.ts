@@ -12,7 +12,7 @@ import { submissionOf } from './history'
 
 /** The code of a job to be submitted: known by its digest, and uploaded once the job's id is taken. */
 export interface Code {
-  /** Null if nothing is sent along. */
+  /** Reference of the bundle; null if nothing is sent. */
   ref: BundleRef | null
   upload(jobId: string): Promise<void>
   /** Uploads it under another key than that of a job. */
@@ -27,7 +27,7 @@ export const NO_CODE: Code = {
   remove: async () => {},
 }
 
-/** Packs a folder, without the job's checkpoint directory. Throws a `BundleError` that names what cannot be sent along. */
+/** Packs a folder, without the job's checkpoint directory. Throws a `BundleError` that names files that cannot be sent. */
 export async function codeOf(
   store: ObjectStore,
   directory: string,
@@ -45,7 +45,7 @@ export async function codeOf(
   }
 }
 
-/** The code of an earlier job. Throws `not-found` if it is no longer in the store. */
+/** Returns the code of an earlier job. Throws `not-found` if it is no longer in the store. */
 export async function codeFrom(store: ObjectStore, from: string): Promise<Code> {
   const first = await readRecord(store, from, 0)
   const ref = (first && submissionOf([first])?.bundle) ?? null

@@ -13,8 +13,8 @@ const SOURCE_BYTES_MAX = 512 * 1024
 const SOURCES_MAX = 300
 
 /**
- * Warnings about the checkpoints of an interruptible job, before it runs. Only a text search: if the job's code is not available,
- * or mentions where checkpoints go, there are no warnings.
+ * Returns warnings about the checkpoints of an interruptible job before it runs. The check is a text search: it warns of nothing if the
+ * job's code is not available or mentions where checkpoints are saved.
  */
 export async function checkpointAdvice({
   spec,
@@ -39,14 +39,14 @@ function withoutFolder({ run }: JobSpec): string {
   return `An interruption loses all work of this job: it has no checkpoint.directory, and ${program} does not use CRUCIBLE_CHECKPOINT_DIR. Set checkpoint.directory to the folder where the program saves.`
 }
 
-/** The texts of a folder that may show where the program saves; `isAll` is false if there are too many. */
+/** Returns the texts of a folder that may show where the program saves; `isAll` is false if there are too many. */
 async function sourcesIn(directory: string): Promise<{ texts: string[]; isAll: boolean }> {
   const texts: string[] = []
   const folders = [directory]
   let seen = 0
   for (let folder = folders.pop(); folder !== undefined; folder = folders.pop()) {
     const entries = await readdir(folder, { withFileTypes: true }).catch(() => [])
-    // A virtual environment: not the job's own code.
+    // A virtual environment is not the job's own code.
     if (entries.some(({ name }) => name === 'pyvenv.cfg')) continue
     for (const entry of entries) {
       const path = join(folder, entry.name)

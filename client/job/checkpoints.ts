@@ -16,12 +16,12 @@ export interface CheckpointView extends Checkpoint {
   isStepKnown: boolean
   state: CheckpointState | null
   evidence: Evidence | null
-  /** How often its manifest was written. */
+  /** Number of versions of its manifest. */
   revision: number | null
   epoch: number | null
   files: number | null
   sizeBytes: number | null
-  /** When its newest file was last written. */
+  /** Time of the last write to its newest file. */
   savedAtMs: number | null
   createdAtMs: number | null
 }

@@ -68,7 +68,7 @@ export async function downloadCheckpoint(
   throw noneSuch(jobId, wanted, seen)
 }
 
-/** Of several checkpoints of a step, the newest one. */
+/** Selects the newest of several checkpoints of a step. */
 function isMeant({ id, step }: Checkpoint, wanted: string): boolean {
   return wanted === id || wanted === String(step)
 }
@@ -95,7 +95,7 @@ function isDamaged(jobId: string, { id, step }: Checkpoint, badFiles: BadFile[])
   )
 }
 
-/** Before the download: existing files are never touched. */
+/** Checks the target before the download, because existing files are never overwritten. */
 async function checkTarget(target: string): Promise<void> {
   const hint = 'Choose another folder with --to.'
   const stats = await lstat(target).catch(() => undefined)
@@ -183,7 +183,7 @@ async function fetchFile(
     const reason = await faultOf(path, file)
     if (reason !== undefined) return [{ path: file.path, reason }]
   }
-  // Its owner can always read, write and delete the downloaded files; others get no more access than the workload gave.
+  // The owner can always read, write and delete the downloaded files; others get no more access than the workload gave.
   await chmod(path, (file.mode & PERMISSIONS) | OWNER)
   return []
 }

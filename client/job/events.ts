@@ -17,7 +17,7 @@ import { noSuchJob, readBilling, readMachine } from './read-view'
 /** An event of a job. @experimental */
 export interface JobEvent {
   atMs: number
-  /** Null if it concerns no attempt. */
+  /** Number of the attempt; null if the event concerns none. */
   attempt: number | null
   /** A kind of record entry, or a report of a document or of the machine. */
   kind:
@@ -30,7 +30,7 @@ export interface JobEvent {
     | 'phase'
     | 'restored'
     | 'warning'
-  /** One sentence for a person. */
+  /** Text for a person, in one sentence. */
   text: string
   /** Additional text of several lines. */
   detail?: string
@@ -46,7 +46,7 @@ export async function eventsOf(context: Context, jobId: string): Promise<JobEven
   const told = await eachOf(attempts, (attempt) =>
     documentEvents(store, { jobId, attempt, isSettled: settled.has(attempt) }),
   )
-  // Stable: at the same time, the record comes first.
+  // The sort is stable: at the same time, the record comes first.
   return [...entries.flatMap(recordEvents), ...told.flat()].sort((a, b) => a.atMs - b.atMs)
 }
 
@@ -144,7 +144,7 @@ async function restoreEvents(store: ObjectStore, jobId: string, attempt: number)
 }
 
 async function diagnosisEvents(store: ObjectStore, jobId: string, attempt: number): Promise<JobEvent[]> {
-  // Written by our own activities.
+  // Only our own activities write this document.
   const read = (text: string): Diagnosis => JSON.parse(text) as Diagnosis
   const diagnosis = await readDocument(store, layout.diagnosis(jobId, attempt), read).catch(ignoreBadDocument)
   if (diagnosis === undefined) return []
@@ -163,7 +163,7 @@ async function diagnosisEvents(store: ObjectStore, jobId: string, attempt: numbe
 
 async function drainEvents(store: ObjectStore, jobId: string, attempt: number): Promise<JobEvent[]> {
   const drain = await readDocument(store, layout.drain(jobId, attempt), parseDrain)
-  // Also written after the end of every attempt, so that a late machine does not run: not an event.
+  // A drain is also written after the end of every attempt, so that a late machine does not run; that one is not an event.
   if (drain === undefined || drain.reason === 'superseded') return []
   const text = `Told to save and stop (${drain.reason}) within ${formatDuration(drain.windowMs)}`
   const events: JobEvent[] = [{ atMs: drain.requestedAtMs, attempt, kind: 'stop-requested', text }]

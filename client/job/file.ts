@@ -80,7 +80,7 @@ function dollars(microUsd: MicroUsd | undefined): string | undefined {
   return microUsd === undefined ? undefined : `$${(microUsd / MICRO_USD_PER_USD).toFixed(6)}`
 }
 
-/** Both bounds are of one kind: sizes from a label, or reported ones. */
+/** Converts bounds on GPU memory; both are sizes from a label, or both are reported sizes. */
 function gpuMemory({ gpuMemoryGb, gpuMemoryGiB }: ResourceRequest): string | undefined {
   if (gpuMemoryGb === undefined || gpuMemoryGiB === undefined)
     return range(gpuMemoryGb, 'GB') ?? range(gpuMemoryGiB, 'GiB')

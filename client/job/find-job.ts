@@ -19,8 +19,8 @@ export async function submissionWithId({ store }: Context, jobId: string): Promi
 }
 
 /**
- * The id of the job for an id, a name, or a prefix of an id. A name means its open job, otherwise its newest, which is noted.
- * Throws `not-found`, or `usage` with the candidates if it is ambiguous.
+ * Returns the id of the job for an id, a name, or a prefix of an id. A name means its open job, otherwise its newest, which is noted.
+ * Throws `not-found`, or `usage` with the candidates if the text is ambiguous.
  */
 export async function findJob(context: Context, meant: string): Promise<string> {
   if (!isKeyPart(meant)) throw noSuchJob(context, meant)
@@ -67,7 +67,9 @@ async function chosenOf(context: Context, name: string, named: NamedJob[]): Prom
 /** Limit on ids of jobs that may be too new for Temporal's search attributes; beyond it, the search attributes are trusted. */
 const NOT_INDEXED_MAX = 50
 
-/** From Temporal's search attributes if it answers, and from the record for other jobs; otherwise from each job's record. */
+/**
+ * Finds jobs by name in Temporal's search attributes, and in the record for other jobs; if Temporal does not answer, in each job's record.
+ */
 async function jobsNamed(context: Context, name: string, idsBeginning: string[]): Promise<NamedJob[]> {
   let indexed: NamedJob[]
   try {
@@ -103,7 +105,7 @@ export interface KnownJob {
   submittedAtMs: number
 }
 
-/** Every job of the store, newest first, without a request to Temporal. */
+/** Returns every job of the store, newest first, without a request to Temporal. */
 export async function knownJobs(context: Context): Promise<KnownJob[]> {
   const ids = await context.store.listFolders(layout.jobs())
   const jobs = await eachOf(ids, async (id) => ({ id, input: await submissionWithId(context, id) }))

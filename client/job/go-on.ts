@@ -9,12 +9,12 @@ import { CrucibleError, isTemporals } from '../errors'
 import { resultOf, submissionOf } from './history'
 import { noSuchJob } from './read-view'
 
-/** States in which a workflow may still give work to its machine. */
+/** States of a workflow that may still give work to its machine. */
 const OPEN: readonly WorkflowExecutionStatusName[] = ['RUNNING', 'PAUSED', 'CONTINUED_AS_NEW', 'UNKNOWN']
 
 /**
- * The source of a new job: the newest good checkpoint of a finished job. The record is enough, even if Temporal has forgotten the job.
- * Throws `not-found` for an unknown job or one without a checkpoint, `usage` for one that may still save more.
+ * Returns the source of a new job: the newest good checkpoint of a finished job. The record is enough, even if Temporal has forgotten the
+ * job. Throws `not-found` for an unknown job or one without a checkpoint, and `usage` for one that may still save more.
  */
 export async function sourceOf(context: Context, jobId: string): Promise<JobSource> {
   const entries = await readRecords(context.store, jobId)

@@ -19,7 +19,7 @@ export function resultOf(entries: readonly RecordEntry[]): JobResult | undefined
 export const ENTRIES_PER_ATTEMPT = 6
 
 /**
- * The state of a job according to its record: certain for a finished job, the last decision for another. In the words of the
+ * Returns the state of a job according to its record: certain for a finished job, the last decision for another. It has the form of the
  * workflow's own status, so that either can be shown. `undefined` if the job was never submitted.
  */
 export function statusFromRecord(entries: readonly RecordEntry[]): JobStatus | undefined {

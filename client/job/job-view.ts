@@ -23,14 +23,14 @@ export interface JobSummary {
   /** A job of `crucible rehearse`, whose machines are interrupted on purpose. */
   isRehearsal: boolean
   submittedAtMs: number
-  /** When it ended. */
+  /** End of the job. */
   endedAtMs: number | null
   progress: ProgressView | null
   cost: CostView
   deadlineAtMs: number | null
   /** The obstacle to its next step, which is retried; null without trouble. */
   trouble: TroubleView | null
-  /** Its position among waiting jobs with equal requests; null if it does not wait. */
+  /** Position among waiting jobs with equal requests; null if the job does not wait. */
   waiting: LinePlace | null
   /** Since when its launch waits in the provider's queue; null if it does not. */
   queuedSinceMs: number | null
@@ -43,14 +43,14 @@ export interface JobSummary {
 
 /** @public */
 export interface JobView extends JobSummary {
-  /** One sentence for a person. */
+  /** Message for a person, in one sentence. */
   message: string
   /** False if neither the job's workflow nor its end provided this state: it then comes from record and beats. */
   isLive: boolean
   checkpoints: { newest: Checkpoint | null; state: CheckpointState | null; count: number }
   /** Oldest first; limited to the newest fifty. */
   attempts: AttemptView[]
-  /** Oldest first; of the same attempts. */
+  /** Recoveries of the attempts, oldest first. */
   recoveries: RecoveryView[]
   /** The job's runs at experiment trackers, such as MLflow and Weights & Biases. */
   trackers: TrackedRun[]
@@ -58,7 +58,7 @@ export interface JobView extends JobSummary {
   placementReasons: string[]
   /** The job's page in Temporal's Web UI. */
   uiUrl: string | null
-  /** How to continue the job, if it ended before it was done. */
+  /** How to continue a job that ended before it was done; null for other jobs. */
   continuation: Continuation | null
 }
 
@@ -67,11 +67,11 @@ export interface TroubleView {
   message: string
   /** Number of failed tries. */
   tries: number
-  /** Null during a try, and if unknown. */
+  /** Time of the next try; null during a try, and if unknown. */
   nextTryAtMs: number | null
 }
 
-/** Progress of the training. Each unit has its own fields; docs/reference/progress.md says where each comes from. @public */
+/** Progress of the training. Each unit has its own fields; docs/reference/progress.md explains their sources. @public */
 export interface ProgressView {
   /** Steps of the whole training. */
   step: number | null
@@ -90,11 +90,9 @@ export interface ProgressView {
 export interface CostView {
   /** The cost of all attempts, including the running one so far. */
   spentMicroUsd: MicroUsd
-  /** What the running attempt still costs until the job is done; null if unknown. */
+  /** Remaining cost of the running attempt until the job is done; null if unknown. */
   estimatedRemainingMicroUsd: MicroUsd | null
-  /**
-   * What that rests on: the pace since the first step, the forecast of the plan with the job's own duration, or the same with an assumed one.
-   */
+  /** Basis of the remaining cost: the pace since the first step, or the plan's forecast with the job's own or an assumed duration. */
   remainingBasis: Remaining['basis'] | null
   budgetMicroUsd: MicroUsd | null
 }
@@ -117,18 +115,16 @@ export interface AttemptView extends PlacementView {
   reason: string
   /** The runner's current phase; null for a finished attempt. */
   phase: RunnerPhase | null
-  /** When the provider warned that it may interrupt the machine; null without a warning, or when the attempt is over. */
+  /** Time of the provider's warning that it may interrupt the machine; null without a warning, or when the attempt is over. */
   rebalanceAtMs: number | null
   /** Progress of the runner's upload of artifacts or a checkpoint; null if it uploads nothing, and when the attempt is over. */
   saving: UploadProgress | null
   launchedAtMs: number | null
-  /** When billing began, for a machine that may have been queued; null while it is queued, and for every other machine. */
+  /** Start of the billing of a machine that may have been queued; null while it is queued, and for every other machine. */
   billedFromAtMs: number | null
   endedAtMs: number | null
   costMicroUsd: MicroUsd
-  /**
-   * `dearest`: its prices are unknown, and this is an upper bound. Null until it has ended, and if the basis was not recorded.
-   */
+  /** Basis of the cost; `dearest` is an upper bound for unknown prices. Null until the attempt has ended, and if no basis was recorded. */
   costBasis: Metering['basis'] | null
   restoredFrom: Checkpoint | null
   /** The reason for this checkpoint, in one clause. */
@@ -159,17 +155,17 @@ export interface RecoveryView {
   to: number | null
   /** Failure class of the end, or the origin of the request. */
   cause: string
-  /** From the last healthy sign until the machine began to drain, or was known to be lost. */
+  /** Time from the last healthy sign until the machine began to drain, or was known to be lost. */
   detectMs: number | null
-  /** Until the runner had written its result. */
+  /** Time until the runner had written its result. */
   drainMs: number | null
-  /** Until the provider had launched the next machine. */
+  /** Time until the provider had launched the next machine. */
   acquireMs: number | null
-  /** Until the runner ran there. */
+  /** Time until the runner ran there. */
   bootMs: number | null
-  /** Until the workload started: code, inputs, checkpoint, image, set-up. */
+  /** Time until the workload started: code, inputs, checkpoint, image, set-up. */
   restoreMs: number | null
-  /** Until the first step beyond the restored one. */
+  /** Time until the first step beyond the restored one. */
   firstStepMs: number | null
   /** The total. */
   totalMs: number | null

@@ -25,7 +25,7 @@ export interface ListFilter {
   states?: readonly JobState[]
   owner?: string
   name?: string
-  /** A backend, or one capacity type of it (`local:spot`). */
+  /** Backend, or one capacity type of it (`local:spot`). */
   backend?: string
   limit?: number
 }
@@ -69,8 +69,8 @@ interface Found {
 }
 
 /**
- * The record of a job begins before its workflow: a server whose jobs are all missing from the store belongs to another deployment.
- * Detected this way, because the server's own id needs a part of the client that takes longer to load than a list may.
+ * Refuses a server of another deployment. The record of a job begins before its workflow, so a server whose jobs are all missing from the
+ * store belongs to another deployment. The server's own id would need a part of the client that takes longer to load than a list may.
  */
 function refuseForeign({ store, config }: Context, found: Found[]): void {
   if (found.length === 0 || found.some(({ entries }) => entries?.length !== 0)) return
@@ -112,7 +112,7 @@ async function listRecorded(
   )
 }
 
-/** The same filter as `queryOf`, for jobs that Temporal does not know. */
+/** Applies the filter of `queryOf` to jobs that Temporal does not know. */
 function matches({ states = [], owner, name, backend }: ListFilter, status: JobStatus): boolean {
   const last = status.attempts.at(-1)
   const placed = last === undefined ? '' : `${last.backend}:${last.capacityType}`
@@ -142,11 +142,11 @@ export async function findJobs(client: Client, filter: ListFilter): Promise<Work
   return found
 }
 
-/** A job's search attributes only say that an attempt is in progress; those of the attempt say how far it is. */
+/** States that only an attempt's search attributes distinguish; a job's own show that an attempt is in progress. */
 const UNDER_WAY: readonly JobState[] = ['provisioning', 'running']
 const isStateOfAttempts = (state: JobState): boolean => UNDER_WAY.includes(state)
 
-/** The jobs whose attempts are in the requested states; undefined if the jobs' own entries answer the query. */
+/** Returns the jobs whose attempts are in the requested states; undefined if the jobs' own entries answer the query. */
 async function underWay(client: Client, filter: ListFilter): Promise<string[] | undefined> {
   const [wanted, ...others] = (filter.states ?? []).filter(isStateOfAttempts)
   if (wanted === undefined || others.length > 0) return undefined

@@ -17,11 +17,11 @@ export interface JobLogLine extends LogLine {
 
 /** @public */
 export interface LogOptions {
-  /** Continue until the job is over. */
+  /** Whether to continue until the job is over. */
   isFollowing?: boolean
-  /** Only this attempt. */
+  /** Reads only the log of this attempt. */
   attempt?: number
-  /** Only this many of the last existing lines. */
+  /** Reads only this number of the last existing lines. */
   tail?: number
   signal?: AbortSignal
 }
@@ -32,8 +32,8 @@ const LOOK_EVERY_MS = { here: 250, elsewhere: 2 * SECOND_MS } as const
 const ASK_TEMPORAL_EVERY_MS = 15 * SECOND_MS
 
 /**
- * A job's log across its attempts, each line once and in order; a line with `s: 'gap'` marks lost lines. With follow, it waits
- * for more, also while the store does not answer, and ends when the job is over and its last line was read.
+ * Yields a job's log across its attempts, each line once and in order; a line with `s: 'gap'` marks lost lines. With follow, it waits for
+ * more, even while the store does not answer, and ends when the job is over and its last line was read.
  */
 export async function* readLogs(
   context: Context,
@@ -75,7 +75,7 @@ class LogReader {
     this.askedTemporalAtMs = context.now()
   }
 
-  /** Throws `not-found` when there is no such job. */
+  /** Opens the log. Throws `not-found` if the job does not exist. */
   async open(): Promise<void> {
     await this.readRecord()
     if (this.recordSeq < 0) throw noSuchJob(this.context, this.jobId)
@@ -125,7 +125,7 @@ class LogReader {
     return (await this.context.store.head(layout.result(jobId, attempt))) !== undefined
   }
 
-  /** To the next attempt, if there is one and it is requested. */
+  /** Moves to the next attempt, if one exists and is requested. */
   private async goOn(): Promise<boolean> {
     if (this.options.attempt !== undefined) return false
     const later = (await attemptsOf(this.context.store, this.jobId)).find((attempt) => attempt > this.attempt)

@@ -44,9 +44,9 @@ export async function findPlan(
 }
 
 /**
- * The places where a job could run now, ranked as for a real placement. Starts and records nothing. `before`: a checkpoint by
- * which to judge whether one can be saved within a notice. `explain`: an offer, as `PreviewInput` has it. Throws `unavailable` when there is no server, or no worker behind it
- * that answers within seconds, and `usage` when the server is another deployment's.
+ * Returns the places where a job could run now, ranked as for a real placement. Starts and records nothing. `before` is a checkpoint for
+ * judging whether one can be saved within a notice; `explain` is an offer, as in `PreviewInput`. Throws `unavailable` without a server, or
+ * without a worker that answers within seconds, and `usage` for the server of another deployment.
  */
 export async function planThroughWorkers(
   context: Context,

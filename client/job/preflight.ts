@@ -38,13 +38,13 @@ export function unsetSecrets({ config }: Context, spec: JobSpec): string[] {
   ]
 }
 
-/** Each backend that does not exist, as a sentence with those that do. */
+/** Describes each backend that does not exist, with the existing ones. */
 export function unknownBackends(names: readonly string[], known: readonly string[]): string[] {
   const unknown = [...new Set(names)].filter((name) => !known.includes(name))
   return unknown.map((name) => `Unknown backend ${name}.${meant(name, known)} Known: ${known.join(', ')}.`)
 }
 
-/** Not an error: a model may be newer than our table. */
+/** Returns accelerators that are missing from our table. They are allowed, because a model may be newer than the table. */
 function unknownAccelerators({ resources }: JobSpec): string[] {
   const names = ACCELERATORS.map(({ name }) => name)
   const unknown = (resources.accelerators ?? []).filter((name) => findAccelerator(name) === undefined)
@@ -88,7 +88,7 @@ async function missingScript({ spec, directory }: Submission): Promise<string[]>
 
 /** Programs whose first non-option argument is a script. */
 const INTERPRETER = /^(?:python[\d.]*|bash|sh)$/
-/** Programs that start a Python script after options of their own. */
+/** Programs that start a Python script after their own options. */
 const LAUNCHER = /^(?:torchrun|accelerate|deepspeed|horovodrun|mpirun)$/
 /** Commands without an effect on the script. */
 const HARMLESS = /^(?:pip3?|export|set|echo|nvidia-smi|ulimit|true|:)$/
@@ -119,7 +119,7 @@ function scriptAmong(program: string, words: string[]): string | undefined {
   return script === undefined || script.startsWith('-') ? undefined : script
 }
 
-/** No shell syntax, and inside the folder. */
+/** Whether a path has no shell syntax and stays inside the folder. */
 function isPlainPath(path: string): boolean {
   return /^[\w./+@=-]+$/.test(path) && !path.startsWith('/') && !posix.normalize(path).startsWith('..')
 }

@@ -16,14 +16,14 @@ export function progressView(progress: Progress | undefined): ProgressView | nul
   }
 }
 
-/** As the runner reports it, including epochs; otherwise from the steps alone. */
+/** Returns the percentage that the runner reports, which includes epochs; otherwise computes it from the steps. */
 function percentOf({ step, stepsTotal, percent }: Progress): number | null {
   if (percent !== undefined) return percent
   if (step === null || stepsTotal === null || stepsTotal <= 0) return null
   return Math.round(Math.min(1, step / stepsTotal) * 1_000) / 10
 }
 
-/** Until a new attempt reports, the previous one's values apply. */
+/** Until a new attempt reports progress, the previous one's values apply. */
 export function newestProgress(attempts: AttemptView[]): ProgressView | null {
   return attempts.findLast(({ progress }) => progress !== null)?.progress ?? null
 }

@@ -21,7 +21,7 @@ import { recoveriesOf } from './recovery'
 import { joinView, type AttemptDocumentsRead } from './view'
 import { askWorkflow, closedWithoutRecord, STARTS_WITHIN_MS, type WorkflowSeen } from './workflow-state'
 
-/** What one look at a job has read that the next one need not read again. */
+/** Facts about a job that one reading keeps for the next. */
 export class KnownOfJob {
   readonly records: KnownRecords = new Map()
   readonly checkpoints = new Set<string>()
@@ -73,16 +73,16 @@ async function ask(
 ): Promise<WorkflowSeen | undefined> {
   const seen = await askWorkflow(context, id, attemptsTotal)
   if (seen?.closed !== 'FORGOTTEN') return seen
-  // Its workflow may be about to start.
+  // A recently submitted job's workflow may be about to start.
   if (context.now() - submittedAtMs <= STARTS_WITHIN_MS) return undefined
   return { ...seen, attemptClosedAtMs: entries.at(-1)?.atMs }
 }
 
-/** The workflow's own status while it is open and answers; otherwise the record, and how the workflow closed. */
+/** Returns the workflow's own status while it is open and answers; otherwise the record, and how the workflow closed. */
 function present(recorded: JobStatus, seen: WorkflowSeen | undefined): JobStatus {
   const told = seen?.status
   if (seen?.closed === undefined) return told ?? recorded
-  // Its last status is older than the latest records of its attempt.
+  // A final status may be older than the latest records of the attempt.
   return told !== undefined && isFinal(told.state) && !isFinal(recorded.state)
     ? told
     : { ...closedWithoutRecord(recorded, seen), ...defined({ runId: told?.runId }) }
@@ -111,13 +111,13 @@ export function workflowPagesOf({
   return temporalUiUrl === undefined ? undefined : workflowPages(temporalUiUrl, temporal.namespace)
 }
 
-/** The page of Temporal's Web UI that lists jobs, newest first, without their attempts and Crucible's own workflows. */
+/** Returns the page of Temporal's Web UI that lists jobs, newest first, without their attempts and Crucible's own workflows. */
 export function jobsUiUrl(uiUrl: string, namespace: string): string {
   const query = encodeURIComponent(`WorkflowType="${WORKFLOW_TYPES.job}"`)
   return `${workflowPages(uiUrl, namespace)}?query=${query}`
 }
 
-/** The own reports of the newest attempt's machine; nothing once the attempt is over. */
+/** Reads the reports of the newest attempt's machine; nothing once the attempt is over. */
 async function readNewest(store: ObjectStore, status: JobStatus): Promise<AttemptDocumentsRead | undefined> {
   const last = status.attempts.at(-1)
   if (last === undefined || last.endedAtMs !== undefined) return undefined
@@ -136,13 +136,13 @@ export async function readAttempt(
     readMachine(store, jobId, attempt),
     readDocument(store, layout.lease(jobId, attempt), parseLease).catch(ignoreBadDocument),
   ])
-  // Only a machine without a runner can be queued; then its lease does not report its cost yet either.
+  // Only a machine without a runner can be queued, and its lease does not report its cost yet.
   const billing =
     machine !== undefined && beat === undefined ? await readBilling(store, jobId, attempt) : undefined
   return { attempt, beat, machine, metered: lease?.metered, billing }
 }
 
-/** Since when an attempt's machine is billed, for providers that may queue it; written by our own activities only. */
+/** Reads when the billing of an attempt's machine began, for providers with queues. Only our own activities write this document. */
 export async function readBilling(
   store: ObjectStore,
   jobId: string,
@@ -152,7 +152,7 @@ export async function readBilling(
   return readDocument(store, key, (text) => JSON.parse(text) as Billing).catch(ignoreBadDocument)
 }
 
-/** The machine from an attempt's launch; written by our own activities only. */
+/** Reads the machine of an attempt's launch. Only our own activities write this document. */
 export async function readMachine(
   store: ObjectStore,
   jobId: string,

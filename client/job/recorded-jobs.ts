@@ -17,12 +17,12 @@ export interface RecordedJob {
 
 /** Records read in parallel; the first page answers most lists. */
 const PAGE = 50
-/** Limit on the records that one list reads, however few of them match. */
+/** Limit on the records that one list reads, regardless of the number of matches. */
 const READ_MAX = 1_000
 
 export interface RecordedQuestion {
   limit: number
-  /** Ids that are already in the list. */
+  /** Ids that the list already contains. */
   known: ReadonlySet<string>
   /** Whether the list wants finished jobs. */
   wants: (status: JobStatus) => boolean
@@ -31,7 +31,7 @@ export interface RecordedQuestion {
   nowMs: number
 }
 
-/** Finished jobs that only the record knows, newest first, and whether there may be more than were read. */
+/** Returns finished jobs that only the record knows, newest first, and whether more may exist than were read. */
 export async function recordedJobs(
   store: ObjectStore,
   { limit, known, wants, isForgotten, nowMs }: RecordedQuestion,
@@ -76,7 +76,7 @@ async function readJob(store: ObjectStore, jobId: string): Promise<RecordedJob |
   return status && { entries, status, isFinished: resultOf(entries) !== undefined }
 }
 
-/** For a job whose workflow closed without a final entry, and is gone from the server too. */
+/** Describes a job whose workflow closed without a final entry and no longer exists on the server. */
 function forgotten({ status, entries }: RecordedJob): JobStatus {
   return closedWithoutRecord(status, { closed: 'FORGOTTEN', attemptClosedAtMs: entries.at(-1)?.atMs })
 }

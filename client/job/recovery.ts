@@ -24,7 +24,7 @@ interface Ended {
   wellAtMs: Instant
   /** The drain began, or the loss was known. */
   noticedAtMs: Instant
-  /** Nothing is left to save. */
+  /** Time at which nothing was left to save. */
   drainedAtMs: Instant
 }
 
@@ -93,7 +93,7 @@ function recovery(before: Life, lives: readonly Life[]): RecoveryView {
   }
 }
 
-/** Only an attempt that has worked can be recovered, or is a recovery. */
+/** Whether an attempt has worked: only such an attempt can be recovered, or end a recovery. */
 function hasWorked({ phases, firstStepAtMs, settlement }: Life): boolean {
   return beginOf(phases, 'running') !== null || firstStepAtMs !== null || settlement?.progress !== undefined
 }

@@ -7,13 +7,13 @@ import type { Home } from '../../storage/home'
 /** Findings of the last rehearsal of a command on this machine; `plan` and `submit` use them. */
 export interface Rehearsed {
   version: 1
-  /** Of the job, for people who read the folder. */
+  /** Name of the job, for people who read the folder. */
   name: string
   atMs: number
   survives: boolean
-  /** One sentence. */
+  /** Summary in one sentence. */
   summary: string
-  /** Of a checkpoint; missing if none was seen. */
+  /** Size of a checkpoint; missing if none was seen. */
   totalBytes?: number
   /** Time that the program takes to write one. */
   saveMs?: number

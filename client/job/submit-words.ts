@@ -6,7 +6,7 @@ import { formatBackendChoice } from '../../core/offer'
 import { resourcesInWords, trainingTimeInWords } from '../../core/job/words'
 import { formatInstant } from '../../core/time/time'
 
-/** Temporal keeps 400 bytes of a summary, and characters may be four of them. */
+/** Longest summary: Temporal keeps 400 bytes, and a character may take four. */
 const SUMMARY_CHARACTERS_MAX = 100
 /** Temporal keeps 20,000 bytes of details; longer commands are cut. */
 const COMMAND_CHARACTERS_MAX = 2_000
@@ -16,7 +16,7 @@ export function summaryOf({ name, run }: JobSpec): string {
   return cut(`${name}: ${firstLineOf(run)}`, SUMMARY_CHARACTERS_MAX)
 }
 
-/** The same for Temporal's Web UI, which reads text between two dollar signs as a formula, except in code. */
+/** Summarises a job for Temporal's Web UI, which reads text between two dollar signs as a formula, except in code. */
 export function summaryInMarkdown({ name, run }: JobSpec): string {
   const command = cut(firstLineOf(run), SUMMARY_CHARACTERS_MAX - name.length)
   return `${nameInMarkdown(name)}: \`${command.replaceAll('`', "'")}\``
@@ -46,7 +46,7 @@ export function detailsOf({ jobId, spec, owner, bundle, from, source, isRehearsa
     ['duration, as estimated', trainingTimeInWords(spec)],
     ['family of work', spec.workFamily],
     ['deadline', spec.deadlineAtMs === undefined ? undefined : formatInstant(spec.deadlineAtMs)],
-    // As code, because of the dollar sign.
+    // The budget is written as code, because of its dollar sign.
     ['budget', spec.budgetMicroUsd === undefined ? undefined : `\`${formatUsd(spec.budgetMicroUsd)}\``],
     ['secrets', secretsNeeded(spec).map(nameInMarkdown).join(', ') || undefined],
     [

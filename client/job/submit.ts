@@ -44,7 +44,7 @@ export interface Submission {
 export interface Submitted {
   id: string
   workflowId: string
-  /** False if the job already existed. */
+  /** Whether the job is new; false if it already existed. */
   isNew: boolean
   /** False if no worker polls for jobs now: it waits until one is started. */
   isServed: boolean

@@ -16,14 +16,14 @@ import { aheadOf, poolOf, type LinePlace, type Waiter } from '../../core/job/wai
 import type { AttemptView, CostView, JobSummary, JobView, RecoveryView, TroubleView } from './job-view'
 import { newestProgress, progressView } from './progress-view'
 
-/** The newest attempt's own documents, which are newer than the job's state. */
+/** Documents of the newest attempt, which are newer than the job's state. */
 export interface AttemptDocumentsRead {
   attempt: number
   beat: Beat | undefined
   machine: MachineHandle | undefined
-  /** Its cost according to the watch's last report, by the provider's prices. */
+  /** Cost by the provider's prices, according to the watch's last report. */
   metered?: Metered | undefined
-  /** Read before its first beat, for a machine that may be queued. */
+  /** Billing record that is read before the first beat of a machine that may be queued. */
   billing?: Billing | undefined
 }
 
@@ -33,14 +33,14 @@ export interface SummaryFacts {
   spec: JobSpec | undefined
   newest: AttemptDocumentsRead | undefined
   endedAtMs: number | undefined
-  /** As Temporal reports it. */
+  /** Problem that Temporal reports. */
   trouble?: TroubleView | null
   /** The waiting jobs, from the store; missing if it was not read. */
   waiters?: readonly Waiter[]
   nowMs: number
 }
 
-/** All inputs of a view. */
+/** Inputs of a job's view. */
 export interface JobFacts extends SummaryFacts {
   isLive: boolean
   checkpoints: Checkpoint[]
@@ -59,7 +59,7 @@ export function joinView(facts: JobFacts): JobView {
     checkpoints: newestOf(checkpoints, attempts),
     attempts,
     recoveries,
-    // Each attempt knows the runs of those before it, once its runner has begun.
+    // Each attempt knows the runs of earlier ones, once its runner has begun.
     trackers: attempts.findLast(({ trackers }) => trackers.length > 0)?.trackers ?? [],
     placementReasons: status.placementReasons,
     uiUrl: uiUrl ?? null,
@@ -80,7 +80,7 @@ function newestOf([newest, ...others]: Checkpoint[], attempts: AttemptView[]): J
   }
 }
 
-/** The same for a list. */
+/** Joins the facts of a job for a list. */
 export function joinSummary(facts: SummaryFacts, attempts = attemptsOf(facts)): JobSummary {
   const { status, endedAtMs } = facts
   const last = attempts.at(-1)
@@ -116,7 +116,7 @@ function waitingOf({ status, spec, waiters = [] }: SummaryFacts): LinePlace | nu
   return { position: aheadOf(own, waiters).length + 1, pool: poolOf(spec) }
 }
 
-/** Temporal reports the number of tries; the workflow only that there were some. */
+/** Describes the job's problem. Temporal reports the number of tries; the workflow only that it retries. */
 function troubleOf({ status, trouble }: SummaryFacts): TroubleView | null {
   if (trouble != null || status.trouble === undefined) return trouble ?? null
   return { message: status.trouble, tries: 1, nextTryAtMs: null }
@@ -139,9 +139,9 @@ function stateOf(
     return { state: 'running', reason: 'training', message: reason === 'training' ? message : 'Training.' }
   if (last.reason === 'queued')
     return { state: 'provisioning', reason: 'queued', message: queueInWords(last.launchedAtMs, nowMs) }
-  // Without its documents, its progress is unknown.
+  // Without the attempt's documents, its progress is unknown.
   if (state === 'provisioning' || newest === undefined) return { state, reason, message }
-  // During a pause, the job's own words give the reason for the wait.
+  // During a pause, the job's own message explains the wait.
   return reason === 'under-way' || reason === 'training'
     ? { state: 'provisioning', reason: 'launching', message: 'Getting a machine.' }
     : { state: 'provisioning', reason, message }
@@ -195,7 +195,7 @@ function attemptView(
   }
 }
 
-/** According to the watch's last report, extrapolated at the price in it. */
+/** Returns the cost from the watch's last report, extrapolated at the price in it. */
 function costNow(
   { metered, billing }: AttemptDocumentsRead,
   { realised, launchedAtMs, nowMs }: { realised: RealisedOffer; launchedAtMs: number; nowMs: number },

@@ -16,7 +16,7 @@ export interface WatchOptions {
 
 const LOOK_EVERY_MS = SECOND_MS
 
-/** The state of a job after every change, until it is over; the last one is its end. Waits while the store does not answer. */
+/** Yields the state of a job after every change, until it is over; the last one is its end. Waits while the store does not answer. */
 export async function* watchJob(
   context: Context,
   jobId: string,

@@ -17,13 +17,13 @@ export const STARTS_WITHIN_MS = MINUTE_MS
 
 /** Temporal's data on a job. */
 export interface WorkflowSeen {
-  /** The workflow's own status; missing if no worker answers. */
+  /** Status from the workflow itself; missing if no worker answers. */
   status: JobStatus | undefined
-  /** How it closed, as Temporal reports it (`TERMINATED`, `FAILED`); missing while it is open. */
+  /** Close status from Temporal (`TERMINATED`, `FAILED`); missing while the workflow is open. */
   closed: string | undefined
   closedAtMs: number | undefined
   trouble: TroubleView | null
-  /** When the newest attempt's workflow closed; missing while it is open, or without an attempt. */
+  /** Close time of the newest attempt's workflow; missing while it is open, or without an attempt. */
   attemptClosedAtMs: number | undefined
 }
 
@@ -47,7 +47,7 @@ export async function askWorkflow(
   }
 }
 
-/** For a job whose history is gone from the server. */
+/** State of a job whose history no longer exists on the server. */
 const FORGOTTEN: WorkflowSeen = {
   status: undefined,
   closed: 'FORGOTTEN',
@@ -56,7 +56,7 @@ const FORGOTTEN: WorkflowSeen = {
   attemptClosedAtMs: undefined,
 }
 
-/** Whether the server answers, and has no workflow of the job. */
+/** Whether the server answers and has no workflow of the job. */
 export async function isForgotten(client: Client, jobId: string): Promise<boolean> {
   try {
     await ask(client, () => client.workflow.getHandle(jobWorkflowId(jobId)).describe())
@@ -67,7 +67,7 @@ export async function isForgotten(client: Client, jobId: string): Promise<boolea
   }
 }
 
-/** The same without asking a worker. */
+/** Describes a job's workflow without asking a worker. */
 export async function describeJob(
   client: Client,
   jobId: string,
@@ -97,7 +97,7 @@ function ask<T>(client: Client, question: () => Promise<T>): Promise<T> {
   return client.withDeadline(Date.now() + ANSWER_LIMIT_MS, question)
 }
 
-/** Rejects when there is no answer within the limit. */
+/** Awaits an answer, and rejects after the limit. */
 async function inTime<T>(answer: Promise<T>): Promise<T> {
   const stop = new AbortController()
   const late = sleep(ANSWER_LIMIT_MS, undefined, { signal: stop.signal }).then((): never => {
@@ -138,7 +138,7 @@ function isBetweenTries({ state }: Pick<PendingActivity, 'state'>): boolean {
   return (state as number | null | undefined) === BETWEEN_TRIES
 }
 
-/** A workflow task may be retried after a worker was stopped, which is not trouble yet. */
+/** Tries of a workflow task before it counts as stuck: it may be retried after a worker was stopped. */
 const STUCK_AFTER_TRIES = 3
 
 /** Activities that Temporal retries after a pause. */
@@ -164,7 +164,7 @@ const CLOSED_HOW: Readonly<Record<string, string>> = {
   FORGOTTEN: 'The Temporal server has no workflow for it: its history was deleted, or it never started.',
 }
 
-/** A job whose workflow closed without completing its record: the state in the record, and the fact that the job is over. */
+/** Describes a job whose workflow closed without completing its record: the recorded state, and the fact that the job is over. */
 export function closedWithoutRecord(
   recorded: JobStatus,
   { closed, attemptClosedAtMs }: Pick<WorkflowSeen, 'closed' | 'attemptClosedAtMs'>,

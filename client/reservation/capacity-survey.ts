@@ -8,7 +8,10 @@ import type { Context } from '../context'
 import { checkSameDeployment } from '../deployment'
 import { CrucibleError, errorFromFailure, toCrucibleError } from '../errors'
 
-/** What the account of a backend holds, and what is for sale. Throws `unavailable` if no worker of it answers. */
+/**
+ * Returns the capacity that the account of a backend holds, and the capacity for sale. Throws `unavailable` if no worker of the backend
+ * answers.
+ */
 export async function surveyCapacity(
   context: Context,
   backend: string,

@@ -68,8 +68,8 @@ export async function decidePurchase(
 }
 
 /**
- * Buys an extension: either for a time that is added, or to a new end, which may be asked for again. An end later than the one that the caller saw
- * (by default, the one that is shown now) means that somebody else has extended it meanwhile: then nothing is bought.
+ * Buys an extension, either by a duration or to a new end; a request with an end may be repeated. If the end is later than the one that the
+ * caller saw (by default, the one shown now), another person has extended the reservation meanwhile, and nothing is bought.
  */
 export async function extendReservation(
   context: Context,
@@ -97,8 +97,7 @@ export async function resizeReservation(
 }
 
 /**
- * Moves free places of an hourly reservation into one of their own, which begins as held. With an id that exists already, nothing more is
- * split off.
+ * Moves free places of an hourly reservation into a separate one, which begins as held. If the id already exists, no more places are moved.
  */
 export async function splitReservation(
   context: Context,

@@ -28,7 +28,7 @@ export interface ReservationRequest {
   wish: CapacityWish
   rule: PurchaseRule
   purpose?: string
-  /** News about it are posted there; see `ReservationEvent`. It is stored sealed. */
+  /** URL that receives the reservation's events (`ReservationEvent`). It is stored sealed. */
   webhook?: string
   /** Makes the request repeatable. Random if missing. */
   id?: string
@@ -38,9 +38,9 @@ export interface ReservationRequest {
 export interface Reserved {
   id: string
   workflowId: string
-  /** False if it existed already. */
+  /** Whether the reservation is new; false if it existed already. */
   isNew: boolean
-  /** It existed already, and is over: nothing is searched. */
+  /** Whether the reservation existed already and is over, so that no search begins. */
   isOver?: true
 }
 
@@ -76,7 +76,7 @@ export async function reserve(context: Context, request: ReservationRequest): Pr
     await putWebhook(store, key, { id: reservationId, url: checkedUrl(webhook) })
   }
   const workflowId = reservationWorkflowId(reservationId)
-  // Temporal forgets a workflow that is over after a while, and would start it again.
+  // Whether a reservation is over. Temporal forgets a closed workflow after a while, and would start it again.
   const isOver = async (): Promise<boolean> =>
     (await lastReservationEntry(store, reservationId))?.kind === 'over'
   if (await isOver()) return { id: reservationId, workflowId, isNew: false, isOver: true }
@@ -97,7 +97,7 @@ export async function reserve(context: Context, request: ReservationRequest): Pr
 /** Between reading the clock for the times of a request and sending it. */
 const REQUEST_TAKES_MS = 30 * SECOND_MS
 
-/** A repeated command means the same, although `in 30 days` is another instant by then. */
+/** Whether a repeated command means the same request, although `in 30 days` is then another instant. */
 function isSameRequest(standing: ReservationInput, asked: ReservationInput): boolean {
   const laterMs = asked.submittedAtMs - standing.submittedAtMs
   const asStanding = (was: number | undefined, is: number | undefined): number | undefined =>

@@ -1,4 +1,4 @@
-/** What became of wishes for reserved capacity. */
+/** State of requests for reserved capacity. */
 import { without } from '../../core/defined'
 import { reservationWorkflowId } from '../../core/queues'
 import {
@@ -21,7 +21,7 @@ export interface ReservationView {
   record: ReservationEntry[]
 }
 
-/** All reservations of the store, the newest first. Over ones come from the record alone. */
+/** Returns all reservations of the store, the newest first. Closed ones come from the record alone. */
 export async function listReservations(context: Context): Promise<ReservationStatus[]> {
   const ids = await reservationIds(context.store)
   const views = await eachOf(ids, (id) => readReservation(context, id))
@@ -31,7 +31,7 @@ export async function listReservations(context: Context): Promise<ReservationSta
     .sort((a, b) => b.submittedAtMs - a.submittedAtMs)
 }
 
-/** One reservation, by its id or the beginning of it. Throws `not-found` and `usage`. */
+/** Returns one reservation by its id or a prefix of it. Throws `not-found` and `usage`. */
 export async function showReservation(context: Context, meant: string): Promise<ReservationView> {
   const id = await findReservation(context, meant)
   const view = await readReservation(context, id)
@@ -65,7 +65,7 @@ async function readReservation(context: Context, id: string): Promise<Reservatio
   return status && { status, record }
 }
 
-/** Undefined without a server, a worker or a workflow that answers. */
+/** Returns the live status; undefined without a server, a worker or a workflow that answers. */
 async function liveStatus(context: Context, id: string): Promise<ReservationStatus | undefined> {
   const client = await context.temporal()
   try {
@@ -82,7 +82,7 @@ async function liveStatus(context: Context, id: string): Promise<ReservationStat
   }
 }
 
-/** Its workflow was ended by hand, and still answers with its last state. */
+/** Describes a reservation whose workflow was terminated by hand and still answers with its last state. */
 function unwatched(last: ReservationStatus): ReservationStatus {
   const status = without(last, ['nextLookAtMs'])
   const held =
@@ -95,7 +95,7 @@ function unwatched(last: ReservationStatus): ReservationStatus {
   }
 }
 
-/** What was noted last: no worker answers. */
+/** Returns the last recorded status, for a reservation whose workers do not answer. */
 function silentStatus(requested: ReservationEntry, record: readonly ReservationEntry[]): ReservationStatus {
   const { reservationId: id, owner, wish, rule, submittedAtMs, purpose } = requested.data as ReservationInput
   const noted = record.findLast(({ kind }) => kind === 'held')

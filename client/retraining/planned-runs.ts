@@ -12,7 +12,7 @@ export interface PlannedRun {
   durationMs: number
 }
 
-/** More than a calendar shows of one schedule. */
+/** Maximum number of listed runs, more than a calendar shows of one schedule. */
 const RUNS_MAX = 24
 
 /** Runs of all retraining schedules whose windows open before an instant. */

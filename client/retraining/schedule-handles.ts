@@ -22,7 +22,7 @@ export const OVERLAP_POLICY = {
   allow: 'ALLOW_ALL',
 } as const satisfies Record<Overlap, string>
 
-/** What Temporal holds of a revision. */
+/** Temporal's copy of a revision. */
 interface Held {
   spec: { calendars: CalendarEntry[]; timezone: string }
   policies: { overlap: (typeof OVERLAP_POLICY)[Overlap]; catchupWindow: number }
@@ -53,7 +53,7 @@ export function scheduleOf({ input }: ScheduleRevision, nowMs: number, fromMs = 
   }
 }
 
-/** Makes Temporal hold this revision. Returns false if it did already. */
+/** Makes the schedule in Temporal equal to this revision. Returns false if it already was. */
 export async function establish(context: Context, revision: ScheduleRevision): Promise<boolean> {
   const client = await context.temporal()
   const { schedule: name } = revision.input
@@ -72,20 +72,20 @@ export async function establish(context: Context, revision: ScheduleRevision): P
   return true
 }
 
-/** One that this deployment did not sign, which is replaced. */
+/** Ignores a schedule that this deployment did not sign, because it is replaced. */
 function ignoreForeign(error: unknown): undefined {
   if (isCoded(error, 'seal')) return undefined
   throw error
 }
 
-/** The client's interceptors stamp what is created, and not what is updated. */
+/** Adds the stamp to an update: the client's interceptors stamp only creations. */
 export function withStamp<S extends { action: { workflowType: string; args: unknown[] } }>(schedule: S): S {
   const { action } = schedule
   const args = stamped(action.args, { kind: 'schedule', name: action.workflowType })
   return { ...schedule, action: { ...action, args } }
 }
 
-/** Whether an error is one of the SDK's, by its name, without loading the SDK. */
+/** Whether an error comes from Temporal's SDK, by its name, without loading the SDK. */
 export function isNamed(error: unknown, name: 'ScheduleAlreadyRunning' | 'ScheduleNotFoundError'): boolean {
   return error instanceof Error && error.name === name
 }
@@ -99,9 +99,9 @@ export interface HeldSchedule {
   isPaused: boolean
   note: string | null
   nextStartsAtMs: number[]
-  /** Runs that begin once the one before is over. */
+  /** Runs that begin once the previous one is over. */
   waiting: number
-  /** Dates without a run because the one before was not over, since the schedule was created. */
+  /** Dates without a run because the previous one was not over, since the schedule was created. */
   overlapped: number
   /** Dates without a run because the server was away for too long, since the schedule was created. */
   missed: number

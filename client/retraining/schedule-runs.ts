@@ -1,4 +1,4 @@
-/** Runs of retraining schedules: what they are doing, what they did, and words to them. */
+/** Runs of retraining schedules: their present and past states, and requests to them. */
 import { randomUUID } from 'node:crypto'
 import { failureFrom } from '../../core/failure'
 import { STATUS_QUERY, type UpdateReceipt } from '../../core/messages'
@@ -37,7 +37,7 @@ export interface ScheduleSummary {
   last: RecordedRun | null
 }
 
-/** All schedules, by name. */
+/** Returns all schedules, by name. */
 export async function listSchedules(context: Context): Promise<ScheduleSummary[]> {
   const names = await scheduleNames(context.store)
   const found = await eachOf(names, async (name) => {
@@ -60,7 +60,7 @@ function stateOf(held: HeldSchedule | 'unknown' | undefined): ScheduleSummary['s
   return held.isPaused ? 'paused' : 'active'
 }
 
-/** The store says most of it, also while the server is down. */
+/** Reads Temporal's part of a schedule, or returns unknown values while the server is down; the store has most facts. */
 async function heldOrUnknown(context: Context, name: string): Promise<HeldSchedule | 'unknown' | undefined> {
   try {
     return await heldSchedule(context, name)
@@ -74,11 +74,11 @@ async function heldOrUnknown(context: Context, name: string): Promise<HeldSchedu
 export interface ScheduleView extends ScheduleSummary {
   spec: RetrainSpec
   note: string | null
-  /** What Temporal starts next, by its own account. */
+  /** Starts that Temporal announces. */
   nextStartsAtMs: number[]
-  /** Runs that begin once the one before is over. */
+  /** Runs that begin once the previous one is over. */
   waiting: number
-  /** Dates that had no run, since the schedule was created: because the run before was not over, or the server was away for too long. */
+  /** Dates without a run since the schedule was created: the previous run was not over, or the server was down for too long. */
   skipped: { overlapped: number; missed: number }
   running: RetrainStatus[]
   production: PromotedModel | null
@@ -178,7 +178,7 @@ export async function triggerSchedule(context: Context, name: string): Promise<v
 
 const WAITS = { states: ['awaiting-approval'], one: 'waits for approval', many: 'wait for approval' } as const
 
-/** A word to a run: its update, the states in which it may be said, and what a run is called in them. */
+/** Requests to a run: the update, the states in which it is allowed, and the name of a run in these states. */
 const WORDS = {
   approve: { ...WAITS, update: APPROVE_MODEL_UPDATE },
   reject: { ...WAITS, update: REJECT_MODEL_UPDATE },
@@ -203,8 +203,7 @@ const WORDS = {
 export type RunWord = keyof typeof WORDS
 
 /**
- * Says a word to the one run of a schedule that it is for, or to the one with the id `run`. Throws `usage` without such a run, or with
- * several.
+ * Sends a request to the one matching run of a schedule, or to the run with the id `run`. Throws `usage` if no run matches, or several do.
  */
 export async function tellRun(
   context: Context,

@@ -31,7 +31,7 @@ export interface ScheduleSubmission {
 export interface ScheduleCreated {
   name: string
   revision: number
-  /** False if it was so already. */
+  /** Whether the request changed the schedule; false if it already was in that state. */
   isNew: boolean
   runs: ScheduledRun[]
   skipped: SkippedDate[]
@@ -52,7 +52,7 @@ export async function createSchedule(
   return put(context, submission, 'created')
 }
 
-/** Replaces the file, code and secrets of a schedule. Runs that have begun keep what they began with. */
+/** Replaces the file, code and secrets of a schedule. Runs that have begun keep their revision. */
 export async function updateSchedule(
   context: Context,
   submission: ScheduleSubmission,
@@ -105,7 +105,7 @@ interface Change {
   values: SecretValues
 }
 
-/** The revision with this content: the newest one, or a new one. Its code and secrets are in the store before it is. */
+/** Returns the revision with this content: the newest one, or a new one. Its code and secrets are stored first. */
 async function revise(context: Context, { kind, input, code, values }: Change): Promise<ScheduleRevision> {
   const { store, config } = context
   const { schedule: name } = input
@@ -136,12 +136,12 @@ async function revise(context: Context, { kind, input, code, values }: Change): 
   })
 }
 
-/** Where the pages are may differ from client to client, for the same schedule. */
+/** Returns the content of a revision without the Web UI's address, which may differ between clients. */
 function contentOf(input: ScheduleRevision['input']): object {
   return without(input, ['uiUrl'])
 }
 
-/** As the store gives it back. */
+/** Returns a value in the form in which the store returns it. */
 function asStored<T>(value: T): T {
   return JSON.parse(JSON.stringify(value)) as T
 }
@@ -186,7 +186,7 @@ export async function renewSecrets(
   return { revision: revision.revision, secrets: input.secrets }
 }
 
-/** The newest revision. Throws `not-found` if there is no such schedule. */
+/** Returns the newest revision. Throws `not-found` if the schedule does not exist. */
 export async function currentOf(context: Context, name: string): Promise<ScheduleRevision> {
   const newest = /^[a-z0-9-]+$/.test(name) ? (await readRevisions(context.store, name)).at(-1) : undefined
   if (newest !== undefined && newest.kind !== 'deleted') return newest
@@ -195,7 +195,7 @@ export async function currentOf(context: Context, name: string): Promise<Schedul
   })
 }
 
-/** Makes up for dates: the windows that opened from `fromMs` to `toMs` get their runs now. Returns them. */
+/** Starts runs now for the windows that opened from `fromMs` to `toMs`, and returns them. */
 export async function backfill(
   context: Context,
   name: string,
@@ -239,7 +239,7 @@ export async function backfill(
   return runs
 }
 
-/** More at once are a mistake. */
+/** Largest number of backfilled runs; a larger one is a mistake. */
 const BACKFILL_MAX = 12
 
 export async function deleteSchedule(context: Context, name: string): Promise<void> {
@@ -261,7 +261,7 @@ export async function deleteSchedule(context: Context, name: string): Promise<vo
   })
 }
 
-/** What its author may not expect of the dates. */
+/** Returns warnings about surprising dates of a schedule. */
 export function warningsOf(spec: RetrainSpec, runs: readonly ScheduledRun[]): string[] {
   const overlaps = runs.filter(
     ({ startsAtMs }, index) => startsAtMs < (runs[index - 1]?.opensAtMs ?? -Infinity),
