@@ -54,7 +54,7 @@ const ROWS: readonly Row[] = [
   { title: 'run time', name: 'runTime', words: ({ runTime }) => runTimeInWords(runTime.value) },
 ]
 
-/** Prints what was found, how sure it is and where it is written. */
+/** Prints the findings with their confidence and places. */
 export function showAnalysis(out: Output, analysis: Analysis): void {
   const { entry, files, linesRead, kind, findings } = analysis
   const size = `${plural(files.length, 'file')}, ${count(linesRead)} lines`
@@ -172,7 +172,7 @@ function showUnknown(out: Output, findings: Findings): void {
   }
 }
 
-/** Prints a diff to stdout, as it is, for a pipe to `git apply`; everything else goes to stderr. */
+/** Prints a diff to stdout unchanged, for a pipe to `git apply`; all other output goes to stderr. */
 export function showSuggestion(out: Output, analysis: Analysis, { diff, saves, reasons }: Suggestion): void {
   if (diff !== null) {
     if (out.isTerminal) for (const line of diff.trimEnd().split('\n')) out.line(line.replace('\r', ''))

@@ -16,26 +16,29 @@ import { projectFiles, readScript } from './job/project-files'
 /** The command to analyze, and the folder in which it runs. */
 interface Target {
   root: string
-  /** Missing for a folder whose program must be found. */
+  /** Command to analyze; missing for a folder whose program must be found. */
   command: string | undefined
 }
 
 const JOB_FILES = ['.yaml', '.yml', '.json']
 const PROGRAMS = ['.py', '.ipynb', '.sh']
 
-/** What a user names: a script, a folder or a job file, with the arguments of the script. */
+/** A target as the user names it: a script, a folder or a job file, with the arguments of the script. */
 interface Named {
   target: string
   scriptArguments: readonly string[]
   nowMs: number
 }
 
-/** Analyzes what a user names. Throws `usage` for what cannot be a program. */
+/** Analyzes the target. Throws `usage` if it cannot be a program. */
 export async function analyzeTarget(named: Named): Promise<Analysis> {
   return analyze(await loadGrammar(), requestOf(named))
 }
 
-/** The same, with a change that makes the program save and resume; its paths are relative to the folder in which the program runs. */
+/**
+ * Analyzes the target and adds a change that makes the program save and resume; its paths are relative to the folder in which the program
+ * runs.
+ */
 export async function suggestForTarget(
   named: Named,
 ): Promise<{ analysis: Analysis; suggestion: Suggestion }> {
@@ -102,7 +105,7 @@ function targetOfJob(file: string, text: string, nowMs: number): Target {
   return { root: resolve(dirname(file), workdir), command: spec.run }
 }
 
-/** A script runs in this folder, or in its own if it is elsewhere, as a submitted one does. */
+/** Returns the target of a script. Like a submitted one, it runs in this folder, or in its own if it is elsewhere. */
 function targetOfScript(file: string, scriptArguments: readonly string[]): Target {
   const path = relative(process.cwd(), file)
   const isOutside = path.startsWith('..') || isAbsolute(path)

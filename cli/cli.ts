@@ -12,7 +12,7 @@ export interface Outside {
   config: CliConfig
   stdout: Sink
   stderr: Sink
-  /** Where signals arrive. */
+  /** Emitter of the process's signals. */
   signals: Pick<EventEmitter, 'on' | 'off'>
   /** Ends the process immediately. */
   exit(code: number): void
@@ -23,7 +23,7 @@ export interface Outside {
 
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP']
 
-/** What every command works with. */
+/** The environment of every command. */
 export class Cli {
   readonly out: Output
   readonly environment: Environment
@@ -43,12 +43,12 @@ export class Cli {
     this.out = new Output({ stdout, stderr, isJson, isColourWanted: config.isColourWanted, schema })
   }
 
-  /** How the user calls us. */
+  /** The command with which the user starts this program. */
   get invocation(): string {
     return this.outside.config.invocation
   }
 
-  /** Text with the commands in it as this user starts them: `` `./crucible list` `` in a clone. */
+  /** Replaces the commands in a text by the form in which the user starts them: `` `./crucible list` `` in a clone. */
   asCalled(text: string): string {
     return text.replace(/`((?:\w+=\S* )*)crucible /g, `\`$1${this.invocation} `)
   }
@@ -57,7 +57,7 @@ export class Cli {
     return this.outside.now()
   }
 
-  /** Whether a person agrees; `undefined` without a terminal, or when only a document is wanted. */
+  /** Asks a person for consent; `undefined` without a terminal, or if only a document is requested. */
   async confirm(question: string): Promise<boolean | undefined> {
     if (this.out.isJson || this.outside.ask === undefined) return undefined
     const answer = await this.outside.ask(`${question} [y/N] `, this.interruption())
@@ -70,7 +70,7 @@ export class Cli {
     return readClientConfig(this.environment)
   }
 
-  /** What the functions of the client work with: made at first use, closed at the end of the command. */
+  /** The context for the client's functions: made at first use, closed at the end of the command. */
   context(config?: ClientConfig): Context {
     const { Context: ClientContext } = require('../client/context') as typeof clientContext
     this.#context ??= new ClientContext(config ?? this.clientConfig(), () => this.now(), {

@@ -11,8 +11,8 @@ interface FilledJob {
 }
 
 /**
- * Reads the program that a command starts in a folder, and fills in what the job does not set; each setting is printed with its reason. A
- * command that starts no program of a known library changes nothing.
+ * Reads the program that a command starts in a folder, and fills in settings that the job leaves open; each one is printed with its reason.
+ * A command that starts no program of a known library changes nothing.
  */
 export async function fillFromProgram(
   cli: Cli,

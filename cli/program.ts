@@ -13,7 +13,7 @@ export interface CommandModule {
 export interface CommandEntry {
   name: string
   group: string
-  /** One line for the list of commands. */
+  /** Summary in one line for the list of commands. */
   summary: string
   load: () => CommandModule
 }
@@ -24,7 +24,7 @@ function entry(group: string, file: string, summary: string): CommandEntry {
   return { group, name, summary, load: () => lazily(`./commands/${file}`) as CommandModule }
 }
 
-/** Every command, in the order of the help. Only the requested one is loaded. */
+/** All commands in the order of the help. Only the requested one is loaded. */
 export const COMMANDS: readonly CommandEntry[] = [
   entry('Begin', 'deployment/demo', 'watch a job lose two machines and still finish'),
   entry('Begin', 'deployment/dev', 'run everything on this machine: Temporal server, workers'),

@@ -31,7 +31,7 @@ export function loadQuick(args: readonly string[]): typeof start | undefined {
   if (command === undefined || !QUICK_COMMANDS.includes(command) || !existsSync(QUICK_BUNDLE))
     return undefined
   const script = existsSync(QUICK_CODE_CACHE) ? compileQuick(readFileSync(QUICK_CODE_CACHE)) : undefined
-  // Without a matching cache, Node's own one: since 22.8 it keeps one.
+  // Without a matching cache, Node's own one is used, which exists since 22.8.
   const isCompiled = script !== undefined && script.cachedDataRejected !== true
   return (isCompiled ? runQuick(script) : lazily(QUICK_BUNDLE)) as typeof start
 }

@@ -5,7 +5,7 @@ import { helpText } from './kit/help'
 import { version } from './kit/package'
 import { makeProgram } from './program'
 
-/** Runs one command line, without the program's own name; returns the exit code. Never throws. */
+/** Runs one command line, without the program's name; returns the exit code. Never throws. */
 export async function runCli(given: readonly string[], outside: Outside): Promise<number> {
   const args = withoutAliases(given)
   const cli = new Cli(outside, isJsonWanted(args))
@@ -19,7 +19,7 @@ export async function runCli(given: readonly string[], outside: Outside): Promis
   return cli.exitCode
 }
 
-/** Set before the arguments are parsed, so that a parse error is JSON too. */
+/** Whether JSON is requested, determined before the arguments are parsed, so that a parse error is JSON too. */
 function isJsonWanted(args: readonly string[]): boolean {
   const end = args.indexOf('--')
   return (end === -1 ? args : args.slice(0, end)).includes('--json')
@@ -27,7 +27,7 @@ function isJsonWanted(args: readonly string[]): boolean {
 
 async function dispatch(cli: Cli, args: readonly string[]): Promise<void> {
   const [first, second] = args.filter((arg) => arg !== '--json')
-  // These two must be fast, and need no other code.
+  // These two flags must be fast, and need no other code.
   if (first === '--version' || first === '-V') {
     cli.out.json({ version: version() })
     return cli.out.line(version())

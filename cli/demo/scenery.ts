@@ -21,11 +21,11 @@ export interface Scenery {
   environment: Environment
   /** Interrupts a spot machine, with a notice or, for null, without one. */
   interrupt: (machine: MachineHandle, noticeMs: number | null, signal: AbortSignal) => Promise<void>
-  /** From now on, a provider has no free machine; missing where no story needs that. */
+  /** Takes away a provider's free machines from now on; missing if no story needs that. */
   fill?: (provider: LimitedProvider) => void
   /** Resolves with the cause when one of its servers is permanently down. */
   ended: Promise<string | undefined>
-  /** Ends every machine. Called when nothing launches machines any more. */
+  /** Ends every machine. Called when no process launches machines. */
   close(): Promise<void>
 }
 
@@ -68,8 +68,8 @@ const TWO_ZONES: CloudPlan = {
 const GPU_TYPE = 'g6.xlarge'
 
 /**
- * Three providers with one kind of machine each, the cheapest for the work first: a spot machine of EC2, Modal, whose limit of a run is shortened to the
- * least with which a job is placed there, and Lambda.
+ * World of three providers with one kind of machine each, the cheapest for the work first: a spot machine of EC2; Modal, with the shortest
+ * run limit at which a job is placed there; and Lambda.
  */
 const EVERYWHERE: CloudPlan = {
   world: {

@@ -23,7 +23,7 @@ export interface Stage {
   /** The provider, which the demo plays. */
   interrupt: Scenery['interrupt']
   fill: Scenery['fill']
-  /** Time to get the servers' programs, which is long only on the first run. */
+  /** Time to obtain the servers' programs, which is long only on the first run. */
   setUpMs: number
   /** Rejects when the server or the workers cannot continue. */
   broken: Promise<never>
@@ -34,7 +34,7 @@ export interface Stage {
 export interface StageOptions {
   progress: Progress
   signal: AbortSignal
-  /** Machines of this host instead of those of a small cloud. */
+  /** Whether machines are processes of this host instead of a small cloud's. */
   isLocal: boolean
   /** Three providers instead of EC2 alone. */
   isEverywhere: boolean
@@ -56,7 +56,7 @@ export async function setStage(cli: Cli, options: StageOptions): Promise<Stage> 
   }
 }
 
-/** What exists so far, taken down in reverse order. */
+/** Parts that exist so far and are closed in reverse order. */
 interface Parts {
   home: string
   scenery?: Scenery
@@ -107,7 +107,7 @@ async function build(
   const broken = Promise.race([parts.workers.ended, server.ended, scenery.ended]).then((reason) => {
     throw new Error(reason ?? 'The workers stopped unexpectedly.')
   })
-  // Every race handles the rejection; after the end, no listener is left.
+  // Each race handles the rejection itself; this handler covers the time after the last one.
   broken.catch(() => undefined)
   const { interrupt, fill } = scenery
   return { home, context, interrupt, fill, setUpMs, broken, close: () => takeDown(parts) }
@@ -124,7 +124,7 @@ function environmentOf(environment: Environment, home: string): Environment {
 async function takeDown({ home, scenery, server, config, workers, context, note }: Parts): Promise<string[]> {
   if (config !== undefined && note !== undefined) removeDevNote(config.home, note)
   await workers?.stop().catch(() => undefined)
-  // No process launches machines any more, so this list is complete.
+  // No process launches machines at this point, so the list is complete.
   await scenery?.close()
   await context?.close()
   await server?.stop()

@@ -18,17 +18,17 @@ import { lossInWords, progressInWords } from '../kit/words'
 import type { LimitedProvider } from './scenery'
 import type { Stage } from './stage'
 
-/** How the job loses a machine: it is taken back after a fraction of the training, or its provider's limit of a run ends it. */
+/** How the job loses a machine: it is taken back after a fraction of the training, or its provider's run limit ends it. */
 type Loss = { afterPart: number; noticeMs: number | null } | { limitOf: LimitedProvider }
 
-/** What the demo makes of the example, and what happens to it. */
+/** The demo's variant of the example, and the events that befall it. */
 export interface Plot {
-  /** Of both jobs. */
+  /** Changes of both jobs. */
   changes: Partial<JobSpec>
-  /** Of the job that moves, and of the one that does not. */
+  /** Changes of the job that moves; `still` are those of the other one. */
   moved: Partial<JobSpec>
   undisturbed: Partial<JobSpec>
-  /** Of the first machines, in order. */
+  /** Losses of the first machines, in order. */
   losses: readonly [Loss, ...Loss[]]
   /** Names of the two jobs' bills. */
   bills: readonly [string, string]
@@ -74,9 +74,9 @@ export interface Story {
 
 /** Duration and cost of a job. */
 export interface Bill {
-  /** From submission to end. */
+  /** Time from submission to end. */
   tookMs: number
-  /** Of all its machines together. */
+  /** Run time of all its machines together. */
   machineMs: number
   costMicroUsd: MicroUsd
 }
@@ -194,7 +194,7 @@ function where(machine: MachineHandle | undefined): string {
 
 /** The runner reports every second. */
 const LOOK_EVERY_MS = SECOND_MS / 2
-/** The state of the job is looked at more rarely, because its workflow is asked for it. */
+/** Checks between two reads of the job's state, which are rarer because they ask its workflow. */
 const LOOKS_PER_CHECK = 4
 
 function changesOf({ stage, signal }: StoryTelling, id: string): AsyncGenerator<JobView> {

@@ -66,7 +66,7 @@ function inWords({ what, name, remarks }: AccountPart): string {
   return `${what} ${name} ${remarks.join(', ')}`
 }
 
-/** `bucket crucible-1-us-east-1 (differs: it is not encrypted)` */
+/** Describes a differing part: `bucket crucible-1-us-east-1 (differs: it is not encrypted)`. */
 function missingInWords({ what, name, state, remarks }: AccountPart): string {
   const why = remarks.length === 0 ? '' : `: ${remarks.join(', ')}`
   return state === 'missing' && why === '' ? `${what} ${name}` : `${what} ${name} (${state}${why})`

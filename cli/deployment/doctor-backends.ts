@@ -5,7 +5,7 @@ import { makeBackend } from '../../service/make-backend'
 import type { Patient } from './doctor'
 import { ok, warning, type Told } from '../kit/findings'
 
-/** Where credentials were found. Missing or refused ones are reported by the check of their backend. */
+/** Reports where credentials were found. The check of a backend reports missing or refused ones. */
 export async function checkCredentials({
   config,
   environment,

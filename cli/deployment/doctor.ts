@@ -48,7 +48,7 @@ interface Examined extends Patient {
   isStoreWell: boolean
 }
 
-/** Every check, in the order of the report; each one decides on its own what is wrong and how to fix it. */
+/** All checks in the order of the report. Each one decides independently what is wrong and how to fix it. */
 const CHECKS: readonly Check[] = [
   { name: 'settings', run: checkSettings },
   { name: 'Node', run: checkNode },
@@ -93,7 +93,7 @@ function unexpected(thrown: unknown): Told {
   return error(message, hint)
 }
 
-/** Workers do not start with wrong settings; the other checks use what can be read. */
+/** Checks the settings. Workers do not start with invalid ones; the other checks use the readable ones. */
 async function checkSettings({ problems }: Patient): Promise<Told[]> {
   return problems.map((problem) => error(problem, 'Correct this setting; workers do not start with it.'))
 }

@@ -28,20 +28,20 @@ export interface DevCloudOptions extends Pick<CloudOptions, 'world' | 'port' | '
   backends?: readonly BackendName[]
   /** Folder of its store's objects, which outlive the cloud. */
   storeDirectory: string
-  /** Folder for its machines' disks, removed at its end. If missing, a temporary one with a link to it. */
+  /** Folder for its machines' disks, which it removes at its end. If missing, a temporary one with a link to it. */
   machines: { directory: string } | { link: string }
-  /** How the store's server is found. */
+  /** Options for finding the store's server. */
   server: Omit<ObtainOptions, 'variable'>
 }
 
 /** A small cloud with the environment of its deployment. */
 export interface DevCloud {
   cloud: Cloud
-  /** The environment that client and workers of the deployment read, as for a real account. The user's own comes first. */
+  /** Environment of the deployment's client and workers, as for a real account. The user's own values take precedence. */
   environment: Record<string, string>
   /** The backends whose provider it plays. */
   simulated: BackendName[]
-  /** The environment of the deployment for a user with settings: they come first, except those that lead to a real account. */
+  /** Returns the environment of the deployment for a user with settings, which take precedence except those that lead to a real account. */
   environmentWith(own: Environment): Environment
   /** Throws a `CrucibleError` if one of the backends would reach a real account: a job for a small cloud must not buy a machine. */
   refuseRealAccounts(config: Pick<WorkerConfig, 'backends'>): void
@@ -51,7 +51,7 @@ export interface DevCloud {
 
 const BUCKET = 'crucible'
 
-/** What a small cloud is for where no other backends are named. */
+/** Backends that a small cloud serves if no others are named. */
 export const SIMULATED_DEFAULT: readonly BackendName[] = ['ec2']
 
 /** Everything is on this machine: polling often costs nothing, shows changes immediately, and machines start within seconds. */
@@ -63,7 +63,7 @@ const PACE = {
   CRUCIBLE_SILENCE: '2m',
 }
 
-/** Without a world file: capacity that can be bought, in one zone with one GPU, in another with eight. */
+/** World without a world file: capacity for sale, with one GPU in one zone and eight in another. */
 const USUAL_WORLD: NonNullable<CloudOptions['world']> = {
   blockOfferings: [
     { type: 'p5.4xlarge', zone: 'us-east-1a', count: 8, usdPerInstanceHour: 4.33 },
@@ -72,8 +72,8 @@ const USUAL_WORLD: NonNullable<CloudOptions['world']> = {
 }
 
 /**
- * Starts a small cloud with a store, and makes its keys and addresses the ones with which this process reaches AWS, until it is
- * stopped. Throws a `CrucibleError` if the world is invalid or the store has no server.
+ * Starts a small cloud with a store, and directs this process to it with its keys and addresses until it is stopped. Throws a
+ * `CrucibleError` if the world is invalid or the store has no server.
  */
 export async function startDevCloud(options: DevCloudOptions): Promise<DevCloud> {
   const { storeDirectory, machines, server, backends = SIMULATED_DEFAULT, ...rest } = options
@@ -166,7 +166,7 @@ function refuseRealAccounts(
       })
 }
 
-/** All providers that the cloud plays and a backend is for, and how they and the store are reached. */
+/** Returns the providers that the cloud simulates for a backend, with their addresses and that of the store. */
 function simulationIn(
   cloud: Cloud,
   backends: readonly BackendName[],
@@ -189,14 +189,14 @@ function simulationIn(
   }
 }
 
-/** What the cloud says of each provider that it plays, by backend. */
+/** Returns the cloud's facts about each simulated provider, by backend. */
 function providersOf(cloud: Cloud): Record<BackendName, Readonly<Record<string, string>>> {
   return { ec2: { endpoint: cloud.endpoint, region: cloud.region, ...cloud.credentials }, ...cloud.providers }
 }
 
 const GRANT_ROLE = 'crucible-grant'
 
-/** The role whose short-lived credentials go to machines without their own. */
+/** Returns the role whose short-lived credentials go to machines without their own. */
 function grantsIn(cloud: Cloud): Record<string, string> {
   const arn = cloud.account().roles.find(({ name }) => name === GRANT_ROLE)?.arn
   return arn === undefined ? {} : { CRUCIBLE_GRANT_ROLE: arn }
@@ -210,7 +210,7 @@ function storeIn({ endpoint, storeEndpoint = endpoint, region, credentials }: Cl
     AWS_DEFAULT_REGION: region,
     AWS_ACCESS_KEY_ID: credentials.accessKeyId,
     AWS_SECRET_ACCESS_KEY: credentials.secretAccessKey,
-    // Never use the user's account.
+    // The user's account is never used.
     AWS_CONFIG_FILE: '/dev/null',
     AWS_SHARED_CREDENTIALS_FILE: '/dev/null',
     AWS_EC2_METADATA_DISABLED: 'true',

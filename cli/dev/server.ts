@@ -11,10 +11,10 @@ import type { TemporalExecutable } from './temporal/resolve'
 export interface Server {
   address: string
   namespace: string
-  /** Null if unknown. */
+  /** Address of the Web UI; null if unknown. */
   uiUrl: string | null
   connection: TemporalAddress['connectionOptions']
-  /** Its process id, if it is ours. */
+  /** Process id of our own server; null for an external one. */
   pid(): number | null
   /** Resolves with the cause when our server is permanently down. */
   ended: Promise<string | undefined>
@@ -28,7 +28,7 @@ export interface ServerOptions {
   progress: Progress
   signal: AbortSignal
   ports: WantedPorts
-  /** Without it, the state is kept in memory. */
+  /** File for the state; if missing, the state is kept in memory. */
   dataFile?: string
 }
 
@@ -81,18 +81,18 @@ export interface Claiming {
   progress: Progress
   /** Chooses another port. */
   flag?: string
-  /** Of the claims, common to all homes of this machine. */
+  /** Directory of the claims, which all homes of this machine share. */
   directory?: string
 }
 
 /**
- * The port, or `undefined` with a remark if it is taken. Until this process ends no other one here gets it: of two that start at the
- * same time both would find it free, and a server that starts later would answer for ours.
+ * Returns the port, or `undefined` with a remark if it is taken. Until this process ends, no other claimant gets it: two processes that
+ * start at the same time would both find it free, and a server that starts later would answer for ours.
  */
 export async function claimPort(port: number, claiming: Claiming): Promise<number | undefined> {
   const { progress, flag, directory = join(tmpdir(), 'crucible-ports') } = claiming
   const choose = flag === undefined ? '' : ` (choose with ${flag})`
-  // Without a place for claims, such as one that belongs to another user, a port that is free is taken.
+  // Without a directory for claims, such as one that another user owns, a free port is simply taken.
   const claim = await acquireLock(join(directory, String(port)), { info: port, waitMs: 0 }).catch(
     () => undefined,
   )

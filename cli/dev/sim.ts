@@ -1,4 +1,4 @@
-/** The small cloud on its own, with its object store: `npm run --silent sim`. */
+/** Runs the small cloud alone, with its object store: `npm run --silent sim`. */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

@@ -2,7 +2,7 @@ import { runWorkers, type RunOptions } from '../../workers/run'
 
 /** Workers that poll, in this process. */
 export interface RunningWorkers {
-  /** Rejects when one of them cannot continue; resolves after `stop`. */
+  /** Rejects when one of the workers cannot continue; resolves after `stop`. */
   ended: Promise<void>
   /** Stops gracefully: work in progress is finished or handed over. May be called more than once. */
   stop(): Promise<void>
@@ -19,7 +19,7 @@ export async function startWorkers(options: Omit<RunOptions, 'onReady'>): Promis
     signal: stopping.signal,
     onReady: isReady,
   }).catch((error: unknown) => {
-    // Stopped while it was still connecting.
+    // The worker was stopped while it was still connecting.
     if (!stopping.signal.aborted) throw error
   })
   const stop = async (): Promise<void> => {

@@ -1,7 +1,7 @@
 import type { JobView } from '../../client/job/job-view'
 import type { Cli } from '../cli'
 
-/** How to continue a job that ended before it was done, as lines; empty for every other job. */
+/** Returns lines that explain how to continue a job that ended before it was done; empty for other jobs. */
 export function continuationLines(cli: Cli, view: Pick<JobView, 'continuation' | 'reason'>): string[] {
   const { continuation, reason } = view
   if (continuation === null) return []

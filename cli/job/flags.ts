@@ -12,7 +12,7 @@ interface JobFlag {
   meaning: string
   /** The field that it sets. */
   path: readonly string[]
-  /** Whether values of a repeated flag replace the file's, or are added to them. */
+  /** Whether values of a repeated flag replace the file's or are added to them. */
   repeated?: 'replaces' | 'adds'
   read?: (text: string) => unknown
 }
@@ -164,7 +164,7 @@ function variable(text: string): [string, string] {
   })
 }
 
-/** `data.bin=https://...`, or a source alone, which keeps its own name. */
+/** Parses an input: `data.bin=https://...`, or a source alone, which keeps its own name. */
 function input(text: string): unknown {
   const match = /^([^=:]+)=(.+)$/s.exec(text)
   return match === null ? text : { path: match[1], source: match[2] }
@@ -186,12 +186,12 @@ export function addJobFlags(command: Command): void {
     .option('--workdir <folder>', 'folder to send along; "none" sends nothing')
 }
 
-/** Adds the switch for what is read from the program. */
+/** Adds the flag that turns reading the program off. */
 export function addAnalysisFlag(command: Command): void {
   command.option('--no-analyze', 'do not read the program to fill in what is not set')
 }
 
-/** The fields with the values of the flags, which replace or extend those of the file. */
+/** Returns the fields with the values of the flags, which replace or extend those of the file. */
 export function withFlags(fields: JobFields, given: Readonly<Record<string, unknown>>): JobFields {
   const result: JobFields = structuredClone(fields)
   for (const { flag, option } of OPTIONS) {
@@ -215,7 +215,7 @@ function put(
   } else if (last === 'inputs') {
     place.inputs = [...keptInputs(place.inputs, values as object[]), ...(values as object[])]
   } else if (repeated === 'adds') {
-    // What the file names already, a flag may name again.
+    // A flag may repeat a name of the file.
     const before = (place[last] as unknown[] | undefined) ?? []
     place[last] = [...before, ...(values as unknown[]).filter((value) => !before.includes(value))]
   } else {

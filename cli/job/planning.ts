@@ -142,7 +142,7 @@ function rowsOf(placements: readonly PlacementInShort[]): Row[] {
   return [...rows.values()]
 }
 
-/** What the figures of a plan rest on that the job does not say. */
+/** Describes assumptions behind a plan's figures that the job does not state. */
 function assumptionsOf({ isDurationAssumed, assumedAccelerator, leftShare }: PlanReport): string[] {
   const on = assumedAccelerator === undefined ? '' : ` on the ${assumedAccelerator}`
   const lines: string[] = []

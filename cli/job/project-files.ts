@@ -33,7 +33,7 @@ export function projectFiles(root: string): ProjectFiles {
   }
 }
 
-/** A text, why it cannot be read, or neither if there is no such file. The problem completes "<file> ...". */
+/** Returns a text, the reason why it cannot be read, or neither if the file does not exist. The problem completes "<file> ...". */
 export function readScript(path: string): { text: string } | { problem: string } | Record<never, never> {
   try {
     const found = statSync(path)
@@ -53,7 +53,7 @@ export function readScript(path: string): { text: string } | { problem: string }
   }
 }
 
-/** A diff of a program has to repeat its first line as it is, so that the byte order mark of a program is kept. */
+/** Decodes a program and keeps its byte order mark, because a diff has to repeat its first line unchanged. */
 function textOf(bytes: Buffer, ignoreBOM: boolean): { text: string } | { problem: string } {
   if (bytes.includes(0)) return { problem: 'is a binary file' }
   try {

@@ -19,7 +19,7 @@ import type * as registry from '../../backends/registry'
 import type { Cli } from '../cli'
 import { flagOf, withFlags } from './flags'
 
-/** User input: a file, the script's own arguments, and flags. */
+/** User input: a file, the script's arguments, and flags. */
 export interface JobArguments {
   file: string | undefined
   scriptArguments: string[]
@@ -36,7 +36,7 @@ export interface JobArguments {
 interface Base {
   fields: JobFields
   name: string
-  /** As `Submission.directory`. */
+  /** Folder as in `Submission.directory`. */
   directory: string | null | undefined
 }
 
@@ -64,7 +64,7 @@ export async function readJob(cli: Cli, given: JobArguments): Promise<Submission
   }
 }
 
-/** The spec with what the program says about settings that are left open. */
+/** Returns the spec with settings from the program for those left open. */
 async function filledSpec(
   cli: Cli,
   {
@@ -87,7 +87,7 @@ async function filledSpec(
   return { ...accept(parseJobObject(filled.fields, options)).spec, inferred: filled.settings }
 }
 
-/** As `readJob`; also refuses jobs with known errors, and notes possible ones. */
+/** Reads a job like `readJob`, refuses jobs with known errors, and notes possible ones. */
 export async function readCheckedJob(cli: Cli, given: JobArguments): Promise<Submission> {
   const submission = await readJob(cli, given)
   const { BACKENDS } = require('../../backends/registry') as typeof registry
@@ -139,7 +139,7 @@ async function baseOfFile(file: string, nowMs: number): Promise<Base> {
   return { fields, name: spec.name, directory }
 }
 
-/** A script runs like a local one: in this folder, which is sent along, or in its own folder if it is outside. */
+/** Returns the folder in which a script runs: this folder, which is sent along, or its own if it is outside. */
 async function baseOfScript(file: string, scriptArguments: string[]): Promise<Base> {
   await readText(file)
   const path = relative(process.cwd(), file)
@@ -162,7 +162,10 @@ function folderOf(workdir: string): string | null {
   return workdir === 'none' ? null : resolve(workdir)
 }
 
-/** @param what may be named instead, in messages */
+/**
+ * Reads a text.
+ * @param what kind of file, for messages
+ */
 export async function readText(file: string, what = 'job file or script'): Promise<string> {
   try {
     return await readFile(file, 'utf8')

@@ -17,9 +17,9 @@ import type { Host, Machine, Part } from '../../rehearse/host'
 export interface RehearsalJobs {
   submission: Submission
   backend: BackendChoice
-  /** For both jobs together. */
+  /** Budget of both jobs together. */
   budgetMicroUsd: number
-  /** When the jobs end even if this process dies. */
+  /** Time at which the jobs end even if this process dies. */
   deadlineAtMs: number
   interruptions: number
   /** Longest time that a machine takes to save, stop and end. */
@@ -57,7 +57,7 @@ export class RehearsalJobsHost implements Host {
   async begin(part: Part): Promise<string> {
     const { submission, budgetMicroUsd, note } = this.options
     const [unended] = this.open
-    // Its cost is still uncertain, and both jobs share one budget.
+    // The cost of an unfinished job is uncertain, and both jobs share one budget.
     if (unended !== undefined) throw new CrucibleError('failed', `${unended} has not ended in time.`)
     const spec = rehearsalSpec(part, this.options, budgetMicroUsd - this.costMicroUsd)
     const id = makeJobId(spec.name, randomInt)
@@ -109,7 +109,7 @@ export class RehearsalJobsHost implements Host {
       await interruptRehearsal(this.context, jobId, { attempt, noticeMs })
     } catch (error) {
       const { kind } = toCrucibleError(error)
-      // The machine has ended already or is about to. Its later state shows whether an unconfirmed interruption happened.
+      // The machine has ended or is about to end. Its later state shows whether an unconfirmed interruption happened.
       if (kind !== 'unconfirmed' && !(kind === 'failed' && (await this.isEnding(machine)))) throw error
     }
   }
@@ -180,7 +180,7 @@ function rehearsalSpec(
   budgetMicroUsd: number,
 ): JobSpec {
   const spec = { ...submission.spec }
-  // This is an estimate for the whole training.
+  // The duration is an estimate for the whole training.
   delete spec.durationMs
   delete spec.durationOn
   const suffix = `-rehearsal-${part}`

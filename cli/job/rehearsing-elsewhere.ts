@@ -24,7 +24,7 @@ const NOT_SEEN = [
 /** Time for a provider to end a machine that has stopped. */
 const END_SLACK_MS = MINUTE_MS
 
-/** Rehearses a job on a backend of the deployment, as two jobs of it. */
+/** Rehearses a job on a backend of the deployment, as two of its jobs. */
 export async function rehearseElsewhere(
   cli: Cli,
   submission: Submission,
@@ -130,7 +130,7 @@ function dollarsAbove(microUsd: number): string {
   return ((Math.ceil((2 * microUsd) / MICRO_PER_CENT) || 1) / 100).toFixed(2)
 }
 
-/** These limits describe the whole training. */
+/** Removes limits, which describe the whole training. */
 function withoutLimits(spec: Submission['spec']): Submission['spec'] {
   const rest = { ...spec }
   delete rest.durationMs

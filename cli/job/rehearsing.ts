@@ -82,7 +82,7 @@ async function folderFor(keep: string | undefined): Promise<string> {
 }
 
 const TABLE_WIDTH = 80
-/** Where the last column of the table begins. */
+/** Column at which the details begin. */
 const DETAILS_AT = 28
 
 /** Broken between words, so that no line is wider. */

@@ -15,7 +15,7 @@ import type {
 import type { Output } from '../kit/output'
 import { NOTHING, plural, usd } from '../kit/words'
 
-/** Every decision, as a person reads it. */
+/** Prints every decision for a person. */
 export function showDecisions(out: Output, { id, name, decisions, ended }: JobExplained): void {
   const { paint } = out
   const count = decisions.length === 0 ? 'no decision yet' : plural(decisions.length, 'decision')
@@ -66,7 +66,7 @@ function showPlanned(out: Output, plan: PlanExplained): void {
   list(out, 'Excluded', [...ruledOutInWords(plan.excluded), ...silent])
 }
 
-/** Only the newest plans of a long job are searched. */
+/** Explains that only the newest plans of a long job are searched. */
 function searchHint({ number, replay, isSearched }: PlanExplained): string[] {
   return replay === 'same' && !isSearched ? [`--decision ${number} searches for it`] : []
 }
@@ -150,7 +150,7 @@ export function showArithmetic(out: Output, lines: readonly ArithmeticLine[]): v
   )
 }
 
-/** Most parts are small; their sum is exact to the cent. */
+/** Formats an amount in cents: most parts are small, and their sum is exact to the cent. */
 function cents(amount: number): string {
   return amount > 0 && amount < CENT ? '< $0.01' : usd(amount)
 }
@@ -165,7 +165,7 @@ function rangeOf({ lowMs, highMs }: ArithmeticLine): string {
   return lowMs === null || highMs === null ? '' : `${formatDuration(lowMs)}..${formatDuration(highMs)}`
 }
 
-/** One offer of a plan with its arithmetic, or why it is excluded. */
+/** Prints one offer of a plan with its arithmetic, or the reason of its exclusion. */
 export function showOffer(out: Output, explained: OfferExplained): void {
   const { offerKey, rank, rowsTotal, costMicroUsd, durationMs, excludedBecause } = explained
   const name = offerKey.replace(/\/$/, '')
@@ -181,7 +181,7 @@ export function showOffer(out: Output, explained: OfferExplained): void {
   list(out, 'Risks', explained.risks)
 }
 
-/** What a plan would have been with other inputs. */
+/** Prints the plan with other inputs. */
 export function showWhatIf(out: Output, answer: WhatIfAnswer): void {
   const { decision, changes, was, now, isUnchanged, replay, ruledOut, ruledIn } = answer
   out.line(`Decision ${decision} with ${changes.join(', ')}`)

@@ -1,6 +1,6 @@
 /** Commands of other tools (kubectl, docker, sky, slurm, aws), mapped to our commands. */
 
-/** Other names for a command. */
+/** Aliases of commands. */
 const ALIASES: Readonly<Record<string, string>> = {
   ls: 'list',
   ps: 'list',

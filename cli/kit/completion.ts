@@ -3,12 +3,12 @@ import type { Command } from 'commander'
 export const SHELLS = ['bash', 'zsh', 'fish'] as const
 export type Shell = (typeof SHELLS)[number]
 
-/** What a shell needs to know about one command. */
+/** Facts about one command that a shell needs. */
 interface Completed {
   name: string
   summary: string
   flags: { long: string; meaning: string }[]
-  /** Its first argument is a job. */
+  /** Whether its first argument is a job. */
   takesJob: boolean
   /** Words that its first argument may be. */
   words: readonly string[]

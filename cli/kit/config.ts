@@ -4,7 +4,7 @@ import type { Environment } from '../../client/config'
 import { replaceAws, withDevEnvironment } from '../../client/environment'
 import { packageRoot } from './package'
 
-/** What the command line reads from the environment besides the settings of client and workers. */
+/** Settings of the command line from the environment, in addition to those of client and workers. */
 export interface CliConfig {
   environment: Environment
   /** False for NO_COLOR (https://no-color.org) and terminals without colours. */
@@ -31,7 +31,7 @@ export function readCliConfig(
 /** The program of a clone; a package does not have it. */
 const OF_CLONE = 'crucible'
 
-/** What to type to run this program again: in a clone, by npx, or installed. */
+/** Returns the command that runs this program again: in a clone, by npx, or installed. */
 function invocationOf({ npm_lifecycle_event: npmScript }: Environment, script: string): string {
   const root = packageRoot()
   const ofClone = join(root, OF_CLONE)

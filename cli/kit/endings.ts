@@ -9,11 +9,11 @@ export interface CommandLine {
   /** The name of the program. */
   program: string
   args: readonly string[]
-  /** What to do instead, for a word that people try and that is no command. */
+  /** Returns a hint for a word that people try and that is not a command. */
   pointerFor?: (word: string) => string | undefined
 }
 
-/** What a command line ends with; `undefined` for help and version that were asked for. */
+/** Returns how a command line ends; `undefined` for requested help and version. */
 export function endingOf(thrown: unknown, line: CommandLine): CrucibleError | undefined {
   const { code } = thrown as { code?: unknown }
   if (typeof code === 'string' && SHOWN.includes(code)) return undefined
@@ -22,7 +22,7 @@ export function endingOf(thrown: unknown, line: CommandLine): CrucibleError | un
     : asOurs(thrown)
 }
 
-/** An error as the document that programs get. */
+/** Returns an error as the document for programs. */
 export function errorDocument({ kind, message, hint, details }: CrucibleError): { error: object } {
   return { error: { kind, message, hint: hint ?? null, ...details } }
 }

@@ -8,7 +8,7 @@ export interface Finding {
   remedy?: string
 }
 
-/** The same without the name of its check. */
+/** A finding without the name of its check. */
 export type Told = Omit<Finding, 'check'>
 
 export const ok = (message: string): Told => ({ status: 'ok', message })

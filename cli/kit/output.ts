@@ -28,7 +28,7 @@ export interface TableOptions {
   flexible?: string | readonly string[]
   /** A column, best the last one, whose long texts wrap instead. */
   wrapped?: string
-  /** Columns to leave out, in this order, if the table is still wider than the screen. A note names them. */
+  /** Columns that are dropped, in this order, if the table is still wider than the screen. A note names them. */
   optional?: readonly string[]
 }
 
@@ -39,8 +39,8 @@ export const SCHEMA = 'crucible/1'
 const WIDTH_ELSEWHERE = 100
 
 /**
- * Where a command writes. Answers go to stdout, as text or as JSON and never as both; remarks and progress go to stderr. Colours
- * are for terminals only.
+ * Output of a command. Answers go to stdout, as text or as JSON and never as both; remarks and progress go to stderr. Colours are for
+ * terminals only.
  */
 export class Output {
   readonly isJson: boolean
@@ -71,7 +71,7 @@ export class Output {
     this.#document(document, 2)
   }
 
-  /** One document per line; without --json, nothing. */
+  /** Prints one document per line; nothing without --json. */
   jsonLine(document: object): void {
     this.#document(document)
   }

@@ -5,17 +5,17 @@
 
 /** Colour and weight, as `picocolors` and programs use them. Without 8, which hides text. */
 const HARMLESS_SGR = /^(?:|[0-79]|2[1-9]|[34][0-79]|9[0-7]|10[0-7])$/
-/** One colour of 256, or a 24-bit colour. */
+/** Matches one of 256 colours, or a 24-bit colour. */
 const OF_MANY_COLOURS = /(?:^|;)[34]8[;:](?:5[;:]\d+|2[;:]\d+[;:]\d+[;:]\d+)(?=;|$)/g
 
-// eslint-disable-next-line no-control-regex -- these are what is looked for
+// eslint-disable-next-line no-control-regex -- the pattern searches for control characters
 const SGR = /\u001b\[([\d;:]*)m/g
 /** C0 except tab and newline, DEL, C1, line and paragraph separators, and characters that change the direction of text. */
-// eslint-disable-next-line no-control-regex -- these are what is looked for
+// eslint-disable-next-line no-control-regex -- the pattern searches for control characters
 const CONTROL = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g
 const RESET = '\u001b[0m'
 
-/** Text that is safe to print: it has no other effect on the terminal. */
+/** Returns text that is safe to print, because it has no other effect on the terminal. */
 export function plain(text: string): string {
   let last = 0
   let isStyled = false

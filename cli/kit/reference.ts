@@ -36,7 +36,7 @@ export async function referenceParts(): Promise<ReferencePart[]> {
   return [...parts, ...(await truffleParts())]
 }
 
-/** The options of every command of truffle once, and each command with its own. */
+/** Returns the shared options of truffle once, and each command with its own. */
 async function truffleParts(): Promise<ReferencePart[]> {
   const helps = new Map<string, Help>()
   for (const { name } of TRUFFLE_COMMANDS) helps.set(name, parseHelp(await helpOf(name, runTruffle)))
@@ -100,7 +100,7 @@ const entriesOf = ({ lists }: Help, title: string): string[] =>
 
 const nameOf = (entry: string): string => /^\s*((?:-\w, )?--[\w-]+)/.exec(entry)?.[1] ?? entry
 
-/** The options that describe a job: those that `submit` shares with `plan` and `rehearse`. */
+/** Returns the options that describe a job, which `submit` shares with `plan` and `rehearse`. */
 function optionsOfJobs(helps: ReadonlyMap<string, Help>): string[] {
   const names = (command: string): string[] => entriesOf(helps.get(command)!, 'Options:').map(nameOf)
   const others = [names('plan'), names('rehearse')]

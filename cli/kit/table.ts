@@ -92,7 +92,7 @@ function lengthOf(text: string): number {
   return stripVTControlCharacters(text).length
 }
 
-/** Breaks between words if possible, so that a path or a digest is broken only if it is longer than a line. */
+/** Breaks lines between words if possible; a path or a digest is broken only if it is longer than a line. */
 function wrap(text: string, width: number): string {
   if (text.length <= width) return text
   const lines: string[] = []

@@ -48,7 +48,7 @@ function countsInWords(progress: ProgressView): string | null {
   if (step !== null) return stepsTotal === null ? `step ${count(step)}` : ofTotal(step, stepsTotal)
   const part = batch === null ? null : ofTotal(batch, batchesTotal)
   if (epoch === null) return part
-  // A list has room for only one of them.
+  // A list has room for only one of the counts.
   if (epochsTotal !== null || part === null) return `epoch ${ofTotal(rounded(epoch), epochsTotal)}`
   return `epoch ${rounded(epoch)}, ${part}`
 }
@@ -61,12 +61,12 @@ function rounded(epoch: number): number {
   return Number(epoch.toFixed(2))
 }
 
-/** Rounded down: whole, with one decimal while it is small. */
+/** Rounds a percentage down to a whole number, or to one decimal while it is small. */
 function percentInWords(percent: number): string {
   return `${percent < 10 ? Math.floor(percent * 10) / 10 : Math.floor(percent)} %`
 }
 
-/** With commas between thousands. */
+/** Formats a number with commas between thousands. */
 export function count(whole: number): string {
   return whole.toLocaleString('en-US')
 }
@@ -76,7 +76,7 @@ export function lossInWords(loss: number): string {
   return String(Number(loss.toPrecision(4)))
 }
 
-/** Where a job was requested to run, and where it runs if that differs. */
+/** Describes the requested placement, and the real one if it differs. */
 export function placementInWords({ placement }: Pick<JobSummary, 'placement'>): string {
   if (placement === null) return NOTHING
   const { backend, capacityType, realised } = placement
@@ -90,12 +90,12 @@ export function usd(amount: number | null): string {
   return amount === null ? NOTHING : formatUsd(amount)
 }
 
-/** How long ago, in one unit: `5m`, `3d`. */
+/** Formats an age in one unit: `5m`, `3d`. */
 export function age(sinceMs: number, nowMs: number): string {
   return formatDuration(nowMs - sinceMs).split(' ')[0]!
 }
 
-/** How long an attempt has run, or ran. */
+/** Returns the run time of an attempt so far, or in total. */
 export function attemptTime({ launchedAtMs, endedAtMs }: AttemptView, nowMs: number): string {
   return launchedAtMs === null ? NOTHING : formatDuration((endedAtMs ?? nowMs) - launchedAtMs)
 }

@@ -9,17 +9,17 @@ import { clip } from '../kit/words'
 
 export const WEEK_MS = 7 * DAY_MS
 
-/** What a line shows: `owned` is active and in use, `idle` is active and unused, `bought` is to come, `planned` is not bought. */
+/** Kind of a line: `owned` is active and in use, `idle` active and unused, `bought` in the future, `planned` not bought. */
 export type CalendarKind = 'owned' | 'idle' | 'bought' | 'planned'
 
 export interface CalendarLine {
-  /** Of the reservation, of what the account owns, or of the run of a schedule. */
+  /** Id of the reservation, of owned capacity, or of the run of a schedule. */
   id: string
   kind: CalendarKind
-  /** For people: what it is for. */
+  /** Purpose, for people. */
   title: string
   startsAtMs: number
-  /** Null for capacity that lasts until it is released. */
+  /** End; null for capacity that lasts until it is released. */
   endsAtMs: number | null
 }
 
@@ -73,7 +73,7 @@ function lineOfOwned(owned: OwnedReservation, title: string, nowMs: number): Cal
 
 const MARKS: Readonly<Record<CalendarKind, string>> = { owned: '#', idle: '-', bought: '=', planned: '.' }
 
-/** One character per day, a space between weeks: `.......  ====---`. */
+/** Draws one character per day, with a space between weeks: `....... ====---`. */
 export function weeksOf({ kind, startsAtMs, endsAtMs }: CalendarLine, fromMs: number, weeks: number): string {
   const days = Array.from({ length: weeks * 7 }, (_, day) => {
     const [dayMs, nextMs] = [fromMs + day * DAY_MS, fromMs + (day + 1) * DAY_MS]
@@ -94,7 +94,7 @@ export function mondayOf(nowMs: number): number {
   return (day - ((day + 3) % 7)) * DAY_MS
 }
 
-/** For calendar programs. Capacity without an end is shown for a day from its start, or from today. */
+/** Returns lines for calendar programs. Capacity without an end is shown for a day from its start, or from today. */
 export function iCalendarOf(lines: readonly CalendarLine[], nowMs: number): string {
   const { default: ical } = require('ical-generator') as typeof icalLibrary
   const calendar = ical({
@@ -116,10 +116,10 @@ export function iCalendarOf(lines: readonly CalendarLine[], nowMs: number): stri
 
 /** A column of titles is no wider than this on a wide terminal, and never narrower than an id needs. */
 const TITLE_WIDTH = { most: 60, least: 24 }
-/** With the bar between two weeks. */
+/** Width of a week with the bar after it. */
 const WEEK_WIDTH = 8
 
-/** How many weeks fit next to a column of titles. A terminal that is too narrow for all of them gets them in several parts. */
+/** Returns how many weeks fit next to a column of titles. A terminal that is too narrow for all of them gets several parts. */
 export function calendarLayout(
   lines: readonly CalendarLine[],
   { width, weeks }: { width: number; weeks: number },
@@ -144,7 +144,7 @@ export function showCalendar(
 ): void {
   const { out } = cli
   if (isICal && !out.isJson) {
-    // Its lines end with CRLF (RFC 5545).
+    // Lines of iCalendar end with CRLF (RFC 5545).
     for (const line of iCalendarOf(lines, cli.now()).trimEnd().split(/\r?\n/)) out.raw(`${plain(line)}\r`)
     return
   }

@@ -1,4 +1,4 @@
-/** What `crucible reservations` tells a reservation that exists. */
+/** Subcommands of `crucible reservations` that act on an existing reservation. */
 import type { Share } from '../../core/reservation/hold'
 import * as client from '../../client/reservation/reservations'
 import { CrucibleError } from '../../client/errors'
@@ -96,7 +96,7 @@ export async function tell(
   }
 }
 
-/** Of hourly capacity, the provider ends no machine with its reservation. */
+/** Note for hourly capacity: the provider ends no machine with the reservation. */
 const MACHINES_STAY = 'Machines that run in it keep running, at the price on demand.'
 
 async function release(cli: Cli, { status }: ReservationView, options: Options): Promise<void> {

@@ -4,7 +4,7 @@ import type { ReservationStatus } from '../../core/reservation/reserving'
 import type { CapacitySurvey } from '../../core/reservation/activities'
 import type { Cli } from '../cli'
 
-/** Without its worker, what a backend's account owns is left out, with a note. */
+/** Surveys backends. Without a backend's worker, its account's capacity is omitted, with a note. */
 export async function surveysOf(
   cli: Cli,
   backend: string,

@@ -1,4 +1,4 @@
-/** What `crucible reservations` prints. */
+/** Output of `crucible reservations`. */
 import type { ReservationView } from '../../client/reservation/views'
 import { formatUsd } from '../../core/money/money'
 import type { OwnedReservation } from '../../core/reservation/reservation'
@@ -17,7 +17,7 @@ import { age, NOTHING, plural } from '../kit/words'
 const minute = (atMs: number | undefined): string =>
   atMs === undefined ? NOTHING : formatInstant(atMs).slice(0, 16).replace('T', ' ')
 
-/** Wishes first, then what the account owns besides. */
+/** Prints requests, followed by other owned capacity. */
 export function showReservations(
   cli: Cli,
   {
@@ -141,7 +141,7 @@ export function showReservationView(cli: Cli, view: ReservationView): void {
       ),
     )
   }
-  // Once something is held, what else was for sale then is of no use.
+  // Once capacity is held, the other quotes are obsolete.
   const others = reservation === undefined && !isReservationFinal(state) ? alternatives : []
   if (others.length > 0) out.line('  Others:')
   for (const one of others) out.line(`    ${quoteLine(one)}`)
@@ -149,7 +149,7 @@ export function showReservationView(cli: Cli, view: ReservationView): void {
   for (const { atMs, summary } of record.slice(-RECORD_SHOWN)) out.line(`    ${minute(atMs)}  ${summary}`)
 }
 
-/** What it may cost, as the rule says it. */
+/** Describes the cost limits of the rule. */
 function limitsOf(rule: PurchaseRule): string[] {
   const limits: [number | undefined, (amount: number) => string][] = [
     [rule.upfrontMaxMicroUsd, (amount) => `${formatUsd(amount)} upfront`],
@@ -168,7 +168,7 @@ function windowOf({ startsAtMs, endsAtMs, usableUntilMs }: OwnedReservation): st
   return `${minute(startsAtMs)} to ${end}${usable}`
 }
 
-/** A screenful; `--json` has all of it. */
+/** Number of shown entries, a screenful; `--json` has all of them. */
 const RECORD_SHOWN = 12
 
 export function showOffers(cli: Cli, { quotes, unseen }: Pick<CapacitySurvey, 'quotes' | 'unseen'>): void {
@@ -189,7 +189,7 @@ export function showOffers(cli: Cli, { quotes, unseen }: Pick<CapacitySurvey, 'q
     ]),
     { right: ['UPFRONT', 'MACHINE-HOUR'], flexible: 'REMARK' },
   )
-  // Whole: what is cut explains nothing.
+  // Refusals are printed whole, because a cut one explains nothing.
   const refusals = quotes.flatMap(({ refusal }) => refusal ?? [])
   for (const reason of new Set(refusals)) {
     const count = refusals.filter((other) => other === reason).length

@@ -20,12 +20,12 @@ export async function readRetrainFile(cli: Cli, file: string): Promise<ScheduleS
   return { retrain, directory: retrain.workdir === null ? null : resolve(dirname(file), retrain.workdir) }
 }
 
-/** The same; also refuses jobs with known errors, and notes possible ones. */
+/** Reads a retraining file, refuses jobs with known errors, and notes possible ones. */
 export async function readCheckedRetrain(cli: Cli, file: string): Promise<ScheduleSubmission> {
   const submission = await readRetrainFile(cli, file)
   const { BACKENDS } = require('../../backends/registry') as typeof registry
   const { retrain, directory } = submission
-  // Secrets have their own check, of all jobs together.
+  // Secrets are checked separately, for all jobs together.
   const spec = { ...retrain.sample, secrets: [] }
   const named = (retrain.spec.capacity?.steps ?? []).flatMap((step) =>
     step.kind === 'unreserved' ? step.backends.map(({ backend }) => backend) : [step.backend],

@@ -1,4 +1,4 @@
-/** What `crucible schedule` prints. */
+/** Output of `crucible schedule`. */
 import type { ScheduleHistory, ScheduleSummary, ScheduleView } from '../../client/retraining/schedule-runs'
 import { warningsOf, type ScheduleCreated } from '../../client/retraining/schedules'
 import { formatUsd } from '../../core/money/money'

@@ -37,7 +37,7 @@ export function pointerForTruffle(word: string): string | undefined {
   return Object.hasOwn(POINTERS, word) ? POINTERS[word] : undefined
 }
 
-/** Puts the command first, whose options may stand before it, and replaces aliases. */
+/** Moves the command to the front, before options that precede it, and replaces aliases. */
 export function withoutTruffleAliases(args: readonly string[]): string[] {
   const at = commandAt(args)
   const word = args[at]
@@ -53,7 +53,7 @@ export function withoutTruffleAliases(args: readonly string[]): string[] {
   return [...own, ...given]
 }
 
-/** Other names of our options. */
+/** Aliases of options. */
 const OPTIONS: Readonly<Record<string, string>> = {
   '--instance-type': '--instance-types',
   '--start-date': '--start-after',

@@ -7,7 +7,7 @@ import { plain, plainJson } from '../kit/plain'
 export const FORMATS = ['table', 'json', 'yaml', 'csv', 'terraform'] as const
 export type Format = (typeof FORMATS)[number]
 
-/** Version of the documents that programs get; it changes when a field changes its meaning or goes away. */
+/** Version of the documents for programs; it changes when a field changes its meaning or is removed. */
 export const SCHEMA = 'truffle/1'
 
 export type Cell = string | number | boolean | null | readonly Cell[] | { readonly [name: string]: Cell }
@@ -21,14 +21,14 @@ export interface UnansweredRow {
   hint: string | null
 }
 
-/** What a command has found, for people and for programs. */
+/** Result of a command, for people and for programs. */
 export interface Answer {
   command: string
-  /** All have the same fields. */
+  /** Results, which all have the same fields. */
   results: readonly Row[]
   /** Fields of the results, in the order of CSV's columns. */
   columns: readonly string[]
-  /** Fields of the document besides the results. */
+  /** Fields of the document in addition to the results. */
   more?: Row
   unanswered: readonly UnansweredRow[]
   /** Sentences that help to read the answer, on stderr for people. */
@@ -36,7 +36,7 @@ export interface Answer {
   /** Prints it for people. */
   show: (out: Output) => void
   terraform?: () => string
-  /** How the command ends, if not well. */
+  /** Kind of the ending, if the command does not succeed. */
   ending?: ErrorKind
 }
 
@@ -85,7 +85,7 @@ export function writeText(
   else stdout.write(`${plain(text)}\n`)
 }
 
-/** Writes an error where and how the answer would have been: programs always get a whole document. */
+/** Writes an error in place of the answer, so that programs always get a whole document. */
 export function writeError(
   given: CrucibleError,
   { format, out, stdout }: { format: Format; out: Output; stdout: Sink },

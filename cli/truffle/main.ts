@@ -2,7 +2,7 @@
 import module, { createRequire } from 'node:module'
 import type * as start from './start'
 
-// As in `cli/main.ts`: later starts find their code compiled.
+// As in `cli/main.ts`, later starts use the compiled code.
 const { enableCompileCache } = module as { enableCompileCache?: () => unknown }
 enableCompileCache?.()
 

@@ -18,7 +18,7 @@ import {
 } from './reservation-rows'
 import { endingOfNothing, unansweredRows, type Session } from './session'
 
-/** Lists the Capacity Blocks that can be bought, and what the search did not cover. */
+/** Lists the Capacity Blocks for sale, and what the search did not cover. */
 export async function showOfferings(session: Session, options: CapacityOptions): Promise<void> {
   const { count = 1, startAfter, startBefore, endBy, durationHours, az = [] } = options
   const days = options.days ?? (durationHours === undefined ? 1 : durationHours / hoursOfDays(1))

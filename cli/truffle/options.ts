@@ -109,7 +109,7 @@ export function hoursArgument(text: string): number {
   throw new InvalidArgumentError(`Write hours up to ${most}, the 90 days that AWS keeps.`)
 }
 
-/** In any case: `JSON` is `json`. */
+/** Parses a format in upper or lower case: `JSON` is `json`. */
 function formatArgument(formats: readonly Format[]): (text: string) => Format {
   return (text) => {
     const found = formats.find((format) => format === text.trim().toLowerCase())

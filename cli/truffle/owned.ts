@@ -56,7 +56,7 @@ interface Found {
   asked: Asked<OwnedAnswer>
 }
 
-/** Lists own reservations: of one kind, or of both one after the other. */
+/** Lists own reservations of one kind, or of both kinds in turn. */
 export async function showOwned(session: Session, options: CapacityOptions): Promise<void> {
   const inquiry = session.inquiry(options)
   const kinds: ReservationKind[] = [
@@ -182,7 +182,7 @@ function terraformOf(found: readonly Found[], options: CapacityOptions): string 
     const wish = isNew ? { region: region!, zone, type, count: options.minCapacity ?? 1 } : undefined
     return reservationsTerraform(values, wish)
   })
-  // One file has one block of required providers.
+  // One file needs only one block of required providers.
   return [texts[0]!, ...texts.slice(1).map((text) => text.replace(/^terraform \{[^]*?\n\}\n\n?/, ''))].join(
     '\n',
   )

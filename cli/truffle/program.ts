@@ -14,12 +14,12 @@ import { define as defineVersion } from './commands/version'
 
 export interface TruffleCommand {
   name: string
-  /** One line for the list of commands. */
+  /** Summary in one line for the list of commands. */
   summary: string
   define: (command: Command, session: Session) => void
 }
 
-/** Every command, in the order of the help. */
+/** All commands in the order of the help. */
 export const TRUFFLE_COMMANDS: readonly TruffleCommand[] = [
   { name: 'search', summary: 'find instance types and where they are sold', define: defineSearch },
   { name: 'az', summary: 'find the zones of instance types', define: defineAz },

@@ -38,7 +38,7 @@ export function odcrRow({ region, reservation, usdPerHour }: Owned): Row {
   const { id, type, zone, total, free, state, tenancy, platform } = reservation
   const money = (count: number): number | null =>
     usdPerHour === undefined ? null : Math.round(usdPerHour * count * 10_000) / 10_000
-  // Before it is active, nothing is free, used or billed.
+  // Before a reservation is active, none of it is free, used or billed.
   const isActive = state === 'active'
   return {
     reservation_type: 'odcr',
@@ -102,7 +102,7 @@ export function blockRow({ region, reservation }: Owned): Row {
     usable_until: iso(usableUntilOf(reservation)),
     duration_hours: durationHoursOf(reservation) ?? null,
     state,
-    // No call of EC2 shows what was paid.
+    // No call of EC2 returns the paid amount.
     reservation_fee: null,
     // AWS places every Capacity Block in an UltraCluster; no call shows it.
     ultra_cluster_placement: true,

@@ -6,7 +6,7 @@ import { makeTruffle, truffleHelp } from './program'
 import { Session, type TruffleOutside } from './session'
 import { pointerForTruffle, withoutTruffleAliases } from './aliases'
 
-/** Runs one command line of truffle, without the program's own name; returns the exit code. Never throws. */
+/** Runs one command line of truffle, without the program's name; returns the exit code. Never throws. */
 export async function runTruffle(given: readonly string[], outside: TruffleOutside): Promise<number> {
   const args = withoutTruffleAliases(given)
   const { config } = outside
@@ -50,7 +50,7 @@ function report(
   writeError(ending, { format: session.format, out: session.out, stdout: outside.stdout })
 }
 
-/** More words than a command takes are mostly a list without commas. */
+/** Too many words are usually a list without commas. */
 function strayWords(error: unknown, args: readonly string[]): CrucibleError | undefined {
   if ((error as { code?: unknown }).code !== 'commander.excessArguments') return undefined
   const [command = ''] = args
@@ -73,7 +73,7 @@ function withoutFormat(args: readonly string[]): string[] {
   )
 }
 
-/** The format that a command line asks for, before it is parsed, so that an error of parsing has it too. */
+/** Reads the requested format before the command line is parsed, so that a parsing error has it too. */
 export function formatOf(args: readonly string[]): Format {
   const end = args.indexOf('--')
   const own = end === -1 ? args : args.slice(0, end)

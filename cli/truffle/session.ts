@@ -9,7 +9,7 @@ import type { Output } from '../kit/output'
 import { SCHEMA, writeAnswer, writeText, type Answer, type Format, type UnansweredRow } from './answer'
 import { regionsOf, TIMEOUT_MS, type SharedOptions } from './options'
 
-/** What a command of truffle works with. */
+/** The environment of a command of truffle. */
 export class Session {
   readonly cli: Cli
   /** A command has set the format, which an error needs too. */
@@ -77,7 +77,7 @@ export class Session {
     })
   }
 
-  /** One line that is written over, for people who wait for several Regions. */
+  /** Overwrites one progress line, for people who wait for several Regions. */
   private progress(settled: number, of: number): void {
     const { stderr } = this.out
     if (stderr.isTTY !== true || of < 2) return
@@ -125,7 +125,7 @@ export function unansweredRows(unanswered: readonly Unanswered[]): UnansweredRow
   }))
 }
 
-/** How a command ends that has found nothing: for lack of capacity only if every Region has answered. */
+/** Returns the ending of a command without results: a lack of capacity only if every Region has answered. */
 export function endingOfNothing({ unanswered }: Pick<Asked<unknown>, 'unanswered'>): ErrorKind {
   const lost = unanswered.filter(({ isClosed }) => !isClosed)
   if (lost.length === 0) return 'capacity'

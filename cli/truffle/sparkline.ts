@@ -1,6 +1,6 @@
 const BARS = '▁▂▃▄▅▆▇█'
 
-/** Prices over time as bars, from the lowest to the highest of them; level for a price that did not change. */
+/** Draws prices over time as bars between their lowest and highest value; a constant price is level. */
 export function sparkline(values: readonly number[]): string {
   const [least, most] = [Math.min(...values), Math.max(...values)]
   return values

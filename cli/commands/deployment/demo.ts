@@ -150,7 +150,7 @@ function attemptRows({ name, attempts }: JobView): string[][] {
   })
 }
 
-/** Until Ctrl-C. */
+/** Keeps the deployment until Ctrl-C. */
 async function keep(cli: Cli, { home, broken }: Stage, told: Told): Promise<void> {
   const { out, invocation } = cli
   const signal = cli.interruption()

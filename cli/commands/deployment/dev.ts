@@ -99,7 +99,7 @@ async function dev(cli: Cli, options: Options): Promise<void> {
 
 type DevInfo = Partial<Pick<DevNote, 'address' | 'uiUrl'>>
 
-/** One `crucible dev` for each home. */
+/** Takes the home, because each one can have only one `crucible dev`. */
 async function takeHome(home: Home, signal: AbortSignal): Promise<Lock<DevInfo>> {
   const { directory } = home
   try {
@@ -191,7 +191,7 @@ async function serverFor(
 interface Surroundings {
   server: Server
   cloud: DevCloud | undefined
-  /** The environment of the deployment, if it differs from the process's own. */
+  /** Environment of the deployment, if it differs from the process's own. */
   environment: Environment | undefined
 }
 

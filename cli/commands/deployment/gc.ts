@@ -82,7 +82,7 @@ async function resultOrInterruption(cli: Cli, run: GarbageRun): Promise<GarbageV
   return (await Promise.race([run.result(), interrupted]))?.verdicts
 }
 
-/** For the time in which no other part of the deployment ends machines. */
+/** Ends machines while no other part of the deployment can. */
 async function endAlone(cli: Cli, { dryRun, last, adopt: isAdopting, grace }: Options): Promise<void> {
   if (last === true || isAdopting === true || grace !== undefined)
     throw new CrucibleError('usage', '--alone can be combined with --dry-run only.')

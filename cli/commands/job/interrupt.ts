@@ -19,7 +19,7 @@ import type * as backendMaking from '../../../service/make-backend'
 /** Long enough to save a small checkpoint, short enough to watch. */
 const NOTICE_DEFAULT_MS = 30 * SECOND_MS
 const CALL_LIMIT_MS = 30 * SECOND_MS
-/** From a submission to a running program, also on a busy machine. */
+/** Limit from a submission to a running program, on a busy machine. */
 const MACHINE_LIMIT_MS = 2 * MINUTE_MS
 
 interface Options {

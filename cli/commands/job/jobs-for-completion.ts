@@ -2,7 +2,7 @@ import type { Command } from 'commander'
 import { knownJobs } from '../../../client/job/find-job'
 import type { Cli } from '../../cli'
 
-/** More than a person reads. */
+/** Limit on completed jobs; more are too many to read. */
 const SHOWN_MAX = 100
 
 /** Ids and names of jobs, one per line, quickly: from the store alone, and no output instead of an error. */

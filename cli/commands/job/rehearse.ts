@@ -12,7 +12,7 @@ import type * as rehearsing from '../../job/rehearsing'
 import type * as rehearsingElsewhere from '../../job/rehearsing-elsewhere'
 
 const FOR_DEFAULT_MS = 5 * MINUTE_MS
-/** Without `--for`, a program that rarely saves gets up to this much for one resume. */
+/** Longest default for one resume of a program that rarely saves, without `--for`. */
 const MOST_DEFAULT_MS = 30 * MINUTE_MS
 const INTERRUPTIONS_MAX = 50
 

@@ -12,7 +12,7 @@ interface Options {
   whatIf?: WhatIf[]
 }
 
-/** More decisions than a job can make. */
+/** Number for `all` decisions, larger than a job can have. */
 const DECISIONS_MAX = 1_000_000
 
 export function define(command: Command, cli: Cli): void {

@@ -230,7 +230,10 @@ function checkKind({ kind, maxUpfront, extendMax, maxSpend, releaseIdle }: Optio
   })
 }
 
-/** Up to this long before the end of prepaid capacity, its machines are ended: a person who asks for four days wants what is sold as four days. */
+/**
+ * Time before the end of prepaid capacity at which its machines may be ended. It is added to the requested duration, so that `--for 4d`
+ * finds capacity that is sold as four days.
+ */
 const CUT_OFF_MS = HOUR_MS
 
 function wishOf(cli: Cli, options: Options): CapacityWish {
@@ -270,7 +273,7 @@ function ruleOf(cli: Cli, options: Options): PurchaseRule {
   })
 }
 
-/** The search for a wish without an end. */
+/** Duration of a search without a given end. */
 const SEARCH_MS = 56 * DAY_MS
 
 async function reserve(cli: Cli, options: Options): Promise<void> {

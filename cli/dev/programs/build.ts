@@ -10,7 +10,7 @@ import type { GoBuild } from './program'
 /** The first Go version that downloads the newer toolchain that a module requires. */
 const MIN_GO = '1.21'
 
-/** A clean build takes six minutes on two cores; a slow machine with a slow network gets five times that. */
+/** Limit on a build. A clean one takes six minutes on two cores; a slow machine with a slow network gets five times that. */
 const BUILD_LIMIT_MS = 30 * 60_000
 const UPDATE_EVERY_MS = 1_000
 const KEPT_LINES = 15
@@ -62,7 +62,7 @@ async function checkGo(options: BuildOptions): Promise<void> {
   }
 }
 
-/** Runs `go` to its end and returns what it printed; throws with the last lines if it fails. */
+/** Runs `go` to its end and returns its output; throws with the last lines if it fails. */
 function runGo(
   args: readonly string[],
   cwd: string,
@@ -72,7 +72,7 @@ function runGo(
   return new Promise((resolve, reject) => {
     const go = spawn('go', args, {
       cwd,
-      // The user's own flags and workspace are for the user's own modules.
+      // The user's own flags and workspace are for the user's own modules only.
       env: { ...env, CGO_ENABLED: '0', GOFLAGS: '', GOWORK: 'off' },
       stdio: ['ignore', 'pipe', 'pipe'],
       signal: limitedTo(BUILD_LIMIT_MS, signal),

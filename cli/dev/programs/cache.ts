@@ -16,7 +16,7 @@ import { acquireLock, type Lock } from '../temporal/lock'
 import type { Progress } from '../temporal/progress'
 import type { Program } from './program'
 
-/** How an executable came into the cache. */
+/** Origin of an executable in the cache. */
 export type CacheOrigin = 'release' | 'go-build'
 
 /** `<name>.json` next to the executable: data of the installed file, to detect a damaged or replaced one. */
@@ -46,7 +46,7 @@ export class ProgramCache<Version extends Versioned> {
     this.#root = join(home, 'cache', program.name)
   }
 
-  /** Path of the pinned version once it is installed. */
+  /** Path of the pinned version, if it is installed. */
   get path(): string {
     return join(this.#root, this.#program.version, this.#program.name)
   }
@@ -90,7 +90,7 @@ export class ProgramCache<Version extends Versioned> {
     { progress, signal }: { progress: Progress; signal?: AbortSignal | undefined },
   ): Promise<Cached<Version>> {
     const lock = await this.#lock(progress, signal)
-    // One fixed name, so that the next installation removes the leftovers of an interrupted one.
+    // The name is fixed, so that the next installation removes the leftovers of an interrupted one.
     const staging = join(this.#root, 'installing')
     try {
       const present = this.find().executable
@@ -138,7 +138,9 @@ function describe(path: string, origin: CacheOrigin): CacheRecord {
 
 const BLOCK_BYTES = 4 * 2 ** 20
 
-/** In blocks, because an executable is too large for memory, and synchronously, because nothing can continue without it. */
+/**
+ * Computes the digest in blocks, because an executable is too large for memory, and synchronously, because nothing can continue without it.
+ */
 function sha256OfFile(path: string): string {
   const hash = createHash('sha256')
   const block = Buffer.allocUnsafe(BLOCK_BYTES)

@@ -2,11 +2,11 @@
 export interface Program<Version extends { version: string }> {
   /** The executable's name, and that of its folder in the cache and in `tools/`. */
   name: string
-  /** For people: `Temporal server`. */
+  /** Title for people: `Temporal server`. */
   title: string
   /** The version to install when none is found; `tools/<name>/go.mod` names the same. */
   version: string
-  /** Asks an executable for its version. Throws if it cannot run or is something else. */
+  /** Asks an executable for its version. Throws if it cannot run or is another program. */
   askVersion(path: string): Promise<Version>
   /** The official release for a platform, as `process.platform` and `process.arch` name it; `undefined` without one. */
   releaseFor(platform: string, arch: string): Release | undefined
@@ -16,7 +16,7 @@ export interface Program<Version extends { version: string }> {
 
 export interface Release {
   url: string
-  /** Of the archive, as published with the release. */
+  /** Digest of the archive, as published with the release. */
   sha256: string
   /** Path of the executable in the archive. */
   file: string
@@ -24,6 +24,6 @@ export interface Release {
 
 export interface GoBuild {
   package: string
-  /** For Go's linker, in addition to `-s -w`. */
+  /** Flags for Go's linker, in addition to `-s -w`. */
   linkerFlags: string
 }

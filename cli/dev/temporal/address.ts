@@ -16,7 +16,7 @@ export interface TemporalAddress {
 const ANSWER_TIMEOUT_MS = 3_000
 
 /**
- * The server that the environment names, by `TEMPORAL_ADDRESS` or by a profile of `temporal.toml`, read exactly as Temporal's own
+ * Returns the server that the environment names, by `TEMPORAL_ADDRESS` or by a profile of `temporal.toml`, read exactly as Temporal's own
  * tools do; `undefined` if it names none.
  */
 export function addressFrom(env: NodeJS.ProcessEnv): TemporalAddress | undefined {

@@ -6,7 +6,7 @@ import type { TemporalVersion } from './version'
 export type { CacheOrigin } from '../programs/cache'
 export type CachedExecutable = Cached<TemporalVersion>
 
-/** Path of the pinned version once it is installed. */
+/** Path of the pinned version, if it is installed. */
 export function cachedPath(home: string): string {
   return new ProgramCache(TEMPORAL, home).path
 }
@@ -21,7 +21,7 @@ export async function isCacheIntact(home: string): Promise<boolean | undefined> 
   return new ProgramCache(TEMPORAL, home).isIntact()
 }
 
-/** Installs what `produce` writes to the path it is given. */
+/** Installs the file that `produce` writes to the given path. */
 export async function installIntoCache(
   home: string,
   produce: (path: string) => Promise<CacheOrigin>,

@@ -6,7 +6,7 @@ import { acquireLock, type Lock, type LockEntry } from './lock'
 import { isAlive } from './process-identity'
 import { versionNumbers, type TemporalVersion } from './version'
 
-/** What the owner of a data file publishes for later processes; empty until it knows its ports. */
+/** Facts that the owner of a data file publishes for later processes; empty until it knows its ports. */
 export interface DataFileInfo {
   address?: string
   uiUrl?: string
@@ -79,7 +79,7 @@ export function checkDataFileVersion(path: string, current: TemporalVersion): vo
   )
 }
 
-/** How to replace an unusable data file, and the data that this loses. */
+/** Explains how to replace an unusable data file, and the data that this loses. */
 export function startAfresh(path: string): string {
   return (
     `To start over, move ${path} and the files that share its prefix elsewhere: running jobs lose their ` +

@@ -16,7 +16,7 @@ const DEFAULT_RESTARTS: RestartPolicy = { limit: 5, windowMs: 10 * 60_000, delay
 export interface Upkeep {
   /** Restarts the server with the same ports and data. Rejects when the signal aborts, with no process left. */
   launch: (signal: AbortSignal) => Promise<LeashedProcess>
-  /** How a server ended unexpectedly. */
+  /** Describes how a server ended unexpectedly. */
   endingOf: (server: LeashedProcess) => Promise<string>
   /** The server ended unexpectedly and is being restarted; `reason` says how it ended. */
   onRestart?: ((reason: string) => void) | undefined
@@ -45,7 +45,7 @@ export function keepUp(first: LeashedProcess, { launch, endingOf, onRestart, res
     try {
       await sleep(delayMs, undefined, { signal: stopping.signal })
       server = await launch(stopping.signal)
-      // It may have become ready just as it was stopped.
+      // The server may have become ready at the moment of the stop.
       if (stopping.signal.aborted) await server.stop()
       isUp()
       return await endingOf(server)

@@ -15,7 +15,7 @@ export interface LaunchOptions {
   executable: TemporalVersion & { path: string }
   /** Keeps the state between runs; without it the state is in memory and ends with the server. */
   dataFile?: string | undefined
-  /** For tests: lets a workflow's own clock skip the waits. */
+  /** Lets a workflow's own clock skip the waits, for tests. */
   isTimeSkippingEnabled?: boolean | undefined
   /** Receives each line that the server prints: mostly errors. */
   onOutput?: ((line: string) => void) | undefined
@@ -34,7 +34,8 @@ export function serverArguments(
     'frontend.WorkflowTimeSkippingEnabled=true',
     'system.workflowTimeSkippingEnabled=true',
   ]
-  // The four partitions of each task queue take a fifth of the server's processor time. A data file may have tasks in each of them.
+  // Number of partitions. The default of four per task queue takes a fifth of the server's processor time. A data file may have tasks in
+  // each of them.
   const partitions =
     dataFile === undefined
       ? ['matching.numTaskqueueReadPartitions=1', 'matching.numTaskqueueWritePartitions=1']
@@ -56,7 +57,7 @@ export function serverArguments(
     // The HTTP API cannot be disabled. It accepts requests of web pages from any origin, so it is closed to every host.
     '--dynamic-config-value',
     'frontend.httpAllowedHosts=["closed.invalid"]',
-    // The Web UI would otherwise contact a news service.
+    // Without this flag the Web UI contacts a news service.
     '--ui-disable-news-fetch',
     ...repeat(
       '--search-attribute',

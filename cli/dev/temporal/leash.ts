@@ -38,7 +38,7 @@ export interface LeashedProcess {
   exited: Promise<Exit>
   /** The last lines of its output. */
   output(): string
-  /** Asks it to end, and kills it after the grace period; resolves when it has ended. May be called more than once. */
+  /** Asks the process to end, and kills it after the grace period; resolves when it has ended. May be called more than once. */
   stop(): Promise<Exit>
 }
 
@@ -98,7 +98,7 @@ export function startLeashed(
   }
 }
 
-/** How a process ended unexpectedly, with its last output; `name` is its subject in the sentence. */
+/** Describes how a process ended unexpectedly, with its last output; `name` is the subject of the sentence. */
 export function endingNamed(name: string): (process: LeashedProcess) => Promise<string> {
   return async (process) => `${name} ${withOutput(describeExit(await process.exited), process.output())}`
 }

@@ -18,13 +18,13 @@ export interface Lock<Info> {
 
 export interface LockOptions<Info> {
   info: Info
-  /** How long to wait for the holder. With 0, it only waits the short time that two simultaneous claims need to separate. */
+  /** Time to wait for the holder. With 0, it only waits the short time that two simultaneous claims need to separate. */
   waitMs: number
   onWait?: (holder: LockEntry<Info>) => void
   signal?: AbortSignal | undefined
 }
 
-/** After two simultaneous claims both back off, they wait random times to avoid colliding again. */
+/** Range of the random wait after two simultaneous claims both back off, so that they do not collide again. */
 const PARTING_MS = 1_000
 const LOOK_EVERY_MS = 50
 
@@ -32,9 +32,9 @@ const LOOK_EVERY_MS = 50
 let tries = 0
 
 /**
- * A lock among processes of one machine: a directory with one file per claim. A claimant that sees another's live file after
- * writing its own backs off. Two therefore never hold it, and anyone can remove a dead owner's file without the risk of removing
- * a live one. Returns the holder if the lock is taken.
+ * A lock among processes of one machine: a directory with one file per claim. A claimant that sees another's live file after writing its
+ * own backs off. Therefore two never hold it, and any process can remove a dead owner's file without the risk of removing a live one.
+ * Returns the holder if the lock is taken.
  */
 export async function acquireLock<Info>(
   directory: string,
@@ -85,7 +85,7 @@ function otherHolder<Info>(directory: string, own: string): LockEntry<Info> | un
   return undefined
 }
 
-/** Written to a temporary file and renamed, so that a reader never sees half of it. */
+/** Writes a temporary file and renames it, so that a reader never sees half of it. */
 function write(path: string, entry: LockEntry<unknown>): void {
   writeFileSync(`${path}.new`, JSON.stringify(entry))
   renameSync(`${path}.new`, path)

@@ -6,8 +6,8 @@ import { TemporalServerError } from './errors'
 export const LOOPBACK = '127.0.0.1'
 
 /**
- * Where a free port is looked for: below those that systems give to outgoing connections and to programs that ask for any port. Among
- * these a stranger could take the port of a server that was killed and is about to be started again.
+ * Range in which a free port is searched: below those that systems give to outgoing connections and to programs that ask for any port. In
+ * that range another program could take the port of a server that was killed and is about to restart.
  */
 const FREE_PORTS = { from: 18_000, to: 32_000 }
 const TRIES = 20
@@ -27,7 +27,7 @@ export interface Ports {
 
 /** Fixes the ports; throws `port-taken` when a requested one is in use. */
 export async function choosePorts(wanted: WantedPorts): Promise<Ports> {
-  // Both stay open until both are known; otherwise the same free port could be returned twice.
+  // Both sockets stay open until both ports are known; otherwise the same free port could be returned twice.
   const servers: Server[] = []
   try {
     const grpc = await listen(servers, wanted.grpc, 'gRPC')

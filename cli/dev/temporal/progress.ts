@@ -6,7 +6,7 @@ export interface Progress {
   update(line: string): void
 }
 
-/** Without a terminal an update becomes a separate line, so updates are limited to one per interval. */
+/** Interval of updates without a terminal, where each one becomes a separate line. */
 const PLAIN_UPDATE_EVERY_MS = 15_000
 
 interface Output {

@@ -87,7 +87,7 @@ export async function resolveTemporal(
   return address
 }
 
-/** As `resolveTemporal`, for callers that need a separate server. Only the last two ways use the network. */
+/** Resolves an executable as `resolveTemporal` does, for callers that need a separate server. Only the last two ways use the network. */
 export async function resolveExecutable(options: ResolveOptions): Promise<TemporalExecutable> {
   const probes = { ...PROBES, ...options.probes }
   const tried: string[] = []

@@ -13,13 +13,13 @@ export const MIN_SERVER_VERSION = '1.32.0'
 /** A cold start reads 150 MB from disk. */
 const VERSION_TIMEOUT_MS = 20_000
 
-/** A CLI's own version and that of the server inside it. */
+/** Versions of a CLI and of the server in it. */
 export interface TemporalVersion {
   version: string
   serverVersion: string
 }
 
-/** Parses the output of `temporal --version`; `undefined` if it is something else. */
+/** Parses the output of `temporal --version`; `undefined` for other output. */
 export function parseTemporalVersion(text: string): TemporalVersion | undefined {
   const match = /^temporal version (\S+) \(Server (\d+\.\d+\.\d+[^,\s)]*)/m.exec(text)
   return match === null ? undefined : { version: match[1]!, serverVersion: match[2]! }
@@ -37,7 +37,7 @@ export function isServerNewEnough(serverVersion: string): boolean {
   return differs === -1 || have[differs]! > need[differs]!
 }
 
-/** Asks an executable for its version. Throws if it cannot run or answers something else. */
+/** Asks an executable for its version. Throws if it cannot run or gives another answer. */
 export async function askVersion(path: string): Promise<TemporalVersion> {
   const { stdout } = await promisify(execFile)(path, ['--version'], { timeout: VERSION_TIMEOUT_MS })
   const version = parseTemporalVersion(stdout)

@@ -91,7 +91,7 @@ async function advise(session: Session, options: Options): Promise<void> {
   })
 }
 
-/** What each question is called, and how it is put to a person. */
+/** Flag and wording of each question. */
 const QUESTIONS: Readonly<Record<string, { flag: string; text: string }>> = {
   machines: { flag: '--machines', text: 'How many machines?' },
   days: { flag: '--days', text: 'How many days does one run take?' },

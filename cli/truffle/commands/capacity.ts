@@ -68,7 +68,7 @@ export function define(command: Command, session: Session): void {
 
 /** Options that only a search for offerings has. */
 const OF_OFFERINGS = ['count', 'days', 'durationHours', 'startAfter', 'startBefore', 'endBy'] as const
-/** Options that only own reservations have. */
+/** Options that apply to own reservations only. */
 const OF_OWNED = ['availableOnly', 'activeOnly', 'minCapacity', 'all', 'topology'] as const
 
 async function capacity(session: Session, options: CapacityOptions): Promise<void> {

@@ -113,7 +113,7 @@ async function quotas(session: Session, given: string[], options: Options): Prom
   })
 }
 
-/** An accelerator stands for the types that have it. */
+/** Replaces an accelerator by the types that have it. */
 async function namesOf(inquiry: Inquiry, given: readonly string[]): Promise<string[]> {
   const all = await Promise.all(
     given.map(async (text) => {
@@ -132,7 +132,7 @@ function freeOf({ limit, used }: VcpuQuota): number | undefined {
   return limit === undefined || used === undefined ? undefined : Math.max(0, limit - used)
 }
 
-/** A quota that is large enough, or already asked about, needs no request. */
+/** Returns the commands for requests. A quota that is large enough, or already requested, needs none. */
 function commandsFor(found: readonly VcpuQuota[], wanted: number | undefined): string[] {
   if (wanted === undefined) return []
   return found

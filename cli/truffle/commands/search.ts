@@ -138,8 +138,8 @@ function show(
 }
 
 /**
- * Throws if no Region has any of the types that somebody named: an empty answer would hide the slip of the pen. Returns the types; none if
- * that is uncertain.
+ * Throws if no Region has any of the named types, because an empty answer would hide a typing error. Returns the types; none if the answer
+ * is uncertain.
  */
 export async function refuseUnknownTypes(
   inquiry: Inquiry,
@@ -147,7 +147,7 @@ export async function refuseUnknownTypes(
 ): Promise<readonly FoundType[]> {
   if (patterns.length === 0) return []
   const asked = await searchTypes(inquiry, { patterns }, { hasZones: false }).catch(() => undefined)
-  // Without permission to ask, or with Regions missing, nothing is certain.
+  // Without permission to ask, or with missing Regions, the answer is uncertain.
   if (asked === undefined || asked.unanswered.length > 0) return []
   const found = asked.answers.flatMap(({ value }) => value)
   if (found.length === 0) throw await nothingFound(inquiry, patterns, [])

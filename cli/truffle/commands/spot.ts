@@ -139,7 +139,7 @@ interface Scores {
   notes: string[]
 }
 
-/** One question for all Regions; a missing permission costs the scores, not the answer. */
+/** Asks once for all Regions. A missing permission costs the scores, not the answer. */
 async function scoresOf(inquiry: Inquiry, pools: readonly SpotPool[], count: number): Promise<Scores> {
   const types = [...new Set(pools.map(({ type }) => type.name))].sort()
   const regions = [...new Set(pools.map(({ region }) => region))].sort()

@@ -214,7 +214,7 @@ function commandOf({ kind, id, region }: RunOption): string | undefined {
   return 'crucible submit job.yaml --backend ec2:reserved'
 }
 
-/** What to type now. */
+/** Returns the next command. */
 function nextCommand({ type, count, days }: RunWish, { options: [best], verdict }: Validation): string {
   if (verdict !== 'no' && best !== undefined) return commandOf(best) ?? ''
   return `truffle capacity --blocks --offerings --instance-types ${type} --count ${Math.min(count, 64)} --days ${days}`
