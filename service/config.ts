@@ -19,7 +19,7 @@ export interface WorkerConfig {
   grants: GrantSettings
   /** The backends of the deployment, each ready to be created. */
   backends: ReadonlyMap<BackendName, Extract<ReadSettings, { create: unknown }>>
-  /** What is really paid of each backend's list prices. */
+  /** Share of each backend's list prices that is really paid. */
   discounts: Discounts
   logLevel: LogLevel
   /** Monthly spending limits. */
@@ -87,7 +87,7 @@ export function readWorkerConfig(env: Environment = process.env): WorkerConfig {
   return config
 }
 
-/** The configuration with everything that can be read of it, and what is wrong with the rest. */
+/** Returns the readable part of the configuration, and the problems of the rest. */
 export function examineWorkerConfig(env: Environment): { config: WorkerConfig; problems: string[] } {
   const problems: string[] = []
   const attempt = <T>(read: () => T, fallback: T): T => {
@@ -168,7 +168,7 @@ function readTiming(env: Environment, { storeUrl }: Home): Timing {
   return timing
 }
 
-/** Whole GiB, rounded up; `undefined` if it is not a positive size. */
+/** Parses a size as whole GiB, rounded up; `undefined` if it is not a positive size. */
 function sizeGiB(text: string): number | undefined {
   try {
     const gib = Math.ceil(parseSizeGiB(text))

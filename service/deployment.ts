@@ -21,7 +21,7 @@ import { SealError } from '../storage/payload-seal'
 import { layout } from '../storage/layout'
 import type { ObjectStore } from '../storage/store'
 
-/** How long a resource must be unowned before it is ended: longer than any provider's list is stale. */
+/** Time for which a resource must be unowned before it is ended, longer than any provider's list is stale. */
 export const GARBAGE_GRACE_MS = 5 * 60_000
 const SWEEP_EVERY = '10 minutes'
 

@@ -22,8 +22,8 @@ export function parseDiscounts(text = ''): Discounts {
 }
 
 /**
- * The backend at the prices that are really paid. A machine's own price comes from its offer, so it is discounted already; prices over
- * time come from the provider, which knows nothing of the discount.
+ * Wraps a backend so that it reports the prices that are really paid. A machine's own price comes from its offer, so it is discounted
+ * already; prices over time come from the provider, which ignores the discount.
  */
 export function discounted(backend: Backend, paidShare = 1): Backend {
   if (paidShare === 1) return backend

@@ -19,7 +19,7 @@ const BACKEND_LIMIT_MS = 10 * MINUTE_MS
 export interface ExpiredRun {
   deployment: string
   verdicts: GarbageVerdict[]
-  /** How far the clock of this host is ahead of the store's, which is the one that counts. */
+  /** How far the clock of this host is ahead of the store's, which counts. */
   clockAheadMs: number
 }
 

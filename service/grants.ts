@@ -12,13 +12,10 @@ import { StoreError, type ObjectStore } from '../storage/store'
 import type { WorkerConfig } from './config'
 import type { SecretIssuer } from './secrets'
 
-/**
- * After a refusal, no request is sent for this share of a grant's validity: hundreds of tries fit, and none of them delays a
- * watch.
- */
+/** Pause after a refusal, as a share of a grant's validity: hundreds of tries fit, and none of them delays a watch. */
 const ASK_AGAIN_PART = 1 / 200
 const ASK_AGAIN_MS_MAX = 10 * SECOND_MS
-/** At most this share of a grant's validity is reserved for clock skew and for delivery to the machine. */
+/** Largest share of a grant's validity that is reserved for clock skew and for delivery to the machine. */
 const SLACK_PART = 1 / 10
 
 export interface GrantsDeps {
@@ -95,7 +92,9 @@ export class GrantIssuer implements GrantSource {
   }
 }
 
-/** Twice the time that a machine may continue alone: when a grant is renewed halfway, a whole lease still fits. */
+/**
+ * Requested validity: twice the time that a machine may continue alone, so that a whole lease still fits when a grant is renewed halfway.
+ */
 function wishMs(timing: Timing): number {
   return 2 * (timing.leaseMs + stoppingMs(timing) + CLOCK_SLACK_MS)
 }
@@ -111,7 +110,7 @@ export function troubleOf(error: unknown): BackendError {
   return new BackendError({ class: isTransient ? 'transient' : 'auth', message }, { cause: error })
 }
 
-/** Source of the credentials of a backend's machines; undefined if the store needs none, or the machines have their own. */
+/** Returns the source of credentials for a backend's machines; undefined if the store needs none, or the machines have their own. */
 export function granterFor(config: WorkerConfig, name: BackendName, store: ObjectStore): Granter | undefined {
   return config.backends.get(name)?.needsGrants === true ? openGranter(store, config.grants) : undefined
 }

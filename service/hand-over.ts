@@ -16,7 +16,7 @@ import type { SecretIssuer } from './secrets'
 export interface HandOverDeps {
   store: ObjectStore
   secrets: Pick<SecretIssuer, 'keyOf' | 'handOverKeyOf'>
-  /** Missing for a store without credentials. */
+  /** Issuer of grants; missing for a store without credentials. */
   grants?: Pick<GrantIssuer, 'grantFile'> | undefined
   now: () => number
   logger?: Pick<Logger, 'warn'>
@@ -25,8 +25,8 @@ export interface HandOverDeps {
 const NONCE_BYTES = 16
 
 /**
- * Puts the hand-over of a send into the store and answers with the way to it (docs/decisions/0041-hand-over.md). Called again for the same
- * send, it answers with the same key and leaves the document as it is; it puts none that could only be left over, because a machine has
+ * Puts the hand-over of a send into the store and returns its location and key (docs/decisions/0041-hand-over.md). Repeated for the same
+ * send, it returns the same key and does not change the document. It puts no document that could only be left over, because a machine has
  * claimed the attempt or the attempt must stop. Throws a `BackendError`.
  */
 export function handOvers(deps: HandOverDeps): NonNullable<BackendDeps['handOver']> {

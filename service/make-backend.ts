@@ -13,7 +13,7 @@ import { storeReachProblem, withStoreReach } from './store-reach'
 import { runnerFetcher, runnerLinker } from './runner-program'
 import type { SecretIssuer } from './secrets'
 
-/** One backend of the configuration, ready to use. */
+/** Makes one backend of the configuration, ready to use. */
 export async function makeBackend(
   config: WorkerConfig,
   name: BackendName,

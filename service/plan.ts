@@ -11,10 +11,10 @@ import { readWorkerConfig } from './config'
 import { deploymentOf } from './deployment'
 import { makeBackend } from './make-backend'
 
-/** The same time limit as a backend's worker has for the request. */
+/** Time limit of a request, the same as in a backend's worker. */
 const ANSWER_LIMIT_MS = 20_000
 
-/** The ranking for a job, by the orchestrator's own activity code, with the backends asked in this process. */
+/** Ranks offers for a job with the orchestrator's own activity code, asking the backends in this process. */
 export async function planHere(
   environment: Environment,
   spec: JobSpec,

@@ -19,7 +19,7 @@ export function runnerPublisher(store: ObjectStore, program = PROGRAM): () => Pr
   }
   return () => {
     published ??= publish().catch((error: unknown) => {
-      // The next job retries: a full disk may have been freed meanwhile.
+      // The next job retries, because a full disk may have been freed meanwhile.
       published = undefined
       throw error
     })
@@ -35,10 +35,10 @@ export function runnerFetcher(store: ObjectStore): (sha256: string, toPath: stri
   }
 }
 
-/** A machine downloads its runner immediately after it gets the address, or gets the address again. */
+/** Validity of a URL: a machine downloads its runner immediately after it gets the address, or gets the address again. */
 const READABLE_MS = 15 * MINUTE_MS
 
-/** Where a machine can download a runner program of any version. */
+/** Returns a function that links to a runner program of any version. */
 export function runnerLinker(store: ObjectStore): (sha256: string) => Promise<string> {
   return (sha256) => store.readUrl(layout.runner(sha256), READABLE_MS)
 }

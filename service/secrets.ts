@@ -13,7 +13,7 @@ import {
 } from '../storage/secrets'
 import type { ObjectStore } from '../storage/store'
 
-/** Passes the secrets of jobs from the client's sealed document to each attempt's own. */
+/** Passes a job's secrets from the client's sealed document to each attempt's own document. */
 export class SecretIssuer {
   private constructor(
     private readonly store: ObjectStore,
@@ -72,5 +72,5 @@ export class SecretIssuer {
 }
 
 const NONCE_BYTES = 16
-/** The runner's limit: shorter values would hide half of every text. */
+/** Minimum length of a masked value, the runner's limit: shorter values would hide half of every text. */
 const MASKED_CHARS_MIN = 4

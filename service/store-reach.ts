@@ -12,8 +12,8 @@ type Reader = Pick<
 const STORE_REMEDY = 'Set CRUCIBLE_STORE to a bucket that they can reach, such as s3://bucket/prefix.'
 
 /**
- * What prevents machines of a backend from using a store, or makes it dangerous to let them; undefined for machines that can. Makes no
- * request: the URL and the settings are enough.
+ * Returns why machines of a backend cannot or should not use a store; undefined for machines that can. Makes no request: the URL and the
+ * settings are enough.
  */
 export function storeReachProblem(
   { isRemote, needsGrants }: Reader,
@@ -54,7 +54,7 @@ export function withStoreReach(backend: Backend, problem: Problem | undefined): 
   }
 }
 
-/** No job could use what it sold: what is held already can still be seen, changed and given back. */
+/** Refuses purchases, because no job could use them. Held capacity can still be seen, changed and released. */
 function buyingNothing(reserving: ReservingBackend, { message, remedy }: Problem): ReservingBackend {
   const failure = { class: 'invalid', message, hint: remedy } as const
   return {

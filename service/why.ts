@@ -19,11 +19,11 @@ export interface Unexplained {
 type PlanEntry = RecordEntryOf<'planned'> | RecordEntryOf<'waiting'>
 type Decision = { number: number; entry: PlanEntry | RecordEntryOf<'decided'> }
 
-/** A search for switch points takes up to seconds; of more plans only the newest are searched, unless one is asked for. */
+/** Number of plans that are searched for switch points, which takes up to seconds each; the newest ones, unless one is requested. */
 const SEARCHED_MAX = 10
 
 /**
- * The decisions of a job, or one of them, explained from its record and the market documents that it names. `undefined` without such a job.
+ * Explains the decisions of a job, or one of them, from its record and the market documents that it names. `undefined` without such a job.
  */
 export async function explainJob(
   store: ObjectStore,

@@ -26,9 +26,9 @@ export interface BackendWorkerDeps {
   store: ObjectStore
   backend: Backend
   secrets: Pick<SecretIssuer, 'handOver' | 'mask'>
-  /** Missing if the store needs no credentials, or the machines have their own. */
+  /** Source of grants; missing if the store needs no credentials, or the machines have their own. */
   grants?: GrantSource | undefined
-  /** Missing in tests of other features: then every request is accepted. */
+  /** Verifier of signatures; missing in tests of other features, which accept every request. */
   authentication?: Authentication | undefined
   /** See `SendingDeps`. */
   sendLimitMs?: number
@@ -47,8 +47,8 @@ const WATCHES_MAX = 10_000
 const LAUNCHES_HELD_MINUTES = 10
 
 /**
- * The workers of one backend: one for its verbs, one for its watches, so that watches never starve a terminate, and one for its launches
- * if its account limits them, so that waiting launches delay nothing else.
+ * Creates the workers of one backend: one for its verbs, one for its watches, so that watches never starve a terminate, and one for its
+ * launches if its account limits them, so that waiting launches delay nothing else.
  */
 export async function createBackendWorkers(deps: BackendWorkerDeps): Promise<Worker[]> {
   const launches = await createLaunchWorker(deps)
@@ -77,7 +77,7 @@ export async function createLaunchWorker(deps: BackendWorkerDeps): Promise<Worke
     ...optionsOf(deps),
     taskQueue: launchQueue(backend.name),
     activities: { launch: (input: LaunchInput) => activities.launch(input) },
-    // Not `maxTaskQueueActivitiesPerSecond`: docs/decisions/0043-launches-take-turns.md.
+    // `maxTaskQueueActivitiesPerSecond` does not keep the rate: docs/decisions/0043-launches-take-turns.md.
     maxConcurrentActivityTaskExecutions: Math.ceil(launchesPerMinute * LAUNCHES_HELD_MINUTES),
   })
 }

@@ -17,7 +17,7 @@ export function workflowBundle(): WorkflowBundleOption {
   return { codePath: join(__dirname, 'workflow-bundle.js') }
 }
 
-/** The same workflows, which refuse input that was not signed with the deployment's key. */
+/** Returns the same workflows in a form that refuses input without the deployment's signature. */
 export async function sealedBundle(bundle: WorkflowBundleOption): Promise<WorkflowBundleOption> {
   const code = 'code' in bundle ? bundle.code : await readFile(bundle.codePath, 'utf8')
   return { code: `globalThis.crucibleRequiresSeals = true;${code}` }

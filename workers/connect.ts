@@ -52,7 +52,9 @@ async function tryOn<T>(
 /** gRPC's `DEADLINE_EXCEEDED` and `UNAVAILABLE`. */
 const UNANSWERED_CODES: readonly unknown[] = [4, 14]
 
-/** The client's errors carry a gRPC code; those of a new worker only have a message. */
+/**
+ * Whether an error means that the server did not answer. The client's errors carry a gRPC code; those of a new worker only have a message.
+ */
 function isUnanswered(error: unknown): boolean {
   if (!(error instanceof Error)) return false
   const { code, cause } = error as { code?: unknown; cause?: unknown }

@@ -11,7 +11,7 @@ const LEVELS: Readonly<Record<TemporalLevel, LogLevel>> = {
   ERROR: 'error',
 }
 
-/** One JSON object per line, on standard error; `pretty` for people at a terminal. */
+/** Creates a logger with one JSON object per line on standard error; `pretty` is for people at a terminal. */
 export function createLogger(options: { level: LogLevel; isPretty: boolean }): PinoLogger {
   if (!options.isPretty) return pino({ level: options.level }, pino.destination(2))
   const target = 'pino-pretty'
@@ -21,7 +21,7 @@ export function createLogger(options: { level: LogLevel; isPretty: boolean }): P
   })
 }
 
-/** Once per process, before any worker: Temporal's own logs, native ones included, go to the same place as ours. */
+/** Sends Temporal's own logs, native ones included, to our logger. Called once per process, before any worker. */
 export function installRuntime(logger: PinoLogger): void {
   Runtime.install({
     logger: temporalLogger(logger),
@@ -35,8 +35,8 @@ export function installRuntime(logger: PinoLogger): void {
 const AS_INTENDED = 'No workflows registered'
 
 /**
- * One line for a workflow that closed as failed, instead of the SDK's stack trace: a person wants to know which job and why.
- * Routine for an attempt that lost its machine. `undefined` for workflows that never fail on purpose.
+ * Describes a workflow that closed as failed in one line, instead of the SDK's stack trace, because a person wants to know which job and
+ * why. It is routine for an attempt that lost its machine. `undefined` for workflows that never fail on purpose.
  */
 function failedWorkflow(meta: LogMetadata = {}): { level: LogLevel; line: string } | undefined {
   const { workflowType, workflowId, error } = meta as Record<string, unknown>

@@ -15,8 +15,8 @@ const FRESH_MS = 1_000
 const KEPT_MAX = 100
 
 /**
- * Asks a backend for offers through its own worker, which holds its credentials and its rate limits, by an activity outside any
- * workflow: it leaves nothing in the job's history. Answers are shared briefly, except those of `near` backends.
+ * Asks a backend for offers through its own worker, which holds its credentials and its rate limits. The activity runs outside any
+ * workflow, so it leaves nothing in the job's history. Answers are shared briefly, except those of `near` backends.
  */
 export function offersThroughWorkers(
   client: Client,
@@ -42,7 +42,7 @@ export function offersThroughWorkers(
   return (backend, request, more) =>
     near.includes(backend)
       ? askAnew(backend, request, more)
-      : // Without counted places, nothing is held for a job.
+      : // A backend without counted places holds none for a job.
         askShared(backend, request, { pins: more?.pins, image: more?.image })
 }
 
@@ -52,7 +52,7 @@ function reasonOf(backend: string, error: unknown): ReturnType<typeof failureFro
   return { class: 'capacity', message: `no worker is running for it (start one: crucible worker ${backend})` }
 }
 
-/** One request at a time for the same question; its answer serves all callers within a moment. */
+/** Shares one request at a time for the same question; its answer serves all callers within a moment. */
 function shared(now: () => number, ask: AskOffers): AskOffers {
   const kept = new Map<string, { answer: Promise<BackendAnswer>; askedAtMs: number }>()
   return (backend, request, more) => {

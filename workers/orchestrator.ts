@@ -47,7 +47,7 @@ export async function createOrchestrator(deps: OrchestratorDeps): Promise<Worker
   const { config, connection, store, askOffers, client, authentication } = deps
   const now = Date.now
   const limits = config.monthly
-  // Without limits, it starts no treasury, but settles reservations made by others.
+  // Without limits, this worker starts no treasury, but settles reservations made by others.
   const treasury = new Treasury({ client, store, owners: ownersThrough(client), limits })
   const planning = createPlanningActivities({
     store,

@@ -14,8 +14,8 @@ export const measureInput: MeasureSource = (source, signal) => {
 }
 
 /**
- * Posts JSON. Throws if it is not taken. It goes nowhere but to this URL, whose words, which may be a secret, are in no error, and whose
- * answer is not read: it could have any length.
+ * Posts JSON. Throws if the receiver refuses it. It follows no redirect. The URL may be a secret, so no error contains it. The answer is
+ * not read, because it could have any length.
  */
 export async function postJson(url: string, body: string, signal: AbortSignal): Promise<void> {
   const headers = { 'content-type': 'application/json' }

@@ -34,7 +34,7 @@ export interface RunOptions {
   logger: Logger
   /** Stops the workers gracefully: no new tasks; tasks in progress are finished or handed over. */
   signal: AbortSignal
-  /** All workers poll. */
+  /** Called when all workers poll. */
   onReady?: () => void
 }
 
@@ -140,7 +140,7 @@ async function runUntil(signal: AbortSignal, workers: Worker[], onReady?: () => 
     for (const worker of workers) if (worker.getState() === 'RUNNING') worker.shutdown()
   }
   signal.addEventListener('abort', stop, { once: true })
-  // One that fails stops the others: a process that does half of its work helps no one.
+  // A worker that fails stops the others, because a process that does half of its work is useless.
   const running = workers.map((worker) =>
     worker.run().catch((error: unknown) => {
       stop()

@@ -20,7 +20,7 @@ export function wakeThrough(client: Client): Wake {
       namespace,
       execution,
     })
-    // An activity without a time for its next try has already been woken. Each reset takes about a second, and another one within that
+    // An activity without a time for its next try has already been woken. Each reset takes about a second, and another reset within that
     // second starts over.
     const pausing = pendingActivities?.find(
       ({ activityType, state, nextAttemptScheduleTime }) =>
