@@ -22,7 +22,7 @@ export interface AttemptKey {
   attempt: number
 }
 
-/** The documents of one attempt that the control plane writes, and those that it reads. */
+/** The documents of one attempt that the control plane writes or reads. */
 export class AttemptDocuments {
   constructor(
     private readonly store: ObjectStore,
@@ -35,7 +35,7 @@ export class AttemptDocuments {
     await putDocumentIfAbsent(this.store, layout.order(this.at.jobId, this.at.attempt), issued)
   }
 
-  /** Written by the control plane. */
+  /** The control plane writes this document, so its form is trusted. */
   async readOrder(): Promise<IssuedRunnerOrder | undefined> {
     const key = layout.order(this.at.jobId, this.at.attempt)
     return readDocument(this.store, key, (text) => JSON.parse(text) as IssuedRunnerOrder)
@@ -47,7 +47,7 @@ export class AttemptDocuments {
 
   async readMachine(): Promise<MachineHandle | undefined> {
     const key = layout.machine(this.at.jobId, this.at.attempt)
-    // Written by this class only.
+    // Only this class writes this document, so its form is trusted.
     return readDocument(this.store, key, (text) => JSON.parse(text) as MachineHandle).catch(ignoreBadDocument)
   }
 
@@ -61,14 +61,14 @@ export class AttemptDocuments {
   /** Since when this machine is billed; undefined if that is not on record, or if the record is of a duplicate. */
   async readBilling(machine: string): Promise<Billing | undefined> {
     const key = layout.billing(this.at.jobId, this.at.attempt)
-    // Written by this class only.
+    // Only this class writes this document, so its form is trusted.
     const billing = await readDocument(this.store, key, (text) => JSON.parse(text) as Billing).catch(
       ignoreBadDocument,
     )
     return billing?.machine === machine ? billing : undefined
   }
 
-  /** When the runner last wrote its beat, even an unreadable one. */
+  /** Returns when the runner last wrote its beat, even an unreadable one. */
   async beatWrittenAtMs(): Promise<number | undefined> {
     return (await this.store.head(layout.beat(this.at.jobId, this.at.attempt)))?.modifiedAtMs
   }
@@ -96,7 +96,7 @@ export class AttemptDocuments {
     } satisfies EndedMachine)
   }
 
-  /** Records the end of a machine's bill, and returns what was recorded first. */
+  /** Records the end of a machine's bill, and returns the first recorded one. */
   async putEnded(handle: MachineHandle, endedAtMs: number): Promise<number> {
     const key = this.endedKey(handle)
     const ended: EndedMachine = { handle, endedAtMs }
@@ -145,12 +145,12 @@ export class AttemptDocuments {
     }
   }
 
-  /** Whether any request to stop has been put, readable or not. */
+  /** Whether a request to stop exists, readable or not. */
   async isToldToStop(): Promise<boolean> {
     return (await this.store.head(layout.drain(this.at.jobId, this.at.attempt))) !== undefined
   }
 
-  /** The newest request to stop. Its number is 0 without any; its window is unlimited if it is unreadable. */
+  /** Returns the newest request to stop. Its number is 0 without any; its window is unlimited if it is unreadable. */
   async newestDrain(): Promise<{ seq: number; windowMs: number }> {
     const { jobId, attempt } = this.at
     const first = { seq: 1, key: layout.drain(jobId, attempt) }
@@ -164,7 +164,7 @@ export class AttemptDocuments {
     return { seq: newest.seq, windowMs: drain?.windowMs ?? Infinity }
   }
 
-  /** The first request to stop, if it is readable. */
+  /** Returns the first request to stop, if it is readable. */
   async readDrain(): Promise<Drain | undefined> {
     const key = layout.drain(this.at.jobId, this.at.attempt)
     return readDocument(this.store, key, parseDrain).catch(ignoreBadDocument)
@@ -183,7 +183,7 @@ export class AttemptDocuments {
     return newest === undefined ? undefined : readDocument(this.store, newest, parseLimits)
   }
 
-  /** The runner's result; throws a `StoreError` if it is invalid. */
+  /** Returns the runner's result; throws a `StoreError` if it is invalid. */
   async readResult(): Promise<RunnerResult | undefined> {
     return readDocument(this.store, layout.result(this.at.jobId, this.at.attempt), parseResult)
   }
@@ -207,5 +207,5 @@ export class AttemptDocuments {
   }
 }
 
-/** Written by `AttemptDocuments` only. */
+/** Only `AttemptDocuments` writes this document, so its form is trusted. */
 const parseEnded = (text: string): EndedMachine => JSON.parse(text) as EndedMachine

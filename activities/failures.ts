@@ -25,8 +25,8 @@ export const failureInterceptor = {
 }
 
 /**
- * The classes that Temporal may retry: those that guarantee that nothing happened, and the unclassified, as often as the retry
- * policies of `workflows/activities.ts` allow. For `PERSISTENT_ACTIVITIES` it may retry every class.
+ * Classes that Temporal may retry: those that guarantee that nothing happened, and the unclassified, as often as the retry policies of
+ * `workflows/activities.ts` allow. For `PERSISTENT_ACTIVITIES` it may retry every class.
  */
 const RETRIED: readonly FailureClass[] = ['throttled', 'transient', 'unclassified']
 
@@ -46,7 +46,8 @@ export function toApplicationFailure(
 
 function classify(error: unknown): Failure {
   if (!(error instanceof StoreError)) return failureOf(error)
-  // Also if only a person can fix it, such as a store mounted read-only: that is our trouble, and never a fact about the job.
+  // Such an activity is retried even if only a person can fix the cause, such as a read-only store, because the cause is unrelated to the
+  // job.
   return {
     class: error.code === CODES.noPutIfAbsent ? 'invalid' : 'transient',
     message: error.message,

@@ -4,9 +4,9 @@ import { carrying } from '../core/failure'
 /** Four beats fit into the heartbeat timeout of 20 s that the workflows set. */
 const BEAT_EVERY_MS = 5_000
 
-/** A call to the outside must end this long before its activity's timeout, so that its answer still counts. */
+/** Time by which an outside call must end before its activity's timeout, so that its answer still counts. */
 const ANSWER_MARGIN_MS = 5_000
-/** The last try before a limit may have only seconds: most of them are for the call. */
+/** Share of the margin in the last try before a limit, which may have only seconds. */
 const ANSWER_MARGIN_SHARE = 0.2
 
 /**
@@ -19,7 +19,7 @@ export async function beating<T>(
   details: () => unknown = () => 'alive',
 ): Promise<T> {
   const context = Context.current()
-  // A local activity has no heartbeat of its own: its workflow task does.
+  // A local activity has no heartbeat, because its workflow task has one.
   const beat = (): void => void (context.info.isLocal || context.heartbeat(details()))
   const timer = setInterval(beat, BEAT_EVERY_MS)
   beat()
@@ -35,7 +35,7 @@ export async function beating<T>(
   }
 }
 
-/** The same activities, as written: the signal of `beating` comes after the input. */
+/** Activities as written: the signal of `beating` comes after the input. */
 export type Signalled<Activities> = {
   [Name in keyof Activities]: Activities[Name] extends (input: infer Input) => infer Answer
     ? (input: Input, signal: AbortSignal) => Answer

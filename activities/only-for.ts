@@ -36,5 +36,5 @@ export function onlyFor({ info: { activityType } }: Pick<Context, 'info'>, deplo
   }
 }
 
-/** They compare deployments themselves, and explain it in their verdicts. */
+/** Activities that compare deployments themselves, and explain it in their verdicts. */
 const JUDGES: readonly string[] = ['collectGarbage', 'collectStoreGarbage']

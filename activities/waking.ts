@@ -12,7 +12,7 @@ export interface WakingDeps {
   wake?: Wake | undefined
 }
 
-/** After an answered order, its turn is over. A filled order proves capacity: the next in the queue is woken. */
+/** Ends the turn of an answered order. A filled order proves capacity, so the next job in the queue is woken. */
 export async function endTurn(
   { store, wake }: WakingDeps,
   jobId: string,

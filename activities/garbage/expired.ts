@@ -20,8 +20,8 @@ export interface ExpiredDeps {
 }
 
 /**
- * Ends the machines of a deployment whose lease has certainly expired, without a Temporal server: its workload has stopped, or nothing
- * of it can be saved any more. Other machines, and resources that are not machines, are kept. Throws when the store does not answer.
+ * Ends the machines of a deployment whose lease has certainly expired, without a Temporal server: their workload has stopped, or nothing of
+ * it can be saved. Other machines, and other resources, are kept. Throws if the store does not answer.
  */
 export async function endExpired(
   deps: ExpiredDeps,
@@ -34,7 +34,7 @@ export async function endExpired(
   for (const resource of await backend.list(deployment, { signal, ...places.look })) {
     // The provider's filter is not trusted for terminations.
     if (resource.owner.deployment !== deployment) continue
-    // One after the other: what is read of a machine is only a moment old when it is ended.
+    // Machines are judged one by one, so that the facts are only a moment old when a machine is ended.
     const verdict = await judge(deps, resource, { isDryRun, signal })
     verdicts.push({ ...factsOf(backend, resource), ...verdict })
   }
@@ -67,7 +67,10 @@ async function judge(
   }
 }
 
-/** Without this, the settlement counts the machine as billed until the control plane is back. A store that takes nothing costs only that. */
+/**
+ * Records the end of a bill. Without it, the settlement counts the machine as billed until the control plane is back; a store that refuses
+ * the document has no other effect.
+ */
 async function recordEnd(
   { backend, store, storeNow }: ExpiredDeps,
   { owner, handle }: OwnedResource,
@@ -77,7 +80,7 @@ async function recordEnd(
   await new AttemptDocuments(store, at, storeNow).putEnded(handle, storeNow()).catch(() => undefined)
 }
 
-/** When everything on a machine has certainly stopped, by the store's clock; undefined for a machine without an order. */
+/** Returns when everything on a machine has certainly stopped, by the store's clock; undefined for a machine without an order. */
 async function leaseEndOf(
   { store }: ExpiredDeps,
   { owner, createdAtMs }: OwnedResource,
@@ -91,7 +94,7 @@ async function leaseEndOf(
     documents.readLease(),
   ])
   if (order === undefined || head === undefined) return undefined
-  // The machine may still count an earlier lease that was longer, if it could not read the newest one.
+  // The machine may still count an earlier and longer lease, if it could not read the newest one.
   const leaseMs = Math.max(order.leaseMs, lease?.lease?.ttlMs ?? 0, await plannedLeaseMs(store, order))
   return leaseOverAtMs({
     timing: { ...order, leaseMs },

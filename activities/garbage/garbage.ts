@@ -11,10 +11,7 @@ import { readDeployment } from '../../storage/deployment'
 import { placesOnceUsed } from '../../storage/places'
 import type { ObjectStore } from '../../storage/store'
 
-/**
- * Whether a workflow is open, by its id: `absent` if the server does not know it (any more). Throws if the server does not
- * answer.
- */
+/** Looks up whether a workflow is open, by its id: `absent` if the server does not know it. Throws if the server does not answer. */
 export type OwnerLookup = (workflowId: {
   jobId: string
   attempt?: number
@@ -22,7 +19,7 @@ export type OwnerLookup = (workflowId: {
   isReservation?: true
 }) => Promise<'open' | 'closed' | 'absent'>
 
-/** Used in place of a backend's name for what is in the store: the grace period of a scan is tracked under it. */
+/** Name for the store in place of a backend's; the grace period of its scan is tracked under it. */
 export const STORE = 'store'
 
 /** Answers who owns a resource. */
@@ -35,7 +32,7 @@ export interface Registry {
 /** A resource, and how to end it. */
 export interface Found {
   facts: Omit<GarbageVerdict, 'action' | 'reason'> & { sinceMs: number }
-  /** The job that decides its fate, or why it is needed or not. */
+  /** The job that decides about the resource, or the reason why it is needed or not. */
   claim:
     | { jobId: string; attempt?: number }
     /** `paid`: why it is kept in any case. */
@@ -45,7 +42,7 @@ export interface Found {
 }
 
 /**
- * One scan: the provider's list first, then the owner of each resource, described by its id; a resource bought between the two is
+ * Runs one scan: it reads the provider's list first, then the owner of each resource by its id. A resource bought between the two is
  * therefore not on the list. Only resources that were also unowned a grace period ago are ended.
  */
 export async function collectGarbage(
@@ -86,7 +83,7 @@ async function leftoversOf(
   }
 }
 
-/** The same for reservations, which a worker may not be allowed to list. */
+/** Lists reservations, which a worker may not be allowed to do. */
 async function reservationsIn(
   backend: Backend,
   deployment: string,
@@ -106,7 +103,7 @@ async function reservationsIn(
 }
 
 /**
- * Places to scan: those of the settings, and those of earlier settings, where machines may remain. A place that does not answer
+ * Returns the places to scan: those of the settings, and those of earlier settings, where machines may remain. A place that does not answer
  * is reported once.
  */
 export async function placesAt(
@@ -132,7 +129,7 @@ export async function placesAt(
   return { look, hidden }
 }
 
-/** What is not scanned, and what to do about it. */
+/** Describes a place that is not scanned, and the remedy. */
 export function unseen(facts: Pick<GarbageVerdict, 'backend' | 'kind' | 'place' | 'reason'>): GarbageVerdict {
   return { id: '', owner: '', description: 'is not scanned', action: 'unseen', ...facts }
 }

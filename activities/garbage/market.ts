@@ -18,7 +18,7 @@ export async function collectMarket(
   input: CollectStoreGarbageInput,
 ): Promise<GarbageVerdict[]> {
   const { store, now } = registry
-  // The documents first: a job that begins meanwhile writes its own.
+  // Documents are listed before their users, because a job that begins meanwhile writes its own.
   const stored = await listMarket(store)
   const jobs = new Set(await store.listFolders(layout.jobs()))
   const oldMs = now() - UNUSED_MARKET_KEPT_MS

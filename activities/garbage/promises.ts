@@ -7,7 +7,7 @@ import { monthBefore, monthOf, parseReservationBudgetId } from '../../core/money
 import { judgeAll, STORE, unseen, type Found, type Registry } from './garbage'
 import type { EndedPromise, Treasury } from '../money/treasury'
 
-/** Releases money reserved for jobs that cannot report their end any more. */
+/** Releases money reserved for jobs that can no longer report their end. */
 export type Promises = Pick<Treasury, 'endedPromises' | 'settle'>
 
 /** Scans the money of this month and of the previous one, in which today's jobs may have begun. */

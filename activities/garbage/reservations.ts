@@ -8,8 +8,8 @@ import type { Found } from './garbage'
 const DAY_HOURS = 24
 
 /**
- * Capacity that this deployment bought. If its reservation is over or lost, hourly capacity is given back like a machine without an owner;
- * prepaid capacity is listed only: it cannot be returned, and jobs can use it.
+ * Returns capacity that this deployment bought. If its reservation is over or lost, hourly capacity is released like a machine without an
+ * owner. Prepaid capacity is only listed: it cannot be returned, and jobs can use it.
  */
 export async function reservationsOf(
   { name, reserving }: Backend,
@@ -53,7 +53,7 @@ function endInWords({ endsAtMs }: OwnedReservation): string {
   return endsAtMs === undefined ? 'it is paid for' : `it is paid for until ${formatInstant(endsAtMs)}`
 }
 
-/** Of its free places. */
+/** Returns the daily cost of its free places. */
 function costPerDay({ kind, free, idleMicroUsdPerHour }: OwnedReservation): number | undefined {
   if (kind === 'prepaid') return 0
   return idleMicroUsdPerHour === undefined ? undefined : free * idleMicroUsdPerHour * DAY_HOURS

@@ -11,13 +11,16 @@ import { beating } from '../heartbeat'
 import { collectMarket } from './market'
 import { collectPromises, type Promises } from './promises'
 
-/** A bundle is uploaded before its job is known, and a machine cut off from us may still write its last checkpoint. */
+/**
+ * Minimum age of a removed resource. A bundle is uploaded before its job is known, and a machine cut off from us may still write its last
+ * checkpoint.
+ */
 const YOUNG_MS = DAY_MS
 /** Parts of an active upload never come this late. */
 const NOBODYS_AFTER_MS = 3 * DAY_MS
 
 interface Deps extends Registry {
-  /** Missing if no budget limits the month. */
+  /** Money of reservations; missing if no budget limits the month. */
   treasury?: Promises | undefined
 }
 
@@ -25,7 +28,7 @@ export function createStoreActivities(deps: Deps): Pick<OrchestratorActivities, 
   return { collectStoreGarbage: (input) => beating((signal) => collectStoreGarbage(deps, input, signal)) }
 }
 
-/** One scan of what the deployment stores for jobs in addition to machines: by the same rules as a provider's resources. */
+/** Scans the deployment's other resources in the store, by the rules for a provider's resources. */
 export async function collectStoreGarbage(
   { treasury, ...registry }: Deps,
   input: CollectStoreGarbageInput,

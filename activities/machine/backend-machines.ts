@@ -28,7 +28,7 @@ export async function findMachine(
   if (answer.kind !== 'found') return answer
   const kept = await choose(answer.handles, { backend, documents })
   const duplicates = answer.handles.filter((handle) => handle !== kept)
-  // Their cost is the attempt's, whatever happens to this process.
+  // The cost of duplicates belongs to the attempt, whatever happens to this process.
   for (const handle of duplicates) await documents.putEnding(handle)
   for (const handle of await unfinished(deps, { documents, kept, duplicates })) {
     const endedAtMs = await endMachine(backend, handle, { everyMs: DEFAULT_TIMING.observeMs, signal, now })
@@ -37,9 +37,9 @@ export async function findMachine(
   for (const handle of answer.ended ?? []) await documents.putEnded(handle, now())
   const isKnown =
     kept !== undefined &&
-    // One of the others may have claimed the attempt before it was ended.
+    // Another machine may have claimed the attempt before it was ended.
     (answer.handles.length === 1 || kept === (await choose(answer.handles, { backend, documents })))
-  // The machine that claimed the attempt is gone, or not yet on the provider's list: the next call shows which.
+  // The machine that claimed the attempt is gone, or not yet on the provider's list; the next call shows which.
   if (!isKnown) return { kind: 'unsettled', againInMs: DEFAULT_TIMING.observeMs }
   await documents.putMachine(kept)
   return { kind: 'found', handles: [kept] }
@@ -85,9 +85,9 @@ async function sendAgain(
 }
 
 /**
- * The machine that has claimed the attempt, because no other will ever work on it; undefined if it is none of these. If none has
- * claimed it yet, the oldest; the attempt is claimed for it, so that the others never begin. Machines that claim with their send get
- * no claim from us: two of one send would both take it for theirs.
+ * Returns the machine that has claimed the attempt, because no other will ever work on it; undefined if it is none of these. Without a
+ * claim, it is the oldest; the attempt is then claimed for it, so that the others never begin. Machines that claim with their send get no
+ * claim from us, because two machines of one send would both accept it.
  */
 async function choose(
   handles: MachineHandle[],
@@ -98,7 +98,7 @@ async function choose(
   if (claim === undefined && oldest !== undefined && handles.length > 1) {
     if (backend.capabilities.claimsBy === 'send') return oldest
     await documents.putClaim(oldest.id)
-    // One of them may have claimed it first.
+    // A machine may have claimed the attempt first.
     claim = await documents.readClaim()
   }
   if (claim === undefined) return oldest
@@ -112,7 +112,7 @@ function oldestFirst(handles: MachineHandle[]): MachineHandle[] {
   return [...handles].sort((a, b) => a.launchedAtMs - b.launchedAtMs)
 }
 
-/** What the provider reports about each machine; throws if one is missing. */
+/** Returns the provider's report on each machine; throws if one is missing. */
 export async function observeEach(
   backend: Backend,
   handles: MachineHandle[],
@@ -126,7 +126,7 @@ function unanswered({ name }: Backend, { id }: MachineHandle): never {
   throw new BackendError({ class: 'transient', message: `${name} did not answer about machine ${id}` })
 }
 
-/** Ends a machine, and resolves when the provider reports that it is gone and no longer billed: the end of its bill. */
+/** Ends a machine, and resolves with the end of its bill when the provider reports that it is gone and no longer billed. */
 export async function endMachine(
   backend: Backend,
   handle: MachineHandle,

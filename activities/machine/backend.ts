@@ -41,7 +41,7 @@ export interface BackendDeps extends SendingDeps {
   wake?: Wake | undefined
   /** Source of the machines' credentials for the store; missing for machines with their own. */
   grants?: GrantSource | undefined
-  /** Missing if the account allows any number of launches. */
+  /** Keeper of the launch rate; missing if the account does not limit launches. */
   launchPace?: LaunchPace | undefined
 }
 
@@ -88,10 +88,10 @@ async function launch(deps: BackendDeps, input: LaunchInput, signal: AbortSignal
   const { order } = input
   const documents = new AttemptDocuments(store, order, now)
   if (await isTooLate(deps, order, documents)) return { kind: 'unconfirmed', findAfterMs: 0 }
-  // Before anything is put: what counts from the order does not run while it waits.
+  // The turn comes before any document, so that times counted from the order do not run while it waits.
   await launchPace?.turn(signal)
   await documents.putOrder({ ...order.runner, leaseMs: await firstLeaseMs(deps, input) })
-  // It may have been called off in its line: taking an order back puts this document first, and then looks for the order.
+  // The launch may have been called off in its line: the withdrawal of an order puts this document first, and then looks for the order.
   if (launchPace !== undefined && (await documents.isToldToStop()))
     return { kind: 'refused', failure: CALLED_OFF }
   await putRecord(store, order.jobId, {
@@ -110,7 +110,7 @@ async function launch(deps: BackendDeps, input: LaunchInput, signal: AbortSignal
 
 const CALLED_OFF: Failure = { class: 'transient', message: 'The order was called off before it was sent.' }
 
-/** A throttled launch holds back those that follow it. */
+/** Delays later launches after a throttled one. */
 async function slowingDown(
   launchPace: LaunchPace | undefined,
   sending: Promise<LaunchOutcome>,
@@ -125,7 +125,7 @@ async function slowingDown(
   return outcome
 }
 
-/** How long an order is sent again and again; then another placement may do better. */
+/** How long a throttled order is sent again; afterwards another placement may do better. */
 const SENT_WITHIN_MS = 30 * MINUTE_MS
 
 /**

@@ -11,7 +11,7 @@ import { allBeating, pause } from '../heartbeat'
 
 type DrainingActivities = Pick<OrchestratorActivities, 'stopAttempt' | 'drain' | 'extend'>
 
-/** What the owner and the limits of a job ask: first of its attempt, then of the attempt's machine through its documents. */
+/** Passes requests of a job's owner and limits to its attempt, and from there to the attempt's machine through its documents. */
 export function createDrainingActivities({
   client,
   store,
@@ -28,7 +28,7 @@ export function createDrainingActivities({
     stopAttempt: async ({ jobId, attempt, request }) => {
       const handle = client.workflow.getHandle(attemptWorkflowId(jobId, attempt))
       await handle.signal<[DrainRequest]>(DRAIN_SIGNAL, request).catch((error: unknown) => {
-        // Its result, or its loss, is on the way to the job.
+        // The attempt's result, or its loss, is on the way to the job.
         if (!(error instanceof WorkflowNotFoundError)) throw error
       })
     },
@@ -49,8 +49,8 @@ interface Deps {
 const LOOK_MS = 500
 
 /**
- * Writes `drain.json` and checks that the machine obeys; a machine that does not in time, or cannot have read it, gets the
- * request through the provider. The drain window bounds the outcome. False if the document could not be written.
+ * Writes `drain.json` and checks that the machine obeys. A machine that does not in time, or cannot have read it, gets the request through
+ * the provider. The drain window bounds the outcome. Returns false if the document could not be written.
  */
 export async function drainMachine(
   { backend, store, now }: Deps,
@@ -65,14 +65,14 @@ export async function drainMachine(
     () => false,
   )
   const untilMs = isOnRecord ? now() + patienceMs : 0
-  // A runner that is already draining does not report a shorter window: one that still beats still reads the store.
+  // Whether the runner has the request. A draining runner does not report a shorter window, but one that still beats still reads the store.
   const isHeard = ({ seq }: Beat): boolean => (drain.seq ?? 1) === 1 || seq !== before?.seq
   while (!(await isObeyed(documents, isHeard))) {
     if (now() < untilMs) {
       await pause(LOOK_MS, signal)
       continue
     }
-    // Its machine is ended when the window that began with the document is over, however late the request arrives.
+    // The machine is ended when the window that began with the document is over, however late the request arrives.
     const windowMs = Math.max(0, windowEndMs - now())
     await backend
       .drain?.(handle, { ...drain, windowMs, requestedAtMs: now() }, { signal })

@@ -12,8 +12,8 @@ interface Deps {
 }
 
 /**
- * Interrupts the machine of a rehearsal's attempt. A provider without that feature is imitated: without notice, the machine is
- * terminated; with notice, its runner gets an equivalent order, and powers off.
+ * Interrupts the machine of a rehearsal's attempt. For a provider without that feature, an interruption without notice terminates the
+ * machine; with notice, its runner gets an equivalent order and powers off.
  */
 export async function interruptMachine(
   { backend, store, now }: Deps,

@@ -7,7 +7,7 @@ import { pause } from '../heartbeat'
 /** A little more than the limit: from its turn until its request is sent, a launch takes a varying time. */
 const MARGIN_FACTOR = 1.05
 
-/** Keeps the launches of one account to what its provider allows, and holds all of them back after a throttled one. */
+/** Keeps the launches of one account to the provider's limit, and delays all of them after a throttled one. */
 export class LaunchPace {
   private readonly turns: LaunchTurns
   private readonly gapMs: number
@@ -34,7 +34,7 @@ export class LaunchPace {
     return Promise.race([mine, aborted(signal)])
   }
 
-  /** Only the first of this worker takes a turn, so that few are lost when launches are called off. */
+  /** Takes a turn for the first launch of this worker only, so that few turns are lost when launches are called off. */
   private async next(signal: AbortSignal): Promise<void> {
     signal.throwIfAborted()
     const atMs = await this.turns.take(this.notBeforeMs)

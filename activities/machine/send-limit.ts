@@ -1,8 +1,9 @@
 import type { TimedContext } from '../../backends/backend'
 
 /**
- * Sends something, so that no request leaves later than `untilMs`: from then on others rely on the provider's lists. With no time left, the
- * signal has aborted before the call. The clock can be set back, and timers stand still in a suspended process, so both count.
+ * Sends a request, so that none leaves later than `untilMs`: from then on others rely on the provider's lists. With no time left, the
+ * signal has aborted before the call. Both the clock and a timer are checked, because the clock can be set back, and timers stand still in
+ * a suspended process.
  */
 export async function sendWithin<T>(
   { untilMs, now, signal }: { untilMs: number; now: () => number; signal: AbortSignal },

@@ -36,7 +36,7 @@ export async function sendOnce(deps: SendingDeps, order: Order, signal: AbortSig
     return handle === undefined ? { kind: 'unconfirmed', findAfterMs: 0 } : { kind: 'launched', handle }
   }
   const conclude = (effect: SendEffect): Promise<void> =>
-    // Without this document the machine is looked for, which is slower and as safe.
+    // Without this document the machine is searched for, which is slower and as safe.
     sends.conclude(mark, effect).catch(() => undefined)
   let outcome: LaunchOutcome
   try {
@@ -68,7 +68,7 @@ function effectOfError(error: unknown): SendEffect {
   return isWithoutEffect(failure) ? { kind: 'no-effect', failure } : { kind: 'unconfirmed' }
 }
 
-/** For resources of one order: they can only be where the order went, and a send in progress may still make one. */
+/** Searches for resources of one order: they can only be where the order went, and a send in progress may still make one. */
 export async function lookFor(
   { backend, store, now, sendLimitMs = SEND_LIMIT_MS }: SendingDeps,
   order: Order,
@@ -80,7 +80,7 @@ export async function lookFor(
   return { signal, within, sentUntilMs }
 }
 
-/** From now on the order is sent no more. A provider that recognises its token needs no such mark: it would sell nothing new. */
+/** Prevents further sends of the order. A provider that recognises its token needs no mark, because it would sell nothing new. */
 export async function sealSends({ backend, store, now }: SendingDeps, order: Order): Promise<void> {
   if (backend.capabilities.idempotency === 'tag') await new Sends(store, order, now).seal()
 }

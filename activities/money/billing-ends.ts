@@ -3,15 +3,15 @@ import type { MachineHandle } from '../../core/handle'
 import { isOver, type Observation } from '../../core/observation'
 
 /**
- * The end of the bill of machines that we end, from our calls and the looks at them. A provider's report counts most. Without one, billing ended
- * with the answer to our `terminate` if that ends it (`capabilities.billsUntil`) and a look has confirmed it, and with the first look that found
- * the machine gone otherwise: never earlier than it really ended.
+ * Ends of bills of machines that we end, from our calls and observations. A provider's report takes precedence. Without one, billing ended
+ * with the answer to our `terminate` if that ends it (`capabilities.billsUntil`) and an observation has confirmed it; otherwise with the
+ * first observation without the machine. It is never earlier than the real end.
  */
 export class BillingEnds {
   private readonly accepted = new Map<string, number>()
   private readonly told = new Map<string, number>()
   private readonly seen = new Map<string, number>()
-  /** When it was last seen as billed. */
+  /** When each machine was last seen as billed. */
   private readonly billed = new Map<string, number>()
 
   constructor(
@@ -36,12 +36,12 @@ export class BillingEnds {
     } else if (!this.seen.has(id)) this.seen.set(id, acceptedAtMs ?? nowMs)
   }
 
-  /** Undefined if the provider has not reported it. */
+  /** Returns the reported end of billing; undefined if the provider has not reported it. */
   toldOf({ id }: MachineHandle): number | undefined {
     return this.told.get(id)
   }
 
-  /** @param recordedAtMs what others have put on record; it is wrong if the machine was seen as billed later */
+  /** @param recordedAtMs end that others recorded; it is wrong if the machine was seen as billed later */
   of({ id }: MachineHandle, recordedAtMs = Infinity): number {
     const isRefuted = recordedAtMs < (this.billed.get(id) ?? -Infinity)
     const seenAtMs = this.seen.get(id) ?? this.now()

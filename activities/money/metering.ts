@@ -39,7 +39,7 @@ export function dearestOf({ handle, order }: Pick<Billed, 'handle' | 'order'>): 
   return Math.max(dearest, realised.priceMicroUsdPerHour)
 }
 
-/** How the machine's time is rounded: as what was bought says, otherwise as its offer does. */
+/** Returns how the machine's time is rounded: by the bought offer, otherwise by the requested one. */
 export function roundingOf({ handle: { realised }, order }: Pick<Billed, 'handle' | 'order'>): Rounding {
   const offer = offerOf({ handle: { realised }, order })
   return {
@@ -48,7 +48,7 @@ export function roundingOf({ handle: { realised }, order }: Pick<Billed, 'handle
   }
 }
 
-/** How to ask a provider that may not answer immediately. */
+/** Options for asking a provider that may not answer immediately. */
 interface Asking {
   signal: AbortSignal
   /** Wait between two tries; real time if missing. */
@@ -63,7 +63,7 @@ export async function meterEnded(
 ): Promise<{ costMicroUsd: MicroUsd; metering: Metering }> {
   const path = await askedAgain(() => pricesOf(backend, billed, signal), wait)
   const prices = path?.prices ?? [dearestStep(billed)]
-  // In whole seconds, the end of a short-lived machine may lie before its launch: it is billed anyway.
+  // In whole seconds, the end of a short-lived machine may precede its launch; it is billed anyway.
   const toAtMs = Math.max(billed.toAtMs, billed.fromAtMs + 1)
   const { billedAtLeastMs } = roundingOf(billed)
   const usage = { ...usageOf(prices, billed), toAtMs, ...defined({ billedAtLeastMs }) }
@@ -89,7 +89,10 @@ async function askedAgain<T>(
   return undefined
 }
 
-/** The most that other machines of an order have cost: duplicates that its provider made. One whose end is unknown is billed still. */
+/**
+ * Returns the highest possible cost of other machines of an order: duplicates that its provider made. One with an unknown end counts as
+ * still billed.
+ */
 export function costOfOthers(
   ended: readonly EndedMachine[],
   { order, handle, nowMs }: { order: Order; handle: MachineHandle; nowMs: number },
@@ -107,16 +110,16 @@ export function costOfOthers(
 
 /** The cost of a running machine. */
 export interface SpentSoFar {
-  /** Upper bound, whatever the provider has not reported yet. */
+  /** Upper bound for costs that the provider has not reported yet. */
   atMostMicroUsd: MicroUsd
   asToldMicroUsd: MicroUsd
-  /** The current price, as far as it is known. */
+  /** Current price, as far as it is known. */
   priceMicroUsdPerHour: MicroUsd
 }
 
 /**
- * Never throws: unknown prices count as the highest possible. Without the minimum billed duration, which the remaining budget
- * pays as the machine continues.
+ * Meters a running machine. Never throws: unknown prices count as the highest possible. The minimum billed duration is excluded, because
+ * the remaining budget pays for it as the machine continues.
  */
 export async function meterRunning(
   backend: Pick<Backend, 'prices'>,
@@ -149,7 +152,7 @@ function dearestStep(billed: Billed): PriceStep {
   return { fromAtMs: billed.fromAtMs, priceMicroUsdPerHour: dearestOf(billed) }
 }
 
-/** Without the minimum billed duration, which only an ended machine is charged for. */
+/** Returns the usage without the minimum billed duration, which only an ended machine is charged for. */
 function usageOf([first, ...changes]: PriceStep[], { fromAtMs, ...billed }: Billed): Usage {
   const { billedInStepsOfMs } = roundingOf(billed)
   const priceMicroUsdPerHour = first?.priceMicroUsdPerHour ?? dearestOf(billed)

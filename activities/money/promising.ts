@@ -19,7 +19,7 @@ export async function promisedFrom(
   if (treasury === undefined) return undefined
   const { budgetMicroUsd } = spec
   if (budgetMicroUsd === undefined) throw lacksBudget(await preview().catch(() => undefined))
-  // The same for every try.
+  // The month is the same for every try.
   const month = monthOf(Context.current().info.scheduledTimestampMs)
   await treasury.promise({ jobId, owner, month, microUsd: budgetMicroUsd }, signal)
   return month

@@ -29,7 +29,7 @@ import { readRecords } from '../../storage/record'
 import type { ObjectStore } from '../../storage/store'
 import type { OwnerLookup } from '../garbage/garbage'
 
-/** Where the money of months and owners is kept. */
+/** Stores and clients for the money of months and owners. */
 export interface TreasuryDeps {
   client: Client
   store: ObjectStore
@@ -37,12 +37,12 @@ export interface TreasuryDeps {
   limits: MonthlyLimits
 }
 
-/** Money reserved for a job that cannot report its end any more. */
+/** Money reserved for a job that can no longer report its end. */
 export interface EndedPromise extends Promised {
   jobId: string
   /** The part that counts as spent. */
   spentMicroUsd: MicroUsd
-  /** When it was reserved, according to the job's record; otherwise the start of the month. */
+  /** Time of the reservation according to the job's record; otherwise the start of the month. */
   sinceMs: number
 }
 
@@ -50,7 +50,7 @@ export interface EndedPromise extends Promised {
 export class Treasury {
   constructor(private readonly deps: TreasuryDeps) {}
 
-  /** Reserves a job's whole budget. Throws `quota`, with the arithmetic, if that exceeds what is left. */
+  /** Reserves a job's whole budget. Throws `quota`, with the arithmetic, if that exceeds the rest. */
   async promise({ month, ...wanted }: PromiseInput, signal: AbortSignal): Promise<void> {
     const ask = (): Promise<PromiseAnswer> => this.within(signal, () => this.ask(month, wanted))
     const first = await ask()
@@ -73,12 +73,13 @@ export class Treasury {
       )
     } catch (error) {
       if (!(error instanceof WorkflowNotFoundError)) throw error
-      // Terminated by hand: there is nothing left to correct. Or never begun, for a server that was restored from an older backup.
+      // The treasury was terminated by hand, so nothing needs correction; or it never began, on a server that was restored from an older
+      // backup.
       if (request.isCertain === true) await this.settleFirst(month, request, signal)
     }
   }
 
-  /** Begins the month with money that is spent already. A month that was terminated by hand stays so. */
+  /** Begins the month with money that is already spent. A month that was terminated by hand stays closed. */
   private async settleFirst(month: string, request: SettleRequest, signal: AbortSignal): Promise<void> {
     const startWorkflowOperation = starting(month)
     try {
@@ -94,7 +95,7 @@ export class Treasury {
     }
   }
 
-  /** Settles what is promised for a purchase, if it is, by its marks. From then on it can no longer be sent. */
+  /** Settles a promise for a purchase, if one exists, by its marks. From then on the purchase can no longer be sent. */
   async settlePurchase(
     month: string,
     purchase: { reservationId: string; send: number },
@@ -127,7 +128,7 @@ export class Treasury {
     }
   }
 
-  /** Releases what was reserved for jobs that were terminated by hand. True if there was one. */
+  /** Releases reservations of jobs that were terminated by hand. Returns true if one existed. */
   private async settleEnded(month: string, signal: AbortSignal): Promise<boolean> {
     const ended = await this.endedPromises(month)
     for (const { jobId, owner, spentMicroUsd } of ended)
@@ -135,7 +136,7 @@ export class Treasury {
     return ended.length > 0
   }
 
-  /** Reservations of jobs whose workflows are closed and whose attempts cannot cost any more. */
+  /** Returns reservations of jobs whose workflows are closed and whose attempts cannot cost more. */
   async endedPromises(month: string): Promise<EndedPromise[]> {
     const { owners } = this.deps
     const ended: EndedPromise[] = []
@@ -152,7 +153,7 @@ export class Treasury {
     return ended
   }
 
-  /** Nothing if the month has no treasury, or its treasury was terminated by hand and releases nothing. */
+  /** Returns the month's promises; nothing if the month has no treasury, or its treasury was terminated by hand and releases nothing. */
   private async promisedIn(month: string): Promise<TreasuryState['promised']> {
     const handle = this.deps.client.workflow.getHandle(treasuryWorkflowId(month))
     try {
@@ -165,8 +166,8 @@ export class Treasury {
   }
 
   /**
-   * According to its marks: certainly nothing if it was never sent or had no effect, or if another month pays for it, because a history was set
-   * back between reserving and sending; otherwise all of it.
+   * Returns the spending of a purchase according to its marks: certainly nothing if it was never sent or had no effect, or if another month
+   * pays for it because a history was reset between reserving and sending; otherwise the whole amount.
    */
   private async spentByPurchase(
     { reservationId: intent, send }: { reservationId: string; send: number },
@@ -181,7 +182,8 @@ export class Treasury {
   }
 
   /**
-   * According to its record; `undefined` while one of its attempts may still cost. An unsettled attempt may have cost all of it.
+   * Returns the spending of a job according to its record; `undefined` while one of its attempts may still cost. An unsettled attempt may
+   * have cost its whole budget.
    */
   private async spentBy(
     jobId: string,
@@ -212,7 +214,7 @@ function starting(month: string): WithStartWorkflowOperation<(state: TreasurySta
   return new WithStartWorkflowOperation(WORKFLOW_TYPES.treasury, {
     workflowId: treasuryWorkflowId(month),
     workflowIdConflictPolicy: 'USE_EXISTING',
-    // One that was terminated by hand knew what is reserved: a new one would reserve it again.
+    // A treasury that was terminated by hand knew the reservations; a new one would reserve them again.
     workflowIdReusePolicy: 'REJECT_DUPLICATE',
     taskQueue: ORCHESTRATOR_QUEUE,
     args: [emptyTreasury(month)],

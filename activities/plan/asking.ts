@@ -9,7 +9,7 @@ import type { ResourceRequest } from '../../core/resources'
 import type { Asker, OffersInput } from '../../core/job/waiting'
 import type { InputSizes } from './input-sizes'
 
-/** How a plan reaches the backends: through their workers, or in the same process. */
+/** How a plan asks the backends: through their workers, or in the same process. */
 export type AskOffers = (
   backend: BackendName,
   request: ResourceRequest,
@@ -17,7 +17,7 @@ export type AskOffers = (
     pins?: Pins | undefined
     image?: string | undefined
     asker?: Asker | undefined
-    /** Aborts when the answer is no longer wanted. */
+    /** Signal that aborts when the answer is no longer needed. */
     signal?: AbortSignal
   },
 ) => Promise<BackendAnswer>
@@ -58,7 +58,7 @@ export async function askAll(
   return { answers, silentBackends, inputSizes: (await inputSizes?.(spec, answers)) ?? [] }
 }
 
-/** The answers of backends that the job does not allow, for what a change would gain: those that arrive before the signal; others are left out. */
+/** Returns the answers of backends that the job does not allow, for the gain of a change. Answers after the signal are ignored. */
 export async function askOthers(
   { backends, askOffers }: Pick<AskDeps, 'backends' | 'askOffers'>,
   spec: JobSpec,
@@ -92,8 +92,8 @@ export function freePlacesIn(answers: readonly BackendAnswer[]): number | undefi
 }
 
 /**
- * Releases the places that backends held for a job, except at the one that gets its order. If a message is lost, the place is
- * held for half a minute.
+ * Releases the places that backends held for a job, except at the one that gets its order. If a message is lost, the place is held for half
+ * a minute.
  */
 export function letPlacesGo(askOffers: AskOffers, { asker, outcome, answers, resources }: HeldPlaces): void {
   if (asker === undefined) return

@@ -135,7 +135,7 @@ async function finishJob(
   return entry.data.result
 }
 
-/** What a job that ran on several types of machines says of their speeds. Most jobs say nothing, and their records are not read. */
+/** Stores speeds from the record of a job that ran on several types of machines. Records of other jobs are not read. */
 async function keepOwnSpeeds(
   store: ObjectStore,
   { id, attempts, attemptsTotal }: JobStatus,

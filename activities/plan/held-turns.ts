@@ -8,8 +8,8 @@ const FORGET_MS = MINUTE_MS
 const DIGEST_LENGTH = 16
 
 /**
- * Places that are kept for an owner do not wait for older jobs of others, which may not use them: one of the owner's jobs at a time may ask,
- * too, wherever it is in its line.
+ * Turns for places that are kept for an owner. They do not wait for older jobs of others, which may not use them: one of the owner's jobs
+ * at a time may also ask, wherever it is in its line.
  */
 export class HeldTurns {
   /** Owners for whom free places are kept, and when that was seen. */
@@ -26,7 +26,7 @@ export class HeldTurns {
     }
   }
 
-  /** The wish of the turn that a job may take. Jobs that name a reservation have a line of their own. */
+  /** Returns the requirements of the turn that a job may take. Jobs that name a reservation have a separate line. */
   turnOf({ resolved: { owner, spec } }: PlanInput, wish: string): string | undefined {
     if (owner === undefined || spec.reservation !== undefined) return undefined
     const seenAtMs = this.seenAtMs.get(owner) ?? -Infinity

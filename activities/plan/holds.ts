@@ -18,7 +18,7 @@ import type { ObjectStore } from '../../storage/store'
 import { holderOf, recentLine } from '../../storage/waiting-line'
 import { FORGET_TURN_MS, FORGET_WAITER_MS } from './waiting-line'
 
-/** The answers, in which each offer of a reservation tells for whom its places are kept. `jobId` is the job that asks. */
+/** Adds to each offer of a reservation for whom its places are kept. `jobId` is the job that asks. */
 export async function withHolds(
   store: ObjectStore,
   answers: readonly BackendAnswer[],
@@ -45,8 +45,8 @@ const isReserved = ({ reservationId, reservation }: Offer): boolean =>
   reservationId !== undefined && reservation !== undefined
 
 /**
- * The other jobs in line that name a reservation, and those whose order for a place is on its way. Left out are those that have vanished
- * without a word.
+ * Returns the other jobs in line that name a reservation, and those whose order for a place is on its way. Jobs that vanished without an
+ * end are excluded.
  */
 async function namingJobs(store: ObjectStore, self: string): Promise<{ jobId: string; name: string }[]> {
   const { waiters, turns } = await recentLine(store)
@@ -64,7 +64,10 @@ async function namingJobs(store: ObjectStore, self: string): Promise<{ jobId: st
   return [...byJob].map(([jobId, name]) => ({ jobId, name }))
 }
 
-/** A claim counts more than the purpose of the purchase: what one wish has bought may serve another one later. */
+/**
+ * Returns the holder of a reservation. A claim counts more than the purpose of the purchase, because a reservation may serve another
+ * request later.
+ */
 async function holdOf(
   store: ObjectStore,
   { backend, reservationId, reservation }: Offer,
@@ -78,7 +81,7 @@ async function holdOf(
   return { reservation: intent, ...(isAwaited ? holder : without(holder as ReservationHold, ['awaited'])) }
 }
 
-/** Once a job is resolved, it asks for its place itself. */
+/** Whether a job is still to come. Once it is resolved, it asks for its place itself. */
 async function isToCome(
   store: ObjectStore,
   { jobId, untilMs, schedule, run }: AwaitedJob,
@@ -88,7 +91,7 @@ async function isToCome(
   return !(await hasRunEnded(store, schedule, run))
 }
 
-/** What is known of a reservation that a job names, if no offer is of it. */
+/** Returns facts about a reservation that a job names, if no offer belongs to it. */
 export async function namedReservation(
   store: ObjectStore,
   name: string | undefined,

@@ -61,7 +61,7 @@ function classifyOutcome({ plan, outcome }: Asked): Answered['came'] {
   return outcome.kind === 'wait' && isForCapacity ? 'wait' : 'aside'
 }
 
-/** Asks until there is a place while the job's turn is near; then fails, and Temporal asks again after a pause. */
+/** Asks until a place is free while the job's turn is near; then fails, and Temporal asks again after a pause. */
 export async function untilPlaced(
   { line, now }: { line?: WaitingLine; now: () => number },
   input: PlanInput,
@@ -80,7 +80,7 @@ export async function untilPlaced(
       message: outcome.reason,
       retryAfterMs: pauseMs(line, input, { outcome, attempt }),
     }),
-    // Waiting is no error: neither logs nor metrics should count it as one.
+    // Waiting is not an error, so neither logs nor metrics count it as one.
     category: 'BENIGN',
   })
 }

@@ -9,7 +9,7 @@ export type MeasureInput = (
   signal: AbortSignal,
 ) => Promise<{ sizeBytes: number; region?: string }>
 
-/** How sources of one URL scheme are measured. */
+/** Measurers of sources, by URL scheme. */
 export interface Measurer {
   measure: MeasureInput
   /** Environment variables with which a job reads such sources from another server, where the worker does not measure. */
@@ -32,8 +32,9 @@ interface InputSizesDeps {
 }
 
 /**
- * Measures a job's inputs, each with the measurer of its URL scheme (such as `https:`), for plans that can move data between Regions; other plans measure nothing. Sizes are read with the
- * permissions of this worker, which can differ from those of the job: what the worker may not read stays unknown.
+ * Measures a job's inputs, each with the measurer of its URL scheme (such as `https:`), for plans that can move data between Regions; other
+ * plans measure nothing. Sizes are read with the permissions of this worker, which can differ from the job's: a size that the worker may
+ * not read stays unknown.
  */
 export function createInputSizes({ measurers, now }: InputSizesDeps): InputSizes {
   const known = new Map<string, { atMs: number; size: Promise<InputSize | undefined> }>()

@@ -1,6 +1,6 @@
 import { pause } from '../heartbeat'
 
-/** More jobs than this never wait inside their activities at once, which leaves room for other work. */
+/** Limit on jobs that wait inside their activities at once, which leaves room for other work. */
 const LINGERERS_MAX = 20
 
 /**

@@ -96,7 +96,7 @@ export function createPlanningActivities(deps: PlanningDeps): PlanningActivities
   })
 }
 
-/** The question is repeated with the same input as long as necessary; its times have meanwhile passed. */
+/** A question is repeated with the same input, so its times have passed meanwhile and are shifted. */
 function askedAfter(input: PlanInput, waitedMs: number): PlanInput {
   const { avoid, startsInMs = 0 } = input
   return { ...input, avoid: stillAvoided(avoid, waitedMs), startsInMs: Math.max(0, startsInMs - waitedMs) }
@@ -158,8 +158,8 @@ function policyOf({ retries }: JobSpec): Policy {
 }
 
 /**
- * The plan, on record; for a repeated question, the first answer counts. A waiting job is recorded once: neither asking again is
- * news, nor a missing target of a migration.
+ * Records the plan; for a repeated question, the first answer counts. A waiting job is recorded once, because neither another request nor a
+ * missing target of a migration is an event.
  */
 async function planOnRecord(
   deps: PlanningDeps,
@@ -219,14 +219,14 @@ const OTHERS_WITHIN_MS = 2 * SECOND_MS
 
 type PreviewDeps = Pick<PlanningDeps, 'store' | 'backends' | 'askOffers' | 'now' | 'timing' | 'inputSizes'>
 
-/** The ranking for a job as `plan` shows it: backends that the job does not allow are asked, too, for what a change would gain. */
+/** Ranks offers for `plan`. Backends that the job does not allow are asked too, for the gain of a change. */
 export function previewWithRelaxations(deps: PreviewDeps, input: PreviewInput): Promise<PlanReport> {
   return previewPlan(deps, input, (spec) => askOthers(deps, spec, AbortSignal.timeout(OTHERS_WITHIN_MS)))
 }
 
 /**
- * The ranking for a job before its submission, as its first attempt would find it. `others` asks backends that it does not allow,
- * for what a change would gain.
+ * Ranks offers for a job before its submission, as its first attempt would find them. `others` asks backends that it does not allow, for
+ * the gain of a change.
  */
 async function previewPlan(
   deps: PreviewDeps,
@@ -313,7 +313,7 @@ async function ownRatiosFor(
   return ratios.length === 0 ? undefined : ratios
 }
 
-/** Without the list of files, which may be long. */
+/** Returns the facts without the list of files, which may be long. */
 function savingFactsOf({ totalBytes, uploadMs, saveMs }: SavedBefore): SavedBefore {
   return { totalBytes, uploadMs, saveMs }
 }

@@ -5,7 +5,7 @@ import type { BackendAnswer } from '../../core/job/plan'
 /** Temporal takes no result above 2 MiB; shorter ones stay readable. */
 const READABLE_BYTES_MAX = 2 ** 19
 
-/** An answer as its activity returns it: equal parts of its offers, which are most of them, count once. */
+/** Encodes an answer for its activity's result: equal parts of its offers, which are most of them, are sent once. */
 export function sent(answer: BackendAnswer): SentAnswer {
   const text = JSON.stringify(answer)
   return Buffer.byteLength(text) <= READABLE_BYTES_MAX
@@ -16,6 +16,6 @@ export function sent(answer: BackendAnswer): SentAnswer {
 /** The answer that `sent` has prepared. */
 export function received(answer: SentAnswer): BackendAnswer {
   if (!('gzipBase64' in answer)) return answer
-  // Only `sent` writes it.
+  // Only `sent` writes this form, so it is trusted.
   return JSON.parse(gunzipSync(Buffer.from(answer.gzipBase64, 'base64')).toString()) as BackendAnswer
 }

@@ -35,9 +35,9 @@ export interface WaitingLineDeps {
   now: () => number
   /** The backends of this deployment. */
   backends: readonly BackendName[]
-  /** Those that count their free places and hold them for callers: as many jobs may ask at once as there are places. */
+  /** Backends that count their free places and hold them for callers, so that as many jobs may ask at once as places are free. */
   near: readonly BackendName[]
-  /** From 0 to 1. */
+  /** Random number from 0 to 1. */
   random: () => number
   /** Wakes a job; without it, each job waits for the end of its pause. */
   wake?: Wake | undefined
@@ -45,7 +45,7 @@ export interface WaitingLineDeps {
   onTrouble?: (error: unknown) => void
 }
 
-/** Whether a job may ask the provider now. */
+/** Whether a job may ask the provider now, and if not, when to try again. */
 export type Admission =
   /** `at` is missing if no order is kept. */
   { kind: 'ask'; at?: Standing } | { kind: 'wait'; place: LinePlace; retryInMs: number }
@@ -56,7 +56,7 @@ export interface Standing {
   place: LinePlace
   /** The older jobs, oldest first. */
   ahead: readonly string[]
-  /** The wish of a turn that it has besides those of the line (`HeldTurns`). */
+  /** Requirements of a turn in another line (`HeldTurns`). */
   turn?: string
 }
 
@@ -64,28 +64,28 @@ export interface Standing {
 export interface Answered {
   /** `aside`: an obstacle of this job alone must not block others. */
   came: 'place' | 'wait' | 'aside'
-  /** Places for jobs with this request before this one got its own; missing if they are not counted. */
+  /** Number of places for jobs with this request before this one got its own; missing if they are not counted. */
   freePlaces?: number | undefined
 }
 
 /** The first in the queue is checked after this long without a sign of life: it may have been terminated. */
 const CHECK_AFTER_MS = 5 * SECOND_MS
-/** A job with an open workflow that has not asked for this long is busy with something else. */
+/** Time after which a job with an open workflow that does not ask counts as busy with something else. */
 export const FORGET_WAITER_MS = 5 * MINUTE_MS
 /** A launch answers within this long, or no longer blocks the others. */
 export const FORGET_TURN_MS = 30 * SECOND_MS
-/** All jobs of a long line together ask about this often; the last of it far less often than the first. */
+/** Average interval of questions from a long line. The last job of it asks far less often than the first. */
 const CROWD_GAP_MS = 20
 /** Far less than `FORGET_WAITER_MS`. */
 const CROWD_PAUSE_MAX_MS = 2 * MINUTE_MS
 /** Free places counted this long ago are counted again. */
 const FORGET_PLACES_MS = 2 * SECOND_MS
-/** How many jobs a job with a near place wakes at most; each of them wakes as many again. */
+/** Largest number of jobs that a job with a near place wakes; each of them wakes as many again. */
 const WAKE_MAX = 4
-/** How many of the next jobs for a near backend wait inside their activities, and for how long before Temporal takes over. */
+/** Number of the next jobs for a near backend that wait inside their activities, before Temporal takes over. */
 const LINGER_POSITIONS = 2
 const LINGER_MS = 30 * SECOND_MS
-/** How soon a lingering job asks again; it asks less often over time. */
+/** Interval at which a lingering job asks again; it grows over time. */
 const LINGER_GAP = { firstMs: 400, laterMs: SECOND_MS, shareOfTime: 0.05 }
 /** Upper bound on the older jobs reported to a backend; a job with more ahead does not ask. */
 const AHEAD_MAX = 200
@@ -107,7 +107,7 @@ export class WaitingLine {
     this.held = new HeldTurns(deps.now)
   }
 
-  /** A job that asks for the first time joins a queue only if others already wait, or if its machines are near. */
+  /** Admits a job. A job that asks for the first time joins a queue only if others already wait, or if its machines are near. */
   async admit(input: PlanInput, { isWaiting }: { isWaiting: boolean }): Promise<Admission> {
     // A migration goes to one place or nowhere, and waits for none.
     if (input.target !== undefined) return { kind: 'ask' }
@@ -146,7 +146,7 @@ export class WaitingLine {
       if (!keepsTurn) await endTurns(store, waiter.jobId)
       if (freePlaces === undefined) return
       const next = inOrder(waiters.filter(({ wish }) => wish === waiter.wish))
-      // Those who linger next come forward, too: another machine may have ended since the places were counted.
+      // Lingering jobs come forward, because another machine may have ended since the places were counted.
       const count = Math.max(LINGER_POSITIONS, Math.min(WAKE_MAX, freePlaces - placed))
       await wakeAll(this.wake, next.slice(0, count))
     } catch (error) {
@@ -181,7 +181,7 @@ export class WaitingLine {
     }
   }
 
-  /** When a waiting job asks again: the next ones soon, the others later. */
+  /** Returns when a waiting job asks again: the next ones soon, the others later. */
   retryInMs(input: PlanInput, position: number, tries: number): number {
     const pauseMs = this.isNear(input)
       ? Math.min(10 * SECOND_MS, position === 1 ? SECOND_MS : 2 * position * SECOND_MS)
@@ -226,7 +226,7 @@ export class WaitingLine {
     return ahead < known.free && ahead <= AHEAD_MAX && this.deps.now() - known.atMs <= FORGET_PLACES_MS
   }
 
-  /** Drops the first in the queue if it has vanished; one check per question is enough for the others. */
+  /** Drops the first job of the queue if it has vanished; one check per question is enough for the others. */
   private async alive(ahead: SeenWaiter[], line: Line, self: Waiter): Promise<SeenWaiter[]> {
     const nowMs = this.storeNowMs(line, self)
     for (let first = 0; first < ahead.length; first++) {
@@ -280,7 +280,7 @@ export class WaitingLine {
 /** Ages kept in memory. */
 const SINCE_MAX = 10_000
 
-/** Jobs with the same one accept the same offers. */
+/** Returns the requirements of a job; jobs with equal ones accept the same offers. */
 function wishOf({ resolved: { spec, owner } }: PlanInput): string {
   const { resources, backends, isInterruptible, isolation, accepts, optimize, image } = spec
   const { regions, priceMaxMicroUsdPerHour } = spec
@@ -294,7 +294,7 @@ function wishOf({ resolved: { spec, owner } }: PlanInput): string {
     regions,
     priceMaxMicroUsdPerHour,
     hasImage: image !== undefined,
-    // Whose job it is decides whether the reservation that it names is for it.
+    // The owner decides whether the named reservation is for the job.
     owner: spec.reservation !== undefined ? owner : undefined,
   }
   return wishNamed(sha256(JSON.stringify(wish)).slice(0, WISH_LENGTH), spec.reservation)

@@ -4,9 +4,9 @@ import { ignoreBadDocument, readDocument } from '../../storage/json'
 import { layout } from '../../storage/layout'
 import type { ObjectStore } from '../../storage/store'
 
-/** An attempt that ended before its program told its total says nothing; the ones before it may. */
+/** Number of attempts that are read. An attempt that ended before its program reported its total has no figure; an earlier one may. */
 const ATTEMPTS_READ_MAX = 3
-/** A program whose last step is saved has still to end. */
+/** Least remaining share: a program whose last step is saved has still to end. */
 const LEAST_SHARE = 0.01
 
 /**
@@ -19,7 +19,7 @@ export async function leftShareOf(
   newest: Manifest | undefined,
 ): Promise<number | undefined> {
   if (newest === undefined) return 1
-  // The steps of another job may count something else.
+  // The steps of another job may count something different.
   if (!newest.isStepKnown || newest.attempt === COPIED_BY) return undefined
   for (let read = attempt - 1; read > 0 && read >= attempt - ATTEMPTS_READ_MAX; read -= 1) {
     const beat = await readDocument(store, layout.beat(jobId, read), parseBeat).catch(ignoreBadDocument)

@@ -55,7 +55,7 @@ function purchaseDeps(deps: ReservingDeps): PurchaseDeps {
   return { reserving: reservingOf(deps), store, now, purchaseLimitMs }
 }
 
-/** For questions to all parts of a provider: a part that does not answer is not one without capacity. */
+/** Searches all parts of a provider. A part that does not answer is not one without capacity. */
 function lookEverywhere(
   signal: AbortSignal,
   within?: readonly string[],
@@ -71,7 +71,7 @@ function lookEverywhere(
   }
 }
 
-/** Before anything is held, so that no place of it is ever free for everybody. */
+/** Records the holder before any capacity is held, so that none of its places is ever free for everyone. */
 function noteHolder(
   { store }: ReservingDeps,
   { reservationId, owner, rule }: ReservationTask & { rule: PurchaseRule },
@@ -114,7 +114,7 @@ async function lookForCapacity(
     owned,
     quotes,
     claims,
-    // After the list: a purchase is marked before it can show.
+    // Undecided purchases are read after the list, because a purchase is marked before it can show.
     undecided: await undecidedAmong(store, owned, { reservationId, backend: backend.name }),
     earlierMicroUsd,
   }
@@ -171,8 +171,8 @@ async function surveyCapacity(
 }
 
 /**
- * Purchases of the wish that its workflow does not know, because its history was set back: how many have certainly ended, and the first that
- * was sent and may have been made.
+ * Returns the purchases of the request that its workflow does not know, because its history was reset: how many have certainly ended, and
+ * the first that was sent and may have been made.
  */
 async function sentBefore(
   { store, now }: ReservingDeps,
@@ -266,7 +266,7 @@ async function holdReservation(
   const isNews = outcome.held.state !== held.state || outcome.warning !== undefined || outcome.next !== 'hold'
   if (isNews)
     await note(deps, input, { kind: 'held', summary: outcome.warning ?? outcome.message, data: outcome })
-  // Its places are capacity that waiting jobs can use.
+  // Free places of an active reservation are capacity for waiting jobs.
   const isFree = reservation?.phase === 'active' && reservation.free > 0
   if (isFree && (isNews || reservation.free > (held.reservation?.free ?? 0)))
     await wakeNext(deps, deps.backend.name).catch(() => undefined)

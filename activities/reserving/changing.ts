@@ -44,8 +44,8 @@ export async function changeReservation(
 }
 
 /**
- * Splits places off for an intent of their own. What makes it happen once is the provider's token, which is made of the intent, and that the
- * part shows by its tags once it exists. Its mark and effect are those of a purchase, so that its money counts as spent if its workflow is lost.
+ * Splits places off for a separate intent. It happens once because the provider's token is made of the intent, and because the part shows
+ * by its tags once it exists. Its mark and effect are those of a purchase, so that its money counts as spent if its workflow is lost.
  */
 export async function splitReservation(
   deps: ReservingDeps,
@@ -62,7 +62,7 @@ export async function splitReservation(
   let made = all.find(isMade)
   const order = orderOf(source ?? made, input, now())
   const purchases = new Purchases(store, now)
-  // A part whose list is late exists already: the same request again returns it.
+  // A part that is listed late exists already: the same request again returns it.
   const isFirst = !(await isBegun(deps, input))
   if (isFirst && made !== undefined) throw taken(intent)
   if (made === undefined) {
@@ -70,7 +70,7 @@ export async function splitReservation(
     if (isFirst && why !== undefined) throw invalid(why)
     await purchases.mark(order, { ownedBefore: all.map(({ id }) => id), splitOff: ref.id })
     if (!(await isBegun(deps, input))) throw taken(intent)
-    // Before it exists, so that no place of it is ever free for everybody.
+    // The holder is recorded before the part exists, so that none of its places is ever free for everyone.
     const { share = SHARE_DEFAULT } = (await readHolder(store, input.reservationId)) ?? {}
     await putHolder(store, intent, { owner, share })
     made = await reserving.change(ref, { kind: 'split', count, intent, deployment, owner }, { signal })
@@ -86,7 +86,7 @@ export async function splitReservation(
   return made
 }
 
-/** Whether this very split was marked before. Throws if its id belongs to another reservation. */
+/** Whether this split was marked before. Throws if its id belongs to another reservation. */
 async function isBegun({ store, now }: ReservingDeps, { ref, part }: SplitReservationTask): Promise<boolean> {
   const { reservationId: intent } = part
   const mark = await new Purchases(store, now).read({ intent, send: 1 })

@@ -23,10 +23,10 @@ export function createReservationDocuments({
   store: ObjectStore
   now: () => number
   treasury?: Pick<Treasury, 'settle' | 'settlePurchase'> | undefined
-  /** Opens the webhooks; without it, no news are posted. */
+  /** Key that opens the webhooks; without it, no event is posted. */
   key?: Buffer | undefined
-  /** Posts a document. Throws if it is not taken. */
-  /** Where a job could run now. */
+  /** Posts a document. Throws if the receiver refuses it. */
+  /** Plans where a job could run now. */
   preview?: ExtensionDeps['preview']
   post?: (url: string, body: string, signal: AbortSignal) => Promise<void>
 }): ReservationDocuments {
@@ -39,7 +39,7 @@ export function createReservationDocuments({
     for (const send of sends) {
       const mark = await purchases.read({ intent: reservationId, send })
       const paying = mark?.kind === 'sent' ? mark.order.month : undefined
-      // Those in which it may have been reserved, and the one that pays, which may be long ago.
+      // Money may be reserved in these months, and in the month that pays, which may be long ago.
       for (const month of new Set([paying ?? monthOf(now()), monthBefore(now()), monthOf(now())].sort()))
         await treasury.settlePurchase(month, { reservationId, send }, signal)
     }
@@ -73,7 +73,7 @@ export function createReservationDocuments({
       })
     },
     endReservation: async ({ reservationId, recordSeq, status, sends }, signal) => {
-      // The last purchase that is known, and the one that may have been about to begin.
+      // The marks include the last known purchase, and one that may have been about to begin.
       await releaseBudget({ reservationId, sends: [sends, sends + 1] }, signal)
       const last = await lastReservationEntry(store, reservationId)
       const { state, message, spentMicroUsd, idleMicroUsd } = status

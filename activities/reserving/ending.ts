@@ -7,7 +7,7 @@ import { readRecords } from '../../storage/record'
 import { AttemptDocuments, type AttemptKey } from '../documents'
 import { reservingOf, type ReservingDeps } from './deps'
 
-/** The jobs in a reservation for which it may be extended, and the extensions for sale if one of them will not be done in time. */
+/** Returns the jobs in a reservation for which it may be extended, and the extensions for sale if one of them will not be done in time. */
 export async function lookForExtension(
   deps: ReservingDeps,
   { reservation, deployment, rule }: LookForExtensionTask,
@@ -31,7 +31,7 @@ export async function lookForExtension(
   return { jobs, quotes, nowMs }
 }
 
-/** Undefined if its machine is not in the reservation. */
+/** Returns a job in the reservation; undefined if its machine is not there. */
 async function jobIn(
   { store, now }: ReservingDeps,
   reservation: string,

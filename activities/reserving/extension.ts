@@ -12,7 +12,7 @@ import type { ObjectStore } from '../../storage/store'
 export interface ExtensionDeps {
   store: ObjectStore
   now: () => number
-  /** Where a job could run now. */
+  /** Plans where a job could run now. */
   preview: (spec: JobSpec) => Promise<PlanReport>
 }
 
@@ -25,7 +25,7 @@ export async function decideExtension(
   const elsewhere: Record<string, Elsewhere> = {}
   for (const { job, overMs } of overrunsOf(reservation, jobs, nowMs)) {
     const spec = movable(await specOf(store, job.jobId), rule)
-    // The rest begins there at the end of the reservation, from the checkpoint that is saved before.
+    // The rest begins elsewhere at the end of the reservation, from the checkpoint that is saved before.
     const rest = spec && { ...spec, durationMs: overMs, ...defined({ durationOn: job.accelerator }) }
     elsewhere[job.jobId] = rest === undefined ? null : cheapest(await preview(rest), reservation.id)
   }
@@ -47,7 +47,7 @@ async function specOf(store: ObjectStore, jobId: string): Promise<JobSpec | unde
   return resolved?.kind === 'resolved' ? resolved.data.spec : undefined
 }
 
-/** The job as it would continue; undefined if it would not. */
+/** Returns the job as it would continue; undefined if it would not. */
 function movable(spec: JobSpec | undefined, { extendFor }: PurchaseRule): JobSpec | undefined {
   if (spec === undefined || extendFor === undefined) return spec
   const { backends, regions } = extendFor

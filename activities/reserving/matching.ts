@@ -9,7 +9,7 @@ import type { PurchaseMark } from '../../storage/purchases'
 
 export type SentMark = Extract<PurchaseMark, { kind: 'sent' }>
 
-/** What appeared since the purchase was sent. */
+/** Returns reservations that appeared since the purchase was sent. */
 export function newIn(owned: readonly OwnedReservation[], { ownedBefore }: SentMark): OwnedReservation[] {
   return owned.filter(({ id }) => !ownedBefore.includes(id))
 }
@@ -37,7 +37,7 @@ export function ofOrder(
   )
 }
 
-/** Whether an untagged reservation is what was ordered. */
+/** Whether an untagged reservation equals the order. */
 export function isLike(one: OwnedReservation, { quote }: ReservationOrder): boolean {
   return (
     one.intent === undefined &&
@@ -51,7 +51,7 @@ export function isLike(one: OwnedReservation, { quote }: ReservationOrder): bool
   )
 }
 
-/** Why a reservation is certainly not what was bought. */
+/** Returns why a reservation is certainly not the bought one. */
 export function whyNotIt(
   { id, kind, type, zone, intent, deployment, isShared }: OwnedReservation,
   { quote, ...order }: ReservationOrder,
@@ -71,7 +71,7 @@ export function whyNotIt(
   return undefined
 }
 
-/** Why an answer to the purchase is certainly about something else: a provider may mix answers up. */
+/** Returns why an answer to the purchase is certainly about another one: a provider may mix answers up. */
 export function whyNotAnswer(
   one: OwnedReservation,
   order: ReservationOrder,

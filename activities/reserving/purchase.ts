@@ -18,12 +18,12 @@ export interface PurchaseDeps {
   purchaseLimitMs?: number
 }
 
-/** No request of a purchase leaves a worker later than this after its mark. */
+/** Time after its mark by which the last request of a purchase leaves a worker. */
 export const PURCHASE_LIMIT_MS = 3 * MINUTE_MS
 
 /**
- * Sends a purchase so that it is made at most once, however often and wherever this is called, and whichever step a worker dies in: first
- * what is owned already, then a mark that only one caller can put, then the request. A call that finds the mark never sends.
+ * Sends a purchase so that it is made at most once, regardless of repetitions and of the step in which a worker dies. It looks for owned
+ * capacity first, then puts a mark that only one caller can put, then sends the request. A call that finds the mark never sends.
  */
 export async function purchase(
   deps: PurchaseDeps,
@@ -43,7 +43,7 @@ export async function purchase(
   return outcome
 }
 
-/** What a purchase can be told apart from later. */
+/** Returns a snapshot that later distinguishes this purchase. */
 function whatWas(
   owned: readonly OwnedReservation[],
   { quote }: ReservationOrder,
@@ -54,7 +54,7 @@ function whatWas(
   return { ownedBefore, extendedBeforeAtMs: extension?.boughtAtMs ?? null }
 }
 
-/** What is on record about an order that another call has sent. */
+/** Returns the recorded outcome of an order that another call has sent. */
 function standing(effect: RecordedEffect | undefined, owned: OwnedReservation[]): ReserveOutcome {
   if (effect?.kind === 'no-effect') return { kind: 'refused', failure: effect.failure }
   const reservation = owned.find(({ id }) => effect?.kind === 'bought' && id === effect.reservationId)
@@ -81,7 +81,7 @@ async function send(
   }
 }
 
-/** An answer about something else does not say what was bought. */
+/** An answer about something else does not prove the purchase. */
 function checked(outcome: ReserveOutcome, order: ReservationOrder, ownedBefore: string[]): ReserveOutcome {
   if (outcome.kind !== 'reserved') return outcome
   const why = whyNotAnswer(outcome.reservation, order, ownedBefore)
@@ -90,7 +90,7 @@ function checked(outcome: ReserveOutcome, order: ReservationOrder, ownedBefore: 
   return { kind: 'unconfirmed', failure: { class: 'unclassified', message } }
 }
 
-/** Without these documents the purchase is looked for, which is slower and as safe. */
+/** Records the effect. Without these documents the purchase is searched for, which is slower and as safe. */
 async function conclude(
   { store, now }: PurchaseDeps,
   order: ReservationOrder,
@@ -105,7 +105,7 @@ async function conclude(
   }
 }
 
-/** Claimed first: until its tags show, the open mark or the claim keeps other wishes from it. */
+/** Claims the reservation first: until its tags show, the open mark or the claim keeps other requests from it. */
 async function bought(
   { store, now }: Pick<PurchaseDeps, 'store' | 'now'>,
   order: ReservationOrder,
@@ -116,7 +116,7 @@ async function bought(
   await new Purchases(store, now).conclude(order, { kind: 'bought', reservationId })
 }
 
-/** Looks for a purchase by its tags, its recorded effect, and the difference of what is owned. Seals one that was never sent. */
+/** Searches for a purchase by its tags, its recorded effect, and the difference of owned reservations. Seals one that was never sent. */
 export async function findPurchase(
   { reserving, store, now }: PurchaseDeps,
   order: ReservationOrder,
@@ -126,7 +126,7 @@ export async function findPurchase(
   const mark = await purchases.seal(order)
   if (mark.kind === 'sealed') return { kind: 'no-effect', failure: NEVER_SENT }
   const owned = await reserving.reservations({ signal, within: [order.quote.region] })
-  // One whose payment has failed meanwhile was bought too; one from before the mark is another purchase of the same wish.
+  // A reservation whose payment has failed meanwhile was bought too; one from before the mark is another purchase of the same request.
   const found = ofOrder(owned, order) ?? ofOrder(newIn(owned, mark), order, 'in any phase')
   if (found !== undefined) {
     await bought({ store, now }, order, found.id)
@@ -149,7 +149,7 @@ const UNPAID_EXTENSION: Failure = {
   hint: "Check the account's means of payment.",
 }
 
-/** Whether the reservation shows this extension as one whose payment failed: not one that was shown before it was sent. */
+/** Whether the reservation shows this extension as one whose payment failed. An extension that was shown before the send does not count. */
 function hasFailed(owned: readonly OwnedReservation[], { order, extendedBeforeAtMs }: SentMark): boolean {
   const { quote } = order
   const { extension } = owned.find(({ id }) => id === quote.extends) ?? {}
@@ -178,7 +178,7 @@ function absent(mark: SentMark, owned: OwnedReservation[], nowMs: number): FindP
   return { kind: 'absent', sentAtMs: atMs, saw, candidates }
 }
 
-/** A person's word, checked against what is owned. */
+/** Records a person's decision after comparing it with owned reservations. */
 export async function decidePurchase(
   deps: PurchaseDeps,
   { order, ownedId, by }: DecidePurchaseTask,
@@ -198,7 +198,7 @@ export async function decidePurchase(
     throw invalid(`The account has no reservation ${ownedId} in ${order.quote.region}.`)
   const why = whyNotIt(reservation, order, await purchases.read(order))
   if (why !== undefined) throw invalid(why)
-  // Without tags, nothing else keeps another wish from it.
+  // Without tags, only the claim keeps another request from it.
   const { backend, intent } = order
   const owner = await claimReservation(deps.store, { backend, ownedId, intent })
   if (owner !== intent) throw invalid(`${ownedId} serves ${owner} already.`)
@@ -206,7 +206,7 @@ export async function decidePurchase(
   return { kind: 'found', reservation }
 }
 
-/** What is certain counts more than what a person says. */
+/** Returns whether certain facts contradict a person's decision. */
 function contradicted(
   now: Exclude<FindPurchaseOutcome, { kind: 'absent' }>,
   ownedId: string | null,

@@ -4,8 +4,8 @@ import type { ObjectStore } from '../../storage/store'
 import { isLike, newIn } from './matching'
 
 /**
- * Which reservations other wishes have bought, perhaps: each is like the order of a purchase without a certain effect, appeared since, and
- * shows no tags.
+ * Returns the reservations that other requests may have bought: each matches the order of a purchase without a certain effect, appeared
+ * since, and shows no tags.
  */
 export async function undecidedAmong(
   store: ObjectStore,

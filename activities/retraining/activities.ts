@@ -45,13 +45,13 @@ export interface RetrainingDeps {
   client: Client
   store: ObjectStore
   now: () => number
-  /** Without the key, schedules with secrets cannot run. */
+  /** Key of the deployment; without it, schedules with secrets cannot run. */
   key?: Buffer | undefined
-  /** Where a job of this owner could run now. */
+  /** Plans where a job of this owner could run now. */
   preview: (spec: JobSpec, owner: string) => Promise<PlanReport>
   /** Whether an input can be read, by the scheme of its URL. */
   measure: MeasureSource
-  /** Posts a document. Throws if it is not taken. */
+  /** Posts a document. Throws if the receiver refuses it. */
   post: (url: string, body: string, signal: AbortSignal) => Promise<void>
 }
 
@@ -149,7 +149,7 @@ async function decideCapacity(deps: RetrainingDeps, question: CapacityQuestion):
   })
 }
 
-/** What the file allows for extensions: for the training, which continues by the file without one. */
+/** Returns the file's limits for extensions. Without an extension the training continues as the file says. */
 function extensionOf(question: CapacityQuestion, nowMs: number): CapacityFacts['extension'] {
   const { input, run } = question
   const { extendMaxMicroUsd: maxMicroUsd, backends = [] } = input.spec.overrun
@@ -161,7 +161,7 @@ function extensionOf(question: CapacityQuestion, nowMs: number): CapacityFacts['
   }
 }
 
-/** Of the training itself. A file that is invalid for this run is reported by the checks. */
+/** Returns the Regions of the training. The checks report a file that is invalid for this run. */
 function regionsOf(question: CapacityQuestion, nowMs: number): readonly string[] | undefined {
   try {
     return specOf({ ...question, part: 'training', jobId: '' }, nowMs).regions
@@ -170,7 +170,7 @@ function regionsOf(question: CapacityQuestion, nowMs: number): readonly string[]
   }
 }
 
-/** The same at every try, so that nothing is asked for twice. */
+/** Returns an id that is the same at every try, so that nothing is requested twice. */
 function reservationIdOf(...parts: (string | number)[]): string {
   return `res-${createHash('sha256').update(parts.join('/')).digest('hex').slice(0, ID_LENGTH)}`
 }
@@ -189,7 +189,7 @@ async function decideOverrun(deps: RetrainingDeps, question: OverrunQuestion): P
   })
 }
 
-/** One that was ended by hand says nothing about that itself. */
+/** Reads a reservation. One whose workflow was terminated by hand does not report that. */
 async function readReservation(
   { client }: RetrainingDeps,
   { reservationId: id }: { reservationId: string },
@@ -213,7 +213,7 @@ async function readReservation(
   }
 }
 
-/** Its workflow may be served by this very worker: once that shuts down, no answer comes. */
+/** Updates a reservation. This worker may serve its workflow, in which case no answer comes once the worker shuts down. */
 async function updateReservation(
   client: Client,
   reservationId: string,
@@ -223,14 +223,14 @@ async function updateReservation(
     const handle = client.workflow.getHandle(reservationWorkflowId(reservationId))
     await client.withAbortSignal(signal, () => handle.executeUpdate(name, { args: [update], updateId }))
   } catch (error) {
-    // Asked again under the same id, it gives the same answer.
+    // A repeated request under the same id gets the same answer.
     if (signal.aborted) throw new BackendError({ class: 'transient', message: 'The answer was not awaited.' })
     const { class: failureClass, message } = failureFrom(error)
     throw new BackendError({ class: failureClass === 'unclassified' ? 'invalid' : failureClass, message })
   }
 }
 
-/** Hourly capacity costs money until it is given back; prepaid capacity is paid, and the owner's other jobs may use it. */
+/** Releases hourly capacity, which costs money until then. Prepaid capacity is paid, and the owner's other jobs may use it. */
 async function releaseCapacity(
   { client }: RetrainingDeps,
   { reservationId, kind, input, run, recordSeq }: Parameters<RetrainingActivities['releaseCapacity']>[0],

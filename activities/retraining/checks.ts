@@ -8,12 +8,12 @@ import { putRunEntry } from '../../storage/schedules'
 import type { RetrainingDeps } from './activities'
 import { secretsOf, specOf } from './jobs'
 
-/** Whether the source of an input can be read: throws if it cannot, `undefined` if this worker cannot tell. */
+/** Checks whether the source of an input can be read: throws if it cannot, and returns `undefined` if this worker cannot find out. */
 export type MeasureSource = (source: string, signal: AbortSignal) => Promise<void> | undefined
 
 type Task = Parameters<RetrainingActivities['checkRun']>[0]
 
-/** What is missing for the training, in sentences, while there is time to fix it. */
+/** Returns what the training lacks, in sentences, early enough to fix it. */
 export async function checkRun(deps: RetrainingDeps, task: Task, signal: AbortSignal): Promise<RunChecks> {
   const { store, now } = deps
   const { input, run, recordSeq } = task
@@ -78,7 +78,10 @@ async function inputProblems(
   return found.filter((problem) => problem !== undefined)
 }
 
-/** Quota, image, permissions, limits: what a plan of now says. A reservation that has not begun is no problem. */
+/**
+ * Returns problems of the placement (quota, image, permissions, limits) from a plan of now. A reservation that has not begun is not a
+ * problem.
+ */
 async function placeProblems(
   { preview }: RetrainingDeps,
   spec: JobSpec,

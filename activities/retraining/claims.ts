@@ -24,8 +24,8 @@ export function checkReplaces(
 }
 
 /**
- * From here on no other run moves the pointer until this one has, or is over: what the promotion command publishes is what the pointer then
- * says.
+ * Claims the promotion. Until this run has promoted or is over, no other run moves the pointer, so the published model and the pointer
+ * agree.
  */
 export async function claimPromotion(
   deps: RetrainingDeps,
@@ -58,7 +58,7 @@ function taken(name: string, { schedule, run }: PromotionClaim): BackendError {
   return new BackendError({ class: 'transient', message })
 }
 
-/** Whether the run that claims has promoted, has ended, or was ended by hand. */
+/** Whether the claiming run has promoted, has ended, or was terminated by hand. */
 async function isOver(
   { store, client }: RetrainingDeps,
   { schedule, run, workflowId }: PromotionClaim,

@@ -51,7 +51,7 @@ export async function resultOf(
   return last?.kind === 'finished' ? last.data.result : null
 }
 
-/** The same, once it has closed. */
+/** Returns the end of a job whose workflow has closed. */
 export async function endOfJob(
   { client, store }: Pick<RetrainingDeps, 'client' | 'store'>,
   jobId: string,
@@ -66,7 +66,7 @@ export async function endOfJob(
   return resultOf({ store }, jobId)
 }
 
-/** The job of a part of the run, where it may run, and with the rest of the budget. */
+/** Returns the job for a part of the run, with its backends and the rest of the budget. */
 export function specOf(task: PrepareJobTask, nowMs: number): JobSpec {
   const { input, run, part, placement, model, production, budgetMicroUsd } = task
   const template = templateOf(input.spec, part)
@@ -131,7 +131,7 @@ function placed(placement: RunPlacement, nowMs: number): Partial<JobSpec> {
     return {
       backends: [{ backend, capacityType: 'reserved' }],
       regions: [reservation.region],
-      // What was bought for the run; if it was owned before, that one.
+      // The reservation that was bought for the run, or the one that was owned before.
       reservation: reservation.intent ?? reservation.id,
     }
   }

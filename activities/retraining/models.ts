@@ -15,7 +15,7 @@ import { checkReplaces } from './claims'
 
 type Task<Name extends keyof RetrainingActivities> = Parameters<RetrainingActivities[Name]>[0]
 
-/** A model is the newest good checkpoint of its job, and its digest that of all files in it. */
+/** Returns the model: the newest good checkpoint of its job, with a digest over all its files. */
 export async function modelOf(
   { store, now }: RetrainingDeps,
   { jobId, input, run, recordSeq }: Task<'modelOf'>,
@@ -46,7 +46,7 @@ export async function modelOf(
   return { model, source: { jobId, checkpoint } }
 }
 
-/** The model in production; without a source if its checkpoint is no longer there. */
+/** Returns the model in production, without a source if its checkpoint no longer exists. */
 export async function productionOf(
   store: ObjectStore,
   { model: name, window }: Task<'productionOf'>,
@@ -113,7 +113,7 @@ export async function readMetric(
   return usable(found)
 }
 
-/** The last value counts. If it is not a number, neither is an earlier one: that belongs to an earlier state of the model. */
+/** Returns the last value, if it is a number. An earlier value belongs to an earlier state of the model. */
 function usable(value: number | undefined): number | null {
   return value !== undefined && Number.isFinite(value) ? value : null
 }

@@ -12,7 +12,7 @@ type Input = Parameters<RetrainingActivities['resolveRun']>[0]
 
 type Started = RunEntry & { data: Pick<Input, 'workflowId' | 'runId' | 'input'> & { run: RunRef } }
 
-/** The run that this workflow is: the first one of its date is named by it, later ones also get a letter. */
+/** Resolves which run this workflow is: the first run of a date is named by it, later ones also get a letter. */
 export async function resolveRun(deps: RetrainingDeps, input: Input): Promise<RunRef> {
   const { store, now, client } = deps
   const { schedule, spec } = input.input
@@ -38,8 +38,8 @@ export async function resolveRun(deps: RetrainingDeps, input: Input): Promise<Ru
 }
 
 /**
- * Whether the server began this run once, and has lost that: it was restored from an older backup, and starts the date again. It is the same
- * run then, with the same reservations and jobs: as another one it would buy again.
+ * Whether the server began this run before and lost that, because it was restored from an older backup and starts the date again. Then it
+ * is the same run, with the same reservations and jobs; a different run would buy again.
  */
 async function isSetBack(
   { client, store }: RetrainingDeps,
@@ -58,7 +58,7 @@ async function isSetBack(
   }
 }
 
-/** Its record continues after what the lost history has put there. */
+/** Continues the record after the entries of the lost history. */
 async function continued(
   { store, now }: RetrainingDeps,
   { runId, workflowId, input }: Input,

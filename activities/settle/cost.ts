@@ -11,7 +11,7 @@ import { meterEnded } from '../money/metering'
 /** A machine of an ended attempt, with the time that is billed. */
 export interface EndedMachine {
   handle: MachineHandle
-  /** Missing if it was never billed. */
+  /** Start of billing; missing if the machine was never billed. */
   fromAtMs: number | undefined
   toAtMs: number
 }
@@ -20,27 +20,27 @@ export interface EndedMachine {
 interface Ended {
   machines: MachineHandle[]
   lasts: Observation[]
-  /** Its runner has reported. */
+  /** Whether its runner has reported. */
   hasSpoken: boolean
   /** The machine that worked, the first one, certainly ran until then. */
   ranUntilMs: number
   nowMs: number
 }
 
-/** What is known about the beginning of a machine's billing. */
+/** Facts about the beginning of a machine's billing. */
 interface Begun {
   handle: MachineHandle
   /** The provider's last report before its end. */
   last: Observation | undefined
   recorded: Billing | undefined
-  /** Its runner has reported. */
+  /** Whether its runner has reported. */
   hasSpoken: boolean
 }
 
 /**
- * When the billing of a machine began; undefined for one that never left its provider's queue. A machine that left the queue unseen, and
- * then worked or was seen running, counts from its launch, and so does one that is gone from the queue without the provider saying how: it
- * may have run meanwhile.
+ * Returns when the billing of a machine began; undefined for one that never left its provider's queue. A machine that left the queue unseen
+ * and then worked or was seen running counts from its launch. So does one that is gone from the queue without an explanation of the
+ * provider, because it may have run meanwhile.
  */
 function billedFrom({ runner }: Order, { handle, last, recorded, hasSpoken }: Begun): number | undefined {
   const { launchedAtMs } = handle
@@ -95,7 +95,7 @@ export async function costOfUnseen(
   return spend(usage, toAtMs)
 }
 
-/** Duplicates too: they are billed even if they did no work. */
+/** Returns the cost of all machines, including duplicates, which are billed even if they did no work. */
 export async function costOfAll(
   backend: Backend,
   { order }: SettleInput,

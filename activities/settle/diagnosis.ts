@@ -17,14 +17,14 @@ const LIMIT_MS = 25 * SECOND_MS
 const TEXT_CHARS_MAX = 32_000
 const LAST_WORDS_CHARS_MAX = 300
 /** Colours and other control sequences. */
-// eslint-disable-next-line no-control-regex -- these are the ones that are meant
+// eslint-disable-next-line no-control-regex -- the pattern searches for control characters
 const CONTROLS = /\x1b\[[0-?]*[ -/]*[@-~]|[\x00-\x08\x0b-\x1f\x7f-\x9f]/g
 /** Withhold the text if it might contain a secret. */
 const WITHHELD = 'withheld: it may contain secrets of the job, which cannot be decrypted here'
 
 /**
- * Records once what can be learned about a machine whose runner left no result: before the machine is ended, because afterwards
- * it cannot be asked. Errors become part of the diagnosis.
+ * Records once all available facts about a machine whose runner left no result, before the machine is ended and cannot be asked. Errors
+ * become part of the diagnosis.
  */
 export async function diagnose(
   { backend, store, now, maskSecrets }: DiagnosisDeps,
@@ -33,7 +33,7 @@ export async function diagnose(
 ): Promise<Diagnosis | undefined> {
   if (backend.logs === undefined) return undefined
   const key = layout.diagnosis(jobId, attempt)
-  // Written by the control plane.
+  // The control plane writes this document, so its form is trusted.
   const earlier = await readDocument(store, key, (text) => JSON.parse(text) as Diagnosis)
   if (earlier !== undefined) return earlier
   const limit = new AbortController()

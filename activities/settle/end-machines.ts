@@ -14,7 +14,7 @@ import { diagnose, type DiagnosisDeps } from './diagnosis'
 import type { AttemptDocuments } from '../documents'
 import { pause } from '../heartbeat'
 
-/** The first machine is the one that the attempt knew; others are duplicates of the provider. */
+/** Sorts machines: the first one is the machine that the attempt knew, the others are duplicates of the provider. */
 function knownFirst(known: MachineHandle | null, found: MachineHandle[]): MachineHandle[] {
   const all = known === null ? found : [known, ...found]
   return all.filter(({ id }, index) => all.findIndex((one) => one.id === id) === index)
@@ -22,21 +22,21 @@ function knownFirst(known: MachineHandle | null, found: MachineHandle[]): Machin
 
 /** The machines of an attempt. */
 export interface FoundMachines {
-  /** Those to end; the first is the one that worked, as far as is known. */
+  /** Machines to end; the first is the one that worked, as far as is known. */
   machines: MachineHandle[]
-  /** Others, which have ended already: they were billed, until now if the time is unknown. */
+  /** Machines that have already ended. They were billed, until now if the time is unknown. */
   over: (Pick<EndedMachine, 'handle'> & { endedAtMs: number | undefined })[]
   isUnseen: boolean
 }
 
 /** Finds and ends the machines of one attempt. */
 export class Ending {
-  /** For the first of them, if its runner left no result. */
+  /** Diagnosis of the first machine, if its runner left no result. */
   diagnosis: Diagnosis | undefined
   private readonly pace: Pace
   private observedAtMs = -Infinity
   private readonly ends: BillingEnds
-  /** By machine id: since when each look has found it gone. */
+  /** For each machine id, since when each observation has found it gone. */
   private readonly gone = new Map<string, NonNullable<Evidence['gone']>>()
 
   constructor(
@@ -49,12 +49,12 @@ export class Ending {
   }
 
   /**
-   * Every machine of the attempt, once the provider's lists can be trusted. If the attempt knew none, also those that came and
-   * went meanwhile: they were billed.
+   * Finds every machine of the attempt, once the provider's lists can be trusted. If the attempt knew none, also those that came and went
+   * meanwhile, because they were billed.
    */
   async find(known: MachineHandle | null): Promise<FoundMachines> {
     const { order } = this.input
-    // Otherwise a delayed worker could still send it after the lists were read.
+    // Without the seal, a delayed worker could still send the order after the lists were read.
     await sealSends(this.deps, order)
     for (;;) {
       const look = await lookFor(this.deps, order, this.at.signal)
@@ -101,7 +101,7 @@ export class Ending {
       const looks = await this.observe(machines)
       looks.forEach((look, index) => (lasts[index] = withTimes(lasts[index]!, look)))
       const living = machines.filter((machine) => !this.isGone(machine))
-      // Ended ones too: terminating them removes what they left (a directory, a volume).
+      // Ended machines are terminated too, which removes their leftovers (a directory, a volume).
       for (const machine of living.length > 0 ? living : machines)
         await this.ends.terminate(machine, this.at.signal)
       if (living.length === 0) return this.withEnds(machines, lasts)
@@ -121,7 +121,7 @@ export class Ending {
     )
   }
 
-  /** A machine unknown to the attempt may have ended before this search: its leftovers must still be removed. */
+  /** Removes the leftovers of a machine that was unknown to the attempt and may have ended before this search. */
   private async endRemains(): Promise<void> {
     const [{ order }, { signal }] = [this.input, this.at]
     const { deployment, attemptId } = order
@@ -141,7 +141,7 @@ export class Ending {
         machines.every((machine, index) => this.isGone(machine) || this.hasNothingToSave(looks[index])) ||
         (await readResult(this.at.documents)) !== undefined
       if (isStopped || this.deps.now() >= untilMs) return looks
-      // The job may shorten the window meanwhile; the runner reads that at its next poll.
+      // The job may shorten the window meanwhile; the runner reads the new one at its next poll.
       const newest = await this.at.documents.newestDrain().catch(() => undefined)
       if (newest !== undefined && newest.windowMs < windowMs) {
         windowMs = newest.windowMs
@@ -151,12 +151,12 @@ export class Ending {
     }
   }
 
-  /** It is queued, or its provider has given it up and its attempt knows how it ended. */
+  /** Whether a machine has nothing to save: it is queued, or its provider has given it up and its attempt knows how it ended. */
   private hasNothingToSave(look: Observation | undefined): boolean {
     return look?.state === 'queued' || (look?.isStillBilled === true && this.input.end !== null)
   }
 
-  /** False for a machine that was never reachable and never sent a beat: it has nothing to save. */
+  /** Whether a machine may have a runner. One that was never reachable and never sent a beat has nothing to save. */
   private async hasRunner(): Promise<boolean> {
     const { end } = this.input
     if (end?.kind !== 'failed' || end.failure.class !== 'unreachable') return true
@@ -193,7 +193,7 @@ export class Ending {
     return looks
   }
 
-  /** One look is enough for a provider whose lists miss no machine. */
+  /** Whether a machine is gone. One observation is enough for a provider whose lists miss no machine. */
   private isGone({ id }: MachineHandle): boolean {
     const gone = this.gone.get(id)
     const { goneConfirmMs = 0 } = this.pace

@@ -8,9 +8,9 @@ import type { SendingDeps } from '../machine/sending'
 import { readResult } from './end-machines'
 
 /**
- * Where the provider only confirms that an end was requested, the machine may still run: throws `transient` until its runner's result
- * exists or its lease has certainly expired. Only a runner that has claimed the attempt matters: with `drain.json` on record, one that
- * claims it later does not start the workload.
+ * Asserts that a machine is over. If the provider only confirms that an end was requested, the machine may still run: throws `transient`
+ * until its runner's result exists or its lease has certainly expired. Only a runner that has claimed the attempt matters: with
+ * `drain.json` on record, one that claims it later does not start the workload.
  */
 export async function assertOver(
   { backend, now }: SendingDeps,
@@ -27,7 +27,7 @@ export async function assertOver(
   })
 }
 
-/** When the lease of an attempt has certainly expired. */
+/** Returns when the lease of an attempt has certainly expired. */
 export async function fencedAtMs(
   documents: AttemptDocuments,
   { timing, order }: SettleInput,

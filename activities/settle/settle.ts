@@ -26,8 +26,8 @@ import { assertOver, fencedAtMs } from './fence'
 type Deps = DiagnosisDeps
 
 /**
- * Makes sure that nothing of an attempt runs any more, however it ended, and computes what is certain about it. The job may
- * continue only afterwards: never two live attempts. Idempotent.
+ * Ensures that nothing of an attempt runs, however it ended, and computes the facts about it. The job may continue only afterwards, so that
+ * two attempts are never live. Idempotent.
  */
 export async function settleAttempt(
   deps: Deps,
@@ -43,7 +43,7 @@ export async function settleAttempt(
     const { machines, over, isUnseen } = await ending.find(known)
     const lasts = await ending.endAll(machines)
     await assertOver(deps, input, { documents, handle: machines[0] })
-    // The order's process never saw the machine; the provider reports what happened to it.
+    // The order's process never saw the machine; the provider reports its state.
     const asked = isUnseen ? { ...input, end: null } : input
     const ended = over.map(({ endedAtMs }): Observation => ({ state: 'gone', endedAtMs }))
     return await conclude(deps, asked, {
@@ -75,7 +75,7 @@ export async function settleAttempt(
 async function askToStop(documents: AttemptDocuments, input: SettleInput): Promise<void> {
   const { windowMs, drainReason } = input
   const drain = { reason: drainReason ?? 'superseded', windowMs }
-  // No window: a drained machine has had its window, and its provider ends it.
+  // A drained machine has had its window, so the provider ends it at once.
   if (windowMs === 0) await documents.putDrain(drain)
   else await documents.shortenDrain(drain)
 }
@@ -91,7 +91,7 @@ interface Facts {
 async function conclude(deps: Deps, input: SettleInput, facts: Facts): Promise<Settlement> {
   const { store, now } = deps
   const { documents, machines, lasts, diagnosis, signal } = facts
-  // No send can have an effect any more. Most are deleted by their machines.
+  // No send can have an effect at this point. Machines delete most of these documents.
   await deleteHandOvers(store, input.order)
   const [result, beat, checkpoint, drain] = await Promise.all([
     readResult(documents),
@@ -186,7 +186,10 @@ function told(end: AttemptEnd, diagnosis: Diagnosis | undefined): AttemptEnd {
   return end.kind === 'failed' ? { ...end, failure: withLastWords(end.failure, diagnosis) } : end
 }
 
-/** The runner's result counts most, then what the attempt saw, then the provider's report on the machine. */
+/**
+ * Returns the end of an attempt. The runner's result takes precedence, then the attempt's observation, then the provider's report on the
+ * machine.
+ */
 function endOf(
   input: SettleInput,
   {
@@ -216,7 +219,7 @@ function endOf(
   return { kind: 'stopped', by: input.drainReason ?? 'superseded' }
 }
 
-/** Whether a machine was only queued, and whether its time was up when it ended. */
+/** Returns whether a machine was only queued, and whether its time was up when it ended. */
 function timeOf(
   { order: { runner } }: SettleInput,
   { fromAtMs, toAtMs }: EndedMachine,

@@ -6,16 +6,16 @@ import type { Evidence } from '../../planner/policy/liveness'
 import type { AttemptDocuments } from '../documents'
 
 /**
- * Whether a machine waits in its provider's queue, and since when it is billed. Puts both on record (`billing.json`), because the
+ * Tracks whether a machine waits in its provider's queue, and since when it is billed. Puts both on record (`billing.json`), because the
  * provider may report them only while they are true.
  */
 export class BillingWatch {
   private hasRead = false
-  /** As on record; undefined while nothing is. */
+  /** Recorded start of billing; undefined without a record. */
   private recorded: number | null | undefined
   /** Billing began no earlier than this. */
   private earliestMs: number
-  /** When the last look began at the earliest. */
+  /** Earliest start of the last observation. */
   private lookedAtMs: number
   isQueued = false
   private isGone = false
@@ -27,23 +27,23 @@ export class BillingWatch {
     this.lookedAtMs = this.earliestMs = input.handle.launchedAtMs
   }
 
-  /** When billing began at the earliest; undefined while the machine is queued, and before the first look. */
+  /** Earliest start of billing; undefined while the machine is queued, and before the first observation. */
   get fromAtMs(): number | undefined {
     return this.recorded ?? undefined
   }
 
-  /** When the provider's limit on how long a machine runs ends it; undefined without such a limit. */
+  /** Time at which the provider's run limit ends the machine; undefined without such a limit. */
   get limitedUntilMs(): number | undefined {
     const { runMsMax } = this.input.order.runner
     return this.fromAtMs === undefined || runMsMax === undefined ? undefined : this.fromAtMs + runMsMax
   }
 
-  /** Whether it is gone without having been billed, as far as is known. */
+  /** Whether the machine is gone without having been billed, as far as is known. */
   isUnbilled({ billedFromAtMs }: Observation): boolean {
     return (this.fromAtMs ?? billedFromAtMs) === undefined
   }
 
-  /** Records what a look has found. Throws a `StoreError`; the next look repeats it. */
+  /** Records the result of an observation. Throws a `StoreError`; the next observation repeats it. */
   async note(evidence: Evidence, observation: Observation, nowMs: number): Promise<void> {
     const { state, billedFromAtMs } = observation
     const { id } = this.input.handle
@@ -58,13 +58,13 @@ export class BillingWatch {
     if (typeof this.recorded === 'number') return
     const fromAtMs = this.isQueued ? null : (billedFromAtMs ?? (this.isGone ? null : this.earliestMs))
     if (fromAtMs === this.recorded) return
-    // A machine that is gone without ever having been billed is no news.
+    // A machine that is gone without ever having been billed needs no record.
     if (fromAtMs === null && !this.isQueued) return
     await this.documents.putBilling({ machine: id, fromAtMs })
     this.recorded = fromAtMs
   }
 
-  /** What the attempt must know of it; undefined if it knows. */
+  /** Returns a fact that the attempt must learn; undefined if it already knows. */
   outcome(nowMs: number): WatchOutcome | undefined {
     const { order, handle, isQueued } = this.input
     if (this.isQueued) {

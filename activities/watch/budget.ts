@@ -17,14 +17,14 @@ const REPORT_PART = 1 / 20
 /** Compute without live prices if they take longer than this. */
 const PRICES_LIMIT_MS = 10 * SECOND_MS
 
-/** What a lease says about money. */
+/** Money fields of a lease. */
 export type SpendReport = Required<Pick<Lease, 'spentMicroUsd'>> & { metered: Metered }
 
 interface BudgetWatchDeps {
   backend: Pick<Backend, 'prices'>
   documents: AttemptDocuments
   now: () => number
-  /** When billing began at the earliest, if the machine may have been queued before. */
+  /** Earliest start of billing, if the machine may have been queued before. */
   billedFromAtMs?: () => number | undefined
 }
 
@@ -51,7 +51,7 @@ export class BudgetWatch {
   private orderedAtMs: number | undefined
   /** Cost of other machines that the provider made of the order; undefined until it is known. */
   private othersMicroUsd: number | undefined
-  /** As far as the runner knows. */
+  /** Stop time that the runner knows. */
   private reportedStopMs = -Infinity
 
   constructor(
@@ -83,7 +83,7 @@ export class BudgetWatch {
     if (limitsSeq > this.limitsSeq) await this.readLimits().catch(ignoreBadDocument)
   }
 
-  /** Worth a lease of its own; undefined if the runner would stop barely later. */
+  /** Returns a report that is worth a separate lease; undefined if the runner would stop barely later. */
   async newReport(): Promise<SpendReport | undefined> {
     const nowMs = this.now()
     const { checkedAtMs, stopAtMs } = this
@@ -95,7 +95,7 @@ export class BudgetWatch {
     return gainMs > Math.max(0, (this.stopAtMs - nowMs) * REPORT_PART) ? report : undefined
   }
 
-  /** What every lease says. */
+  /** Returns the report for a lease. */
   async report(): Promise<SpendReport> {
     const { atMs, spentMicroUsd } = await this.measure()
     const { othersMicroUsd: others = 0 } = this
@@ -111,14 +111,14 @@ export class BudgetWatch {
     this.reportedStopMs = this.stopAtMs
   }
 
-  /** Whether the remaining budget only covers saving and stopping, for a machine that does not do so on its own. */
+  /** Whether the remaining budget only covers saving and stopping, for a machine that does not stop on its own. */
   async isReached(): Promise<boolean> {
     if (this.budget === null) return false
     const reserveMs = budgetReserveMs(this.input.timing)
     if (this.known === undefined) await this.measure()
     if (this.now() < this.stopAtMs - reserveMs) return false
-    // New limits may be on their way to a machine that has not confirmed them. If the store does not answer, the amount stays
-    // unknown: the machine has its own hard stop, and could not be told either.
+    // New limits may be on their way to a machine that has not confirmed them. If the store does not answer, the amount stays unknown; the
+    // machine has its own hard stop, and could not be reached either.
     if (!(await this.isLimitsKnown())) return false
     await this.measure()
     return this.now() >= this.stopAtMs - reserveMs
@@ -171,7 +171,7 @@ export class BudgetWatch {
     this.othersMicroUsd = ended && costOfOthers(ended, { ...this.input, nowMs: this.now() })
   }
 
-  /** Of two certain bounds the better one, at the later time: older data may no longer be available. */
+  /** Combines two certain bounds into the better one at the later time, because older data may disappear. */
   private keep(next: Known): Known {
     const { known, input } = this
     const steps = { billedInStepsOfMs: roundingOf(input).billedInStepsOfMs ?? SECOND_MS }

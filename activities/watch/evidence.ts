@@ -2,7 +2,7 @@ import type { WatchInput } from '../../core/activities'
 import type { Observation } from '../../core/observation'
 import type { Evidence } from '../../planner/policy/liveness'
 
-/** What is known of a machine when its watch begins. */
+/** Returns the facts about a machine when its watch begins. */
 export function firstEvidence({ timing, handle, order }: WatchInput, nowMs: number): Evidence {
   return {
     timing,

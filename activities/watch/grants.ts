@@ -15,7 +15,7 @@ export interface SealedGrant {
 export interface GrantSource {
   /** Expected validity of a new grant, if it is known. */
   readonly holdsForMs: number
-  /** The same, requested if unknown. Throws a `BackendError`. */
+  /** Returns the expected validity, and requests a grant if it is unknown. Throws a `BackendError`. */
   learnHoldsForMs(grantee: Grantee): Promise<number>
   /** New credentials. Throws a `BackendError`, and logs it; soon after that it throws without a request. */
   grant(grantee: Grantee): Promise<SealedGrant>
@@ -36,7 +36,7 @@ export class LeaseGrants {
 
   /** Continues from the lease of an earlier watch. */
   takeUp(sealed: Sealed | undefined): void {
-    // Each lease of a machine that needs grants has one: this machine was started with a role that can use the store.
+    // Each lease of a machine that needs grants has one; this machine was started with a role that can use the store.
     if (sealed === undefined) {
       this.#hasOwnRole = true
       return
@@ -56,8 +56,8 @@ export class LeaseGrants {
   }
 
   /**
-   * The grant for the next lease: a new one once half of the current one is over, and the old one until a new one is available.
-   * `undefined` while the validity of the machine's own first one is unknown. Never throws.
+   * Returns the grant for the next lease: a new one once half of the current one is over, and the old one until a new one is available.
+   * `undefined` while the validity of the machine's first one is unknown. Never throws.
    */
   async next(): Promise<(SealedGrant & { isNew: boolean }) | undefined> {
     const present = this.#present

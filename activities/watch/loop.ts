@@ -15,7 +15,7 @@ const READS_AT_ONCE = 16
 /** Limit on document reads per second of a loop: beats of a large loop are read less often, machine states are not. */
 const READS_PER_SECOND_MAX = 200
 
-/** All watches of a worker share one provider call; a call that takes longer than this counts as no answer. */
+/** Limit on a provider call, which all watches of a worker share; a longer call counts as no answer. */
 const OBSERVE_LIMIT_MS = 60_000
 
 /** Upper bound on how long one machine delays the others. */
@@ -38,7 +38,7 @@ interface WatchEntry {
 export class WatchLoop {
   /** Timeout of the provider's answer about all machines. */
   observeLimitMs = OBSERVE_LIMIT_MS
-  /** How long the loop waits for the store about one machine before it moves on. */
+  /** Time for which the loop waits for the store about one machine before it moves on. */
   checkLimitMs = CHECK_LIMIT_MS
   /** Source of the machines' credentials for the store; missing for machines with their own. */
   grants: GrantSource | undefined
@@ -70,7 +70,7 @@ export class WatchLoop {
       const entry: WatchEntry = { input, machine, resolve, reject, readDueAtMs: 0 }
       const leave = (): void => {
         this.entries.delete(entry)
-        // No machine is left to wait for.
+        // The loop has no machine left to wait for.
         if (this.entries.size === 0) this.wake.abort()
         reject(signal.reason instanceof Error ? signal.reason : new Error('aborted'))
       }
@@ -138,7 +138,7 @@ export class WatchLoop {
         }),
       )
       const failed = asked.find((one) => one.status === 'rejected')
-      // This says nothing about any machine: each machine notes that the provider did not answer.
+      // A failed call proves nothing about any machine: each machine notes that the provider did not answer.
       this.note(failed && failureOf(failed.reason))
       return observations
     } finally {
@@ -162,7 +162,7 @@ export class WatchLoop {
     if (!isSame) this.onProviderTrouble?.(trouble)
   }
 
-  /** Resolves when the observation is over, or takes too long. */
+  /** Resolves when the check is over, or takes too long. */
   private async checkWithinLimit(entry: WatchEntry, observation: Look): Promise<void> {
     this.held.add(entry)
     const look = this.check(entry, observation).finally(() => this.held.delete(entry))

@@ -16,7 +16,7 @@ import { BudgetWatch } from './budget'
 import { firstEvidence, noteObservation } from './evidence'
 import { Thinning } from './thinning'
 
-/** A lease is renewed after this share of it: an outage then finds most of it left. */
+/** Share of a lease after which it is renewed, so that an outage finds most of it left. */
 const RENEWED_AFTER_PART = 1 / 12
 
 export interface MachineWatchDeps {
@@ -36,24 +36,24 @@ export class MachineWatch {
   private evidence: Evidence | undefined
   private beat: Beat | undefined
   private leaseSeq = 0
-  /** Of the newest lease. */
+  /** Duration of the newest lease. */
   private ttlMs: number
   private checkedAtMs = 0
   /** The provider's last answer. */
   private lastSeen: Observation | undefined
-  /** When the newest unreadable beat was written. */
+  /** Time of the newest unreadable beat. */
   private unreadAtMs: number | undefined
   private isRunning: boolean
-  /** The machine's cut-off as told to the runner, and as the provider reports it now. */
+  /** The machine's cut-off as the runner knows it; `usableUntilMs` is the provider's present one. */
   private reportedUntilMs: number | undefined
   private observedUntilMs: number | undefined
   private isBudgetReached: boolean
-  /** What an earlier watch has published is known: only then can its money be judged. */
+  /** Whether the lease of an earlier watch was read; only then can the machine's money be judged. */
   private hasReadLease = false
   private readonly grants: LeaseGrants | undefined
   private readonly budget: BudgetWatch
   private readonly thinning: Thinning
-  /** Missing if the launch cannot be queued: it is billed at once. */
+  /** Billing state; missing if the launch cannot be queued, and is billed at once. */
   private readonly billing: BillingWatch | undefined
   private readonly now: () => number
 
@@ -81,8 +81,8 @@ export class MachineWatch {
   }
 
   /**
-   * One check. `undefined` while there is nothing to do. `observation` is missing if the provider did not answer, and `not-due` if its
-   * pace did not allow to ask it.
+   * Checks once. `undefined` while no action is needed. `observation` is missing if the provider did not answer, and `not-due` if its pace
+   * did not allow a question.
    */
   async check(
     observation: Observation | undefined | 'not-due',
@@ -107,7 +107,7 @@ export class MachineWatch {
     }
   }
 
-  /** What the machine's queue requires; the store's trouble is noted as in `read`. */
+  /** Handles the machine's queue; problems of the store are noted as in `read`. */
   private async checkQueue(
     evidence: Evidence,
     observation: Observation | undefined,
@@ -141,7 +141,7 @@ export class MachineWatch {
     return evidence.storeFailedAtMs === this.checkedAtMs ? undefined : { kind: 'over', end: endWithout }
   }
 
-  /** The runner normally drains in time; one that does not must be told. */
+  /** Returns the drain of a machine whose reservation ends. The runner normally drains in time; one that does not gets a request. */
   private expiring(): WatchOutcome | undefined {
     const untilMs = this.usableUntilMs
     if (untilMs === undefined || this.input.isExpiring === true || this.isDraining) return undefined
@@ -239,7 +239,7 @@ export class MachineWatch {
     this.budget.restore({ lease, renewedAtMs })
   }
 
-  /** An unreadable beat is a sign of life whenever it is rewritten; it renews no lease. */
+  /** Notes an unreadable beat, which is a sign of life whenever it is rewritten, but renews no lease. */
   private async hearUnread(evidence: Evidence): Promise<void> {
     const writtenAtMs = await this.documents.beatWrittenAtMs()
     if (writtenAtMs !== undefined && writtenAtMs !== this.unreadAtMs) evidence.beatSeenAtMs = this.now()
@@ -263,7 +263,7 @@ export class MachineWatch {
     // Noted before the write: if its answer is lost, the lease counts as renewed, which only makes us wait longer.
     evidence.renewedAtMs = nowMs
     evidence.isLeaseFirst = false
-    // Higher than any that the runner has obeyed, even if that one was unreadable.
+    // The number is higher than any that the runner has obeyed, even if that one was unreadable.
     this.leaseSeq = Math.max(this.leaseSeq, beat.leaseSeq) + 1
     this.ttlMs = Math.max(0, ttlMs)
     const usableUntilMs = this.usableUntilMs
