@@ -30,9 +30,9 @@ const EFFECT = {
 /** Activities that guarantee that nothing happened are retried soon, then more rarely. */
 const RETRY = { initialInterval: '1 second', backoffCoefficient: 2, maximumInterval: '1 minute' } as const
 
-/** How long a launch waits for a worker of its backend before that counts as missing capacity. */
+/** Time for which a launch waits for a worker of its backend before that counts as missing capacity. */
 const SERVED_WITHIN = '2 minutes'
-/** For steps that must happen: long enough to need little history, and then requested again (`forever`). */
+/** Timeout of steps that must happen: long enough for a short history, after which they are requested again (`forever`). */
 const SERVED_SOME_DAY = '1 day'
 
 /** Documents and records: short, and retried as often as necessary. */
@@ -84,7 +84,7 @@ export const local = {
   stopAttempt: marker('ask the attempt to save and stop', '10 seconds').stopAttempt,
   admitBudget: marker('decide whether the budget fits', '10 seconds').admitBudget,
 }
-/** The same after the local one has failed. */
+/** The local activities as ordinary ones, for use after a local one has failed. */
 export const ordinary = {
   plan: document('find a place, after trouble').plan,
   decide: document('decide what comes next, after trouble').decide,
@@ -100,7 +100,7 @@ export function decide(page: TroublePage, input: DecideInput): Promise<Verdict> 
   return localThenOrdinary({ local: () => local.decide(input), ordinary: () => ordinary.decide(input) }, page)
 }
 
-/** Waiting for a machine: Temporal's own retries are the polls, and leave no events. */
+/** Activities that wait for a machine: Temporal's own retries are the polls, and leave no events. */
 export const waiting = proxyActivities<Pick<OrchestratorActivities, 'planWhenAvailable'>>({
   taskQueue: ORCHESTRATOR_QUEUE,
   startToCloseTimeout: '1 minute',
@@ -125,7 +125,7 @@ export function on(backend: string): {
       taskQueue,
       startToCloseTimeout: '10 minutes',
       scheduleToStartTimeout: SERVED_WITHIN,
-      // After this long the provider is at fault; another placement may do better.
+      // A longer start is the provider's fault; another placement may do better.
       scheduleToCloseTimeout: '30 minutes',
       retry: RETRY,
       summary: 'order the machine',
@@ -151,8 +151,8 @@ export function on(backend: string): {
       cancellationType: 'WAIT_CANCELLATION_COMPLETED',
       heartbeatTimeout: '20 seconds',
       taskQueue: watchQueue(backend),
-      // No limit on its duration: the machine may live long. A lost watcher is replaced immediately, any number of times. No
-      // limit on waiting for a worker: meanwhile the machine's lease is valid.
+      // The watch has no limit on its duration, because the machine may live long, and a lost watcher is replaced immediately. It has no
+      // limit on waiting for a worker, because the machine's lease is valid meanwhile.
       startToCloseTimeout: '3650 days',
       retry: { initialInterval: '1 second', backoffCoefficient: 1 },
       summary: 'watch the machine',
@@ -176,8 +176,8 @@ export function inTurn(backend: string): {
     launching: proxyActivities<BackendActivities>({
       ...EFFECT,
       taskQueue: launchQueue(backend),
-      // It waits for its turn in a worker, too; that says nothing about workers. The activity limits how long a throttled order is
-      // sent again.
+      // The launch waits for its turn in a worker too, which proves nothing about workers. The activity limits how long a throttled order
+      // is sent again.
       startToCloseTimeout: '1 hour',
       scheduleToStartTimeout: SERVED_SOME_DAY,
       retry: RETRY,
@@ -210,7 +210,7 @@ export function interrupting(backend: string): Pick<BackendActivities, 'interrup
   })
 }
 
-/** Starting the runner of a machine that is still booting: retried every few seconds until the timeout. */
+/** Options for starting the runner of a machine that is still booting: retried every few seconds until the timeout. */
 export function starting(backend: string, withinMs: number): Pick<BackendActivities, 'start'> {
   return proxyActivities<BackendActivities>({
     ...EFFECT,

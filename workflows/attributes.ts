@@ -13,12 +13,12 @@ function pairs(attributes: Attributes): { key: (typeof KEYS)[AttributeName]; val
   return Object.entries(attributes).map(([name, value]) => ({ key: KEYS[name as AttributeName], value }))
 }
 
-/** One event for any number of attributes. */
+/** Sets any number of attributes with one event. */
 export function setAttributes(attributes: Attributes): void {
   upsertSearchAttributes(pairs(attributes))
 }
 
-/** For starting a child. */
+/** Returns attributes for starting a child. */
 export function attributesOf(attributes: Attributes): TypedSearchAttributes {
   return new TypedSearchAttributes(pairs(attributes))
 }

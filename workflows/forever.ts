@@ -6,13 +6,16 @@ import { HOUR_MS, MINUTE_MS } from '../core/time/time'
 /** Pauses between tries of a step that must happen: soon at first, then rarely enough to need little history. */
 const PAUSES_MS = [10_000, MINUTE_MS]
 const OFTEN_MS = 10 * MINUTE_MS
-/** After about a day the trouble needs a person, who can skip the pause. A year of tries then is half of what the server keeps. */
+/**
+ * Tries before the pause becomes long: after about a day the problem needs a person, who can skip the pause. A year of tries is then half
+ * of the history that the server keeps.
+ */
 const OFTEN_TRIES = 150
 const RARELY_MS = 6 * HOUR_MS
 
 /** Shows trouble while a step is retried. */
 export interface TroublePage {
-  /** Missing once the trouble is over. */
+  /** Reports the current failure, or undefined once it is over. */
   trouble(failure: Failure | undefined): void
   readonly retries: Retries
   /** Continues in a fresh history if this one has become long, where the workflow can do that in the middle of a step. */
@@ -71,7 +74,7 @@ export async function forever<T>(work: () => Promise<T>, page: TroublePage): Pro
   }
 }
 
-/** Does work. Once `isOver` says that it is no longer useful, cancels it, waits for its end, and returns undefined. */
+/** Runs work. Once `isOver` is true, cancels it, waits for its end, and returns undefined. */
 export async function unlessOver<T>(isOver: () => boolean, work: () => Promise<T>): Promise<T | undefined> {
   const scope = new CancellationScope({ cancellable: true })
   const doing = kept(scope.run(work))
@@ -81,7 +84,7 @@ export async function unlessOver<T>(isOver: () => boolean, work: () => Promise<T
   return done
 }
 
-/** A step that must happen, unless `isOver` says that it is no longer useful. */
+/** Repeats a step until it succeeds, unless `isOver` becomes true. */
 export async function foreverUntil(
   isOver: () => boolean,
   work: () => Promise<void>,

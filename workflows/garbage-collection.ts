@@ -5,7 +5,7 @@ import type { GarbageCollectionInput, GarbageCollectionResult, GarbageVerdict } 
 import { backendQueue, ORCHESTRATOR_QUEUE } from '../core/queues'
 
 /**
- * Ends orphaned resources: a scan of every backend and of the store, a grace period, and a second scan that ends what was
+ * Ends orphaned resources: a scan of every backend and of the store, a grace period, and a second scan that ends the resources that were
  * orphaned both times. Runs on a Temporal Schedule, and by hand.
  */
 export async function garbageCollection(input: GarbageCollectionInput): Promise<GarbageCollectionResult> {
@@ -23,7 +23,7 @@ interface Scan {
   summary: string
   /** Ids found unowned by the last scan, by backend. */
   candidatesOf: (backend: string) => string[]
-  /** Nothing younger than this by the provider's clock is ended either. */
+  /** Minimum age of an ended resource by the provider's clock. */
   youngMs?: number
 }
 

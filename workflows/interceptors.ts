@@ -21,8 +21,8 @@ import {
 import { kept } from './forever'
 
 /**
- * Whether the worker has the deployment's key, and so refuses input that was not signed with it. `workers/bundle.ts` puts it in
- * front of the bundle; missing when histories are replayed without a server.
+ * Whether the worker has the deployment's key, and so refuses unsigned input. `workers/bundle.ts` puts the flag in front of the bundle; it
+ * is missing when histories are replayed without a server.
  */
 declare const crucibleRequiresSeals: boolean | undefined
 
@@ -44,7 +44,7 @@ function refuse(what: string, problem: string): ApplicationFailure {
   return ApplicationFailure.create({ ...carrying({ class: 'auth', message }), nonRetryable: true })
 }
 
-/** What a workflow's interceptors learn from its input, for the stamps of its activities. */
+/** Facts about a workflow from its input, for the stamps of its activities. */
 interface Origin {
   deployment?: string
 }
@@ -80,7 +80,7 @@ const inboundOf = (origin: Origin): WorkflowInboundCallsInterceptor => ({
     next({ ...input, args })
   },
 
-  // Not async: one more promise tick would change the order of commands in the histories of running jobs.
+  // The handler is not async: one more promise tick would change the order of commands in the histories of running jobs.
   handleUpdate(input, next) {
     // An update without a validator arrives here unchecked.
     const { args, problem } = openedUpdate(input)

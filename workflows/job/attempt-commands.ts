@@ -19,7 +19,7 @@ export interface AttemptCommands {
   expire(windowMs: number): void
   /** The budget is reached. */
   reachBudget(): void
-  /** The attempt is over and obeys nothing more. */
+  /** Ends the attempt's commands, which are ignored afterwards. */
   close(): void
 }
 
@@ -55,8 +55,8 @@ export function listen({ timing }: AttemptInput): AttemptCommands {
 }
 
 /**
- * Waits for the request to save and stop, passes it on, and resolves when its window is over without an end of the attempt: the
- * machine is then terminated without further waiting.
+ * Waits for the request to save and stop, passes it on, and resolves when its window is over and the attempt has not ended: the machine is
+ * then terminated without further waiting.
  */
 export async function obeyDrain(
   input: AttemptInput,
@@ -92,16 +92,16 @@ export async function obeyDrain(
   }
 }
 
-/** The machine of the attempt, once there is one. */
+/** The machine of the attempt, after its launch. */
 export interface Machine {
   handle: MachineHandle | null
-  /** It waits in its provider's queue: nothing runs yet. */
+  /** Whether it waits in its provider's queue, so that nothing runs yet. */
   isQueued?: boolean
 }
 
 /**
- * If we started the runner by a call, we can also reach it by one if it does not obey. False if the request still has to
- * be written: the backend has no worker, the store did not answer, or no time is left.
+ * Sends the drain to the machine by a call. A machine whose runner we started by a call can be reached by one if it does not obey. Returns
+ * false if the request still has to be written: the backend has no worker, the store did not answer, or no time is left.
  */
 async function tellMachine(
   { order, timing }: AttemptInput,

@@ -15,7 +15,7 @@ import { headline, money, sentence, warningLines } from '../markdown'
 
 const statusQuery = defineQuery<AttemptStatus>(STATUS_QUERY)
 
-/** What an attempt shows about itself: a query, search attributes, and its page in the Temporal UI. */
+/** Views of an attempt: a query, search attributes, and its page in the Temporal UI. */
 export class AttemptPage {
   readonly retries = new Retries()
   private readonly status: AttemptStatus = { state: 'provisioning', reason: 'launching', handle: null }
@@ -34,7 +34,7 @@ export class AttemptPage {
     this.show()
   }
 
-  /** The pause is over: the order goes out. */
+  /** Marks the end of the pause: the order is sent. */
   ordering(): void {
     this.status.reason = 'launching'
     this.story = ''

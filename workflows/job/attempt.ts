@@ -23,7 +23,8 @@ export async function attempt(input: AttemptInput): Promise<AttemptOutcome> {
   const commands = listen(input)
   const outcome = await CancellationScope.nonCancellable(() => live(input, page, commands))
   const { end } = outcome.settlement
-  // Temporal's list shows how a workflow closed: an attempt that lost its machine must not look successful there.
+  // The attempt fails, because Temporal's list shows how a workflow closed, and an attempt that lost its machine must not look successful
+  // there.
   if (end.kind === 'failed') {
     const { message } = end.failure
     throw ApplicationFailure.create({ message, type: ATTEMPT_FAILED, nonRetryable: true, details: [outcome] })

@@ -37,10 +37,10 @@ const warningSignal = defineSignal<[WarningNotice]>(WARNING_SIGNAL)
 
 /** Drain window for an impatient owner: enough for a signal handler, not for an upload. */
 const CANCEL_NOW_WINDOW_MS = 5_000
-/** The same for a workload that was already told to save. */
+/** Window for a workload that was already asked to save. */
 const ASKED_BEFORE_WINDOW_MS = 2_000
 
-/** The commands of a job. Validators run before anything is accepted, so a refused command leaves no trace. */
+/** Registers the commands of a job. Validators run before a command is accepted, so a refused command leaves no trace. */
 export function listen(run: JobRun): void {
   const { page, drains } = run
   const drainMs = (): number => (run.isResolved ? run.resolved.timing : DEFAULT_TIMING).drainMs
@@ -113,7 +113,7 @@ async function interrupt(run: JobRun, { attempt, noticeMs }: InterruptUpdate): P
   return { message: `The machine of attempt ${attempt} ${interruptionInWords(noticeMs)}.` }
 }
 
-/** If months and owners have budgets, reserve the money there first. */
+/** Reserves the money first if months and owners have budgets. */
 async function havePromised(run: JobRun, microUsd: number): Promise<void> {
   const { jobId, owner } = run.input
   await condition(() => run.isResolved || run.page.isOver)
@@ -136,7 +136,7 @@ function refuseWhenOver({ page }: JobRun): void {
   if (page.isOver) refuse(`The job is over (${page.status.state}).`)
 }
 
-/** Never interrupts a machine that someone relies on. */
+/** Refuses an interruption unless the job is a rehearsal, so that no machine in real use is interrupted. */
 function refuseInterruption({ input, page }: JobRun, { attempt, noticeMs }: InterruptUpdate): void {
   if (input.isRehearsal !== true) refuse('Only a job of `crucible rehearse` can be interrupted this way.')
   if (page.isOver) refuse(`The job is over (${page.status.state}).`)

@@ -46,7 +46,7 @@ function continuationLine(status: JobStatus): string[] {
   return ['', `${step === null ? 'Start over' : `Resume from step ${step}`}: \`${command}\``]
 }
 
-/** What the plan expects of the attempt in progress. */
+/** Returns the plan's expectation for the attempt in progress. */
 function expectedOf(last: AttemptRecord | undefined): string[] {
   if (last?.expected === undefined || last.endedAtMs !== undefined || last.state !== 'provisioning') return []
   return [`expected of attempt ${last.number}: ${sentence(expectedInWords(last.expected))}`]
@@ -80,7 +80,7 @@ function lineOf(attempt: AttemptRecord): string {
       : [formatDuration(endedAtMs - launchedAtMs), money(attempt.costMicroUsd)]),
     ...(stepsLost ? [`${stepsLost} steps lost`] : []),
   ]
-  // The job does not know an attempt's progress before its end: the attempt's own page shows it.
+  // The job does not know an attempt's progress before its end; the attempt's own page shows it.
   if (state === 'provisioning')
     return `**in progress** on ${facts.join(', ')}${attempt.reason === 'launching' ? '' : `: ${sentence(attempt.reason)}`}`
   // A reason that starts with the state's name says it once.

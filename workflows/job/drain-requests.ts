@@ -4,11 +4,11 @@ import type { BackendChoice } from '../../core/offer'
 
 type Request = DrainRequest<JobDrainReason>
 
-/** What a job currently asks of its attempt: to save and stop, for its owner or its deadline. The strongest reason counts. */
+/** Current request of a job to its attempt to save and stop, for its owner or its deadline. The strongest reason counts. */
 export class DrainRequests {
-  /** With the shortest window that was granted for its reason. */
+  /** Request with the shortest window that was granted for its reason. */
   current: Request | null = null
-  /** Where a migration goes, by the newest request; missing for the best other place. */
+  /** Target of the newest migration request; missing for the best other place. */
   target: BackendChoice | undefined
   /** Incremented with every change, so that a forwarder notices it. */
   version = 0

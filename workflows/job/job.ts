@@ -26,8 +26,8 @@ import { nextOrder } from './next-order'
 type Finish = Extract<Decision, { kind: 'finish' }>
 
 /**
- * A job from submission to end: resolve, then plan, attempt, settle, decide, until it is finished. Cancellation is a request like
- * the others: it lets the running attempt save and stop first.
+ * Runs a job from submission to end: resolve, then plan, attempt, settle and decide until it is finished. Cancellation is a request like
+ * the others: the running attempt saves and stops first.
  */
 export async function job(input: JobInput): Promise<JobResult> {
   const run = new JobRun(input)
@@ -38,7 +38,7 @@ export async function job(input: JobInput): Promise<JobResult> {
   })
 }
 
-/** How a job ends, and the settlement of its last attempt if there was one. */
+/** End of a job, with the settlement of its last attempt if it had one. */
 interface Ending {
   end: Finish
   settlement?: Settlement
@@ -122,7 +122,7 @@ function keysOf(offer: Parameters<typeof offerKey>[0]): NonNullable<DecideInput[
   return { offerKey: offerKey(offer), placeKey: placeKey(offer) }
 }
 
-/** After many attempts, the job starts a fresh history between two of them. */
+/** Starts a fresh history after many attempts, between two of them. */
 async function continueFresh(run: JobRun): Promise<void> {
   if (!workflowInfo().continueAsNewSuggested || run.drains.current !== null) return
   await condition(allHandlersFinished)

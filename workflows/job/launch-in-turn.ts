@@ -18,8 +18,8 @@ export type TurnOutcome =
   | { kind: 'called-off'; by: DrainReason }
 
 /**
- * Sends an order that waits behind others of its account, as long as that takes. Whether the backend has a worker is asked for separately;
- * a request to stop takes the order out of the queue. Throws what the launch throws.
+ * Sends an order that waits behind others of its account, for as long as that takes. A separate activity asks whether the backend has a
+ * worker; a request to stop takes the order out of the queue. Throws the launch's error.
  */
 export async function launchInTurn(
   { order, launchSeq }: AttemptInput,
@@ -43,7 +43,7 @@ export async function launchInTurn(
   while (!(await condition(isOver, ASKED_EVERY_MS, options))) if (!(await isServed())) break
   scope.cancel()
   try {
-    // It may have begun: then its answer counts.
+    // The launch may have begun, so its answer counts.
     return await launch
   } catch (error) {
     if (!isCancellation(error)) throw error

@@ -20,8 +20,7 @@ export type Launched =
 type Answer = { kind: 'machine'; handle: MachineHandle } | { kind: 'nothing'; handle: null; end: AttemptEnd }
 
 /**
- * Sends the order and determines its outcome. No policy here; an effect with an unknown outcome is looked up.
- *
+ * Sends the order and determines its outcome. It contains no policy; an effect with an unknown outcome is looked up.
  * @param commands a request to stop calls off an order that still waits for its turn
  */
 export async function launch(
@@ -47,7 +46,7 @@ export async function launch(
   return outcome.kind === 'unconfirmed' ? look(input, outcome.findAfterMs) : answerOf(outcome)
 }
 
-/** After any error on the way, the settlement finds leftovers. */
+/** Returns the outcome of a failed launch; after any error on the way, the settlement finds leftovers. */
 export function failedLaunch(error: unknown): Launched {
   return nothing(failureFrom(error))
 }
@@ -88,17 +87,16 @@ function unserved(input: AttemptInput): Promise<Launched> {
   return withdraw(input, { kind: 'failed', isLaunched: false, failure })
 }
 
-/** Takes back an order that was probably not sent; the settlement finds what it made otherwise. */
+/** Takes back an order that was probably not sent; otherwise the settlement finds its machine. */
 async function withdraw({ order, settleSeq: recordSeq }: AttemptInput, end: AttemptEnd): Promise<Launched> {
   const { settlement } = await orchestrator.withdraw({ order, end, recordSeq })
   return settlement === null ? { kind: 'nothing', handle: null, end } : { kind: 'untouched', settlement }
 }
 
 /**
- * Asks a machine that was launched without its runner to start it, while a runner may still start. No answer is not a refusal: it
- * may have started anyway, and the watch shows.
- *
- * @param beganAtMs when the machine's time began: at its launch, or when it left its provider's queue
+ * Asks a machine that was launched without its runner to start it, while a runner may still start. No answer is not a refusal: the runner
+ * may have started anyway, which the watch shows.
+ * @param beganAtMs start of the machine's time: its launch, or the end of its wait in the provider's queue
  */
 export async function startRunner(
   { order, timing }: AttemptInput,

@@ -16,7 +16,7 @@ export interface Placed {
 
 type Finish = Extract<Decision, { kind: 'finish' }>
 
-/** The next placement, however long it takes to find one, or why there will be none. */
+/** Returns the next placement, however long the search takes, or the reason why none exists. */
 export async function nextOrder(run: JobRun): Promise<Placed | Finish> {
   if (run.drains.ending !== null) return stopped(run)
   let { limitsVersion } = run
@@ -31,7 +31,7 @@ export async function nextOrder(run: JobRun): Promise<Placed | Finish> {
   return { kind: 'finish', state: 'failed', reason: outcome.reason, message: inWords(outcome.failure) }
 }
 
-/** Returns `undefined` if something else came up while it waited. */
+/** Plans or waits; returns `undefined` if a request arrived meanwhile. */
 async function planOrWait(
   run: JobRun,
   onInput: () => void,
@@ -49,12 +49,12 @@ async function planOrWait(
   return wait(run, onInput)
 }
 
-/** Asks until there is an answer, unless the job must stop; asks again once its limits have changed. */
+/** Asks until an answer arrives, unless the job must stop; asks again once its limits have changed. */
 async function wait(
   run: JobRun,
   onInput: () => void,
 ): Promise<Exclude<PlanOutcome, { kind: 'wait' }> | undefined> {
-  // One record number for all questions: if two of them are answered, the first answer counts.
+  // All questions share one record number: if two of them are answered, the first answer counts.
   const recordSeq = run.nextSeq()
   onInput()
   for (;;) {
@@ -88,7 +88,7 @@ function planInput(run: JobRun, recordSeq = run.nextSeq()): PlanInput {
   }
 }
 
-/** How the job ends when it must while no attempt runs: the policy's answer, as after an attempt that stopped for it. */
+/** Ends the job while no attempt runs, by the policy's answer for an attempt that stopped for the same reason. */
 async function stopped(run: JobRun): Promise<Finish> {
   const reason = run.drains.ending
   if (reason === null) throw new Error('no request to stop')

@@ -24,7 +24,7 @@ const statusQuery = defineQuery<JobStatus>(STATUS_QUERY)
 export class JobPage {
   readonly status: JobStatus
   readonly retries = new Retries()
-  /** The search attributes do not have the newest state yet. */
+  /** Whether the search attributes lack the newest state. */
   private isBehind = false
 
   constructor(input: JobInput) {
@@ -50,7 +50,7 @@ export class JobPage {
     this.show()
   }
 
-  /** For the record: temporary trouble is not part of a job's end. */
+  /** Status for the record, without temporary problems, which are not part of a job's end. */
   get settledStatus(): JobStatus {
     const status = { ...this.status }
     delete status.trouble
@@ -61,7 +61,7 @@ export class JobPage {
     return isFinal(this.status.state)
   }
 
-  /** One event per change of state. The same state again only updates the words. */
+  /** Changes the state, with one event per change. The same state again only updates the message. */
   move(state: JobState, reason: JobReason, message: string): void {
     const { status } = this
     if (status.state !== state && !JOB_TRANSITIONS[status.state].includes(state)) return
@@ -86,14 +86,14 @@ export class JobPage {
     this.show()
   }
 
-  /** The checkpoint to resume from is now among the job's own. */
+  /** Notes that the checkpoint to resume from is now among the job's own. */
   copied({ checkpoint }: CopyOutcome): void {
     this.status.checkpoint = checkpoint
     this.say('planning', 'Looking for a place.')
   }
 
   /**
-   * An attempt is placed; the attempt's own page shows whether its machine exists and its workload runs, and views combine both.
+   * Notes that an attempt is placed. The attempt's own page shows whether its machine exists and its workload runs, and views combine both.
    * During a pause before its order, the reason is that of the pause.
    */
   begin(order: Order, reasons: string[], pause?: Pause): void {
@@ -143,7 +143,7 @@ export class JobPage {
   trouble(failure: Failure | undefined): void {
     if (failure === undefined) delete this.status.trouble
     else this.status.trouble = failure.message
-    // Trouble may last, and the search attributes must be right meanwhile.
+    // The problem may last, so the search attributes must be correct meanwhile.
     const { state, reason } = this.status
     if (this.isBehind) this.publish({ state, reason })
     this.show()

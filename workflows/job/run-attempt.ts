@@ -33,8 +33,8 @@ import { settleInWindow } from './settlement'
 type Child = ChildWorkflowHandle<typeof attempt>
 
 /**
- * Runs one attempt as a child and returns what is certain about it. A child that ends without settling (terminated by hand,
- * failed) is settled here: the next attempt starts only when nothing of this one runs.
+ * Runs one attempt as a child and returns the facts about it. A child that ends without settling (terminated by hand, failed) is settled
+ * here, so that the next attempt starts only when nothing of this one runs.
  */
 export async function runAttempt(run: JobRun, placed: Placed): Promise<Settlement> {
   const { order, words } = placed
@@ -150,7 +150,7 @@ function outcomeOf(error: unknown): AttemptOutcome {
   throw error
 }
 
-/** What a child's failure says about the end of the attempt; null if nothing, such as after a termination by hand. */
+/** Returns the end of the attempt from a child's failure; null if it contains none, as after a termination by hand. */
 function endSeenFrom(error: unknown): AttemptEnd | null {
   const failure = failureFrom(error)
   return failure.class === 'unclassified' ? null : { kind: 'failed', isLaunched: true, failure }

@@ -22,7 +22,7 @@ export class JobRun {
   ledger: Ledger
   /** Incremented with every new deadline or budget. */
   limitsVersion = 0
-  /** What the job's orders have pinned; missing before the first pin. */
+  /** Pins of the job's orders; missing before the first pin. */
   pins: Record<BackendName, Pins> | undefined
   private held: Until<Pause> | undefined
   private avoided: Until<Avoidance>[]
@@ -57,12 +57,12 @@ export class JobRun {
     return this.page.status.attemptsTotal + 1
   }
 
-  /** Assigns the numbers of the record; a retried activity gets the same one from history. */
+  /** Returns the next number of the record; a retried activity gets the same one from history. */
   nextSeq(): number {
     return this.recordSeq++
   }
 
-  /** What to avoid, with the remaining time. */
+  /** Returns the avoided offers, with the remaining time. */
   avoid(): Avoidance[] {
     const nowMs = Date.now()
     this.avoided = this.avoided.filter(({ untilMs }) => untilMs > nowMs)

@@ -16,7 +16,7 @@ export interface WindowedSettlement {
   page: TroublePage
 }
 
-/** Settles an attempt, and tells its machine about a window that is shortened meanwhile. */
+/** Settles an attempt, and informs its machine about a window that is shortened meanwhile. */
 export async function settleInWindow(settlement: WindowedSettlement): Promise<Settlement> {
   const life = { isOver: false }
   const settling = kept(forever(settlement.settle, settlement.page).finally(() => (life.isOver = true)))

@@ -4,17 +4,17 @@ import { backendQueue, ORCHESTRATOR_QUEUE } from '../../core/queues'
 import type { ReservationDocuments, ReservingActivities } from '../../core/reservation/activities'
 import { HOUR_MS, MINUTE_MS } from '../../core/time/time'
 
-/** Options of the activities of reservations; `workflows/activities.ts` says what is common to all. */
+/** Options of the activities of reservations; `workflows/activities.ts` explains the common ones. */
 const COMMON = {
   cancellationType: 'WAIT_CANCELLATION_COMPLETED',
   heartbeatTimeout: '20 seconds',
   startToCloseTimeout: 2 * MINUTE_MS,
   scheduleToStartTimeout: '1 day',
-  // Nothing is urgent in weeks: a provider in trouble is asked every few minutes.
+  // Reservations last weeks, so a provider in trouble is asked only every few minutes.
   retry: { initialInterval: '2 seconds', backoffCoefficient: 2, maximumInterval: '5 minutes' },
 } as const
 
-/** On the backend's queue. */
+/** Returns the activities on the backend's queue. */
 export function reservingOn(
   backend: string,
   summary: string,
@@ -22,7 +22,7 @@ export function reservingOn(
   return proxyActivities<ReservingActivities>({ ...COMMON, taskQueue: backendQueue(backend), summary })
 }
 
-/** On the orchestrator's queue. */
+/** Activities on the orchestrator's queue. */
 export const reservationDocuments = proxyActivities<
   ReservationDocuments & Pick<OrchestratorActivities, 'promiseBudget'>
 >({ ...COMMON, taskQueue: ORCHESTRATOR_QUEUE, summary: 'money and record of the reservation' })
@@ -43,7 +43,7 @@ export function buying(backend: string): Pick<ReservingActivities, 'buyCapacity'
     taskQueue: backendQueue(backend),
     startToCloseTimeout: 5 * MINUTE_MS,
     scheduleToStartTimeout: HOUR_MS,
-    // Never: no token would make a second request harmless.
+    // A purchase is never retried: no token would make a second request harmless.
     retry: { maximumAttempts: 1 },
     summary: 'buy the capacity, once',
   })

@@ -7,14 +7,14 @@ import { buying, looking } from './activities'
 
 /** Input of `buyCapacity`: one purchase. It uses up to `PURCHASE_ENTRIES` numbers of the record. */
 export interface BuyCapacityInput extends BuyCapacityTask {
-  /** Pauses between looks for a purchase with an unknown outcome; `LOOK_PAUSES_MS` if missing. */
+  /** Pauses between searches for a purchase with an unknown outcome; `LOOK_PAUSES_MS` if missing. */
   lookPausesMs?: readonly number[]
 }
 
-/** More than a purchase and its looks need. */
+/** Number of record entries for a purchase, more than it and its searches need. */
 export const PURCHASE_ENTRIES = 20
 
-/** What became of it. */
+/** Result of a purchase. */
 export type BuyCapacityResult =
   | { kind: 'reserved'; reservation: OwnedReservation }
   | { kind: 'refused'; failure: Failure }
@@ -27,9 +27,9 @@ export type BuyCapacityResult =
 export const LOOK_PAUSES_MS = [0, 15, 30, 60, 120, 240, 480, 600].map((seconds) => seconds * SECOND_MS)
 
 /**
- * Buys once. Its workflow id names the account and the Region, so that only one buys at a time; what makes a purchase happen at most
- * once is the mark in the store. It never repeats a purchase: an unknown outcome is looked up until it is certain, or becomes a question for
- * a person.
+ * Buys once. Its workflow id names the account and the Region, so that only one purchase runs at a time; the mark in the store ensures that
+ * it happens at most once. It never repeats a purchase: an unknown outcome is searched for until it is certain, or becomes a question for a
+ * person.
  */
 export async function buyCapacity({ lookPausesMs, ...task }: BuyCapacityInput): Promise<BuyCapacityResult> {
   const account: string[] = []
@@ -46,7 +46,7 @@ export async function buyCapacity({ lookPausesMs, ...task }: BuyCapacityInput): 
   return find(task, account, lookPausesMs ?? LOOK_PAUSES_MS)
 }
 
-/** A lost answer is not an error: it is an unknown outcome. */
+/** Sends the purchase. A lost answer is not an error, but an unknown outcome. */
 async function send(task: BuyCapacityTask): ReturnType<ReservingActivities['buyCapacity']> {
   try {
     return await buying(task.order.backend).buyCapacity(task)

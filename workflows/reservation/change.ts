@@ -22,7 +22,7 @@ import { forever } from '../forever'
 import { reservationDocuments, reservingOn } from './activities'
 import type { ReservationRun } from './run'
 
-/** Sets the number, the end and the limit of what is held. The money of a higher limit is promised first. */
+/** Sets the number, the end and the limit of a reservation. The money for a higher limit is promised first. */
 export async function resizeOnRequest(run: ReservationRun): Promise<void> {
   const asked = run.requests.resize!
   const { count, endsAtMs, spendMaxMicroUsd, share } = asked.update
@@ -70,8 +70,8 @@ function inWords(
 }
 
 /**
- * Moves free places into a reservation of its own, which begins as held: it never searches, and so buys nothing. Its share of the limit
- * goes with it, and so does the money of the month that is reserved for that.
+ * Moves free places into a separate reservation, which begins as held: it never searches, so it buys nothing. It gets its share of the
+ * limit and of the month's reserved money.
  */
 export async function splitOnRequest(run: ReservationRun): Promise<void> {
   const asked = run.requests.split!
@@ -93,7 +93,7 @@ async function split(run: ReservationRun, update: SplitReservationUpdate): Promi
   const part = partOf(run, update)
   const acts = reservingOn(wish.backend, 'split the reservation')
   const task = { ...run.task(), ref: { id, region }, count, part }
-  // Whatever else happens to this step, it may have had its effect: it is repeated until its outcome is certain.
+  // The step may have had its effect, so it is repeated until its outcome is certain.
   const outcome = await forever(() => acts.splitReservation(task).catch(refusalOf), page)
   if ('class' in outcome) throw new Error(outcome.message)
   run.parts.push(newId)
@@ -138,7 +138,7 @@ function ruleWithout(rule: PurchaseRule, microUsd: MicroUsd): PurchaseRule {
   return spendMaxMicroUsd === undefined ? rule : { ...rule, spendMaxMicroUsd: spendMaxMicroUsd - microUsd }
 }
 
-/** It begins as one that is held already, in the middle of its life. */
+/** Starts the part as a reservation that is already held. */
 async function startPart(
   part: ReservationInput,
   reservation: OwnedReservation,
@@ -182,7 +182,7 @@ async function startPart(
       workflowIdReusePolicy: 'REJECT_DUPLICATE',
       taskQueue: ORCHESTRATOR_QUEUE,
       args: [{ ...part, carry }],
-      // It outlives the one that it was split off.
+      // The part outlives the reservation that it was split off.
       parentClosePolicy: 'ABANDON',
       typedSearchAttributes: attributesOf({
         name: purpose ?? reservationId,

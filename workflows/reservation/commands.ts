@@ -35,7 +35,7 @@ const resizeUpdate = defineUpdate<UpdateReceipt, [ResizeReservationUpdate]>(RESI
 const splitUpdate = defineUpdate<UpdateReceipt, [SplitReservationUpdate]>(SPLIT_RESERVATION_UPDATE)
 const releaseUpdate = defineUpdate<UpdateReceipt, [ReleaseUpdate]>(RELEASE_UPDATE)
 
-/** What people have asked for, until the workflow has done it. */
+/** Requests of people that the workflow has not completed. */
 export class ReservationRequests {
   approved: CapacityQuote | undefined
   rejected: RejectUpdate | undefined
@@ -83,7 +83,7 @@ export class ReservationRequests {
     )
     setHandler(decideUpdate, (update) => (this.decision = new Request(update)).answer, {
       validator: ({ kind }: DecidePurchaseUpdate) => {
-        // An extension in question leaves the state of what is held.
+        // An extension in question does not change the state of the reservation.
         if (page.status.state !== 'undecided' && page.status.undecided === undefined)
           refuse(`Nothing is undecided: the reservation is ${page.status.state}.`)
         if (this.decision !== undefined) refuse('Another decision is being checked.')
@@ -115,7 +115,7 @@ export class ReservationRequests {
     return [approved, rejected, decision, extension, resize, split, release].some((one) => one !== undefined)
   }
 
-  /** Answers everything that is still open. */
+  /** Answers all open requests. */
   close(message: string): void {
     for (const request of [this.decision, this.extension, this.resize, this.split, this.release])
       request?.refuse(message)
@@ -148,7 +148,7 @@ export class ReservationRequests {
     if ([count, endsAtMs, spendMaxMicroUsd].every((one) => one === undefined)) {
       if (share === undefined)
         refuse('Say what to change: the number of machines, the end, the limit, or who may use idle places.')
-      // The provider has no part in this: also of what is prepaid, and before it begins.
+      // The provider is not involved in sharing, so it also applies to prepaid reservations, and before they begin.
       return this.refuseShare()
     }
     this.refuseChange()

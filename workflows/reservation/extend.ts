@@ -18,7 +18,7 @@ interface Extended {
   message: string
 }
 
-/** For jobs that would not be done in time. Whatever fails here is tried again at the next look. */
+/** Extends for jobs that would not be done in time. A failure is retried at the next observation. */
 export async function extendByForecast(run: ReservationRun): Promise<void> {
   const { page, input } = run
   const { reservation, extendedMicroUsd = 0 } = run.held!
@@ -59,7 +59,7 @@ export async function extendOnRequest(run: ReservationRun): Promise<void> {
   }
 }
 
-/** A request that was sent a second time finds what it wants, and buys nothing. */
+/** Extends on request. A request that was sent a second time finds the later end, and buys nothing. */
 async function extendAsAsked(
   run: ReservationRun,
   { durationMs, endsAtMs, seenEndsAtMs = Infinity, upfrontMaxMicroUsd }: ExtendReservationUpdate,
@@ -74,7 +74,7 @@ async function extendAsAsked(
   return extend(run, endsAtMs === undefined ? durationMs! : endsAtMs - boughtToMs, upfrontMaxMicroUsd)
 }
 
-/** Prolongs what is held, once. Returns a sentence; throws nothing but what Temporal throws. */
+/** Extends a reservation, once. Returns a sentence; throws only errors of Temporal. */
 async function extend(
   run: ReservationRun,
   durationMs: number,
@@ -87,7 +87,7 @@ async function extend(
   if (page.status.undecided !== undefined)
     return { isBought: false, message: inQuestion(page.status.undecided) }
   const { backend } = input.wish
-  // What is held may be larger than what was wished for, and its new end is later than any that was.
+  // The reservation may be larger than requested, and its new end is later than any requested one.
   const wish: CapacityWish = { backend, kind, types: [type], count, durationMs, extends: { id, region } }
   const rule = { upfrontMaxMicroUsd, unaskedMaxMicroUsd: upfrontMaxMicroUsd }
   const verdict = await reservingOn(wish.backend, 'look for an extension').lookForCapacity({
@@ -103,7 +103,7 @@ async function extend(
     const why = nearest === undefined ? 'none is for sale' : nearest.refusal
     return { isBought: false, message: `${id} was not prolonged: ${why ?? verdict.message}.` }
   }
-  // One that an earlier history has sent is seen through instead.
+  // A purchase of an earlier history is resumed instead.
   const order = verdict.kind === 'resume' ? verdict.order : run.order(verdict.judged.quote)
   const refusal = await run.promiseMoney(order, order.quote.upfrontMicro)
   if (refusal !== undefined) return { isBought: false, message: refusal }
@@ -155,7 +155,7 @@ async function bought(
 }
 
 /**
- * Whether an extension in question was bought: checked when a person says so, when a list shows its end, and once a day. The hold continues
+ * Checks whether an undecided extension was bought: when a person says so, when a list shows its end, and once a day. The hold continues
  * meanwhile.
  */
 export async function checkUndecided(run: ReservationRun, { isLast = false } = {}): Promise<void> {

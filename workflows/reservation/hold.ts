@@ -11,7 +11,7 @@ import type { ReservationRun } from './run'
 /** How a hold ends: `lost` before its time, so that the search begins again; `fresh` only to start a fresh history. */
 type HoldEnd = 'over' | 'lost' | 'fresh'
 
-/** Watches what is held, until nothing is. Money is settled as soon as the payment is certain. */
+/** Watches a reservation until nothing is held. Money is settled as soon as the payment is certain. */
 export async function holdReservation(run: ReservationRun): Promise<HoldEnd> {
   const { page, requests, input } = run
   for (;;) {
@@ -34,7 +34,7 @@ export async function holdReservation(run: ReservationRun): Promise<HoldEnd> {
       tell(run, outcome)
       return end
     }
-    // Before it is shown as held: it is certain now.
+    // The payment is settled before the reservation is shown as held, because it is certain now.
     if (wish.kind === 'prepaid') await settlePaid(run, held)
     page.move(outcome.held.state, outcome.message, run.figures())
     tell(run, outcome)
@@ -57,7 +57,7 @@ function tell(run: ReservationRun, { news = [] }: HoldOutcome): void {
   for (const { event, text } of news) run.report(event, text)
 }
 
-/** Once the payment is certain: of what is held, or of its extension. */
+/** Settles the payment of a reservation, or of its extension, once it is certain. */
 async function settlePaid(run: ReservationRun, before: HeldSoFar): Promise<void> {
   const { state, extending, upfrontMicroUsd } = run.held!
   // The money that is reserved then is that of an extension in question.
@@ -71,8 +71,8 @@ async function settlePaid(run: ReservationRun, before: HeldSoFar): Promise<void>
 const PAYMENT_FAILURES_MAX = 2
 
 /**
- * Capacity that was lost before it began is looked for again: its payment failed, or the provider took it back. One that is only no longer
- * listed may still be paid for: nothing is bought in its place.
+ * Ends the hold. Capacity that was lost before it began is searched for again: its payment failed, or the provider took it back. A
+ * reservation that is only no longer listed may still be paid for, so nothing is bought in its place.
  */
 async function over(run: ReservationRun, before: ReservationState, message: string): Promise<HoldEnd> {
   const { page } = run

@@ -54,7 +54,7 @@ export class ReservationPage {
     return isReservationFinal(this.status.state)
   }
 
-  /** One event per change of state; the same state again only updates the words. */
+  /** Changes the state, with one event per change; the same state again only updates the message. */
   move(state: ReservationState, message: string, more: Partial<ReservationStatus> = {}): void {
     const { status } = this
     const isNews = status.state !== state
@@ -128,7 +128,7 @@ function detailsOf(status: ReservationStatus, pageUrl: string | undefined): stri
   ].join('\n')
 }
 
-/** With the link that the news have: for another person, to pass on. */
+/** Returns lines about an approval with the link of the event, which a person can pass on. */
 function approvalLines(id: string, pageUrl: string | undefined): string[] {
   return [
     '',

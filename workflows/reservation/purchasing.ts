@@ -21,10 +21,10 @@ function buyerPauseMs(tries: number): number {
   return tries < 300 ? 10 * MINUTE_MS : 6 * HOUR_MS
 }
 
-/** What became of a purchase, once that is certain. */
+/** Certain outcome of a purchase. */
 type Decided = Exclude<BuyCapacityResult, { kind: 'undecided' }>
 
-/** By the only buyer of the account in this Region. */
+/** Sends a purchase through the only buyer of the account in this Region. */
 export async function send(
   run: ReservationRun,
   order: ReservationOrder,
@@ -41,7 +41,7 @@ export async function send(
         {
           workflowId,
           args: [{ ...args, ...defined({ lookPausesMs: input.lookPausesMs }) }],
-          // A purchase under way is seen through, whatever becomes of the wish.
+          // The purchase continues even if its reservation ends.
           parentClosePolicy: 'ABANDON',
           staticSummary: `purchase ${order.send} for ${order.intent}`,
         },
@@ -78,7 +78,7 @@ export async function decision(run: ReservationRun, undecided: UndecidedPurchase
   }
 }
 
-/** One look for it, or the check of a person's decision. Undefined if it is still unknown. */
+/** Searches once for the purchase, or checks a person's decision. Undefined if the outcome is still unknown. */
 export async function lookForUndecided(
   run: ReservationRun,
   undecided: UndecidedPurchase,
@@ -108,7 +108,7 @@ export async function lookForUndecided(
     const nothing = isExtension ? 'Its end stays.' : 'The search continues.'
     const words = found.kind === 'found' ? `It is ${found.reservation.id}.` : `Nothing was bought. ${nothing}`
     asked?.done(words)
-    // One that came during a look that has found it out itself; what is answered stays so.
+    // The search found the outcome before the person's decision was needed; decisions that were answered stand.
     requests.decision?.refuse(`That is known meanwhile. ${words}`)
     requests.decision = undefined
     return found.kind === 'found'
@@ -120,7 +120,7 @@ export async function lookForUndecided(
     else asked.refuse(failure.message)
     return undefined
   } finally {
-    // One that came during the look is still to be checked.
+    // A decision that came during the search is still to be checked.
     if (requests.decision === asked) requests.decision = undefined
   }
 }

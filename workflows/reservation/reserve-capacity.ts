@@ -11,14 +11,14 @@ import { decision, send } from './purchasing'
 import { reservationDocuments, reservingOn } from './activities'
 import { ReservationRun } from './run'
 
-/** An offer that waits for approval may be sold meanwhile. */
+/** Interval of searches while an offer waits for approval, because it may be sold meanwhile. */
 const APPROVAL_LOOK_MS = HOUR_MS
-/** After a refused purchase, what is for sale has changed. */
+/** Pause after a refused purchase, because the capacity for sale has changed. */
 const REFUSED_LOOK_MS = MINUTE_MS
 
 /**
- * Capacity from the wish to its end: look for it, have it approved, buy it once, hold it, and end it. It ends as `unavailable` or `rejected`
- * if nothing was bought.
+ * Manages capacity from request to end: search, approval, one purchase, hold, and end. It ends as `unavailable` or `rejected` if nothing
+ * was bought.
  */
 export async function reserveCapacity(input: ReservationInput): Promise<ReservationResult> {
   const run = new ReservationRun(input)
@@ -52,12 +52,12 @@ export async function reserveCapacity(input: ReservationInput): Promise<Reservat
   })
 }
 
-/** Of an unused machine; for a provider that does not tell it when it sells. */
+/** Hourly price of an unused machine, for a provider that does not report it at the sale. */
 function priceOf(quote: CapacityQuote | undefined): MicroUsd | undefined {
   return quote?.kind === 'hourly' ? Math.ceil(quote.perHourMicro / quote.count) : undefined
 }
 
-/** Looks until something is held; `undefined` once the search is over. */
+/** Searches until capacity is held; `undefined` once the search is over. */
 async function acquire(run: ReservationRun): Promise<OwnedReservation | undefined> {
   const { page, requests } = run
   for (;;) {
@@ -72,7 +72,7 @@ async function acquire(run: ReservationRun): Promise<OwnedReservation | undefine
     }
     const verdict = await look(run)
     page.update({ alternatives: verdict.alternatives })
-    // An approval of something that is not for sale any more is over.
+    // An approval ends when its offer is no longer for sale.
     if (['ask', 'wait'].includes(verdict.kind) && requests.approved === undefined) page.forget('decision')
     switch (verdict.kind) {
       case 'resume': {
@@ -113,7 +113,7 @@ async function acquire(run: ReservationRun): Promise<OwnedReservation | undefine
   }
 }
 
-/** What a person has approved counts for one look: if that offer is gone, another one needs another approval. */
+/** Searches once. A person's approval counts for one search: if that offer is gone, another one needs another approval. */
 async function look(run: ReservationRun): Promise<CapacityVerdict> {
   const { page, requests, input } = run
   const { approved } = requests
@@ -131,20 +131,20 @@ async function look(run: ReservationRun): Promise<CapacityVerdict> {
     () => reservingOn(wish.backend, 'look for capacity').lookForCapacity(task),
     page,
   )
-  // One that came during the look counts for the next.
+  // An approval that came during the search counts for the next.
   if (requests.approved === approved) requests.approved = undefined
   await run.passed(verdict.sends)
   return verdict
 }
 
-/** One purchase of what the look has found. `undefined`: nothing was bought, and the search continues. */
+/** Makes one purchase of the found quote. `undefined`: nothing was bought, and the search continues. */
 async function buy(
   run: ReservationRun,
   verdict: Extract<CapacityVerdict, { kind: 'buy' | 'ask' }>,
 ): Promise<OwnedReservation | undefined> {
   const { page, input } = run
   const { quote } = verdict.judged
-  // Numbered for good once the money is promised: the numbers of purchases have no gaps.
+  // The number is final once the money is promised, so that the numbers of purchases have no gaps.
   const order = run.order(quote)
   const microUsd = quote.kind === 'hourly' ? (input.rule.spendMaxMicroUsd ?? 0) : quote.upfrontMicro
   const refusal = await run.promiseMoney(order, microUsd)
@@ -191,7 +191,7 @@ async function settled(
   }
 }
 
-/** A wish that waits for months starts fresh histories. What is asked meanwhile is not lost: it is done first. */
+/** Starts a fresh history for a request that waits for months. Requests of people that arrive meanwhile are completed first. */
 async function continueFresh(run: ReservationRun): Promise<void> {
   if (!run.isLong) return
   const isAsked = (): boolean => run.requests.isAny

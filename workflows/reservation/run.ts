@@ -32,16 +32,16 @@ export class ReservationRun {
   sends: number
   held: HeldSoFar | undefined
   paymentFailures: number
-  /** Paid for reservations of this wish that were lost. */
+  /** Payments for reservations of this request that were lost. */
   earlierMicroUsd: MicroUsd
-  /** The offer that the last news asked to approve. */
+  /** The offer whose approval was last requested. */
   private askedFor: CapacityQuote | undefined
-  /** The last look at what is held; missing before the first one. */
+  /** Time of the last observation of the reservation; missing before the first one. */
   lookedAtMs: number | undefined
   /** Reservations that were split off. */
   readonly parts: string[]
   private recordSeq: number
-  /** Money of a month that is promised to it. */
+  /** Money of a month that is promised to the reservation. */
   private promise: ReservationCarry['promise']
   private telling = kept(Promise.resolve())
 
@@ -61,7 +61,7 @@ export class ReservationRun {
     this.page.onMove = () => this.tell()
   }
 
-  /** What every activity receives, with the next number of the record, or the first of several. */
+  /** Returns the input of every activity, with the next number of the record, or the first of several. */
   task(entries = 1): ReservationTask {
     const { reservationId, deployment, owner } = this.input
     const { recordSeq } = this
@@ -74,7 +74,7 @@ export class ReservationRun {
     return this.recordSeq === FIRST_FREE_SEQ
   }
 
-  /** Waits for a request, a wish to retry now, or the next look. */
+  /** Waits for a request, a retry by a person, or the next observation. */
   async pause(forMs: number, summary: string): Promise<void> {
     const { page, requests } = this
     if (requests.isAny) return
@@ -96,7 +96,7 @@ export class ReservationRun {
     return refusal
   }
 
-  /** Raises what is promised for what is held, in the month in which it was bought. Returns why it cannot, if it cannot. */
+  /** Raises the promise for the reservation, in the month in which it was bought. Returns the reason of a refusal. */
   async raiseMoney(microUsd: MicroUsd): Promise<string | undefined> {
     const { reservationId, owner } = this.input
     const { jobId, month } = this.promise ?? {
@@ -108,7 +108,7 @@ export class ReservationRun {
     return refusal
   }
 
-  /** Gives back what was raised for a change that was not made. */
+  /** Undoes a raise for a change that was not made. */
   async lowerMoney(microUsd: MicroUsd): Promise<void> {
     const { promise } = this
     if (promise === undefined || promise.microUsd <= microUsd) return
@@ -117,7 +117,7 @@ export class ReservationRun {
     this.promise = { ...promise, microUsd }
   }
 
-  /** Moves a share of what is reserved to a part that was split off, in the same month. */
+  /** Moves a share of the promise to a part that was split off, in the same month. */
   async moveMoney(
     newId: string,
     microUsd: MicroUsd,
@@ -136,7 +136,7 @@ export class ReservationRun {
     return { jobId, month, microUsd }
   }
 
-  /** Undefined once it is promised; otherwise why not. */
+  /** Promises money; returns undefined, or the reason of a refusal. */
   async promised(request: PromiseInput): Promise<string | undefined> {
     return forever(async () => {
       try {
@@ -150,7 +150,7 @@ export class ReservationRun {
     }, this.page)
   }
 
-  /** A purchase of this wish that its own history does not know, because it was set back. */
+  /** Notes a purchase of this request that its own history does not know, because it was reset. */
   tookPlace(
     { send, month = monthOf(Date.now()) }: Pick<ReservationOrder, 'send' | 'month'>,
     microUsd: MicroUsd,
@@ -185,7 +185,7 @@ export class ReservationRun {
     return { intent, send: this.sends + 1, deployment, owner, backend: wish.backend, quote, month }
   }
 
-  /** Purchases up to this one have certainly ended; this history may not know all of them. */
+  /** Notes that purchases up to this one have certainly ended; this history may not know all of them. */
   async passed(sends: number): Promise<void> {
     const unknown = Array.from({ length: sends - this.sends }, (_, index) => this.sends + 1 + index)
     this.sends = sends
@@ -194,7 +194,7 @@ export class ReservationRun {
     await forever(() => reservationDocuments.releaseBudget({ reservationId, sends: unknown }), this.page)
   }
 
-  /** Of what is held, for its page. */
+  /** Figures of the reservation, for its page. */
   figures(): object {
     const { reservation, upfrontMicroUsd, idleMicroUsd, idleMs } = this.held!
     return {
@@ -225,7 +225,7 @@ export class ReservationRun {
     }
   }
 
-  /** Posts news to the webhook, if there is one. Nothing waits for it, and a deaf one stops nothing. */
+  /** Posts an event to the webhook, if one is set. Nothing waits for it, and a silent webhook stops nothing. */
   report(event: ReservationEvent, text: string): void {
     const { webhookOf, pageUrl } = this.input
     if (webhookOf === undefined) return
@@ -244,7 +244,7 @@ export class ReservationRun {
     this.telling = kept(this.telling.then(post))
   }
 
-  /** Waits for an approval. It is news once for each offer, and not while the same one becomes cheaper. */
+  /** Waits for an approval. The event is posted once for each offer, and not while the same one becomes cheaper. */
   ask(judged: JudgedQuote, message: string): void {
     const { quote } = judged
     const wasAsked = this.page.status.state === 'awaiting-approval'
@@ -255,7 +255,7 @@ export class ReservationRun {
     this.report('waits-for-approval', `${message} ${howToApprovePurchase(id)}`)
   }
 
-  /** Every notice has been sent. */
+  /** Waits until every event has been sent. */
   async told(): Promise<void> {
     await this.telling
   }

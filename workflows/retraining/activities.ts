@@ -3,7 +3,7 @@ import type { RetrainingActivities } from '../../core/retraining/run'
 import { ORCHESTRATOR_QUEUE } from '../../core/queues'
 import { localThenOrdinary, type TroublePage } from '../forever'
 
-/** Options of the activities of retraining; `workflows/activities.ts` says what is common to all. */
+/** Options of the activities of retraining; `workflows/activities.ts` explains the common ones. */
 const COMMON = {
   cancellationType: 'WAIT_CANCELLATION_COMPLETED',
   heartbeatTimeout: '20 seconds',

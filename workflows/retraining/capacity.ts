@@ -16,9 +16,9 @@ import { forever } from '../forever'
 import { decide, retraining } from './activities'
 import type { RetrainRun } from './run'
 
-/** After the end of its search, a reservation that says nothing any more was ended by hand. */
+/** Silence after which a reservation counts as terminated by hand, once its search has ended. */
 const SILENT_MS = DAY_MS
-/** One that is no child of this history may be ended by hand without a word. */
+/** Interval of observations of a reservation that is not a child of this history, because its termination by hand causes no event. */
 const LOOK_MS = DAY_MS
 /** A search that is called off answers within this time, unless its provider does not. */
 const CALL_OFF_MS = 10 * MINUTE_MS
@@ -32,7 +32,7 @@ export async function getCapacity(run: RetrainRun): Promise<string | undefined> 
   if (run.search !== undefined) await reserve(run, run.search)
   while (run.placement === undefined && run.stop === undefined) {
     const decision = await nextStep(run)
-    // A stop that came during the decision: nothing is begun any more.
+    // A stop came during the decision, so nothing new begins.
     if (run.stop !== undefined) return undefined
     if (decision.kind === 'give-up') return decision.message
     const isFallback = decision.index > 0
@@ -57,14 +57,14 @@ async function nextStep(run: RetrainRun): Promise<CapacityDecision> {
   })
 }
 
-/** One reservation, until it is held or over. It outlives the run: the owner's other jobs use the rest. */
+/** Requests one reservation, and waits until it is held or over. It outlives the run: the owner's other jobs use the rest. */
 async function reserve(run: RetrainRun, input: ReservationInput): Promise<void> {
   const isAsked = run.search !== undefined
   const isBegun = isAsked && !run.isUnbegun
   run.search = input
   run.isUnbegun = !isBegun
   if (!isAsked) run.asked(input.reservationId)
-  // A stop that comes during it ends the search, which is on record, by its own workflow.
+  // A stop during the request ends the recorded search through its own workflow.
   if (!isBegun) await decide(run, 'requestCapacity', input)
   const life = { isOver: false }
   const isChild = !isBegun && (await begin(run, input, () => (life.isOver = true)))
@@ -96,7 +96,7 @@ async function reserve(run: RetrainRun, input: ReservationInput): Promise<void> 
     run.noticed({ ...notice, state: 'unavailable', message: 'Its workflow is over, or silent.' })
 }
 
-/** False if it has begun already: this history was reset, or continues another one. */
+/** Starts a reservation. Returns false if it has already begun, because this history was reset or continues another one. */
 async function begin(run: RetrainRun, input: ReservationInput, over: () => void): Promise<boolean> {
   try {
     const child = await startChild<typeof reserveCapacity>(WORKFLOW_TYPES.reserveCapacity, {
@@ -113,7 +113,7 @@ async function begin(run: RetrainRun, input: ReservationInput, over: () => void)
       }),
       staticSummary: `capacity of ${run.input.schedule}, ${run.run.id}`,
     })
-    // Its last word comes as a signal.
+    // Its last report comes as a signal.
     child.result().then(over, over).catch(over)
     return true
   } catch (error) {
@@ -122,7 +122,7 @@ async function begin(run: RetrainRun, input: ReservationInput, over: () => void)
   }
 }
 
-/** Its state as it is now: its earlier news went to another history. */
+/** Reads its present state, because its earlier events went to another history. */
 async function look(run: RetrainRun, { reservationId }: ReservationInput): Promise<void> {
   run.noticed(await forever(() => retraining.readReservation({ reservationId }), run))
 }
@@ -139,7 +139,7 @@ function isDecided(run: RetrainRun): boolean {
   return isHeldBy(run) || (run.notice !== undefined && isReservationFinal(run.notice.state))
 }
 
-/** Another step would buy a second time: its outcome is waited for, however long that takes. */
+/** Whether a purchase is pending: another step would buy a second time, so its outcome is awaited. */
 const isBuying = ({ notice }: RetrainRun): boolean =>
   notice !== undefined && ['buying', 'undecided', 'unpaid'].includes(notice.state)
 

@@ -29,7 +29,7 @@ export interface PartWish {
   source?: JobSource
   model?: ModelRef
   production?: ModelRef
-  /** Counts the trainings of a run: each continues the one before. */
+  /** Number of the training in the run; each continues the previous one. */
   number?: number
 }
 
@@ -111,7 +111,7 @@ function unbegun(run: RetrainRun, wish: PartWish): PartEnd {
   return { jobId: runJobId(run.run, wish), isSucceeded: false, message: run.stop!.message }
 }
 
-/** A history of this run that was reset has started the job: it is followed to its end, as a child of this one would be. */
+/** Follows a job that a reset history of this run started, to its end, like a child of this one. */
 async function adopted(run: RetrainRun, jobId: string): Promise<PartEnd> {
   const scope = CancellationScope.current()
   return CancellationScope.nonCancellable(async () => {

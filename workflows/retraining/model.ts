@@ -19,7 +19,7 @@ export interface RunEnd {
 
 type Production = NonNullable<Awaited<ReturnType<typeof retraining.productionOf>>>
 
-/** From the trained model to its end: the gate, a person if one is asked, the user's command, the pointer. */
+/** Takes a trained model to its end: the gate, a person if one is asked, the user's command, the pointer. */
 export async function judgeAndPromote(run: RetrainRun, trained: Trained): Promise<RunEnd> {
   const { evaluation, promotion } = run.input.spec
   const production =
@@ -102,7 +102,7 @@ async function evaluate(
   }): Promise<GateVerdict> => decide(run, 'judgeModel', { ...run.task(), gate, value, ...known })
   if (production === null) return ask({ production: null, productionFrom: 'none' })
   if (how === 'rerun' && production.source !== null) {
-    // As the model that is evaluated, not as the one to compare with.
+    // It is measured as the evaluated model, not as the one to compare with.
     const again = await measure('production', production.source, { model: production.promoted })
     if (typeof again === 'number') return ask({ production: again, productionFrom: 'rerun' })
     run.warn(`${again} Its recorded metric is used.`)
@@ -114,7 +114,7 @@ async function evaluate(
 
 const HOW_TO_PROMOTE = 'With `ask: true` under `promotion`, a person may promote it.'
 
-/** Returns why the model is not promoted, if it is not. */
+/** Asks a person. Returns why the model is not promoted, if it is not. */
 async function approval(run: RetrainRun, askMs: number, doubt?: string): Promise<string | undefined> {
   const waits = `The new model waits for approval, for ${formatDuration(askMs)}.`
   run.move('awaiting-approval', doubt === undefined ? waits : `${waits} ${doubt}`, Date.now() + askMs)
@@ -144,7 +144,7 @@ async function claim(
   return run.stop === undefined ? claiming : { production: null }
 }
 
-/** The result, or why it is refused for good. */
+/** Returns the result, or the reason of a final refusal. */
 function orRefusal<T>(run: RetrainRun, work: () => Promise<T>): Promise<T | Failure> {
   return forever(async () => {
     try {
@@ -167,14 +167,14 @@ async function promote(
   const isApproved = promotion.isAsked ? (true as const) : undefined
   const judgedAgainst = production?.promoted.seq ?? 0
   const wish = { name: promotion.model, judgedAgainst, isApproved }
-  // Before the command: what is refused must not be published.
+  // The claim precedes the command, because a refused model must not be published.
   const claimed = await claim(run, wish)
   if (run.stop !== undefined) return run.stop
   if ('class' in claimed) return { state: 'kept', message: keptBecause(claimed.message, production) }
   if (promotion.job !== undefined) {
     const replaced: { production?: ModelRef } = defined({ production: claimed.production ?? undefined })
     const end = await runPart(run, { part: 'promotion', source, model, ...replaced })
-    // What is published is in production, also if the run was cancelled meanwhile.
+    // A published model is in production, even if the run was cancelled meanwhile.
     if (!end.isSucceeded)
       return (
         run.stop ?? {

@@ -46,7 +46,7 @@ export function retrainDetails(status: RetrainStatus): string {
   ].join('\n')
 }
 
-/** With the link that the news have: for another person, to pass on. */
+/** Returns lines about an approval with the link of the event, which a person can pass on. */
 function approvalLines({ schedule, run, pageUrl }: RetrainStatus): string[] {
   return [
     '',

@@ -9,7 +9,7 @@ import type { RetrainRun } from './run'
 /** A provider shows within this time that a reservation was given back. */
 const RELEASE_MS = 10 * MINUTE_MS
 
-/** Gives back all hourly capacity of the run, also that of earlier steps: it costs money until then. Returns what it was. */
+/** Releases all hourly capacity of the run, including that of earlier steps, because it costs money until then. Returns its cost. */
 export async function giveBack(run: RetrainRun): Promise<ReservationNotice[]> {
   const hourly = run.status.reservations.filter(
     (notice) => notice.reservation?.kind === 'hourly' && !isReservationFinal(notice.state),
@@ -18,7 +18,7 @@ export async function giveBack(run: RetrainRun): Promise<ReservationNotice[]> {
   return hourly
 }
 
-/** At the end of a run: prepaid capacity stays for the owner's other jobs. */
+/** Releases capacity at the end of a run: prepaid capacity stays for the owner's other jobs. */
 export async function releaseAll(run: RetrainRun): Promise<void> {
   for (const notice of run.status.reservations)
     if (notice.reservation?.kind === 'prepaid' && !isReservationFinal(notice.state))
@@ -36,7 +36,7 @@ async function release(run: RetrainRun, { id, reservation }: ReservationNotice):
   }
 }
 
-/** What an hourly reservation has cost is known at its end, which its workflow tells. Without that, its present cost counts. */
+/** Waits for the final cost of an hourly reservation, which its workflow reports at its end. Without a report, its present cost counts. */
 async function hearBill(run: RetrainRun, reservationId: string): Promise<void> {
   const isOver = (): boolean =>
     run.status.reservations.every(({ id, state }) => id !== reservationId || isReservationFinal(state))

@@ -17,7 +17,7 @@ const rejectUpdate = defineUpdate<UpdateReceipt, [RejectModelUpdate]>(REJECT_MOD
 const skipUpdate = defineUpdate<UpdateReceipt, [SkipRunUpdate]>(SKIP_RUN_UPDATE)
 const startNowUpdate = defineUpdate<UpdateReceipt>(START_NOW_UPDATE)
 
-/** What a person may ask of a run, and when. */
+/** Registers the requests that a person may send to a run, with their conditions. */
 export function listen(run: RetrainRun): void {
   const awaitsApproval = (_: object): void => {
     if (run.status.state !== 'awaiting-approval')

@@ -22,14 +22,14 @@ import { giveBack, releaseAll } from './release'
 import { RetrainRun } from './run'
 import { train } from './training'
 
-/** So late it is news that a run of the schedule begins. */
+/** Delay after which the late start of a run is reported. */
 const LATE_MS = HOUR_MS
 /** The job is prepared this long before its window, so that it starts within seconds of the opening. */
 const PREPARE_MS = 5 * MINUTE_MS
 
 /**
- * One run of a schedule: gets capacity, checks, waits for the window, trains, evaluates, promotes or keeps the old model, and reports. It ends
- * with a word whatever happens; the model in production only changes after its gate.
+ * Runs one date of a schedule: gets capacity, checks, waits for the window, trains, evaluates, promotes or keeps the old model, and
+ * reports. It always ends with a message; the model in production only changes after its gate.
  */
 export async function retrain(input: RetrainInput): Promise<RetrainResult> {
   const run = new RetrainRun(input)
@@ -70,7 +70,7 @@ async function resolve(run: RetrainRun): Promise<void> {
   const { schedule, owner } = run.input
   setAttributes({ name: schedule, owner, state: 'starting', reason: 'starting' })
   const { workflowId, runId, firstExecutionRunId, searchAttributes } = workflowInfo()
-  // Set by the server for what a schedule starts.
+  // The server sets this search attribute for scheduled starts.
   const [scheduledAt] = (searchAttributes['TemporalScheduledStartTime'] ?? []) as (Date | undefined)[]
   const scheduledAtMs = scheduledAt?.getTime() ?? run.status.startedAtMs
   const firstRunId = firstExecutionRunId === runId ? undefined : firstExecutionRunId
@@ -94,7 +94,7 @@ async function lost(run: RetrainRun): Promise<void> {
   await giveBack(run)
 }
 
-/** Checks what the training needs, and rehearses it if the file says so: early enough for a person to react. */
+/** Checks the needs of the training, and rehearses it if the file says so, early enough for a person to react. */
 async function check(run: RetrainRun): Promise<void> {
   const { checkMs } = run.input.spec
   if (run.trainings > 0 || run.placement === undefined) return
@@ -139,7 +139,7 @@ async function waitForWindow(run: RetrainRun): Promise<JobInput | PartEnd> {
   await wait(run, openingOf(run) - PREPARE_MS, { summary: 'until the window is near' })
   const { placement } = run
   if (placement === undefined || run.stop !== undefined || run.isCapacityLost) return NOTHING
-  // What was prepared for another placement is another job; what a history before has begun to prepare is the same one.
+  // A training for another placement is another job. A reset history reuses the job id that it prepared.
   const number = run.trainings + 1
   const prepared = await prepare(run, { part: 'training', placement, number })
   run.trainings = number
@@ -147,10 +147,10 @@ async function waitForWindow(run: RetrainRun): Promise<JobInput | PartEnd> {
   return prepared
 }
 
-/** Nothing was prepared: the run goes back, or ends. */
+/** Result if nothing was prepared: the run searches again, or ends. */
 const NOTHING: PartEnd = { jobId: '', isSucceeded: false, message: '' }
 
-/** The window, and the capacity in it. */
+/** Returns the window, and the capacity in it. */
 function openingOf({ run, placement, isStartedNow }: RetrainRun): number {
   const startsAtMs = placement?.kind === 'reserved' ? (placement.reservation.startsAtMs ?? 0) : 0
   return Math.max(isStartedNow ? 0 : run.dates.opensAtMs, startsAtMs)

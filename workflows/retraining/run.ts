@@ -52,7 +52,7 @@ const TOLD_MS = 6 * MINUTE_MS
 /** Reservations kept in the status. */
 const RESERVATIONS_MAX = 10
 
-/** Nothing happens until a person decides. */
+/** States in which nothing happens until a person decides. */
 const NEEDS_PERSON: readonly ReservationState[] = ['awaiting-approval', 'undecided']
 
 function howToDecide({ id, state }: ReservationNotice): string {
@@ -61,7 +61,7 @@ function howToDecide({ id, state }: ReservationNotice): string {
     : `See \`crucible reservations show ${id}\`.`
 }
 
-/** Why a run ends before its training is over. */
+/** Reason why a run ends before its training is over. */
 export interface Stop {
   state: 'skipped' | 'cancelled'
   message: string
@@ -84,14 +84,14 @@ export class RetrainRun implements TroublePage {
   placement: RunPlacement | undefined
   /** The reservation that is searched for. */
   search: ReservationInput | undefined
-  /** Its workflow was not started yet. */
+  /** Whether its workflow has not been started yet. */
   isUnbegun: boolean
   stepsTried: number
   /** Trainings that were prepared: each has its number in the id of its job. */
   trainings: number
   private recordSeq: number
   private telling = kept(Promise.resolve())
-  /** News that are not posted or given up yet. */
+  /** Number of events that are neither posted nor given up. */
   private untold = 0
 
   constructor(input: RetrainInput) {
@@ -143,7 +143,7 @@ export class RetrainRun implements TroublePage {
     this.update({ run })
   }
 
-  /** What every activity receives, with the next number of the record, or the first of several. */
+  /** Returns the input of every activity, with the next number of the record, or the first of several. */
   task(entries = 1): RunTask {
     const { input, run, recordSeq } = this
     this.recordSeq += entries
@@ -152,7 +152,7 @@ export class RetrainRun implements TroublePage {
 
   private carry(): RetrainCarry {
     const { stepsTried, trainings, recordSeq, placement, search, news } = this
-    // What the fresh history tries first may be the step that had trouble: only another failure shows it again.
+    // The fresh history may first retry the step that had a problem; only another failure shows it again.
     const status = without(this.status, ['trouble'])
     const only = (flag: boolean): true | undefined => (flag ? true : undefined)
     return {
@@ -171,13 +171,13 @@ export class RetrainRun implements TroublePage {
     }
   }
 
-  /** Its history is long, and no job of it runs. A reservation continues by its own workflow. */
+  /** Whether its history is long and no job of it runs. A reservation continues in its own workflow. */
   get isLong(): boolean {
     const hasJob = this.status.jobs.some(({ endedAtMs }) => endedAtMs === undefined)
     return workflowInfo().continueAsNewSuggested && this.isBeforeTraining && !hasJob
   }
 
-  /** Continues in a fresh history if its own has become long. What a person has asked for is done first. */
+  /** Continues in a fresh history if its own has become long. Requests of people are completed first. */
   async continueFresh(): Promise<void> {
     if (!this.isLong || this.stop !== undefined) return
     await condition(allHandlersFinished)
@@ -238,7 +238,7 @@ export class RetrainRun implements TroublePage {
     return budgetMicroUsd === undefined ? undefined : Math.max(0, budgetMicroUsd - this.spentMicroUsd)
   }
 
-  /** One event per change of state; the same state again only updates the words. `untilAtMs` is the end of a wait. */
+  /** Changes the state, with one event per change; the same state again only updates the message. `untilAtMs` is the end of a wait. */
   move(state: RetrainState, message: string, untilAtMs?: number): void {
     const isNews = this.status.state !== state
     delete this.status.untilAtMs
@@ -259,12 +259,12 @@ export class RetrainRun implements TroublePage {
     this.tell()
   }
 
-  /** Without news. Their number is limited: each post has all of them, for as long as a run may take. */
+  /** Adds warnings without posting them. Their number is limited, because each post contains all of them for the whole run. */
   addWarnings(...warnings: string[]): void {
     this.update({ warnings: [...this.status.warnings, ...warnings].slice(-WARNINGS_KEPT) })
   }
 
-  /** Posts the status to the webhook, if there is one. Nothing waits for it: a deaf one must not delay a launch. */
+  /** Posts the status to the webhook, if one is set. Nothing waits for it, because a silent webhook must not delay a launch. */
   tell(): void {
     const { webhook, webhookSecret } = this.input.spec.notify
     if ((webhook ?? webhookSecret) === undefined) return
@@ -282,7 +282,7 @@ export class RetrainRun implements TroublePage {
     this.telling = kept(this.telling.then(post))
   }
 
-  /** The news were posted, or given up: nothing waits longer for a deaf webhook. */
+  /** Waits until the events were posted or given up. */
   async told(): Promise<void> {
     const isTold = (): boolean => this.untold === 0
     if (!isTold()) await condition(isTold, TOLD_MS, { summary: 'until the news are posted' })

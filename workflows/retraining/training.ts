@@ -15,11 +15,11 @@ export interface Trained {
   source: JobSource
 }
 
-/** How the training ends: with a model, with why it has no model, or before it began because its capacity is gone. */
+/** How the training ends: with a model, with the reason why it has none, or before it began because its capacity is gone. */
 export type TrainingEnd =
   { kind: 'trained'; trained: Trained } | { kind: 'failed'; message: string } | { kind: 'lost' }
 
-/** Trains in the placement; continues elsewhere, once, if its reservation is over first and the file says where. */
+/** Trains in the placement; continues elsewhere, once, if its reservation ends first and the file names backends. */
 export async function train(run: RetrainRun, prepared: JobInput | PartEnd): Promise<TrainingEnd> {
   let placement = run.placement!
   let source: JobSource | undefined
@@ -58,14 +58,14 @@ function decideOverrun(run: RetrainRun, reservation: OwnedReservation): Promise<
   return decide(run, 'decideOverrun', { ...run.task(), reservation })
 }
 
-/** The provider took the reservation away, and its news may come later than the job's end. */
+/** Whether the provider took the reservation away. Its event may arrive later than the job's end. */
 function isWithoutPlace(placement: RunPlacement, { result }: PartEnd): boolean {
   return placement.kind === 'reserved' && result?.reason === 'no-placement'
 }
 
 /** Watches the end of the reservation that a training runs in. */
 class EndWatch {
-  /** The training had to leave: its reservation is over. */
+  /** Whether the training had to leave, because its reservation is over. */
   hasLeft = false
 
   constructor(
@@ -80,7 +80,7 @@ class EndWatch {
     return placement.reservation.usableUntilMs ?? placement.reservation.endsAtMs
   }
 
-  /** Returns when the training must leave, or is over. The end moves with an extension, or by the provider. */
+  /** Resolves when the training must leave, or is over. The end moves with an extension, or by the provider. */
   async until(isOver: () => boolean): Promise<void> {
     const { run, placement } = this
     if (placement.kind !== 'reserved') return condition(isOver)

@@ -37,8 +37,8 @@ const settleUpdate = defineUpdate<void, [SettleRequest]>(SETTLE_UPDATE)
 const stateQuery = defineQuery<TreasuryState>(TREASURY_QUERY)
 
 /**
- * The money of one month. It stays open, because jobs of the month may run into the next, and is the only place where a deployment's
- * money is reserved. It handles one update after another, so that each decision sees the result of the one before.
+ * Manages the money of one month. It stays open, because jobs of the month may run into the next, and is the only place where a
+ * deployment's money is reserved. It handles one update after another, so that each decision sees the result of the previous one.
  */
 export async function treasury(input: TreasuryState): Promise<void> {
   let state = input
@@ -88,7 +88,7 @@ async function decideOn(state: TreasuryState, request: PromiseRequest): Promise<
   }
 }
 
-/** Runs steps in the order in which they come, each after the end of the one before. */
+/** Runs steps in order of arrival, each after the end of the previous one. */
 function oneAfterAnother(): <T>(step: () => T | Promise<T>) => Promise<T> {
   let last: Promise<unknown> = kept(Promise.resolve())
   return (step) => {
