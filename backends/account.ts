@@ -15,7 +15,7 @@ export type AccountFlag = (typeof ACCOUNT_FLAGS)[number]
 
 export interface AccountWish {
   region?: string
-  /** Credentials profile, if there are several. */
+  /** Credentials profile; missing for the default one. */
   profile?: string
   /** Prefix of every name; distinguishes one set-up from another. */
   prefix: string
@@ -23,33 +23,33 @@ export interface AccountWish {
   bucket?: string
   /** Create a separate network even if the account has one. */
   hasOwnNetwork: boolean
-  /** Workers may buy capacity in advance; as before if missing. */
+  /** Whether workers may buy capacity in advance; unchanged if missing. */
   letsWorkersBuy?: boolean
 }
 
-/** One resource that the account needs. */
+/** A resource that the account needs. */
 export interface AccountPart {
   id: string
   /** `role`, `bucket`, ... */
   what: string
   name: string
-  /** The provider's own id, if it differs from the name. */
+  /** The provider's id, if it differs from the name. */
   providerId?: string
   /**
    * `there`: as it should be. `differs`: ours, but different from what it should be. `missing`. `theirs`: used, but owned by
    * somebody else. `taken`: another resource has this name. `unknown`: could not be read.
    */
   state: 'there' | 'differs' | 'missing' | 'theirs' | 'taken' | 'unknown'
-  /** What differs, conflicts or could not be read, and what set-up leaves unchanged on purpose. */
+  /** Differences, conflicts, unreadable properties, and properties that set-up leaves unchanged on purpose. */
   remarks: string[]
 }
 
 export interface QuotaState {
   code: string
   name: string
-  /** What is allowed now, in `unit`; missing if it could not be read. */
+  /** Present limit in `unit`; missing if it could not be read. */
   value?: number
-  /** What a request asks for. */
+  /** Limit that a request asks for. */
   wanted: number
   unit: string
   /** State of the last request, in words. */
@@ -61,11 +61,11 @@ export interface QuotaState {
 export interface Survey {
   /** Account and identity: lines for people. */
   place: Record<'account' | 'identity' | 'prefix', string> & {
-    /** Missing for a provider without Regions. */
+    /** Region; missing for a provider without Regions. */
     region?: string
   }
   parts: AccountPart[]
-  /** What it costs, what is left out and why: sentences for people. */
+  /** Sentences for people about cost and omissions. */
   remarks: string[]
   quotas: QuotaState[]
   /** Environment of the client and the workers; unknown values are left out. */
@@ -101,15 +101,15 @@ export interface Removal {
 
 /** Throws a `BackendError` for errors that make continuing pointless, such as missing credentials. */
 export interface AccountSetup {
-  /** What exists, differs and is missing. Changes nothing. */
+  /** Reads what exists, differs and is missing. Changes nothing. */
   survey(signal: AbortSignal): Promise<Survey>
-  /** Creates what is missing and corrects what differs. May be called again at any time, also after it was killed. */
+  /** Creates missing parts and corrects differing ones. May be called again at any time, even after it was killed. */
   apply(work: Work): Promise<Step[]>
   /** Requests each quota that is too small, unless a request is open. For a provider with the flag `quota`. */
   askForQuotas?(work: Pick<Work, 'signal'>): Promise<QuotaState[]>
-  /** What a removal would remove, and what prevents it. */
+  /** Returns the parts that a removal would remove, and its obstacles. */
   removal(signal: AbortSignal): Promise<Removal>
   remove(work: Work & { hasData: boolean }): Promise<Step[]>
-  /** The same set-up as Terraform files, by name. Needs no credentials. For a provider with the flag `terraform`. */
+  /** Returns the same set-up as Terraform files, by name. Needs no credentials. For a provider with the flag `terraform`. */
   terraform?(signal: AbortSignal): Promise<Record<string, string>>
 }

@@ -45,12 +45,11 @@ export interface Backend {
   check(ctx: CallContext): Promise<Problem[]>
 
   /**
-   * Every known offer that could hold the request, in stock or not, each with the source and age of its price. An offer larger
-   * than requested fits. If none fits, the nearest ones: the planner says what they lack. Never throws because there are no
-   * offers, nor because one part of the provider fails while another answers (`ctx.unseen`).
-   *
-   * @param pins what earlier orders of the same job have pinned (`Offer.pins`): each offer keeps to it, and pins it again. If a
-   * pin is no longer offered, the offer pins its replacement and says so in its note
+   * Returns every known offer that could hold the request, in stock or not, each with the source and age of its price. An offer larger than
+   * requested fits. If none fits, it returns the nearest ones, and the planner explains what they lack. Never throws for a lack of offers,
+   * nor because one part of the provider fails while another answers (`ctx.unseen`).
+   * @param pins pins of earlier orders of the same job (`Offer.pins`): each offer keeps to them, and pins them again. If a pin is no longer
+   * offered, the offer pins its replacement and says so in its note
    */
   offers(request: ResourceRequest, ctx: OffersContext, pins?: Pins): Promise<Offer[]>
 
@@ -72,9 +71,9 @@ export interface Backend {
   launch(order: Order, ctx: SendContext): Promise<LaunchOutcome>
 
   /**
-   * Existing machines of an attempt, including duplicates, oldest first; ended ones do not count. `absent` is certain: it says
-   * that nothing of the attempt runs now or later, not that nothing ever ran, since a provider may forget ended machines. While
-   * the provider's lists may be stale, or a send may still have an effect (`ctx.sentUntilMs`), the answer is `unsettled`.
+   * Finds existing machines of an attempt, including duplicates, oldest first; ended ones do not count. `absent` is certain: nothing of the
+   * attempt runs now or later. It does not prove that nothing ever ran, because a provider may forget ended machines. While the provider's
+   * lists may be stale, or a send may still have an effect (`ctx.sentUntilMs`), the answer is `unsettled`.
    */
   find(attemptId: string, ctx: FindContext): Promise<FindOutcome>
 
@@ -91,8 +90,8 @@ export interface Backend {
   drain?(handle: MachineHandle, drain: Drain, ctx: CallContext): Promise<void>
 
   /**
-   * What the provider reports about each machine, one answer per handle, in order. A machine that is gone, or never existed, is
-   * an observation, not an error. One call for any number of handles; undefined for those about which the provider did not answer, if it
+   * Returns the provider's report on each machine, one answer per handle, in order. A machine that is gone, or never existed, is an
+   * observation, not an error. One call handles any number of machines; undefined for those about which the provider did not answer, if it
    * did about others.
    */
   observe(handles: MachineHandle[], ctx: CallContext): Promise<(Observation | undefined)[]>
@@ -104,8 +103,8 @@ export interface Backend {
   prices?(handle: MachineHandle, time: PricedTime, ctx: CallContext): Promise<PricePath>
 
   /**
-   * Ends a resource with everything that runs on it. Absent is success; repeating it is always harmless. Returns when the
-   * provider has accepted it: `observe` reports when it is done.
+   * Ends a resource with everything that runs on it. Absent is success; repeating it is always harmless. Returns when the provider has
+   * accepted it: `observe` reports when it is done.
    */
   terminate(resource: ResourceHandle, ctx: CallContext): Promise<void>
 
@@ -116,8 +115,8 @@ export interface Backend {
   endAbruptly?(handle: MachineHandle, ctx: CallContext): Promise<void>
 
   /**
-   * Everything with this deployment's tag that still costs money or occupies space: machines, volumes, addresses, directories.
-   * Never resources of another deployment.
+   * Lists everything with this deployment's tag that still costs money or occupies space: machines, volumes, addresses, directories. Never
+   * lists resources of another deployment.
    */
   list(deployment: string, ctx: LookContext): Promise<OwnedResource[]>
 
@@ -128,8 +127,8 @@ export interface Backend {
   leftovers?(deployment: string, ctx: LookContext): Promise<OwnedResource[]>
 
   /**
-   * Diagnosis of a machine whose runner never reported, or stopped reporting: the provider's console output, and what the machine
-   * itself still reports. For people; a few pages at most, without secrets as far as the backend can detect them.
+   * Diagnoses a machine whose runner never reported, or stopped reporting: the provider's console output, and the machine's own reports.
+   * For people; a few pages at most, without secrets as far as the backend can detect them.
    */
   logs?(handle: MachineHandle, cursor: string | undefined, ctx: CallContext): Promise<LogPage>
 
@@ -139,7 +138,7 @@ export interface Backend {
    */
   interrupt?(handle: MachineHandle, options: { noticeMs: number | null }, ctx: CallContext): Promise<void>
 
-  /** Missing if the provider sells no reservations, or the configuration excludes them. */
+  /** Verbs for reservations; missing if the provider sells none, or the configuration excludes them. */
   reserving?: ReservingBackend
 }
 
@@ -154,36 +153,35 @@ export interface ReservingBackend {
   account(ctx: CallContext): Promise<string>
 
   /**
-   * What can be bought now for a wish, in no order; empty if nothing can. Each quote satisfies the whole wish. Never throws because
-   * one part of the provider fails while another answers (`ctx.unseen`); throws `invalid` for a wish that the provider never sells, with
-   * what it sells.
+   * Returns the quotes for a request, in no order; empty if nothing is for sale. Each quote satisfies the whole request. Never throws
+   * because one part of the provider fails while another answers (`ctx.unseen`). Throws `invalid` for a request that the provider never
+   * sells, and names what it sells.
    */
   reservable(wish: CapacityWish, ctx: LookContext): Promise<CapacityQuote[]>
 
   /**
-   * Every reservation that the account can see: bought here, elsewhere, or shared by another account, in all phases that the provider
-   * still reports. Complete for each part that answered. A reservation that was just bought may be missing for up to `STALE_MS`.
+   * Returns every reservation that the account can see: bought here, elsewhere, or shared by another account, in all phases that the
+   * provider still reports. Complete for each part that answered. A reservation that was just bought may be missing for up to `STALE_MS`.
    */
   reservations(ctx: LookContext): Promise<OwnedReservation[]>
 
   /**
-   * Buys a quote. The request is sent to the provider once, by one call of this verb: never repeated below, and never by the SDK. It carries
-   * the tags of the order, so that `reservations` shows which intent it was bought for; an extension has no tags of its own, and shows
-   * in the end of its reservation and in `extension`. An `hourly` order is idempotent by intent and send.
-   *
-   * `refused` guarantees that nothing was bought, and so does every error but an `unclassified` one. If the quote is gone, or its price or
-   * terms have changed, it is `refused` as `capacity` before anything is sent: another quote may do. Everything that the provider did not
-   * certainly refuse is `unconfirmed`, errors of the provider included.
+   * Buys a quote. One call of this verb sends the request to the provider once; neither the layers below nor the SDK repeat it. It carries
+   * the tags of the order, so that `reservations` shows its intent; an extension has no separate tags, and shows in the end of its
+   * reservation and in `extension`. An `hourly` order is idempotent by intent and send. `refused` guarantees that nothing was bought, and
+   * so does every error but an `unclassified` one. If the quote is gone, or its price or terms have changed, it is `refused` as `capacity`
+   * before anything is sent: another quote may work. Everything that the provider did not certainly refuse is `unconfirmed`, errors of the
+   * provider included.
    */
   reserve(order: ReservationOrder, ctx: TimedContext): Promise<ReserveOutcome>
 
   /** Changes an `hourly` reservation, and returns it afterwards (for a split, the new one). Throws `invalid` for a `prepaid` one. */
   change(ref: ReservationRef, change: ReservationChange, ctx: CallContext): Promise<OwnedReservation>
 
-  /** What `release` costs. Throws `invalid` for a reservation that cannot be given back. */
+  /** Returns the cost of `release`. Throws `invalid` for a reservation that cannot be returned. */
   releaseTerms(ref: ReservationRef, ctx: CallContext): Promise<ReleaseTerms>
 
-  /** Gives an `hourly` reservation back on these terms; machines in it keep running, at the price on demand. Absent is success. */
+  /** Releases an `hourly` reservation on these terms; machines in it keep running at the on-demand price. Absent is success. */
   release(ref: ReservationRef, terms: ReleaseTerms, ctx: CallContext): Promise<void>
 }
 
@@ -200,17 +198,17 @@ export interface PricedTime {
 export interface PricePath {
   /** Oldest first; the first applies from the start. */
   prices: PriceStep[]
-  /** Changes after this time may still be missing; undefined for a price that does not change. */
+  /** Changes after this time may still be missing; undefined for a constant price. */
   knownToAtMs?: number
 }
 
-/** What every verb receives in addition to its arguments. */
+/** Context of every verb. */
 export interface CallContext {
   /** Aborts when the caller no longer wants the answer, or at its deadline. */
   signal: AbortSignal
 }
 
-/** What `offers` receives. */
+/** Context of `offers`. */
 export interface OffersContext extends LookContext {
   /**
    * The container image of the job; missing without one, and for questions without a job. Where the provider runs the image and would refuse
@@ -224,7 +222,7 @@ export interface OffersContext extends LookContext {
   asker?: Asker
 }
 
-/** What verbs receive that search all parts of the provider. */
+/** Context of verbs that search all parts of the provider. */
 export interface LookContext extends CallContext {
   /** Places of offers: limits the search to their parts. If missing, all parts. */
   within?: readonly string[]
@@ -234,26 +232,26 @@ export interface LookContext extends CallContext {
   unseen?: (place: string, error: unknown) => void
 }
 
-/** What a verb receives that sends something once. */
+/** Context of a verb that sends a request once. */
 export interface TimedContext extends CallContext {
   /**
-   * Whether nothing may be sent any more, by the wall clock; asked just before the request. The signal aborts then too, but a process that
-   * was suspended handles the answers that came meanwhile before its timers. Missing without a limit.
+   * Whether it is too late for a request, by the wall clock; asked just before the request. The signal aborts then too, but a suspended
+   * process handles answers that came meanwhile before its timers. Missing without a limit.
    */
   isLate?: () => boolean
 }
 
-/** What `launch` receives. */
+/** Context of `launch`. */
 export interface SendContext extends TimedContext {
   /** The name of this send, legal as a hostname; missing if `capabilities.idempotency` is `token`. */
   send?: string
 }
 
-/** What `find` receives. */
+/** Context of `find`. */
 export interface FindContext extends LookContext {
   /**
-   * The time until which a request for the attempt may reach the provider, by the clock of a worker (`CLOCK_SLACK_MS`): older lists do not
-   * prove that no machine exists. Missing for `token`, and if no send can have an effect any more.
+   * Latest time at which a request for the attempt may reach the provider, by the clock of a worker (`CLOCK_SLACK_MS`): older lists do not
+   * prove that no machine exists. Missing for `token`, and if no send can have an effect.
    */
   sentUntilMs?: number
 }
@@ -272,6 +270,6 @@ export interface LogPage {
   text: string
   /** Cursor for the next page; missing at the end. */
   next?: string
-  /** The most informative line, if there is one. */
+  /** The most informative line, if any. */
   lastWords?: string
 }

@@ -4,20 +4,20 @@ import { deflateSync, gzipSync } from 'node:zlib'
 import { SECOND_MS } from '../core/time/time'
 import type { HandOver } from './registry'
 
-/** What the bootstrap does on a machine, in addition to taking the runner from the hand-over. */
+/** Tasks of the bootstrap on a machine, in addition to taking the runner from the hand-over. */
 export interface BootstrapOptions {
   attemptId: string
-  /** The name of the send, for a machine that claims with it (`capabilities.claimsBy`). */
+  /** Name of the send, for a machine that claims with it (`capabilities.claimsBy`). */
   send?: string
-  /** How the machine learns the id that its handle will have; missing if it cannot. */
+  /** Source of the id that the machine's handle will have; missing if the machine cannot learn it. */
   machineId?: MachineIdSource
-  /** How long its money allows it to wait for the runner (`startsWithinMs`); a quarter of an hour at most, also if missing. */
+  /** How long the machine's money allows it to wait for the runner (`startsWithinMs`); at most, and by default, a quarter of an hour. */
   startsWithinMs?: number
-  /** The attempt's own directory on the machine; `/var/lib/crucible/<attempt id>` if missing. */
+  /** The attempt's directory on the machine; `/var/lib/crucible/<attempt id>` if missing. */
   root?: string
 }
 
-/** Where a machine learns its id. If that fails, the runner makes a name of its own. */
+/** Where a machine learns its id. If that fails, the runner makes a name. */
 export type MachineIdSource =
   | { literal: string }
   | { file: string }
@@ -26,9 +26,9 @@ export type MachineIdSource =
   /** A metadata service, asked without proxies; `path` leads to the id inside of a JSON answer. */
   | { url: string; headers?: Record<string, string>; path?: (string | number)[] }
 
-/** A machine of its own, which boots with user data. */
+/** Options for a separate machine, which boots with user data. */
 export interface CloudInitOptions extends BootstrapOptions {
-  /** Whether to power the machine off after the attempt, when its time is over, or if nothing is to be done. True if missing. */
+  /** Whether to power the machine off after the attempt, when its time is over, or if it has nothing to do. True if missing. */
   powersOff?: boolean
 }
 
@@ -45,12 +45,12 @@ const STATE = '/var/lib/crucible'
 const PROGRAM_PATH = `${STATE}/bootstrap.py`
 const PARAMETERS_PATH = `${STATE}/bootstrap.json`
 
-/** cloud-init runs what is in this folder at every boot: a machine that boots again continues without the hand-over. */
+/** Folder whose programs cloud-init runs at every boot, so that a machine that boots again continues without the hand-over. */
 const PER_BOOT_PATH = '/var/lib/cloud/scripts/per-boot/crucible'
 
 /**
- * User data for cloud-init, at most 16 KB: files, and nothing that looks like a script to a provider's firewall. After `#cloud-config`
- * it is JSON, which is YAML. The runner becomes a unit of systemd; without systemd, a process of its own.
+ * Returns user data for cloud-init, at most 16 KB: files, and nothing that looks like a script to a provider's firewall. After
+ * `#cloud-config` it is JSON, which is YAML. The runner becomes a unit of systemd; without systemd, a separate process.
  */
 export function cloudInit(handOver: HandOver, options: CloudInitOptions): string {
   const { powersOff = true } = options
@@ -75,8 +75,7 @@ export function cloudInit(handOver: HandOver, options: CloudInitOptions): string
 }
 
 /**
- * What a container runs: the process becomes the runner, which ends with the attempt. A signal to it drains the attempt.
- *
+ * Returns the command of a container: the process becomes the runner, which ends with the attempt. A signal to it drains the attempt.
  * @param python the name or path of a Python 3.8 or newer in the container
  */
 export function containerStart(
@@ -92,8 +91,8 @@ export function containerStart(
 }
 
 /**
- * The cell of a notebook: runs until the attempt is over, as a process of its own. Interrupting the cell drains the attempt. Once the
- * runner has started, a saved copy of the notebook opens nothing.
+ * Returns the cell of a notebook, which runs until the attempt is over, as a separate process. Interrupting the cell drains the attempt.
+ * Once the runner has started, a saved copy of the notebook opens nothing.
  */
 export function notebookCell(handOver: HandOver, options: BootstrapOptions): string {
   const parameters = parametersOf(handOver, options, { isService: false, powersOff: false })
@@ -111,8 +110,8 @@ export function notebookCell(handOver: HandOver, options: BootstrapOptions): str
 }
 
 /**
- * A program of `runner/` that starts runners, ready for a machine: with `launching.py` and its other needs in front. Without
- * comments, which only cost space there.
+ * Returns a program of `runner/` that starts runners, ready for a machine: preceded by `launching.py` and its other needs, and without
+ * comments, which would only take up space.
  */
 export function readRunnerProgram(text: string, ...needed: string[]): string {
   const parts = ['launching.py', ...needed].map((name) => readRunnerFile(name))
@@ -128,13 +127,16 @@ function readBootstrap(): string {
   return readRunnerProgram(readRunnerFile('bootstrap.py'), 'crucible_runner/sealing.py')
 }
 
-/** As one line without quotes or line breaks, for a command. */
+/** Returns the program as one line without quotes or line breaks, for a command. */
 function packedProgram(): string {
   const packed = deflateSync(readBootstrap(), { level: 9 }).toString('base64')
   return `import base64,zlib;exec(zlib.decompress(base64.b64decode('${packed}')).decode())`
 }
 
-/** No string of these programs has three quotes or a line that begins with `#`, and none of their bodies is only a comment. */
+/**
+ * Removes comments. No string of these programs has three quotes or a line that begins with `#`, and none of their bodies is only a
+ * comment.
+ */
 function withoutComments(text: string): string {
   return text.replace(/^[ \t]*"""[\s\S]*?"""\n+/gm, '').replace(/^[ \t]*#.*\n/gm, '')
 }

@@ -22,7 +22,7 @@ export function throwIfAborted(signal: AbortSignal): void {
   if (signal.aborted) throw callerLeft()
 }
 
-/** The same for the moment before a request that may be sent once, and never late. */
+/** Throws just before a request that may be sent once if it would be late. */
 export function throwIfLate({ signal, isLate }: TimedContext): void {
   throwIfAborted(signal)
   if (isLate?.() === true)
@@ -61,9 +61,9 @@ export async function pause(durationMs: number, signal: AbortSignal): Promise<vo
 
 /** A value that is read rarely and used often. */
 export interface Cached<T> {
-  /** The value, read again if it is older than allowed. Concurrent callers share one read. */
+  /** Returns the value, read again if it is older than allowed. Concurrent callers share one read. */
   get(signal: AbortSignal): Promise<{ value: T; readAtMs: number }>
-  /** As `get`, but returns the last value of any age, or nothing, if a read fails or takes longer than a caller can wait. */
+  /** Returns the value like `get`; if a read fails or takes longer than a caller can wait, the last value of any age, or nothing. */
   soon(withinMs: number, signal: AbortSignal): Promise<{ value: T; readAtMs: number } | undefined>
 }
 

@@ -6,11 +6,11 @@ import { BackendError } from './errors'
 
 type Environment = Readonly<Record<string, string | undefined>>
 
-/** Where the ecosystem of a provider keeps credentials. */
+/** Where a provider's own tools keep credentials. */
 export interface CredentialSource {
   /** Variables that are needed together. They come first, and they name the values. The first one identifies the credentials to people. */
   variables: readonly string[]
-  /** The provider's own file: the first of the paths that is one. A path that begins with `~/` is in the user's home directory. */
+  /** The provider's own file: the first existing one of these paths. A path that begins with `~/` is in the user's home directory. */
   file?: {
     paths: readonly string[]
     /** Returns the values by the names of the variables; throws for a text that is not such a file. */
@@ -19,17 +19,17 @@ export interface CredentialSource {
 }
 
 export interface FoundCredentials {
-  /** By the names of the variables. Never for people. */
+  /** Values by the names of the variables. They are never shown to people. */
   values: Readonly<Record<string, string>>
-  /** For people: where they are, and the last four characters of the first one. */
+  /** Description for people: location, and the last four characters of the first value. */
   description: string
-  /** Other users of this host can read the file. */
+  /** Problem if other users of this host can read the file. */
   problem?: Problem
 }
 
 /**
- * Finds credentials: in the environment, then in the provider's own file. Undefined if they are in neither. Throws a `BackendError` of class
- * `auth` for a file that cannot be read, or that is not what the provider writes.
+ * Finds credentials in the environment, then in the provider's own file. Undefined if neither has them. Throws a `BackendError` of class
+ * `auth` for an unreadable file, or one in another format than the provider's.
  */
 export function findCredentials(
   { variables, file }: CredentialSource,

@@ -2,9 +2,9 @@ import { CodedError } from '../core/errors'
 import type { Failure, FailureClass } from '../core/failure'
 
 /**
- * Thrown by every backend when a verb cannot answer. The class says what may be done next (`core/failure.ts`): `throttled` and
- * `transient` guarantee that nothing happened and that the same call may be sent again. A mutating verb whose effect is unknown
- * never throws: it answers `unconfirmed`.
+ * Error of a verb that cannot answer. Its class determines the next step (`core/failure.ts`): `throttled` and `transient` guarantee that
+ * nothing happened and that the same call may be sent again. A mutating verb whose effect is unknown never throws: it answers
+ * `unconfirmed`.
  */
 export class BackendError extends CodedError<'backend'> {
   readonly failure: Failure
@@ -31,8 +31,8 @@ export function failureOf(error: unknown): Failure {
 }
 
 /**
- * Whatever a verb met as a `BackendError`; one of those passes unchanged. An error of the class that the backend knows has the failure that it
- * stands for.
+ * Converts an error of a verb to a `BackendError`, and passes such an error unchanged. An error of the class that the backend knows has the
+ * failure that it represents.
  */
 export function classified<Known extends Error>(
   error: unknown,

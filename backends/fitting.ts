@@ -5,7 +5,7 @@ import { wantsGpu, type MachineShape, type ResourceRequest } from '../core/resou
 const NEAREST_MAX = 10
 
 /**
- * The machine types that could hold a request, larger ones too; where none could, those that do except for their accelerator, and
+ * Returns the machine types that could hold a request, including larger ones; if none could, those that lack only the accelerator;
  * otherwise the largest.
  */
 export function fitting<T>(
@@ -37,7 +37,7 @@ function isEnough(shape: MachineShape, request: ResourceRequest): boolean {
   )
 }
 
-/** Whether it has one of the accelerators that the request names, if it names any. */
+/** Whether a type has one of the accelerators that the request names; true if it names none. */
 export function hasWantedAccelerator(
   { accelerator }: Pick<MachineShape, 'accelerator'>,
   { accelerators = [] }: ResourceRequest,

@@ -3,9 +3,9 @@ import type { z } from 'zod'
 import { MINUTE_MS, SECOND_MS } from '../core/time/time'
 import { limitedTo } from './calls'
 
-/** How far a request went that got no usable answer. */
+/** How far a request without a usable answer got. */
 export type Reach =
-  /** No connection: the provider certainly did nothing. */
+  /** No connection was made, so the provider certainly did nothing. */
   | 'unsent'
   /** It may have arrived: no answer, half an answer, or one that is not what was asked for. */
   | 'unanswered'
@@ -15,11 +15,11 @@ export type Reach =
 interface HttpFacts {
   reach: Reach
   status?: number
-  /** The answer's JSON; undefined if it is something else. */
+  /** JSON of the answer; undefined for other content. */
   body?: unknown
   /** The beginning of an answer that is not JSON, such as the page of a firewall. */
   page?: string
-  /** From `Retry-After`, five minutes at most. */
+  /** Value of `Retry-After`, at most five minutes. */
   retryAfterMs?: number
 }
 
@@ -42,18 +42,18 @@ export interface HttpCall<T> {
   body?: unknown
   /** Checks the JSON of a success; let it keep unknown fields. */
   answer: z.ZodType<T>
-  /** From the request to the end of its answer. */
+  /** Time limit from the request to the end of its answer. */
   timeoutMs: number
 }
 
 export interface HttpClient {
-  /** One request, never repeated, and no redirects. Throws an `HttpError`; also when the signal aborts. */
+  /** Sends one request, never repeated and without redirects. Throws an `HttpError`, also when the signal aborts. */
   call<T>(call: HttpCall<T>, signal: AbortSignal): Promise<T>
   close(): Promise<void>
 }
 
 export interface HttpClientOptions {
-  /** Of the provider, for messages. */
+  /** Name of the provider, for messages. */
   name: string
   baseUrl: string
   /** Firewalls refuse the default names of libraries. */
@@ -64,7 +64,7 @@ export interface HttpClientOptions {
 
 const KEEP_ALIVE_MS = 30_000
 const CONNECT_MS = 10_000
-/** No answer of a provider is longer. */
+/** Size limit of an answer; no provider sends a longer one. */
 const ANSWER_BYTES_MAX = 16 * 1024 * 1024
 const PAGE_CHARS_MAX = 500
 
@@ -112,7 +112,7 @@ export function createHttpClient({ name, baseUrl, userAgent, headers }: HttpClie
   }
 }
 
-/** These happen before a byte of the request has left. */
+/** Errors before a byte of the request has left. */
 const BEFORE_SENDING = [
   'ECONNREFUSED',
   'ENOTFOUND',
@@ -143,7 +143,7 @@ async function asked<T>(name: string, timeoutMs: number, ask: () => Promise<T>):
   }
 }
 
-/** As Node's and undici's errors are; several addresses of one name fail together. */
+/** Form of Node's and undici's errors; several addresses of one name fail together. */
 interface Trouble {
   code?: string
   name?: string
@@ -168,12 +168,12 @@ function refused(
 }
 
 /**
- * The longest wait that a provider can ask for. While we wait, no machine is launched or looked for, but all are billed; a request that comes
- * too early costs another refusal.
+ * Longest wait that a provider can request. While we wait, no machine is launched or observed, but all are billed; a request that comes too
+ * early only costs another refusal.
  */
 const RETRY_AFTER_MS_MAX = 5 * MINUTE_MS
 
-/** In seconds; the other form, a date, is not used for short waits. */
+/** Parses `Retry-After` in seconds; the other form, a date, is not used for short waits. */
 function retryAfterOf(header: string | string[] | undefined): number | undefined {
   const seconds = Number(Array.isArray(header) ? header[0] : (header ?? NaN))
   return Number.isFinite(seconds) && seconds >= 0
@@ -186,7 +186,7 @@ function pageOf(text: string): { page: string } {
   return { page: words.replace(/\s+/g, ' ').trim().slice(0, PAGE_CHARS_MAX) }
 }
 
-/** Undefined for a text that is not JSON. */
+/** Parses JSON; undefined for another text. */
 function readJson(text: string): unknown {
   try {
     return JSON.parse(text)

@@ -4,11 +4,11 @@ import { callerLeft } from './calls'
 type Rank = 'ending' | 'launch' | 'other'
 
 export interface Limiter {
-  /** Runs a call when there is room for it. Throws `transient` when the caller leaves before. */
+  /** Runs a call when the rate allows it. Throws `transient` if the caller leaves before. */
   run<T>(rank: Rank, signal: AbortSignal, call: () => Promise<T>): Promise<T>
 }
 
-/** What an account may send: a bucket of requests that fills again. */
+/** Request rate of an account: a bucket of requests that fills again. */
 export interface RequestBucket {
   size: number
   perSecond: number

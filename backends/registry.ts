@@ -29,7 +29,7 @@ export interface Setting {
   meaning: string
 }
 
-/** What a worker gives to every backend; backends import neither storage nor the configuration of others. */
+/** Dependencies that a worker gives to every backend; backends import neither storage nor the configuration of others. */
 export interface BackendDeps {
   /** Copies the runner program with this digest to a path. */
   fetchRunner(sha256: string, toPath: string): Promise<void>
@@ -39,7 +39,7 @@ export interface BackendDeps {
   deployment?: string
   /** A URL from which a machine anywhere can download the runner program with this digest, for at least 15 minutes. */
   runnerUrl(sha256: string): Promise<string>
-  /** What one send gives to its machine at launch: `backends/bootstrap.ts` makes the bootstrap of it. */
+  /** Returns the hand-over of one send to its machine at launch; `backends/bootstrap.ts` makes the bootstrap of it. */
   handOver?(order: Order, send: string): Promise<HandOver>
   /** The object store, as machines reach it. */
   storeUrl?: string
@@ -67,13 +67,13 @@ export interface HandOver {
 export type ReadSettings =
   | {
       create(deps: BackendDeps): Promise<Backend>
-      /** Whether its machines have no credentials for the store and get them from us. */
+      /** Whether its machines get their credentials for the store from us. */
       needsGrants: boolean
-      /** Whether it counts its free places and holds them for callers (`OffersContext`): cached answers about them are wrong. */
+      /** Whether it counts its free places and holds them for callers (`OffersContext`), so that cached answers about them are wrong. */
       isNear: boolean
       /**
-       * Whether its machines are elsewhere: they reach neither a folder nor loopback of this host. False also where the provider itself is
-       * on loopback, as a small cloud is.
+       * Whether its machines are on other hosts, so that they reach neither a folder nor loopback of this host. False also if the provider
+       * itself is on loopback, as a small cloud is.
        */
       isRemote: boolean
     }
@@ -81,21 +81,21 @@ export type ReadSettings =
 
 /** The provider of a backend, as the small cloud plays it. */
 export interface Simulation {
-  /** The settings that lead to it; they replace the user's, so that no real account is reached. */
+  /** Settings that lead to the simulated provider; they replace the user's, so that no real account is reached. */
   reach: Readonly<Record<string, string>>
   /** Shorter durations; the user's come first. */
   pace?: Readonly<Record<string, string>>
-  /** Its machines have no keys of their own for the store of the small cloud. */
+  /** Whether its machines lack their own keys for the store of the small cloud. */
   needsGrants?: true
 }
 
 export interface RegisteredBackend {
   settings: readonly Setting[]
-  /** Where its credentials are, for a provider with an account. */
+  /** Location of its credentials, for a provider with an account. */
   credentials?(settings: Record<string, string | undefined>): CredentialSource
   /**
-   * Its provider in the small cloud, from what the cloud says of it (`endpoint`, and the other values that a client needs); missing if the small cloud
-   * does not play it.
+   * Its provider in the small cloud, from the cloud's facts about it (`endpoint`, and the other values that a client needs); missing if the
+   * small cloud does not simulate it.
    */
   simulated?(provider: Readonly<Record<string, string>>): Simulation
   /** Reads the settings by name from an environment. */
@@ -162,7 +162,7 @@ export type SetUpAccount = (
 ) => AccountSetup
 
 export interface RegisteredAccount {
-  /** The flags that it has besides those of every provider; others are refused. */
+  /** Its flags in addition to those of every provider; others are refused. */
   flags: readonly AccountFlag[]
   open: SetUpAccount
 }
@@ -202,7 +202,7 @@ interface Registration<Config> extends Pick<RegisteredBackend, 'credentials' | '
   isRemote: (config: Config) => boolean
 }
 
-/** Keeps a backend's own config type between its parser and its factory. */
+/** Keeps the types of a backend's parser and factory consistent. */
 function register<Config>({
   settings,
   parse,

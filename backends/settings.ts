@@ -1,4 +1,4 @@
-/** How a backend reads its settings from the environment. */
+/** Reader of a backend's settings from the environment. */
 import { HOUR_MS, MINUTE_MS, SECOND_MS } from '../core/time/time'
 
 /** Settings by name, as an environment has them. */
@@ -15,7 +15,7 @@ export class Complaint {
 
 export type Parser<T> = (text: string) => T | Complaint
 
-/** Reads settings one by one, and collects what is wrong with them. */
+/** Reads settings one by one, and collects their problems. */
 export class SettingsReader {
   readonly problems: string[] = []
 

@@ -10,7 +10,7 @@ import {
   type Parser,
 } from '../settings'
 
-/** Where and how machines are bought. */
+/** Settings for buying machines. */
 export interface Ec2Config {
   /** The Region of this config; for a whole config the first of `regions`. */
   region: string
@@ -22,22 +22,22 @@ export interface Ec2Config {
   securityGroups: { ids: string[] } | { name: string }
   /** Name of the instance profile of the machines. */
   profile: string
-  /** An image (`ami-...`) or a public parameter; `{arch}` in it is replaced by the type's architecture. */
+  /** Image (`ami-...`) or public parameter; `{arch}` in it is replaced by the type's architecture. */
   image: string
   /** Names of machine types, with `*` as a wildcard. */
   types: string[]
   hasSpot: boolean
   /** Capacity reservations and Capacity Blocks that may be used. */
   reservations: 'all' | 'none' | string[]
-  /** ARN of the role with which capacity is bought in advance and changed; the worker's own credentials if missing. */
+  /** ARN of the role that buys and changes capacity in advance; the worker's own credentials if missing. */
   buyerRole?: string
   /** Minimum disk size of a machine. */
   diskGiB: number
   /** A machine whose agent has not registered after this long is given up. */
   registerWithinMs: number
-  /** Machines get credentials for their own attempt's part of the store. Without them they use those of their profile. */
+  /** Whether machines get credentials for their own attempt's part of the store; otherwise they use those of their profile. */
   hasGrants: boolean
-  /** How long the provider's lists may miss a change. */
+  /** How long EC2 listings may omit a change. */
   staleForMs: number
   /** A launch template of this age without machines is deleted. */
   templatesKeptMs: number

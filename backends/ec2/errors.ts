@@ -5,7 +5,7 @@ import { meaningOf, meaningOfState, type Meaning } from './meanings'
 
 export { invalid } from '../errors'
 
-/** The failure that a code stands for; its raw text is kept. */
+/** Returns the failure for a code, with its raw text. */
 export function failureOfCode(code: string, message: string): Failure {
   return toFailure(meaningOf(code, message), { code, message })
 }
@@ -25,7 +25,7 @@ function toFailure(known: Meaning | undefined, facts: { code: string; message: s
   }
 }
 
-/** Whether a mutating call that failed this way may have had its effect. */
+/** Whether a mutating call that failed this way may have had an effect. */
 export function mayHaveHappened(error: AwsError): boolean {
   if (error.reach !== 'answered') return error.reach === 'unanswered'
   const known = meaningOf(error.code, error.message)
@@ -36,7 +36,7 @@ export function mayHaveHappened(error: AwsError): boolean {
 export const ec2Error = (error: unknown): BackendError =>
   classified(error, AwsError, ({ code, message, reach, httpStatus }) => {
     const failure = failureOfCode(code, message)
-    // No answer, or one of an overloaded server: there is no code to classify.
+    // An overloaded server, or no answer, gives no code to classify.
     const isPassing = failure.class === 'unclassified' && (reach !== 'answered' || (httpStatus ?? 0) >= 500)
     return isPassing ? { ...failure, class: 'transient' } : failure
   })

@@ -44,7 +44,7 @@ export interface Host {
   quota(code: string, signal: AbortSignal): Promise<number | undefined>
 }
 
-/** Credentials are those of one account, unless a person replaces them. */
+/** Validity of the identity: credentials belong to one account, unless a person replaces them. */
 const IDENTITY_FRESH_MS = 10 * MINUTE_MS
 /** A person raises a quota rarely, and then wants to use it the same day. */
 const QUOTA_FRESH_MS = 10 * MINUTE_MS

@@ -29,14 +29,14 @@ const BOOT = {
 
 /** EC2 machines, on demand, spot and reserved, in the Regions of one account. */
 export async function createEc2Backend(config: Ec2Config, deps: Ec2Deps): Promise<Backend> {
-  // Only now: who does not use EC2 does not wait for its SDK.
+  // The SDK is loaded here, so that users without EC2 do not wait for it.
   const { createSdkApi } = require('./sdk/index') as typeof Sdk
   const { endpoint, buyerRole } = config
   const apiOf = (region: string): Ec2Api => createSdkApi({ region, endpoint, buyerRole })
   return createBackendAcross(apiOf, config, deps)
 }
 
-/** The same over any implementation of the API, for each Region. */
+/** Creates the backend over any implementation of the API, for each Region. */
 export function createBackendAcross(
   apiOf: (region: string) => Ec2Api,
   config: Ec2Config,
@@ -58,7 +58,7 @@ export function createBackendAcross(
   })
 }
 
-/** One Region over any implementation of the API. */
+/** Creates the backend of one Region over any implementation of the API. */
 export function createBackendOver(api: Ec2Api, config: Ec2Config, deps: Ec2Deps): Backend {
   const host = createHost(config, deps, api)
   return {

@@ -12,7 +12,7 @@ export function createLimiter(clock: () => number): Limiter {
   return createBucketLimiter(BUCKET, clock)
 }
 
-/** The same calls, with mutating ones at the provider's rate. */
+/** Limits mutating calls to the provider's rate. */
 export function paced(api: Ec2Api, limiter: Limiter): Ec2Api {
   const { machines, commands, leftovers, reserving } = api
   return {

@@ -1,11 +1,11 @@
 import type { FailureClass } from '../../core/failure'
 import { MINUTE_MS } from '../../core/time/time'
 
-/** What may be done after a code. */
+/** Meaning of a code: the possible next step. */
 export interface Meaning {
   class: FailureClass
   hint?: string
-  /** For a mutating call: it may have had its effect. */
+  /** Whether a mutating call with this code may have had an effect. */
   isUncertain?: boolean
   retryAfterMs?: number
   /** Applies to every launch of the deployment, or of one capacity type, no matter which pool reported it. */
@@ -17,7 +17,7 @@ const meaning = (failureClass: FailureClass, hint?: string): Meaning => ({
   hint,
 })
 
-/** Every pool would answer the same, because all launches share profile, image, groups and account. */
+/** Meaning of codes that every pool would return, because all launches share profile, image, groups and account. */
 const deploymentWide = (failureClass: FailureClass, hint: string): Meaning => ({
   ...meaning(failureClass, hint),
   isDeploymentWide: true,
@@ -75,11 +75,12 @@ const BUCKET_REGION = meaning(
 const NO_AGENT = meaning('transient')
 
 /**
- * Every code that EC2, SSM, STS and S3 are known to answer, and what may be done next. From the EC2 API reference ("Error codes") and the
- * error shapes of the SDK, November 2026. A missing code is `unclassified`, with its text kept.
+ * Known codes of EC2, SSM, STS and S3, with their meanings, from the EC2 API reference ("Error codes") and the error shapes of the SDK,
+ * November 2026. A missing code is `unclassified`, with its text kept.
  */
 const MEANINGS: Readonly<Record<string, Meaning>> = {
-  // No machine here now: another type, zone or capacity type may have one. The first comes with HTTP 500, and is no server error.
+  // The offer has no machine now; another type, zone or capacity type may have one. The first code comes with HTTP 500, but is not a server
+  // error.
   InsufficientInstanceCapacity: NO_STOCK,
   InsufficientCapacity: NO_STOCK,
   ReservationCapacityExceeded: NO_STOCK,
@@ -210,7 +211,7 @@ const MEANINGS: Readonly<Record<string, Meaning>> = {
   InvalidCapacityReservationState: meaning('expired', 'The reservation is over: plan the job again.'),
   // AWS lists this code without the calls that answer it.
   [PENDING_ACTIVATION]: meaning('capacity', 'The reservation has not begun: the job waits for it.'),
-  // Somebody else has bought the offering, or it is over.
+  // Another customer has bought the offering, or it is over.
   InvalidCapacityBlockOfferingIdExpired: NO_STOCK,
   InvalidCapacityBlockOfferingIdNotFound: NO_STOCK,
   InvalidCapacityBlockOfferingIdMalformed: BUG,
@@ -254,7 +255,7 @@ const STATE_REASONS: Readonly<Record<string, Meaning>> = {
   ),
 }
 
-/** A profile that was created moments ago is not known everywhere yet, and EC2 then calls it invalid. */
+/** Meaning for a profile that was created moments ago: until all of EC2 knows it, EC2 calls it invalid. */
 const PROFILE: Meaning = {
   class: 'transient',
   hint: 'Check that the profile of CRUCIBLE_EC2_PROFILE exists; a new one shows within a minute.',

@@ -14,7 +14,7 @@ import type { StoreRegion } from './store-region'
 import type { TransferBetween } from './market/transfer'
 
 export interface RegionsOptions {
-  /** Where machines are bought; the first Region is the default. At least one. */
+  /** Regions in which machines are bought, at least one; the first is the default. */
   regions: readonly string[]
   /** The backend of one Region, with separate clients, caches and rate limit. */
   open: (region: string) => Backend
@@ -29,8 +29,8 @@ const OFFERS_LIMIT_MS = 15 * SECOND_MS
 const LIST_LIMIT_MS = MINUTE_MS
 
 /**
- * Several Regions of one account as one backend. A machine is asked for in the Region that its handle names, even if that is no longer
- * configured.
+ * Combines several Regions of one account into one backend. A machine is looked up in the Region that its handle names, even if that is no
+ * longer configured.
  */
 export function acrossRegions({ regions, open, storeRegion, transferBetween }: RegionsOptions): Backend {
   const opened = new Map<string, Backend>()

@@ -8,14 +8,13 @@ export interface Seal {
   tag: string
 }
 
-/** The group of 2048 bits of RFC 3526; both standard libraries can compute in it. */
+/** Group of 2048 bits of RFC 3526, which both standard libraries can compute in. */
 const GROUP = 'modp14'
 const NUMBER_BYTES = 256
 
 /**
  * Seals a 32-byte key for a machine. The provider keeps commands and their output for a month, readable for everyone in the account with
- * the permission: with a secret agreed once per machine, what it keeps opens nothing.
- *
+ * the permission; because the secret is agreed once per machine, these texts open nothing.
  * @param machinePublic the machine's half, hexadecimal
  * @param key 64 hexadecimal digits
  */

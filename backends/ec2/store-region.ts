@@ -3,12 +3,12 @@ import type { AccountApi } from './sdk/api'
 import { cached } from '../calls'
 import { placeOf } from './check/bucket'
 
-/** The Region of the store; nothing if it is not an AWS bucket, or its Region is unknown. */
+/** Returns the Region of the store; nothing if it is not an AWS bucket, or its Region is unknown. */
 export type StoreRegion = (signal: AbortSignal) => Promise<string | undefined>
 
 /** A bucket never moves; one that is recreated elsewhere is noticed soon enough. */
 const FRESH_MS = HOUR_MS
-/** How long a plan waits for it. */
+/** How long a plan waits for the Region. */
 const PATIENCE_MS = 3_000
 
 export function createStoreRegion({
@@ -27,7 +27,7 @@ export function createStoreRegion({
   const { bucket } = placeOf(storeUrl)
   // A non-AWS server is in no Region, even if its URL names one.
   if (bucket.endpoint !== undefined && endpoint === undefined) return async () => undefined
-  // The small cloud, if the URL names a Region; AWS's own answer about a bucket is more reliable than any setting.
+  // A URL with endpoint and Region is the small cloud's. For an AWS bucket, AWS's own answer is more reliable than any setting.
   if (bucket.endpoint !== undefined && bucket.region !== undefined) return async () => bucket.region
   const read = async (signal: AbortSignal): Promise<string | undefined> =>
     account.bucketRegion(bucket, signal)

@@ -16,9 +16,9 @@ export const TAGS = {
   prices: 'crucible:prices',
   /** Upper bound of the micro-dollars per hour for disk and address. */
   beside: 'crucible:beside',
-  /** It got credentials for its own attempt; without the tag it uses the store with its role. */
+  /** Whether the machine got credentials for its own attempt; without the tag it uses the store with its role. */
   grant: 'crucible:grant',
-  /** Of a reservation: the intent that it was bought for, which purchase of the intent it is, and for whom. */
+  /** Tags of a reservation: its intent, the purchase of the intent, and the owner. */
   intent: 'crucible:intent',
   intentSend: 'crucible:intent-send',
   owner: 'crucible:owner',

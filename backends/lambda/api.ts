@@ -22,7 +22,7 @@ const instanceTypes = z.record(
   z.string(),
   z.looseObject({ instance_type: instanceType, regions_with_capacity_available: z.array(region) }),
 )
-/** Statuses may be added: an unknown one is kept as it is. */
+/** Form of an instance. Statuses may be added, so an unknown one is kept as it is. */
 const instance = z.looseObject({
   id: z.string(),
   status: z.string(),
@@ -63,7 +63,7 @@ export interface LambdaApi {
    * @param onSend called when the request is sent, which may be after other requests
    */
   instances(signal: AbortSignal, onSend?: () => void): Promise<LambdaInstance[]>
-  /** Also an ended one, for a while; undefined for an unknown one. */
+  /** Returns an instance, including an ended one for a while; undefined for an unknown one. */
   instance(id: string, signal: AbortSignal): Promise<LambdaInstance | undefined>
   /** Sent once. Throws an `HttpError`. */
   launch(request: LaunchRequest, signal: AbortSignal): Promise<string[]>
@@ -88,7 +88,7 @@ const CALL_MS = 30 * SECOND_MS
 const LAUNCH_MS = 2 * MINUTE_MS
 const USER_AGENT = 'crucible (+https://www.npmjs.com/package/crucible-ml)'
 
-/** Other processes use the same account: a read that was too early is sent again. */
+/** Number of tries of a read: other processes use the same account, so one that was too early is sent again. */
 const READS_MAX = 4
 const READ_AGAIN_MS = 2 * SECOND_MS
 
@@ -159,9 +159,11 @@ function isTooEarly(error: unknown): error is HttpError {
   return error instanceof HttpError && error.facts.status === 429
 }
 
-/** By code: another 404 may come from an address that is not the API, and proves nothing. */
+/** Codes for a missing object. A 404 without them may come from an address that is not the API, and proves nothing. */
 const NO_SUCH = ['global/object-does-not-exist']
-/** Its id came from a list: it is refused only if the key is gone. Documented is `invalid-parameters`. */
+/**
+ * Codes for a missing key. Its id came from a list, so it is refused only if the key is gone. The documented code is `invalid-parameters`.
+ */
 const NO_SUCH_KEY = [...NO_SUCH, 'global/not-found', 'global/invalid-parameters']
 
 function unlessAbsent(codes: string[]): (error: unknown) => undefined {

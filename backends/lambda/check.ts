@@ -7,7 +7,7 @@ import { isOffered } from './offers'
 
 const REACH_REMEDY = 'Check that this machine reaches cloud.lambda.ai, and CRUCIBLE_LAMBDA_ENDPOINT.'
 
-/** What prevents machines here. Quotas cannot be asked: Lambda shows them in its dashboard only. */
+/** Checks for obstacles to machines. Quotas are not checked, because Lambda shows them only in its dashboard. */
 export async function check(host: Host, { signal }: CallContext): Promise<Problem[]> {
   const { config, api } = host
   const open = config.keyProblem === undefined ? [] : [config.keyProblem]
@@ -42,11 +42,11 @@ async function checkTypes({ api, config }: Host, signal: AbortSignal): Promise<P
   ]
 }
 
-/** Lists of stock cannot tell a misspelt Region from one that is sold out. */
+/** Checks the Regions. Lists of stock cannot distinguish a misspelt Region from one that is sold out. */
 async function checkRegions({ api, config }: Host, signal: AbortSignal): Promise<Problem[]> {
   if (config.regions === undefined) return []
   const known = await api.regions(signal).catch((error: unknown) => {
-    // This call is in the reference, but not in every client generated from it: nothing else needs it.
+    // The reference has this call, but not every client generated from it, and no other function needs it.
     if (error instanceof HttpError && error.facts.status === 404) return undefined
     throw error
   })

@@ -5,21 +5,21 @@ import { Complaint, durationWithin, listOf, SettingsReader, urlOr, type Parser }
 import { ENDPOINT_DEFAULT } from './api'
 import { LAMBDA_CREDENTIALS } from './credentials'
 
-/** Where and how machines are bought. */
+/** Settings for buying machines. */
 export interface LambdaConfig {
   apiKey: string
-  /** Other users of this host can read the file with the key. */
+  /** Problem if other users of this host can read the file with the key. */
   keyProblem?: Problem
   endpoint: string
   /** Names of instance types, with `*`. */
   types: string[]
-  /** All Regions if missing. */
+  /** Regions to use; all if missing. */
   regions?: string[]
-  /** The SSH key that each launch names; nothing logs in with it. */
+  /** SSH key that each launch names; nothing logs in with it. */
   sshKey: string
   /** Name of a file system that machines in its Region mount, for caches only. */
   cache?: string
-  /** How long the lists may lack a new instance, clock differences included. */
+  /** How long Lambda's lists may omit a new instance, clock differences included. */
   staleForMs: number
   /** Requests per second of this process to the account. */
   requestsPerSecond: number
@@ -27,19 +27,19 @@ export interface LambdaConfig {
   launchesPerMinute: number
 }
 
-/** Name of what the set-up makes, used where no other is named. */
+/** Name of the SSH key that set-up makes, used if no other is named. */
 export const SSH_KEY_DEFAULT = 'crucible'
 
-/** All but those with an ARM processor, which need programs and images of their own. */
+/** All types except those with an ARM processor, which need special programs and images. */
 export const TYPES_DEFAULT = ['*', '!*gh200*']
 
-/** Not documented: two to three minutes were enough for others who launch there; clocks of workers differ by half a minute at most. */
+/** Undocumented: two to three minutes were enough for other users; clocks of workers differ by half a minute at most. */
 const STALE_DEFAULT_MS = 3 * MINUTE_MS
 
 /** The account's limit is 1; a little less leaves room for the time that requests take to arrive. */
 const REQUESTS_DEFAULT = 0.9
 
-/** Of an account (API reference 1.10.0, November 2026). */
+/** Launches per minute of an account (API reference 1.10.0, November 2026). */
 const LAUNCHES_DEFAULT = 5
 
 /** The settings by name, for the parser's messages and for the documentation. */

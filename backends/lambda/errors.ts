@@ -5,7 +5,7 @@ import { HttpError } from '../http'
 
 export { invalid } from '../errors'
 
-/** What a code of the API allows to be done next. */
+/** Meaning of a code of the API: the possible next step. */
 export interface Meaning {
   class: FailureClass
   hint?: string
@@ -21,8 +21,8 @@ const NAMES_HINT =
   'Check CRUCIBLE_LAMBDA_SSH_KEY and CRUCIBLE_LAMBDA_CACHE; `crucible setup lambda` makes the SSH key.'
 
 /**
- * Every documented code (OpenAPI 1.10.0 and 1.5.3, read in November 2026). Codes that begin with `provider/` come from services behind the
- * API, and are in the prefix table below.
+ * Documented codes with their meanings (OpenAPI 1.10.0 and 1.5.3, read in November 2026). Codes that begin with `provider/` come from
+ * services behind the API, and are in the prefix table.
  */
 export const MEANINGS: Readonly<Record<string, Meaning>> = {
   'global/invalid-api-key': { class: 'auth', hint: KEY_HINT },
@@ -54,11 +54,11 @@ export const MEANINGS: Readonly<Record<string, Meaning>> = {
   'ssh-keys/key-in-use': { class: 'transient', hint: 'End the machines that were launched with it first.' },
 }
 
-/** Of services behind the API: outages, and limits of Lambda itself. */
+/** Meaning of codes from services behind the API: outages, and limits of Lambda itself. */
 const OF_PROVIDERS: Meaning = { class: 'transient', isUncertain: true }
 const THROTTLED: Meaning = { class: 'throttled' }
 const UNWELL: Meaning = { class: 'transient', isUncertain: true }
-/** Answers without a code of the API come from something in front of it, and may pass: they end no job. */
+/** Meaning of answers without a code of the API, which come from a proxy in front of it. They may pass, so they end no job. */
 const BLOCKED: Meaning = {
   class: 'transient',
   hint: 'The firewall in front of Lambda refused the request. Try from another network, or ask Lambda.',
@@ -84,7 +84,7 @@ interface ApiErrorBody {
   error?: { code?: unknown; message?: unknown; suggestion?: unknown; request_id?: unknown }
 }
 
-/** The code in the API's own form; missing in answers of something in front of it. */
+/** Returns the code in the API's own form; missing in answers of a proxy in front of it. */
 export function codeOf({ facts }: HttpError): string | undefined {
   const code = (facts.body as ApiErrorBody | null | undefined)?.error?.code
   return typeof code === 'string' ? code : undefined

@@ -6,7 +6,7 @@ import { createApi, type LambdaApi, type LambdaInstance } from './api'
 import type { LambdaConfig } from './config'
 import { createSeen, type Seen } from './seen'
 
-/** What the backend needs from the process that composes it. */
+/** Dependencies of the backend on the process that composes it. */
 export type LambdaDeps = Pick<BackendDeps, 'clock' | 'deployment' | 'handOver' | 'storeUrl'>
 
 /** The account as the verbs see it. */
@@ -15,7 +15,7 @@ export interface Host {
   deps: LambdaDeps
   api: LambdaApi
   seen: Seen
-  /** All instances of the account, by a request that is sent after this call; calls that wait for their turn share it. */
+  /** Returns all instances of the account, by a request that is sent after this call; calls that wait for their turn share it. */
   instances(signal: AbortSignal): Promise<{ instances: LambdaInstance[]; askedAtMs: number }>
 }
 

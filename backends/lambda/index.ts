@@ -10,7 +10,7 @@ import { launch } from './launch'
 import { BACKEND, find, list, observe, terminate } from './machines'
 import { offers } from './offers'
 
-/** Of the account's requests, this part is left for everything else. */
+/** Part of the account's requests that is left for other calls. */
 const REQUESTS_BETWEEN_LOOKS = 4
 const GONE_CONFIRM_MS = 30 * SECOND_MS
 const BOOT = {
@@ -27,7 +27,7 @@ export async function createLambdaBackend(config: LambdaConfig, deps: LambdaDeps
   return createBackendOver(api.createApi, config, deps)
 }
 
-/** The same over anything that behaves as the API does. */
+/** Creates the backend over any implementation of the API. */
 export function createBackendOver(
   openApi: typeof createApi,
   config: LambdaConfig,
@@ -60,7 +60,7 @@ export function capabilitiesOf({
     imageRunner: 'runner',
     runnerStart: 'with-launch',
     idempotency: 'tag',
-    // No metadata service tells a machine its id.
+    // A machine cannot learn its id, because no metadata service exists.
     claimsBy: 'send',
     billsUntil: 'terminate',
     boot: BOOT,

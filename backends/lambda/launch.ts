@@ -30,7 +30,7 @@ export async function launch(host: Host, order: Order, ctx: SendContext): Promis
   if (existing !== undefined) return { kind: 'launched', handle: handleFrom(existing) }
   const handOver = await host.deps.handOver(order, send)
   const tags = tagsOf(order, { send, atMs: host.deps.clock(), offer })
-  // It powers off where nothing is to be done; only `terminate` ends its billing.
+  // The machine powers off if it has nothing to do, but only `terminate` ends its billing.
   const userData = cloudInit(handOver, {
     attemptId: order.attemptId,
     send,
@@ -54,7 +54,10 @@ export async function launch(host: Host, order: Order, ctx: SendContext): Promis
   }
 }
 
-/** A quota that the account's machines use up is free again when one of them ends: for the job, that is missing capacity. */
+/**
+ * Returns the failure of a launch beyond the quota. If the account's machines use the quota up, it is free again when one of them ends, so
+ * for the job it is missing capacity.
+ */
 function beyondQuota({ seen }: Host, failure: Failure, instances: LambdaInstance[]): Failure {
   const isInUse = instances.some((one) => !isEnded(one))
   seen.quotaReached(isInUse ? 'in-use' : 'none')

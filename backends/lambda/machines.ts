@@ -21,7 +21,7 @@ export const TAGS = {
   job: 'crucible:job',
   attempt: 'crucible:attempt',
   send: 'crucible:send',
-  /** When it was ordered, in milliseconds since 1970: the API does not say when an instance was launched. */
+  /** Time of the order in milliseconds since 1970, because the API does not report launch times. */
   at: 'crucible:at',
   /** Micro-dollars an hour, when it was ordered. */
   price: 'crucible:price',
@@ -103,11 +103,12 @@ export function machinesOf(host: Host, instances: LambdaInstance[], attemptId: s
     .sort((a, b) => orderedAt(a) - orderedAt(b) || (a.id < b.id ? -1 : 1))
 }
 
-/** Time between two looks for a machine that may not be in the lists yet. */
+/** Time between two observations of a machine that may not be listed yet. */
 const LOOK_AGAIN_MS = 15 * SECOND_MS
 
 /**
- * The machines of an attempt by their tag. A list proves that none exists if it is younger than the last send by as much as lists may lag.
+ * Finds the machines of an attempt by their tag. A list proves that none exists if it is younger than the last send by the maximum lag of
+ * lists.
  */
 export async function find(
   host: Host,
@@ -161,8 +162,8 @@ function isYoung({ deps, config }: Host, { launchedAtMs }: MachineHandle): boole
 }
 
 /**
- * One that is unhealthy counts as gone, unless its runner still beats: it is replaced. It is billed until it is ended, and `find` and `list`
- * have it until then. Lambda does not say when a machine ended.
+ * Returns the observation of an instance. An unhealthy one counts as gone, unless its runner still beats, and is replaced. It is billed
+ * until it is ended, and `find` and `list` include it until then. Lambda does not report when a machine ended.
  */
 export function observationOf({ status }: Pick<LambdaInstance, 'status'>): Observation {
   switch (status) {

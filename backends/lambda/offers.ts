@@ -12,7 +12,7 @@ const CENTS_PER_USD = 100
 const BYTES_PER_GIB = 2 ** 30
 const STILL_BILLED = 'the whole machine, until it is terminated: powering it off does not end billing'
 
-/** Every type that could hold the request, in every Region that has it in stock or had it. */
+/** Returns every type that could hold the request, in every Region that has or had it in stock. */
 export async function offers(
   host: Host,
   request: ResourceRequest,
@@ -42,7 +42,7 @@ export async function offers(
   )
 }
 
-/** Whether the settings allow a type: one pattern names it, and none with `!` does. */
+/** Whether the settings allow a type: one pattern matches it, and none with `!` does. */
 export function isOffered({ config: { types } }: Pick<Host, 'config'>, name: string): boolean {
   const fits = (pattern: string): boolean => new RegExp(`^${pattern.replaceAll('*', '.*')}$`).test(name)
   const excluded = types.filter((pattern) => pattern.startsWith('!')).map((pattern) => pattern.slice(1))
@@ -50,7 +50,7 @@ export function isOffered({ config: { types } }: Pick<Host, 'config'>, name: str
   return (named.length === 0 || named.some(fits)) && !excluded.some(fits)
 }
 
-/** A type that was in stock nowhere yet is listed once, without a place. */
+/** Returns the Regions of a type. A type that was never in stock is listed once, without a place. */
 function regionsOf(
   { config, seen }: Host,
   { instance_type: { name }, regions_with_capacity_available: inStock }: TypesInStock[string],

@@ -1,15 +1,15 @@
 import { MINUTE_MS } from '../../core/time/time'
 
-/** What this process remembers of the market. Forgotten with it, which costs a try, never a machine. */
+/** This process's memory of the market. Losing it costs a try, never a machine. */
 export interface Seen {
-  /** The Regions that had the type in stock once, besides those that have it now. */
+  /** Returns the Regions that once had the type in stock, in addition to those that have it now. */
   regionsOf(type: string, inStock: readonly string[]): string[]
   /** A launch was refused for want of capacity, although the list showed some. */
   missed(type: string, region: string): void
   isMissed(type: string, region: string): boolean
   /** A launch was refused because the account may run no more machines. */
   quotaReached(use: QuotaUse): void
-  /** Undefined if the quota was not reached lately. */
+  /** Returns the use of the quota; undefined if it was not reached lately. */
   quotaUse(): QuotaUse | undefined
 }
 

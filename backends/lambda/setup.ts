@@ -6,7 +6,7 @@ import { createApi, type LambdaApi, type SshKey } from './api'
 import { keyInWords, parseLambdaConfig, type LambdaConfig } from './config'
 import { lambdaError } from './errors'
 
-/** Comment of a key that set-up made, by which it knows its own. */
+/** Comment that identifies a key made by set-up. */
 const COMMENT = 'made-by-crucible-setup'
 
 const REMARKS = [
@@ -16,8 +16,7 @@ const REMARKS = [
 ]
 
 /**
- * Sets up a Lambda account: the one SSH key that launches name. Throws a `BackendError` for settings that cannot be used.
- *
+ * Sets up a Lambda account: the one SSH key that launches name. Throws a `BackendError` for unusable settings.
  * @param wish `prefix` is the name of the key
  */
 export function createLambdaSetup(

@@ -21,8 +21,8 @@ with tempfile.TemporaryDirectory() as folder:
 let last: { key: string; program: Buffer | undefined } | undefined
 
 /**
- * Replaces a verified runner program by one with compiled modules: its start then takes half the processor time. Compiled once for
- * each worker and kept in memory, where no job can change it. If that fails, the program stays as it is.
+ * Replaces a verified runner program by one with compiled modules, whose start takes half the processor time. It is compiled once for each
+ * worker and kept in memory, where no job can change it. If that fails, the program stays unchanged.
  */
 export async function compileRunner(
   host: Host,

@@ -4,7 +4,7 @@ import { microUsd, type MicroUsd } from '../../core/money/money'
 import { MINUTE_MS } from '../../core/time/time'
 import { Complaint, durationWithin, parseYesNo, SettingsReader, type Parser } from '../settings'
 
-/** How this host is divided into machines for jobs. */
+/** Division of this host into machines for jobs. */
 export interface LocalConfig {
   /**
    * Directory with the machines' directories; created if missing. One per host, shared by every process that uses the backend.
@@ -17,10 +17,7 @@ export interface LocalConfig {
   /** Price of an on-demand machine; 0 for free. */
   priceMicroUsdPerHour: MicroUsd
   spotPriceMicroUsdPerHour: MicroUsd
-  /**
-   * How long before the interruption of a spot machine its notice is given, unless the interruption sets another time. Default:
-   * two minutes.
-   */
+  /** Time between the notice and the interruption of a spot machine, unless the interruption sets another. Default: two minutes. */
   noticeMs?: number
   /** Python 3.8 or newer, as a command or a path. Default: `python3`. */
   python?: string
@@ -34,7 +31,7 @@ export interface LocalConfig {
 export interface UidRange {
   first: number
   last: number
-  /** Whether the setting is explicit: then jobs never run without it. */
+  /** Whether the setting is explicit, so that jobs never run without it. */
   isWanted: boolean
 }
 
@@ -116,7 +113,7 @@ const parseText: Parser<string> = (text) => text
 const parsePath: Parser<string> = (text) =>
   text === '~' || text.startsWith('~/') ? join(homedir(), text.slice(1)) : text
 
-/** More than any machine has; a larger number is a typo. */
+/** Largest number of slots; a larger one is a typing error. */
 const SLOTS_MAX = 4096
 
 const parseSlots: Parser<number> = (text) => {
@@ -128,7 +125,7 @@ const parseSlots: Parser<number> = (text) => {
 
 /** System users are below it on every common system. */
 const UID_MIN = 1000
-/** Some programs read larger ones as negative. */
+/** Largest uid; some programs read larger ones as negative. */
 const UID_MAX = 2 ** 31 - 1
 /** The uid of the system's unprivileged user, and -1 in 16 bits, which means no user. */
 const UIDS_RESERVED = [65_534, 65_535]

@@ -58,7 +58,7 @@ function signalAll(pids: number[], signal: NodeJS.Signals): void {
     try {
       process.kill(pid, signal)
     } catch (error) {
-      // Already gone, or not ours to end: the next scan shows which.
+      // The process has already ended, or belongs to another user; the next scan shows which.
       if (!hasCode(error, 'ESRCH', 'EPERM')) throw error
     }
   }

@@ -5,7 +5,7 @@ export { invalid } from '../errors'
 
 interface Meaning {
   class: FailureClass
-  /** What the code means here, printed before the system's message. */
+  /** Meaning of the code, printed before the system's message. */
   words: string
   hint: string
 }
@@ -31,7 +31,7 @@ const EXHAUSTED: Meaning = {
   hint: 'Find out which program uses them up.',
 }
 
-/** What may be done next, by the operating system's error code. Not exhaustive: a missing code is `unclassified`. */
+/** Meanings of the operating system's error codes. The table is not exhaustive: a missing code is `unclassified`. */
 const MEANINGS: Record<string, Meaning> = {
   ENOSPC: FULL,
   EDQUOT: FULL,

@@ -24,7 +24,7 @@ interface Shortage {
   sinceMs: number
   request: ResourceRequest
   lacks: Lack
-  /** From this time on, no job may overtake it. */
+  /** Time from which no job may overtake it. */
   firstFromMs: number
   askedAtMs: number
 }
@@ -61,7 +61,7 @@ export class Holds {
     return seen
   }
 
-  /** Of the older jobs in the queue, those with neither a machine here nor a held place. */
+  /** Returns the older jobs in the queue that have neither a machine here nor a held place. */
   withoutPlace(asker: Asker | undefined, { jobIds }: Taken): number {
     return asker?.ahead.filter((jobId) => !this.held.has(jobId) && !jobIds.has(jobId)).length ?? 0
   }
@@ -71,7 +71,7 @@ export class Holds {
     this.held.set(jobId, { ...place, untilMs: this.now() + HOLD_MS })
   }
 
-  /** The job found too few free places, and asks again. No job overtakes one whose order has already arrived. */
+  /** Notes that the job found too few free places, and asks again. No job overtakes one whose order has already arrived. */
   noteShortage(
     { jobId, sinceMs }: Pick<Asker, 'jobId' | 'sinceMs'>,
     {

@@ -27,7 +27,7 @@ export interface LocalDeps {
   grantFile?(order: Order): Promise<string>
 }
 
-/** This host, for the verbs. */
+/** This host, as the verbs use it. */
 export interface Host {
   config: Required<Omit<LocalConfig, 'uids'>> & Pick<LocalConfig, 'uids'>
   deps: LocalDeps
@@ -36,10 +36,7 @@ export interface Host {
   place: string
   exclusive: Exclusive
   holds: Holds
-  /**
-   * Creates the folders under the root, once: if they vanish later, their disk has vanished, and the knowledge of machines with
-   * it.
-   */
+  /** Creates the folders under the root, once: if they vanish later, their disk has vanished, and with it the knowledge of machines. */
   makeFolders(): Promise<void>
   /** When the root was last cleared of leftovers. */
   sweptAtMs: number
@@ -52,7 +49,7 @@ export interface Host {
 
 /** GPUs do not come or go during planning, and waking the driver takes seconds. */
 const GPUS_FRESH_MS = 30_000
-/** A Python that was found stays; one that was not is looked for again at once. */
+/** Validity of a found Python; a missing one is searched for again at once. */
 const PYTHON_FRESH_MS = 60_000
 /** Finding out which user can run what takes some processes. */
 const USERS_FRESH_MS = 60_000

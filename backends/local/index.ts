@@ -19,13 +19,13 @@ const BOOT = {
 }
 
 /**
- * Machines on this host: each is a group of processes with its own directory. Everything known about them is in their
- * directories, so any number of processes may use the same root, concurrently or one after the other; only the slot count assumes
- * that one process launches at a time.
+ * Creates the backend of machines on this host. Each machine is a group of processes with its own directory, which has all facts about it,
+ * so any number of processes may use the same root, concurrently or in turn. Only the slot count assumes that one process launches at a
+ * time.
  */
 export async function createLocalBackend(config: LocalConfig, deps: LocalDeps): Promise<Backend> {
   const host = createHost(config, deps)
-  // If they cannot be created, `check` says why and every launch tries again.
+  // If the folders cannot be created, `check` explains why and every launch tries again.
   await host.makeFolders().catch(() => undefined)
   return {
     name: 'local',

@@ -11,14 +11,14 @@ import { namesIn } from './records'
 
 /** The user for a machine's commands, and the directory with the files that this user may reach. */
 export interface JobUser {
-  /** Of user and group. */
+  /** Id of user and group. */
   uid: number
   folder: string
 }
 
 /**
- * Whether jobs get separate users. `off`: they run as the worker's user; `why` is missing if that is as expected. `refused`:
- * separate users are required but impossible.
+ * Whether jobs get separate users. `off`: they run as the worker's user; `why` is missing if that is expected. `refused`: separate users
+ * are required but impossible.
  */
 export type JobUsers =
   | { kind: 'on'; range: UidRange; folder: string }
@@ -28,7 +28,7 @@ export type JobUsers =
 export const USERS_REMEDY =
   'Put what jobs need in a place that every user can read (not below /root), or set CRUCIBLE_LOCAL_UIDS=no to run jobs as root.'
 
-/** For the directories of jobs if other users cannot enter the root, which is usually in a closed home. */
+/** Folder for the directories of jobs if other users cannot enter the root, which is usually in a closed home. */
 const ELSEWHERE = '/var/lib/crucible/jobs'
 const PROBE_TIMEOUT_MS = 15_000
 const OTHERS_PASS = 0o001
@@ -83,7 +83,7 @@ async function everyonePasses(folder: string): Promise<boolean> {
   }
 }
 
-/** How the programs of a job differ from those of root; `undefined` if they are the same. */
+/** Returns how the programs of a job differ from those of root; `undefined` if they are the same. */
 async function whyUnlike(
   host: Host,
   { uid, folder, signal }: { uid: number; folder: string; signal: AbortSignal },

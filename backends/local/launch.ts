@@ -104,7 +104,7 @@ async function start(host: Host, machine: MachineRecord, python: string): Promis
     const [view] = await scan(host, [attemptId])
     // Another process ended the machine between our last scan and the start.
     if (view?.state === 'stopping' || view?.hasDirectory === false) await endProcesses(host, machine)
-    // If it was started and only writing its process record failed, it is still found without the record.
+    // If the machine was started and only writing its process record failed, it is still found without the record.
     if (failure === undefined || (view !== undefined && view.state !== 'unstarted')) return
     await removeDirectory(host, machine)
   } catch (error) {

@@ -8,7 +8,7 @@ import { FILES, isMachineId } from './records'
 
 const PAGE_BYTES = 64 * 1024
 
-/** The runner's own output; the cursor is a byte offset. Empty when the machine's directory is gone. */
+/** Returns the runner's own output; the cursor is a byte offset. Empty when the machine's directory is gone. */
 export async function logs(host: Host, { id }: MachineHandle, cursor: string | undefined): Promise<LogPage> {
   const offset = Number(cursor ?? '0')
   if (!Number.isSafeInteger(offset) || offset < 0) {

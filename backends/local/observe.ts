@@ -6,7 +6,7 @@ import type { Host } from './host'
 import { scan, scanAll, scanLeniently, type MachineView } from './scan'
 import { handleOf } from './records'
 
-/** A launch that has not started its runner after this long has died; its order, sent again, still starts it. */
+/** Time after which a launch that has not started its runner counts as dead; its order, sent again, still starts it. */
 const START_WITHIN_MS = MINUTE_MS
 
 export async function observe(host: Host, handles: MachineHandle[]): Promise<Observation[]> {
@@ -48,7 +48,7 @@ export async function find(host: Host, attemptId: string): Promise<FindOutcome> 
   return { kind: 'found', handles: [handleOf(view.machine)] }
 }
 
-/** Every machine of a deployment with a directory, ended or not: a directory occupies space until it is removed. */
+/** Lists every machine of a deployment with a directory, ended or not: a directory occupies space until it is removed. */
 export async function list(host: Host, deployment: string): Promise<OwnedResource[]> {
   const views = await scanAll(host)
   return views

@@ -14,7 +14,7 @@ export const MACHINE_TYPE = 'process'
 const GIB = 1024 ** 3
 
 /**
- * One offer per capacity type, whether or not this host can hold the request. A job that asks gets a place held; counting and
+ * Returns one offer per capacity type, whether or not this host can hold the request. A job that asks gets a place held; counting and
  * holding are one step, so that two jobs never see the same place.
  */
 export async function offers(host: Host, request: ResourceRequest, ctx: OffersContext): Promise<Offer[]> {
@@ -34,7 +34,7 @@ async function offersNow(host: Host, request: ResourceRequest, ctx: OffersContex
   ])
   const taken = host.holds.seenBy(job, inUse, gpus)
   const disk = await diskOf(users.kind === 'on' ? users.folder : host.paths.root)
-  // If no GPU matches, the others are still offered: the planner says what they lack.
+  // If no GPU matches, the others are still offered, and the planner explains what they lack.
   const kind = chooseKind(gpus, request, taken) ?? chooseKind(gpus, {}, taken)
   const needs = needsOf(request)
   const whole = shapeOf(host, disk.totalGiB, kind)
@@ -103,7 +103,7 @@ export interface Disk {
   freeGiB: number
 }
 
-/** The disk of a directory, which may not exist yet. */
+/** Returns the disk of a directory, which may not exist yet. */
 export async function diskOf(directory: string): Promise<Disk> {
   try {
     const { blocks, bavail, bsize } = await statfs(directory)

@@ -67,7 +67,7 @@ export async function fetchRunner(
 /** Slots are counted exactly each time, so a job that lost a race for one can soon ask again. */
 const FREE_AGAIN_MS = SECOND_MS
 
-/** What an order uses of this host, recorded; throws `capacity` if that is not free now. */
+/** Returns the recorded needs of an order; throws `capacity` if they are not free now. */
 export async function recordFor(
   host: Host,
   { order, offer, runner, signal }: { order: Order; offer: Offer; runner: string; signal: AbortSignal },
@@ -115,7 +115,7 @@ async function knowsUsers(runner: string): Promise<boolean> {
   return (await readFile(runner)).includes('crucible_runner/process/user.py')
 }
 
-/** A container has its own isolation, and is started by root. */
+/** Returns the user of a machine. A container has its own isolation, and is started by root. */
 async function userFor(
   host: Host,
   { attemptId, taken, signal }: { attemptId: string; taken: Taken; signal: AbortSignal },

@@ -3,7 +3,7 @@ import { defined } from '../../core/defined'
 import { hasCode } from './errors'
 import { MARKER, type ProcessInfo, type ProcessReader } from './processes'
 
-/** As in runner/crucible_runner/process/cgroup.py. */
+/** Prefix as in runner/crucible_runner/process/cgroup.py. */
 const GROUP_PREFIX = 'crucible-'
 
 const MARK = Buffer.from(`\0${MARKER}=`)
@@ -67,7 +67,9 @@ function readMark(pid: number): string | undefined {
   return padded.toString('utf8', at + MARK.length, end === -1 ? undefined : end)
 }
 
-/** A process may end while it is read, and another user's environment may be unreadable; no other error is expected. */
+/**
+ * Reads a file of /proc. A process may end while it is read, and another user's environment may be unreadable; no other error is expected.
+ */
 function read(path: string): Buffer | undefined {
   try {
     return readFileSync(path)

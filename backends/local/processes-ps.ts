@@ -6,7 +6,7 @@ const SELECTION: Partial<Record<NodeJS.Platform, string[]>> = { darwin: ['-axww'
 const COLUMNS = 'pid=,ppid=,pgid=,stat=,lstart=,command='
 const PS_TIMEOUT_MS = 10_000
 
-/** One `ps` for all processes, for systems without `/proc`. */
+/** Reads all processes with one `ps`, for systems without `/proc`. */
 export function createPsReader(platform: NodeJS.Platform): ProcessReader {
   const selection = SELECTION[platform] ?? ['axwwe']
   const all = async (): Promise<ProcessInfo[]> => {

@@ -28,7 +28,7 @@ export interface ProcessReader {
 export interface ProcessScan {
   identify(pid: number): Promise<ProcessIdentity | undefined>
   isAlive(identity: ProcessIdentity): Promise<boolean>
-  /** Every living process of a machine; `first` is the one it was started with, if known. */
+  /** Returns every living process of a machine; `first` is its first process, if known. */
   ofMachine(machine: string, first?: ProcessIdentity): Promise<ProcessInfo[]>
 }
 

@@ -49,7 +49,7 @@ function failureOf(
   switch (String(error.code)) {
     case 'ENOENT':
       return { kind: 'missing', message: 'was not found' }
-    // Also the system's error for a missing program if some folder of the path is closed to this user.
+    // The system also reports this error for a missing program if some folder of the path is closed to this user.
     case 'EACCES':
       return { kind: 'missing', message: 'is not executable for this user' }
     case 'EAGAIN':

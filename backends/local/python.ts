@@ -1,7 +1,7 @@
 import type { Failure } from '../../core/failure'
 import { runProgram } from './programs'
 
-/** What the runner is written for (docs/reference/runner-protocol.md). */
+/** Oldest Python for which the runner is written (docs/reference/runner-protocol.md). */
 const OLDEST = { major: 3, minor: 8 }
 const PYTHON_TIMEOUT_MS = 15_000
 

@@ -12,7 +12,7 @@ export interface MachineRecord {
   owner: OwnerTags
   realised: RealisedOffer
   launchedAtMs: number
-  /** What it uses of this host. */
+  /** Number of used slots. */
   slots: number
   gpus: number[]
   /** The container image of its workload: ending the machine also ends its container. */
@@ -30,7 +30,7 @@ export interface EndingRecord {
   requestedAtMs: number
 }
 
-/** `ended.json`: nothing of the machine runs any more; written by the first process that saw it. */
+/** `ended.json`: nothing of the machine runs. The first process that saw this writes it. */
 export interface EndedRecord {
   cause: 'interrupted' | 'ended'
   endedAtMs: number
@@ -41,7 +41,7 @@ export interface NoticeRecord {
   terminateAtMs: number
 }
 
-/** What remains of a machine whose directory is gone, so that its order, sent again, does not start it again. */
+/** Record of a machine whose directory is gone, so that its order, sent again, does not start it again. */
 export interface Tombstone {
   machine: MachineRecord
   ended: EndedRecord
@@ -164,7 +164,7 @@ export async function writeJson(path: string, value: object): Promise<void> {
   await rename(await writeTemporary(path, value), path)
 }
 
-/** As `writeJson`, unless the file exists. Returns false, with nothing changed, if it does. */
+/** Writes like `writeJson`, unless the file exists. Returns false, with nothing changed, if it does. */
 export async function writeJsonOnce(path: string, value: object): Promise<boolean> {
   const temporary = await writeTemporary(path, value)
   try {

@@ -36,7 +36,7 @@ export async function emptyDirectory(host: Host, { owner, user }: MachineRecord)
   }
 }
 
-/** At most once an hour, removes leftovers of failed launches and tombstones that are no longer needed. */
+/** Removes leftovers of failed launches and expired tombstones, at most once an hour. */
 export async function sweep(host: Host): Promise<void> {
   const nowMs = host.deps.clock()
   if (nowMs - host.sweptAtMs < SWEEP_EVERY_MS) return

@@ -25,17 +25,17 @@ export interface MachineView {
   state: 'unstarted' | 'running' | 'stopping' | 'gone'
   hasDirectory: boolean
   noticeAtMs?: number
-  /** Set for `gone`. */
+  /** End of the machine, for `gone`. */
   ended?: EndedRecord
 }
 
-/** One view per id, in order; `undefined` for an unknown id, or one that was forgotten long ago. */
+/** Returns one view per id, in order; `undefined` for an unknown id, or one that was forgotten long ago. */
 export function scan(host: Host, ids: string[]): Promise<(MachineView | undefined)[]> {
   const processes = host.processes()
   return inTurn(ids, async (id) => (isMachineId(id) ? viewOf(host, id, processes) : undefined))
 }
 
-/** As `scan`, with `damaged` for a machine whose record is unreadable, so that it does not hide all others. */
+/** Scans like `scan`, with `damaged` for a machine whose record is unreadable, so that it does not hide all others. */
 export function scanLeniently(host: Host, ids: string[]): Promise<(MachineView | 'damaged' | undefined)[]> {
   const processes = host.processes()
   return inTurn(ids, async (id) => {
@@ -48,7 +48,7 @@ export function scanLeniently(host: Host, ids: string[]): Promise<(MachineView |
   })
 }
 
-/** Every machine with a directory and a record; `check` reports the others. */
+/** Returns every machine with a directory and a record; `check` reports the others. */
 export async function scanAll(host: Host): Promise<MachineView[]> {
   const ids = await namesIn(host.paths.machines)
   if (ids.length === 0) await assertFolders(host)
@@ -86,16 +86,19 @@ async function viewOf(host: Host, id: string, processes: ProcessScan): Promise<M
   if (await hasProcesses(files, processes)) {
     return { ...view, state: files.ending === undefined ? 'running' : 'stopping' }
   }
-  // Missing files may have vanished with the whole directory during the read.
+  // The files may have vanished with the whole directory during the read.
   const buried = await buriedView(host, id)
   if (buried !== undefined) return buried
   if (files.process === undefined && files.ending === undefined) return { ...view, state: 'unstarted' }
-  // This write is permanent, and this scan's list of processes may be older than the machine.
+  // The write is permanent, and this scan's list of processes may be older than the machine, so processes are checked again.
   if (await hasProcesses(files, host.processes())) return { ...view, state: 'running' }
   return { ...view, state: 'gone', ended: await recordEnd(host, id, files) }
 }
 
-/** If the whole folder is missing, absence proves nothing: its disk may be unmounted while healthy machines run. */
+/**
+ * Asserts that the whole folder exists. If it is missing, absence proves nothing, because its disk may be unmounted while healthy machines
+ * run.
+ */
 async function assertFolders({ paths }: Host): Promise<void> {
   try {
     await access(paths.machines)
@@ -121,8 +124,8 @@ async function hasProcesses({ machine, process }: MachineFiles, processes: Proce
 }
 
 /**
- * Records once that nothing of a machine runs any more, and returns what is on record. The time is that of the first scan:
- * process ends are not observed, so the true time is earlier if nothing scanned then.
+ * Records once that nothing of a machine runs, and returns the recorded end. The time is that of the first scan: process ends are not
+ * observed, so the true time is earlier if nothing scanned then.
  */
 export async function recordEnd(host: Host, id: string, files: MachineFiles): Promise<EndedRecord> {
   const ended: EndedRecord = { cause: causeOf(files), endedAtMs: host.deps.clock() }
@@ -130,14 +133,14 @@ export async function recordEnd(host: Host, id: string, files: MachineFiles): Pr
   try {
     if (await writeJsonOnce(path, ended)) return ended
   } catch (error) {
-    // Its directory was removed meanwhile, or the disk is full: the observation is still true.
+    // The directory was removed meanwhile, or the disk is full; the observation is still true.
     if (hasCode(error, 'ENOENT', 'ENOSPC', 'EDQUOT')) return ended
     throw error
   }
   return (await readMachine(host.paths, id))?.ended ?? ended
 }
 
-/** A machine that got its notice counts as interrupted even if it ended earlier, unless we ended it first. */
+/** Returns the cause of an end. A machine that got its notice counts as interrupted even if it ended earlier, unless we ended it first. */
 function causeOf({ ending, notice }: MachineFiles): EndedRecord['cause'] {
   if (ending !== undefined) return ending.cause
   return notice === undefined ? 'ended' : 'interrupted'

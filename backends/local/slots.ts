@@ -8,7 +8,7 @@ import { scanAll } from './scan'
 /** Key of the slot count; not a valid machine name. */
 export const SLOTS = '/slots'
 
-/** What a job uses of this host. */
+/** A job's use of this host. */
 export interface Needs {
   slots: number
   gpus: number
@@ -21,11 +21,11 @@ export function needsOf(request: ResourceRequest): Needs {
   }
 }
 
-/** What the existing machines use; one that was never started keeps its share. */
+/** Use by the existing machines; one that was never started keeps its share. */
 export interface Taken {
   slots: number
   gpus: Set<number>
-  /** Their owners. */
+  /** Owners of the machines. */
   jobIds: Set<string>
   uids: Set<number>
 }
@@ -71,8 +71,8 @@ export function chooseKind(gpus: Gpu[], request: ResourceRequest, taken: Taken):
 }
 
 /**
- * What a job could have if other jobs did not use it now; `undefined` if it lacks nothing, or something that this host does not
- * have at all.
+ * Returns what a job could have if other jobs did not use it now; `undefined` if it lacks nothing, or something that this host does not
+ * have.
  */
 export function lackOf(
   host: Host,
@@ -84,7 +84,7 @@ export function lackOf(
   return gpus > (kind?.free.length ?? 0) ? 'gpus' : undefined
 }
 
-/** How many jobs with these needs fit into the free part of this host. */
+/** Returns how many jobs with these needs fit into the free part of this host. */
 export function placesFor(
   host: Host,
   needs: Needs,

@@ -7,8 +7,8 @@ import { MARKER } from './processes'
 import { FILES, writeJson, type MachineRecord } from './records'
 
 /**
- * Starts the runner in a separate session, with nothing inherited: it outlives this process, receives none of its signals and
- * sees only the environment that the configuration passes on.
+ * Starts the runner in a separate session, with nothing inherited: it outlives this process, receives none of its signals and sees only the
+ * environment that the configuration passes on.
  */
 export async function startRunner(host: Host, machine: MachineRecord, python: string): Promise<void> {
   const directory = host.paths.machine(machine.owner.attemptId)

@@ -30,7 +30,7 @@ export async function terminate(host: Host, { kind, id }: ResourceHandle, ctx: C
         await emptyDirectory(host, view.machine)
         await writeJsonOnce(host.paths.tombstone(id), { machine: view.machine, ended })
       }
-      // Even if a tombstone exists: an earlier call may have died between the two.
+      // The directory is removed even if a tombstone exists: an earlier call may have died between the two.
       await removeDirectory(host, view.machine)
     })
     .catch(delayed)
@@ -43,7 +43,7 @@ function delayed(error: unknown): never {
   throw new BackendError({ ...failure, class: 'transient' }, { cause: error })
 }
 
-/** Interrupts a spot machine: now, or when its notice expires, which the machine's own guard enforces. */
+/** Interrupts a spot machine now, or when its notice expires, which the machine's own guard enforces. */
 export async function interrupt(
   host: Host,
   { handle, noticeMs }: { handle: MachineHandle; noticeMs: number | null },
@@ -69,9 +69,7 @@ export async function interrupt(
   })
 }
 
-/**
- * Ends the processes of a machine. The reason is recorded first: it tells a launch in another process to leave the machine alone.
- */
+/** Ends the processes of a machine. The reason is recorded first, so that a launch in another process leaves the machine alone. */
 async function end(
   host: Host,
   { machine, ...view }: MachineView,

@@ -23,11 +23,11 @@ export interface ModalApi {
   health(signal: AbortSignal): Promise<Health>
   rates(signal: AbortSignal): Promise<Rates>
   submit(key: string, request: JobRequest, signal: AbortSignal): Promise<Job>
-  /** Undefined for a key that neither the gateway nor Modal knows. */
+  /** Returns a job; undefined for a key that neither the gateway nor Modal knows. */
   job(key: string, signal: AbortSignal): Promise<Job | undefined>
-  /** After it, nothing of the key starts, and what runs is being ended. */
+  /** Cancels a key. Afterwards nothing of the key starts, and a running Sandbox is being ended. */
   cancel(key: string, signal: AbortSignal): Promise<void>
-  /** What waits or runs, as Modal lists it. */
+  /** Returns waiting and running jobs, as Modal lists them. */
   jobs(owner: string, signal: AbortSignal): Promise<Listed[]>
   logs(key: string, signal: AbortSignal): Promise<string[]>
   volumes(prefix: string, signal: AbortSignal): Promise<Volume[]>
@@ -42,7 +42,7 @@ export interface ApiOptions {
 
 /** A gateway that nothing has called for two minutes starts first, which takes some seconds. */
 const CALL_MS = 60 * SECOND_MS
-/** For calls that people wait for, of a gateway that was called a moment ago. */
+/** Time limit for calls that people wait for, to a gateway that was called a moment ago. */
 const SUBMIT_MS = 30 * SECOND_MS
 const LOG_LINES = 200
 const USER_AGENT = 'crucible (+https://www.npmjs.com/package/crucible-ml)'
@@ -82,7 +82,7 @@ export function createApi({ url, token }: ApiOptions): ModalApi {
   }
 }
 
-/** By code: a 404 without it comes from Modal, where the gateway is not deployed. */
+/** Returns nothing for an unknown key, by its code: a 404 without it comes from Modal if the gateway is not deployed. */
 function unlessUnknown(error: unknown): undefined {
   if (error instanceof HttpError && problemOf(error)?.code === 'unknown-key') return undefined
   throw error

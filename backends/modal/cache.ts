@@ -4,11 +4,11 @@ import type { Volume } from './documents'
 import type { Host } from './host'
 import { BACKEND } from './offers'
 
-/** Where machines have the volume. */
+/** Mount point of the volume on machines. */
 export const CACHE_PATH = '/var/cache/crucible'
 const NAME_MAX = 63
 
-/** The volume of a deployment; `prefix` is what the gateway allows. */
+/** Returns the volume of a deployment; `prefix` is the part that the gateway allows. */
 export function cacheVolume(prefix: string, deployment: string): string {
   return `${prefix}cache-${deployment}`.slice(0, NAME_MAX)
 }
@@ -23,7 +23,7 @@ export function cacheEnvironment(): Record<string, string> {
   }
 }
 
-/** The deployment's volume, for garbage collection: it is deleted once no machine has mounted it for long. */
+/** Returns the deployment's volume for garbage collection, which deletes it once no machine has mounted it for long. */
 export async function cacheLeftovers(
   { api, config, deps }: Host,
   deployment: string,

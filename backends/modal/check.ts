@@ -4,7 +4,7 @@ import { modalError, TOKEN_REFUSED } from './errors'
 import type { Host } from './host'
 import { missingIn, versionProblem } from './policy'
 
-/** What prevents machines here. The limits of a workspace cannot be asked: Modal lets work wait instead. */
+/** Checks for obstacles to machines. The limits of a workspace are not checked, because Modal lets work wait instead. */
 export async function check({ api, config }: Host, { signal }: CallContext): Promise<Problem[]> {
   try {
     const health = await api.health(signal)

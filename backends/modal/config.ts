@@ -14,14 +14,14 @@ import { MODAL_GPUS } from './gpus'
 import { IMAGE_SECRETS, imageSecretsIn } from './policy'
 import { readToken, tokenPath } from './token-file'
 
-/** Where the gateway is, and what machines get. */
+/** Address of the gateway, and settings of machines. */
 export interface ModalConfig {
   /** Address of the gateway. */
   url: string
   token: { key: string; secret: string }
   /** Modal's names of the GPUs to offer. */
   gpus: string[]
-  /** How long one machine may run; 24 hours at most, which is Modal's own limit. */
+  /** Longest run of one machine; at most 24 hours, Modal's own limit. */
   runMsMax: number
   /** Whether machines of a deployment share a volume for caches of models and packages. */
   hasCache: boolean

@@ -1,4 +1,4 @@
-/** The answers of the gateway (`gateway/openapi.json`), as far as they are used. Unknown fields are kept. */
+/** Used fields of the gateway's answers (`gateway/openapi.json`). Unknown fields are kept. */
 import { z } from 'zod'
 
 /** Version of the HTTP contract that this code speaks. */
@@ -18,7 +18,7 @@ export const health = z.looseObject({
 
 export const rates = z.looseObject({ observed_at_ms: z.int(), usd: z.record(z.string(), z.string()) })
 
-/** A phase of a later gateway is kept as it is. */
+/** Form of a job. A phase of a later gateway is kept as it is. */
 export const job = z.looseObject({
   key: z.string(),
   phase: z.string(),
@@ -54,7 +54,7 @@ export type Job = z.output<typeof job>
 export type Listed = z.output<typeof jobList>['items'][number]
 export type Volume = z.output<typeof volumeList>['items'][number]
 
-/** What one launch asks for. */
+/** Request of one launch. */
 export interface JobRequest {
   owner: string
   tags: Record<string, string>

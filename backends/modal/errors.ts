@@ -5,7 +5,7 @@ import { HttpError } from '../http'
 
 export { invalid } from '../errors'
 
-/** An error in the gateway's own form. */
+/** Error in the gateway's own form. */
 interface Problem {
   code: string
   message: string
@@ -35,7 +35,7 @@ const OUTDATED: Meaning = {
   hint: 'Run `pip install -U "modal>=1.6,<1.7"`, then `crucible setup modal`.',
 }
 
-/** By the exceptions of Modal's client 1.6 (`modal/exception.py`, read in November 2026). */
+/** Meanings of exceptions of Modal's client 1.6 (`modal/exception.py`, read in November 2026). */
 const EXCEPTIONS: Readonly<Record<string, Meaning>> = {
   AuthError: ACCOUNT,
   PermissionDeniedError: ACCOUNT,
@@ -65,7 +65,7 @@ const LIMIT_WORDS = /limit|quota|budget|spend/i
 /** `workspace billing cycle spend limit reached`, with whichever exception (modal-client, issue 3397). */
 const SPEND_WORDS = /spend limit|billing/i
 
-/** What may be done after a launch that failed with an exception of Modal's client. */
+/** Returns the failure of a launch from an exception of Modal's client. */
 export function launchFailure({ type, message }: { type: string; message: string }): Failure {
   const isLimit =
     SPEND_WORDS.test(message) ||
@@ -79,7 +79,7 @@ export function launchFailure({ type, message }: { type: string; message: string
   }
 }
 
-/** By the codes of the gateway (`gateway/crucible_gateway/documents.py`). */
+/** Meanings of the gateway's codes (`gateway/crucible_gateway/documents.py`). */
 const PROBLEMS: Readonly<Record<string, Meaning>> = {
   invalid: { class: 'invalid', hint: 'Change the job, or report this as an error in Crucible.' },
   'not-allowed': {
@@ -99,7 +99,7 @@ export const TOKEN_REFUSED = 'HTTP 401'
 
 const THROTTLED_MS = 5 * SECOND_MS
 
-/** An answer without a body of the gateway, by status: it comes from Modal's proxy in front of it. */
+/** Interprets an answer without a body of the gateway by its status: it comes from Modal's proxy in front of it. */
 function ofProxy(status: number, page: string): { class: FailureClass; words: string; hint?: string } {
   if (status === 401)
     return { class: 'auth', words: 'Modal refused the proxy token of the gateway', hint: SET_UP }
@@ -131,7 +131,7 @@ export function problemOf({ facts: { body } }: HttpError): Problem | undefined {
   return { code, message, type: typeof type === 'string' ? type : undefined }
 }
 
-/** Whether a launch without a usable answer may still have its effect. */
+/** Whether a launch without a usable answer may still have an effect. */
 export function mayHaveHappened(error: HttpError): boolean {
   const { reach, status = 0 } = error.facts
   if (reach !== 'answered') return reach === 'unanswered'

@@ -1,13 +1,13 @@
 /** Modal's GPUs, by the names that it takes (modal.com/docs/guide/gpu, read in November 2026). */
 
 export interface ModalGpu {
-  /** Modal's own name. */
+  /** Modal's name of the GPU. */
   name: string
   /** Canonical name (`core/accelerators.ts`). */
   accelerator: string
-  /** As the driver reports it. */
+  /** Memory as the driver reports it. */
   memoryGiB: number
-  /** Of the workspace's rates; the price of one for an hour. */
+  /** Name of the workspace's rate: the price of one for an hour. */
   rate: string
   /** The most that one machine has. */
   countMax: 4 | 8

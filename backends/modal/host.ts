@@ -2,10 +2,10 @@ import type { BackendDeps } from '../registry'
 import type { ModalApi, createApi } from './api'
 import type { ModalConfig } from './config'
 
-/** What the backend needs from its composition. */
+/** Dependencies of the backend on its composition. */
 export type ModalDeps = Pick<BackendDeps, 'clock' | 'handOver'>
 
-/** What every verb works with. */
+/** Environment of every verb. */
 export interface Host {
   config: ModalConfig
   deps: ModalDeps

@@ -37,7 +37,7 @@ export const CAPABILITIES: Capabilities = {
   price: 'live',
 }
 
-/** The same over anything that behaves as the gateway does. */
+/** Creates the backend over any implementation of the gateway. */
 export function createBackendOver(openApi: typeof createApi, config: ModalConfig, deps: ModalDeps): Backend {
   const host = createHost(config, deps, openApi)
   const verb = <T>(ctx: { signal: AbortSignal }, task: () => Promise<T>): Promise<T> =>

@@ -46,8 +46,8 @@ export async function launch(host: Host, order: Order, { signal }: CallContext):
 }
 
 /**
- * Asks the gateway about a send whose answer was lost. A machine that it knows is watched at once; it dates an end by the first question
- * after it. That it knows none proves nothing yet: the request may still arrive.
+ * Asks the gateway about a send whose answer was lost. A machine that it knows is watched at once; the first question after an end dates
+ * it. An unknown key proves nothing yet, because the request may still arrive.
  */
 async function knownOutcome(
   { api }: Host,
@@ -66,7 +66,7 @@ function outcomeOf(job: Job, offer: Offer): LaunchOutcome {
   return { kind: 'refused', failure: failureOfJob(job) }
 }
 
-/** Why a job has no machine and will get none. */
+/** Returns why a job has no machine and will get none. */
 function failureOfJob({ phase, error }: Job): Failure {
   if (error !== null && error !== undefined) return launchFailure(error)
   const words = phase === 'cancelled' ? 'the attempt was ended before it started' : 'the launch was lost'
@@ -86,7 +86,7 @@ async function requestFor(host: Host, { order, offer, health }: Parts): Promise<
   const { attemptId, deployment, token } = order
   const { cores, memoryMiB, gpu } = offer.data ?? {}
   const handOver = await deps.handOver(order, token)
-  // The gateway makes one machine of a key, and Modal does not tell a container the id of its Sandbox.
+  // The gateway makes one machine per key. The key is its id, because Modal does not show a container the id of its Sandbox.
   const start = containerStart(handOver, {
     attemptId,
     machineId: { literal: attemptId },

@@ -25,7 +25,7 @@ export function tagsOf({ jobId }: Order, { type, priceMicroUsdPerHour }: Offer):
   return { [TAGS.job]: jobId, [TAGS.type]: type, [TAGS.price]: String(priceMicroUsdPerHour) }
 }
 
-/** The machine of a job: the same each time it is found. */
+/** Returns the handle of a job's machine, the same each time it is found. */
 export function handleOf(
   { key, tags, accepted_at_ms: acceptedAtMs }: Job,
   offer?: Pick<Offer, 'type' | 'priceMicroUsdPerHour'>,
@@ -47,7 +47,7 @@ export function handleOf(
 
 const hasMachine = ({ sandbox_id: id }: Job): boolean => typeof id === 'string'
 
-/** The gateway asks Modal for what it does not know itself. */
+/** Finds the machine of an attempt. For a key that the gateway does not know, it asks Modal. */
 export async function find(host: Host, attemptId: string, ctx: FindContext): Promise<FindOutcome> {
   const job = await host.api.job(attemptId, ctx.signal)
   const waitMs = (ctx.sentUntilMs ?? 0) - host.deps.clock()
@@ -72,7 +72,7 @@ export async function observe(
   return answers.map((answer) => (answer.status === 'fulfilled' ? observationOf(answer.value) : undefined))
 }
 
-/** What the gateway says of a job; undefined where neither it nor Modal knows the key. */
+/** Returns the observation of a job from the gateway's answer; undefined if neither it nor Modal knows the key. */
 export function observationOf(job: Job | undefined): Observation {
   if (job === undefined)
     return { state: 'gone', cause: 'unknown', detail: 'unknown to Modal and to the gateway' }
@@ -102,7 +102,7 @@ export function observationOf(job: Job | undefined): Observation {
     case 'launch_lost':
       return { state: 'gone', cause: 'failed-to-start', detail: 'Modal ended the launch before it finished' }
     default:
-      // Of a later gateway: nothing is concluded from it.
+      // The phase is of a later gateway, so nothing is concluded from it.
       return { state: 'running', detail: `phase ${phase}`, ...billed }
   }
 }
@@ -144,7 +144,7 @@ function resourceOf({ key, tags }: Listed, deployment: string): OwnedResource {
   }
 }
 
-/** What the container has printed, and Modal's reason where it never started. */
+/** Returns the container's output, and Modal's reason if it never started. */
 export async function logs({ api }: Host, { id }: MachineHandle, { signal }: CallContext): Promise<LogPage> {
   const lines = await api.logs(id, signal)
   const lastWords = lines.findLast((line) => line.trim() !== '')

@@ -13,17 +13,17 @@ import { imageRefusal, versionProblem } from './policy'
 
 export const BACKEND = 'modal'
 
-/** One of Modal's cores is a physical one (modal.com/docs/guide/resources, read in November 2026). */
+/** vCPUs per core: one of Modal's cores is a physical one (modal.com/docs/guide/resources, read in November 2026). */
 const VCPUS_PER_CORE = 2
 /** The most of one Sandbox (same page). */
 const VCPUS_MAX = 128
 const MEMORY_GIB_MAX = 336
 const MIB_PER_GIB = 1024
-/** A machine without wishes, and what each GPU adds at least: Modal bills what is reserved. */
+/** Default machine, and the least addition for each GPU: Modal bills the reservation. */
 const LEAST = { cpus: 2, memoryGiB: 4 }
 const PER_GPU = { cpus: 4, memoryGiB: 16 }
 
-/** Sandboxes cost more than Functions; older workspaces may report no rates of their own for them. */
+/** Names of CPU rates. Sandboxes cost more than Functions; older workspaces may report no separate rates for them. */
 const CPU_RATES = ['cpu_hour_cost_sandbox', 'cpu_hour_cost']
 const MEMORY_RATES = ['mem_gib_hour_cost_sandbox', 'mem_gib_hour_cost']
 
@@ -35,7 +35,7 @@ interface Kind {
   count: number
 }
 
-/** Machines cut to the request, without and with each GPU, at the workspace's own rates. */
+/** Returns machines cut to the request, without and with each GPU, at the workspace's own rates. */
 export async function offers(
   { api, config, deps }: Host,
   request: ResourceRequest,
@@ -74,7 +74,7 @@ export async function offers(
   })
 }
 
-/** Where Modal does not tell the gateway its rates, they are those of the gateway's deployment. */
+/** Returns the source of prices. If Modal does not give the gateway its rates, they are those of the gateway's deployment. */
 function priceSourceOf({ observed_at_ms: observedAtMs }: Rates, nowMs: number): PriceSource {
   return nowMs - observedAtMs < HOUR_MS
     ? { kind: 'live', observedAtMs: nowMs }

@@ -2,7 +2,7 @@ import type { Failure } from '../../core/failure'
 import { listOf } from '../settings'
 import { API, type Health } from './documents'
 
-/** What a deployment of the gateway must let its callers name; a list is missing if no setting asks for it. */
+/** Names that a deployment of the gateway must allow; a list is missing if no setting requires it. */
 export interface Policy {
   registries?: string[]
   secrets?: string[]
@@ -31,14 +31,14 @@ export function imageSecretOf(
   return imageSecrets[fitting[0] ?? ''] ?? null
 }
 
-/** As the gateway reads it (`gateway/crucible_gateway/policy.py`). */
+/** Completes an image reference as the gateway does (`gateway/crucible_gateway/policy.py`). */
 function fullReference(reference: string): string {
   const [first = '', ...rest] = reference.split('/')
   if (rest.length > 0 && (/[.:]/.test(first) || first === 'localhost')) return reference
   return `docker.io/${rest.length > 0 ? reference : `library/${reference}`}`
 }
 
-/** What the settings require of the gateway. */
+/** Returns the names that the settings require of the gateway. */
 export function policyIn(settings: Record<string, string | undefined>): Policy {
   const registries = listOf(settings[REGISTRIES] ?? '')
   const ofImages = Object.values(imageSecretsIn(settings[IMAGE_SECRETS]) ?? {})
@@ -74,7 +74,7 @@ export function imageRefusal(
   return undefined
 }
 
-/** Why this version cannot work with the gateway. A gateway with more features is no problem; one with fewer serves what it can. */
+/** Returns why this version cannot work with the gateway. A gateway with more features is fine; one with fewer serves as far as it can. */
 export function versionProblem({ api }: Pick<Health, 'api'>): Failure | undefined {
   if (api === API) return undefined
   const isOld = api < API

@@ -37,7 +37,6 @@ const TOKEN = { id: 'token', what: 'proxy token' } as const
 
 /**
  * Sets up a workspace of Modal: the gateway, and the proxy token that opens it.
- *
  * @param wish `prefix` begins the names of everything in the workspace
  */
 export function createModalSetup(
@@ -54,7 +53,7 @@ export function createModalSetup(
 interface Parts {
   manage: Manage
   openApi: typeof createApi
-  /** Of the app and of the token. */
+  /** Name of the app and of the token. */
   name: string
   policy: Policy
 }
@@ -95,7 +94,7 @@ class ModalSetup implements AccountSetup {
     return steps
   }
 
-  /** A token whose secret is not here any more cannot be used: it is replaced. */
+  /** Makes a token. One whose secret is no longer here is unusable and is replaced. */
   private makeToken(found: Surveyed, url: string, { signal, onStep }: Work): Promise<Step> {
     return this.step(TOKEN, { did: 'made', onStep }, async () => {
       const created = z
@@ -169,7 +168,7 @@ class ModalSetup implements AccountSetup {
     ]
   }
 
-  /** What is wrong with a deployed gateway: a `failure` that a new deployment corrects, or a `remark` if it would do harm. */
+  /** Returns the problem of a deployed gateway: a `failure` that a new deployment corrects, or a `remark` if it would do harm. */
   private async callGateway(
     { key, secret }: StoredToken,
     url: string,
@@ -179,7 +178,7 @@ class ModalSetup implements AccountSetup {
     try {
       const health = await api.health(signal)
       const failure = versionProblem(health)
-      // Other workers may need the newer one.
+      // Other workers may need the newer gateway.
       if (health.api > API) return { remark: `${failure!.message}. ${failure!.hint}` }
       const missing = missingIn(health, this.parts.policy)
       return defined({ failure: failure ?? (missing.length > 0 ? notAllowed(missing) : undefined) })

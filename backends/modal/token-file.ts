@@ -34,7 +34,7 @@ export function modalCredentials(settings: Record<string, string | undefined>): 
   }
 }
 
-/** Undefined without a file, or with one that is not whole. */
+/** Reads the token; undefined without a complete file. */
 export function readToken(path: string): StoredToken | undefined {
   try {
     return storedToken.parse(JSON.parse(readFileSync(path, 'utf8')))

@@ -11,9 +11,9 @@ export interface AdviceWish {
   machines: number
   /** Days of one run; for training. */
   days?: number | undefined
-  /** Its dates are known; for training. */
+  /** Whether the dates of a training are known. */
   isScheduled?: boolean | undefined
-  /** It can continue from a checkpoint after an interruption. */
+  /** Whether it can continue from a checkpoint after an interruption. */
   isInterruptible?: boolean | undefined
   /** The number of machines follows the load; for inference. */
   isScaling?: boolean | undefined
@@ -29,7 +29,7 @@ export interface Advice {
   kind: CapacityKind
   reasons: string[]
   commands: string[]
-  /** What is often read about this and is not so. */
+  /** Corrections of common errors. */
   corrections: string[]
   sources: string[]
 }

@@ -12,7 +12,9 @@ export const WEEKS_AHEAD_MAX = 8
 /** AWS answers one question with at most this many. */
 export const OFFERINGS_MAX = 6
 
-/** The shortest length that AWS sells of at least so many days: single days up to 14, then whole weeks. `undefined` beyond the longest. */
+/**
+ * Returns the shortest length for sale of at least this many days: single days up to 14, then whole weeks. `undefined` beyond the longest.
+ */
 export function soldDays(days: number): number | undefined {
   const whole = Math.max(1, Math.ceil(days))
   if (whole > BLOCK_DAYS_MAX) return undefined

@@ -1,4 +1,4 @@
-/** Questions about the capacity of EC2 that change nothing: what a command line may ask, in all Regions at once. */
+/** Read-only questions about the capacity of EC2 for a command line, in all Regions at once. */
 export * from './advice'
 export * from './block-durations'
 export * from './inquiry'

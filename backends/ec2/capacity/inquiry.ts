@@ -15,7 +15,7 @@ import { withSignInHelp } from './sign-in'
 export interface InquiryOptions {
   /** Regions to ask, or all that the account has enabled. */
   regions: readonly string[] | 'all'
-  /** Where the account is asked what is the same in all Regions. */
+  /** Region that answers questions about the whole account. */
   homeRegion: string
   profile?: string | undefined
   endpoint?: string | undefined
@@ -28,13 +28,13 @@ export interface InquiryOptions {
   clock: () => number
   /** Shows how many of the Regions have answered; 0 at the beginning. */
   onProgress?: (settled: number, of: number) => void
-  /** For tests: the questions of one Region. */
+  /** Questions of one Region, replaced by tests. */
   open?: (region: string) => RegionApi
 }
 
 /**
- * What one Region and account may ask in general (EC2 developer guide, "Request throttling", November 2026): lists without a filter have the
- * smallest bucket, and every request here counts against it.
+ * Request rate for one Region and account in general (EC2 developer guide, "Request throttling", November 2026): lists without a filter
+ * have the smallest bucket, and every request here counts against it.
  */
 const BUCKET = { size: 50, perSecond: 10 }
 
@@ -48,7 +48,7 @@ export class Inquiry {
 
   constructor(private readonly options: InquiryOptions) {
     this.signal = limitedTo(options.limitMs, options.signal)
-    // Every request of every Region listens to it.
+    // Every request of every Region listens to the signal.
     setMaxListeners(0, this.signal)
     this.clock = options.clock
     this.homeRegion = options.homeRegion
@@ -71,7 +71,7 @@ export class Inquiry {
     return createRegionApi({ region, limiter, signal: this.signal, profile, endpoint })
   }
 
-  /** Asks the home Region one thing, and throws what a person can act on. */
+  /** Asks the home Region a question, and throws errors that a person can act on. */
   async home<T>(ask: (api: RegionApi) => Promise<T>): Promise<T> {
     const { homeRegion: region } = this
     const { answers, unanswered } = await this.askAll([region], (api) => ask(api))
@@ -80,8 +80,8 @@ export class Inquiry {
   }
 
   /**
-   * Asks every Region. Throws if none answers; otherwise the rest is named in `unanswered`, among them those that the account has not
-   * enabled, unless all were meant.
+   * Asks every Region. Throws if none answers; otherwise `unanswered` names the others. It includes Regions that the account has not
+   * enabled, unless all were requested.
    */
   async each<T>(ask: (api: RegionApi, region: string) => Promise<T>): Promise<Asked<T>> {
     const { regions } = await this.regions()
@@ -131,7 +131,7 @@ export class Inquiry {
     })
   }
 
-  /** Of named Regions without an answer: whether they exist, and whether the account has enabled them. */
+  /** Explains named Regions without an answer: whether they exist, and whether the account has enabled them. */
   private async explained(unanswered: readonly Unanswered[]): Promise<Unanswered[]> {
     const { regions, signal } = this.options
     const isDoubtful = unanswered.some(({ region }) => region !== this.homeRegion)
@@ -154,7 +154,7 @@ export class Inquiry {
     return isClosed ? error : withSignInHelp(error, { hasSessionInEnvironment, profile })
   }
 
-  /** What a reader should know about where the answers are from. */
+  /** Returns remarks about the sources of the answers. */
   async notes(): Promise<string[]> {
     const { closed, notes } = await this.regions()
     const { oldestMs } = this.options.kept
@@ -172,7 +172,7 @@ export class Inquiry {
 
 export interface RegionsToAsk {
   regions: string[]
-  /** Not enabled for the account; only known if all Regions were meant. */
+  /** Regions that are not enabled for the account; only known if all Regions were requested. */
   closed: string[]
   notes: string[]
 }

@@ -1,6 +1,6 @@
 import { limitedTo } from '../../calls'
 
-/** How often AWS has taken back spot machines of a type in the last month, as the Spot Instance Advisor publishes it. */
+/** How often AWS interrupted spot machines of a type in the last month, as the Spot Instance Advisor publishes it. */
 export interface Interruptions {
   /** `<5%`, `5-10%`, ...; nothing for a type that AWS publishes nothing about. */
   of(pool: { region: string; type: string }): string | undefined
@@ -9,7 +9,7 @@ export interface Interruptions {
 /** The public file behind the Spot Instance Advisor; it needs no credentials. */
 const BUCKET = 'spot-bid-advisor'
 const FILE = 'spot-advisor-data.json'
-/** It is an addition to an answer that does without it. */
+/** Limit on the wait for this optional addition to an answer. */
 const PATIENCE_MS = 5_000
 
 interface Advice {

@@ -5,13 +5,13 @@ import { deserialize, serialize } from 'node:v8'
 import { HOUR_MS, SECOND_MS } from '../../../core/time/time'
 import type { RegionApi } from '../sdk/api-capacity'
 
-/** What is reserved, for sale or free changes from minute to minute. */
+/** Validity of answers about capacity, which changes from minute to minute. */
 export const CAPACITY_FRESH_MS = 30 * SECOND_MS
 /** Types, zones and list prices change a few times a year. */
 export const CATALOG_FRESH_MS = HOUR_MS
 
 export interface KeptAnswersOptions {
-  /** Where answers of earlier commands are; missing: only those of this process are kept. */
+  /** Folder with answers of earlier commands; if missing, only those of this process are kept. */
   directory?: string | undefined
   /** Whose answers they are: account, keys and endpoint. */
   identity: string
@@ -68,7 +68,7 @@ export class KeptAnswers {
     try {
       mkdirSync(directory, { recursive: true, mode: 0o700 })
       const path = join(directory, key)
-      // A reader sees all of it or nothing.
+      // The file is renamed into place, so that a reader sees all of it or nothing.
       writeFileSync(`${path}.${process.pid}`, serialize({ atMs: clock(), value }), { mode: 0o600 })
       renameSync(`${path}.${process.pid}`, path)
     } catch {
@@ -91,7 +91,7 @@ export class KeptAnswers {
   }
 }
 
-/** How long an answer to each question is kept. Other questions are asked each time. */
+/** Validity of the answers to each question. Other questions are asked each time. */
 const FRESH_MS: Readonly<Record<string, number>> = {
   types: CATALOG_FRESH_MS,
   typeZones: CATALOG_FRESH_MS,
@@ -113,7 +113,7 @@ const FRESH_MS: Readonly<Record<string, number>> = {
   quotaRequests: CAPACITY_FRESH_MS,
 }
 
-/** The same questions, each asked once within its time. */
+/** Wraps the questions so that each is asked once within its time. */
 export function keepingAnswers(api: RegionApi, region: string, kept: KeptAnswers): RegionApi {
   const keepingAll = <Part extends object>(part: Part): Part => {
     const entries = Object.entries(part) as [string, (...args: unknown[]) => Promise<unknown>][]

@@ -4,7 +4,7 @@ import { unlessAborted } from '../../calls'
 import { isKeyRefused } from '../check/regions'
 import { ec2Error } from '../errors'
 
-/** What several Regions answered. */
+/** Answers of several Regions. */
 export interface Asked<T> {
   answers: { region: string; value: T }[]
   unanswered: Unanswered[]
@@ -20,7 +20,7 @@ export interface Unanswered {
 
 export interface AskOptions {
   signal: AbortSignal
-  /** What `signal` allows, for the message about a Region that took longer. */
+  /** Time limit of `signal`, for the message about a Region that took longer. */
   limitMs: number
   /** A Region has answered or failed. */
   onSettled?: (settled: number) => void

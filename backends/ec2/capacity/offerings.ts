@@ -25,17 +25,17 @@ export interface OfferingsWish {
   zones?: readonly string[]
 }
 
-/** What can be bought in one Region. */
+/** Offerings in one Region. */
 export interface ForSale {
   region: string
   offerings: BlockOffering[]
-  /** The types that were asked for; none if the Region sells none of those wanted. */
+  /** Types that were asked for; empty if the Region sells none of the requested ones. */
   types: string[]
   /** Questions that AWS refused, such as a size that it does not sell there. */
   refused: { type: string; message: string }[]
 }
 
-/** The wish in AWS's terms; throws what it cannot sell. */
+/** Returns the request in AWS's terms; throws if it cannot be sold. */
 export function sellable({ count, days }: Pick<OfferingsWish, 'count' | 'days'>): {
   days: number
   note?: string
@@ -96,7 +96,7 @@ export async function offeringsIn(
   return { offerings, types, refused }
 }
 
-/** The types to ask for; without permission to list those that are sold as blocks, the named ones. */
+/** Returns the types to ask for; without permission to list block types, the named ones. */
 async function typesFor(
   sold: Promise<string[]>,
   patterns: readonly TypePattern[],
@@ -119,7 +119,7 @@ function rangeOf(
   { startsAfterMs, startsBeforeMs, endsBeforeMs }: OfferingsWish,
   durationHours: number,
 ): { startsAfterMs?: number; endsBeforeMs?: number } {
-  // Every block ends at 11:30 UTC, so one that starts in time may last up to a day longer than asked.
+  // Every block ends at 11:30 UTC, so one that starts in time may last up to a day longer than requested.
   const latestEnd =
     endsBeforeMs ??
     (startsBeforeMs === undefined ? undefined : startsBeforeMs + durationHours * HOUR_MS + DAY_MS)
@@ -144,7 +144,7 @@ export interface OfferingPrice {
   perInstanceHour: number
 }
 
-/** What the fee is per day and per instance-hour; the currency is that of the offering. */
+/** Returns the fee per day and per instance-hour, in the offering's currency. */
 export function priceOf({ upfrontFee, count, startsAtMs, endsAtMs }: BlockOffering): OfferingPrice {
   const hours = (endsAtMs - startsAtMs) / HOUR_MS
   const fee = Number(upfrontFee)
@@ -153,12 +153,12 @@ export function priceOf({ upfrontFee, count, startsAtMs, endsAtMs }: BlockOfferi
 
 const rounded = (amount: number): number => Math.round(amount * 10_000) / 10_000
 
-/** When machines in it would begin to be ended. */
+/** Returns when EC2 would begin to end machines in it. */
 export function offeringUsableUntil({ endsAtMs, ultraServerType }: BlockOffering): number {
   return cutOffOf({ isBlock: true, isUltraServer: ultraServerType !== undefined, endsAtMs })!
 }
 
-/** What a search for offerings leaves out, in sentences. */
+/** Describes in sentences what a search for offerings does not cover. */
 export function notCovered({ days }: { days: number }, { answers, unanswered }: Asked<ForSale>): string[] {
   const without = answers.filter(({ value }) => value.types.length === 0).map(({ region }) => region)
   const full = answers.filter(

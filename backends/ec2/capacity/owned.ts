@@ -8,11 +8,11 @@ import { isAccelerated, onDemandPrices } from './search'
 
 export type ReservationKind = 'on-demand' | 'capacity-block'
 
-/** A reservation that the account owns, or that another account shares with it. */
+/** A reservation that the account owns or that another account shares with it. */
 export interface Owned {
   region: string
   reservation: Reservation
-  /** Dollars per hour of one of its machines on demand, if known; a block is paid for already. */
+  /** On-demand price of one of its machines in dollars per hour, if known; a block is already paid. */
   usdPerHour?: number
 }
 
@@ -23,19 +23,19 @@ export interface OwnedWish {
   isAvailableOnly: boolean
   isActiveOnly: boolean
   minCapacity: number
-  /** Also those that have ended. */
+  /** Whether ended reservations are included. */
   hasEnded: boolean
   zones: readonly string[]
 }
 
 export interface OwnedAnswer {
   owned: Owned[]
-  /** The same without a limit on the room of each, for `jointRoom`. */
+  /** Reservations without a limit on the room of each, for `jointRoom`. */
   joinable: Owned[]
   notes: string[]
 }
 
-/** On-demand reservations or Capacity Blocks in every Region, never both. */
+/** Returns on-demand reservations or Capacity Blocks in every Region, never both. */
 export async function findOwned(inquiry: Inquiry, wish: OwnedWish): Promise<Asked<OwnedAnswer>> {
   const { signal } = inquiry
   return inquiry.each(async (api, region) => {
@@ -78,17 +78,17 @@ function isWanted(reservation: Reservation, wish: OwnedWish, type: MachineType |
   )
 }
 
-/** A block that is paid for and has not begun counts as active: it is what the account has. */
+/** Whether a reservation is active. A paid block that has not begun counts, because the account owns it. */
 function isActive({ state, isBlock }: Reservation): boolean {
   return state === 'active' || (isBlock && state === 'scheduled')
 }
 
-/** Machines that a launch can get: now, or of a reservation that has not begun, then. */
+/** Returns the number of machines that a launch can get: now, or at the start of a reservation that has not begun. */
 export function roomIn({ state, free, total }: Reservation): number {
   return state === 'active' ? free : total
 }
 
-/** When machines in it begin to be ended; of an on-demand reservation never. */
+/** Returns when EC2 begins to end machines in it; never for an on-demand reservation. */
 export function usableUntilOf(reservation: Reservation): number | undefined {
   return cutOffOf(reservation)
 }
@@ -105,7 +105,7 @@ export function durationHoursOf({
   return Math.round(((endsAtMs - startsAtMs) / HOUR_MS) * 100) / 100
 }
 
-/** Reservations of one type and zone that together have the room that none of them has. */
+/** Finds reservations of one type and zone that have enough room together but not individually. */
 export function jointRoom(
   owned: readonly Owned[],
   needed: number,

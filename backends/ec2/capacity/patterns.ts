@@ -6,10 +6,10 @@ import { shapeOf } from '../market/shapes'
 /** Which machine types a person means. */
 export interface TypePattern {
   text: string
-  /** What EC2 itself filters by. */
+  /** Filter that EC2 itself applies. */
   filter: string
   fits: (type: Pick<MachineType, 'name'> & Partial<MachineType>) => boolean
-  /** It names an accelerator and needs more than the name of a type. */
+  /** Whether it names an accelerator, so that the name of a type is not enough. */
   isAccelerator: boolean
 }
 

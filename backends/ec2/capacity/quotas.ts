@@ -7,7 +7,7 @@ import type { Asked } from './many-regions'
 
 export type QuotaMarket = 'on-demand' | 'spot'
 
-/** One limit on vCPUs of an account in a Region. */
+/** A limit on an account's vCPUs in a Region. */
 export interface VcpuQuota {
   region: string
   code: string
@@ -87,7 +87,7 @@ export async function findQuotas(
   })
 }
 
-/** Not every Region has every quota. */
+/** Returns nothing for a quota that a Region does not have. */
 function nothingIfUnknown(error: unknown): undefined {
   if (!hasCode(error, 'NoSuchResourceException', 'NoSuchQuota')) throw error
 }
@@ -100,7 +100,7 @@ function usedOf(machines: readonly CountedMachine[], codes: QuotaCodes, market: 
     .reduce((sum, { vcpus }) => sum + vcpus, 0)
 }
 
-/** How many machines of a size still fit. */
+/** Returns how many machines of a size still fit. */
 export function machinesThatFit(
   { limit, used = 0 }: Pick<VcpuQuota, 'limit' | 'used'>,
   vcpus: number,

@@ -60,7 +60,7 @@ function isWanted(type: MachineType, wish: TypeWish): boolean {
   )
 }
 
-/** It has GPUs, or other chips for models: Trainium, Inferentia, Gaudi. FPGAs and video chips do not count. */
+/** Whether the type has GPUs or other chips for models: Trainium, Inferentia, Gaudi. FPGAs and video chips do not count. */
 export function isAccelerated({
   name,
   gpus,
@@ -69,7 +69,7 @@ export function isAccelerated({
   return gpus.length > 0 || (hasOtherChips && /^(?:trn|inf|dl)\d/.test(name))
 }
 
-/** Its accelerators: how many, which, and the memory of each. */
+/** Returns the accelerators of a type: number, name, and memory of each. */
 export function acceleratorsOf(
   type: MachineType,
 ): { count: number; name: string; memoryMiB: number } | undefined {
@@ -81,7 +81,7 @@ export function acceleratorsOf(
 
 const SIZES = ['nano', 'micro', 'small', 'medium', 'large', 'xlarge']
 
-/** By family, then by size: `xlarge` before `2xlarge` before `10xlarge`. */
+/** Orders types by family, then by size: `xlarge` before `2xlarge` before `10xlarge`. */
 export function compareTypes(a: string, b: string): number {
   const [familyA = '', sizeA = ''] = a.split('.')
   const [familyB = '', sizeB = ''] = b.split('.')
@@ -101,10 +101,10 @@ export interface KnownPrices {
   notes: string[]
 }
 
-/** For more types than this, the whole list of the Region takes fewer requests. */
+/** Number of types above which the whole list of the Region takes fewer requests. */
 const SINGLE_PRICES_MAX = 12
 
-/** The prices per hour on demand in one Region; without the list or the permission, those that came with this version. */
+/** Returns the on-demand prices per hour in one Region; without the list or the permission, those of this version. */
 export async function onDemandPrices(
   api: RegionApi,
   { region, types }: { region: string; types: readonly string[] },
@@ -141,7 +141,7 @@ async function listedPrices(
   return new Map(pairs.flatMap(([type, price]) => (price === undefined ? [] : [[type, price] as const])))
 }
 
-/** The prices of types in several Regions, each looked up where it is. */
+/** Returns the prices of types in several Regions, each looked up in its own. */
 export async function pricesOfTypes(
   inquiry: Inquiry,
   found: readonly Pick<FoundType, 'type' | 'region'>[],

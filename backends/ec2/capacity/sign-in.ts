@@ -20,7 +20,7 @@ const REFUSED = [
 ]
 const EXPIRED = ['ExpiredToken', 'ExpiredTokenException', 'RequestExpired']
 
-/** An error of missing, expired or refused credentials says in one sentence which command helps; other errors stay as they are. */
+/** Explains missing, expired or refused credentials in one sentence with the command that helps; other errors pass unchanged. */
 export function withSignInHelp(error: unknown, signIn: SignIn): BackendError {
   const known = ec2Error(error)
   const { code = '', message } = known.failure

@@ -27,7 +27,7 @@ export interface SpotAnswer {
 export interface SpotWish {
   patterns: readonly TypePattern[]
   lookbackMs: number
-  /** With the price on demand, to compare. */
+  /** Whether to add the on-demand price for comparison. */
   hasSavings: boolean
 }
 
@@ -39,7 +39,7 @@ const TYPES_MAX = 100
 /** The spot price of every fitting type in every zone. */
 export async function findSpot(inquiry: Inquiry, wish: SpotWish): Promise<Asked<SpotAnswer>> {
   const { signal } = inquiry
-  // To the hour, so that the same question soon after finds the kept answer.
+  // The start is rounded to the hour, so that the same question soon after finds the cached answer.
   const fromAtMs = Math.floor((inquiry.clock() - wish.lookbackMs) / HOUR_MS) * HOUR_MS
   return inquiry.each(async (api, region) => {
     const known = await api.market.types(filtersOf(wish.patterns), signal)
@@ -116,7 +116,7 @@ export function savingsPercentOf({ usdPerHour, onDemandUsdPerHour }: SpotPool): 
   return Math.round((1 - usdPerHour / onDemandUsdPerHour) * 100)
 }
 
-/** With fewer types than this, the scores are low whatever there is ("Spot placement score", EC2 user guide). */
+/** Fewest types for useful scores: with fewer, the scores are low regardless of the capacity ("Spot placement score", EC2 user guide). */
 export const SCORE_TYPES_MIN = 3
 /** EC2 scores at most ten places. */
 export const SCORES_MAX = 10

@@ -27,7 +27,7 @@ function written(blocks: readonly Block[]): string {
 
 const nameOf = (id: string): string => id.replace(/[^A-Za-z0-9]/g, '_')
 
-/** Own on-demand reservations, each imported as it is; with none, one to create. */
+/** Returns own on-demand reservations as Terraform that imports each; without any, one to create. */
 export function reservationsTerraform(
   owned: readonly InRegion<Reservation>[],
   wish: { region: string; zone: string; type: string; count: number } | undefined,
@@ -91,7 +91,7 @@ function newReservation({
       instance_type: type,
       instance_platform: PLATFORM,
       availability_zone: zone,
-      // With `open`, every launch of the type in the account would use it up.
+      // With `open`, any launch of the type in the account would use it up.
       instance_count: count,
       instance_match_criteria: 'targeted',
       end_date_type: 'unlimited',

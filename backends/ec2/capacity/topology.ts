@@ -3,7 +3,7 @@ import type { Inquiry } from './inquiry'
 import type { Asked } from './many-regions'
 import { fitting, type TypePattern } from './patterns'
 
-/** Where the machines of own reservations are in the network of their Regions. */
+/** Returns the network places of machines in own reservations, by Region. */
 export async function findTopology(
   inquiry: Inquiry,
   { patterns, zones }: { patterns: readonly TypePattern[]; zones: readonly string[] },
@@ -19,7 +19,7 @@ export async function findTopology(
   })
 }
 
-/** A node of the network with what is below it. */
+/** A node of the network with its children. */
 export interface NetworkNode {
   /** Id of the node; of the first one that of the zone. */
   id: string

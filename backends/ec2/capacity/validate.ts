@@ -7,20 +7,20 @@ import { offeringUsableUntil } from './offerings'
 import { roomIn } from './owned'
 import { machinesThatFit, type VcpuQuota } from './quotas'
 
-/** What a training run needs. */
+/** Needs of a training run. */
 export interface RunWish {
   type: string
   count: number
   days: number
-  /** When it is to begin; missing: as soon as possible. */
+  /** Start of the run; as soon as possible if missing. */
   startsAtMs?: number | undefined
   zones: readonly string[]
 }
 
-/** What is known about one Region. */
+/** Facts about one Region. */
 export interface RegionFacts {
   region: string
-  /** Missing if the Region does not sell the type. */
+  /** The machine type; missing if the Region does not sell it. */
   type: MachineType | undefined
   zones: string[]
   reservations: Reservation[]
@@ -32,7 +32,7 @@ export interface RegionFacts {
 
 export type OptionKind = 'capacity-block' | 'odcr' | 'offering' | 'on-demand'
 
-/** One way to get the machines. */
+/** One option for getting the machines. */
 export interface RunOption {
   kind: OptionKind
   region: string
@@ -41,15 +41,15 @@ export interface RunOption {
   id: string | undefined
   free: number
   startsAtMs: number
-  /** When machines begin to be ended; missing for a reservation on demand. */
+  /** When EC2 begins to end machines; missing for an on-demand reservation. */
   usableUntilMs: number | undefined
-  /** What the run costs in addition to what is paid already. */
+  /** Cost of the run in addition to amounts that are already paid. */
   costUsd: number | undefined
   ultraCluster: boolean
   efaInterfaces: number
-  /** What must be done or accepted first. */
+  /** Conditions that must be met first. */
   conditions: string[]
-  /** Why it does not do; then it is no option. */
+  /** Obstacles, which exclude the option. */
   obstacles: string[]
 }
 
@@ -64,7 +64,7 @@ export interface Validation {
   missing: string[]
 }
 
-/** A shorter block than this still does: the run saves and stops a little earlier. */
+/** How much shorter than the run a block may be: the run saves and stops a little earlier. */
 const SHORT_BY_MAX_MS = DAY_MS
 /** The cut-off that every block has: half an hour before its end, an hour for UltraServers. */
 const CUT_OFF_MAX_MS = HOUR_MS
@@ -75,7 +75,7 @@ const RANK: Readonly<Record<OptionKind, number>> = {
   'on-demand': 3,
 }
 
-/** Whether the machines of a run are available, and how. On-demand machines are never certain: they alone do not make a yes. */
+/** Returns whether the machines of a run are available, and how. On-demand machines are never certain, so they alone do not make a yes. */
 export function validateRun(wish: RunWish, facts: readonly RegionFacts[], nowMs: number): Validation {
   const candidates = facts.flatMap((one) => candidatesIn(wish, one, nowMs))
   const options = candidates

@@ -4,14 +4,14 @@ import { TYPES_DEFAULT } from '../config'
 import { MAKE_SPOT_ROLE } from '../meanings'
 import type { Host } from '../host'
 
-/** The same name in every AWS account. */
+/** Name of the role in every AWS account. */
 const SPOT_ROLE = 'AWSServiceRoleForEC2Spot'
 /** Far more than an answer's travel time, and far less than the five minutes that AWS tolerates. */
 const CLOCK_OFF_MS = MINUTE_MS
 /** Types listed in one sentence. */
 const NAMED_MAX = 5
 
-/** Calls are signed with the provider's time once it is known, but leases and prices use this machine's clock. */
+/** Checks the clock. Calls are signed with the provider's time once it is known, but leases and prices use this machine's clock. */
 export function checkClock(aheadMs: number): Problem[] {
   if (Math.abs(aheadMs) < CLOCK_OFF_MS) return []
   const way = aheadMs > 0 ? 'behind' : 'ahead of'
@@ -24,7 +24,7 @@ export function checkClock(aheadMs: number): Problem[] {
   ]
 }
 
-/** Whether spot machines can be launched. */
+/** Checks whether spot machines can be launched. */
 export async function checkSpotRole({ api, config }: Host, signal: AbortSignal): Promise<Problem[]> {
   if (!config.hasSpot || (await api.account.hasRole(SPOT_ROLE, signal))) return []
   return [
@@ -37,7 +37,7 @@ export async function checkSpotRole({ api, config }: Host, signal: AbortSignal):
   ]
 }
 
-/** Whether the configured types are available in zones with subnets. */
+/** Checks whether the configured types are available in zones with subnets. */
 export async function checkTypes(host: Host, signal: AbortSignal): Promise<Problem[]> {
   const { config, market, places } = host
   const [types, zones, subnets] = await Promise.all([

@@ -5,7 +5,7 @@ import type { Host } from '../host'
 
 const REMOVE_LIMIT_MS = 5_000
 
-/** Whether the store is in the machines' Region and honours conditional writes, on which checkpoints and records depend. */
+/** Checks whether the store is in the machines' Region and honours conditional writes, on which checkpoints and records depend. */
 export async function checkBucket(host: Host, signal: AbortSignal): Promise<Problem[]> {
   const { storeUrl } = host.deps
   if (storeUrl === undefined || !storeUrl.startsWith('s3://')) return []
@@ -19,7 +19,10 @@ export async function checkBucket(host: Host, signal: AbortSignal): Promise<Prob
   return [...far(host, bucket, region), ...(await checkPutIfAbsent(host, { bucket: real, prefix }, signal))]
 }
 
-/** Only an AWS bucket has a Region. Store and runner find it anywhere, through a redirect. */
+/**
+ * Returns the problem of a bucket in another Region. Only an AWS bucket has a Region. Store and runner find it anywhere, through a
+ * redirect.
+ */
 function far({ config }: Host, bucket: Bucket, region: string): Problem[] {
   if (bucket.endpoint !== undefined) return []
   const url = `s3://${bucket.name}?region=${region}`
@@ -54,7 +57,7 @@ async function checkPutIfAbsent(
     const isSecond = await api.account.putIfAbsent(bucket, key, signal)
     if (isFirst && !isSecond) return []
   } finally {
-    // The caller may have aborted meanwhile.
+    // The caller may have aborted meanwhile, so the deletion has its own signal.
     await api.account.deleteObject(bucket, key, AbortSignal.timeout(REMOVE_LIMIT_MS)).catch(() => undefined)
   }
   return [

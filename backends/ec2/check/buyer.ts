@@ -10,15 +10,15 @@ const REMEDY =
 
 const ROLE_ARN = /^arn:[\w-]+:iam::(\d+):role\/.+$/
 
-/** Why this role must not buy: what it buys would belong to another account, and never show among the reservations of this one. */
+/** Returns why this role must not buy: its purchases would belong to another account, and never show among this one's reservations. */
 export function whyForeign(buyerRole: string, account: string): string | undefined {
   if (ROLE_ARN.exec(buyerRole)?.[1] === account) return undefined
   return `the role ${buyerRole} is one of another account, whose reservations are not those of ${account}`
 }
 
 /**
- * Whether capacity can be bought in advance, if the settings name a role for it. Without one nothing is said: most deployments buy nothing,
- * and a refused purchase says it.
+ * Checks whether capacity can be bought in advance, if the settings name a role for it. Without one it reports nothing, because most
+ * deployments buy nothing, and a refused purchase explains itself.
  */
 export async function checkBuyer(
   { config, api, deps }: Host,

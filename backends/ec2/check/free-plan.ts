@@ -3,7 +3,7 @@ import type { MachineType } from '../sdk/api'
 import type { Host } from '../host'
 import { UPGRADE_PLAN } from '../meanings'
 
-/** The best types for a first job among those on the free plan; `describe-instance-types` says whether they still are. */
+/** Best types for a first job on the free plan, if `describe-instance-types` still lists them as such. */
 export const FREE_PLAN_TYPES = ['m7i-flex.large', 'c7i-flex.large']
 
 /** Why the account's plan prevents the launch of a type, if it does. */

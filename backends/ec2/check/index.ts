@@ -138,7 +138,7 @@ async function machineRoleArn(
   return found?.roleArn ?? `arn:aws:iam::${account}:role/${found?.roleName ?? profile}`
 }
 
-/** The bucket if policies of this account apply to it; not that of a non-AWS server. */
+/** Returns the bucket if policies of this account apply to it; a non-AWS server's is excluded. */
 function storeOf({ config, deps: { storeUrl } }: Host): string | undefined {
   if (storeUrl === undefined || !storeUrl.startsWith('s3://')) return undefined
   const { bucket } = placeOf(storeUrl)
@@ -146,8 +146,8 @@ function storeOf({ config, deps: { storeUrl } }: Host): string | undefined {
 }
 
 /**
- * Policies are queried for the role, not for one session of it. A session's ARN lacks the path of its role, which single sign-on roles have
- * (`/aws-reserved/sso.amazonaws.com/...`), so IAM is asked for the role.
+ * Returns the principal to simulate. IAM is asked for the role, not for one session of it, because a session's ARN lacks the path of its
+ * role, which single sign-on roles have (`/aws-reserved/sso.amazonaws.com/...`).
  */
 async function principalOf({ api }: Host, arn: string, signal: AbortSignal): Promise<string> {
   const session = /^arn:([\w-]+):sts::(\d+):assumed-role\/([^/]+)\/.+$/.exec(arn)

@@ -2,17 +2,17 @@ import type { Problem } from '../../backend'
 import { wayOut } from './egress'
 import type { Host } from '../host'
 
-/** Whether there is a subnet from which machines reach their endpoints. */
+/** Checks whether machines of some subnet reach their endpoints. */
 export async function checkWaysOut(host: Host, signal: AbortSignal): Promise<Problem[]> {
   const subnets = [...(await host.places.byZone(signal)).values()]
   const ways = await Promise.all(subnets.map((subnet) => wayOut(host, subnet, signal)))
   const blocked = ways.filter((problem) => problem !== undefined)
-  // One subnet with a way out is enough to start.
+  // One subnet with a route out is enough to start.
   const severity = blocked.length === subnets.length ? 'error' : 'warning'
   return blocked.map((problem): Problem => ({ ...problem, severity }))
 }
 
-/** Whether the security groups allow outbound traffic and nothing inbound. */
+/** Checks whether the security groups allow outbound traffic and no inbound traffic. */
 export async function checkGroups(host: Host, signal: AbortSignal): Promise<Problem[]> {
   const subnets = [...(await host.places.byZone(signal)).values()]
   const vpcs = [...new Set(subnets.map(({ vpc }) => vpc))]

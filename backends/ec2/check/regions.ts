@@ -6,7 +6,7 @@ interface OfRegion {
 }
 
 /**
- * Problems of several Regions: those that all have are listed once, the others with their Region. One Region that can sell machines is
+ * Merges problems of several Regions: common ones are listed once, the others with their Region. One Region that can sell machines is
  * enough, so an error in another one is a warning.
  */
 export function mergeProblems(found: OfRegion[]): Problem[] {
@@ -31,7 +31,7 @@ function isAnswered({ problems }: OfRegion): boolean {
   return !problems.some(({ message }) => isKeyRefused(message))
 }
 
-/** What the services of a Region answer if the account has not enabled it. */
+/** Whether a message means that the account has not enabled the Region. */
 export function isKeyRefused(message: string): boolean {
   return /AuthFailure|InvalidClientTokenId|UnrecognizedClientException|security token included|validate the provided access credentials/.test(
     message,

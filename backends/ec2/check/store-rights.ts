@@ -7,8 +7,8 @@ import { probesOf, STORE_PERMISSIONS, type PolicyFacts } from '../setup/permissi
 const NAMED_MAX = 3
 
 /**
- * Whether the role of the machines has the right permissions on the store: none if machines get grants, otherwise everything that the
- * runner does. `bucket` is missing if policies of this account do not apply to the store.
+ * Checks the permissions of the machines' role on the store: none if machines get grants, otherwise all that the runner needs. `bucket` is
+ * missing if policies of this account do not apply to the store.
  */
 export async function checkStoreRights(
   { config, api }: Host,

@@ -9,14 +9,13 @@ import { isNotOffered, meaningOf } from '../meanings'
 
 type PoolError = FleetAnswer['errors'][number]
 
-/** Says only that the fleet got nothing; EC2 adds it to the code with the cause. */
+/** Code without a cause: the fleet got nothing. EC2 adds it to the code with the cause. */
 const SAYS_NOTHING = 'UnfulfillableCapacity'
 
 /**
- * The failure that a fleet without a machine stands for. EC2 answers 200 for any cause, with one error for each pool and often an
- * additional `UnfulfillableCapacity`. Errors that apply to every launch of the deployment come first, because no other pool helps; then the
- * pools by `FAILURE_PRECEDENCE`.
- *
+ * Returns the failure of a fleet without a machine. EC2 answers 200 for any cause, with one error for each pool and often an additional
+ * `UnfulfillableCapacity`. Errors that apply to every launch of the deployment come first, because no other pool helps; then the pools by
+ * `FAILURE_PRECEDENCE`.
  * @param errors at least one
  */
 export function failureOfFleet(host: Host, order: Order, errors: readonly PoolError[]): Failure {

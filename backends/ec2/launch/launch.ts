@@ -40,7 +40,7 @@ export async function launch(host: Host, order: Order, { signal }: CallContext):
     return { kind: 'launched', handle }
   } catch (error) {
     const failure = await reservedFailure(host, order, { failure: ec2Error(error).failure, signal })
-    // Temporal sends the order again for these; for all others it is certain that nothing was bought.
+    // Temporal sends the order again for these classes; for all others it is certain that nothing was bought.
     if (failure.class === 'transient' || failure.class === 'throttled')
       throw new BackendError(failure, { cause: error })
     return refuse(host, order, failure)
@@ -145,7 +145,7 @@ async function makeTemplate(host: Host, { order, request, signal }: Sending): Pr
   try {
     await host.api.machines.createTemplate(spec, signal)
   } catch (error) {
-    // Another worker was faster, or an answer was lost: the name determines the content.
+    // Another worker was faster, or an answer was lost; the name determines the content, so the template is the right one.
     if (hasCode(error, 'InvalidLaunchTemplateName.AlreadyExistsException')) return
     throw error
   }
@@ -181,7 +181,7 @@ async function askFleet(
       const answer = await host.api.machines.fleet(fleetId, signal)
       if (answer !== undefined && !isSilent(answer)) return answer
     } catch {
-      // Not permitted, or not answered: a machine may have been bought.
+      // The list was forbidden or not answered, so a machine may have been bought.
       return undefined
     }
   }
@@ -191,7 +191,7 @@ async function askFleet(
 /** Pauses between lookups of a new machine: about two seconds in total, after which the fleet's answer is used. */
 const LOOKS_MS = [0, 200, 600, 1_200]
 
-/** The machine from the provider's lists, if it appears there soon: only they show when billing began. */
+/** Returns the machine from the provider's lists, if it appears there soon: only they show when billing began. */
 async function see(host: Host, id: string, signal: AbortSignal): Promise<Machine | undefined> {
   for (const waitMs of LOOKS_MS) {
     try {
@@ -199,7 +199,7 @@ async function see(host: Host, id: string, signal: AbortSignal): Promise<Machine
       const [machine] = await host.api.machines.byId([id], signal)
       if (machine !== undefined && machine.tags[TAGS.attempt] !== undefined) return machine
     } catch {
-      // It is bought, even if the lists lack it or the caller has aborted.
+      // The machine is bought, even if the lists lack it or the caller has aborted.
       return undefined
     }
   }

@@ -2,13 +2,13 @@ import { offerKey } from '../../../core/offer'
 
 type Key = Parameters<typeof offerKey>[0]
 
-/** What this process remembers about its own launches. Losing it costs a retry, never a machine. */
+/** This process's memory of its own launches. Losing it costs a retry, never a machine. */
 export interface Memory {
   /** A pool without capacity, in the provider's words. */
   missed(pool: Key, words: string, forMs: number): void
   /** Why a pool recently had no capacity, if so. */
   whyMissed(pool: Key): string | undefined
-  /** The provider certainly refused the attempt's order: there is no machine to find. */
+  /** Notes that the provider certainly refused the attempt's order, so that no machine exists. */
   refused(attemptId: string): void
   /** A machine may have been bought for the attempt. */
   sent(attemptId: string): void

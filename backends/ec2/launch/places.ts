@@ -6,9 +6,9 @@ import { invalid } from '../errors'
 
 /** Subnets and security groups for machines. */
 export interface Places {
-  /** All configured subnets. */
+  /** Returns all configured subnets. */
   subnets(signal: AbortSignal): Promise<Subnet[]>
-  /** For each zone the subnet with the most free addresses. */
+  /** Returns for each zone the subnet with the most free addresses. */
   byZone(signal: AbortSignal): Promise<ReadonlyMap<string, Subnet>>
   /** The security groups of the machines in one network. */
   groups(vpc: string, signal: AbortSignal): Promise<SecurityGroup[]>

@@ -9,7 +9,7 @@ import { PENDING_ACTIVATION } from '../meanings'
 /** The capacity of a block may appear a little after its start: until then a refusal is retried ("transient failures", EC2 user guide). */
 const SETTLES_MS = 10 * MINUTE_MS
 const AGAIN_MS = 15 * SECOND_MS
-/** Codes that do not say whether a reservation is full, has not begun, or is over. */
+/** Codes that are the same for a full reservation, one that has not begun, and one that is over. */
 const AMBIGUOUS = [
   'ReservationCapacityExceeded',
   'InvalidCapacityReservationState',
@@ -17,7 +17,7 @@ const AMBIGUOUS = [
 ] as const
 
 /**
- * The real meaning of a failed launch into a reservation. EC2 answers the same for one that is full, has not begun, or has ended; the
+ * Returns the real cause of a failed launch into a reservation. EC2 answers the same for one that is full, has not begun, or has ended; the
  * reservation itself shows which. Other failures, and those of other orders, pass unchanged.
  */
 export async function reservedFailure(
@@ -32,7 +32,7 @@ export async function reservedFailure(
   try {
     reservation = await host.reservations.anew(id, signal)
   } catch {
-    // The cause is unknown: either way there was no place.
+    // The cause is unknown, but no place was available either way.
     return failure
   }
   const isEarly = failure.code === PENDING_ACTIVATION
@@ -52,7 +52,7 @@ function verdictOn(
     const when = startsAtMs === 0 ? '' : ` It begins ${formatInstant(startsAtMs)}.`
     return { class: 'capacity', message: `The reservation ${id} is ${state}: it cannot be used yet.${when}` }
   }
-  // Its own state is ahead of the launches: no other machine can have a place yet.
+  // The reservation's state is ahead of the launches: no other machine can have a place yet.
   if (isEarly)
     return {
       class: 'transient',

@@ -25,12 +25,12 @@ export function readUserData(): string {
   return readMachineFile('user-data.sh').replace('@DEAD_MAN@', () => timer)
 }
 
-/** One of the programs for the machine, which are in the folder `machine/`. */
+/** Reads one of the programs for the machine from the folder `machine/`. */
 export function readMachineFile(name: string): string {
   return readFileSync(join(__dirname, '..', 'machine', name), 'utf8')
 }
 
-/** What all templates of one backend share. */
+/** Properties that all templates of one backend share. */
 export interface TemplateCommon {
   deployment: string
   userData: string

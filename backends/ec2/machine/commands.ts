@@ -6,7 +6,7 @@ import { transient } from '../errors'
 import type { Host } from '../host'
 import { readMachineFile } from '../launch/template'
 
-/** A program of `machine/` preceded by its specification; quoted twice, so that no shell interprets any of it. */
+/** Returns a program of `machine/` preceded by its specification; quoted twice, so that no shell interprets any of it. */
 export function script(name: string, spec: Record<string, unknown>): string[] {
   const text = Buffer.from(JSON.stringify(spec)).toString('base64')
   const program = readMachineFile(name)
@@ -27,7 +27,7 @@ export interface MachineCommand {
   /** Identifies the command and its purpose, so that a repetition finds the earlier one; at most 100 characters. */
   comment: string
   lines: string[]
-  /** How old an earlier answer may be to be used instead of a new one; missing if never. */
+  /** Maximum age of an earlier answer that may be reused; missing if never. */
   goodForMs: number
   /** Whether an answer is complete; a truncated one is requested again. */
   isWhole?: (answer: CommandAnswer) => boolean
@@ -111,7 +111,7 @@ async function waitFor(
 }
 
 function answerOf({ status, details, exitCode, stdout, stderr }: InvocationResult): CommandAnswer {
-  // A command that ran to its end reports its own outcome; for all others it is unknown whether they ran.
+  // A command that ran to its end reports its own outcome; others may or may not have run.
   if (status === 'Success' || (status === 'Failed' && exitCode > 0)) return { exitCode, stdout, stderr }
   throw transient(`a command to the machine came to nothing: ${details === '' ? status : details}`)
 }

@@ -9,7 +9,7 @@ import subprocess
 
 UNITS = ("crucible-runner", "crucible-dead-man")
 LINES = 40
-# Well below what the provider keeps of an answer.
+# Limit well below the provider's limit for an answer.
 CHARS_MAX = 12000
 SECONDS = 5
 

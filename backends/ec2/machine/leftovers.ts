@@ -47,8 +47,8 @@ function ofTemplate(host: Host, template: Template, machines: Machine[]): OwnedR
 }
 
 /**
- * By use and age alone: whether a job's order names it is irrelevant, because a launch creates a missing template again with the same name
- * and content.
+ * Returns the use of a template. Only use and age count: whether a job's order names it is irrelevant, because a launch creates a missing
+ * template again with the same name and content.
  */
 function useOf(
   { config, deps }: Host,
@@ -63,7 +63,7 @@ function useOf(
     : { isNeeded: false, reason: `no machine uses it, and it is older than ${keptFor}` }
 }
 
-/** Ours by its own tag or by that of its machine, and without a running machine. */
+/** Whether a request is ours, by its own tag or that of its machine, and has no running machine. */
 function isDangling(
   { machineId, tags }: SpotRequest,
   { deployment, machines }: { deployment: string; machines: Machine[] },

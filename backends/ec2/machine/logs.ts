@@ -12,7 +12,7 @@ const CONSOLE_CHARS_MAX = 8_000
 /** A diagnosis of at most this age counts as the requested one. */
 const DIAGNOSED_JUST_NOW_MS = 20 * SECOND_MS
 
-/** The agent's state, what the machine reports about its runner if the agent responds, and the console. */
+/** Returns the agent's state, the machine's report on its runner if the agent responds, and the console. */
 export async function logs(
   host: Host,
   { id, attemptId }: MachineHandle,

@@ -6,7 +6,7 @@ import { failureOfState } from '../errors'
 import { BILLED_AT_LEAST_MS } from '../market/prices'
 import { ownerOf, priceOn, TAGS, tagsOf } from '../tags'
 
-/** Ids of machines; the provider is asked about nothing else. */
+/** Form of machine ids; others are not sent to the provider. */
 const ID = /^i-[0-9a-f]{8,17}$/
 
 export function isMachineId(id: string): boolean {
@@ -36,8 +36,8 @@ export function handleOf(machine: Machine): MachineHandle {
 }
 
 /**
- * A machine that the provider's lists do not show yet, as its fleet describes it. If the fleet names no pool, the most expensive offer is
- * assumed.
+ * Returns the handle of a machine that the provider's lists do not show yet, as its fleet describes it. If the fleet names no pool, the
+ * most expensive offer is assumed.
  */
 export function handleOfFleet(
   order: Order,
@@ -64,7 +64,7 @@ export function handleOfFleet(
 
 /** Taken back by the provider, by the code of its state reason. */
 const TAKEN_BACK = ['Server.SpotInstanceTermination', 'Server.SpotInstanceShutdown', 'Server.ScheduledStop']
-/** By us, by hand, or by its own shutdown. */
+/** Reasons of an end by us, by hand, or by the machine's own shutdown. */
 const ENDED = [
   'Client.UserInitiatedShutdown',
   'Client.UserInitiatedHibernate',
@@ -72,8 +72,8 @@ const ENDED = [
 ]
 
 /**
- * A stopped machine counts as gone, like a terminated one: nothing runs on it. Its disk is still billed, and it could be started again
- * until it is terminated: `find` and `list` include it.
+ * Returns the observation of a machine. A stopped machine counts as gone, like a terminated one, because nothing runs on it. Its disk is
+ * still billed, and it could be started again until it is terminated, so `find` and `list` include it.
  */
 export function observationOf(machine: Machine): Observation {
   const { state, reason, transition } = machine

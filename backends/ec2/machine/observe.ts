@@ -61,7 +61,7 @@ export async function find(host: Host, attemptId: string, { signal }: CallContex
   return leftMs <= 0 ? { kind: 'absent' } : { kind: 'unsettled', againInMs: Math.min(leftMs, LOOK_AGAIN_MS) }
 }
 
-/** Nothing is billed once it shuts down. */
+/** Whether a machine is billed; billing ends when it shuts down. */
 function isBilled({ state }: Machine): boolean {
   return state !== 'terminated' && state !== 'shutting-down'
 }

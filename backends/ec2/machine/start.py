@@ -57,7 +57,7 @@ def start(spec, root):
         if digest_of(program) != spec["runnerSha256"]:
             return fail(DAMAGED, "what was fetched is not the runner program of the order")
     if spec.get("grant") is not None:
-        # Sealed with the key above.
+        # The grant is sealed with the attempt's key.
         write(os.path.join(root, "grant.json"), spec["grant"].encode("ascii"))
     # The runner claims the attempt with this name.
     write(os.path.join(root, "machine-id"), spec["machineId"].encode("ascii") + b"\n")

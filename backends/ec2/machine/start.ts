@@ -14,10 +14,10 @@ import { sealFor } from '../seal'
 
 /** A successful start of at most this age counts as the requested one. */
 const STARTED_JUST_NOW_MS = 20 * SECOND_MS
-/** A machine's half of the secret stays the same until it is used, and is not requested after that. */
+/** Validity of a machine's half of the secret, which stays the same until it is used, and is not requested after that. */
 const PREPARED_MS = HOUR_MS
 
-/** A machine is asked again after this share of the elapsed time, so that it never waits much longer than it already has. */
+/** Share of the elapsed time after which a machine is asked again, so that it never waits much longer than it already has. */
 const ASKED_AGAIN_PART = 1 / 4
 const ASKED_AGAIN_MS = { min: SECOND_MS / 4, max: 5 * SECOND_MS }
 
@@ -44,7 +44,7 @@ export async function start(
   { signal }: CallContext,
 ): Promise<void> {
   await assertReachable(host, handle, signal)
-  // Also for a job without secrets: renewed grants for the store are sealed with it too.
+  // The key is also needed without secrets, because it seals renewed grants for the store.
   const key = host.deps.secretKeyOf?.(order.attemptId)
   const seal = key === undefined ? null : sealFor(await publicNumberOf(host, { handle, order }, signal), key)
   const spec = {

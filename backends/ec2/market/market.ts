@@ -15,21 +15,21 @@ export interface Price {
   note?: string
 }
 
-/** What is for sale in the Region, and its prices. */
+/** Machines for sale in the Region, and their prices. */
 export interface Market {
   /** The plan of the account; nothing if it cannot be read. */
   plan(signal: AbortSignal): Promise<'free' | 'paid' | undefined>
-  /** The configured types; for an account on the free plan also those that can run a first job. */
+  /** Returns the configured types; for an account on the free plan also those that can run a first job. */
   types(signal: AbortSignal): Promise<MachineType[]>
   /** The zones that have each type at all. */
   zones(signal: AbortSignal): Promise<ReadonlyMap<string, ReadonlySet<string>>>
   onDemand(signal: AbortSignal): Promise<(type: string) => Price | undefined>
   /** Price per GiB of disk and month. */
   diskUsdPerGiBMonth(signal: AbortSignal): Promise<number>
-  /** Nothing if the prices cannot be read. */
+  /** Returns spot prices; nothing if they cannot be read. */
   spot(signal: AbortSignal): Promise<((type: string, zone: string) => Price | undefined) | undefined>
   /**
-   * The image for an architecture: the pinned one if it still exists, otherwise the one that the setting names; `undefined` if the setting
+   * Returns the image for an architecture: the pinned one if it still exists, otherwise the one of the setting; `undefined` if the setting
    * has none for it.
    */
   image(architecture: string, pinned: string | undefined, signal: AbortSignal): Promise<Image | undefined>
@@ -120,7 +120,7 @@ function imagesOf({ config, api, clock }: Parts): Market['image'] {
       cached({ freshForMs: IMAGE_FRESH_MS, clock, read: (within) => readImage(api, name, within) })
     images.set(name, known)
     const { value } = await known.get(signal)
-    // It may be created, or shared, at any moment.
+    // A missing image is not cached, because it may be created or shared at any moment.
     if (value === undefined) images.delete(name)
     return value
   }
@@ -159,7 +159,7 @@ function live(usdPerHour: string | undefined, readAtMs: number): Price | undefin
   }
 }
 
-/** The list price; if the list cannot be read, the one of the catalog that came with this version. */
+/** Returns the list price; if the list cannot be read, the price in the catalog of this version. */
 function listed(
   read: { value: Map<string, string>; readAtMs: number } | undefined,
   region: string,

@@ -19,7 +19,7 @@ type Bought = (typeof CAPACITY_TYPES)[number]
 /** Pin that keeps a job's machine image for an architecture: image parameters change every week. */
 const imagePin = (architecture: string): string => `image/${architecture}`
 
-/** Every type that could hold the request, in every zone with that type and a subnet, for every capacity type. */
+/** Returns every type that could hold the request, in every zone with that type and a subnet, for every capacity type. */
 export async function offers(
   host: Host,
   { request, pins = {} }: { request: ResourceRequest; pins?: Pins | undefined },
@@ -55,7 +55,7 @@ export async function offers(
         const data = await dataFor(host, { image, subnet, diskGiB, capacityType }, signal)
         const price =
           capacityType === 'spot' ? spotPrice(type.name, zone, { spot, onDemand }) : onDemand(type.name)
-        // Without a price limit of its own, spot is kept up to the on-demand price of the type.
+        // Without its own price limit, a spot machine is kept up to the on-demand price of the type.
         const most = capacityType === 'spot' ? onDemand(type.name) : price
         if (price === undefined || most === undefined) continue
         const { availability, note } = availabilityOf(host, { type, capacityType, subnet, quotas, plan })
@@ -152,7 +152,7 @@ function bought({ config }: Host, { usageClasses }: MachineType): Bought[] {
   return CAPACITY_TYPES.filter((one) => usageClasses.includes(one) && (one === 'on-demand' || config.hasSpot))
 }
 
-/** If a spot price cannot be read, the list price is the upper bound: EC2 never charges more. */
+/** Returns the spot price. If it cannot be read, the list price is the upper bound, because EC2 never charges more. */
 function spotPrice(type: string, zone: string, { spot, onDemand }: Prices): Price | undefined {
   if (spot !== undefined) return spot(type, zone)
   const listed = onDemand(type)
@@ -266,7 +266,7 @@ async function imagesFor(
   )
   const found = images.flatMap((image) => (image.status === 'fulfilled' ? [image.value] : []))
   const [failed] = images.filter((image) => image.status === 'rejected')
-  // A Region without an image for one architecture still has machines of the other.
+  // A Region without an image for one architecture may still sell machines of the other.
   if (found.length === 0 && failed !== undefined) throw failed.reason
   return new Map(found)
 }

@@ -20,7 +20,10 @@ interface Change {
 /** The spot price histories that running machines need. */
 export type PriceHistories = Map<string, Cached<Change[]> & { fromAtMs: number }>
 
-/** A spot machine costs the pool's price at each moment, plus disk and address; all others cost what they cost when ordered. */
+/**
+ * Returns prices over time. A spot machine costs the pool's price at each moment, plus disk and address; others cost their price at the
+ * order.
+ */
 export async function prices(
   host: Host,
   { realised, data }: MachineHandle,
@@ -47,7 +50,7 @@ export async function prices(
   }
 }
 
-/** One read serves every machine of a pool that is not older than the first requester. */
+/** Reads a pool's history; one read serves every machine of the pool that is not older than the first requester. */
 function historyOf(
   { api, deps, histories }: Host,
   pool: { type: string; zone: string; fromAtMs: number },

@@ -5,7 +5,7 @@ export function isOpen({ status }: Pick<QuotaRequest, 'status'>): boolean {
   return ['PENDING', 'CASE_OPENED'].includes(status)
 }
 
-/** Whether AWS has refused, or not looked at it: a granted quota may take a while to show. */
+/** Whether AWS refused the request or closed it undecided; a granted quota may take a while to show. */
 export function isRefused({ status }: Pick<QuotaRequest, 'status'>): boolean {
   return ['DENIED', 'NOT_APPROVED', 'CASE_CLOSED', 'INVALID_REQUEST'].includes(status)
 }

@@ -11,26 +11,26 @@ import { TAGS } from '../tags'
 export interface Reservations {
   /** Current and future reservations for our machines; nothing if they cannot be read. */
   usable(signal: AbortSignal): Promise<{ value: Reservation[]; readAtMs: number } | undefined>
-  /** When the provider begins to end the machines of each block, by its id; unreadable ones are left out. */
+  /** Returns when the provider begins to end the machines of each block, by its id; unreadable ones are omitted. */
   cutOffs(signal: AbortSignal): Promise<ReadonlyMap<string, number>>
   /** The current state of a reservation, read anew; `undefined` without one of that id. Throws. */
   anew(id: string, signal: AbortSignal): Promise<Reservation | undefined>
 }
 
-/** For plans: a free place counted a second ago is as good as one counted now. */
+/** Validity for plans: a free place counted a second ago is as good as one counted now. */
 const FRESH_MS = SECOND_MS
-/** For machines: a block is extended at the latest an hour before its end. */
+/** Validity for machines: a block is extended at the latest an hour before its end. */
 const CUT_OFFS_FRESH_MS = 10 * SECOND_MS
-/** How long a plan, or an observation of machines, waits for it. */
+/** How long a plan, or an observation of machines, waits for reservations. */
 const PATIENCE_MS = 6_000
 
-/** How long before the end of a Capacity Block EC2 begins to end its machines ("Capacity Blocks for ML", EC2 user guide). */
+/** Time before the end of a Capacity Block at which EC2 begins to end its machines ("Capacity Blocks for ML", EC2 user guide). */
 const CUT_OFF_MS = 30 * MINUTE_MS
 const ULTRA_SERVER_CUT_OFF_MS = 60 * MINUTE_MS
 
 /** Our image, and the tenancy without an extra charge. */
 export const [PLATFORM, TENANCY] = ['Linux/UNIX', 'default']
-/** What each state of EC2 means (SDK, `CapacityReservationState` and `CapacityBlockResourceState`). */
+/** Meaning of each state of EC2 (SDK, `CapacityReservationState` and `CapacityBlockResourceState`). */
 const PHASES: Readonly<Record<string, ReservationPhase>> = {
   'payment-pending': 'unpaid',
   'payment-failed': 'failed',
@@ -92,7 +92,7 @@ function isUsable(reservation: Reservation, { config, deployment }: Usage): bool
   )
 }
 
-/** Why jobs never run in a reservation, whatever room it has. */
+/** Returns why jobs never run in a reservation, regardless of its room. */
 export function whyUnfit({
   platform,
   tenancy,
@@ -116,8 +116,8 @@ export function isLive(reservation: Pick<Reservation, 'state'>): boolean {
 }
 
 /**
- * When the provider begins to end the machines of a block. That is known beforehand, and its warning is best effort. Machines of an
- * on-demand reservation keep running.
+ * Returns when the provider begins to end the machines of a block. The time is known beforehand, because its warning is best effort.
+ * Machines of an on-demand reservation keep running.
  */
 export function cutOffOf({
   isBlock,

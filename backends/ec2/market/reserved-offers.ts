@@ -66,7 +66,7 @@ export function reservedFacts(
   }
 }
 
-/** No wish of this deployment holds what another one has bought. */
+/** Returns the intent of a reservation; none for a purchase of another deployment. */
 function intentOf({ deps: { deployment } }: Host, { tags = {} }: Reservation): string | undefined {
   return deployment !== undefined && tags[TAGS.deployment] === deployment ? tags[TAGS.intent] : undefined
 }

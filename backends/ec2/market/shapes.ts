@@ -26,12 +26,12 @@ function acceleratorOf({ name, memoryMiB, part }: Gpu): string {
   return found === spelling ? name : found
 }
 
-/** Disk sizes: few, because each needs its own launch template. */
+/** Disk sizes; few, because each needs a separate launch template. */
 const DISK_STEPS_GIB = [
   20, 50, 100, 200, 300, 500, 750, 1_000, 1_500, 2_000, 3_000, 4_000, 6_000, 8_000, 12_000,
 ]
 
-/** The disk for a request: at least the requested size, the configured minimum, and what the image needs. */
+/** Returns the disk size for a request: at least the requested size, the configured minimum, and the size of the image. */
 export function diskFor(request: ResourceRequest, atLeastGiB: number[]): number {
   const neededGiB = Math.max(request.diskGiB?.min ?? 0, ...atLeastGiB)
   return DISK_STEPS_GIB.find((step) => step >= neededGiB) ?? DISK_MAX_GIB
@@ -49,7 +49,7 @@ export function isWanted(type: MachineType, request: ResourceRequest): boolean {
 export interface QuotaCodes {
   'on-demand': string
   spot: string
-  /** For people. */
+  /** Description for people. */
   words: string
 }
 
@@ -65,7 +65,7 @@ export const QUOTAS: readonly [RegExp, QuotaCodes][] = [
   [/^x\d/, { 'on-demand': 'L-7295265B', spot: 'L-E3A00192', words: 'X' }],
 ]
 
-/** The quota that a type counts against, or `undefined` if it is unknown. */
+/** Returns the quota that a type counts against, or `undefined` if it is unknown. */
 export function quotaOf(type: string): QuotaCodes | undefined {
   return QUOTAS.find(([pattern]) => pattern.test(type))?.[1]
 }

@@ -4,21 +4,21 @@ import { HOUR_MS } from '../../../core/time/time'
 import { cached, type Cached } from '../../calls'
 import type { MarketApi } from '../sdk/api'
 
-/** The cost of moving data between machines of a Region and a store; `undefined` within one Region, where it is free. */
+/** Returns the cost of moving data between machines of a Region and a store; `undefined` within one Region, where it is free. */
 export type TransferBetween = (
   region: string,
   storeRegion: string,
   signal: AbortSignal,
 ) => Promise<DataTransfer | undefined>
 
-/** As long as the prices of machines. */
+/** Validity, the same as for the prices of machines. */
 const FRESH_MS = 6 * HOUR_MS
 /** Beyond this a plan uses the table: its caller waits at most twenty seconds for everything. */
 const PATIENCE_MS = 6_000
-/** Assumed: several connections of one machine, slowed down by the distance; within a Region it is twice as fast. */
+/** Assumed rate over several connections of one machine, slowed down by the distance; within a Region it is twice as fast. */
 const BYTES_PER_SECOND = 50 * 2 ** 20
 
-/** Reads the price list, and falls back to the table below. */
+/** Reads the price list, and falls back to the table in this file. */
 export function createTransfers({
   market,
   clock,
@@ -77,7 +77,7 @@ const USD_PER_GB: Readonly<Record<string, number>> = {
   'sa-east-1': 0.138,
 }
 const TABLE_SOURCE: PriceSource = { kind: 'static', observedAtMs: Date.UTC(2026, 10, 22) }
-/** For a Region that the table lacks: the highest known price, af-south-1, so that nothing costs more than the plan says. */
+/** Price for a Region that the table lacks: the highest known one, of af-south-1, so that nothing costs more than planned. */
 const USD_PER_GB_OTHERWISE = 0.147
 /** Between these two it costs half. */
 const NEAR: readonly string[] = ['us-east-1', 'us-east-2']

@@ -14,8 +14,8 @@ const BEFORE_TURING = ['K520', 'K80', 'M60', 'P100', 'V100']
 const METAL_START_MS = 30 * MINUTE_MS
 
 /**
- * Why a type is never bought for any job; `undefined` for a usable one. A type that starts and then lacks what a job expects would waste
- * money.
+ * Returns why a type is never bought for any job; `undefined` for a usable one. A type that starts and then lacks something that a job
+ * expects would waste money.
  */
 export function whyUnusable(type: MachineType, settings: Settings): string | undefined {
   const { name, gpus, hasOtherChips } = type
@@ -27,7 +27,7 @@ export function whyUnusable(type: MachineType, settings: Settings): string | und
   return whyNotDriven(type, settings) ?? whyNotNamed(type, settings)
 }
 
-/** Limits of the driver in AWS's own image; those of other images are unknown. */
+/** Returns why the driver of AWS's own image does not serve a type; limits of other images are unknown. */
 function whyNotDriven({ gpus }: MachineType, { image }: Settings): string | undefined {
   if (!/\boss-nvidia-driver\b/.test(image)) return undefined
   const part = gpus.find((gpu) => gpu.part < 1)

@@ -10,10 +10,10 @@ import type { BlockOffering } from '../sdk/api-capacity'
 import type { ExtensionOffering } from '../sdk/api-reserving'
 import { microOf } from './fees'
 
-/** How much longer than its usable time a block lasts. */
+/** Difference between the length of a block and its usable time. */
 const CUT_OFF_MS = -cutOffOf({ isBlock: true, isUltraServer: false, endsAtMs: 0 })!
 
-/** Capacity Blocks for sale in this Region. Throws `invalid` if AWS never sells what is wanted here. */
+/** Returns Capacity Blocks for sale in this Region. Throws `invalid` if AWS never sells such a request. */
 export async function blockQuotes(
   host: Host,
   wish: CapacityWish,
@@ -84,7 +84,7 @@ function rangeOf(wish: CapacityWish): Omit<OfferingsWish, 'patterns' | 'days'> {
   }
 }
 
-/** Nothing for a fee that is no number: it cannot be judged. */
+/** Returns the quote of an offering; nothing if the fee is not a number, because it cannot be judged. */
 function quoteOf(
   offering: BlockOffering,
   { region, readAtMs }: { region: string; readAtMs: number },
@@ -112,7 +112,7 @@ function quoteOf(
 }
 
 /**
- * The offering of a quote as it is for sale now: of the same capacity, time and fee, but for a start that moves on. AWS may have given it
+ * Reads the offering of a quote again: with the same capacity, time and fee, except for a start that moves on. AWS may have given it
  * another id since.
  */
 export async function offeringAnew(
@@ -122,7 +122,7 @@ export async function offeringAnew(
 ): Promise<CapacityQuote | undefined> {
   const { type, count, zone, startsAtMs, endsAtMs = startsAtMs } = quote
   const lengthMs = endsAtMs - startsAtMs
-  // It was found by one of these questions: for its own length, or for the one below it.
+  // One of these questions found it: the one for its own length, or for the length below.
   const days = [soldDays(lengthMs / DAY_MS), soldDays(lengthMs / DAY_MS - 1)]
   const wish = { startsAfterMs: startsAtMs, endsBeforeMs: endsAtMs }
   const answers = await Promise.all(
@@ -145,9 +145,9 @@ export async function offeringAnew(
   )
 }
 
-/** From a look to the purchase; longer if others buy first. */
+/** Largest move of a start between the search and the purchase, which is longer if others buy first. */
 const MOVED_MAX_MS = 15 * MINUTE_MS
-/** Of a block that begins as soon as AWS can deliver it, which is in half an hour. */
+/** Limit for a block that begins as soon as AWS can deliver it, which is in half an hour. */
 const SOON_MS = HOUR_MS
 
 /** The start of a block that begins as soon as possible moves on with the clock, and its fee falls with its length. Its end stays. */
@@ -172,7 +172,7 @@ export function hasTermsOf(one: CapacityQuote, other: CapacityQuote): boolean {
   )
 }
 
-/** More time for a block of this account. */
+/** Returns extensions for a block of this account. */
 export async function extensionQuotes(
   host: Host,
   wish: CapacityWish,
@@ -235,7 +235,7 @@ function extensionQuote(
   ]
 }
 
-/** The offering of an extension as it is for sale now. */
+/** Reads the offering of an extension again. */
 export async function extensionAnew(
   host: Host,
   quote: CapacityQuote,

@@ -25,7 +25,7 @@ export async function change(
     case 'count': {
       const { count } = wanted
       if (count !== told.total) await permitted(() => reserving.modify(id, { count }, signal))
-      // The provider's list may show the former count for a while.
+      // The provider's list may show the previous count for a while.
       return owned({ ...told, total: count, free: Math.max(0, told.free + count - told.total) })
     }
     case 'end': {
@@ -45,7 +45,7 @@ export async function change(
   }
 }
 
-/** Elsewhere, EC2 refuses with this code what a person has protected; here it means a commitment. */
+/** Explains a refusal. In other calls, EC2 refuses with this code what a person has protected; here it means a commitment. */
 async function permitted(modify: () => Promise<void>): Promise<void> {
   try {
     await modify()
@@ -58,7 +58,7 @@ async function permitted(modify: () => Promise<void>): Promise<void> {
   }
 }
 
-/** What giving it back costs: the rest of its commitment, which AWS tells in hours. */
+/** Returns the cost of a release: the rest of its commitment, which AWS reports in hours. */
 export async function releaseTerms(host: Host, id: string, signal: AbortSignal): Promise<ReleaseTerms> {
   const told = await hourlyOf(host, id, signal)
   if (told === undefined || !needsTerms(told, host.deps.clock())) return { chargeMicroUsd: 0 }
@@ -78,12 +78,12 @@ export async function releaseTerms(host: Host, id: string, signal: AbortSignal):
   }
 }
 
-/** Within its commitment; one that is not accepted yet, or is late, can be given back free of charge. */
+/** Whether its commitment applies; a reservation that is late, or not accepted yet, can be released free of charge. */
 function needsTerms({ state, committedUntilMs = 0 }: Reservation, nowMs: number): boolean {
   return ['scheduled', 'active'].includes(phaseOf({ state })) && committedUntilMs > nowMs
 }
 
-/** Gives an on-demand reservation back. One that is gone, or over, is given back already. */
+/** Releases an on-demand reservation. One that is gone, or over, counts as released. */
 export async function release(
   host: Host,
   { id, terms: { quoteId } }: { id: string; terms: ReleaseTerms },

@@ -19,8 +19,8 @@ interface Pool {
 }
 
 /**
- * On-demand reservations that can be asked for in this Region, at the price on demand; whether there is capacity only the purchase shows.
- * A start in the future is sold for some types, 5 to 120 days ahead; for any other one this is empty until its time comes.
+ * Returns on-demand reservations that can be requested in this Region, at the on-demand price; only the purchase shows whether capacity
+ * exists. Some types are sold with a future start, 5 to 120 days ahead; for others the answer is empty until their time comes.
  */
 export async function hourlyQuotes(
   host: Host,
@@ -47,7 +47,7 @@ export async function hourlyQuotes(
     .flatMap((pool) => quoteOf(pool, { wish, price: new Map(prices).get(pool.type), host }))
 }
 
-/** The types that AWS sells for the wished start; undefined if that is now, when it sells all of them. */
+/** Returns the types that AWS sells for the requested start; undefined if that is now, when it sells all of them. */
 async function laterTypes(
   host: Host,
   { wish, types }: { wish: CapacityWish; types: string[] },

@@ -8,7 +8,7 @@ import type { BoughtExtension } from '../sdk/api-reserving'
 import { purchaseOf } from './tags'
 import { unfitTypes } from './types'
 
-/** Every reservation that the account can see in this Region. */
+/** Returns every reservation that the account can see in this Region. */
 export async function reservations(host: Host, signal: AbortSignal): Promise<OwnedReservation[]> {
   const [all, facts] = await Promise.all([host.api.market.reservations(signal), factsFor(host, signal)])
   const hasBlock = all.some((one) => one.isBlock && isHeld(phaseOf(one)))
@@ -34,7 +34,7 @@ export async function factsFor(host: Host, signal: AbortSignal): Promise<Omit<Ow
   return { account, region, priceOf: (type) => priceOf(type)?.microUsdPerHour, whyTypeUnfit }
 }
 
-/** A worker that may not buy may not read what was bought: then only the end of the block shows an extension. */
+/** Returns extensions. A worker that may not buy may not read them; then only the end of the block shows an extension. */
 async function extensionsIn(host: Host, signal: AbortSignal): Promise<BoughtExtension[]> {
   try {
     return await host.api.reserving.extensions(signal)

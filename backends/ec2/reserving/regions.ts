@@ -7,7 +7,10 @@ import { inEach, type Look } from '../each-region'
 
 const LIMIT_MS = MINUTE_MS
 
-/** The same over all Regions of the configuration. A reservation is asked for in its own Region, even if that is no longer configured. */
+/**
+ * Combines reservations over all Regions of the configuration. A reservation is looked up in its own Region, even if that is no longer
+ * configured.
+ */
 export function reservingAcross({ regions, at }: Pick<Look, 'regions' | 'at'>): ReservingBackend {
   const of = (region: string): ReservingBackend => at(region).reserving!
   return {
@@ -42,7 +45,7 @@ async function reservable(
     try {
       return await backend.reserving!.reservable(wish, within)
     } catch (error) {
-      // Another Region may sell what this one never does.
+      // Another Region may sell a request that this one never does.
       if (!(error instanceof BackendError) || error.class !== 'invalid') throw error
       refusals.push(error)
       return []

@@ -33,7 +33,7 @@ export async function reserve(
   if (anew === undefined) return refused(GONE)
   const denied = await whyDenied((within) => sale.send(anew, { isTrial: true }, within), signal)
   if (denied !== undefined) return denied
-  // From here on nothing is repeated.
+  // From here on the request is never repeated.
   throwIfLate(ctx)
   try {
     return await sale.send(anew, { isTrial: false }, signal)
@@ -42,9 +42,9 @@ export async function reserve(
   }
 }
 
-/** One way to buy without a token. */
+/** A way to buy without a token. */
 interface Sale {
-  /** The quote as it is for sale now. */
+  /** Reads the quote as it is for sale now. */
   read(signal: AbortSignal): Promise<CapacityQuote | undefined>
   send(anew: CapacityQuote, how: { isTrial: boolean }, signal: AbortSignal): Promise<ReserveOutcome>
 }
@@ -98,7 +98,7 @@ async function whyDenied(
   })
 }
 
-/** An hourly reservation has a token: the same order makes the same reservation, however often it is sent. */
+/** Buys an hourly reservation, which has a token: the same order makes the same reservation, regardless of repetitions. */
 async function hold(host: Host, order: ReservationOrder, ctx: TimedContext): Promise<ReserveOutcome> {
   const { signal } = ctx
   const { intent, send, deployment, quote } = order
@@ -131,7 +131,7 @@ async function reserved(
   { told, extensions = [] }: { told: Reservation; extensions?: BoughtExtension[] },
   signal: AbortSignal,
 ): Promise<ReserveOutcome> {
-  // It is bought: what cannot be read for its description must not look like a failure.
+  // The reservation is bought, so an unreadable fact for its description must not look like a failure.
   const facts = await factsFor(host, signal).catch(() => ({
     account: told.owner ?? '',
     region: host.config.region,
@@ -143,7 +143,7 @@ async function reserved(
 
 /**
  * Whether a purchase without a token may have been made: unless it never reached the provider, or the provider certainly refused it. A
- * server's error does not say that, whatever its code; only throttling happens before any work.
+ * server error does not exclude it, whatever its code; only throttling happens before any work.
  */
 export function mayBeSold(error: AwsError): boolean {
   if (error.reach !== 'answered') return error.reach === 'unanswered'
@@ -166,7 +166,7 @@ const GONE: Failure = {
   hint: 'Look for another offer.',
 }
 
-/** How EC2 says that an offering is gone is not documented: a refusal that names it says that. */
+/** Interprets a refusal. EC2 does not document how it reports that an offering is gone; a refusal that names the offering means that. */
 function meant(failure: Failure): Failure {
   const isAboutOffering = /offering(?!IdMalformed)/i.test(`${failure.code} ${failure.message}`)
   if (['invalid', 'unclassified'].includes(failure.class) && isAboutOffering)

@@ -9,7 +9,7 @@ const FORBIDDEN = /[^\p{L}\p{N} +\-=._:/@]/gu
 
 type Buyer = Pick<ReservationOrder, 'intent' | 'deployment' | 'owner'>
 
-/** What a reservation shows of its purchase, from the moment of the purchase. */
+/** Returns the tags that show a reservation's purchase from the start. */
 export function purchaseTags(order: ReservationOrder): Record<string, string> {
   const { send, quote } = order
   return {
@@ -21,7 +21,7 @@ export function purchaseTags(order: ReservationOrder): Record<string, string> {
   }
 }
 
-/** The same for a part that is split off. */
+/** Returns the tags of a part that is split off. */
 export function tagsOfPart(part: Buyer): Record<string, string> {
   return tagsOf(part, 1)
 }
@@ -36,7 +36,7 @@ function tagsOf({ intent, deployment, owner }: Buyer, send: number): Record<stri
   }
 }
 
-/** The part of a reservation that its tags tell. */
+/** Returns the purchase that a reservation's tags describe. */
 export function purchaseOf(
   tags: Record<string, string>,
 ): Pick<OwnedReservation, 'deployment' | 'intent' | 'upfrontMicroUsd'> {
@@ -51,7 +51,7 @@ export function purchaseOf(
   }
 }
 
-/** A token from what a request is for: the same request has the same one in every process. EC2 allows 64 characters. */
+/** Returns a token from the purpose of a request: the same request has the same one in every process. EC2 allows 64 characters. */
 export function tokenOf(...parts: string[]): string {
   return createHash('sha256').update(JSON.stringify(parts)).digest('hex')
 }

@@ -19,7 +19,7 @@ export async function unfitTypes(
   }
 }
 
-/** Those of the wanted types that jobs can run on; throws `invalid` if jobs can run on none of them. */
+/** Returns the requested types on which jobs can run; throws `invalid` if jobs can run on none of them. */
 export async function fitTypes(
   host: Host,
   wanted: readonly string[],

@@ -88,7 +88,7 @@ export function createAccountApi({ sts, iam, quotas, ssm, s3Of, endpoint }: Acco
 
 async function identity(sts: STSClient, signal: AbortSignal): ReturnType<AccountApi['identity']> {
   const { Account, Arn } = await sts.send(new GetCallerIdentityCommand({}), { abortSignal: signal })
-  // From the `Date` header of the answer; the SDK signs with it.
+  // The offset comes from the `Date` header of the answer; the SDK signs with it.
   const { systemClockOffset = 0 } = sts.config as { systemClockOffset?: number }
   return { account: Account ?? '', arn: Arn ?? '', clockAheadMs: systemClockOffset }
 }

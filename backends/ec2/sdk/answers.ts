@@ -1,6 +1,6 @@
 import type { EC2Client } from '@aws-sdk/client-ec2'
 
-/** Of each answer of EC2: its name is that of the action, followed by this. */
+/** Root element of EC2's answers, whose name is the action's with this suffix. */
 const ROOT = /^\s*(?:<\?xml[^>]*\?>\s*)?<\w+Response[\s/>]/
 const ROOT_WITHIN_BYTES = 500
 
@@ -10,8 +10,8 @@ interface HttpAnswer {
 }
 
 /**
- * Refuses what is no answer of EC2, although its status is 200: an empty body, or the page of a proxy. The SDK reads both as empty lists, and
- * an empty list says that machines and reservations are gone.
+ * Refuses a body that is not an answer of EC2, although its status is 200: an empty body, or the page of a proxy. The SDK reads both as
+ * empty lists, and an empty list would mean that machines and reservations are gone.
  */
 export function refusingStrangers(client: EC2Client): EC2Client {
   client.middlewareStack.add(
@@ -25,7 +25,7 @@ export function refusingStrangers(client: EC2Client): EC2Client {
       response.body = body
       return result
     },
-    // Nearer to the connection than the SDK's own parser.
+    // The step precedes the SDK's own parser.
     { step: 'deserialize', priority: 'low', name: 'refusingStrangers' },
   )
   return client

@@ -18,7 +18,7 @@ export interface BlockOffering {
   upfrontFee: string
   currency: string
   tenancy: string
-  /** For a block of UltraServers. */
+  /** Type of UltraServer, for a block of UltraServers. */
   ultraServerType?: string
 }
 
@@ -31,17 +31,17 @@ export interface OfferingWish {
   endsBeforeMs?: number
 }
 
-/** Where the machines of a reservation are in the network. */
+/** Network place of the machines of a reservation. */
 export interface NetworkPlace {
   reservation: string
   type: string
   zone: string
   state: string
-  /** From the top layer down; two machines that share a lower node have a shorter way. May be empty. */
+  /** Network nodes from the top layer down; two machines that share a lower node are closer. May be empty. */
   nodes: string[]
 }
 
-/** How likely a spot request is to succeed, 1 to 10. */
+/** Likelihood that a spot request succeeds, 1 to 10. */
 export interface PlacementScore {
   region: string
   /** An id such as `use1-az1`, which means the same zone in every account. */
@@ -67,7 +67,7 @@ export interface CountedMachine {
 
 /** The read-only calls about capacity of one Region that no backend needs. */
 export interface CapacityApi {
-  /** All Regions of the partition. Every Region answers the same. */
+  /** Returns all Regions of the partition. Every Region gives the same answer. */
   regions(signal: AbortSignal): Promise<RegionState[]>
   /** The names of types that are sold as Capacity Blocks in this Region. */
   blockTypes(signal: AbortSignal): Promise<string[]>
@@ -77,7 +77,7 @@ export interface CapacityApi {
     wish: { types: string[]; count: number; regions: string[]; byZone: boolean },
     signal: AbortSignal,
   ): Promise<PlacementScore[]>
-  /** Every change of the spot prices since an instant, and the price in force then, oldest first. */
+  /** Returns every change of the spot prices since an instant, and the price in force then, oldest first. */
   spotChanges(wish: { types: string[]; fromAtMs: number }, signal: AbortSignal): Promise<PriceChange[]>
   /** The id of each zone that the account can use, by its name. */
   zoneIds(signal: AbortSignal): Promise<Map<string, string>>
@@ -85,7 +85,7 @@ export interface CapacityApi {
   countedMachines(signal: AbortSignal): Promise<CountedMachine[]>
 }
 
-/** All questions about the capacity of one Region; they change nothing. Every call throws `AwsError` and nothing else. */
+/** Read-only questions about the capacity of one Region. Every call throws only `AwsError`. */
 export interface RegionApi {
   market: MarketApi
   network: NetworkApi

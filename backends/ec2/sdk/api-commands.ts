@@ -9,7 +9,7 @@ export interface Invocation {
 
 export interface InvocationResult {
   status: string
-  /** In more detail: `DeliveryTimedOut`, ... */
+  /** Detailed status: `DeliveryTimedOut`, ... */
   details: string
   exitCode: number
   stdout: string
@@ -20,19 +20,19 @@ export interface CommandRequest {
   machineId: string
   comment: string
   lines: string[]
-  /** How long the machine may take to fetch it. */
+  /** Time limit for the machine to fetch the command. */
   deliveryTimeoutMs: number
-  /** How long it may run there. */
+  /** Time limit for its run. */
   runTimeoutMs: number
 }
 
 export interface CommandsApi {
-  /** The state of a machine's agent: `undefined` if it has never registered. */
+  /** Returns the state of a machine's agent: `undefined` if it has never registered. */
   agent(machineId: string, signal: AbortSignal): Promise<{ isOnline: boolean } | undefined>
   /** Returns the command's id. */
   send(request: CommandRequest, signal: AbortSignal): Promise<string>
   /** The commands of one machine, newest first. */
   invocations(machineId: string, signal: AbortSignal): Promise<Invocation[]>
-  /** `undefined` while the provider does not show it yet. */
+  /** Returns the result; `undefined` while the provider does not show it yet. */
   result(commandId: string, machineId: string, signal: AbortSignal): Promise<InvocationResult | undefined>
 }

@@ -6,7 +6,7 @@ export interface Template {
   tags: Record<string, string>
 }
 
-/** A request for a spot machine that the provider still considers open. */
+/** A spot request that the provider still considers open. */
 export interface SpotRequest {
   id: string
   state: string
@@ -23,7 +23,7 @@ export interface LeftoversApi {
     signal: AbortSignal,
   ): Promise<Template[]>
   deleteTemplate(id: string, signal: AbortSignal): Promise<void>
-  /** All open or active ones of the account, or one by id: those of earlier versions have no tags. */
+  /** Returns all open or active requests of the account, or one by id; some have no tags. */
   spotRequests(id: string | undefined, signal: AbortSignal): Promise<SpotRequest[]>
   /** Cancels a request; a machine that it launched keeps running. */
   cancelSpotRequest(id: string, signal: AbortSignal): Promise<void>

@@ -5,14 +5,14 @@ export interface MachineType {
   /** `x86_64`, `arm64`, ... */
   architectures: string[]
   gpus: Gpu[]
-  /** It has AI accelerators other than GPUs, or other special hardware. */
+  /** Whether it has AI accelerators other than GPUs, or other special hardware. */
   hasOtherChips: boolean
   /** `on-demand`, `spot`, `capacity-block`. */
   usageClasses: string[]
   /** Accounts on the free plan may launch it. */
   isFreeTier: boolean
   isBareMetal: boolean
-  /** In EC2's words: `Up to 10 Gigabit`, `3200 Gigabit`. */
+  /** Network performance in EC2's words: `Up to 10 Gigabit`, `3200 Gigabit`. */
   networkPerformance?: string
   /** Interfaces with EFA that a machine can have; 0 for a type without EFA. */
   efaInterfaces?: number
@@ -42,14 +42,14 @@ export interface Image {
   diskGiB: number
 }
 
-/** Capacity that the account holds, or that another account shares with it. */
+/** Capacity that the account holds or that another account shares with it. */
 export interface Reservation {
   id: string
-  /** A Capacity Block: it starts and ends at fixed times, and its machines end with it. */
+  /** Whether it is a Capacity Block, which starts and ends at fixed times, and whose machines end with it. */
   isBlock: boolean
   /** A block of several machines that form one unit, which ends earlier than others. */
   isUltraServer: boolean
-  /** Its places are taken back whenever their owner wants them. */
+  /** Whether its owner can take its places back at any time. */
   isInterruptible: boolean
   /** `active`, `scheduled`, `payment-pending`, ... */
   state: string
@@ -62,7 +62,7 @@ export interface Reservation {
   free: number
   startsAtMs?: number
   endsAtMs?: number
-  /** Of a Capacity Block: `cb-...`. */
+  /** Id of a Capacity Block: `cb-...`. */
   blockId?: string
   /** The account that pays for it; another account's is shared with this one. */
   owner?: string
@@ -70,7 +70,7 @@ export interface Reservation {
   matching?: string
   isEbsOptimized?: boolean
   createdAtMs?: number
-  /** It was asked for ahead of its start, and is paid for until then at least. */
+  /** End of the commitment of a reservation that was requested ahead of its start: it is paid for until then at least. */
   committedUntilMs?: number
   tags?: Record<string, string>
 }
@@ -82,11 +82,11 @@ export interface MarketApi {
   typeZones(patterns: string[], signal: AbortSignal): Promise<{ type: string; zone: string }[]>
   /** Dollars per hour of Linux on shared hardware, by type, for a whole Region. */
   onDemandPrices(region: string, signal: AbortSignal): Promise<Map<string, string>>
-  /** The same for one type; nothing if the list has none. */
+  /** Returns the on-demand price of one type; nothing if the list has none. */
   onDemandPrice(pool: { region: string; type: string }, signal: AbortSignal): Promise<string | undefined>
-  /** Dollars per GiB of the machines' kind of disk (gp3) and month; nothing if the list has none. */
+  /** Returns the price in dollars per GiB and month of the machines' kind of disk (gp3); nothing if the list has none. */
   diskUsdPerGiBMonth(region: string, signal: AbortSignal): Promise<string | undefined>
-  /** Dollars per GB (10^9 bytes) that leaves one Region for another; nothing if the list has none. */
+  /** Returns the price in dollars per GB (10^9 bytes) that leaves one Region for another; nothing if the list has none. */
   transferUsdPerGb(way: { from: string; to: string }, signal: AbortSignal): Promise<string | undefined>
   /** The current prices. */
   spotPrices(types: string[], signal: AbortSignal): Promise<SpotPrice[]>
@@ -96,6 +96,6 @@ export interface MarketApi {
     signal: AbortSignal,
   ): Promise<{ atMs: number; usdPerHour: string }[]>
   image(id: string, signal: AbortSignal): Promise<Image | undefined>
-  /** In any state. */
+  /** Returns the reservations in any state. */
   reservations(signal: AbortSignal): Promise<Reservation[]>
 }

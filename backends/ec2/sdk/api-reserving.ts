@@ -1,7 +1,7 @@
 import type { CapacityApi } from './api-capacity'
 import type { Reservation } from './api-market'
 
-/** More time for a Capacity Block, until another account buys it. */
+/** An extension of a Capacity Block, for sale until another account buys it. */
 export interface ExtensionOffering {
   id: string
   reservation: string
@@ -31,7 +31,7 @@ export interface CreateRequest {
   count: number
   zone: string
   endsAtMs?: number
-  /** Of a reservation that starts in the future. */
+  /** Start and commitment of a reservation that starts in the future. */
   later?: { startsAtMs: number; committedMs: number }
   tags: Record<string, string>
 }
@@ -53,7 +53,7 @@ export interface ReservingApi extends Pick<CapacityApi, 'blockTypes' | 'offering
     wish: { reservation: string; durationHours: number },
     signal: AbortSignal,
   ): Promise<ExtensionOffering[]>
-  /** All extensions that were bought in this Region. */
+  /** Returns all extensions that were bought in this Region. */
   extensions(signal: AbortSignal): Promise<BoughtExtension[]>
   buyBlock(
     order: { offering: string; tags: Record<string, string>; isTrial?: boolean },
@@ -64,7 +64,7 @@ export interface ReservingApi extends Pick<CapacityApi, 'blockTypes' | 'offering
     signal: AbortSignal,
   ): Promise<BoughtExtension>
   create(request: CreateRequest, signal: AbortSignal): Promise<Reservation>
-  /** `endsAtMs`: null for no end. What is missing stays as it is. */
+  /** Changes a reservation; missing fields stay as they are. `endsAtMs`: null for no end. */
   modify(id: string, change: { count?: number; endsAtMs?: number | null }, signal: AbortSignal): Promise<void>
   /** Moves free places into a new reservation, which is returned. */
   split(

@@ -6,8 +6,8 @@ import type { ReservingApi } from './api-reserving'
 export type * from './api-market'
 
 /**
- * This backend's use of AWS, in our own terms: the boundary where tests insert a fake, and the only part that knows the SDK (`sdk/`).
- * Lists are complete, because paging is hidden here. Every call throws `AwsError` and nothing else.
+ * This backend's use of AWS in our own terms: the boundary where tests insert a fake, and the only part that knows the SDK (`sdk/`). Lists
+ * are complete, because paging is hidden here. Every call throws only `AwsError`.
  */
 export interface Ec2Api {
   readonly account: AccountApi
@@ -21,12 +21,12 @@ export interface Ec2Api {
 
 /** A failed call, before its meaning is classified. */
 export class AwsError extends Error {
-  /** The provider's or the system's own code, verbatim. */
+  /** Verbatim code of the provider or the system. */
   readonly code: string
   readonly httpStatus: number | undefined
   /**
-   * `answered`: the provider said so. `unsent`: it never got the request. `unanswered`: it may have got the request, and the result is
-   * unknown.
+   * How far the request got. `answered`: the provider answered. `unsent`: it never got the request. `unanswered`: it may have got the
+   * request, and the result is unknown.
    */
   readonly reach: 'answered' | 'unsent' | 'unanswered'
 
@@ -47,7 +47,7 @@ export interface AccountApi {
   identity(signal: AbortSignal): Promise<{ account: string; arn: string; clockAheadMs: number }>
   /** New accounts may be on the free plan, which launches only a few small types. */
   plan(signal: AbortSignal): Promise<'free' | 'paid'>
-  /** The value of one quota of EC2, in its own unit. */
+  /** Returns the value of one quota of EC2, in its own unit. */
   quota(code: string, signal: AbortSignal): Promise<number>
   /** Requests for higher quotas of EC2 in this Region, newest first. */
   quotaRequests(signal: AbortSignal): Promise<QuotaRequest[]>
@@ -62,7 +62,7 @@ export interface AccountApi {
   hasRole(name: string, signal: AbortSignal): Promise<boolean>
   /** The full ARN of a role, with its path; `undefined` without such a role. */
   roleArn(name: string, signal: AbortSignal): Promise<string | undefined>
-  /** A public or own parameter's value. */
+  /** Returns the value of a public or own parameter. */
   parameter(name: string, signal: AbortSignal): Promise<string>
   /** Region of a bucket, or `undefined` without such a bucket. */
   bucketRegion(bucket: Bucket, signal: AbortSignal): Promise<string | undefined>
@@ -76,7 +76,7 @@ export type Profile = { roleName?: string; roleArn?: string; policies: string[] 
 export interface QuotaRequest {
   code: string
   wanted: number
-  /** In AWS's words: `PENDING`, `CASE_OPENED`, `APPROVED`, `DENIED`, `CASE_CLOSED`, ... */
+  /** Status in AWS's words: `PENDING`, `CASE_OPENED`, `APPROVED`, `DENIED`, `CASE_CLOSED`, ... */
   status: string
   askedAtMs: number
 }
@@ -93,7 +93,7 @@ export interface Subnet {
   zone: string
   vpc: string
   freeAddresses: number
-  /** Machines in it get a public address. */
+  /** Whether its machines get a public address. */
   givesPublicAddress: boolean
 }
 
@@ -102,7 +102,7 @@ export interface SecurityGroup {
   name: string
   vpc: string
   inboundRules: number
-  /** Outbound traffic is allowed: all of it, or at least HTTPS. */
+  /** Whether outbound traffic is allowed: all of it, or at least HTTPS. */
   letsOut: boolean
 }
 
@@ -119,7 +119,7 @@ export interface NetworkApi {
   endpoints(vpc: string, signal: AbortSignal): Promise<string[]>
 }
 
-/** One pool of machines: a type in a subnet. */
+/** A pool of machines: a type in a subnet. */
 export interface Pool {
   type: string
   subnet: string
@@ -133,9 +133,9 @@ export interface TemplateSpec {
   rootDevice: string
   diskGiB: number
   userData: string
-  /** Its machines never use a reservation. */
+  /** Whether its machines never use a reservation. */
   avoidsReservations: boolean
-  /** Spot requests of its launches get all tags of the template; only launches of spot machines may use it. */
+  /** Whether spot requests of its launches get all tags of the template; only launches of spot machines may use it. */
   tagsSpotRequests: boolean
   tags: Record<string, string>
 }
@@ -146,18 +146,18 @@ export interface FleetRequest {
   templateName: string
   /** Best first. */
   pools: Pool[]
-  /** For the machine and everything created with it. */
+  /** Tags for the machine and everything created with it. */
   tags: Record<string, string>
 }
 
-/** One machine in a reservation. */
+/** Request for one machine in a reservation. */
 export interface ReservedRequest {
   token: string
   templateName: string
   pool: Pool
   reservation: string
   isBlock: boolean
-  /** For the machine and everything created with it. */
+  /** Tags for the machine and everything created with it. */
   tags: Record<string, string>
 }
 
@@ -167,7 +167,7 @@ export interface FleetAnswer {
   machines: {
     id: string
     pool?: Partial<Pool>
-    /** Only if the answer has all of it. */
+    /** The machine; present only if the answer has all of it. */
     machine?: Machine
   }[]
   /** Why a pool had no machine. */
@@ -184,12 +184,12 @@ export interface Machine {
   subnet?: string
   capacityType: 'spot' | 'on-demand' | 'reserved'
   launchedAtMs: number
-  /** The reservation that it is in, or was launched into. */
+  /** Reservation of the machine, or the one into which it was launched. */
   reservation?: string
   tags: Record<string, string>
-  /** The provider's code for why it is ending or has ended. */
+  /** Code of the provider for the reason of its end. */
   reason?: { code: string; message: string }
-  /** When and on whose request it left its former state: `User initiated (2026-11-21 10:00:00 GMT)`. */
+  /** Time and requester of the last change of state: `User initiated (2026-11-21 10:00:00 GMT)`. */
   transition?: string
 }
 
@@ -204,19 +204,19 @@ export interface Volume {
 
 export interface MachinesApi {
   createFleet(request: FleetRequest, signal: AbortSignal): Promise<FleetAnswer>
-  /** The record of an instant fleet; `undefined` if it is not shown (yet). */
+  /** Returns the record of an instant fleet; `undefined` if it is not shown. */
   fleet(id: string, signal: AbortSignal): Promise<FleetAnswer | undefined>
-  /** Launches into a reservation, and nowhere else, or throws. */
+  /** Launches a machine into a reservation, and nowhere else, or throws. */
   runReserved(request: ReservedRequest, signal: AbortSignal): Promise<Machine>
   /** Makes version 1 of a launch template. */
   createTemplate(spec: TemplateSpec, signal: AbortSignal): Promise<void>
-  /** Those of these machines that the provider shows. */
+  /** Returns the machines that the provider shows. */
   byId(ids: string[], signal: AbortSignal): Promise<Machine[]>
   byTag(tag: { name: string; value: string }, signal: AbortSignal): Promise<Machine[]>
   terminate(id: string, signal: AbortSignal, how?: { isAbrupt: boolean }): Promise<void>
   /** Volumes that are attached to no machine. */
   looseVolumes(tag: { name: string; value: string }, signal: AbortSignal): Promise<Volume[]>
   deleteVolume(id: string, signal: AbortSignal): Promise<void>
-  /** The serial console's text, or `undefined` while it has none. */
+  /** Returns the text of the serial console, or `undefined` if it is empty. */
   console(id: string, signal: AbortSignal): Promise<string | undefined>
 }

@@ -20,7 +20,7 @@ import type { Clients } from './index'
 import { call } from './errors'
 import { machineOf, tagList } from './machine'
 
-/** The calls that buy machines, and the provider's record of them. */
+/** Calls that buy machines, and the provider's record of them. */
 export function createBuyingApi({
   reading,
   changing,
@@ -69,7 +69,10 @@ function fleetAnswer(
   }
 }
 
-/** One machine from any of the pools, immediately or not at all: an instant fleet never launches later. */
+/**
+ * Returns the input of a fleet: one machine from any of the pools, immediately or not at all, because an instant fleet never launches
+ * later.
+ */
 function fleetInput({
   token,
   capacityType,
@@ -114,7 +117,10 @@ function machineTags(
   return TAGGED.map((ResourceType) => ({ ResourceType, Tags }))
 }
 
-/** If the reservation is full the launch fails: a launch that names one never goes elsewhere. */
+/**
+ * Returns the input of a launch into a reservation. If the reservation is full the launch fails, because a launch that names one never goes
+ * elsewhere.
+ */
 function reservedInput(request: ReservedRequest): RunInstancesCommandInput {
   const { token, templateName, pool, reservation, isBlock, tags } = request
   return {
@@ -123,7 +129,7 @@ function reservedInput(request: ReservedRequest): RunInstancesCommandInput {
     MaxCount: 1,
     LaunchTemplate: { LaunchTemplateName: templateName, Version: '1' },
     InstanceType: pool.type as _InstanceType,
-    // Also names the zone, because the token alone identifies the request.
+    // The subnet also names the zone, because the token alone identifies the request.
     SubnetId: pool.subnet,
     CapacityReservationSpecification: {
       CapacityReservationPreference: 'capacity-reservations-only',

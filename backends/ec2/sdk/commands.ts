@@ -11,7 +11,7 @@ import { call } from './errors'
 
 /** A shell script, run by the agent as root. */
 const DOCUMENT = 'AWS-RunShellScript'
-/** Only the latest ones matter. */
+/** Number of listed invocations; only the latest ones matter. */
 const INVOCATIONS_SHOWN = 50
 
 export function createCommandsApi({ reading, changing }: Clients): CommandsApi {
@@ -28,7 +28,7 @@ export function createCommandsApi({ reading, changing }: Clients): CommandsApi {
           const [information] = InstanceInformationList ?? []
           return information && { isOnline: information.PingStatus === 'Online' }
         } catch (error) {
-          // The filter does not know a machine that has not registered yet.
+          // The filter fails for a machine that has not registered yet.
           if ((error as { name?: string }).name === 'InvalidInstanceId') return undefined
           throw error
         }
@@ -73,7 +73,7 @@ export function createCommandsApi({ reading, changing }: Clients): CommandsApi {
           )
           return {
             status: String(result.Status ?? 'Pending'),
-            // The documentation writes some of them with spaces.
+            // The documentation writes some of these values with spaces.
             details: (result.StatusDetails ?? '').replace(/\s+/g, ''),
             exitCode: result.ResponseCode ?? -1,
             stdout: result.StandardOutputContent ?? '',

@@ -1,6 +1,6 @@
 import { AwsError } from './api'
 
-/** The informative parts of everything the SDK throws; it has many error classes, and may be installed in several copies. */
+/** Informative parts of the SDK's errors, which have many classes and may come from several copies. */
 interface Thrown {
   name?: unknown
   Code?: unknown
@@ -13,7 +13,7 @@ interface Thrown {
 const UNSENT = ['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH']
 const UNSENT_NAMES = ['CredentialsProviderError', 'TokenProviderError']
 
-/** Makes one call of the SDK; an error becomes an `AwsError` that says how far the request got. */
+/** Makes one call of the SDK; an error becomes an `AwsError` that records how far the request got. */
 export async function call<T>(signal: AbortSignal, send: () => Promise<T>): Promise<T> {
   return callOnce(signal, () =>
     send().catch((error: unknown) => {
@@ -25,8 +25,8 @@ export async function call<T>(signal: AbortSignal, send: () => Promise<T>): Prom
 }
 
 /**
- * The same for a call that must never be sent twice. The SDK marks every first error of a client with a wrong clock as corrected, also one
- * after which the call may have had its effect: this one is not sent again.
+ * Makes a call that must never be sent twice. The SDK marks every first error of a client with clock skew as corrected, also one after
+ * which the call may have had its effect; such a call is not sent again.
  */
 export async function callOnce<T>(signal: AbortSignal, send: () => Promise<T>): Promise<T> {
   if (signal.aborted) throw new AwsError('the caller stopped waiting', { code: 'Aborted', reach: 'unsent' })
@@ -64,7 +64,7 @@ function isNoAnswer(name: string, httpStatus: number): boolean {
   return httpStatus < 400 && name !== 'DryRunOperation'
 }
 
-/** Some answers name their shape instead of their code, or both. */
+/** Returns the code of an error. Some answers name their shape instead of their code, or both. */
 function codeOf({ Code }: Thrown, name: string): string {
   return textOf(Code) ?? name
 }

@@ -18,12 +18,12 @@ import { createReservingApi } from './reserving'
 import { roleCredentials } from './role-credentials'
 import { pricingRegionOf } from './prices'
 
-/** How the clients reach AWS; credentials come from the SDK's default chain. */
+/** Options for reaching AWS; credentials come from the SDK's default chain. */
 export interface SdkOptions {
   region: string
   /** A server that replaces AWS. */
   endpoint?: string
-  /** ARN of the role that buys capacity in advance; the same credentials as for everything else if missing. */
+  /** ARN of the role that buys capacity in advance; the common credentials if missing. */
   buyerRole?: string
   /** Timeout of one call; suitable for AWS if missing. */
   patience?: Patience
@@ -80,7 +80,7 @@ export function createSdkApi({ region, endpoint, buyerRole, patience = PATIENCE 
   }
 }
 
-/** One client for each bucket location; a non-AWS store has a separate endpoint. */
+/** Creates one client for each bucket location; a non-AWS store has a separate endpoint. */
 function s3ClientsWith(reading: S3ClientConfig & { region: string }): (bucket: Bucket) => S3Client {
   const clients = new Map<string, S3Client>()
   return ({ region = reading.region, endpoint = reading.endpoint }) => {

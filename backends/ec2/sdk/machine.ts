@@ -19,7 +19,7 @@ export function machineOf(instance: Instance): Machine {
   }
 }
 
-/** Its current reservation, or the one it was launched into: a reservation may end while its machine runs. */
+/** Returns a machine's current reservation, or the one into which it was launched, because a reservation may end while its machine runs. */
 function reservationOf({
   CapacityReservationId: own,
   CapacityReservationSpecification: wish,

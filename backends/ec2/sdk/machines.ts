@@ -38,7 +38,7 @@ export function createMachinesApi({ reading, changing }: Clients): MachinesApi {
         await changing.ec2.send(
           new CreateLaunchTemplateCommand({
             LaunchTemplateName: spec.name,
-            // Without a token: with a token that was used before, a deleted template would not be created again.
+            // The request has no token: with a token that was used before, a deleted template would not be created again.
             VersionDescription: 'Made by Crucible; never changed',
             LaunchTemplateData: templateData(spec),
             TagSpecifications: [{ ResourceType: 'launch-template', Tags: tagList(spec.tags) }],
@@ -48,7 +48,7 @@ export function createMachinesApi({ reading, changing }: Clients): MachinesApi {
       }),
     byId: async (ids, signal) => {
       const found: Machine[] = []
-      // By filter, because a call that names ids fails if one of them is unknown.
+      // Machines are read by filter, because a call that names ids fails if one of them is unknown.
       for (let at = 0; at < ids.length; at += FILTER_VALUES_MAX) {
         const some = ids.slice(at, at + FILTER_VALUES_MAX)
         found.push(...(await find([{ Name: 'instance-id', Values: some }], signal)))
@@ -104,7 +104,7 @@ function templateData(spec: TemplateSpec): RequestLaunchTemplateData {
     ImageId: spec.image,
     IamInstanceProfile: { Name: spec.profile },
     SecurityGroupIds: spec.securityGroups,
-    // Otherwise an on-demand machine would use any open reservation that fits it, even one that is meant for something else.
+    // Without this option, an on-demand machine would use any matching open reservation, even one that is meant for something else.
     CapacityReservationSpecification: spec.avoidsReservations
       ? { CapacityReservationPreference: 'none' }
       : undefined,
@@ -122,7 +122,7 @@ function templateData(spec: TemplateSpec): RequestLaunchTemplateData {
     MetadataOptions: {
       HttpEndpoint: 'enabled',
       HttpTokens: 'required',
-      // A container with a separate network is one hop away, and gets none of the machine's credentials.
+      // With a hop limit of 1, a container with a separate network gets none of the machine's credentials.
       HttpPutResponseHopLimit: 1,
       InstanceMetadataTags: 'enabled',
     },

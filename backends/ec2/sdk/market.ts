@@ -50,7 +50,7 @@ export function createMarketApi(ec2: EC2Client, pricing: PricingClient): MarketA
     image: (id, signal) =>
       call(signal, async () => {
         const { Images } = await ec2.send(
-          // A job keeps its image for weeks. AWS may deprecate it meanwhile; it still launches.
+          // Deprecated images are included: a job keeps its image for weeks, and AWS may deprecate it meanwhile, but it still launches.
           new DescribeImagesCommand({
             Filters: [{ Name: 'image-id', Values: [id] }],
             IncludeDeprecated: true,
@@ -72,7 +72,7 @@ export function createMarketApi(ec2: EC2Client, pricing: PricingClient): MarketA
 }
 
 async function reservations(client: EC2Client, signal: AbortSignal): Promise<Reservation[]> {
-  // By their ids: what is made or ends between two pages may move one onto both.
+  // Reservations are collected by id, because one that appears or ends between two pages may move another onto both.
   const found = new Map<string, Reservation>()
   const pages = paginateDescribeCapacityReservations({ client, pageSize: 1_000 }, {}, { abortSignal: signal })
   for await (const { CapacityReservations } of pages)
@@ -88,7 +88,7 @@ export function reservationOf(told: CapacityReservation): Reservation {
   return {
     id: told.CapacityReservationId ?? '',
     isBlock: told.ReservationType === 'capacity-block',
-    // Only these have this status.
+    // Only UltraServers have this status.
     isUltraServer: told.LaunchStatus !== undefined,
     isInterruptible: told.Interruptible === true,
     state: told.State ?? '',
@@ -142,7 +142,7 @@ function gpuOf(gpu: GpuDeviceInfo): Gpu {
   }
 }
 
-/** Trainium and Inferentia: known, so that a job that asks for them gets a reason. */
+/** Returns Trainium and Inferentia chips, so that a job that asks for them gets a reason. */
 function neuronOf({ Name, Count, MemoryInfo }: NeuronDeviceInfo): Gpu {
   return {
     name: Name ?? 'Neuron',

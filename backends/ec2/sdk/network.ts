@@ -94,7 +94,7 @@ function letsHttpsThrough({ IpProtocol, FromPort, ToPort }: IpPermission): boole
   return IpProtocol === 'tcp' && (FromPort ?? 0) <= HTTPS && (ToPort ?? 0) >= HTTPS
 }
 
-/** A subnet without its own route table uses the main one of its network. */
+/** Returns the default route of a subnet; one without its own route table uses the main one of its network. */
 function defaultRouteOf(tables: RouteTable[], subnet: string): string | undefined {
   const own = tables.find(({ Associations }) => Associations?.some(({ SubnetId }) => SubnetId === subnet))
   const main = tables.find(({ Associations }) => Associations?.some(({ Main }) => Main === true))

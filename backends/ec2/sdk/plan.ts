@@ -11,8 +11,8 @@ const ANSWER_TIMEOUT_MS = 10_000
 export type AccountPlan = 'free' | 'paid'
 
 /**
- * The plan of the account. The SDK packages in use have no client for this service, and it is one call: it is signed by the signer of
- * another client, with that client's credentials and clock.
+ * Reads the plan of the account. The SDK packages in use have no client for this service, so the signer of another client signs this one
+ * call, with that client's credentials and clock.
  */
 export function readPlan(
   sts: STSClient,

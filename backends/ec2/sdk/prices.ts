@@ -7,12 +7,12 @@ const EC2 = 'AmazonEC2'
 /** The Regions that serve the price list, each with the prices of all Regions. */
 const PRICING_REGIONS = ['us-east-1', 'eu-central-1', 'ap-south-1']
 
-/** Where a client of a Region asks for prices. */
+/** Returns the Region that answers price requests of a Region. */
 export function pricingRegionOf(region: string): string {
   return PRICING_REGIONS.includes(region) ? region : PRICING_REGIONS[0]!
 }
 
-/** In the Region itself, not in its Local Zones and the like. */
+/** Filter for disks in the Region itself, not in its Local Zones and the like. */
 const DISKS = { locationType: 'AWS Region', volumeApiName: 'gp3' }
 
 /** Linux on shared hardware, by the hour. */

@@ -15,7 +15,7 @@ export interface RegionAccess {
   profile?: string | undefined
   /** A server that replaces AWS. */
   endpoint?: string | undefined
-  /** Every request waits for it, each page and each retry. */
+  /** Limiter of every request, page and retry. */
   limiter: Limiter
   /** Ends the waits of requests. */
   signal: AbortSignal
@@ -26,7 +26,7 @@ const ANSWER_TIMEOUT_MS = 20_000
 /** Reads may be repeated. A throttled one is: `adaptive` also slows the client down, so that the next calls are not refused in turn. */
 const ATTEMPTS = 6
 
-/** The clients of one Region; one per Region and process, because they share what they learn about throttling. */
+/** Creates the clients of one Region; one per Region and process, because they share their observations of throttling. */
 export function createRegionApi({ region, profile, endpoint, limiter, signal }: RegionAccess): RegionApi {
   silenceSdk()
   const requestHandler = {
@@ -45,7 +45,7 @@ export function createRegionApi({ region, profile, endpoint, limiter, signal }: 
   const ec2 = new EC2Client(common)
   ec2.middlewareStack.add(
     (next) => (args) => limiter.run('other', signal, () => next(args)),
-    // After the retries, so that each of them waits too.
+    // The step runs after the SDK's retry, so that each retry waits too.
     { step: 'finalizeRequest', priority: 'low', name: 'pace' },
   )
   const quotas = new ServiceQuotasClient(common)

@@ -155,7 +155,7 @@ function createInput(request: CreateRequest): CreateCapacityReservationCommandIn
   }
 }
 
-/** An answer without a reservation does not say whether there is one. */
+/** Returns the reservation of an answer; an answer without one leaves it unknown. */
 function shown(told: CapacityReservation | undefined): Reservation {
   if (told?.CapacityReservationId === undefined)
     throw new AwsError('an answer without a reservation', { code: 'Unknown', reach: 'unanswered' })

@@ -3,5 +3,5 @@
 # Version of the HTTP contract. Raised by changes that an older caller cannot work with.
 API = 1
 
-# What this gateway can do beyond the calls that every gateway of this API has. Callers read it in `/v1/health`.
+# Features of this gateway beyond the common calls of the API. Callers read them in `/v1/health`.
 FEATURES = ("logs", "requirements", "volumes")

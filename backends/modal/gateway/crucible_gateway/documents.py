@@ -26,7 +26,7 @@ class ImageRequest(Request):
     reference: Optional[Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9._:/@-]{1,255}$")]] = None
     # Name of the Modal Secret with the login to the registry.
     secret: Optional[str] = None
-    # Installed into the image when it is built, once for all Sandboxes with the same list.
+    # Packages installed into the image when it is built, once for all Sandboxes with the same list.
     requirements: Annotated[list[Requirement], Field(max_length=500)] = []
 
 
@@ -38,7 +38,7 @@ class JobRequest(Request):
     image: ImageRequest = ImageRequest()
     command: Annotated[list[Annotated[str, StringConstraints(max_length=16384)]], Field(min_length=1, max_length=16)]
     env: dict[str, str] = {}
-    # As Modal names it: `H100!:2`.
+    # GPU as Modal names it: `H100!:2`.
     gpu: Optional[Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9+-]+!?(:[1-8])?$")]] = None
     # Physical cores, two vCPUs each.
     cpu: Annotated[float, Field(gt=0, le=64)]
@@ -64,19 +64,19 @@ class Job(BaseModel):
     owner: Optional[str] = None
     tags: dict[str, str] = {}
     sandbox_id: Optional[str] = None
-    # As Modal reports it: 124 for its time limit, 137 for a termination. 0 does not prove success.
+    # Exit code as Modal reports it: 124 for its time limit, 137 for a termination. 0 does not prove success.
     exit_code: Optional[int] = None
     error: Optional[JobError] = None
     accepted_at_ms: Optional[int] = None
-    # When Modal had scheduled it. Nothing is billed earlier.
+    # When Modal had scheduled the Sandbox. Nothing is billed earlier.
     running_at_ms: Optional[int] = None
-    # When the end was first seen here.
+    # When this gateway first saw the end.
     ended_at_ms: Optional[int] = None
 
 
 class Listed(BaseModel):
     key: str
-    # Null before Modal knows the Sandbox.
+    # Id of the Sandbox; null before Modal knows it.
     sandbox_id: Optional[str] = None
     tags: dict[str, str]
 
@@ -94,7 +94,7 @@ class Rates(BaseModel):
 class VolumeItem(BaseModel):
     name: str
     created_at_ms: int
-    # When a Sandbox last mounted it; null when that is longer ago than the registry remembers (7 days).
+    # When a Sandbox last mounted the volume; null if that is longer ago than the registry remembers (7 days).
     used_at_ms: Optional[int] = None
 
 

@@ -9,7 +9,7 @@ from .launcher import CANCEL, CERTAIN, MESSAGE_MAX, OWN_TAGS, record_failure, ta
 from .runtime import Runtime, RuntimeFailure
 
 
-# No web request lives half as long: one that died before it had started a launcher will start none.
+# Limit on the start of a launcher, twice the longest life of a web request: one that died before will start none.
 SPAWNED_WITHIN_MS = 2 * 60 * 1000
 
 
@@ -55,8 +55,8 @@ class Jobs:
         known = await self._facts.get(key + "/spec")
         if isinstance(known, dict) and known["sha256"] != spec["sha256"]:
             raise KeyReused()
-        # A gateway that died before this line left a spec without a call; a repeated request continues there. Of two calls the second
-        # finds the claim of the first.
+        # A gateway that died before this line left a spec without a call; a repeated request continues there. Of two calls the second finds
+        # the claim of the first.
         begun = await asyncio.gather(*(self._facts.get("%s/%s" % (key, name)) for name in ("call", "claim", "error")))
         if all(fact is None for fact in begun):
             for name in request.volumes.values():
@@ -156,7 +156,7 @@ class Jobs:
     async def cancel(self, key: str) -> Job:
         """After it, no Sandbox of this key starts, and those that exist are being ended. Also for a key that is not known yet."""
         await self._facts.put_once(key + "/cancel", self._runtime.now_ms())
-        # The holder of the claim decides: if it is held here, the launcher never creates a Sandbox.
+        # The holder of the claim decides: if the cancellation holds it, the launcher never creates a Sandbox.
         await self._facts.put_once(key + "/claim", CANCEL)
         sandbox = await self._facts.get(key + "/sandbox")
         found = {found.sandbox_id for found in await self._runtime.find({"key": key})}

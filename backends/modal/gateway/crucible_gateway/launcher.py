@@ -14,11 +14,11 @@ CANCEL = "cancel"
 RATE_WAITS_S = (1, 2, 4, 8, 16, 32)
 MESSAGE_MAX = 2000
 
-# What `tags_of` adds to the tags of a request.
+# Tags that `tags_of` adds to those of a request.
 OWN_TAGS = ("key", "owner", "accepted-at-ms")
 
 # Failures after which no Sandbox can be running. After any other, and above all after AlreadyExistsError, Modal is asked first. The client
-# leaves a Sandbox alone when it raises ConflictError, which also stands for an aborted question about it (`sandbox/_impl_v1.py` of 1.6).
+# keeps a Sandbox alive when it raises ConflictError, which also stands for an aborted question about it (`sandbox/_impl_v1.py` of 1.6).
 CERTAIN = ("InvalidError", "ResourceExhaustedError", "NotFoundError", "AuthError", "PermissionDeniedError", "RemoteError", "ImageBuildError")
 
 

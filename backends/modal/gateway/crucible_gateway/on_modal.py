@@ -12,7 +12,7 @@ from .documents import JobRequest
 from .names import Names
 from .runtime import CONNECTION_ERROR, Found, RuntimeFailure, Volume
 
-# Installs Python with the image's own package manager where it has none. `add_python` would replace the Python of images that have one.
+# Installs Python with the image's own package manager if it is missing. `add_python` would replace the Python of images that have one.
 PYTHON_IF_MISSING = (
     "RUN command -v python3 >/dev/null 2>&1"
     " || (apt-get update && apt-get install -y --no-install-recommends python3 ca-certificates)"
@@ -103,7 +103,7 @@ class ModalRuntime:
         except (modal.exception.ServiceError, modal.exception.ConnectionError, modal.exception.InternalError, OSError) as error:
             raise RuntimeFailure(type(error).__name__, str(error)) from error
         except Exception:
-            # The launcher's own exception, or Modal's for a launcher that was stopped.
+            # The exception comes from the launcher, or from Modal for a launcher that was stopped.
             return "over"
 
     async def create_sandbox(self, key: str, request: JobRequest, tags: dict[str, str]) -> str:
