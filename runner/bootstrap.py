@@ -73,7 +73,7 @@ def start(spec):
             say("the runner is at work already")
             return 0
         told = read_told(root)
-        # No seconds would be no limit.
+        # A limit of 0 seconds would mean no limit.
         limit = max(1, min(spec.get("giveUpSeconds", GIVE_UP_SECONDS), GIVE_UP_SECONDS))
         if told is None:
             signal.alarm(limit)

@@ -8,7 +8,7 @@ import tempfile
 
 RUNNER_UNIT = "crucible-runner"
 POWER_OFF = "shutdown -h now"
-# Of the machine's environment the runner needs the way to the store and to the metadata; the workload gets none of it.
+# Variables of the machine that the runner needs to reach the store and the metadata; the workload gets none of them.
 PASSED = ("PATH", "HOME", "LANG", "AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3", "AWS_EC2_METADATA_SERVICE_ENDPOINT")
 PASSED += ("AWS_CA_BUNDLE", "SSL_CERT_FILE", "http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")
 

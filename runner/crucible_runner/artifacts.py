@@ -42,7 +42,7 @@ def find_artifacts(
 def _add(found: Dict[str, str], base: str, top: str, walls: Walls) -> List[str]:
     """Adds a file, or all files in a folder. Returns a remark for each folder that cannot be read."""
     remarks = []
-    # No recursion: folders can be nested more deeply than Python's recursion limit.
+    # The walk uses no recursion, because folders can be nested more deeply than Python's recursion limit.
     waiting = [top]
     while waiting:
         path = waiting.pop()

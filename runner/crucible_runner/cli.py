@@ -42,7 +42,7 @@ def main(arguments: List[str]) -> int:
 
 
 def _run(options, post) -> int:
-    # Only the runner itself needs all of it: the guard stays small.
+    # Only the runner itself imports everything, so that the guard stays small.
     from .runner import run
 
     return run(options, post)

@@ -4,8 +4,8 @@ import os
 import time
 from typing import Optional
 
-# A kernel clock that cannot be set and that keeps running while the machine is suspended: a hibernated machine must not believe that its
-# lease stood still. macOS counts sleep in CLOCK_MONOTONIC; Linux only in CLOCK_BOOTTIME.
+# A kernel clock that cannot be set and that keeps running while the machine is suspended, so that a hibernated machine does not believe
+# that its lease stood still. macOS counts sleep in CLOCK_MONOTONIC; Linux only in CLOCK_BOOTTIME.
 _CLOCK_ID = getattr(time, "CLOCK_BOOTTIME", getattr(time, "CLOCK_MONOTONIC", None))
 
 # Maximum clock skew between the two sides (core/time/time.ts).

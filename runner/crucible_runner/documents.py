@@ -213,7 +213,7 @@ _SAVING = record(
     optional={"bytesRead": whole()},
 )
 
-# Of an experiment tracker, which makes them.
+# Form of a run id, which an experiment tracker makes.
 RUN_ID = r"[^\s\x00-\x1f\x7f-\x9f]{1,128}"
 _TRACKED = record(
     {"kind": _kind, "runId": pattern(RUN_ID, "1 to 128 printable characters without spaces")},

@@ -16,7 +16,7 @@ import time
 import urllib.request
 
 ENDPOINT = os.environ.get("AWS_EC2_METADATA_SERVICE_ENDPOINT") or "http://169.254.169.254"
-# If the machine's own tags cannot be read: an hour to start, ten minutes to end.
+# Limits if the machine's own tags cannot be read: an hour to start, ten minutes to end.
 TIMER = (3600000, 600000)
 LOOK_SECONDS = 1
 # A power-off without effect is requested again.

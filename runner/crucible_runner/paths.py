@@ -38,7 +38,7 @@ class Paths:
         self.home = self._of_job("home")
         self.scratch = self._of_job("scratch")
         self.tmp = self._at("tmp")
-        # On the job's disk, because files are renamed or linked between it and the job's directories.
+        # The folder is on the job's disk, because files are renamed or linked between it and the job's directories.
         self.near = self._of_job("tmp")
         self.staging = self._of_job("tmp/staging")
         self.held = self._of_job("tmp/held")

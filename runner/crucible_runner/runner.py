@@ -17,7 +17,7 @@ from .shapes import DocumentError
 from .stages import Stages, failure_of_runner
 from .store.retry import GaveUp, persist
 
-# A machine that cannot reach the store, or has no order there, must not keep running for nothing.
+# Time after which a machine that cannot reach the store, or has no order there, gives up.
 _ORDER_PATIENCE_MS = 60 * 60_000
 _ABSENT_PATIENCE_MS = 15_000
 _ABSENT_SCAN_SECONDS = 0.2

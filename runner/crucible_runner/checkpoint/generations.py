@@ -168,7 +168,7 @@ class Generations:
                     if current.total < _SERIOUS_SHARE * written:
                         current.serious_ms = scan.at_ms
                     if scan.step != current.step and written >= _SERIOUS_SHARE * current.total:
-                        # A later save that cannot be distinguished from the one before.
+                        # The save cannot be distinguished from its predecessor.
                         current.written_ns = min(changed[path].modified_ns for path in fresh)
                 current.files = changed
                 if fresh:

@@ -35,7 +35,8 @@ class LastSave:
             return max(current.burst_ms + save_ms, self._drain.began_at_ms) + after_ms
         if interval_ms is None:
             return None
-        # Measured from end to end of saves: a second file next to it, such as a copy of the best checkpoint, shifts both.
+        # The interval is measured from end to end of saves, because a second file next to it, such as a copy of the best checkpoint, shifts
+        # both.
         ended_ms = self._scanner.trained_since_ms() + save_ms if current is None else current.changed_ms
         due_ms = ended_ms + interval_ms + int(interval_ms * _LATE_SHARE)
         return None if due_ms < self._drain.began_at_ms else due_ms + after_ms
@@ -69,6 +70,6 @@ class LastSave:
             return False
         if self._begun_ms(current) >= self._drain.began_at_ms:
             return True
-        # It was in progress when the drain began. Another save may be due.
+        # A save was in progress when the drain began. Another one may be due.
         due_ms = self.due_ms()
         return due_ms is None or due_ms > self._until_ms

@@ -9,7 +9,7 @@ from typing import Dict, FrozenSet, Iterable, List
 from .names import unit_of
 
 _BYTES_MAX = 4096
-# For example, the best checkpoint and the last one.
+# Number of checkpoints that a program may name, for example the best one and the last one.
 _NAMED_MAX = 2
 # Characters around a path: quotes, as in `model_checkpoint_path: "ckpt-3"` or JSON, and white space.
 _WORDS = re.compile(r"[^\s\"'=,:{}\[\]]+")

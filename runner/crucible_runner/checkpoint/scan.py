@@ -217,7 +217,7 @@ def _selection(
 
 def _collect(directory: str, paths: List[str], wanted: Filter) -> Tree:
     tree = Tree({}, {})
-    # No recursion: folders can be nested more deeply than Python's recursion limit.
+    # The walk uses no recursion, because folders can be nested more deeply than Python's recursion limit.
     waiting = [path for path in paths if not matches_any(path, wanted.exclude)]
     while waiting:
         try:

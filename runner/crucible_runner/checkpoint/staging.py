@@ -13,7 +13,7 @@ from ..walls import NO_WALLS, OutsideWalls, Walls, path_of
 from .names import is_database
 from .scan import FileStamp, IsRecord, Selection, stamp_of
 
-# From <linux/fs.h>: the new file shares the blocks of the old one until either is written.
+# Constant of <linux/fs.h> for a copy that shares the blocks of the original until either is written.
 _FICLONE = 0x40049409
 _SQLITE = b"SQLite format 3\0"
 _SQLITE_SECONDS = 5.0

@@ -10,7 +10,7 @@ from ..clock import CLOCK_SLACK_MS, Clock
 from ..paths import write_whole
 from .limits import Spent
 
-# From the start of a container's billing to its first process.
+# Time from the start of a container's billing to its first process.
 _UNSEEN_MS = 30_000
 _BOOT_ID = "/proc/sys/kernel/random/boot_id"
 

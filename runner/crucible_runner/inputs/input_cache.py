@@ -70,7 +70,7 @@ class InputCache:
             os.makedirs(self._folder, exist_ok=True)
             self._make_room(size)
             copy_file(source_path, part)
-            # Another machine may do the same: content and answer may then come from both, which the digest detects.
+            # Another machine may do the same; content and answer may then come from both, which the digest detects.
             os.replace(part, path)
             with open(part, "w", encoding="utf-8") as file:
                 json.dump(cached._asdict(), file)

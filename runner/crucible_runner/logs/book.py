@@ -15,7 +15,7 @@ CHUNK_BYTES = 256 * 1024
 CHUNK_MS = 2_000
 # Maximum size of lines that wait for the store; a flood of output during an outage must not fill the machine's disk.
 WAITING_BYTES_MAX = 256 * 1024 * 1024
-# When the disk refuses writes too, this much waits in memory.
+# Limit on memory for lines while the disk refuses writes too.
 _MEMORY_BYTES_MAX = 4 * 1024 * 1024
 
 # The C encoder; it escapes only the characters that JSON requires.
@@ -145,7 +145,7 @@ class LogBook:
         chunk = Chunk(first, self.lines, len(body), None, body)
         path = os.path.join(self._folder, range_name(first, self.lines))
         try:
-            # No sync: the file must outlive this process, and after a power failure no process is left to send it.
+            # The write is not synced: the file must outlive this process, and after a power failure no process is left to send it.
             write_whole(path, body)
             chunk = chunk._replace(path=path, body=b"")
         except OSError:

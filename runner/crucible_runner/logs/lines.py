@@ -12,7 +12,7 @@ REWRITE_MS = 5_000
 
 # Multi-line bars move the cursor up again after the lower bar.
 _UP = b"\x1b[A"
-# A write that contains only a bar; text that a program prints after a bar must not count as part of it.
+# Pattern of a write that contains only a bar; text that a program prints after a bar must not count as part of it.
 _BAR = re.compile(rb"^(.*?)(?:(?:\d{1,3}%\s*)?\|[^|]*\|\s*(\S+)/(\S+)|\d+it)\s+\[[^\[]*\]$", re.DOTALL)
 _BAR_BYTES_MAX = 2048
 _BLANKS = b"\b\r "

@@ -43,7 +43,7 @@ class Redactor:
             # A value of several lines (a key file) is printed line by line; programs also print values in JSON or in URLs.
             for line in [value] + value.splitlines():
                 found.update(form.encode("utf-8") for form in _forms(line.strip()) if len(form) >= _LENGTH_MIN)
-        # Longest first, so that a secret that is a prefix of another does not leave the rest of it visible.
+        # The longest values are replaced first, so that a secret that is a prefix of another does not leave the rest of it visible.
         ordered = sorted(found, key=lambda form: (-len(form), form))
         self._pattern = re.compile(b"|".join(re.escape(form) for form in ordered)) if ordered else None
         self.longest = len(ordered[0]) if ordered else 0

@@ -8,7 +8,7 @@ from ..store.base import Store
 from ..store.retry import Pauses, Trouble
 from .book import CHUNK_BYTES, CHUNK_MS, Chunk, LogBook
 
-# This many chunks are merged into one file; also the most that is held in memory for merging.
+# Number of chunks that are merged into one file, which also limits the memory for merging.
 MERGE_COUNT = 32
 _MERGE_BYTES = MERGE_COUNT * CHUNK_BYTES
 _LOOK_SECONDS = 0.2

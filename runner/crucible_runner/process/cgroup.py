@@ -12,7 +12,7 @@ from ..paths import write_whole
 
 _MOUNTS = "/sys/fs/cgroup/"
 _PREFIX = "crucible-"
-# For some milliseconds after a killed process has left /proc, the kernel still counts it as a member.
+# Number of checks of a control group: for some milliseconds after a killed process has left /proc, the kernel still counts it as a member.
 _BUSY_LOOKS = 50
 _BUSY_LOOK_SECONDS = 0.01
 # Hierarchies of version 1, in order of preference: neither limits the resources of a process.

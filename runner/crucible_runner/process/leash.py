@@ -152,7 +152,7 @@ def _spawn(command: List[str], place: Place) -> int:
                 cgroup.enter(place.group)
             if place.user is not None:
                 _become(place.user, environment)
-            # After the change of user, which resets this setting.
+            # The setting follows the change of user, which resets it.
             processes.die_with_parent(leash)
             signal.set_wakeup_fd(-1)
             for number in _RESET:

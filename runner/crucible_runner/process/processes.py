@@ -18,8 +18,8 @@ _PR_SET_CHILD_SUBREAPER = 36
 
 # Programs that only pass on their input, and so end with the process that writes to them.
 PASSING_ON = {"awk", "cat", "gawk", "grep", "mawk", "sed", "tee", "tr", "ts"}
-# A program that passes the signal on to its command twice: to the command, then to the command's group. A command that has saved and is
-# ending may die of the second one, which looks as if the save had been cut short.
+# Name of a program that passes the signal on to its command twice: to the command, then to the command's group. A command that has saved
+# and is ending may die of the second one, which looks as if the save had been cut short.
 TELLING = "timeout"
 
 # A process that dies of SIGTERM does so within milliseconds; on a very busy machine it may take longer.

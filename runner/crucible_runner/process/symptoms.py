@@ -4,7 +4,7 @@ import os
 import re
 from typing import Iterable, List, Optional
 
-# With less free space than this, a disk is full for every file that a training writes.
+# Free space below which a disk is full for every file that a training writes.
 _FREE_BYTES_MIN = 1024 * 1024
 _FULL_WORDS = re.compile(r"No space left on device|Disk quota exceeded|\[Errno 28\]|ENOSPC")
 

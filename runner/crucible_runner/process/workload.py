@@ -151,7 +151,7 @@ class Workload:
 
     def _wait(self) -> None:
         self._leash.wait()
-        # When the leash itself was killed, its processes are still there.
+        # When the leash itself was killed, its processes still exist.
         processes.end_all(self._machine.attempt_id, self._roots(), [self._machine.guard])
         for reader in self._readers:
             reader.join(_OUTPUT_SECONDS)

@@ -4,7 +4,7 @@ import re
 
 # `12`, `12,345`; never part of a larger figure, of a word or of a percentage (`12.5`, `12k`, `12%`).
 COUNT = rb"(\d{1,3}(?:,\d{3})+|\d{1,12})(?![\w%]|[.,]\d)"
-# The same inside a bar, where other characters may follow directly.
+# The count inside a bar, where other characters may follow directly.
 BAR_COUNT = rb"(\d{1,12})"
 NUMBER = rb"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
 OF_TOTAL = COUNT + rb"(?:\s*(?:/|\bof\b|\bout of\b)\s*" + COUNT + rb")?"

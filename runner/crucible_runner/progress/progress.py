@@ -13,11 +13,11 @@ from .tables import Tables
 from .tracker import Progress as Told
 from .tracker import Tracker
 
-# Only the newest figure counts; of many lines only the last ones are parsed, which keeps reading cheap.
+# Number of lines that one reading parses: only the newest figure counts, which keeps reading cheap.
 _LINES_PER_LOOK = 10
 _FLOOD_LINES = 100
 _LINES_OF_FLOOD = 3
-# All lines are searched for beginnings of epochs and of tables, because later lines are interpreted with them.
+# Beginnings of epochs and of tables, for which all lines are searched because later lines are interpreted with them.
 _HEADS = (b"Iter", b"iter", b"Step", b"step", b"E ")
 _HEADS_PER_LOOK = 2
 

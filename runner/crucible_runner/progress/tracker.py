@@ -224,7 +224,7 @@ class Tracker:
             is_confirmed = is_confirmed or step.done > known.done
             self.has_advanced = self.has_advanced or step.done > known.done
             if step.done < known.done and known.total is not None and step.total == known.total:
-                # The count restarts without a word about epochs: the steps were those of a part of the training.
+                # The count restarts without a mention of epochs, so the steps were those of a part of the training.
                 self._is_nested = True
                 self._step, self._source = None, _NO_STEP
                 self._see_inner(step, (b"step", step.total))
@@ -252,7 +252,7 @@ class Tracker:
         if self._epochs is None or self._epoch is None or self._is_fractional or self._epochs < self._epoch:
             return None, None
         base = 0 if self._first_epoch == 0 else 1
-        # When epochs count from 0, a total may be their number or the index of the last one: the larger interpretation never overstates
+        # When epochs count from 0, a total may be their number or the index of the last one; the larger interpretation never overstates
         # progress.
         total = self._epochs + (1 if base == 0 and not self._is_epoch_counted else 0)
         if total <= 0:

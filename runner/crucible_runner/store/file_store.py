@@ -28,7 +28,7 @@ _NEVER = (
     errno.EILSEQ,
 )
 
-# When another process prunes the folder of a put at the same moment, the put creates it again, at most this many times.
+# Limit on creating the folder of a put again, after another process has pruned it at the same moment.
 _FOLDER_TRIES = 100
 
 

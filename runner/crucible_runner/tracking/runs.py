@@ -5,7 +5,7 @@ from typing import NamedTuple, Optional
 MLFLOW = "mlflow"
 WANDB = "wandb"
 
-# A job with more runs than this reports the newest ones: none of them can be continued anyway.
+# Number of reported runs: of a job with more, the newest ones, because none of them can be continued anyway.
 RUNS_MAX = 20
 
 

@@ -21,7 +21,7 @@ from .sigv4 import Credentials
 _RENEW_MS = 5 * 60_000
 # Refused credentials are tried again after this time: a new key takes time to propagate.
 _REFUSED_MS = 60_000
-# Without a metadata service every request takes seconds, so requests are at least this far apart.
+# Least time between requests, because without a metadata service each takes seconds.
 _ASK_AGAIN_MS = 5_000
 _ROLE_PATH = "/latest/meta-data/iam/security-credentials/"
 

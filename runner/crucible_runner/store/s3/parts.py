@@ -15,7 +15,7 @@ from .wire import Broken
 # Identifies the writer of an object, so that a put with a lost answer is recognized as one's own.
 PUT_HEADER = "x-amz-meta-crucible-put"
 _CHECKSUM = "x-amz-checksum-sha256"
-# Some servers need minutes to assemble a very large object from its parts.
+# Time limit for servers that need minutes to assemble a very large object from its parts.
 _COMPLETE_SECONDS = 300.0
 _COMPLETE_TRIES = 4
 _COMPLETE_PAUSE_SECONDS = 0.5

@@ -20,12 +20,12 @@ from .place import parse_store_url
 
 # S3 allows this many parts per object.
 _PARTS_MAX = 10_000
-# Another conditional put of the same key was in progress; it ends soon.
+# Retries after a conflict: another conditional put of the same key was in progress and ends soon.
 _CONFLICTS_MAX = 10
 
 
 class S3Store(Store):
-    # One connection rarely uses the full bandwidth: many stores and proxies limit each connection.
+    # Number of connections: one rarely uses the full bandwidth, because many stores and proxies limit each connection.
     transfers = 16
 
     def __init__(self, client: Client, prefix: str, grants: Grants) -> None:

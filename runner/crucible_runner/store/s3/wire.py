@@ -172,7 +172,7 @@ class Wire:
             except socket.timeout:
                 raise
             except OSError:
-                # A server that refuses a request answers before it has read everything, and closes: that answer counts.
+                # A server that refuses a request answers before it has read everything, and closes; that answer counts.
                 line.is_spoiled = True
                 return
 
