@@ -11,11 +11,11 @@ interface Judged {
   resumes: readonly Resume[]
 }
 
-/** One thing to change. */
+/** A suggested change. */
 export interface Change {
-  /** One or more sentences. */
+  /** Text in one or more sentences. */
   text: string
-  /** What to add to the job file; null where the program is to be changed. */
+  /** Addition to the job file; null if the program must be changed. */
   yaml: string | null
   /** The related line of the program, such as `train.py:8`; null if uncertain. */
   line: string | null

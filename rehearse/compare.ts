@@ -105,7 +105,7 @@ function compareFiles(
   const equal = after.filter(({ isEqual }) => isEqual)
   const others = after.filter(({ kind, isEqual, isWhole }) => !isEqual && isWhole && steady.has(kind))
   const unequal = others.find(({ kind, isNamed }) => {
-    // Without a step in its name, a file may not have been seen at the same steps in both runs: once is chance.
+    // A file without a step in its name may not have been seen at the same steps in both runs, so one difference is chance.
     const isOfKind = (each: Pair): boolean => each.kind === kind
     const steps = new Set(others.filter(isOfKind).map(({ step }) => step))
     return isNamed || (!equal.some(isOfKind) && steps.size >= UNNAMED_LEAST)
@@ -125,7 +125,7 @@ function compareFiles(
   }
 }
 
-/** At fewer steps, different files may be of saves that the undisturbed run made unseen. */
+/** Least number of different unnamed files: with fewer, they may be of saves that the undisturbed run made unseen. */
 const UNNAMED_LEAST = 2
 
 /** Equal losses at fewer steps may be chance. */

@@ -1,6 +1,6 @@
 import type { ObjectStore } from '../storage/store'
 
-/** What is visible of an attempt. `folder`: also its directories while it writes them. `store`: only what its runner uploaded. */
+/** Visible parts of an attempt. `folder`: also its directories while it writes them. `store`: only the uploads of its runner. */
 export type Sight = 'folder' | 'store'
 
 /** The two jobs of a rehearsal. */
@@ -10,11 +10,11 @@ export type Part = 'undisturbed' | 'interrupted'
 export interface Machine {
   jobId: string
   attempt: number
-  /** Its checkpoint directory and its working directory, if they are readable. */
+  /** The checkpoint and working directories, if they are readable. */
   folders?: { checkpoints: string; work: string }
 }
 
-/** Where the attempts of a rehearsal run: this machine, or a backend of a deployment. */
+/** Host of a rehearsal's attempts: this machine, or a backend of a deployment. */
 export interface Host {
   readonly store: ObjectStore
   readonly sight: Sight
@@ -23,17 +23,17 @@ export interface Host {
   /** Starts a job; returns its id. */
   begin(part: Part): Promise<string>
   /**
-   * The machine of the job's next attempt, after `before` of them. `undefined` if the job gets no other one before `untilMs`, or
-   * is over.
+   * Returns the machine of the job's next attempt, after `before` of them. `undefined` if the job gets no other one before `untilMs`, or is
+   * over.
    */
   next(jobId: string, before: number, untilMs: number): Promise<Machine | undefined>
   /** Interrupts a machine as a provider does: immediately, or after a notice. */
   strike(machine: Machine, noticeMs: number | null): Promise<void>
-  /** Ends the attempt, and the job with it: the rehearsal has seen enough. */
+  /** Ends the attempt and its job, once the rehearsal has seen enough. */
   stop(machine: Machine): Promise<void>
   isGone(machine: Machine): Promise<boolean>
   /** Removes the leftovers of an attempt. */
   clear(machine: Machine): Promise<void>
-  /** Afterwards, nothing of the job runs any more. */
+  /** Ends the job, of which nothing runs afterwards. */
   end(jobId: string): Promise<void>
 }

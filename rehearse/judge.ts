@@ -14,7 +14,7 @@ export type Outcome = (typeof OUTCOMES)[number]
 export interface Check {
   name: string
   outcome: Outcome
-  /** One clause or sentence for people. */
+  /** Text for people, one clause or sentence. */
   text: string
 }
 
@@ -24,7 +24,7 @@ export interface CheckpointFound {
   files: string[]
   sizeBytes: number
   state: CheckpointSeen['state']
-  /** How it was proven complete, or why it is only provisional. */
+  /** Evidence that a checkpoint is complete, or the reason why it is only provisional. */
   evidence: string
   saveMs: number | null
   intervalMs: number | null
@@ -32,18 +32,18 @@ export interface CheckpointFound {
 
 export interface Report {
   survives: boolean
-  /** One sentence. */
+  /** Summary in one sentence. */
   summary: string
   checks: Check[]
-  /** What to change, most important first. */
+  /** Suggested changes, most important first. */
   changes: Change[]
   checkpoint: CheckpointFound | null
-  /** One per interruption, in order of time. */
+  /** Resumes, one per interruption, in order of time. */
   resumes: Resume[]
   tookMs: number
 }
 
-/** Judges what a rehearsal has seen. Pure. */
+/** Judges the observations of a rehearsal. Pure. */
 export function judge(seen: Seen): Report {
   const checkpoint = checkpointOf(seen)
   const resumes = resumesOf(seen)

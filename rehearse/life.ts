@@ -43,8 +43,8 @@ export abstract class Life {
   }
 
   /**
-   * Gets the next machine that runs the program, and watches it until it is gone. `attend` decides when to interrupt it, and does
-   * so. Returns `undefined` if the job gets no other machine.
+   * Gets the next machine that runs the program, and watches it until it is gone. `attend` chooses the moment of the interruption. Returns
+   * `undefined` if the job gets no other machine.
    */
   protected async attempt(
     attend: (watch: AttemptWatch, machine: Machine) => Promise<void>,

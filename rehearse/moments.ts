@@ -2,30 +2,30 @@ import { MINUTE_MS, SECOND_MS } from '../core/time/time'
 import type { Sight } from './host'
 import type { CheckpointSeen, Moment, Strike } from './seen'
 
-/** What an undisturbed stretch shows about the program's saves. */
+/** The program's saves, as an undisturbed stretch shows them. */
 export interface Habits {
   /** Time between saves; null if fewer than two were seen. */
   intervalMs: number | null
   /** Duration of a save. */
   saveMs: number
-  /** From the first step to the first save; null if none was seen. */
+  /** Time from the first step to the first save; null if none was seen. */
   firstSaveMs: number | null
 }
 
-/** What is known now about the attempt to interrupt. */
+/** Facts about the attempt to interrupt. */
 export interface Situation {
   nowMs: number
   firstStepAtMs: number | null
-  /** When the command was first seen running. */
+  /** Time at which the command was first seen running. */
   runningSinceMs: number | null
   savedAtMs: readonly number[]
-  /** When the checkpoint directory was seen to change. */
+  /** Times of observed changes in the checkpoint directory. */
   changes: readonly number[]
   habits: Habits
   sight: Sight
 }
 
-/** In turn, the least common last. Enough interruptions cover all of them. */
+/** Strikes in turn, the rarest last. Enough interruptions cover all of them. */
 const HERE: readonly Strike[] = [
   { moment: 'before-first-save', manner: 'kill' },
   { moment: 'during-save', manner: 'kill' },
@@ -34,7 +34,7 @@ const HERE: readonly Strike[] = [
   { moment: 'between-saves', manner: 'notice' },
 ]
 
-/** On another machine the start of a save is invisible, and each interruption costs another machine start. */
+/** Strikes on another machine, where the start of a save is invisible, and each interruption costs another machine start. */
 const ELSEWHERE: readonly Strike[] = [
   { moment: 'after-save', manner: 'kill' },
   { moment: 'before-first-save', manner: 'kill' },
@@ -46,7 +46,7 @@ export function strikeOf(index: number, sight: Sight): Strike {
   return strikes[index % strikes.length]!
 }
 
-/** The most informative one, if there is only one: it has a checkpoint to resume from. */
+/** Returns the most informative strike for a single interruption: the program has a checkpoint to resume from. */
 export function mostTelling(sight: Sight): Strike {
   return sight === 'folder' ? HERE[1]! : ELSEWHERE[0]!
 }
@@ -59,18 +59,18 @@ const LATE_IN_INTERVAL = 0.6
 const MIDDLE = 0.5
 /** A program without any visible save is interrupted this long after its first step. */
 const BLIND_MS = 3 * SECOND_MS
-/** An instantaneous save is over when it is seen. */
+/** Time after which an instantaneous save is over. */
 const SEEN_OVER_MS = 30
 const WRITTEN_APART_MS = 20
 /**
- * On another machine, steps are seen with each beat, once per second: after this many, a program that ignores its checkpoint is
- * seen again at earlier steps.
+ * Least training time before an interruption on another machine, where steps are seen with each beat, once per second: afterwards, a
+ * program that ignores its checkpoint is seen again at earlier steps.
  */
 const TRAINED_LEAST_MS = 5 * SECOND_MS
 /** A program that loads its first checkpoint differs from one that loads its newest only after a second save. */
 const SAVES_BEFORE = 2
 
-/** Whether it is time to interrupt. */
+/** Whether the moment of the interruption has come. */
 export function hasCome(moment: Moment, at: Situation): boolean {
   const { nowMs, habits, savedAtMs } = at
   const began = at.firstStepAtMs ?? at.runningSinceMs
@@ -108,7 +108,7 @@ function saveBegun({ savedAtMs, changes }: Situation): number | undefined {
 /** Delay until a change is seen. */
 const LOOK_SLACK_MS = 150
 
-/** How many save intervals may pass until a moment comes. */
+/** Number of save intervals that may pass until a moment comes. */
 const ROUNDS: Readonly<Record<Moment, number>> = {
   'before-first-save': 2.5,
   'during-save': 4.5,
@@ -116,11 +116,11 @@ const ROUNDS: Readonly<Record<Moment, number>> = {
   'between-saves': 3.5,
 }
 
-/** How long to wait for a moment, once the program makes steps, before another one is used. */
+/** Returns how long to wait for a moment, once the program makes steps, before another one is used. */
 export function patienceMs(moment: Moment, habits: Habits, sight: Sight): number {
   const { intervalMs, firstSaveMs, saveMs } = habits
   const interval = intervalMs ?? firstSaveMs ?? BLIND_MS
-  // On another machine both wait for a second save.
+  // On another machine both moments wait for a second save.
   const rounds = ROUNDS[sight === 'store' && moment === 'after-save' ? 'during-save' : moment]
   const leastMs = sight === 'store' ? 2 * TRAINED_LEAST_MS : 2 * SECOND_MS
   return Math.max(leastMs, rounds * interval + 2 * saveMs)

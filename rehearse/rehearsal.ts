@@ -15,7 +15,7 @@ import { Life, type Attended, type RehearsalOptions } from './life'
 
 /** Largest fraction of the time for the undisturbed stretch. */
 const UNDISTURBED_PART = 0.4
-/** Saves after which it has shown enough, unless the program is about to end. */
+/** Number of saves that are enough, unless the program is about to end. */
 const SAVES_ENOUGH = 6
 /** Evidence that a last attempt has resumed: saves, or this much time without any. */
 const LAST_SAVES = 2
@@ -116,7 +116,7 @@ class Interrupted extends Life {
     return this.asJob(() => this.bear())
   }
 
-  /** Interruptions, and the attempt after the last of them. */
+  /** Makes the interruptions, and watches the attempt after the last one. */
   private async bear(): Promise<LifeSeen> {
     let outputs: LifeSeen['outputs'] = {}
     for (;;) {
@@ -130,7 +130,7 @@ class Interrupted extends Life {
     }
   }
 
-  /** None after enough of them, or if the remaining time is needed to see a resume. */
+  /** Returns the next strike; none after enough of them, or if the remaining time is needed to see a resume. */
   private nextStrike(): Strike | undefined {
     const { interruptions, now } = this.options
     if (this.struck >= interruptions) return undefined
@@ -142,7 +142,7 @@ class Interrupted extends Life {
     return this.struck > 0 && now() + needsMs > this.endAtMs ? undefined : strike
   }
 
-  /** It should have a checkpoint to resume from. */
+  /** Whether only one more interruption fits, which needs a checkpoint to resume from. */
   private isTimeForOneOnly(): boolean {
     const { interruptions, now, host } = this.options
     const [first, second] = [strikeOf(0, host.sight), strikeOf(1, host.sight)].map(({ moment }) =>
@@ -206,7 +206,7 @@ class Interrupted extends Life {
     })
   }
 
-  /** The attempt that shows whether the program resumes: until it ends if that is near, otherwise until it has saved again. */
+  /** Watches the attempt that shows whether the program resumes: until it ends if that is near, otherwise until it has saved again. */
   private async last(): Promise<Attended | undefined> {
     const { now } = this.options
     let isTaken = false

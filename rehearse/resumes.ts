@@ -2,7 +2,7 @@ import { median } from './moments'
 import { stepOf, type AttemptSeen, type CheckpointSeen, type LifeSeen, type Seen, type Strike } from './seen'
 import { templateOf } from './words'
 
-/** What followed an interruption. */
+/** Observations after an interruption. */
 export interface Resume extends Strike {
   /** The attempt that was interrupted. */
   attempt: number
@@ -19,13 +19,13 @@ export interface Resume extends Strike {
   hasGoneOn: boolean
   /** Checkpoints on which the program failed first. */
   stepsBack: number
-  /** What the restored checkpoint lacked; null if nothing. */
+  /** Part that the restored checkpoint lacked; null if complete. */
   torn: string | null
   lostSteps: number | null
   lostMs: number | null
 }
 
-/** One per interruption that was followed by another machine. */
+/** Returns one resume for each interruption that another machine followed. */
 export function resumesOf(seen: Seen): Resume[] {
   const { attempts } = seen.interrupted
   return attempts.slice(0, -1).flatMap((attempt, index) => {
@@ -46,7 +46,7 @@ function resumeOf(seen: Seen, attempt: AttemptSeen, next: AttemptSeen): Resume {
   const { moment, manner, isAtMoment } = attempt.strike!
   const life = seen.interrupted
   const tried = next.restores.filter(({ outcome }) => outcome === 'failed').length
-  // The last one tried is the one that finally failed.
+  // The last tried restore is the one that finally failed.
   const inUse = next.restores.at(-1)
   const restore = inUse?.outcome === 'failed' ? undefined : inUse
   const steps = next.steps.filter(({ atMs }) => restore === undefined || atMs >= restore.atMs)
@@ -103,9 +103,9 @@ function kindOf(facts: {
 }
 
 /**
- * The lowest step at which a program may resume if its checkpoint's own step is uncertain. A background save holds an earlier
- * step than was printed when its file was written, by less than half a save interval. Only an incomplete checkpoint may be
- * damaged, and make a program use the previous one.
+ * Returns the lowest step at which a program may resume if its checkpoint's own step is uncertain. A background save contains an earlier
+ * step than the printed one at the time of its file, by less than half a save interval. Only an incomplete checkpoint may be damaged, and
+ * make a program use the previous one.
  */
 function leastStepAfter({ restored, restoredStep, life }: Restored): number {
   const apart = saveStrideOf(life)
@@ -146,7 +146,7 @@ function strideOf({ attempts }: LifeSeen): number {
   return Math.max(1, median(gaps) ?? 1)
 }
 
-/** Whether the step of a checkpoint comes from its file names, and not from the output when it was seen. */
+/** Whether the step of a checkpoint comes from its file names, not from the output at the time of its observation. */
 export function isNamed({ isStepKnown, step, files }: CheckpointSeen): boolean {
   const number = new RegExp(`(?<!\\d)0*${step}(?!\\d)`)
   return isStepKnown !== false && files.some(({ path }) => number.test(path))
@@ -180,7 +180,8 @@ const SIZE_SLACK = 0.05
 const SIZE_SLACK_BYTES = 64
 
 /**
- * What a restored checkpoint lacks compared with all complete ones of the undisturbed run, from the step at which they have it.
+ * Returns the parts that a restored checkpoint lacks compared with all complete ones of the undisturbed run, from the step at which they
+ * have them.
  */
 function tornIn(seen: Seen, checkpoint: CheckpointSeen): string | null {
   const { undisturbed } = seen
@@ -203,8 +204,8 @@ function tornIn(seen: Seen, checkpoint: CheckpointSeen): string | null {
 }
 
 /**
- * Whether the undisturbed run had a complete checkpoint by that step, or after that time. Files that take turns appear one by
- * one, and a database may exist before the first save: the first checkpoint of such a program legitimately has fewer files.
+ * Whether the undisturbed run had a complete checkpoint by that step, or after that time. Files that take turns appear one by one, and a
+ * database may exist before the first save: the first checkpoint of such a program legitimately has fewer files.
  */
 function isDue(checkpoint: CheckpointSeen, whole: readonly CheckpointSeen[], seen: Seen): boolean {
   const step = stepOf(checkpoint, seen.interrupted)
@@ -214,7 +215,7 @@ function isDue(checkpoint: CheckpointSeen, whole: readonly CheckpointSeen[], see
   return whole.some((each) => (msFromScratch(each, seen.undisturbed) ?? 0) <= (afterMs ?? Infinity))
 }
 
-/** How long its program had been running; null for one that had resumed from another checkpoint. */
+/** Returns how long its program had been running; null for one that had resumed from another checkpoint. */
 function msFromScratch({ attempt, savedAtMs }: CheckpointSeen, { attempts }: LifeSeen): number | null {
   const own = attempts.find(({ number }) => number === attempt)
   return own === undefined || own.restores.length > 0 ? null : savedAtMs - own.beganAtMs

@@ -5,7 +5,7 @@ const SOURCE = /\.(?:py|sh|ya?ml|toml|json)$/
 const LEFT_OUT = new Set(['.git', 'node_modules', '__pycache__', 'site-packages', '.venv', 'venv'])
 const FILES_MAX = 300
 const FILE_BYTES_MAX = 512 * 1024
-/** What source code has in place of a number in a file name: `%d`, `%06d`, `{step}`, `{step:04d}`, `0`. */
+/** Pattern for a number in a file name of source code: `%d`, `%06d`, `{step}`, `{step:04d}`, `0`. */
 const NUMBER = String.raw`(?:\d+|%[0-9]*d|%s|\{[^{}]*\})`
 const WRITES = /\bsave|\bdump|\bwrite|open\([^)]*,\s*(?:mode=)?['"][wax]/i
 

@@ -34,12 +34,12 @@ export interface RestoreSeen {
   checkpoint: CheckpointSeen
   atMs: number
   outcome: RestoreOutcome
-  /** How the program failed afterwards. */
+  /** Error of the program afterwards. */
   message: string | null
 }
 
 export const MOMENTS = ['before-first-save', 'during-save', 'after-save', 'between-saves'] as const
-/** Where in the program's cycle of training and saving an interruption falls. */
+/** Moments of an interruption in the program's cycle of training and saving. */
 export type Moment = (typeof MOMENTS)[number]
 
 export interface Strike {
@@ -52,7 +52,7 @@ export interface StrikeDone extends Strike {
   /** False if the moment did not come in time, and the machine was interrupted at another one. */
   isAtMoment: boolean
   atMs: number
-  /** From the notice to the end of the machine; 0 without a notice. */
+  /** Time from the notice to the end of the machine; 0 without a notice. */
   noticeMs: number
 }
 
@@ -64,12 +64,12 @@ export interface AttemptSeen {
   beganAtMs: number
   endedAtMs: number
   steps: StepSeen[]
-  /** In order of time; several if the program failed and was given the previous checkpoint. */
+  /** Restores in order of time; several if the program failed and was given the previous checkpoint. */
   restores: RestoreSeen[]
-  /** What this attempt saved, oldest first, each as in its last manifest. */
+  /** Checkpoints of this attempt, oldest first, each as in its last manifest. */
   saved: CheckpointSeen[]
   strike: StrikeDone | null
-  /** Missing if the machine was interrupted without notice. */
+  /** End of the program; missing if the machine was interrupted without notice. */
   end: EndSeen | null
   /** The runner's last warning. */
   warning: string | null
@@ -96,7 +96,7 @@ export interface OutsideFile {
 export interface Seen {
   /** `checkpoint.directory` of the job. */
   directory: string | null
-  /** Without any interruption. */
+  /** The job without any interruption. */
   undisturbed: LifeSeen
   interrupted: LifeSeen
   outside: OutsideFile[]

@@ -47,8 +47,8 @@ export interface StageOptions {
 }
 
 /**
- * This host as a separate deployment: a store in a folder, the local backend, orders from the planner's code. The caller plays
- * the control plane and the provider.
+ * This host as a separate deployment: a store in a folder, the local backend, and orders from the planner's code. The caller plays the
+ * control plane and the provider.
  */
 export class Stage implements Host {
   readonly sight = 'folder'
@@ -72,7 +72,7 @@ export class Stage implements Host {
 
   static async open(options: StageOptions): Promise<Stage> {
     const { folder, environment, spec, directory } = options
-    // Settings that the job would have in the user's own deployment; the others are for this folder.
+    // These settings are those of the job in the user's own deployment; the others are for this folder.
     const { checkpointQuietMs, leaseMs, startWithinMs, drainMs } = readWorkerConfig(environment).timing
     await mkdir(folder, { recursive: true, mode: 0o700 })
     const keyFile = join(folder, 'secret.key')
@@ -184,7 +184,7 @@ export class Stage implements Host {
     await this.parts.backend.terminate(this.handleOf(machine), this.call())
   }
 
-  /** No attempt outlives its `clear`. */
+  /** No attempt outlives its `clear`, so this needs no action. */
   end(): Promise<void> {
     return Promise.resolve()
   }
@@ -197,7 +197,7 @@ export class Stage implements Host {
     return { signal: AbortSignal.timeout(CALL_LIMIT_MS) }
   }
 
-  /** What this host offers; missing GPUs are ignored. */
+  /** Returns the offers of this host; missing GPUs are ignored. */
   private async offers(): Promise<BackendAnswer & { resources: JobSpec['resources'] }> {
     const { backend } = this.parts
     const { gpus, shmGiB } = this.options.spec.resources
@@ -214,7 +214,7 @@ export class Stage implements Host {
     return { backend: backend.name, capabilities: backend.capabilities, offers, resources }
   }
 
-  /** Every attempt gets the code as it was at the start. */
+  /** Returns the bundle, so that every attempt gets the code as it was at the start. */
   private async bundle(jobId: string): Promise<BundleRef | null> {
     const { code } = this.parts
     return code === null ? null : storeBundle(this.store, jobId, code)

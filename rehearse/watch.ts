@@ -13,13 +13,13 @@ import type { Host, Machine } from './host'
 /** Observes one attempt from outside: its beats, its checkpoint directory, and the manifests of its checkpoints. */
 export class AttemptWatch {
   readonly seen: AttemptSeen
-  /** When the checkpoint directory was seen to change, oldest first; from the start of the command. */
+  /** Times of observed changes in the checkpoint directory, oldest first, from the start of the command. */
   readonly changes: number[] = []
-  /** When the first step of this attempt was seen. */
+  /** Time at which the first step of this attempt was seen. */
   firstStepAtMs: number | null = null
   /** Files that the program wrote elsewhere in its working directory, newest first. */
   outside: OutsideFile[] = []
-  /** Its outputs by path, with digests; empty unless it succeeded. */
+  /** Digests of its outputs by path; empty unless it succeeded. */
   outputs: Record<string, string> = {}
   /** Modification time of files that came with the code. */
   private codeUntilMs = Infinity
@@ -58,7 +58,7 @@ export class AttemptWatch {
     return this.beat?.phase === 'running'
   }
 
-  /** Of the whole training, from 0 to 1; null if the program does not report it. */
+  /** Progress of the whole training, from 0 to 1; null if the program does not report it. */
   get part(): number | null {
     const { percent, step, stepsTotal } = this.beat?.progress ?? {}
     if (percent !== undefined) return percent / 100

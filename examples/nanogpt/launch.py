@@ -75,7 +75,7 @@ def main():
     arguments = sys.argv[2:] + ["--out_dir=" + out_dir]
     if os.path.exists(os.path.join(out_dir, "ckpt.pt")):
         arguments.append("--init_from=resume")
-    # The processes of torchrun have a random state each, and only the first of them saves.
+    # Each process of torchrun has its own random state, and only the first of them saves.
     if "RANK" not in os.environ:
         RandomState().install()
     # train.py reads its configuration and its data from the working directory, and imports from its own folder.

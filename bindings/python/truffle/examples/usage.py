@@ -51,7 +51,7 @@ def example_4() -> None:
     for one in reservations:
         print(f"{one.reservation_id}: {one.available_capacity} of {one.total_capacity} {one.instance_type} free")
     print(f"unused ones cost ${sum(one.idle_hourly_cost or 0 for one in reservations):.2f}/h")
-    # pandas.DataFrame(reservations) makes a table of them.
+    # pandas.DataFrame(reservations) converts the rows to a table.
     for note in reservations.notes:
         print(note)
 

@@ -22,11 +22,11 @@ from truffle.errors import UsageError
 
 C = TypeVar("C", bound=Callable[..., Any])
 
-#: Their values are never shown.
+#: Fields whose values are never shown.
 PRIVATE = ("secrets", "env")
 _SHOWN_CHARACTERS = 80
 
-#: Types in words, one and several of them.
+#: Names of types, in singular and plural.
 _WORDS: Dict[Any, Tuple[str, str]] = {
     str: ("a text", "texts"),
     bool: ("True or False", "True or False"),

@@ -158,7 +158,7 @@ class MLPlatform(HasProgram):
         # Warnings are about a program, and none was given.
         return replace(plan, warnings=()) if nothing else plan
 
-    #: The same as `recommend`.
+    #: Alias of `recommend`.
     plan = recommend
 
     @operation

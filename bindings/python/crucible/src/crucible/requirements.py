@@ -158,7 +158,7 @@ class Requirements:
         return values
 
 
-#: Where each field is in a job file.
+#: Path of each field in a job file.
 JOB_FILE: Mapping[str, Tuple[str, ...]] = {
     **{name: ("resources", name) for name in ("gpus", "gpu_memory", "accelerators", "cpus", "memory", "disk", "shm")},
     **{
@@ -178,7 +178,7 @@ JOB_FILE: Mapping[str, Tuple[str, ...]] = {
     "image_password": ("image_login", "password"),
 }
 
-#: Flags of the command line that set a field over that of a job file. The others must be written there.
+#: Flags of the command line that override a field of a job file. Other fields must be written there.
 FLAGS: Mapping[str, str] = {
     **{
         name: name

@@ -10,7 +10,7 @@ from . import html
 from .documents import read
 from .plain import plain
 
-#: One dollar in micro-dollars, the whole unit in which Crucible counts.
+#: One dollar in micro-dollars, Crucible's unit.
 MICRO = 1_000_000
 
 #: States in which a job is over.

@@ -127,7 +127,7 @@ class Submission:
         script = Path(os.fspath(self.script or "")).resolve()
         if not script.is_file():
             raise UsageError("There is no file %s in %s." % (self.script, os.getcwd()), hint="Name the script by its path.")
-        # As on the command line: a script below this folder runs in it, another one in its own.
+        # As on the command line, a script below this folder runs in it, another one in its own.
         base = self._folder(os.getcwd())
         inside = Path(base) if isinstance(base, str) and Path(base).resolve() in script.parents else script.parent
         return {

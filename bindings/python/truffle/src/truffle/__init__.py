@@ -73,7 +73,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> str:
-    # Read when asked for: the metadata of packages takes longer than the package.
+    # The version is read on demand, because the metadata of packages takes longer than the package.
     if name == "__version__":
         from importlib.metadata import version
 

@@ -8,7 +8,7 @@ from typing import Any, Iterable, Optional, Sequence, Tuple, Union
 
 from . import errors
 
-#: One name, several separated by commas, or a list of names.
+#: A name, several separated by commas, or a list of names.
 Names = Union[str, Iterable[str]]
 #: ``"2027-01-15"``, ``"2027-01-15T11:30:00Z"``, a `date` or a `datetime`. A date means its midnight; without a time zone, UTC is meant.
 When = Union[str, date, datetime]

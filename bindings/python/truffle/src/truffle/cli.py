@@ -156,7 +156,7 @@ class Program:
         )
 
     def _words(self, args: Sequence[str]) -> List[str]:
-        # Arguments after -- are those of a script.
+        # Arguments after -- belong to a script.
         return [*self.command(), *args[:1], "--json", *args[1:]]
 
     def _environment(self) -> Dict[str, str]:
@@ -249,7 +249,7 @@ def arguments(options: Mapping[str, Any]) -> Tuple[str, ...]:
     return tuple(words)
 
 
-#: What to do about documents of another version.
+#: Remedy for documents of another version.
 UPGRADE = "Install the same version of both: `pip install --upgrade truffle-aws crucible-ml` and `npm install --global %s`." % NPM_PACKAGE
 
 

@@ -69,7 +69,7 @@ def _common(document: Document) -> Tuple[Tuple[Unanswered, ...], Tuple[str, ...]
     return tuple(read(Unanswered, one) for one in document["unanswered"]), tuple(document["notes"]), more
 
 
-#: How the arguments are checked. They have the names of the options of the command line, except ``azs``, which is ``--az``.
+#: Checks of the arguments, which are named like the options of the command line, except ``azs`` for ``--az``.
 _CHECKS: Mapping[str, Callable[[Any, str], Any]] = {
     **dict.fromkeys(("regions", "azs", "family", "instance_types"), checks.names),
     **dict.fromkeys(("architecture", "instance_type"), checks.name),

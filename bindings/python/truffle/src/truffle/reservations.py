@@ -71,13 +71,13 @@ class CapacityReservation(_Dated):
     instance_match_criteria: Optional[str]
     owner_id: Optional[str]
     start_date: Optional[str]
-    #: None: until it is cancelled.
+    #: End of the reservation; None until it is cancelled.
     end_date: Optional[str]
-    #: For one instance.
+    #: On-demand price of one instance.
     on_demand_price: Optional[float]
     #: The price of all its instances, used or not.
     hourly_cost: Optional[float]
-    #: Of its unused instances.
+    #: Hourly cost of its unused instances.
     idle_hourly_cost: Optional[float]
     tags: Mapping[str, str] = field(hash=False)
 

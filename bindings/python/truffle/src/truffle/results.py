@@ -44,7 +44,7 @@ class Unanswered:
     #: Code of the error of AWS, or None.
     code: Optional[str]
     message: str
-    #: What to do, or None.
+    #: Remedy, or None.
     hint: Optional[str]
 
 

@@ -19,7 +19,7 @@ class InstanceType:
 
     instance_type: str
     region: str
-    #: Empty with ``skip_azs=True``.
+    #: Zones; empty with ``skip_azs=True``.
     availability_zones: Tuple[str, ...]
     vcpus: int
     #: Main memory in MiB.
@@ -32,7 +32,7 @@ class InstanceType:
     gpu_model: Optional[str]
     #: Memory of each accelerator in MiB.
     gpu_memory_mib: Optional[int]
-    #: In the words of AWS, such as ``3200 Gigabit``.
+    #: Network performance in AWS's words, such as ``3200 Gigabit``.
     network_performance: Optional[str]
     efa_interfaces: int
     #: US dollars per hour on demand; only with ``show_price=True``.
@@ -66,7 +66,7 @@ class SpotPrice:
     region: str
     availability_zone: str
     spot_price: float
-    #: Only with ``show_savings=True``.
+    #: On-demand price; only with ``show_savings=True``.
     on_demand_price: Optional[float]
     #: Saved against on demand, in percent; only with ``show_savings=True``.
     savings_percent: Optional[int]
@@ -74,7 +74,7 @@ class SpotPrice:
     interruption_frequency: Optional[str]
     #: 1 to 10, for the Region; only with ``scores=``.
     placement_score: Optional[int]
-    #: When the price last changed, ISO 8601 in UTC.
+    #: Time of the last change of the price, ISO 8601 in UTC.
     timestamp: Optional[str]
     product_type: str
     lowest_price: float
@@ -133,11 +133,11 @@ class Accelerator:
     """An accelerator that Crucible knows."""
 
     accelerator: str
-    #: In GB, as vendors count.
+    #: Memory in GB, as vendors count.
     memory_gb: float
     #: Speed in training, relative to an A100.
     relative_speed: Optional[float]
-    #: Of ten trainings, nine are at least this fast.
+    #: Lower end of the range in which nine of ten trainings are expected.
     speed_low: Optional[float]
     speed_high: Optional[float]
     #: Whether the speed was measured or derived.

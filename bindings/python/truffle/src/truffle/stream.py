@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 #: The longest line of a document, in bytes.
 _LINE_BYTES_MAX = 64 * 1024 * 1024
 
-#: Exit codes of shells for a program that is not there, or may not run.
+#: Exit codes of shells for a missing program, or one that may not run.
 _NOT_STARTED = (126, 127)
 
 #: Maximum length of a command's stderr in an error, in bytes.
@@ -185,7 +185,8 @@ async def end(running: "asyncio.subprocess.Process") -> None:
     """Ends a command that still runs."""
     if running.returncode is None:
         try:
-            # Not running.terminate(): that may reap a command that has just ended, which asyncio then misses and complains about.
+            # The signal is sent directly, because running.terminate() may reap a command that has just ended, which asyncio then misses and
+            # complains about.
             os.kill(running.pid, signal.SIGTERM)
         except ProcessLookupError:
             pass

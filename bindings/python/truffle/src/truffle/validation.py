@@ -18,7 +18,7 @@ class Answer(str, Enum):
     """Whether a run has its capacity."""
 
     YES = "yes"
-    #: There is a way, and something to do first or to accept.
+    #: A way exists, but a condition must be met or accepted first.
     CONDITIONS = "conditions"
     NO = "no"
 
@@ -30,7 +30,7 @@ class Answer(str, Enum):
 class RunOption:
     """A way to get the machines of a run."""
 
-    #: ``capacity-block`` or ``odcr`` (own ones), ``offering`` (a block for sale) or ``on-demand``.
+    #: Kind of option: ``capacity-block`` or ``odcr`` (own ones), ``offering`` (a block for sale) or ``on-demand``.
     kind: str
     #: Id of the reservation or the offering; None on demand.
     id: Optional[str]
@@ -38,20 +38,20 @@ class RunOption:
     availability_zone: str
     #: Instances with room.
     available_capacity: int
-    #: When it can begin, ISO 8601 in UTC.
+    #: Earliest start, ISO 8601 in UTC.
     start_date: Optional[str]
     #: The machines stay until then; None without end.
     usable_until: Optional[str]
-    #: US dollars for the run; None if unknown, 0 if it is paid for.
+    #: US dollars for the run; None if unknown, 0 if it is already paid.
     expected_cost: Optional[float]
     ultra_cluster_placement: bool
     efa_interfaces: int
-    #: What to do or accept for it to be possible.
+    #: Conditions that must be met or accepted.
     conditions: Tuple[str, ...]
-    #: Why it is not possible.
+    #: Obstacles that make it impossible.
     obstacles: Tuple[str, ...]
     is_usable: bool
-    #: What to type; None on demand.
+    #: Command to run; None for on demand.
     command: Optional[str]
 
     @property
@@ -83,7 +83,7 @@ class Wanted:
     instance_type: str
     count: int
     days: float
-    #: None: as soon as possible.
+    #: Requested start; None for as soon as possible.
     start_date: Optional[str]
 
 
@@ -100,7 +100,7 @@ class Validation:
     #: The missing requirements, in sentences.
     missing: Tuple[str, ...]
     quotas: Tuple[RunQuota, ...]
-    #: What to type next.
+    #: Next command.
     next_command: str
     unanswered: Tuple[Unanswered, ...]
     notes: Tuple[str, ...]
@@ -151,7 +151,7 @@ class Advice:
     #: ``capacity-block``, ``odcr``, ``spot`` or ``on-demand``.
     reservation_type: str
     reasons: Tuple[str, ...]
-    #: What to type next.
+    #: Next commands.
     commands: Tuple[str, ...]
     #: Common misconceptions about it.
     corrections: Tuple[str, ...]

@@ -11,7 +11,7 @@ from typing import Callable, List, NoReturn, Optional, Pattern
 
 from . import _job
 
-# As after SIGTERM. With 0, a program that has done its last step but not the work after it would count as done.
+# Exit code after a stop, as after SIGTERM. With 0, a program that has done its last step but not the work after it would count as done.
 STOPPED_EXIT_CODE = 143
 _EVERY_SECONDS_DEFAULT = 600.0
 
@@ -54,7 +54,7 @@ class Schedule:
         """Asked after each step, in one process of a training only."""
         if _job.should_stop():
             return Decision.SAVE | Decision.STOP
-        # Asked first: a request counts once, and an own save answers it.
+        # The request is read first, because it counts once and the program's own save answers it.
         return Decision.SAVE if _job.should_save() or self._is_due(step) else Decision.CONTINUE
 
     def _is_due(self, step: int) -> bool:
@@ -127,7 +127,7 @@ class Folder:
 
     def _remove_old(self, newest: str) -> None:
         names = _numbered(self.path, re.compile(r"step-(\d+)" + re.escape(self._suffix)))
-        # A resumed training may have saved fewer steps than one before it, whose later checkpoints are those of another life.
+        # A resumed training may have fewer steps than an earlier one, whose later checkpoints belong to another run.
         older = [name for name in names if name != os.path.basename(newest)]
         for name in older[: max(0, len(older) - (self._keep - 1))]:
             _remove(os.path.join(self.path, name))

@@ -69,7 +69,7 @@ class CrucibleCallback(_TrainerCallback):
         step = int(state.global_step)
         self._schedule.begin(step)
         path = os.path.join(args.output_dir, "checkpoint-%d" % step)
-        # Elsewhere nothing is kept; Crucible's own warning says so.
+        # Other folders are not kept; Crucible's own warning reports that.
         if state.is_world_process_zero and _is_inside(path, checkpoint_dir()):
             _job.checkpoint_saved(path, step)
 

@@ -69,7 +69,7 @@ class CrucibleCallback(_Callback):
         path = self._folder.newest()
         if path is None:
             return
-        # Without its variables there is nothing to load the optimizer's state into.
+        # Without the optimizer's variables, its state cannot be loaded.
         model.optimizer.build(model.trainable_variables)
         model.load_weights(os.path.join(path, _WEIGHTS))
         with open(os.path.join(path, _STATE)) as file:

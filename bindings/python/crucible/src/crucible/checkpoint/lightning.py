@@ -67,7 +67,7 @@ class CrucibleCheckpoint(_Callback):
         self._seen = int(trainer.global_step)
         self._schedule.begin(self._seen)
         if self._random is not None:
-            # Not earlier: the check of the validation before the training uses random numbers, too.
+            # The state is set here, because the validation before the training uses random numbers too.
             set_random_states(self._random)
             self._random = None
 

@@ -85,7 +85,7 @@ class Checkpoint:
         _job.should_stop()  # from now on SIGTERM waits for the end of a step
         path = self._folder.newest()
         if path is not None:
-            # All is the program's own, as its code is: unlike `weights_only`, this can restore every state that could be saved.
+            # The file is trusted like the program's own code: unlike with `weights_only`, every state that could be saved can be restored.
             self._load(torch.load(path, map_location="cpu", weights_only=False), path)
         self._schedule.begin(self._step)
         return self._step

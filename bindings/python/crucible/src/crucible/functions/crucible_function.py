@@ -17,7 +17,7 @@ from typing import Any, Callable, Dict, NoReturn, Optional, Tuple
 MAIN = "function_main.py"
 RESULT = "crucible-function-result"
 KEY = "FUNCTION_RESULT_KEY"
-# Every Python 3 that Crucible supports reads it.
+# Pickle protocol that every supported Python 3 reads.
 PROTOCOL = 4
 
 

@@ -17,7 +17,7 @@ Definition = Union[ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Assi
 
 _FUTURES = functools.reduce(lambda flags, name: flags | getattr(__future__, name).compiler_flag, __future__.all_feature_names, 0)
 
-#: The files of the functions that are jobs, as they were when these were defined.
+#: Files of the functions that are jobs, as they were when the functions were defined.
 _kept: Dict[str, str] = {}
 
 
@@ -214,7 +214,7 @@ def _cut(text: str, node: Definition) -> str:
         if isinstance(one, ast.JoinedStr) or (isinstance(one, ast.Constant) and isinstance(one.value, (str, bytes))):
             inside.update(range(one.lineno + 1, (one.end_lineno or one.lineno) + 1))
     first = _first_line(node)
-    # Other ends of lines than Python's, such as form feeds, must not count.
+    # Only Python's line ends count, not others such as form feeds.
     lines = text.split("\n")[first - 1 : node.end_lineno]
     return "".join(
         (line if number in inside else _without_indent(line, node.col_offset)) + "\n" for number, line in enumerate(lines, first)

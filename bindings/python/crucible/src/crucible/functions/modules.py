@@ -13,10 +13,10 @@ from typing import Dict, Iterable, List, Optional, Set
 
 from ..errors import PackingError
 
-#: These are installed here, and have everything that they need in themselves: a module that is sent may import them.
+#: Packages that are installed on machines and need no others, so a module that is sent may import them.
 CARRIED = ("crucible", "truffle")
 
-#: Most bytes of all files that are sent with a function.
+#: Size limit of all files that are sent with a function.
 BYTES_MAX = 64 * 1024 * 1024
 
 
