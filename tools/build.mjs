@@ -26,7 +26,7 @@ const MACHINE_PROGRAMS = [
   'crucible_runner/machine_timer.py',
   'crucible_runner/sealing.py',
 ]
-/** The grammar with which `crucible analyze` reads scripts: its package compiles when it is installed, so users get this file only. */
+/** Grammar with which `crucible analyze` reads scripts. Its package compiles when it is installed, so users get only this file. */
 const GRAMMAR = 'dist/packages/analyzer/src/tree-sitter-python.wasm'
 const BUNDLE = 'dist/workers/workflow-bundle.js'
 /** The names in cli/quick.ts; the code cache works only with this version of Node. */

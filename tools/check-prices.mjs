@@ -15,7 +15,7 @@ const { MODAL_RATES, MODAL_RATES_DAY } = require('../packages/small-cloud/src/mo
 const catalog = require('../backends/ec2/market/catalog.json')
 const { snapshots } = require('./price-check/snapshots.json')
 
-/** Of EC2, the price list that it falls back to; of Lambda and Modal, which have live prices only, the last that were read. */
+/** Our prices: for EC2 the price list that it falls back to; for Lambda and Modal, which have only live prices, the last that were read. */
 const OURS = {
   ec2: { day: catalog.observedAt.slice(0, 10), usdPerHour: catalog.usdPerHour['us-east-1'] },
   lambda: {

@@ -12,7 +12,7 @@ import {
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
-/** What is kept: recorded workflows, the documents that the runner and the control plane exchange, and the store of one job. */
+/** Frozen parts: recorded workflows, the documents that the runner and the control plane exchange, and the store of one job. */
 const KEPT = {
   histories: 'test/replay/histories',
   documents: 'test/runner/golden',

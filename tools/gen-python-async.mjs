@@ -17,7 +17,7 @@ const NAMES = [
   [/^class Truffle\(Finding\):/m, 'class AsyncTruffle(AsyncFinding):'],
 ]
 
-/** The asynchronous form of a module. Its docstrings lead to those of the synchronous form. */
+/** Returns the asynchronous form of a module. Its docstrings lead to those of the synchronous form. */
 export function asyncOf(module, text) {
   let own = text
     .replace(/^"""[^]*?"""$/m, `"""Generated from ${module} by tools/gen-python-async.mjs; change that."""`)

@@ -22,7 +22,7 @@ const families = familiesOf(measured).map((name) => {
   const lines = linesOf(measured, name)
   return { name, lines, measured: leaveOneOut(lines, sheets), derived: leaveTypesOut(lines, sheets) }
 })
-// Few types of a family were measured: what a data sheet misses is judged by all families together.
+// Few types of a family were measured, so all families together judge how far a data sheet misses.
 const derived = families.filter(({ name }) => name !== POOLED).flatMap((family) => family.derived)
 const speeds = families.map(({ name, lines, measured: cases }) => [
   name,

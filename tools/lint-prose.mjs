@@ -74,7 +74,7 @@ function filesUnder(path, extension) {
     .flatMap((entry) => filesUnder(join(path, entry.name), extension))
 }
 
-/** A page without its generated parts (`<!-- name -->` to `<!-- /name -->`): their words are checked where they come from. */
+/** Returns a page without its generated parts (`<!-- name -->` to `<!-- /name -->`), whose words are checked at their source. */
 export function withoutGenerated(page) {
   return page.replace(/<!-- ([\w-]+) -->[^]*?<!-- \/\1 -->/g, (part) => part.replace(/[^\n]+/g, ''))
 }

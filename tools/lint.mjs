@@ -9,7 +9,7 @@ import { CACHE, filesOf, hashOf, ROOT } from './content.mjs'
 
 const PASSED = join(CACHE, 'lint.json')
 const CODE = /\.[cm]?[jt]s$/
-/** What every result depends on, and what the settings of ESLint load. */
+/** Files that affect every result, and those that the settings of ESLint load. */
 const SETTINGS = [
   ...['tools/lint.mjs', 'tools/kept-promises.js', 'tools/import-law.json'],
   ...['package-lock.json', 'tsconfig.json', 'eslint.config.mjs'],

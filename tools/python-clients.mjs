@@ -16,8 +16,8 @@ export async function getPythonClients({ name, what }, home, say) {
   const digest = createHash('sha256').update(readFileSync(requirements)).digest('hex').slice(0, 16)
   const folder = join(home, 'cache', name, digest)
   if (existsSync(folder)) return folder
-  // Its programs contain the path of their folder. The environment is therefore created in a folder of its own, and a link to it appears
-  // only when it is complete.
+  // The environment's programs contain the path of their folder, so it is created in a separate folder, and a link to it appears only when
+  // it is complete.
   const made = `${folder}-${process.pid}`
   try {
     say(`Getting ${what} for the tests, a minute or so the first time`)

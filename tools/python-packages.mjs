@@ -1,5 +1,5 @@
-// What builds and checks the Python packages of bindings/python, and runs their notebook, at the versions of python-packages.txt. Without
-// it their tests are skipped, with a message.
+// Installs the packages that build and check the Python packages of bindings/python, and run their notebook, at the versions of
+// python-packages.txt. Without them these tests are skipped, with a message.
 import { getPythonClients } from './python-clients.mjs'
 
 /** Returns the environment's folder, created when missing; `undefined`, with a message, when that fails. */

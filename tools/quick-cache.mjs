@@ -44,10 +44,10 @@ function answer(stream, { ':path': path }) {
   stream.end(Buffer.concat([head, message]))
 }
 
-// This server is not reached through a proxy, whatever the environment says.
+// This server is reached without a proxy, whatever the environment says.
 process.env.no_grpc_proxy = '127.0.0.1'
 
-/** Builds the schemas that check documents of running jobs, although this job has none. */
+/** The call builds the schemas that check documents of running jobs, although this job has none. */
 function refuseBeat(parseBeat) {
   try {
     parseBeat('{}')

@@ -15,7 +15,7 @@ const LINE_LIMIT = 120
 const require = createRequire(import.meta.url)
 const { QUICK_BUNDLE, QUICK_COMMANDS } = require(join(CLI, 'quick.js'))
 
-/** Where the bundle gets the required definitions of Temporal's API, as a text. */
+/** Place in the bundle for the required definitions of Temporal's API, as a text. */
 const PROTO = '__PROTO__'
 
 /** The entry point: the program with the quick commands, and the schemas that check a running machine's documents. */

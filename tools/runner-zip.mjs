@@ -24,7 +24,7 @@ const HELPERS_IN_ZIP = 'helpers'
 /** Jobs import this module of the package as `crucible_job`. */
 const JOB_MODULE = '_crucible_job.py'
 
-/** They start runners and are not part of them. */
+/** Programs that start runners and are not part of them. */
 const STARTERS = ['bootstrap.py', 'launching.py']
 
 function sources(folder = '') {

@@ -183,7 +183,7 @@ async function makeReady() {
   if (flags.includes('--test')) await getServers()
 }
 
-/** The servers for the tests; each takes minutes to get the first time. */
+/** Obtains the servers for the tests; each takes minutes the first time. */
 async function getServers() {
   const require = createRequire(import.meta.url)
   const { resolveExecutable } = require('../dist/cli/dev/temporal/resolve.js')

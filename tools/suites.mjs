@@ -4,7 +4,7 @@ import { existsSync, statSync } from 'node:fs'
 import { delimiter } from 'node:path'
 import { hashOf } from './content.mjs'
 
-/** What every test file reads: Jest's settings, and the environment of tests. */
+/** Files that every test file reads: Jest's settings, and the environment of tests. */
 const ALWAYS_READ =
   /^(?:test\/support\/|jest\.config\.js$|package(?:-lock)?\.json$|tools\/(?:suites\.mjs|only-in-all\.json)$)/
 
@@ -43,8 +43,8 @@ export const SUITES = [
 export const reads = (suite, file) => ALWAYS_READ.test(file) || suite.reads.test(file)
 
 /**
- * Stands for everything that decides whether a suite passes: the files that it reads, and the programs that it finds. Programs change with
- * the folders that they are in. The day is part of it, so that what else may change is noticed soon.
+ * Returns a value that changes with everything that decides whether a suite passes: the files that it reads, and the programs that it
+ * finds. Programs change with their folders. The day is included, so that other changes are noticed soon.
  */
 export function stateOf(suite, files) {
   const folders = process.env.PATH.split(delimiter).filter((folder) => existsSync(folder))

@@ -13,12 +13,15 @@ import { stateOf, SUITES } from './suites.mjs'
 const IS_ALL = process.argv.includes('--all')
 const LIMIT_MS = (IS_ALL ? 120 : 45) * 60_000
 const SLOWEST = 10
-/** A test file allocates much that soon is garbage: room for it saves a twentieth of the processor time. Jest's workers get it too. */
+/**
+ * Flag for Node: a test file allocates much short-lived memory, and room for it saves a twentieth of the processor time. Jest's workers get
+ * it too.
+ */
 const ROOM = '--max-semi-space-size=32'
 const escaped = (text) => text.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&')
 const bin = (path) => join(ROOT, 'node_modules', path)
 const TSC = bin('typescript-7/bin/tsc')
-/** Of each check the hash of the files that it read at its last success; of each suite its state then, and the outcome of its tests. */
+/** File with the hash of each check's files at its last success, and for each suite its state then, and the outcome of its tests. */
 const PASSED = join(CACHE, 'passed.json')
 /** Jest's report on the last run, with the duration of each test. */
 const JEST_REPORT = join(CACHE, 'jest.json')
@@ -45,8 +48,8 @@ const SCRIPTS = /\.(?:ts|js|mjs|json)$/
 const PAGES = /^docs\/|^[^/]+\.md$|^package-lock\.json$/
 
 /**
- * Each check counts as one test; the pattern matches the files whose content it reads. Two lanes for two cores, next to Jest, whose tests
- * wait much of the time.
+ * Checks, each of which counts as one test; the pattern matches the files whose content it reads. Two lanes for two cores run next to Jest,
+ * whose tests wait much of the time.
  */
 const LANES = [
   [
@@ -85,7 +88,10 @@ function runNode(args, stdio, isPatient = false) {
 
 const counts = { passed: 0, failed: 0, skipped: 0 }
 
-/** Types and lint of one file depend on others, so a check is repeated unless none of the files that it can read has changed. */
+/**
+ * Returns the files of checks. Types and lint of one file depend on others, so a check is repeated unless none of the files that it can
+ * read has changed.
+ */
 function filesOfChecks() {
   const isOutput = (name) => ['node_modules', 'dist', 'coverage', 'calls'].includes(name)
   const settings = ['.prettierrc.json', '.prettierignore', '.editorconfig', '.textlintrc.json']
@@ -98,7 +104,7 @@ function filesOfChecks() {
   ]
 }
 
-/** Covers the names of all files, because imports and links lead to them, and the contents of those that the check reads. */
+/** Returns a hash of the names of all files, because imports and links lead to them, and of the contents of those that the check reads. */
 function hashFor(reads, files) {
   const names = createHash('sha256').update(files.join('\0')).digest('hex')
   return [hashOf(files.filter((file) => reads.test(file))), names, process.version].join(' ')
@@ -125,7 +131,7 @@ async function check([name, reads, args], files) {
     return
   }
   const startedAt = performance.now()
-  // Low priority, so that no test becomes slow because of it.
+  // The check has low priority, so that no test becomes slow because of it.
   const { code, output } = await runNode(args, ['ignore', 'pipe', 'pipe'], true)
   counts[code === 0 ? 'passed' : 'failed'] += 1
   if (code === 0) keepPassed(name, hash)
@@ -141,7 +147,7 @@ const linesOf = (testResults, isMeant) =>
   )
 const isSkipped = (status) => status === 'pending' || status === 'todo'
 
-/** Counts the suites that need not run; returns the others, and the skipped tests of the former. */
+/** Counts the suites that need not run; returns the others, and the skipped tests of those that do not run. */
 function rememberSuites(files) {
   const suites = SUITES.map((suite) => ({ ...suite, state: stateOf(suite, files) }))
   const known = readPassed()
@@ -155,7 +161,7 @@ function rememberSuites(files) {
   return { others, skipped: unchanged.flatMap(({ name }) => known[name].skipped) }
 }
 
-/** After a run of every test, the next run of the selection decides. */
+/** Stores the state of suites; after a run of every test, the next run of the selection decides. */
 function keepSuites(suites, testResults) {
   for (const { name, tests, state } of suites) {
     const results = testResults.filter((file) => tests.test(relative(ROOT, file.name)))

@@ -26,7 +26,7 @@ export class Checkout {
       cpSync(join(ROOT, file), join(this.root, file))
     }
     for (const { name, content } of instrumented) writeFileSync(join(this.root, name), content)
-    // Packages are shared. The cache is separate: what is built from mutants is of no use elsewhere.
+    // Packages are shared. The cache is separate, because builds of mutants are useless elsewhere.
     mkdirSync(join(this.root, 'node_modules'))
     for (const name of readdirSync(join(ROOT, 'node_modules')).filter((name) => name !== '.cache'))
       symlinkSync(join(ROOT, 'node_modules', name), join(this.root, 'node_modules', name))

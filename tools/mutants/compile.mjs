@@ -18,7 +18,7 @@ export async function compiling(mutants) {
   const sources = new Map(
     [...new Set(mutants.map(({ file }) => projectOf(file)))].map((project) => [
       project,
-      // No code depends on tests.
+      // Tests are excluded, because no code depends on them.
       hashOf(filesOfProject(project).filter((file) => !file.startsWith('test/'))),
     ]),
   )

@@ -14,9 +14,9 @@ const FRESH_MAX = 5
 const TESTS_MAX_MS = 20_000
 
 /**
- * Each test file runs once without a mutant, and notes what each test reaches. Then it is loaded once more, and its tests that reach a
- * mutant run with it, one mutant after the other. For mutants that are reached while a file loads, and those of tests that pass only once
- * after it was loaded, the file is loaded anew at the end.
+ * Runs the tests. Each test file runs once without a mutant, and notes what each test reaches. Then it is loaded once more, and its tests
+ * that reach a mutant run with it, one mutant after the other. For mutants that are reached while a file loads, and those of tests that
+ * pass only once after it was loaded, the file is loaded again at the end.
  */
 export class Hunt {
   constructor({ mutants, instrumented, hasServer, settled }) {
@@ -63,7 +63,7 @@ export class Hunt {
     const surveyed = []
     await this.share(files, async ({ project, test }, process) => {
       const { failures, tests, ...survey } = await process.survey(project, test)
-      // Some measure time, and all mutants at once make the code slow.
+      // Some tests measure time, and all mutants at once make the code slow.
       for (const { name, message } of failures)
         console.log(`left out, as it fails without a mutant: ${name}\n${message}`)
       if (tests !== undefined)

@@ -5,11 +5,11 @@ import { clearTimeout, setTimeout } from 'node:timers'
 
 /** Time limit for a file without a mutant. */
 const FILE_MAX_MS = 10 * 60_000
-/** Time limit for the tests of one mutant, in addition to what they take without it. It ends loops that no timer of a test can end. */
+/** Time limit for the tests of one mutant, in addition to their time without it. It ends loops that no timer of a test can end. */
 const MUTANT_MAX_MS = 15_000
-/** The same for a file that is loaded with the mutant. */
+/** Time limit for a file that is loaded with the mutant. */
 const FRESH_MAX_MS = 60_000
-/** A process with more than this is replaced. Jest keeps some of what a test file has loaded. */
+/** Memory above which a process is replaced. Jest keeps some of the modules that a test file has loaded. */
 const MEMORY_MAX_BYTES = 1_500_000_000
 
 export class TestProcess {
@@ -43,7 +43,7 @@ export class TestProcess {
         },
       )
       if (asked !== undefined) {
-        // The process has ended before its answer: what an earlier mutant left behind can crash it.
+        // The process has ended before its answer: the leftovers of an earlier mutant can crash it.
         settle({
           mutant: asked.mutant,
           by: ended.kind === 'late' ? `the time of ${test}` : `the end of ${test}`,
@@ -104,7 +104,7 @@ export class TestProcess {
   }
 
   stop() {
-    // One that a signal has ended has no exit code either.
+    // A process that a signal has ended has no exit code either.
     if (this.child?.exitCode === null && this.child.signalCode === null)
       process.kill(-this.child.pid, 'SIGKILL')
     this.child = undefined

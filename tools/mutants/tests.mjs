@@ -11,7 +11,7 @@ const ROOMS = [
 const DISTANCE_MAX = 3
 /** Maximum number of selected test files. */
 const FILES_MAX = 16
-/** These tests take minutes, or check something else: the tools, the machine's runner, a package, whole programs. */
+/** Tests that take minutes, or check other parts: the tools, the machine's runner, a package, whole programs. */
 const LEFT_OUT =
   /^test\/(tools|runner|small-cloud|habits|crashes|torn|examples|docs|deployment|attacks|money)\/|\.e2e\.test\.ts$/
 

@@ -36,7 +36,7 @@ function isInside(node, { pos }) {
   return typescript.isTemplateLiteralToken(node) && pos > node.getStart() && pos < node.end
 }
 
-/** The same for Python files, whose strings include docstrings: a list for each path, in order. */
+/** Returns the pieces of Python files, whose strings include docstrings: a list for each path, in order. */
 export function piecesOfPython(paths) {
   if (paths.length === 0) return []
   const output = execFileSync('python3', [PYTHON_PIECES, ...paths], { encoding: 'utf8', maxBuffer: 2 ** 28 })

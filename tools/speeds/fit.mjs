@@ -1,5 +1,5 @@
-// Training speed of accelerators by family of work, relative to one of them: from published measurements and data sheets, by one method for
-// all types and families.
+// Fits the training speed of accelerators by family of work, relative to one of them, from published measurements and data sheets, by one
+// method for all types and families.
 import { exponents, posterior, residuals } from './gaussian.mjs'
 
 /** Everything that was measured, for work of an unknown family. */
@@ -12,7 +12,7 @@ const SHRINK = 4
 const ROUNDS = 8
 /** Variance of the noise before it is estimated: models differ by a sixth. */
 const FIRST_NOISE = 0.03
-/** Nothing is known. */
+/** Variance of an unknown value. */
 const VAGUE = 4
 /** The reference has the speed 1. */
 const FIXED = 1e-6
@@ -93,13 +93,15 @@ export function fitTo(lines, types, sheets) {
   return { speeds: found.speeds, deviations: new Map(types.map((type) => [type, deviation(type)])) }
 }
 
-/** What the ratio of a line refers to. */
+/** Types to which the ratio of a line may refer. */
 const BASES = ['A100-PCIe', 'A100', 'A100-80GB', 'H100']
 
 const measuredTypes = (lines, { sheets }) =>
   Object.keys(sheets).filter((type) => lines.some(({ line }) => line.some(([each]) => each === type)))
 
-/** By how many standard deviations of a fit the ratios of a type to the bases of its lines miss: `{ type, model, source, misses }`. */
+/**
+ * Returns by how many standard deviations of a fit the ratios of a type to the bases of its lines miss: `{ type, model, source, misses }`.
+ */
 function missesOf(type, lines, { speeds, deviations }) {
   return lines.flatMap(({ line, ...its }) => {
     const own = line.find(([each]) => each === type)
@@ -113,7 +115,7 @@ function missesOf(type, lines, { speeds, deviations }) {
 
 const without = (type, { line }) => line.filter(([each]) => each !== type)
 
-/** Each measurement left out in turn: how far the others miss it. */
+/** Omits each measurement in turn, and returns how far the others miss it. */
 export function leaveOneOut(lines, sheets) {
   const types = measuredTypes(lines, sheets)
   return lines.flatMap((left) =>
@@ -125,7 +127,7 @@ export function leaveOneOut(lines, sheets) {
   )
 }
 
-/** Each type left out in turn, except for the reference: how far its data sheet and the other types miss all of its measurements. */
+/** Omits each type in turn, except for the reference, and returns how far its data sheet and the other types miss its measurements. */
 export function leaveTypesOut(lines, sheets) {
   const types = measuredTypes(lines, sheets)
   return types.flatMap((type) => {
@@ -141,14 +143,17 @@ export function quantile90(cases) {
   return sorted[Math.min(sorted.length, Math.ceil(0.9 * (sorted.length + 1))) - 1]
 }
 
-/** How many of the cases are in the interval that the cases of other models give. */
+/** Returns how many of the cases are in the interval of the cases of other models. */
 export function heldOf(cases) {
   const isHeld = ({ misses, model }) =>
     misses <= quantile90(cases.filter((each) => modelOf(each.model) !== modelOf(model)))
   return cases.filter(isHeld).length
 }
 
-/** One model in several sizes, batches or frameworks deviates alike: `PyTorch/Recommendation/NCF` and `ncf` are one. */
+/**
+ * Returns the model without size, batch and framework, because variants of one model deviate alike: `PyTorch/Recommendation/NCF` and `ncf`
+ * are one.
+ */
 function modelOf(model) {
   const [path] = model.split(', ')
   return path

@@ -30,7 +30,7 @@ export function posterior(lines, { types, means, covariance }, noises) {
   const precision = inverse(covariance)
   const weighted = precision.map((row) => row.reduce((sum, value, index) => sum + value * means[index], 0))
   for (const line of lines) {
-    // The effect of the line is free: what is left are the differences within it.
+    // The effect of the line is free, so only the differences within it remain.
     const total = line.reduce((sum, [type]) => sum + 1 / noises.get(type), 0)
     const middle = line.reduce((sum, [type, log]) => sum + log / noises.get(type), 0) / total
     for (const [type, log] of line) {
