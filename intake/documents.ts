@@ -159,7 +159,7 @@ const trackerNews = {
     .array(
       z.object({
         kind: lowerCaseWords,
-        // eslint-disable-next-line no-control-regex -- a terminal must not get them
+        // eslint-disable-next-line no-control-regex -- control characters must not reach a terminal
         runId: z.string().regex(/^[^\s\x00-\x1f\x7f-\x9f]{1,128}$/, 'must be 1 to 128 printable characters'),
         url: z
           .string()

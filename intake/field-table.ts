@@ -15,7 +15,7 @@ export function fieldTable(schema: Record<string, unknown>): string {
 }
 
 function rowsOf({ properties = {} }: FieldSchema, prefix: string): string[] {
-  // Fields without an example are those of another file.
+  // Fields without an example belong to another file.
   const shown = Object.entries(properties).filter(([, { examples = [] }]) => examples.length > 0)
   return shown.flatMap(([name, field]) => {
     // A group's default is that of its fields.

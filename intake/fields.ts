@@ -13,7 +13,7 @@ export const LIMITS = {
   /** Windows and object stores fail at about a thousand. */
   pathLength: 500,
   sourceLength: 2_000,
-  /** More files than this are a folder or an archive. */
+  /** Largest number of inputs; more files are a folder or an archive. */
   inputs: 100,
   outputs: 100,
   /** Patterns of one kind for the files of a checkpoint. */
@@ -31,7 +31,7 @@ export const LIMITS = {
   specBytes: 65_536,
   /** Beyond this, the job file holds data. */
   fileBytes: 65_536,
-  /** No machine has more. */
+  /** Largest number of GPUs; no machine has more. */
   gpus: 64,
   cpus: 4_096,
   sizeGiB: 1_048_576,
@@ -46,7 +46,7 @@ export const LIMITS = {
 /** The problem with a value (completes "<field> ..."), and the correction. */
 type Complaint = readonly [message: string, remedy: string]
 
-/** A check with its own message. */
+/** Returns a check with its own message. */
 function checked<T>(complain: (value: T) => Complaint | undefined) {
   return z.check<T>((context) => {
     const complaint = complain(context.value)

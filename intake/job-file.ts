@@ -45,10 +45,9 @@ export function writtenFields(text: string): string[] {
 
 /**
  * Reads a job from an object with the fields of a job file, such as one made of command-line flags.
- *
  * @param options.flagOf the flag that gave the value at a path, or `undefined` if it came from no flag; missing without flags
  * @param options.defaultName the job's name when the object has none
- * @param options.nowMs from which a deadline given as a duration counts
+ * @param options.nowMs start of a deadline given as a duration
  * @public
  */
 export function parseJobObject(
@@ -104,7 +103,7 @@ function isAboutCommand({ remedy }: Fault): boolean {
   return remedy === 'did you mean run?' || remedy === 'did you mean script?'
 }
 
-/** Reported in addition to other problems, so it is checked before the schema. */
+/** Returns faults of the command. They are reported in addition to other problems, so they are checked before the schema. */
 function commandFaults(value: Record<string, unknown>): Fault[] {
   if ('run' in value && 'script' in value) {
     return [
@@ -133,7 +132,7 @@ function deadlineFaults({ deadlineAtMs }: JobSpec, nowMs: number): Fault[] {
   ]
 }
 
-/** The value as it is stored. */
+/** Returns the value as it is stored. */
 function jobOf(file: z.output<typeof jobFile>, { nowMs, defaultName }: ReadOptions): Job {
   const { resources = {}, checkpoint = {}, deadline } = file
   const spec: JobSpec = {

@@ -155,7 +155,7 @@ export function checkJobSpec(value: unknown): { spec: JobSpec } | { problems: Pr
   }
 }
 
-/** Conflicts between fields that are valid alone. Paths are also those of the job file. */
+/** Returns conflicts between fields that are valid alone. Paths are also those of the job file. */
 export function relationFaults(spec: JobSpec): Fault[] {
   return [
     ...textFaults(spec, []),

@@ -1,7 +1,7 @@
 /** The candidate closest to a misspelt word, or `undefined` if none is close. */
 export function nearest(word: string, candidates: readonly string[]): string | undefined {
   const folded = fold(word)
-  // One typo in three letters is likely; more means another word.
+  // Largest number of typing errors: one in three letters is likely; more means another word.
   const slipsMax = Math.max(1, Math.floor(folded.length / 3))
   return candidates
     .map((candidate) => ({ candidate, slips: distance(folded, fold(candidate)) }))

@@ -6,7 +6,7 @@ export interface Fault {
   path: Path
   /** The field's name is wrong rather than its value. */
   isAboutName?: boolean
-  /** The problem, without a full stop: completes "<field> ...", or is a clause of its own if the path is empty. */
+  /** The problem, without a full stop: completes "<field> ...", or is a separate clause if the path is empty. */
   message: string
   /** The correction, in the imperative, without a full stop. Derived from the schema's examples if missing. */
   remedy?: string
@@ -24,13 +24,15 @@ export interface Problem {
   flag?: string
   /** The field, such as `resources.gpus` or `inputs[0].source`; empty for the whole. */
   path: string
-  /** The problem, without a full stop: completes "<field> ...", or is a clause of its own if the path is empty. */
+  /** The problem, without a full stop: completes "<field> ...", or is a separate clause if the path is empty. */
   message: string
   /** The correction, in the imperative, without a full stop. */
   remedy: string
 }
 
-/** One line for a person: `job.yaml:7:9: resources.gpus "four" is not a count. Write, for example, gpus: 1.` @public */
+/**
+ * Formats a problem as one line for a person: `job.yaml:7:9: resources.gpus "four" is not a count. Write, for example, gpus: 1.` @public
+ */
 export function formatProblem(problem: Problem): string {
   const { file, line, column, flag, path, message, remedy } = problem
   const place = [file, line, column].filter((part) => part !== undefined).join(':')

@@ -98,7 +98,7 @@ function readRetrain(value: unknown, options: ReadOptions): { retrain: Retrain }
   return { retrain: { spec, workdir, secrets: [...new Set(secrets)], sample: sample! } }
 }
 
-/** Fields of a job at the top: somebody gave a job file, or lost the indentation. */
+/** Explains fields of a job at the top level: the file is a job file, or lost its indentation. */
 function asFieldOfJob(fault: Fault): Fault {
   const [name, ...rest] = fault.path.map(String)
   const isOfJob = rest.length === 0 && fieldsAt(jobFile, []).includes(name ?? '')
@@ -118,7 +118,7 @@ const SYNONYMS: ReadonlyMap<string, string> = new Map([
   ['lead_time', 'lead'],
 ])
 
-/** Any values of the right form; a run has its own. */
+/** Returns sample values of the right form; each run has its own. */
 function sampleValues(spec: RetrainSpec, nowMs: number): Record<string, string> | undefined {
   const [run] = nextRuns(spec, nowMs, 1).runs
   if (run === undefined) return undefined
@@ -261,7 +261,7 @@ function promotionOf(
   }
 }
 
-/** A job with the code and the settings of another one, but its own command. */
+/** Returns a job with the code and the settings of another one, but its own command. */
 function changed(job: JobTemplate, change: JobTemplate): JobTemplate {
   return { ...without(job, ['script', 'run', 'name']), ...change }
 }

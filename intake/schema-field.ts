@@ -7,7 +7,7 @@ export function field<T extends z.ZodType>(schema: T, description: string, ...ex
 
 type Override = NonNullable<NonNullable<Parameters<typeof z.toJSONSchema>[1]>['override']>
 
-/** The library omits examples of fields that are converted to something else; our examples are values as written. */
+/** Adds our examples to the schema. The library omits examples of converted fields; ours are values as written. */
 export const withExamples: Override = ({ zodSchema, jsonSchema }) => {
   const examples = z.globalRegistry.get(zodSchema)?.examples
   if (Array.isArray(examples)) jsonSchema.examples = examples

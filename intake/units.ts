@@ -106,7 +106,7 @@ export interface LabelledRange {
   gib?: Range
 }
 
-/** As `parseSizeRange`, but marketing sizes are kept: their meaning depends on the card. */
+/** Parses a range like `parseSizeRange`, but keeps marketing sizes, because their meaning depends on the card. */
 export function parseLabelledRange(text: string): LabelledRange {
   const { from, to } = parseSizes(text)
   const range: LabelledRange = {}

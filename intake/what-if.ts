@@ -5,7 +5,7 @@ import { nearest } from './nearest'
 import { parseDeadline, parseDuration, parseMoney, quote, UnitError } from './units'
 import { parseBackendChoice } from './written'
 
-/** How each key is written, for errors and the help. */
+/** Form of each key, for errors and the help. */
 export const WHAT_IF_FORMS: Readonly<Record<WhatIfKey, string>> = {
   price: 'price.spot=+50%, price.p5.48xlarge=12.50 (also a backend, an accelerator or ec2/spot/p5.48xlarge)',
   speed: 'speed.A100=0.8 (times the speed that was assumed)',

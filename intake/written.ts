@@ -23,7 +23,7 @@ function amount<T>(what: string, pattern: string, read: (text: string) => T): Wr
     .transform((value, context) => reading(() => read(String(value)), context))
 }
 
-/** Another text with a meaning. */
+/** Returns a schema for a text with a meaning. */
 function text<T>(read: (text: string) => T): z.ZodType<T, string> {
   return z.string().transform((value, context) => reading(() => read(value), context))
 }

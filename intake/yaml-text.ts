@@ -16,7 +16,7 @@ import {
 import { LIMITS } from './fields'
 import type { Path } from './problem'
 
-/** Both start at 1. */
+/** Line and column, both from 1. */
 export interface Place {
   line: number
   column: number

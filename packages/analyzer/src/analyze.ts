@@ -36,7 +36,7 @@ export interface AnalysisRequest {
 
 const READING: Reading = { evaluate, runBlock, callFunction, dispatch }
 
-/** Never throws for what is in the files: what cannot be read is an obstacle of the answer. */
+/** Analyzes a program. Never throws for the content of files: unreadable parts are obstacles in the answer. */
 export function analyze(parser: PythonParser, request: AnalysisRequest): Analysis {
   return read(parser, request).analysis
 }
@@ -139,7 +139,7 @@ function judged(project: Project, { launch, facts }: { launch: Launch; facts: Fa
 
 const CRUCIBLE_VARIABLES = new Set(['CRUCIBLE_CHECKPOINT_DIR', 'CRUCIBLE_RESUME_FROM'])
 
-/** What was not read might say otherwise. */
+/** Lowers the confidence, because unread parts might contradict the findings. */
 function lessCertain(findings: Findings): Findings {
   const entries = Object.entries(findings).map(([name, finding]) => {
     const missing = [...finding.missing, 'part of the program could not be read']

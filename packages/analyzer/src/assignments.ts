@@ -1,4 +1,4 @@
-/** Assignments: to names, attributes, entries, and several of them at once. */
+/** Assignments to names, attributes, entries, and several of them at once. */
 import { truthOfGuards, type Frame, type Interpreter } from './interpreter'
 import { calculate } from './operators'
 import { constantsAsOptions } from './options/configurator'

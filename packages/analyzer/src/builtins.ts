@@ -91,7 +91,7 @@ export function builtinResult(run: Interpreter, event: CallEvent, frame: Frame):
   }
 }
 
-/** Python's types by those of JavaScript. */
+/** Python's types for those of JavaScript. */
 const TYPE_NAMES: Readonly<Record<string, readonly string[]>> = {
   string: ['str'],
   number: ['int', 'float'],
@@ -167,10 +167,10 @@ const LAUNCHER_VARIABLES = new Set(['RANK', 'LOCAL_RANK', 'WORLD_SIZE', 'SLURM_P
 function environment(run: Interpreter, name: Value | undefined, fallback: Value | undefined): Value {
   const key = textOf(name) ?? ''
   run.variables.add(key)
-  // Crucible sets its own, the second one only after an interruption.
+  // Crucible sets these variables itself, the second one only after an interruption.
   if (LAUNCHER_VARIABLES.has(key) || key.startsWith('CRUCIBLE_'))
     return unknown(undefined, `os.environ[${key}]`)
-  // An empty environment is the usual one; what a launcher sets depends on the launcher.
+  // The environment is usually empty; a launcher sets variables of its own.
   return { ...(fallback ?? unknown(undefined, `os.environ[${key}]`)) }
 }
 

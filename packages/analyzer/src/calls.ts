@@ -142,7 +142,7 @@ const CALLS_ITS_ARGUMENT = new Set([
   'cli',
   'CLI',
 ])
-/** Of those, the ones that pass the index of the process first. */
+/** Functions among these that pass the index of the process first. */
 const PASSES_RANK = new Set(['spawn', 'start_processes'])
 
 function callGiven(
@@ -156,7 +156,7 @@ function callGiven(
   return run.callFunction(called, { positional, named: new Map(), frame })
 }
 
-/** Runs what a library may call of an object that it is given: its hooks. */
+/** Runs the hooks of an object that a library gets, because the library may call them. */
 function escape(run: Interpreter, { value, event }: { value: Value; event: CallEvent }, frame: Frame): void {
   if (value.kind === 'list') for (const item of value.items) escape(run, { value: item, event }, frame)
   if (value.kind !== 'instance' || externalBase(value.definition) === undefined) return
@@ -208,7 +208,7 @@ function instantiate(run: Interpreter, { callee, node, given }: Call, frame: Fra
   return instance
 }
 
-/** What the generated constructor of a dataclass does. */
+/** Acts like the generated constructor of a dataclass. */
 export function fillFields(
   definition: Extract<Value, { kind: 'class' }>['definition'],
   given: Arguments,
@@ -269,7 +269,7 @@ export function made(event: CallEvent): Value {
   return { ...taintOf(given, own), kind: 'made', name: `${event.name}()`, call: event, attributes: new Map() }
 }
 
-/** Whether a function may read what an earlier run has written. */
+/** Whether a function may read files of an earlier run. */
 function isLoading(method: string): boolean {
   const name = method.toLowerCase()
   return LOADING_WORDS.some((word) => name.includes(word))

@@ -5,7 +5,7 @@ import { list, unknown, type CallEvent, type Value } from './values'
 type Made = Extract<Value, { kind: 'made' }>
 
 const CONTAINERS = new Set(['torch.nn.Sequential', 'torch.nn.ModuleList', 'torch.nn.ModuleDict'])
-/** The attribute of a container that holds what the program appends to it. */
+/** Attribute of a container for the values that the program appends to it. */
 const APPENDED = '<items>'
 
 export const isContainer = (value: Value | undefined): boolean => containerOf(value) !== undefined
@@ -14,7 +14,7 @@ function containerOf(value: Value | undefined): Made | undefined {
   return value?.kind === 'made' && CONTAINERS.has(value.call.name) ? value : undefined
 }
 
-/** What a container holds, in order, nothing for any other value; of a comprehension, its one item stands for all. */
+/** Returns the members of a container in order, none for other values; the one item of a comprehension stands for all. */
 export function membersOf(value: Value | undefined): readonly Value[] {
   const container = containerOf(value)
   if (container === undefined) return []
@@ -42,7 +42,7 @@ export function appendTo({ receiver, method, positional }: CallEvent): boolean {
   return true
 }
 
-/** A call of a `Sequential`: each layer is called with the result of the one before. */
+/** Follows a call of a `Sequential`: each layer is called with the result of the previous one. */
 export function callSequence(
   run: Interpreter,
   { callee, node, given }: Call & { callee: Made },

@@ -81,7 +81,7 @@ function runMember(
   })
 }
 
-/** Follows a call of a function; returns what it returns. */
+/** Follows a call of a function; returns its result. */
 export function callFunction(
   run: Interpreter,
   called: Extract<Value, { kind: 'function' }>,
@@ -113,7 +113,7 @@ export function callFunction(
   return inside.returns.length === 0 ? unknown() : inside.returns.reduce(either)
 }
 
-/** Longer chains of calls, or more calls of one function, tell nothing new. */
+/** Limit on chains of calls and on calls of one function; more reveal nothing new. */
 const STACK_MAX = 30
 const CALLS_MAX = 100
 

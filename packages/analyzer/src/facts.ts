@@ -1,4 +1,4 @@
-/** What all findings share: the calls of the program, and which of them train. */
+/** Facts that all findings share: the calls of the program, and which of them train. */
 import type { Interpreter } from './interpreter'
 import { truthOfGuards } from './interpreter'
 import type { Launch } from './launch'
@@ -65,7 +65,7 @@ export function gatherFacts(run: Interpreter, launch: Launch): Facts {
 function engineOf(event: CallEvent): Engine | undefined {
   const { name, method } = event
   if (isMegatronTraining(event)) return 'megatron'
-  // It learns from one part of the data, in a loop of the program.
+  // The estimator learns from one part of the data, in a loop of the program.
   if (method === 'partial_fit' && !isPreparation(name)) return 'own'
   if (isHuggingFaceTrainer(event.receiver) && method === 'train') return 'hugging-face'
   if (name.startsWith('lightning.') && (method === 'fit' || method === 'fit_loop')) return 'lightning'

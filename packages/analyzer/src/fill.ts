@@ -1,9 +1,12 @@
-/** What a job leaves open and its program says: GPUs, their memory, where it saves, how it continues, and whether it may be interrupted. */
+/**
+ * Settings that a job leaves open and its program shows: GPUs, their memory, where it saves, how it continues, and whether it may be
+ * interrupted.
+ */
 import { ACCELERATORS } from '../../../core/accelerators'
 import type { InferredSetting } from '../../../core/job/job'
 import type { Analysis, Evidence, Finding } from './report'
 
-/** Less certain findings are only mentioned. */
+/** Least confidence of a filled finding; others are only mentioned. */
 const CERTAIN_ENOUGH = 0.9
 
 /** Fields as in a job file, as far as they have values. */
@@ -12,13 +15,13 @@ type Fields = Readonly<Record<string, unknown>>
 export interface Filled {
   fields: Record<string, unknown>
   settings: InferredSetting[]
-  /** What the program suggests, and its owner must decide; in sentences. */
+  /** Suggestions of the program for its owner's decision, in sentences. */
   hints: string[]
 }
 
 /**
- * Fills what has no value yet. A value of the user is never changed, except that the option that resumes is added to the command.
- * `target` is the program's path for a command that the user may type.
+ * Fills fields without a value. A value of the user is never changed, except that the resume option is added to the command. `target` is
+ * the program's path for a command that the user may type.
  */
 export function fill(fields: Fields, analysis: Analysis, target: string): Filled {
   const filled: Filled = { fields: { ...fields }, settings: [], hints: [] }
@@ -116,7 +119,7 @@ function fillGpuMemory(filled: Filled, { entry, findings: { memory } }: Analysis
   })
 }
 
-/** For jobs with GPUs: it decides how much faster one type is than another. */
+/** Fills the family for jobs with GPUs, because it decides the relative speed of GPU types. */
 function fillWorkFamily(filled: Filled, { findings: { workFamily } }: Analysis): void {
   const resources = groupOf(filled.fields, 'resources')
   if (!GPU_FIELDS.some((name) => resources[name] !== undefined)) return
@@ -129,7 +132,7 @@ function fillWorkFamily(filled: Filled, { findings: { workFamily } }: Analysis):
   })
 }
 
-/** A range by the work alone is too wide to plan with, but separates an hour from a week. */
+/** Mentions the run time. A range from the work alone is too wide to plan with, but distinguishes an hour from a week. */
 function hintRunTime(filled: Filled, { entry, findings: { runTime } }: Analysis): void {
   if (runTime.value === null || filled.fields['duration'] !== undefined) return
   const { lowHours, highHours, accelerator, gpus } = runTime.value
@@ -142,7 +145,7 @@ const LARGEST_GB = Math.max(...ACCELERATORS.map(({ memoryGb }) => memoryGb))
 
 const inWords = (gib: number): string => String(Number(gib.toPrecision(2)))
 
-/** A program that saves where Crucible says has no folder of its own, and none is found. */
+/** Fills the checkpoint directory. A program that saves in Crucible's folder has none of its own. */
 function fillDirectory(filled: Filled, { findings: { checkpointDirectory } }: Analysis): void {
   if (groupOf(filled.fields, 'checkpoint')['directory'] !== undefined) return
   if (!isSure(checkpointDirectory) || !isPlain(filled.fields)) return
@@ -155,7 +158,7 @@ function fillDirectory(filled: Filled, { findings: { checkpointDirectory } }: An
   })
 }
 
-/** Whether the program needs words to continue, beyond those of its command. */
+/** Whether the program needs an option to continue, in addition to those of its command. */
 const needsOption = ({ findings: { canResume } }: Analysis): boolean =>
   canResume.how !== null && canResume.how.option !== null && !canResume.how.isGiven
 
@@ -169,7 +172,7 @@ function fillResumeOption(filled: Filled, analysis: Analysis): void {
     )
     return
   }
-  // Only an attempt that has a checkpoint gets it.
+  // Only an attempt with a checkpoint gets the option.
   const value = `${run.trimEnd()} \${CRUCIBLE_RESUME_FROM:+${resumeOption.value}}`
   put(filled, { field: 'run', value, reason: 'the program resumes with this option', finding: resumeOption })
 }

@@ -20,7 +20,7 @@ export function runImport(run: Interpreter, node: SyntaxNode, frame: Frame): voi
   }
 }
 
-/** What `importlib.import_module` and `__import__` give; a name that is not constant is an obstacle. */
+/** Returns the module of `importlib.import_module` and `__import__`; a name that is not constant is an obstacle. */
 export function importDynamically(run: Interpreter, node: SyntaxNode, frame: Frame): Value {
   const argument = childAt(node, 'arguments')?.children[0]
   const name = argument === undefined ? undefined : constantOf(run.evaluate(argument, frame))

@@ -1,7 +1,6 @@
 /**
- * Reads a program in the order in which it would run, without running it: calls of the project's own functions are followed, both
- * branches of a condition are read, and a loop's body is read once. What is kept are the calls, each with its arguments, the loops around
- * it and the conditions on the way to it.
+ * Reads a program in its order of execution, without running it: calls of the project's own functions are followed, both branches of a
+ * condition are read, and a loop's body is read once. The calls are kept, each with its arguments, the surrounding loops and conditions.
  */
 import type { Project } from './project'
 import { folderOf, joined } from './project'
@@ -22,7 +21,7 @@ import {
 export interface Stop {
   kind: 'raise' | 'exit' | 'assert'
   guards: readonly Guard[]
-  /** What must hold, for an assertion. */
+  /** Condition of an assertion. */
   condition: Value | undefined
   text: string
   file: string
@@ -67,7 +66,7 @@ export interface Reading {
 
 export type FunctionValue = Extract<Value, { kind: 'function' }>
 
-/** The arguments of a call of a function, and where it is called. */
+/** Arguments of a function call, and its place. */
 export interface Given {
   positional: readonly Value[]
   named: ReadonlyMap<string, Value>
@@ -216,7 +215,7 @@ export class Interpreter {
 
   #runModule(source: SourceFile, name: string, stack: readonly FunctionDefinition[]): Scope {
     const scope = new Scope(source, undefined)
-    // Before its statements run, so that a cycle of imports finds what is defined so far.
+    // The scope is registered before its statements run, so that a cycle of imports finds the names defined so far.
     this.#modules.set(source.path, scope)
     scope.put('__name__', constant(name))
     const frame: Frame = {
@@ -238,7 +237,7 @@ export function firstLine(text: string): string {
   return text.split('\n')[0]!.trim()
 }
 
-/** Whether the program takes this way: `undefined` if that is known only at run time. */
+/** Whether the program takes this path: `undefined` if only a run shows it. */
 export function truthOfGuards(guards: readonly Guard[]): boolean | undefined {
   if (guards.some(({ truth }) => truth === false)) return false
   return guards.every(({ truth }) => truth === true) ? true : undefined

@@ -1,4 +1,4 @@
-/** What a loop goes through. */
+/** Values over which a loop iterates. */
 import { isContainer, membersOf } from './containers'
 import type { Frame, Interpreter } from './interpreter'
 import type { Loop } from './flow'
@@ -8,7 +8,7 @@ import { constant, list, numberOf, unknown, type Scope, type Value } from './val
 
 const NO_NAMES: ReadonlyMap<string, Value> = new Map()
 
-/** All names that are visible in a scope, with their values now. */
+/** Returns all names that are visible in a scope, with their present values. */
 function visibleNames({ parent, names }: Scope): Map<string, Value> {
   return new Map([...(parent === undefined ? [] : visibleNames(parent)), ...names])
 }
@@ -35,7 +35,10 @@ export function loopAt(
 const ITEMS_MAX = 8
 const LAYERS_MAX = 32
 
-/** The items of a short list of objects, or of the entries of a dictionary of them; `undefined` if a loop over them is like any other. */
+/**
+ * Returns the items of a short list of objects, or of the entries of a dictionary of them; `undefined` if a loop over them is like any
+ * other.
+ */
 export function itemsOf(iterated: Value): readonly Value[] | undefined {
   if (isContainer(iterated)) {
     const members = membersOf(iterated)
@@ -79,9 +82,7 @@ function entriesOf(iterated: Value): Value[] | undefined {
   return [...receiver.entries].map(([key, value]) => list([constant(key), value]))
 }
 
-/**
- * The values of a loop that builds a list of layers with different sizes; `undefined` where one round stands for all.
- */
+/** Returns the values of a loop that builds a list of layers with different sizes; `undefined` if one round represents all. */
 export function roundsOf(
   iterated: Value,
   { left, body }: { left: SyntaxNode; body: SyntaxNode },
@@ -133,7 +134,7 @@ function constantsIn(value: Value): readonly Value[] | undefined {
     return Array.from({ length }, (_, at) => constant(start + at * step))
   }
   if (name === 'reversed') return constantsIn(positional[0] ?? unknown())?.toReversed()
-  // As many keys as are asked for, one for each layer.
+  // The call returns the requested number of keys, one for each layer.
   if (name === 'jax.random.split') return keysIn(value, positional[1])
   if (name !== 'enumerate' && name !== 'zip') return undefined
   const lists = positional.map(constantsIn)

@@ -66,7 +66,7 @@ const PREFIXES: Readonly<Record<string, number>> = {
   uv: 1,
   pipenv: 1,
 }
-/** As above, with options of their own. */
+/** Prefixes with their own options. */
 const PREFIXES_WITH_OPTIONS = new Set([
   'srun',
   'mpirun',
@@ -236,7 +236,7 @@ export function findEntry(files: ProjectFiles): { entry: string | undefined; oth
   return { entry: first, others: others.slice(0, 5) }
 }
 
-/** Files that only define things have none of these. */
+/** Signs of the entry file; files that only define things have none of them. */
 const ENTRY_SIGNS = ['__main__', '.backward(', '.fit(', '.train(', 'main()']
 
 function rankOf(file: string): number {

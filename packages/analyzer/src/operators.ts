@@ -3,7 +3,7 @@ import { constant, constantOf, either, list, numberOf, taintOf, textOf, unknown,
 
 export function calculate(operator: string, left: Value, right: Value): Value {
   const taint = taintOf(left, right)
-  // Nothing in a training script depends on the remainder of two constants, but on every n-th step.
+  // Only every n-th step depends on a remainder in a training script; remainders of two constants do not matter.
   if (operator === '%' && textOf(left) === undefined)
     return { ...unknown(taint), kind: 'unknown', every: { count: right, unitText: '' } }
   const [a, b] = [numberOf(left), numberOf(right)]

@@ -7,7 +7,7 @@ import { constant, dict, list, unknown, type Value } from './values'
 
 /** The texts of a project. Paths are relative to its folder, with `/`. */
 export interface ProjectFiles {
-  /** `undefined` if there is no such file. */
+  /** Returns the text of a file; `undefined` if the file does not exist. */
   read(path: string): string | undefined
   /** Why a file that exists cannot be read; `undefined` if it can, or if it does not exist. */
   problemOf?(path: string): string | undefined
@@ -150,7 +150,7 @@ const READERS: Readonly<Record<string, (text: string) => unknown>> = {
   toml: parseToml,
 }
 
-/** Where modules of a project usually are, besides the script's own folder. */
+/** Usual places of modules of a project, in addition to the script's own folder. */
 const SOURCE_FOLDERS = ['', 'src']
 
 /** Data of a configuration file as a value. */
@@ -180,7 +180,7 @@ export function joined(folder: string, path: string): string {
   return normal(folder === '' ? path : `${folder}/${path}`)
 }
 
-/** Without `.` and `..`; `..` above the project's folder stays, and names no file of it. */
+/** Removes `.` and `..` from a path; a `..` above the project's folder stays, and names no file of it. */
 export function normal(path: string): string {
   const result: string[] = []
   for (const part of path.split('/')) {

@@ -14,12 +14,12 @@ const evidence = z.object({
 
 const finding = <T extends z.ZodType>(value: T): z.ZodType<Finding<z.output<T>>> =>
   z.object({
-    /** `null` if it cannot be told. */
+    /** Value; `null` if it is unknown. */
     value: value.nullable(),
-    /** From 0 to 1: the share of such findings that are right. */
+    /** Confidence from 0 to 1: the share of such findings that are right. */
     confidence: z.number().min(0).max(1),
     evidence: z.array(evidence),
-    /** What would make it certain. */
+    /** Facts that would make it certain. */
     missing: z.array(z.string()),
     /** The option, or the call, that does it. */
     how: z
@@ -65,7 +65,7 @@ const runTime = z.object({
   gpus: z.int().min(1),
 })
 
-/** What `crucible analyze --json` prints. */
+/** Document of `crucible analyze --json`. */
 export const analysisDocument = z.object({
   version: z.literal(ANALYSIS_VERSION),
   /** The script, relative to the project's folder; `null` if none was found. */
@@ -75,11 +75,11 @@ export const analysisDocument = z.object({
   /** Python files that were read. */
   files: z.array(z.string()),
   linesRead: z.int().min(0),
-  /** `training` if the script trains a model, `not-training` if not, `unreadable` if it cannot be told. */
+  /** `training` if the script trains a model, `not-training` if not, `unreadable` if that is unknown. */
   kind: z.enum(['training', 'not-training', 'unreadable']),
   /** Whether the program reads `CRUCIBLE_CHECKPOINT_DIR` or `CRUCIBLE_RESUME_FROM`. */
   knowsCrucible: z.boolean(),
-  /** What kept parts of the project from being read. */
+  /** Obstacles to reading parts of the project. */
   obstacles: z.array(z.object({ file: z.string(), line: z.int().min(1), message: z.string() })),
   findings: z.object({
     framework: finding(z.array(z.string())),
@@ -88,7 +88,7 @@ export const analysisDocument = z.object({
     savesCheckpoints: finding(z.boolean()),
     saveEvery: finding(z.string()),
     canResume: finding(z.enum(['yes', 'partial', 'no'])),
-    /** Where it saves while it trains, relative to its working directory. */
+    /** Folder in which it saves while it trains, relative to its working directory. */
     checkpointDirectory: finding(z.string()),
     /** Words for the shell that make it continue, such as `--resume "$CRUCIBLE_RESUME_FROM"`. */
     resumeOption: finding(z.string()),
@@ -96,7 +96,7 @@ export const analysisDocument = z.object({
     needsGpu: finding(z.boolean()),
     multiGpu: finding(z.enum(['yes', 'optional', 'no'])),
     multiGpuStyle: finding(z.array(z.string())),
-    /** How many GPUs the command starts the program on. */
+    /** Number of GPUs on which the command starts the program. */
     gpuCount: finding(z.int().min(1)),
     precision: finding(z.enum(['fp32', 'fp16', 'bf16', 'fp16-mixed', 'bf16-mixed'])),
     batchSize: finding(z.int().min(1)),
@@ -109,7 +109,7 @@ export const analysisDocument = z.object({
     modelParams: finding(z.int().min(1)),
     memory: finding(memory),
     runTime: finding(runTime),
-    /** What decides how much faster one GPU type trains it than another. */
+    /** Family of work, which decides how much faster one GPU type trains it than another. */
     workFamily: finding(z.enum(WORK_FAMILIES)),
   }),
 })
@@ -133,7 +133,7 @@ export interface How {
   isGiven: boolean
 }
 
-/** How much a rule can be believed; the tests measure it. */
+/** Confidence of a certain rule; the tests measure it. */
 export const CERTAIN = 0.95
 export const LIKELY = 0.8
 export const POSSIBLE = 0.6
@@ -151,7 +151,7 @@ export function found<T>(
   return { value, confidence, evidence: places.slice(0, EVIDENCE_MAX), missing, how }
 }
 
-/** More places than this do not help a reader. */
+/** Limit on places of evidence; more do not help a reader. */
 const EVIDENCE_MAX = 4
 
 export function notKnown<T>(...missing: string[]): Finding<T> {

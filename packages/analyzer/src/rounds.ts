@@ -1,9 +1,9 @@
-/** How often loops run. */
+/** Rounds of loops. */
 import { argument } from './facts'
 import type { Loop } from './flow'
 import { alternatives, numberOf, type CallEvent, type Value } from './values'
 
-/** How often a loop runs, if nothing stops it earlier. */
+/** Returns how often a loop runs, unless it stops earlier. */
 export function endOf(loop: Loop): number | undefined {
   if (loop.kind === 'while')
     return (
@@ -13,7 +13,7 @@ export function endOf(loop: Loop): number | undefined {
   const range = rangeOf(loop.iterated)
   if (range === undefined) return undefined
   const [first, second] = range.positional
-  // Of a run that does not resume, which begins lowest.
+  // The start is that of a run that does not resume, which is the lowest.
   const starts = second === undefined ? [] : alternatives(first!).flatMap((each) => numberOf(each) ?? [])
   const start = starts.length === 0 ? 0 : Math.min(...starts)
   const end = numberOf(second ?? first)

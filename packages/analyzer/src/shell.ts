@@ -1,7 +1,7 @@
 /** Shell texts: their simple commands, as words, with the variables that they set. */
 
 export interface Command {
-  /** As they are written, with `$` marked by its quotes. */
+  /** Words as they are written, with `$` marked by its quotes. */
   words: string[]
   /** The array that the words are assigned to: `ARGS=(--lr 0.1)`. */
   array: string | undefined
@@ -12,7 +12,7 @@ export interface Command {
 /** Variables of a shell; an array has several words. */
 export type Variables = Map<string, string | readonly string[]>
 
-/** A `$` between double quotes, whose value stays one word, and one that stands for itself. */
+/** Markers for a `$` between double quotes, whose value stays one word, and for a literal `$`. */
 const QUOTED = '\u0001'
 const LITERAL = '\u0002'
 
@@ -108,7 +108,10 @@ export function isAssignment(word: string): boolean {
   return at > 0 && name !== '' && [...name].every(isNameLetter)
 }
 
-/** The words that one word becomes: `$NAME`, `${NAME}`, `${NAME:-default}`, `${NAME[@]}`, `$1` and `$@`, as far as they are known. */
+/**
+ * Returns the words of one word after substitution: `$NAME`, `${NAME}`, `${NAME:-default}`, `${NAME[@]}`, `$1` and `$@`, as far as they are
+ * known.
+ */
 function substituted(word: string, shell: Shell): string[] {
   const words: string[] = []
   // An unquoted word whose variables are all empty is dropped.
@@ -138,7 +141,7 @@ function substituted(word: string, shell: Shell): string[] {
 
 const fieldsOf = (text: string): string[] => text.split(/\s+/).filter((field) => field !== '')
 
-/** The value of what is between the braces; `undefined` if it is not known. */
+/** Returns the value of the expression between braces; `undefined` if it is unknown. */
 function valueOf(expression: string, { variables, args }: Shell): string | readonly string[] | undefined {
   if (expression === '@' || expression === '*') return args
   const at = expression.search(/:?[-=]/)

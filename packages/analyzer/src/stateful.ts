@@ -24,7 +24,7 @@ export function withStates(
   return { ...given, positional: [dict(new Map(entries)), ...others] }
 }
 
-/** Gives each object what the call reads for it. */
+/** Loads each object's state from the file that the call reads. */
 export function loadStates(run: Interpreter, event: CallEvent, frame: Frame): void {
   const [first] = event.positional
   if (event.name !== `${PREFIX}load` || first?.kind !== 'dict') return

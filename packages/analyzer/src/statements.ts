@@ -18,7 +18,7 @@ export function runBlock(run: Interpreter, block: SyntaxNode, frame: Frame): boo
     const end = runStatement(run, statement, current)
     if (end === true) isEnded = true
     if (end !== undefined && end !== false) {
-      // What follows runs only if the condition of the ended branch does not hold.
+      // The code after the branch runs only if the condition of the ended branch is false.
       const guard = end === true ? NEVER : end
       current = { ...current, guards: [...current.guards, { ...guard, file: frame.scope.file.path }] }
     }
@@ -226,7 +226,7 @@ function widen(run: Interpreter, body: SyntaxNode, frame: Frame): void {
 function widenAttribute(run: Interpreter, node: SyntaxNode, frame: Frame): void {
   const object = childAt(node, 'object')!
   const name = childAt(node, 'attribute')!.text
-  // Only what is named already: reading an object runs nothing.
+  // Only named objects count, because reading an object runs nothing.
   const owner = object.type === 'identifier' ? frame.scope.find(object.text) : undefined
   if (owner?.kind !== 'instance') return
   const value = owner.attributes.get(name)

@@ -27,7 +27,7 @@ export interface SourceFile {
 
 /** The two WebAssembly programs that reading Python requires, as bytes. */
 export interface GrammarBytes {
-  /** `web-tree-sitter.wasm`, of the same version as the library. */
+  /** Bytes of `web-tree-sitter.wasm`, of the same version as the library. */
   engine: Uint8Array
   /** `tree-sitter-python.wasm`. */
   python: Uint8Array

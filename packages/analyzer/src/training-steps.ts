@@ -1,4 +1,4 @@
-/** Calls that train, as far as the syntax shows them before anything is interpreted. */
+/** Training steps, as far as the syntax shows them before interpretation. */
 import { memberOfClass } from './members'
 import { childAt, nodesOf, type SyntaxNode } from './syntax'
 import type { Scope, Value } from './values'
@@ -30,7 +30,7 @@ interface Names {
   self: Value | undefined
 }
 
-/** Whether a block trains, itself or in the functions of the project that it names. Runs nothing. */
+/** Whether a block trains, directly or in the functions of the project that it names. Runs nothing. */
 export function trains(block: SyntaxNode, names: Names, seen = new Set<SyntaxNode>()): boolean {
   return [...nodesOf(block)].some((node) => {
     if (node.type !== 'call') return false
@@ -53,7 +53,7 @@ function valueAt(node: SyntaxNode, names: Names): Value | undefined {
   return owner?.kind === 'instance' ? (owner.attributes.get(name) ?? methodOf(owner, [name])) : undefined
 }
 
-/** What a call of a value runs. */
+/** Returns the function that a call of a value runs. */
 function functionBehind(value: Value | undefined): ProjectFunction | undefined {
   if (value?.kind === 'function') return value
   return value?.kind === 'instance' ? methodOf(value, ['__call__', 'forward']) : undefined

@@ -1,10 +1,10 @@
-/** What is known about a value of a Python program without running it. */
+/** Facts about a value of a Python program without running it. */
 import type { Guard, Loop } from './flow'
 import type { SourceFile, SyntaxNode } from './syntax'
 
 /** An option of the command line or of the configuration. */
 export interface Option {
-  /** As it is given: `--resume`, or a key such as `trainer.max_epochs`. */
+  /** Name as it is given: `--resume`, or a key such as `trainer.max_epochs`. */
   name: string
   /** The name that the program reads. */
   key: string
@@ -24,7 +24,7 @@ export interface Origin {
   key: string | undefined
 }
 
-/** What a value depends on. */
+/** Dependencies of a value. */
 export interface Taint {
   options: ReadonlySet<Option>
   origins: readonly Origin[]
@@ -39,11 +39,11 @@ export type Value = Taint &
         text?: string
         every?: Every
         bound?: Value
-        /** Of a collection: one of its items. */
+        /** For a collection: one of its items. */
         each?: Value
-        /** Of arithmetic: an operand, which the result has the shape of. */
+        /** For arithmetic: an operand with the shape of the result. */
         like?: Value
-        /** Of `x[rows]`: what has these and other rows. */
+        /** For `x[rows]`: the value with these and other rows. */
         partOf?: Value
       }
     | { kind: 'constant'; value: Constant }
@@ -130,7 +130,7 @@ export interface CallEvent {
   receiverText: string
   positional: readonly Value[]
   named: ReadonlyMap<string, Value>
-  /** The arguments as they are written. */
+  /** Arguments as they are written. */
   argumentTexts: readonly string[]
   node: SyntaxNode
   file: SourceFile
@@ -175,7 +175,7 @@ export const namespace = (attributes: Map<string, Value>): Value => ({
   isNamespace: true,
 })
 
-/** More origins than this say nothing new. */
+/** Limit on origins; more reveal nothing new. */
 const ORIGINS_MAX = 24
 
 export function taintOf(...values: readonly (Taint | undefined)[]): Taint {
@@ -201,7 +201,7 @@ export function withTaint(value: Value, taint: Taint): Value {
   return { ...value, ...taintOf(value, taint) }
 }
 
-/** The value if it is one constant. */
+/** Returns the value if it is one constant. */
 export const constantOf = (value: Value | undefined): Constant | undefined =>
   value?.kind === 'constant' ? value.value : undefined
 
@@ -215,7 +215,7 @@ export const setting = (config: Value | undefined, key: string): Value | undefin
 export const numberOf = (value: Value | undefined): number | undefined =>
   value?.kind === 'constant' && typeof value.value === 'number' ? value.value : undefined
 
-/** Whether Python takes the value as true; `undefined` if that is known only at run time. */
+/** Whether Python treats the value as true; `undefined` if only a run shows it. */
 export function truthOf(value: Value): boolean | undefined {
   switch (value.kind) {
     case 'constant':
@@ -240,7 +240,7 @@ export function truthOf(value: Value): boolean | undefined {
   }
 }
 
-/** One of two values, such as after an `if` whose outcome is not known. */
+/** Returns one of two values, such as after an `if` with an unknown outcome. */
 export function either(first: Value, second: Value): Value {
   if (first === second || isSame(first, second)) return withTaint(first, second)
   const values = [...alternatives(first), ...alternatives(second)].slice(0, 4)

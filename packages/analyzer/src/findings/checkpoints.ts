@@ -1,4 +1,4 @@
-/** Whether the program saves while it trains, and whether it can continue. */
+/** Findings on whether the program saves while it trains, and whether it can continue. */
 import { evidenceOf, lastPart, spelled, type Facts } from '../facts'
 import { CERTAIN, found, LIKELY, notKnown, POSSIBLE, type Findings, type How } from '../report'
 import { truthOf, type Option } from '../values'
@@ -50,7 +50,7 @@ function confidenceOf(facts: Facts, saves: readonly Save[]): number {
   return isPlain && !isOpen ? CERTAIN : LIKELY
 }
 
-/** A class of code that is not in the project may save and restore. PyTorch's own classes of that name recompute activations. */
+/** Whether a class outside the project may save and restore. PyTorch's own classes of that name recompute activations. */
 function savesElsewhere({ events }: Facts): boolean {
   return events.some(({ name }) => /\.\w*Checkpoint/.test(name) && !name.startsWith('torch.'))
 }
@@ -122,7 +122,7 @@ function findResume(facts: Facts, saves: readonly Save[], confidence: number): R
   }
 }
 
-/** A state whose own step is read by the loop, as in `range(state['epoch'], n)`. */
+/** Keeps the step only if the loop reads the state's own step, as in `range(state['epoch'], n)`. */
 function removeStepUnlessKept(restored: Set<Part>, facts: Facts, loads: readonly Load[]): void {
   const isFabric = loads.some(({ event, parts }) => event.method === 'load' && parts.has('step'))
   const reads = facts.run.loops.some(
@@ -134,9 +134,9 @@ function removeStepUnlessKept(restored: Set<Part>, facts: Facts, loads: readonly
 
 const NEEDED: readonly Part[] = ['model', 'optimizer', 'step']
 
-/** A schedule of the learning rate counts its own steps, unless `last_epoch` sets its beginning. */
+/** Returns the needed parts. A schedule of the learning rate counts its own steps, unless `last_epoch` sets its beginning. */
 function neededParts({ events, training }: Facts): readonly Part[] {
-  // Estimators keep the state of their optimizer, boosting has none.
+  // Estimators keep the state of their optimizer, and boosting has none.
   if (training.every(({ engine, event }) => engine === 'estimator' || event.method === 'partial_fit'))
     return ['model', 'step']
   const hasSchedule = events.some(
@@ -154,7 +154,7 @@ const WORDS: Partial<Record<Part, string>> = {
   scheduler: 'the schedule of the learning rate is',
 }
 
-/** Weights that the run starts from, such as a pretrained backbone, are no checkpoint of it. */
+/** Whether a load belongs to an earlier run. Initial weights of the run, such as a pretrained backbone, are not its checkpoint. */
 function isOfEarlierRun(load: Load, saves: readonly Save[]): boolean {
   if (load.truth === false && load.options.length === 0) return false
   if (load.options.length > 0 || load.isWhole) return true
@@ -197,7 +197,7 @@ function optionToResume(load: Load, saves: readonly Save[]): Option | undefined 
   )
 }
 
-/** Whether the command names what is loaded, such as `--resume last.pt`. */
+/** Whether the command names the loaded file, such as `--resume last.pt`. */
 const isPathGiven = ({ path }: Load): boolean =>
   [...(path?.options ?? [])].some((each) => each.given !== undefined && truthOf(each.default) !== true)
 

@@ -1,4 +1,4 @@
-/** What a saved object holds: model, optimizer, step. */
+/** Parts of a saved object: model, optimizer, step. */
 import { isOptimizerName, lastPart, nameOf } from '../facts'
 import { childAt, parts, type SyntaxNode } from '../syntax'
 import { alternatives, type CallEvent, type Value } from '../values'
@@ -14,7 +14,7 @@ export function roleOf(value: Value | undefined, text: string): Part {
   return partOfName(text) ?? 'model'
 }
 
-/** The part that a key or a name stands for. */
+/** Returns the part that a key or a name denotes. */
 export function partOfName(text: string): Part | undefined {
   const name = lastPart(text).toLowerCase()
   if (SCHEDULER_WORDS.some((word) => name.includes(word))) return 'scheduler'
@@ -51,7 +51,7 @@ const MODEL_WORDS = [
   'agent',
 ]
 
-/** The parts in a value that is saved; empty if it is data. */
+/** Returns the parts in a saved value; empty if it is data. */
 export function contentsOf(value: Value | undefined, text = ''): Set<Part> {
   const found = new Set<Part>()
   if (value === undefined) return found
@@ -93,7 +93,7 @@ function addContents(parts: Set<Part>, value: Value, text: string): void {
 }
 
 const STATE_METHODS = new Set(['state_dict', 'get_model_state_dict', 'unwrap_model', '__getstate__'])
-/** What programs for JAX call the whole of parameters, optimizer and step. */
+/** Whether a name denotes the whole of parameters, optimizer and step in programs for JAX. */
 const isState = (text: string): boolean =>
   ['state', 'train_state', 'ckpt_state'].includes(lastPart(text).toLowerCase())
 

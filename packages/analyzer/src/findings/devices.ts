@@ -45,7 +45,7 @@ export function findDevices(facts: Facts): DeviceFindings {
   }
 }
 
-/** What the command or the library's settings name; one where nothing uses several. */
+/** Returns the number of GPUs that the command or the library's settings name; one if no part of the program uses several. */
 function gpuCount(facts: Facts, use: Findings['gpuUse']): Findings['gpuCount'] {
   if (use.value === 'none') return notKnown<number>('it uses no GPU')
   const { processes, from } = facts.launch
@@ -141,7 +141,7 @@ function mayUseGpu({ name, method }: CallEvent): boolean {
   )
 }
 
-/** Libraries that use a GPU if there is one. */
+/** Libraries that use a GPU if one is available. */
 const AUTOMATIC = ['lightning.Trainer', 'keras.', 'tensorflow.', 'jax.', 'flax.']
 
 interface Signs {
@@ -173,7 +173,7 @@ function stylesOf(facts: Facts): Map<string, Evidence> {
       styles.set('pmap', { file: definition.file.path, line: decorator.line, text: decorator.text })
   }
   if (styles.has('ddp')) styles.delete('dp')
-  // Frameworks that bring their own take what they need from the launcher.
+  // Frameworks with their own launcher take their settings from it.
   if (styles.has('deepspeed')) styles.delete('accelerate')
   return styles
 }
@@ -257,7 +257,7 @@ function findObstacles(facts: Facts): Findings['cannotRun'] {
   })
 }
 
-/** For findings of settings: the settings of the library that trains, and its name. */
+/** Returns the settings of the training library and its name, for findings about settings. */
 export function settingsOf(
   facts: Facts,
 ): { library: 'hugging-face' | 'lightning'; event: CallEvent } | undefined {

@@ -3,7 +3,7 @@ import { isHuggingFaceTrainer, type Facts } from '../facts'
 import { CERTAIN, found, LIKELY, POSSIBLE, type Evidence, type Findings } from '../report'
 import type { Option, Value } from '../values'
 
-/** Packages and the framework that an import of them means. */
+/** Packages, and the framework that an import of each means. */
 const PACKAGES: readonly (readonly [string, string])[] = [
   ['torch', 'pytorch'],
   ['torchvision', 'pytorch'],
@@ -74,7 +74,7 @@ export function findFramework({ run, events, training }: Facts): Findings['frame
   return found(names, { confidence: isCertain ? CERTAIN : LIKELY, evidence: [...places.values()] })
 }
 
-/** Keras parts that programs with a loop of their own use. */
+/** Parts of Keras that programs with their own loop use. */
 const OPTIMIZER_ONLY = ['keras.optimizers', 'keras.losses', 'keras.metrics', 'keras.utils']
 
 export function findCli({ run }: Facts): Findings['cli'] {
@@ -94,7 +94,7 @@ export function findCli({ run }: Facts): Findings['cli'] {
   return found({ style, options }, { confidence: readsArgs ? LIKELY : CERTAIN, evidence })
 }
 
-/** A value as JSON: `null` where it is not a constant. */
+/** Returns a value as JSON: `null` if it is not a constant. */
 function plainValue(value: Option['default']): unknown {
   if (value.kind === 'constant') return value.value
   if (value.kind === 'list') return value.items.map((item: Value) => plainValue(item))

@@ -1,4 +1,4 @@
-/** Whether a run on a CPU would take days: large models and data sets. */
+/** Whether a run on a CPU would take days, because of large models and data sets. */
 import { evidenceOf, isCalled, lastPart, type Facts } from '../facts'
 import type { Evidence } from '../report'
 import { isPretrained, modelName } from './models'

@@ -1,4 +1,4 @@
-/** Calls by which a library restores a run on its own: Lightning, Hugging Face's Trainer, Keras, Megatron, boosted trees. */
+/** Calls with which a library restores a run on its own: Lightning, Hugging Face's Trainer, Keras, Megatron, boosted trees. */
 import { argument, isHuggingFaceTrainer, type Facts, type TrainingCall } from '../facts'
 import { truthOfGuards } from '../interpreter'
 import { valueOfOption } from '../options/option'
@@ -56,7 +56,7 @@ function huggingFaceLoad(train: CallEvent): Load[] {
     : []
 }
 
-/** A library that continues where a checkpoint ends, if it is given one. */
+/** Returns the load of a library that continues where a given checkpoint ends. */
 function wholeLoad(event: CallEvent, value: Value | undefined): Load[] {
   if (value === undefined) return []
   const known = alternatives(value).map(constantOf)

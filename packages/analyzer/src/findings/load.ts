@@ -10,7 +10,7 @@ export interface Load {
   /** Whether the library itself continues at the right step. */
   isWhole: boolean
   options: readonly Option[]
-  /** False if the program, started like this, does not get there. */
+  /** Whether the program reaches the load with these arguments; false if it certainly does not. */
   truth: boolean | undefined
   /** The file, as far as it is known. */
   path: Value | undefined

@@ -17,13 +17,13 @@ export function loadsOf(facts: Facts, saves: readonly Save[]): Load[] {
   return [...own, ...facts.training.flatMap((call) => impliedLoads(call, facts))]
 }
 
-/** What is loaded after the training is for a test. What the training calls comes after it in the list. */
+/** Position of the last training call. Loads after it are for a test; calls made by the training come after it in the list. */
 function lastTraining({ events, training }: Facts): number {
   const last = training.at(-1)
   return last === undefined ? events.length : events.lastIndexOf(last.event)
 }
 
-/** Functions that give back an object as it was saved. */
+/** Functions that return an object as it was saved. */
 const OBJECT_LOADERS = new Set([
   'pickle.load',
   'cloudpickle.load',
@@ -33,7 +33,7 @@ const OBJECT_LOADERS = new Set([
   'equinox.tree_deserialise_leaves',
 ])
 
-/** An object that the program continues with: what it saves to that place derives from what it loaded there. */
+/** Returns the load of an object with which the program continues: the object that it saves to that place derives from the loaded one. */
 function objectLoad(event: CallEvent, saves: readonly Save[]): Load | undefined {
   if (!OBJECT_LOADERS.has(event.name)) return undefined
   const load = { ...situation(event), isWhole: false, path: openedPath(event.positional[0]) }
@@ -46,7 +46,7 @@ function objectLoad(event: CallEvent, saves: readonly Save[]): Load | undefined 
 
 const libraryOf = ({ name }: CallEvent): string => name.slice(0, name.indexOf('.'))
 
-/** Whether a path is that of a save, whose own may have an ending such as `.tmp` until it is complete. */
+/** Whether a path is that of a save, which may have an ending such as `.tmp` until it is complete. */
 function isSamePlace(path: Value | undefined, save: Save): boolean {
   const saved = openedPath(placeOf(save.event, save.path).path)
   if ([...(path?.options ?? [])].some((option) => saved?.options.has(option))) return true
@@ -125,7 +125,7 @@ function stateDictLoad(event: CallEvent): Load | undefined {
   }
 }
 
-/** `variable.assign(value)` of Keras, with a value of a loaded file, whose entry says what it is. */
+/** Returns the load of `variable.assign(value)` of Keras, with a value of a loaded file, whose entry names the part. */
 function variableLoad(event: CallEvent): Load | undefined {
   const origin = event.positional[0]?.origins.find(({ call }) => LOADERS.has(call.method))
   if (origin?.key === undefined) return undefined
@@ -153,7 +153,7 @@ function restoreLoad(event: CallEvent, base: Situation): Load | undefined {
   return { ...base, parts }
 }
 
-/** Whether the place where the training begins comes from the earlier run: from its file, or from the option that names it. */
+/** Whether the start of the training comes from the earlier run: from its file, or from the option that names it. */
 export function restoresStep(facts: Facts, load: Load): boolean {
   const options = new Set([...load.options, ...(load.path?.options ?? [])])
   const listed = new Set((load.path?.origins ?? []).map(({ call }) => call))

@@ -1,4 +1,4 @@
-/** Where the program saves, and the words that make it continue from there. */
+/** Where the program saves, and the options that make it continue from there. */
 import { openedPath } from '../files'
 import { argument, evidenceOf, isHuggingFaceTrainer, lastPart, spelled, type Facts } from '../facts'
 import { CERTAIN, found, notKnown, type Findings } from '../report'
@@ -6,17 +6,17 @@ import { constantOf, constructionOf, textOf, type CallEvent, type Option, type V
 import type { Load } from './load'
 import type { Save } from './save'
 
-/** A path as far as it is known, or that of a file which is open. */
+/** Returns a path as far as it is known, or that of an open file. */
 export function pathText(value: Value | undefined): string | undefined {
   const path = openedPath(value)
   return path === undefined ? undefined : (textOf(path) ?? (path.kind === 'unknown' ? path.text : undefined))
 }
 
-/** Whether a path is one that Crucible gives: it names the folder to save to, and the newest checkpoint. */
+/** Whether a path comes from Crucible, which gives the program its checkpoint folder and its last checkpoint. */
 export const isGivenByCrucible = (text: string | undefined): boolean =>
   text?.startsWith('os.environ[CRUCIBLE_') === true
 
-/** Whether an option names the place of a save: the program continues from there without being told. */
+/** Whether an option names the place of a save, so that the program continues from there without another option. */
 export function namesPlace({ event, path }: Save, option: Option): boolean {
   const place = placeOf(event, path).path
   const value = textOf(option.given ?? option.default)
@@ -48,7 +48,7 @@ export function findDirectory(saves: readonly Save[]): Findings['checkpointDirec
   })
 }
 
-/** The names of a folder's path, as far as they are constant; `undefined` if nothing is known. */
+/** Returns the names of a folder's path, as far as they are constant; `undefined` if nothing is known. */
 function folderOf({ event, path }: Save): string[] | undefined {
   const place = placeOf(event, path)
   const text = pathText(place.path)
@@ -96,7 +96,7 @@ export function placeOf(event: CallEvent, path: Value | undefined): Place {
   return { path: isHuggingFaceTrainer(receiver) ? undefined : path, isFolder: false }
 }
 
-/** Where Lightning saves without a folder of its own. */
+/** Folder in which Lightning saves by default. */
 const LIGHTNING_FOLDER = 'lightning_logs'
 
 function placeOfLightning({ named }: CallEvent): Place {

@@ -4,7 +4,10 @@ import { alternatives, constantOf, type CallEvent, type Value } from '../values'
 import type { Load } from './load'
 import type { Save } from './save'
 
-/** What is loaded with `weights_only=False` only, the default until PyTorch 2.5. Source: https://docs.pytorch.org/docs/stable/notes/serialization.html */
+/**
+ * Values that load only with `weights_only=False`, the default until PyTorch 2.5. Source:
+ * https://docs.pytorch.org/docs/stable/notes/serialization.html
+ */
 const REFUSED: { what: string; isOne: (value: Value) => boolean }[] = [
   {
     what: 'values of NumPy',
@@ -16,7 +19,7 @@ const REFUSED: { what: string; isOne: (value: Value) => boolean }[] = [
   },
 ]
 
-/** Says why a present PyTorch cannot load what is saved; undefined if nothing is known to be in the way. */
+/** Returns why a present PyTorch cannot load a save; undefined if no obstacle is known. */
 export function refusedByTorch(loads: readonly Load[], saves: readonly Save[]): string | undefined {
   const calls = loads.flatMap(({ event }) => [...event.positional, ...event.named.values()].flatMap(loadsIn))
   if (!calls.some(isOnlyWeights)) return undefined

@@ -1,4 +1,4 @@
-/** How long the training takes, by its work. */
+/** Estimates the training time from its work. */
 import { evidenceOf, type Facts } from '../facts'
 import { exactly, scaled, sum, type Interval } from '../memory/arithmetic'
 import { lengthOf, namedNumber, sideOf } from '../memory/inputs'
@@ -49,7 +49,7 @@ export function findRunTime(
       gpus,
     },
     {
-      // The range is wide and most often right; that nothing else takes the time is not known.
+      // The range is wide and most often right, but other parts of the program may take time too.
       confidence: POSSIBLE,
       evidence: [...length.evidence, ...working.map(({ event }) => evidenceOf(event))],
       missing: ['a few measured steps'],

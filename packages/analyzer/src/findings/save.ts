@@ -7,11 +7,11 @@ export interface Save {
   parts: ReadonlySet<Part>
   /** While training, rather than at the end. */
   isPeriodic: boolean
-  /** False if the program, started like this, does not get there. */
+  /** Whether the program reaches the save with these arguments; false if it certainly does not. */
   truth: boolean | undefined
   /** Options that would make it save. */
   options: readonly Option[]
-  /** In words: `2 epochs`; `undefined` if it depends on more than a count. */
+  /** Interval in words: `2 epochs`; `undefined` if it depends on more than a count. */
   every: string | undefined
   path: Value | undefined
 }

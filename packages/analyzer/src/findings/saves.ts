@@ -23,7 +23,7 @@ export function savesOf(facts: Facts): Save[] {
   ]
 }
 
-/** Functions of libraries that save, and what they save; `object` reads it from the argument at a position. */
+/** Functions of libraries that save, with the saved parts; `object` reads them from the argument at a position. */
 const SAVERS: Readonly<Record<string, ReadonlySet<Part> | { object: number; name?: string }>> = {
   'torch.save': { object: 0, name: 'obj' },
   'torch_xla.core.xla_model.save': { object: 0 },
@@ -68,7 +68,7 @@ function partsSaved(event: CallEvent): ReadonlySet<Part> | undefined {
   return SAVING_METHODS[method]
 }
 
-/** What a call of a function that saves is given, by its parts. */
+/** Returns the arguments of a saving function, by their parts. */
 export function savedItems(event: CallEvent): Item[] {
   const saver = SAVERS[event.name]
   if (saver === undefined || saver instanceof Set) return []
@@ -165,7 +165,7 @@ function everyOf(event: CallEvent, facts: Facts): string | undefined {
     const count = numberOf(last.count)
     return count === undefined ? undefined : inWords(count, unitOf(last.unitText, event, facts))
   }
-  // What else depends on the run, such as a better score, has no count.
+  // A save that depends on the run, such as on a better score, has no count.
   if (event.guards.some((guard) => guard.truth === undefined && isMeasured(guard.text)) || loop === undefined)
     return intervalOfManager(event)
   return intervalOfManager(event) ?? inWords(1, isOuter(loop.id, facts) ? 'epoch' : 'step')

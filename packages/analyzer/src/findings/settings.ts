@@ -25,7 +25,7 @@ export function findSettings(facts: Facts): SettingFindings {
 }
 
 function findPrecision(facts: Facts, events: readonly CallEvent[]): Findings['precision'] {
-  // A program may convert what it does not train, so what is said of the computation counts first.
+  // A program may convert models that it does not train, so statements about the computation take precedence.
   const ofEvent = (of: (event: CallEvent) => Precision | undefined): Findings['precision'] | undefined => {
     for (const event of events) {
       const value = of(event)
@@ -48,7 +48,7 @@ function findPrecision(facts: Facts, events: readonly CallEvent[]): Findings['pr
   return ofEvent(conversionOf) ?? found('fp32', { confidence: LIKELY + 0.1 })
 }
 
-/** Of `accelerate launch`: its option, or its configuration file. */
+/** Precision of `accelerate launch`, from its option or configuration file. */
 function launcherPrecision({ launch, launchConfig }: Facts): Precision | undefined {
   if (launch.launcher !== 'accelerate') return undefined
   return mixedName(launch.settings.get('mixed_precision') ?? textOf(setting(launchConfig, 'mixed_precision')))
@@ -56,7 +56,7 @@ function launcherPrecision({ launch, launchConfig }: Facts): Precision | undefin
 
 /** The configuration of DeepSpeed: of the command line, or an argument. */
 export function deepSpeedConfig({ run, events }: Facts): Value | undefined {
-  // `--deepspeed` also stands alone, as a flag.
+  // `--deepspeed` may also be a flag without a value.
   const words = run.args.flatMap((arg) => arg.split('='))
   const at = words.findIndex(
     (word, index) =>
@@ -102,7 +102,7 @@ function precisionOf(event: CallEvent, facts: Facts): Precision | undefined {
   return undefined
 }
 
-/** Of weights that are converted. */
+/** Returns the precision of converted weights. */
 function conversionOf(event: CallEvent): Precision | undefined {
   const { method, named } = event
   if (method === 'bfloat16' && event.receiver !== undefined) return 'bf16'
@@ -162,13 +162,13 @@ function batchOf(event: CallEvent): number | undefined {
   return undefined
 }
 
-/** Loaders for validation have batch sizes of their own. */
+/** Whether a call is for a test: loaders for validation have their own batch sizes. */
 function isForTest({ argumentTexts, within }: CallEvent): boolean {
   const text = [argumentTexts[0] ?? '', ...within].join(' ').toLowerCase()
   return ['val_', 'valid', 'test', 'eval'].some((word) => text.includes(word))
 }
 
-/** An option or a constant whose name says that it is a batch size. */
+/** Returns an option or a constant whose name denotes a batch size. */
 function batchByName({ run }: Facts): Findings['batchSize'] {
   const options = run.options.filter(({ key }) => isBatchName(key))
   for (const option of options) {

@@ -1,4 +1,4 @@
-/** What kind of training it is, as far as that decides how much faster one GPU type is than another. */
+/** Finds the family of work, which decides how much faster one GPU type is than another. */
 import type { WorkFamily } from '../../../../core/speed'
 import { evidenceOf, isCalled, lastPart, type Facts } from '../facts'
 import type { ModelsUsed } from '../memory/models'
@@ -20,7 +20,7 @@ interface Sign {
 
 const OWN = LIKELY + 0.1
 
-/** A program that trains models of several kinds, or in fp32 without TF32, is like none of the families that were measured. */
+/** Returns the family. A program that trains models of several kinds, or in fp32 without TF32, is like none of the measured families. */
 export function findWorkFamily(facts: Facts, known: Known, used: ModelsUsed): Findings['workFamily'] {
   if (known.gpuUse.value === 'none') return notKnown<WorkFamily>('it uses no GPU')
   const precision = known.precision.value
@@ -113,7 +113,7 @@ const OTHERS = ['mamba', 'rwkv', 'recurrent', 'jamba', 'xlstm', 'zamba']
 const isOfPictures = ({ name }: CallEvent): boolean =>
   ['torchvision.models.', 'timm.', 'keras.applications.'].some((start) => name.startsWith(start))
 
-/** How names of convolutional networks begin. */
+/** Beginnings of names of convolutional networks. */
 const CONVOLUTIONAL = [
   'resnet',
   'resnext',

@@ -44,7 +44,7 @@ function addArgument(run: Interpreter, event: CallEvent): Value {
     at: event,
   })
   const option = run.options.find((each) => each.key === key)
-  // Given, such a flag is false.
+  // If the flag is given, its value is false.
   if (action === 'store_false' && option?.given !== undefined) option.given = constant(false)
   return value
 }

@@ -17,7 +17,7 @@ export function applyConfigurator(run: Interpreter, event: CallEvent, frame: Fra
   return constant(null)
 }
 
-/** Every constant of a module is an option of the same name. */
+/** Makes every constant of a module an option of the same name. */
 export function constantsAsOptions(
   run: Interpreter,
   scope: Scope,

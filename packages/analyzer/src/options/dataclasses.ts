@@ -27,7 +27,7 @@ export function dataclassResult(run: Interpreter, event: CallEvent, frame: Frame
   return list(classes.map((each) => fromOptions(run, { type: each, event, prefix: '', config }, frame)))
 }
 
-/** What `parse_yaml_file` and its like read, and TrlParser's `--config`. */
+/** Returns the configuration that `parse_yaml_file` and similar methods read, and TrlParser's `--config`. */
 function configOf(run: Interpreter, { method, positional, named, file }: CallEvent): Value | undefined {
   if (method === 'parse_dict') return positional[0] ?? named.get('args')
   const at = run.args.indexOf('--config')
@@ -48,9 +48,9 @@ function tyro(run: Interpreter, event: CallEvent, frame: Frame): Value | undefin
 interface Source {
   type: Value
   event: CallEvent
-  /** Of nested dataclasses: `optim.`. */
+  /** Prefix of nested dataclasses: `optim.`. */
   prefix: string
-  /** Of a configuration file: it counts before the defaults. */
+  /** Values of a configuration file, which precede the defaults. */
   config?: Value | undefined
 }
 
@@ -93,7 +93,7 @@ function fieldsOf(definition: ClassDefinition): Field[] {
   return [...inherited, ...definition.fields.map((field) => ({ ...field, definition }))]
 }
 
-/** Options of a library's dataclass, such as TrainingArguments: those that the command line gives. */
+/** Returns the options of a library's dataclass, such as TrainingArguments, that the command line gives. */
 function argumentsOfBase(
   run: Interpreter,
   { type, event, config }: Pick<Source, 'type' | 'event' | 'config'>,

@@ -13,7 +13,7 @@ export function functionResult(run: Interpreter, event: CallEvent, frame: Frame)
   return run.callFunction(first, { positional: [], named, frame })
 }
 
-/** Each parameter of a function as an option of the same name. */
+/** Makes each parameter of a function an option of the same name. */
 export function parametersAsOptions(
   run: Interpreter,
   definition: FunctionDefinition,

@@ -135,7 +135,7 @@ function overrideValue(text: string): Value {
   )
 }
 
-/** Every leaf of the configuration is an option. */
+/** Makes every leaf of the configuration an option. */
 function asOptions(
   run: Interpreter,
   { config, prefix, file }: { config: Dict; prefix: string; file: string },

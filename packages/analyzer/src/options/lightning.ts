@@ -3,7 +3,7 @@ import type { Frame, Interpreter } from '../interpreter'
 import { constant, dict, extern, textOf, unknown, type CallEvent, type Value } from '../values'
 import { addOption } from './option'
 
-/** What LightningCLI runs: `model` and `datamodule` are made, then `Trainer(...)` and its `fit`. */
+/** Follows LightningCLI: it makes `model` and `datamodule`, then runs `Trainer(...)` and its `fit`. */
 export function lightningResult(run: Interpreter, event: CallEvent, frame: Frame): Value | undefined {
   if (event.method === 'save_hyperparameters') return keepArguments(event, frame)
   if (event.method !== 'LightningCLI') return undefined
@@ -45,7 +45,7 @@ export function lightningResult(run: Interpreter, event: CallEvent, frame: Frame
   }
 }
 
-/** What the configuration file and the command line say of a part. */
+/** Adds the settings of a part from the configuration file and the command line. */
 function addSettings(
   part: 'trainer' | 'model' | 'data',
   named: Map<string, Value>,

@@ -11,7 +11,7 @@ export function megatronResult(run: Interpreter, event: CallEvent, frame: Frame)
   if (event.method === 'get_args') return dict(argumentsOf(run, event))
   if (!isMegatronTraining(event)) return undefined
   argumentsOf(run, event)
-  // It builds the data and the model, and calls the step, by functions that it is given.
+  // Megatron calls the given functions to build the data and the model, and for each step.
   for (const given of [...event.positional, ...event.named.values()])
     if (given.kind === 'function') run.callFunction(given, { positional: [], named: new Map(), frame })
   return unknown()

@@ -11,7 +11,7 @@ export interface NewOption {
   type?: string | undefined
   isFlag?: boolean
   isRequired?: boolean
-  /** Where the option is defined. */
+  /** Place of the option's definition. */
   at: Pick<CallEvent, 'file' | 'node'>
 }
 
@@ -39,7 +39,7 @@ export function valueOfOption(option: Option): Value {
   return { ...(option.given ?? option.default), options: new Set([option]) }
 }
 
-/** The words after an option on the command line; `undefined` if it is not there. The last one counts. */
+/** Returns the words after an option on the command line; `undefined` if it is absent. The last occurrence counts. */
 function given(args: readonly string[], names: readonly string[]): string[] | undefined {
   let found: string[] | undefined
   args.forEach((arg, at) => {

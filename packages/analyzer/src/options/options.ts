@@ -9,7 +9,7 @@ import { hydraResult } from './hydra'
 import { lightningResult } from './lightning'
 import { megatronResult } from './megatron'
 
-/** What a call about options gives; `undefined` for every other call. */
+/** Returns the result of a call about options; `undefined` for every other call. */
 export function optionsResult(run: Interpreter, event: CallEvent, frame: Frame): Value | undefined {
   return (
     argparseResult(run, event) ??
