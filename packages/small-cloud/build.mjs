@@ -10,6 +10,6 @@ const tsc = createRequire(import.meta.url).resolve('typescript/bin/tsc')
 rmSync(join(ROOT, 'dist'), { recursive: true, force: true })
 const { status } = spawnSync(process.execPath, [tsc, '-p', ROOT], { stdio: 'inherit' })
 if (status !== 0) process.exit(1)
-// The programs of machines and the table of instance types, which the code reads from its own folder.
+// Whether a file is an asset: programs of machines and the table of instance types, which the code reads from its own folder.
 const isAsset = (path) => extname(path) !== '.ts' && basename(path) !== '__pycache__'
 cpSync(join(ROOT, 'src'), join(ROOT, 'dist'), { recursive: true, filter: isAsset })

@@ -1,4 +1,4 @@
-/** The resources of an account besides machines, for tests that check for leftovers. */
+/** Resources of an account other than machines, for tests that check for leftovers. */
 import type { Ec2 } from './ec2/ec2'
 
 export interface AccountSummary {

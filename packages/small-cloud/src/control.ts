@@ -40,7 +40,7 @@ export interface InstanceSummary {
   /** `ec2`, or the name of another provider. */
   provider: string
   id: string
-  /** In the provider's words. */
+  /** State in the provider's words. */
   state: string
   type: string
   image: string

@@ -8,12 +8,12 @@ export class Ids {
     private readonly life: string,
   ) {}
 
-  /** For example `i-0123456789abcdef0` */
+  /** Makes an id such as `i-0123456789abcdef0`. */
   resource(prefix: string): string {
     return `${prefix}-0${this.hex(16)}`
   }
 
-  /** For example `fleet-` and other prefixes with UUIDs. */
+  /** Makes an id with a UUID and a prefix such as `fleet-`. */
   uuid(): string {
     const digits = this.hex(32)
     const variant = '89ab'[parseInt(digits[16]!, 16) % 4]!

@@ -108,7 +108,7 @@ export async function startCloud(options: CloudOptions = {}): Promise<Cloud> {
     return {
       ...running,
       stop: async () => {
-        // No scheduled action starts any more.
+        // After this call no scheduled action starts.
         wall.stop()
         await running.stop()
         await undo()

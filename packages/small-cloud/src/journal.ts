@@ -8,7 +8,7 @@ export interface JournalEntry {
   region: string
   /** The caller's ARN; missing when authentication failed. */
   caller?: string
-  /** Whether the action changes anything. */
+  /** Whether the action changes a resource. */
   isMutating: boolean
   isDryRun: boolean
   clientToken?: string
@@ -16,7 +16,7 @@ export interface JournalEntry {
   parameters: unknown
   /** The attempt number of the call, if the client reports it; starts at 1. */
   sending?: number
-  /** The same for all attempts of one SDK call. */
+  /** Id that all attempts of one SDK call share. */
   invocation?: string
   /** `ok`, or the code of the error. */
   outcome: string

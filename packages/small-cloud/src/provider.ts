@@ -8,7 +8,7 @@ import type { Registries } from './registry/registries'
 import type { Faults } from './world/faults'
 import type { World } from './world/world'
 
-/** What the cloud gives to every provider. */
+/** Parts that the cloud gives to every provider. */
 export interface ProviderParts {
   world: World
   clock: Clock
@@ -24,11 +24,11 @@ export interface ProviderParts {
 export interface Provider {
   /** Its API, served at `/_NAME` of the cloud's address. */
   readonly service: HttpService
-  /** What a client needs besides the address: keys, tokens. */
+  /** Values that a client needs in addition to the address: keys, tokens. */
   readonly credentials: Readonly<Record<string, string>>
-  /** Every machine that still has a record. */
+  /** Returns every machine that still has a record. */
   hosted(): Iterable<Hosted>
-  /** Every machine with its true state and cost. */
+  /** Returns every machine with its true state and cost. */
   instances(): InstanceSummary[]
   /** Takes a machine back as the provider does, without notice. Returns false for a machine that it does not have. */
   interrupt(instance: string): boolean

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 
-/** From and to, both inclusive. */
+/** Lower and upper end, both inclusive. */
 export type Range = readonly [number, number]
 
 /**

@@ -23,7 +23,7 @@ export interface StoreFrontOptions {
 }
 
 export interface StoreFront {
-  /** For example `http://127.0.0.1:PORT` */
+  /** Address such as `http://127.0.0.1:PORT`. */
   readonly endpoint: string
   /** Handles a request that arrived at the address of the other services. */
   handle(request: IncomingMessage, response: ServerResponse): void

@@ -12,9 +12,9 @@ import {
 } from './reservation-model'
 
 export interface Bill {
-  /** When it became `running`; an instance that never ran costs nothing. */
+  /** When the instance became `running`; one that never ran costs nothing. */
   fromMs?: number
-  /** When it last began to shut down or to stop; missing while it is still billed. */
+  /** When the instance last began to shut down or to stop; missing while it is still billed. */
   untilMs?: number
   usd: number
 }
@@ -46,7 +46,7 @@ function costOfRun(ec2: Ec2, instance: Instance, { fromMs, untilMs = ec2.nowMs }
   return costOf(pricesOf(ec2, instance, { fromMs, untilMs: toldMs }), fromMs, endMs) + beside
 }
 
-/** This cloud bills disks while their instance runs, not while it starts and ends. */
+/** Price of disks and address: this cloud bills them while their instance runs, not while it starts and ends. */
 function besideUsdPerHour({ volumes, publicIp }: Instance): number {
   const sizeGiB = volumes.reduce((sum, volume) => sum + volume.sizeGiB, 0)
   return (
@@ -103,7 +103,7 @@ function paidForBlock({ history, upfrontUsd, extensions, refundedUsd }: Capacity
   return (isPaid ? upfrontUsd : 0) + paid.reduce((sum, { usd }) => sum + usd, 0) - refundedUsd
 }
 
-/** A cancelled future-dated reservation is charged while it is `cancelling`. */
+/** States with charges: a cancelled future-dated reservation is charged while it is `cancelling`. */
 const CHARGED: readonly ReservationState[] = ['active', 'cancelling']
 
 function activeSpan(reservation: CapacityReservation, nowMs: number): { fromMs: number; untilMs: number } {

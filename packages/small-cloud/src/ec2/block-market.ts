@@ -30,9 +30,9 @@ interface Taken extends Period {
 }
 
 export class BlockMarket {
-  /** What lists have shown; a purchase names one of them. */
+  /** Offerings that lists have shown; a purchase names one of them. */
   private readonly shown = new Map<string, Offering>()
-  /** How often each block has been bought; a block that sells only once gets a new id after it. */
+  /** Number of purchases of each block; a block that sells only once gets a new id after each. */
   private readonly sales = new Map<string, number>()
   private taken: Taken[] = []
   private tidiedAtMs = -Infinity
@@ -52,7 +52,7 @@ export class BlockMarket {
     return offering
   }
 
-  /** Returns the offering for a purchase. Throws when it is malformed, was never listed, or is gone. */
+  /** Returns the offering for a purchase. Throws if it is malformed, was never listed, or no longer exists. */
   forPurchase(id: string, region: string): Offering {
     if (!/^cb-[0-9a-f]{17}$/.test(id))
       throw new ApiError(
@@ -94,7 +94,7 @@ export class BlockMarket {
     return (usdPerHour * count * (endsAtMs - startsAtMs)) / HOUR_MS
   }
 
-  /** Whether the stock allows these instances in addition to those that are sold. */
+  /** Whether the stock allows these instances in addition to sold ones. */
   hasRoom(period: Period): boolean {
     const { plan, count } = period
     const others = this.taken.filter((each) => each.plan === plan && each.untilMs > this.ec2.nowMs)
@@ -111,7 +111,7 @@ export class BlockMarket {
     return [...region.reservations.values()].filter(isLive).flatMap((each) => periodsOf(each, plan))
   }
 
-  /** A block that has begun is not for sale any more. */
+  /** Forgets blocks that have begun, because they are no longer for sale. */
   private forgetPast(): void {
     const { nowMs } = this.ec2
     if (nowMs < this.tidiedAtMs + HOUR_MS) return
@@ -153,7 +153,7 @@ function periodsOf(block: CapacityReservation, plan: OfferingPlan): Period[] {
   const { startsAtMs, endsAtMs = Infinity, soldFrom, extensions } = block
   const count = placesIn(block)
   const extended = extensions.filter((each) => each.plan === plan && each.status !== 'payment-failed')
-  // What is paid for has moved the end of the block, which may be of another plan.
+  // A paid extension has moved the end of the block, which may be of another plan.
   const pending = extended.filter((each) => soldFrom !== plan || each.status === 'payment-pending')
   const own = soldFrom === plan ? [{ plan, count, startsAtMs, endsAtMs }] : []
   return [

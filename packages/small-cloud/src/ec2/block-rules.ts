@@ -14,7 +14,7 @@ export const COUNT_MAX = 64
 export const LEAD_MS = 30 * MINUTE_MS
 /** The latest start from now. */
 export const AHEAD_MS = 8 * 7 * DAY_MS
-/** Every block ends at this time of the day, in UTC. */
+/** Time of the day, in UTC, at which every block ends. */
 const END_OF_DAY_MS = 11 * HOUR_MS + 30 * MINUTE_MS
 
 /** Refuses a duration that is not sold. */

@@ -25,7 +25,7 @@ interface Quote {
   id: string
   reservation: CapacityReservation
   createdAtMs: number
-  /** What the reservation was when the quote was made. */
+  /** State of the reservation when the quote was made. */
   was: { count: number; state: ReservationState }
   count: number
   chargedHours: number
@@ -71,7 +71,7 @@ export class CancellationQuotes {
     return isValid ? 'active' : 'expired'
   }
 
-  /** Returns the quote to cancel with. Throws when it is unknown, of another reservation, or expired. */
+  /** Returns the quote for a cancellation. Throws if it is unknown, of another reservation, or expired. */
   forCancellation(id: string, reservation: CapacityReservation): Quote {
     const quote = this.quotes.get(id)
     if (quote?.reservation !== reservation)

@@ -1,4 +1,4 @@
-/** How many machines a pool can supply, with the reason when it cannot supply more. */
+/** Number of machines that a pool can supply, with the reason of a limit. */
 import { ApiError } from '../wire/errors'
 import { limitExceeded } from '../wire/dispatch'
 import type { Pool } from '../world/market'
@@ -10,11 +10,11 @@ import { isBlock, placesIn, reservationState, type CapacityReservation } from '.
 import { noPlace, reservedRoom } from './reserved-room'
 
 export interface Room {
-  /** From 0 to the requested number. */
+  /** Number of machines, from 0 to the requested one. */
   count: number
   /** The reservations for the first machines; the others go into the pool. */
   places: CapacityReservation[]
-  /** The reason when it is fewer than requested. */
+  /** Reason if it is fewer than requested. */
   problem?: ApiError
 }
 

@@ -1,4 +1,4 @@
-/** EC2: its regions, and what every action of it needs. */
+/** EC2: its regions, and the parts that every action needs. */
 import type { Clock } from '../clock'
 import type { Identities } from '../identity/identities'
 import type { Ids } from '../ids'

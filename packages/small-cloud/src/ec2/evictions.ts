@@ -1,4 +1,4 @@
-/** Interrupts spot machines for which their pools have no capacity any more, or whose price exceeds the maximum of their owners. */
+/** Interrupts spot machines whose pools have lost their capacity, or whose price exceeds their owners' maximum. */
 import type { Clock } from '../clock'
 import type { Market, Pool } from '../world/market'
 import { isAlive, type Instance, type Region } from './model'

@@ -26,7 +26,7 @@ export class ExtensionMarket {
 
   constructor(private readonly ec2: Ec2) {}
 
-  /** Returns what is for sale; empty without capacity. Throws when the block cannot be extended, or not by that much. */
+  /** Returns the offerings; empty without capacity. Throws if the block cannot be extended, or not by that duration. */
   offer(reservation: CapacityReservation, hours: number): ExtensionOffering[] {
     checkHours(hours, 'CapacityBlockExtensionDurationHours')
     checkExtendable(this.ec2, reservation)
@@ -52,7 +52,7 @@ export class ExtensionMarket {
     return [offering]
   }
 
-  /** Returns the offering for a purchase. Throws when it is malformed, was never listed, or is gone. */
+  /** Returns the offering for a purchase. Throws if it is malformed, was never listed, or no longer exists. */
   forPurchase(id: string, reservation: CapacityReservation): ExtensionOffering {
     if (!/^cbe-[0-9a-f]{17}$/.test(id)) throw unusable(id, 'Malformed', 'is malformed')
     const offering = this.shown.get(id)

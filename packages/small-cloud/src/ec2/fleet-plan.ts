@@ -69,7 +69,7 @@ export const fleetInput = z.strictObject({
 export type FleetInput = z.output<typeof fleetInput>
 type Override = z.output<typeof override>
 
-/** One entry of `Overrides`, and the template that it overrides. */
+/** One entry of `Overrides` with the template that it overrides. */
 export interface FleetOverride {
   override: Override
   /** The type of the override, or of its template. */
@@ -77,7 +77,7 @@ export interface FleetOverride {
   template: { id: string; name: string; version: number }
 }
 
-/** One type in one subnet, and the override that named it. */
+/** One type in one subnet, with the override that named it. */
 export interface FleetPool extends FleetOverride {
   plan: LaunchPlan
   subnet: Subnet

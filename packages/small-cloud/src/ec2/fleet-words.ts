@@ -13,7 +13,7 @@ export interface Filled {
 }
 
 export interface Refused {
-  /** Without a subnet if the launch was refused before one was chosen. */
+  /** Pool of the launch; without a subnet if the launch was refused before one was chosen. */
   pool: FleetOverride & { subnet?: Subnet }
   problem: ApiError
 }

@@ -145,7 +145,7 @@ function fill(ec2: Ec2, order: FillOrder): { filled: Filled[]; refused: Refused[
   const count = places.reduce((sum, { room }) => sum + room.count, 0)
   if (wanted < target.count && places.length > 0)
     refused.push({ pool: places.at(-1)!.pool, problem: partial() })
-  // When the minimum cannot be reached, nothing is launched.
+  // If the minimum cannot be reached, nothing is launched.
   if (count < target.least || count === 0) {
     const said = [...launchProblems, ...refused]
     if (said.length === 0) return { filled: [], refused: [{ pool: pools[0]!, problem: unfulfillable() }] }
@@ -199,7 +199,7 @@ function choose(
   return { places, refused, wanted }
 }
 
-/** Like `roomIn`, with a fleet's error codes. */
+/** Returns room like `roomIn`, with a fleet's error codes. */
 function fleetRoom(ec2: Ec2, { plan, subnet }: FleetPool, wanted: number): Room {
   const fault = ec2.parts.faults.first('fleet-error', { ...poolOf(plan, subnet), service: 'ec2' })
   if (fault !== undefined) {
@@ -232,7 +232,7 @@ function unfulfillable(): ApiError {
   )
 }
 
-/** When a launch itself was refused, EC2 reports, besides the cause, that the fleet got no capacity. */
+/** Adds the fleet's error: if a launch itself was refused, EC2 also reports that the fleet got no capacity. */
 function withUnfulfillable(refused: Refused[]): Refused[] {
   return [...refused, { pool: refused.at(-1)!.pool, problem: unfulfillable() }]
 }

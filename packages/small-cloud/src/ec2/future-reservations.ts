@@ -22,7 +22,7 @@ export interface FutureFields {
   DeliveryPreference?: string | undefined
 }
 
-/** Returns the start and the commitment of a future-dated reservation; `undefined` for an immediate one. Throws where it breaks a rule. */
+/** Returns the start and the commitment of a future-dated reservation; `undefined` for an immediate one. Throws if it breaks a rule. */
 export function futureWish(
   ec2: Ec2,
   fields: FutureFields,

@@ -11,7 +11,7 @@ export interface Look {
   groupNames?: ReadonlyMap<string, string>
 }
 
-/** Of an instance that ends or has ended: when that was ordered or began, which is also what moto tells. */
+/** Returns when the end of an instance was ordered or began, which moto also reports. */
 function endBegunAtMs({ history }: Instance, atMs: number): number {
   const last = history.findLastIndex((change) => change.atMs <= atMs)
   const [before, change] = [history[last - 1], history[last]!]

@@ -15,7 +15,7 @@ export interface LaunchOrder {
   fleetId?: string
   /** The reservations for the first instances. */
   places: CapacityReservation[]
-  /** Tags in addition to those of the plan. */
+  /** Additional tags. */
   tags?: Tags
 }
 

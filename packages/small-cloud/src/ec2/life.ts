@@ -23,7 +23,7 @@ export interface LifeParts {
 
 /** How a spot machine is interrupted. */
 export interface Interruption {
-  /** From the notice to the end; `null` without a notice. */
+  /** Time from the notice to the end; `null` without a notice. */
   noticeMs: number | null
   /** A rebalance recommendation this long before the notice. */
   rebalanceBeforeMs?: number
@@ -101,7 +101,7 @@ export class Life implements Lifecycle {
     void this.end(instance, { reason: BLOCK_ENDED, isSudden: false })
   }
 
-  /** Interrupts a spot machine. Does nothing when it has ended or is already being interrupted. */
+  /** Interrupts a spot machine. Does nothing if it has ended or is already being interrupted. */
   interrupt(instance: Instance, { noticeMs, rebalanceBeforeMs, cause = 'no-capacity' }: Interruption): void {
     if (!isAlive(instance) || instance.isMarked) return
     const { clock } = this.parts

@@ -120,7 +120,7 @@ export interface Instance extends Hosted {
   place?: CapacityReservation
   /** The reservation options of its launch. */
   reservationWish: ReservationChoice
-  /** When its place becomes free; missing while it is taken. */
+  /** Time at which its place becomes free; missing while it is taken. */
   heldUntilMs?: number
   /** The provider has given an interruption notice. */
   isMarked: boolean

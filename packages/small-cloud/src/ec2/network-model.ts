@@ -25,7 +25,7 @@ export interface Subnet extends NetworkPart {
   /** The first three numbers of its addresses. */
   network: string
   isDefault: boolean
-  /** Machines get a public address unless their launch overrides it. */
+  /** Whether machines get a public address by default. */
   hasPublicAddresses: boolean
   addresses: number
   used: number
@@ -46,7 +46,7 @@ export interface RouteTable extends NetworkPart {
   vpcId: string
   /** Subnets without an association use this table. */
   isMain: boolean
-  /** Routes besides the local one. */
+  /** Routes other than the local one. */
   routes: Route[]
   associations: { id: string; subnetId: string }[]
 }

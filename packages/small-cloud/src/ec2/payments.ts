@@ -3,7 +3,7 @@ import { HOUR_MS, LEAD_MS, MINUTE_MS } from './block-rules'
 import type { Ec2 } from './ec2'
 
 export interface Payment {
-  /** When its outcome is known. */
+  /** Time at which the outcome is known. */
   atMs: number
   succeeds: boolean
 }

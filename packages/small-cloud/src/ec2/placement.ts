@@ -1,4 +1,4 @@
-/** Where reservations are in the network, and how likely spot requests are to succeed. */
+/** Network places of reservations, and scores of spot requests. */
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import { dryRun, filter, flag, integer, list, paging, text } from '../wire/query'
@@ -13,7 +13,7 @@ import { findReservation } from './reserved-room'
 const layersOf = (type: string): number => (/^p6/.test(type) ? 4 : 3)
 const TOPOLOGY_PAGE = 10
 const IDS_MAX = 10
-/** With fewer types than this, EC2's scores are low. */
+/** Fewest types for a good score; with fewer, EC2's scores are low. */
 const TYPES_FOR_GOOD_SCORE = 3
 const SCORES_MAX = 10
 
@@ -69,7 +69,7 @@ function placeWords(reservation: CapacityReservation) {
   }
 }
 
-/** The same type in the same zone shares all layers but the lowest, as in one cluster. */
+/** Returns the nodes. The same type in the same zone shares all layers but the lowest, as in one cluster. */
 function nodesOf({ zone, type, id }: CapacityReservation): string[] {
   const names = Array.from({ length: layersOf(type.name) }, (_, layer) =>
     layer === 0 ? zone.name : layer === layersOf(type.name) - 1 ? id : `${zone.name}/${type.name}/${layer}`,

@@ -136,7 +136,7 @@ function renewing(
   }
 }
 
-/** GPU names reported by the driver, where they differ from `NVIDIA` and the name of the type. */
+/** Names of GPUs in the driver that differ from `NVIDIA` and the name of the type. */
 const DRIVER_NAMES: Readonly<Record<string, string>> = {
   T4: 'Tesla T4',
   V100: 'Tesla V100-SXM2-16GB',

@@ -1,4 +1,4 @@
-/** What the operator of a cloud can query of reservations, and do to them in the place of AWS. */
+/** The operator's requests about reservations, and changes in the place of AWS. */
 import { z } from 'zod'
 import { inWords } from '../issues'
 import { reservationPlan } from '../world/capacity-schema'
@@ -22,7 +22,7 @@ const anotherEnd = z.strictObject({ reservation: z.string(), ends: moment })
 const withdrawal = z.strictObject({
   reservation: z.string(),
   state: z.enum(['cancelled', 'failed', 'unavailable']).default('cancelled'),
-  /** What of the price of a block AWS pays back. */
+  /** Part of a block's price that AWS pays back. */
   refundUsd: z.number().min(0).default(0),
 })
 
@@ -44,7 +44,7 @@ export interface ReservationSummary {
   extensions: { status: string; endsAtMs: number; usd: number }[]
   /** Events sent to its owner. */
   notices: string[]
-  /** The cost so far, without the instances in it. */
+  /** Cost so far, without the instances in it. */
   bill: ReservationBill
 }
 

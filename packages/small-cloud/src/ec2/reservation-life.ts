@@ -19,11 +19,11 @@ export interface ReservationWish extends Pick<
   startsAtMs: number
   endsAtMs?: number | undefined
   upfrontUsd: number
-  /** What a bought block is sold from. */
+  /** Offering of a bought block. */
   soldFrom?: OfferingPlan
   /** Makes it a future-dated reservation. */
   commitment?: Commitment | undefined
-  /** It gets places of another reservation, which are there already. */
+  /** Whether it gets existing places of another reservation. */
   isMoved?: boolean
   ownerId?: string | undefined
   clientToken?: string | undefined
@@ -36,7 +36,7 @@ interface Step {
   act: () => void
 }
 
-/** How its first state ends; decided when it is created. */
+/** End of its first state, decided at the creation. */
 interface Outcome {
   atMs: number
   state: ReservationState
@@ -90,7 +90,7 @@ export class ReservationLife {
     return reservation
   }
 
-  /** A block that has begun has already been paid for. */
+  /** Returns the first state. A block that has begun has already been paid for. */
   private firstState(wish: ReservationWish): { state: ReservationState; outcome?: Outcome } {
     const { nowMs } = this.ec2
     const hasBegun = wish.startsAtMs <= nowMs
@@ -117,7 +117,7 @@ export class ReservationLife {
   endAt(reservation: CapacityReservation, endsAtMs: number | undefined): void {
     if (endsAtMs === undefined) delete reservation.endsAtMs
     else reservation.endsAtMs = endsAtMs
-    // Both happen again before the new end.
+    // Warning and termination happen again before the new end.
     this.warned.delete(reservation)
     reservation.isEnding = false
     this.wait(reservation)
@@ -140,7 +140,7 @@ export class ReservationLife {
     this.wait(reservation)
   }
 
-  /** AWS withdraws the reservation; the instances of a block end with it. */
+  /** Lets AWS withdraw the reservation; the instances of a block end with it. */
   withdraw(reservation: CapacityReservation, state: 'cancelled' | 'failed' | 'unavailable'): void {
     if (isBlock(reservation)) this.takeBack(reservation)
     this.end(reservation, state)

@@ -95,7 +95,7 @@ const BY_BLOCK_ID = {
   ...{ code: 'InvalidCapacityBlockId.NotFound', what: 'Capacity Block ID' },
 }
 
-/** Without ids only active blocks have a status. */
+/** Describes the status of blocks; without ids only active ones have a status. */
 function describeBlockStatus(ec2: Ec2): Action {
   return action({
     input: z.strictObject({ ...dryRun, ...paging, ...filters, CapacityBlockId: list(text).default([]) }),
@@ -116,7 +116,7 @@ function describeBlockStatus(ec2: Ec2): Action {
   })
 }
 
-/** Nothing here impairs the interconnect. */
+/** State of the interconnect, which this cloud never impairs. */
 const INTERCONNECT = 'ok'
 
 function statusWords(ec2: Ec2, block: CapacityReservation): Xml {

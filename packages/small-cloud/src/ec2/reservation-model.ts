@@ -29,7 +29,7 @@ export interface Stay {
 
 export interface BlockExtension {
   offeringId: string
-  /** What it is sold from. */
+  /** Offering plan of a block. */
   plan: OfferingPlan
   hours: number
   boughtAtMs: number
@@ -59,15 +59,15 @@ export interface CapacityReservation {
   matching: ReservationPlan['matching']
   createdAtMs: number
   startsAtMs: number
-  /** Missing for a reservation that lasts until it is cancelled. */
+  /** End; missing for a reservation that lasts until it is cancelled. */
   endsAtMs?: number
   /** The price paid for a block. */
   upfrontUsd: number
-  /** What a bought block was sold from; it holds stock of it. */
+  /** Offering plan of a bought block, which uses its stock. */
   soldFrom?: OfferingPlan
   /** The type of UltraServer of a block that is one. */
   ultraserver?: string
-  /** What of the price AWS has paid back. */
+  /** Part of the price that AWS has paid back. */
   refundedUsd: number
   /** Extensions of a block, oldest first. */
   extensions: BlockExtension[]
@@ -116,12 +116,12 @@ export function commitmentEndMs({
   return (deliveredAtMs ?? startsAtMs) + commitment.durationMs
 }
 
-/** Whether it is committed now or, before its delivery, will be. */
+/** Whether it is committed, or will be before its delivery. */
 export function isCommitted(reservation: CapacityReservation, nowMs: number): boolean {
   return nowMs < (commitmentEndMs(reservation) ?? -Infinity)
 }
 
-/** Whether its cancellation costs something: before its delivery, unless that is late, and during the commitment. */
+/** Whether its cancellation costs money: before its delivery, unless that is late, and during the commitment. */
 export function needsQuote(reservation: CapacityReservation, nowMs: number): boolean {
   const state = reservationState(reservation)
   return (

@@ -19,7 +19,7 @@ export function addPlanned(ec2: Ec2, plan: ReservationPlan): CapacityReservation
   })
 }
 
-/** @param sinceMs what a relative moment counts from; default: now */
+/** @param sinceMs start of a relative moment; default: now */
 export function instantOf(ec2: Pick<Ec2, 'nowMs'>, moment: Moment, sinceMs = ec2.nowMs): number {
   return 'atMs' in moment ? moment.atMs : sinceMs + moment.afterMs
 }

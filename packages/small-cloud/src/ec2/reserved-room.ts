@@ -6,13 +6,13 @@ import type { LaunchFields, Region, ReservationChoice } from './model'
 import { freeIn, isBlock, reservationState, type CapacityReservation } from './reservation-model'
 
 export interface ReservedRoom {
-  /** One for each machine that goes into a reservation. */
+  /** Places, one for each machine in a reservation. */
   places: CapacityReservation[]
   /** The remaining machines may not use other capacity. */
   isOnly: boolean
 }
 
-/** All images here run Linux. */
+/** Platform of all images here, which run Linux. */
 const PLATFORM = 'Linux/UNIX'
 
 /** Returns why a launch into reservations has no place. */
@@ -34,7 +34,7 @@ export function noPlace(
   )
 }
 
-/** Returns the reserved places for a launch into a zone: those that it names, or matching open ones. */
+/** Returns the reserved places for a launch into a zone: the named ones, or matching open ones. */
 export function reservedRoom(
   ec2: Ec2,
   {

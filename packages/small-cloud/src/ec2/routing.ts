@@ -19,7 +19,7 @@ export function hasInternet(
   return mayLeave(region, groupIds) && (route?.natGatewayId !== undefined || isPublic)
 }
 
-/** Whether it can reach the services through endpoints in its subnet. */
+/** Whether a machine can reach the services through endpoints in its subnet. */
 export function hasEndpoints(
   region: Region,
   { subnet, groupIds }: Pick<Instance, 'subnet' | 'groupIds'>,

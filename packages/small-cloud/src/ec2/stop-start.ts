@@ -50,7 +50,7 @@ export function stopStartActions(ec2: Ec2): Record<string, Action> {
   }
 }
 
-/** One unsuitable instance fails the whole call. */
+/** Returns the instances; one unsuitable instance fails the whole call. */
 function stoppable(instances: Instance[], isHibernation: boolean): Instance[] {
   for (const instance of instances) {
     const { id, spotRequest } = instance

@@ -1,4 +1,4 @@
-/** Volumes, mostly those that remain after machines. */
+/** Volumes, mostly those that machines leave behind. */
 import { z } from 'zod'
 import { dryRun, filter, list, paging, text } from '../wire/query'
 import { ApiError } from '../wire/errors'

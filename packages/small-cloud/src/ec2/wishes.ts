@@ -4,7 +4,10 @@ import type { Call } from '../wire/service'
 import type { Ec2 } from './ec2'
 import type { Region, Tags } from './model'
 
-/** Every other call is authorized by its name and its Region. A missing resource is not checked: the action reports it. */
+/**
+ * Returns the permissions of a call. Calls without special rules are authorized by their name and their Region. A missing resource is not
+ * checked, because the action reports it.
+ */
 export function wishesOf(ec2: Ec2, input: Readonly<Record<string, unknown>>, call: Call): Wish[] {
   const name = `${call.service}:${call.action}`
   const arnOf = (resource: string): string =>

@@ -46,7 +46,7 @@ export class HttpFront {
 
   async handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
     request.url = (request.url ?? '').slice(this.prefix.length) || '/'
-    // Made for the first request: most clouds are used for one provider.
+    // The app is made for the first request, because most clouds are used for one provider.
     const app = await (this.app ??= this.create())
     app.routing(request, response)
   }
@@ -88,7 +88,7 @@ export class HttpFront {
     })
   }
 
-  /** Before the body is read: the firewall, the caller, the caller's pace. */
+  /** Checks the firewall, the caller and the caller's rate before the body is read. */
   private begin(request: FastifyRequest, reply: FastifyReply): unknown {
     const { service, clock } = this.parts
     const asked = requestOf(request)

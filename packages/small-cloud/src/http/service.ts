@@ -6,12 +6,12 @@ import type { ApiError } from '../wire/errors'
 /** A request as its first line and its headers show it. */
 export interface HttpRequest {
   method: string
-  /** Without the prefix of the service. */
+  /** URL without the prefix of the service. */
   url: string
   headers: IncomingHttpHeaders
 }
 
-/** An answer; a text is sent as it is, every other body as JSON. */
+/** An answer; a text is sent unchanged, any other body as JSON. */
 export class HttpAnswer {
   constructor(
     readonly status: number,
@@ -39,7 +39,7 @@ export interface HttpRoute {
   /** Name in the journal and in fault rules. */
   action: string
   method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
-  /** Such as `/instances/:id`. */
+  /** Path such as `/instances/:id`. */
   path: string
   params: z.ZodType
   query: z.ZodType
@@ -86,13 +86,13 @@ export function route<
 
 /** A field that a request has wrongly, or must not have. */
 export interface WrongField {
-  /** Such as `file_system_names.0`; empty for the whole body. */
+  /** Field such as `file_system_names.0`; empty for the whole body. */
   field: string
   words: string
 }
 
 export interface HttpService {
-  /** In the journal, in fault rules and, after `_`, in paths: `http://127.0.0.1:PORT/_lambda/...`. */
+  /** Name in the journal, in fault rules and, after `_`, in paths: `http://127.0.0.1:PORT/_lambda/...`. */
   readonly name: string
   readonly routes: readonly HttpRoute[]
   /** Answers in place of the API, like a firewall in front of it. */

@@ -25,13 +25,13 @@ export interface Principal {
   /** The role of a session. */
   role?: Role
   isSession: boolean
-  /** All of the lists must allow a request: the identity's policies, and the session's policy. */
+  /** Policies of the identity and of the session, which must all allow a request. */
   policies: readonly (readonly Policy[])[]
 }
 
 export interface Role {
   name: string
-  /** `/`, or where a service keeps its own: `/aws-service-role/spot.amazonaws.com/`. */
+  /** Path of the role: `/`, or the one that a service uses: `/aws-service-role/spot.amazonaws.com/`. */
   path: string
   id: string
   arn: string

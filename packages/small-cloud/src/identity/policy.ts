@@ -31,7 +31,7 @@ export type Verdict = 'allowed' | 'implicitDeny' | 'explicitDeny'
 
 /** An action to authorize. */
 export interface Wish {
-  /** For example `ec2:RunInstances` */
+  /** Action such as `ec2:RunInstances`. */
   action: string
   /**
    * The ARN of the resource. Without one only the action is checked: a permission for any resource suffices, its conditions apply only when

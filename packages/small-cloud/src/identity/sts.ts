@@ -93,7 +93,7 @@ function given(session: Session, document: string | undefined): object {
   }
 }
 
-/** Only callers with long-term keys may do so; a session may not. */
+/** Checks the caller, because only long-term keys may federate. */
 function checkFederates(
   world: World,
   identities: Identities,

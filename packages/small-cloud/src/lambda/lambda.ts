@@ -84,7 +84,7 @@ function limitsOf(throttling: LambdaPlan['throttling']): Limits {
   return { requests, launches }
 }
 
-/** The firewall in front of the API refuses clients without a name of their own, with a page that is not JSON. */
+/** Returns the page of the firewall in front of the API, which refuses clients without their own name and does not answer with JSON. */
 function blockedByFirewall({ headers }: HttpRequest): HttpAnswer | undefined {
   const agent = headers['user-agent'] ?? ''
   if (agent !== '' && !/^(node|undici|python-urllib)/i.test(agent)) return undefined

@@ -57,7 +57,7 @@ export class LambdaLife {
     })
     pool.boot(instance, {
       isWanted: () => stateOf(instance) === 'active' && instance.machine === machine,
-      // Only the API ends an instance: this one stays active, and billed.
+      // Only the API ends an instance, so this one stays active and billed.
       poweredOff: () => (instance.isImpaired = true),
     })
   }

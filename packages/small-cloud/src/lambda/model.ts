@@ -6,7 +6,7 @@ import type { LambdaType } from './types'
 export type LambdaStatus = 'booting' | 'active' | 'unhealthy' | 'terminating' | 'terminated' | 'preempted'
 
 export interface LambdaInstance extends Hosted {
-  /** Empty without one. */
+  /** Name; empty without one. */
   name: string
   hostname: string
   region: string

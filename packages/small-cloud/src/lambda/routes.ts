@@ -1,4 +1,4 @@
-/** The routes of the API besides the launch. */
+/** Routes of the API, except the launch. */
 import { generateKeyPairSync } from 'node:crypto'
 import { z } from 'zod'
 import { route, type HttpRoute } from '../http/service'
@@ -41,7 +41,7 @@ export function instanceRoutes(account: LambdaAccount): HttpRoute[] {
   return [
     route('instances', 'GET /api/v1/instances', {
       query: z.strictObject({ cluster_id: z.string().optional() }),
-      // It lists what runs; the ended ones are found by their id.
+      // The call lists running instances; ended ones are found by their id.
       run: () => ({
         data: account
           .visible()
@@ -67,7 +67,7 @@ export function instanceRoutes(account: LambdaAccount): HttpRoute[] {
       body: instanceIds,
       isMutating: true,
       run: ({ body }) => {
-        // One unknown id fails the whole call before anything ends.
+        // One unknown id fails the whole call before an instance ends.
         const instances = body.instance_ids.map(named)
         for (const instance of instances) void life.terminate(instance)
         return { data: { terminated_instances: instances.map((each) => words(each, account.nowMs)) } }

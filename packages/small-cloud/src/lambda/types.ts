@@ -1,10 +1,10 @@
-/** When the prices below were read. */
+/** Day on which the prices were read. */
 export const LAMBDA_READ_DAY = '2026-09-20'
 
 /** Instance types of Lambda, as its API listed them; prices from public transcriptions of the API's answers. */
 export interface LambdaType {
   name: string
-  /** As in the API: `H100 (80 GB PCIe)`. */
+  /** GPU as in the API: `H100 (80 GB PCIe)`. */
   gpu: string
   gpus: number
   vcpus: number

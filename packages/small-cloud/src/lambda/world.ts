@@ -27,7 +27,7 @@ const stock = z
 export const lambdaWorld = z.strictObject({
   apiKey: z.string().min(1).default('secret_small-cloud_0123456789abcdef'),
   account: z.enum(['active', 'inactive', 'invalid-address']).default('active'),
-  /** Most instances at a time. */
+  /** Largest number of instances at a time. */
   quota: z.int().min(0).default(100),
   /** The last matching rule wins; unlimited without one. */
   stock: z.array(stock).default([]),

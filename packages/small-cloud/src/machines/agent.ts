@@ -51,7 +51,7 @@ export class Agent {
     }
   }
 
-  /** A command that is delivered twice runs twice. */
+  /** Returns the folder of a delivery. A command that is delivered twice runs twice. */
   private folderFor(commandId: string): string {
     const base = `/var/lib/amazon/ssm/${this.id}/document/orchestration/${commandId}/awsrunShellScript`
     let folder = `${base}/0.awsrunShellScript`

@@ -46,7 +46,7 @@ export class Disk {
     return join(this.directory, path)
   }
 
-  /** Like `on` for a path from a program of the machine; undefined when the path is not on this disk. */
+  /** Returns the path like `on`, for a path from a program of the machine; undefined if the path is not on this disk. */
   find(path: string): string | undefined {
     const isBelow = (folder: string): boolean => path === folder || path.startsWith(`${folder}/`)
     if (isBelow(this.directory)) return path

@@ -20,7 +20,7 @@ export interface ProcessEnd {
   signal: NodeJS.Signals | null
 }
 
-/** A process in its own session. */
+/** A process in a separate session. */
 export interface EnclosedProcess {
   ended: Promise<ProcessEnd>
   /** Returns this process in the host's table, or `undefined` when it has ended. */
@@ -32,7 +32,7 @@ export interface Enclosure {
   readonly kind: 'namespaces' | 'groups'
   /** Folders of this host that its processes do not see. */
   readonly hidden: string[]
-  /** Variables that its processes need in addition to those of every machine. */
+  /** Variables for its processes, in addition to those of every machine. */
   readonly environment: Record<string, string>
   /** Converts a path of the machine, such as `/var/lib`, to the form that its processes must use. */
   seenAs(path: string): string

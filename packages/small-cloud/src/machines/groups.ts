@@ -38,8 +38,8 @@ interface Parts {
 }
 
 /**
- * For hosts without namespaces: a machine consists of the processes with its marker, and of their descendants found by periodic scans. A
- * guard ends it if this process is killed.
+ * Enclosure for hosts without namespaces: a machine consists of the processes with its marker, and of their descendants found by periodic
+ * scans. A guard ends it if this process is killed.
  */
 export class Groups implements Enclosure {
   readonly kind = 'groups'
@@ -56,7 +56,7 @@ export class Groups implements Enclosure {
   constructor(private readonly parts: Parts) {
     const { id, directory } = parts
     this.environment = {
-      // There is no /var/lib here, so one folder serves as the state directory of all units.
+      // Without namespaces the machine has no /var/lib, so one folder serves as the state directory of all units.
       STATE_DIRECTORY: join(directory, 'var/lib', STATE),
       HOME: join(directory, 'root'),
       TMPDIR: join(directory, 'tmp'),

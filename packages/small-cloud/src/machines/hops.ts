@@ -14,7 +14,7 @@ export function hopsOf({
     const pid = inode === undefined ? undefined : holderOf(inode)
     return pid === undefined ? undefined : depthOf(pid) - depthOf('self')
   } catch {
-    // Not Linux, or the process has ended.
+    // The host does not run Linux, or the process has ended.
     return undefined
   }
 }
@@ -37,7 +37,7 @@ function holderOf(inode: string): string | undefined {
     try {
       return readlinkSync(path) === socket
     } catch {
-      // It has been closed.
+      // The socket has been closed.
       return false
     }
   }

@@ -27,23 +27,23 @@ export interface MachineSpec {
   directory: string
   /** Decoded user data. Empty for none; otherwise a script that begins with `#!`, or a `#cloud-config` with `write_files` below /var. */
   userData: string
-  /** Read again at each request: values may be changed, added and removed while the machine runs. */
+  /** Metadata, read again at each request: values may be changed, added and removed while the machine runs. */
   metadata: MachineMetadata
   /** `HttpPutResponseHopLimit` of its metadata service. Default 1. */
   hopLimit?: number
   /** Variables for all programs on the machine, such as `AWS_ENDPOINT_URL`. */
   environment: Record<string, string>
-  /** From power-on to the start of the user data, in milliseconds. */
+  /** Time from power-on to the start of the user data, in milliseconds. */
   bootMs: number
-  /** Its hostname, for machines in namespaces; this host's when missing. */
+  /** Hostname for machines in namespaces; this host's when missing. */
   hostname?: string
-  /** Read again at each call of `nvidia-smi`. Without GPUs there is no `nvidia-smi`. */
+  /** GPUs, read again at each call of `nvidia-smi`. Without GPUs the machine has no `nvidia-smi`. */
   gpus?: SimulatedGpu[]
-  /** Answers for all registries. Without this function there is no `docker`. */
+  /** Answers for all registries. Without this function the machine has no `docker`. */
   docker?: AskRegistry
   /**
-   * Makes it a container: it has no init system, its console has only its own output, and its owner ends it with its user data, whose exit
-   * code this function gets; 128 and the number of a signal that ended it.
+   * Makes the machine a container without an init system. Its console has only its own output, and its owner ends it with its user data,
+   * whose exit code this function gets; 128 and the number of a signal that ended it.
    */
   onExit?: (exitCode: number) => void
   /** How the machine's processes are isolated; default: the best method that this host supports. */

@@ -67,7 +67,7 @@ export class MetadataService {
     response.end(text)
   }
 
-  /** A request through a proxy gets no token; an answer beyond the hop limit never arrives. */
+  /** Answers with a token. A request through a proxy gets none; an answer beyond the hop limit never arrives. */
   private giveToken(request: IncomingMessage, response: ServerResponse): void {
     if (request.headers['x-forwarded-for'] !== undefined) return refuse(response, 403)
     if ((hopsOf(request.socket) ?? 1) > this.hopLimit) return

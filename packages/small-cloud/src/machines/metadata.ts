@@ -14,15 +14,15 @@ export interface MachineFacts {
   imageId: string
   accountId: string
   region: string
-  /** For example `us-east-1a`. */
+  /** Zone such as `us-east-1a`. */
   zone: string
-  /** For example `use1-az4`. */
+  /** Zone id such as `use1-az4`. */
   zoneId: string
   privateIp: string
   architecture: 'x86_64' | 'arm64'
   capacityType: 'on-demand' | 'spot' | 'capacity-block'
   launchedAt: Date
-  /** Only when the machine may read its tags. */
+  /** Tags; only if the machine may read them. */
   tags?: Record<string, string>
   securityGroups?: string[]
   subnetId?: string

@@ -191,7 +191,7 @@ class Namespaces implements Enclosure {
   }
 }
 
-/** Name resolution uses this file, which may be a link into a folder that machines replace with their own. */
+/** Returns the visible folders. Name resolution uses this file, which may be a link into a folder that machines replace with their own. */
 function visibleFolders(): string[] {
   try {
     const folder = dirname(realpathSync('/etc/resolv.conf'))

@@ -78,7 +78,7 @@ function withUnit(value: string, unit: string | undefined): string {
   return unit === undefined || value.startsWith('[') ? value : `${value} ${unit}`
 }
 
-/** The same for the same index in the same kind of machine; it does not distinguish machines. */
+/** Returns a UUID that is the same for the same index in the same kind of machine; it does not distinguish machines. */
 function uuidOf({ name }: SimulatedGpu, index: number): string {
   const digest = createHash('sha256').update(`${name}/${index}`).digest('hex')
   return `GPU-${[digest.slice(0, 8), digest.slice(8, 12), digest.slice(12, 16), digest.slice(16, 20), digest.slice(20, 32)].join('-')}`

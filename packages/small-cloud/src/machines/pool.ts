@@ -8,10 +8,10 @@ import type { Machine, MachineSpec } from './machine'
 /** A provider's record of a machine. */
 export interface Hosted {
   id: string
-  /** Its processes are dead, while its provider still reports it as running. */
+  /** Whether its processes are dead while its provider still reports it as running. */
   isImpaired: boolean
   machine?: Machine
-  /** The final console output, once it has ended. */
+  /** Final console output of an ended machine. */
   lastConsole?: string
 }
 
@@ -33,7 +33,7 @@ export type PoolSpec = Pick<
   'userData' | 'metadata' | 'hopLimit' | 'gpus' | 'docker' | 'hostname' | 'onExit'
 >
 
-/** What a provider does when something happens to a machine. */
+/** Reactions of a provider to events of a machine. */
 export interface PoolRules {
   /** Whether the provider still wants this machine on. */
   isWanted: () => boolean

@@ -16,7 +16,7 @@ export interface HostProcess {
 /** A snapshot of the living processes of this host with their initial environments. */
 export interface ProcessTable {
   processes: HostProcess[]
-  /** Whether a process was started with this `NAME=value`; false when the environment is not readable. */
+  /** Whether a process was started with this `NAME=value`; false if the environment is not readable. */
   carries(process: HostProcess, variable: string): boolean
 }
 
@@ -52,7 +52,7 @@ function readStat(pid: number): HostProcess | undefined {
   return { pid, started: rest[15]!, parent: Number(parent), group: Number(group), session: Number(session) }
 }
 
-/** A process may end while it is read, and other users' processes may not be readable. */
+/** Reads a file of a process, which may end meanwhile, or belong to another user and be unreadable. */
 function read(path: string): string | undefined {
   try {
     return readFileSync(path, 'latin1')
@@ -70,7 +70,7 @@ export function innerPid(pid: number): number {
 
 const PS_MAX_BYTES = 64 * 1024 * 1024
 
-/** BSD's ps: `-E` appends the environment to the command, readable for the user's own processes. */
+/** Reads processes with BSD's ps: `-E` appends the environment to the command, readable for the user's own processes. */
 async function readPs(): Promise<ProcessTable> {
   const list = async (...options: string[]): Promise<string[]> => {
     const { stdout } = await promisify(execFile)('/bin/ps', options, {

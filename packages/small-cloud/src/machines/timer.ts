@@ -1,4 +1,4 @@
-/** Node's own timers are limited to 24 days. */
+/** Longest step, because Node's own timers are limited to 24 days. */
 const STEP_MAX_MS = 2 ** 31 - 1
 
 /** Calls once after a delay of any length. `cancel` may be called at any time. */

@@ -2,7 +2,7 @@ import { chmodSync, cpSync, mkdirSync, symlinkSync, writeFileSync } from 'node:f
 import { join } from 'node:path'
 import { findPrograms, probe } from './host'
 
-/** The usual programs on the PATH of a plain Linux image. A machine gets those that its host has. */
+/** Usual programs on the PATH of a plain Linux image. A machine gets those that its host has. */
 const ORDINARY = [
   ...[
     'sh',
@@ -143,7 +143,7 @@ const ordinary = new Map<string, [name: string, path: string][]>()
 export interface Toolbox {
   /** The folder on this host to fill, which must exist. */
   folder: string
-  /** The same folder in the machine's paths. */
+  /** Path of the folder inside the machine. */
   seenAs: string
   /** Folders of this host that the machine does not see. */
   hidden: string[]

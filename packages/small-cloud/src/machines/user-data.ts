@@ -76,7 +76,7 @@ function readCloudConfig(userData: string): CloudConfig | undefined {
   }
 }
 
-/** Machines without their own folders find `/var/lib` elsewhere, and so do the texts that name it. */
+/** Writes texts for a machine; one without its own folders has `/var/lib` elsewhere, and the texts that name it change too. */
 function writeConfigured(
   disk: Disk,
   { path, permissions, encoding, content }: CloudConfig['write_files'][number],

@@ -217,7 +217,7 @@ export class Jobs {
   }
 }
 
-/** Identifies a request without what is new in each send. */
+/** Identifies a request without the fields that change with each send. */
 function digestOf(request: JobRequest): string {
   const compared = { ...request, command: null, env: null, send_by_ms: null }
   return createHash('sha256').update(JSON.stringify(compared)).digest('hex')

@@ -55,7 +55,7 @@ class Workspace {
         typeof which === 'string'
           ? new ApiError('gateway', 'modal-http: internal error', which === 'unavailable' ? 503 : 500)
           : new ApiError(which.code, which.message ?? which.code, which.status ?? 502),
-      // Modal's own proxy answers in plain text; the gateway in JSON.
+      // Modal's own proxy answers in plain text, the gateway in JSON.
       writeError: ({ code, message, status }) =>
         new HttpAnswer(status, code === 'gateway' ? message : { code, message }),
     }
@@ -176,7 +176,7 @@ class Workspace {
     return fault === undefined ? undefined : new ModalRefusal(fault.code, fault.message ?? fault.code)
   }
 
-  /** What the control plane of the tests with Modal's own client asks; see test/backends/modal/python/servicer.py. */
+  /** Routes of the control plane for tests with Modal's own client; see test/backends/modal/python/servicer.py. */
   private controlRoutes(): HttpRoute[] {
     const params = z.strictObject({ id: z.string() })
     const spec = z.strictObject({
@@ -218,7 +218,7 @@ class Workspace {
         body: z.strictObject({ dockerfile: z.string(), secret: z.string().optional() }),
         run: ({ body }) => this.build(body.dockerfile, body.secret),
       }),
-      // Kept in the journal only.
+      // The call is kept in the journal only.
       control('FunctionCreate', 'POST /control/functions', {
         ...{ body: z.looseObject({ name: z.string() }), isMutating: true },
         run: () => undefined,

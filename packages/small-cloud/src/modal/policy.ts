@@ -1,4 +1,4 @@
-/** What callers of the gateway may name. */
+/** Names that callers of the gateway may use. */
 import { ApiError } from '../wire/errors'
 import type { JobRequest } from './documents'
 

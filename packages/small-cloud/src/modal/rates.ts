@@ -1,4 +1,4 @@
-/** When the rates below were read, to the month. */
+/** Month in which the rates were read. */
 export const MODAL_RATES_DAY = '2026-10-01'
 
 /** Modal's rates in USD per hour, by the names of `Workspace.billing.rates()`, as workspaces reported them. */
@@ -22,7 +22,7 @@ export const MODAL_RATES: Readonly<Record<string, string>> = {
 interface GpuModel {
   /** The last part of its rate's name. */
   rate: string
-  /** As the driver reports it. */
+  /** Name in the driver. */
   driverName: string
   memoryMiB: number
 }

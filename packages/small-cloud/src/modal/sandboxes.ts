@@ -9,7 +9,7 @@ import { startScript } from './container'
 import { gpuName, MODAL_GPUS, usdPerHourOf } from './rates'
 import { ModalRefusal } from './refusal'
 
-/** A name of Modal's protocol. Its client shows an exit code only, which does not tell these apart. */
+/** Status in Modal's protocol. Its client shows only an exit code, which does not distinguish these. */
 export type SandboxStatus =
   'SUCCESS' | 'FAILURE' | 'TERMINATED' | 'TIMEOUT' | 'INIT_FAILURE' | 'INTERNAL_FAILURE'
 
@@ -19,7 +19,7 @@ export interface SandboxResult {
   message: string
 }
 
-/** What a client asks for. */
+/** Specification by a client. */
 export interface SandboxSpec {
   app: string
   /** Unique among the running Sandboxes of an app; empty for none. */
@@ -41,12 +41,12 @@ type State = 'queued' | 'running' | 'ended'
 export interface Sandbox extends Hosted, SandboxSpec {
   createdAtMs: number
   history: StateChange<State>[]
-  /** Known once it is scheduled. */
+  /** Id of the task; null until it is scheduled. */
   taskId: string | null
   result: SandboxResult | null
 }
 
-/** How often a queued Sandbox looks for capacity. */
+/** Interval at which a queued Sandbox looks for capacity. */
 const QUEUE_LOOK_MS = 200
 const GPUS_MAX = 8
 const HOUR_MS = 3_600_000
@@ -105,7 +105,7 @@ export class Sandboxes {
     return sandbox
   }
 
-  /** Returns those that have not ended, newest first. */
+  /** Returns the Sandboxes that have not ended, newest first. */
   list({ app, tags }: { app: string; tags: Readonly<Record<string, string>> }): Sandbox[] {
     return [...this.all.values()]
       .filter((each) => each.app === app && stateOf(each) !== 'ended')

@@ -133,7 +133,7 @@ function attributesOf(
   }
 }
 
-/** One product in the format of the price list. */
+/** Returns one product in the format of the price list. */
 function listing({ family, attributes, sku, usd, unit, words }: Product, serviceCode: string, at: Date) {
   const offer = `${sku}.JRTCKXETXF`
   const rate = `${offer}.${HOURLY}`

@@ -11,7 +11,7 @@ const RANGES = [
   { index: 3, label: '15-20%', dots: 3, max: 22 },
   { index: 4, label: '>20%', dots: 4, max: 100 },
 ]
-/** In per cent; AWS publishes it, and prices tell it better. */
+/** Savings in per cent, which AWS publishes although prices show them better. */
 const SAVINGS = 60
 
 export class SpotAdvisor {

@@ -5,7 +5,7 @@ import { locationOf, skuOf, type Product } from './products'
 /** Price of outbound data from most Regions to another Region. */
 const USD_PER_GB = 0.02
 
-/** One product for each direction of each pair: outbound data is billed, inbound data is free. */
+/** Returns one product for each direction of each pair: outbound data is billed, inbound data is free. */
 export function transferProducts({ regions, transfers }: World): Product[] {
   const names = [...regions.keys()]
   const pairs = names.flatMap((from) => names.filter((to) => to !== from).map((to) => ({ from, to })))

@@ -11,7 +11,7 @@ export function ecrService(world: World, tokens: RegistryTokens): Service {
     namespace: 'AmazonEC2ContainerRegistry_V20150921',
     actions: {
       GetAuthorizationToken: action({
-        // The same token also opens the registries of other accounts, if any.
+        // The token also opens the registries of other accounts, if any.
         input: z.strictObject({
           registryIds: z
             .array(z.string().regex(/^\d{12}$/))

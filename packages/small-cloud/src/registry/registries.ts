@@ -52,7 +52,7 @@ export class Registries {
     return this.absence(question)
   }
 
-  /** Amazon's own registry requires an unexpired token of this region, and checks its owner's permissions. */
+  /** Returns the refusal of Amazon's own registry, which requires an unexpired token of this region, and checks its owner's permissions. */
   private ownRefusal(
     { verb, registry, image = '', login }: RegistryQuestion,
     { account, region }: { account: string; region: string },

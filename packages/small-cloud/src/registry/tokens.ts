@@ -9,7 +9,7 @@ export const TOKEN_USER = 'AWS'
 
 export interface RegistryToken {
   password: string
-  /** The identity that reads images with it. */
+  /** Identity that reads images with the token. */
   principal: Principal
   /** The token is valid only for registries of this region. */
   region: string

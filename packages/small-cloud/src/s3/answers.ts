@@ -1,4 +1,4 @@
-/** The front's own answers, and lost answers. */
+/** Answers of the front itself, and lost answers. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { FaultOf } from '../world/fault-schema'
 import { StoreProblem } from './problems'

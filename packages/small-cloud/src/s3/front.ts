@@ -47,7 +47,7 @@ export async function startFront(options: FrontOptions): Promise<Omit<StoreFront
   return front
 }
 
-/** In S3 these are ordinary names; the server behind treats them as folders, and would leave a session's prefix. */
+/** Refuses paths that are ordinary names in S3, but folders for the server behind, which would leave a session's prefix. */
 function checkPath(path: string): void {
   if (path.split('/').some((part) => part === '.' || part === '..'))
     throw new StoreProblem(
@@ -169,7 +169,7 @@ class Front implements Omit<StoreFront, 'ended'> {
     )
   }
 
-  /** A bucket answers only in its own region. */
+  /** Refuses another region, because a bucket answers only in its own. */
   private checkRegion(signature: Signature, { bucket, name }: Operation): void {
     if (bucket === '' || name === 'CreateBucket' || name === 'GetBucketLocation') return
     const region = this.buckets.regionOf(bucket)

@@ -101,7 +101,7 @@ const PERMISSIONS: Readonly<Record<string, string>> = {
   UploadPart: 's3:PutObject',
   CompleteMultipartUpload: 's3:PutObject',
   ListParts: 's3:ListMultipartUploadParts',
-  // Concerns many objects at once: the store checks each one, and only a caller who may delete all of them gets this far.
+  // The call concerns many objects at once: the store checks each one, and only a caller who may delete all of them gets this far.
   DeleteObjects: 's3:DeleteObject',
   GetBucketLifecycle: 's3:GetLifecycleConfiguration',
   PutBucketLifecycle: 's3:PutLifecycleConfiguration',
@@ -138,7 +138,7 @@ export function copySourceOf({ headers }: IncomingMessage): string | undefined {
   return source === undefined ? undefined : decodeURIComponent(source.split('?')[0]!).replace(/^\//, '')
 }
 
-/** Returns the permission for copying from there. */
+/** Returns the permission for copying from a source. */
 export function readingWish(source: string, account: string): Wish {
   return {
     action: 's3:GetObject',
@@ -147,7 +147,7 @@ export function readingWish(source: string, account: string): Wish {
   }
 }
 
-/** A caller without permission to list a key is not told that the object does not exist. */
+/** Returns the permission to list: without it a caller must not learn that an object does not exist. */
 export function listingWish({ bucket, key }: Operation): Wish {
   return { action: 's3:ListBucket', resource: `arn:aws:s3:::${bucket}`, context: { 's3:prefix': key } }
 }

@@ -9,7 +9,7 @@ import {
 } from 'node:http'
 
 export interface UpstreamOptions {
-  /** For example `http://127.0.0.1:port` */
+  /** Address such as `http://127.0.0.1:port`. */
   url: string
   keyId: string
   secret: string
@@ -106,7 +106,7 @@ export class Upstream {
   }
 }
 
-/** The client's payload hash is still valid; a presigned URL contains none. */
+/** Returns the payload's hash: the client's is still valid, but a presigned URL contains none. */
 function payloadHash({ headers, method, body }: Omit<Onward, 'target'>): string {
   if (Buffer.isBuffer(body)) return sha256(body)
   const told = headers['x-amz-content-sha256']

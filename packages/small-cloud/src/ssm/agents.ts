@@ -7,7 +7,7 @@ export interface Agent {
   instance: Instance
   registeredAtMs: number
   lastPingAtMs: number
-  /** The agent is silent, though its machine may still run. */
+  /** Whether the agent is silent, although its machine may still run. */
   isLost: boolean
 }
 

@@ -107,7 +107,7 @@ export class Commands {
       if (invocation.status === 'Pending' || invocation.status === 'Delayed')
         this.finish(invocation, { status: 'TimedOut', details: 'DeliveryTimedOut', exitCode: -1 })
     })
-    // When no agent can report the end, the command counts as running until its time limits have passed.
+    // If no agent can report the end, the command counts as running until its time limits have passed.
     clock.after(command.deliveryTimeoutMs + command.executionTimeoutMs, () => {
       if (invocation.endedAtMs === undefined)
         this.finish(invocation, { status: 'TimedOut', details: 'DeliveryTimedOut', exitCode: -1 })
@@ -173,7 +173,7 @@ function outcomeOf(
     : { status: 'Failed', details: 'Failed', exitCode }
 }
 
-/** Each delivery runs under its own name, as a command that is delivered twice does. */
+/** Returns the name of a delivery: a command that is delivered twice runs under two names. */
 function runId({ command }: Invocation, delivery: number): string {
   return delivery === 1 ? command.id : `${command.id}-again`
 }

@@ -6,7 +6,7 @@ import { ApiError } from '../wire/errors'
 import { action, type Action } from '../wire/service'
 
 const NAMES_MAX = 10
-/** When the public parameters last changed. */
+/** Time of the last change of the public parameters. */
 const CHANGED_AT_SECONDS = Date.UTC(2026, 10, 1) / 1000
 
 export function parameterActions(ec2: Ec2): Record<string, Action> {

@@ -31,11 +31,11 @@ export interface DispatchParts {
 /** Changes to an answer on its way back. */
 export interface Outcome {
   answer: Answer
-  /** How to lose the answer. */
+  /** How the answer is lost. */
   lost?: FaultOf<'lost-answer'>['instead']
 }
 
-/** What is known of a call while it is handled. */
+/** Facts about a call while it is handled. */
 interface Handling {
   requestId: string
   entry: Omit<JournalEntry, 'number'>

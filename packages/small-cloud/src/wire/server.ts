@@ -6,7 +6,7 @@ import type { Dispatch } from './dispatch'
 /** Larger than any request of the services implemented here; objects go to the store. */
 const BODY_BYTES_MAX = 8 * 1024 * 1024
 
-/** What answers requests below a path. */
+/** A handler of requests below a path. */
 export interface Front {
   owns(url: string): boolean
   handle(request: IncomingMessage, response: ServerResponse): Promise<void>

@@ -19,7 +19,7 @@ export interface Action {
   input: z.ZodType
   /** Changes something. */
   isMutating: boolean
-  /** Checks of a dry run besides permission and form. */
+  /** Checks of a dry run in addition to permission and form. */
   check?: (input: never, call: Call) => void
   run: (input: never, call: Call) => unknown
 }
@@ -48,6 +48,6 @@ export interface Service {
   /** XML namespace, or the prefix of the action in `X-Amz-Target`. */
   namespace: string
   actions: Readonly<Record<string, Action>>
-  /** Permissions that a call needs besides its action name. */
+  /** Permissions that a call needs in addition to its action name. */
   wishes?: (input: Readonly<Record<string, unknown>>, call: Call) => Wish[]
 }

@@ -1,4 +1,4 @@
-/** The properties of a call that are known before it is handled. */
+/** Properties of a call that are known before it is handled. */
 import type { IncomingHttpHeaders } from 'node:http'
 import type { JournalEntry } from '../journal'
 import { ApiError, IdentityProblem } from './errors'

@@ -5,7 +5,7 @@ import type { World } from '../world/world'
 
 export type BucketName = 'describe' | 'unfiltered' | 'mutate' | 'createTags' | 'instances' | 'ssm'
 
-/** From the EC2 API throttling page, read November 2026; SSM's limits are not documented there. */
+/** Documented limits of the EC2 API throttling page, read November 2026; it does not document those of SSM. */
 const DOCUMENTED: Readonly<Partial<Record<BucketName, Bucket>>> = {
   describe: { size: 100, perSecond: 20 },
   unfiltered: { size: 50, perSecond: 10 },

@@ -1,4 +1,4 @@
-/** Reserved capacity in a world file: what the account has, and what EC2 sells. */
+/** Reserved capacity in a world file: the account's own, and the offers of EC2. */
 import { z } from 'zod'
 import { duration, moment } from './durations'
 import { account, zoneName } from './name-schema'
@@ -14,7 +14,7 @@ export const reservationPlan = z
     /** `open`: matching launches that name no reservation use it. Blocks are always `targeted`. */
     matching: z.enum(['open', 'targeted']).default('targeted'),
     starts: moment.default({ afterMs: 0 }),
-    /** Missing for a reservation that lasts until it is cancelled; a block requires it. */
+    /** End; missing for a reservation that lasts until it is cancelled; a block requires it. */
     ends: moment.optional(),
     /** The price paid for a block. */
     upfrontUsd: z.number().min(0).default(0),
@@ -22,7 +22,7 @@ export const reservationPlan = z
     payment: z.enum(['succeeds', 'fails']).default('succeeds'),
     /** A block of UltraServers: their type, such as `u-p6e-gb200x72`. */
     ultraserver: z.string().optional(),
-    /** The sharing account, if it is not this one. */
+    /** Account that shares it, if it is another one. */
     owner: account.optional(),
   })
   .refine(
@@ -49,22 +49,22 @@ export const offeringPlan = z.strictObject({
   /** The type of UltraServer that is for sale, such as `u-p6e-gb200x72`, one by one. */
   ultraserver: z.string().optional(),
   usdPerInstanceHour: overTime(z.number().positive()),
-  /** The instances that blocks may hold at the same time, including those of the account; unlimited when missing. */
+  /** Limit on instances in blocks at the same time, including those of the account; unlimited when missing. */
   stock: overTime(z.number().int().min(0)).optional(),
   starts: moment.default({ afterMs: 0 }),
-  /** Missing without a limit besides EC2's own eight weeks. */
+  /** End of the sale; without it, EC2's own limit of eight weeks applies. */
   ends: moment.optional(),
 })
 
-/** How the sale of Capacity Blocks behaves where AWS documents nothing. */
+/** Behaviour of the sale of Capacity Blocks that AWS does not document. */
 export const blockMarket = z.strictObject({
-  /** One offering id can be bought again while there is stock. */
+  /** Whether one offering id can be bought again while stock remains. */
   sellsTwice: z.boolean().default(true),
-  /** An offering keeps the price at which it was listed; otherwise it is gone when the price changes. */
+  /** Whether an offering keeps the price at which it was listed; otherwise it disappears when the price changes. */
   keepsPrice: z.boolean().default(true),
   /** `DescribeCapacityReservations` filters by tags; otherwise it refuses such filters. */
   filtersByTag: z.boolean().default(true),
-  /** The code of a launch into a block that has not begun: for lack of capacity, or the one that AWS lists for such a block. */
+  /** Code for a launch into a block that has not begun: for lack of capacity, or the one that AWS lists for such a block. */
   earlyLaunch: z
     .enum(['ReservationCapacityExceeded', 'InvalidCapacityReservationState.PendingActivation'])
     .default('ReservationCapacityExceeded'),

@@ -34,13 +34,13 @@ const M = 60 * S
  * lifetimes).
  */
 export const DURATIONS = {
-  /** From the launch until the instance is `running`. In EC2 about 10 to 30 s. */
+  /** Time from the launch until the instance is `running`. In EC2 about 10 to 30 s. */
   pending: [300, 600],
-  /** From `running` until user data starts. In EC2 about 20 to 60 s. */
+  /** Time from `running` until user data starts. In EC2 about 20 to 60 s. */
   boot: [300, 600],
-  /** From the start of user data until the SSM agent is registered. In EC2 about 30 to 120 s. */
+  /** Time from the start of user data until the SSM agent is registered. In EC2 about 30 to 120 s. */
   register: [300, 600],
-  /** From sending a command until the agent receives it. */
+  /** Time from sending a command until the agent receives it. */
   delivery: [50, 150],
   /** Duration of `shutting-down`. In EC2 about 10 to 60 s. */
   shuttingDown: [300, 600],
@@ -50,31 +50,31 @@ export const DURATIONS = {
   terminatedVisible: [60 * M, 60 * M],
   /** How long the place in a pool or a reservation stays taken after the machine's end. */
   slotReturn: [0, 0],
-  /** From the creation of a Capacity Block until its payment. In EC2 5 minutes to 12 hours. */
+  /** Time from the creation of a Capacity Block until its payment. In EC2 5 minutes to 12 hours. */
   payment: [300, 600],
-  /** From the end warning of a Capacity Block until its end. */
+  /** Time from the end warning of a Capacity Block until its end. */
   blockWarning: [40 * M, 40 * M],
-  /** From the termination of a Capacity Block's instances until its end. */
+  /** Time from the termination of a Capacity Block's instances until its end. */
   blockTermination: [30 * M, 30 * M],
-  /** The same for a block of UltraServers. */
+  /** Time from the termination of an UltraServer block's instances until its end. */
   ultraserverTermination: [60 * M, 60 * M],
-  /** From the request of a future-dated reservation until EC2 accepts or refuses it. In EC2 up to some days. */
+  /** Time from the request of a future-dated reservation until EC2 accepts or refuses it. In EC2 up to some days. */
   assessment: [300, 600],
-  /** From the end date of an on-demand reservation until it ends. In EC2 up to an hour. */
+  /** Time from the end date of an on-demand reservation until it ends. In EC2 up to an hour. */
   endDelay: [0, 0],
-  /** From an interruption notice until the machine is taken. */
+  /** Time from an interruption notice until the machine is taken. */
   notice: [2 * M, 2 * M],
-  /** Until the status checks of a running instance pass. In EC2 some minutes. */
+  /** Time until the status checks of a running instance pass. In EC2 some minutes. */
   statusChecks: [S, S],
-  /** After a launch: `InvalidInstanceID.NotFound`, and missing in lists. In EC2 up to some seconds. */
+  /** Time after a launch with `InvalidInstanceID.NotFound`, and without the instance in lists. In EC2 up to some seconds. */
   notFound: [0, 0],
   /** Staleness of instance lists. */
   staleList: [0, 0],
-  /** After SendCommand: `InvocationDoesNotExist`. */
+  /** Time after SendCommand with `InvocationDoesNotExist`. */
   invocationHidden: [0, 0],
-  /** From creating an object (a launch template, a tag) until it is visible. */
+  /** Time from creating an object (a launch template, a tag) until it is visible. */
   objectHidden: [0, 0],
-  /** From the machine's last signal until its agent counts as lost. In SSM 5 minutes. */
+  /** Time from the machine's last signal until its agent counts as lost. In SSM 5 minutes. */
   connectionLost: [5 * M, 5 * M],
   /** Lifetime of instance profile credentials. In EC2 6 hours. */
   profileCredentials: [6 * 60 * M, 6 * 60 * M],

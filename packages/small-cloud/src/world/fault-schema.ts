@@ -103,7 +103,7 @@ export const faultSchema = z.discriminatedUnion('fault', [
   z.strictObject({ fault: z.literal('reservation-late'), by: duration, ...ofPools }),
   /** A pool reports no capacity, whatever its stock. */
   z.strictObject({ fault: z.literal('no-capacity'), ...ofPools }),
-  /** A fleet gets no more than this many machines. */
+  /** A fleet gets at most this many machines. */
   z.strictObject({ fault: z.literal('partial-fleet'), most: z.int().min(0), ...ofFleets }),
   /** A fleet is created, and its answer has neither instances nor errors; `DescribeFleets` shows them unless `isShown` is false. */
   z.strictObject({ fault: z.literal('fleet-silent'), isShown: z.boolean().default(true), ...ofFleets }),

@@ -20,13 +20,13 @@ const subnet = z.strictObject({
 
 const region = z.strictObject({
   zones: z.array(zoneName).min(1),
-  /** Many accounts have deleted theirs; then there are no default subnets. */
+  /** Whether the default VPC exists. Many accounts have deleted theirs; then they have no default subnets. */
   hasDefaultVpc: z.boolean().default(true),
   /** Default: one public default subnet for each zone. */
   subnets: z.array(subnet).optional(),
-  /** Security groups besides `default`: no inbound traffic, all outbound traffic. */
+  /** Security groups in addition to `default`: no inbound traffic, all outbound traffic. */
   groups: z.array(z.string()).default([]),
-  /** Whether the account has enabled it: newer Regions are disabled by default. */
+  /** Whether the account has enabled the Region: newer ones are disabled by default. */
   isEnabled: z.boolean().default(true),
   /** Service quotas by code that differ from those of the other Regions. */
   quotas: z.record(z.string(), z.int().min(0)).default({}),
@@ -49,7 +49,7 @@ const machineType = z.strictObject({
   hasEfa: z.boolean().default(false),
 })
 
-/** The recording for a series, and the part of it to use. */
+/** Recording for a series, and the part of it to use. */
 const trace = z.strictObject({
   /** A path relative to the world file. */
   file: z.string().min(1),
@@ -135,7 +135,7 @@ const throttling = z.union([
 ])
 
 export const worldSchema = z.strictObject({
-  /** The same seed repeats all random draws of the world. */
+  /** Seed of all random draws of the world, which it repeats. */
   seed: z.union([z.int(), z.string()]).default(1),
   account: account.default('111122223333'),
   /** New accounts may be on the free plan, which launches only a few small types. */
@@ -157,13 +157,13 @@ export const worldSchema = z.strictObject({
   transfers: z.array(transfer).default([]),
   /** Durations count from the start of the world; instants are also possible. */
   reservations: z.array(reservationPlan).default([]),
-  /** What EC2 offers as Capacity Blocks; without any, none is for sale. */
+  /** Capacity Blocks that EC2 offers; without any, none is for sale. */
   blockOfferings: z.array(offeringPlan).default([]),
-  /** How the sale of Capacity Blocks behaves where AWS documents nothing. */
+  /** Behaviour of the sale of Capacity Blocks that AWS does not document. */
   blockMarket: blockMarket.prefault({}),
   /** The share of its commitment that a future-dated reservation is charged when it is cancelled before its start. */
   cancellationShare,
-  /** What the Spot Instance Advisor publishes about types, in bands from 0 (below 5 %) to 4 (above 20 %). */
+  /** Interruption bands of types in the Spot Instance Advisor, from 0 (below 5 %) to 4 (above 20 %). */
   interruptionBands: z.record(z.string(), z.int().min(0).max(4)).default({}),
   /** Service quotas by code, in vCPUs. */
   quotas: z

@@ -22,7 +22,7 @@ export interface RegionPlan {
   groups: string[]
   /** The account has enabled it. */
   isEnabled: boolean
-  /** In vCPUs, by code: only those that differ from the quotas of all Regions. */
+  /** Quotas in vCPUs, by code: only those that differ from the quotas of all Regions. */
   quotas: Readonly<Record<string, number>>
 }
 

@@ -24,7 +24,7 @@ export class Manager {
     return [...this.units.values()].sort((left, right) => left.name.localeCompare(right.name))
   }
 
-  /** Resolves when it has been started. Throws when a unit of this name exists. */
+  /** Resolves when the service has been started. Throws if a unit of this name exists. */
   async startService(name: string, settings: ServiceSettings): Promise<Service> {
     this.refuseTaken(name)
     this.refuseMissing(settings)
@@ -50,7 +50,7 @@ export class Manager {
     await Promise.all(this.all().map((unit) => unit.stop()))
   }
 
-  /** The power is cut: no unit acts any more. */
+  /** Cuts the power: no unit acts afterwards. */
   abandon(): void {
     this.isOff = true
     for (const unit of this.units.values()) unit.abandon()

@@ -32,14 +32,14 @@ export class Service {
   private running: Promise<void> = Promise.resolve()
   private restarting: Timer | undefined
   private readonly journal: Journal
-  /** Resolves when it will not restart on its own. */
+  /** Resolves when the service will not restart on its own. */
   readonly settled: Promise<void>
   private tellSettled: () => void = () => undefined
 
   constructor(
     { name, settings }: { name: string; settings: ServiceSettings },
     private readonly ground: Ground,
-    /** Called when it will not restart on its own. */
+    /** Called when the service will not restart on its own. */
     private readonly onSettled: (service: Service) => void,
   ) {
     this.name = name
@@ -85,7 +85,7 @@ export class Service {
     signalProcesses(whom === 'all' ? await this.members() : await this.mains(), signal)
   }
 
-  /** Its machine is off: no further action. */
+  /** Stops all actions, because its machine is off. */
   abandon(): void {
     this.restarting?.cancel()
     this.stopping = Promise.resolve()

@@ -37,7 +37,7 @@ def keep(world, container, told):
     gate, opened = os.pipe()
     first = os.fork()
     if first == 0:
-        # The kernel drops what the first process of a container has no handler for: what comes before waits for it.
+        # The kernel drops signals without a handler of the first process of a container, so earlier ones wait for it.
         hold_signals()
         os.close(told)
         os.close(opened)
@@ -48,7 +48,7 @@ def keep(world, container, told):
     for descriptor in (0, 1, 2):
         os.dup2(null, descriptor)
     container.update(pid=first, status="running")
-    # Nothing that may read the record runs before it is complete.
+    # No program that may read the record runs before it is complete.
     os.write(opened, b"1")
     os.close(opened)
     os.write(told, b"1")

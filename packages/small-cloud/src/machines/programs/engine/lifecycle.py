@@ -36,7 +36,7 @@ def run(world, options):
     is_detached = options.has("-d", "--detach")
     if not is_detached:
         container.update(client=os.getpid())
-        # Who sees the container's output may signal this process, which passes that on from `_follow` on.
+        # A program that sees the container's output may signal this process, which passes the signal on from `_follow` on.
         inside.hold_signals()
     _start(world, container)
     if is_detached:
