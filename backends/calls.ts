@@ -26,7 +26,7 @@ export function throwIfAborted(signal: AbortSignal): void {
 export function throwIfLate({ signal, isLate }: TimedContext): void {
   throwIfAborted(signal)
   if (isLate?.() === true)
-    throw new BackendError({ class: 'transient', message: 'its time was over before it was sent' })
+    throw new BackendError({ class: 'transient', message: 'its time limit passed before it was sent' })
 }
 
 export function callerLeft(): BackendError {

@@ -75,8 +75,8 @@ export function showAnalysis(out: Output, analysis: Analysis): void {
 }
 
 const KINDS = {
-  'not-training': 'Nothing in this program trains a model with a library that Crucible knows.',
-  unreadable: 'Cannot tell what this program does.',
+  'not-training': 'This program trains no model with a known library.',
+  unreadable: 'It is unknown what this program does.',
 } as const
 
 const placeOf = (place: { file: string; line: number } | undefined): string =>
@@ -185,11 +185,9 @@ export function showSuggestion(out: Output, analysis: Analysis, { diff, saves, r
   if (reason === undefined) {
     const option = how?.option ?? null
     const words = option === null ? 'without an option' : `with ${option}`
-    out.note(
-      `${analysis.entry} resumes already, ${words} (${placeOf(evidence[0])}). There is nothing to change.`,
-    )
+    out.note(`${analysis.entry} resumes already, ${words} (${placeOf(evidence[0])}). No change is needed.`)
   } else
     out.note(
-      `No change suggested, because none is certain to be right: ${reason.file}:${reason.line} ${reason.message}.`,
+      `No change suggested, because none is certainly right: ${reason.file}:${reason.line} ${reason.message}.`,
     )
 }

@@ -36,7 +36,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   entry('Run jobs', 'job/migrate', 'move a running job'),
   entry('Run jobs', 'job/extend', 'give a job a new deadline or budget'),
   entry('Run jobs', 'job/retry', 'retry now instead of later'),
-  entry('Run jobs', 'retraining/schedule', 'train models anew on a calendar'),
+  entry('Run jobs', 'retraining/schedule', 'retrain models on a calendar'),
   entry('Look', 'job/list', 'list jobs'),
   entry('Look', 'job/show', 'show a job: progress, cost, attempts'),
   entry('Look', 'job/logs', 'print or follow the log of a job'),

@@ -13,7 +13,7 @@ export async function tryStore({ store }: Context): Promise<void> {
   try {
     await store.put(key, body)
     const back = await store.get(key)
-    if (back?.toString('utf8') !== body) throw new Error(`${store.url} does not return what was written`)
+    if (back?.toString('utf8') !== body) throw new Error(`${store.url} does not return the written content`)
     await provePutIfAbsent(store)
   } finally {
     await store.delete(key).catch(() => undefined)

@@ -58,7 +58,7 @@ async function checkTarget(context: Context, jobId: string, to: BackendChoice): 
   const reasons = [...new Set(rejections.map(({ reason }) => reason))]
   throw new CrucibleError(
     'capacity',
-    `${jobId} stays where it is: ${formatBackendChoice(to)} ${reasons.length === 0 ? 'is not configured in this deployment' : `is unsuitable (${reasons.join('; ')})`}.`,
+    `${jobId} does not move: ${formatBackendChoice(to)} ${reasons.length === 0 ? 'is not configured in this deployment' : `is unsuitable (${reasons.join('; ')})`}.`,
     { hint: '`crucible plan --from JOB` shows where it could run.' },
   )
 }

@@ -56,7 +56,7 @@ const step = {
   max_price: field(as.budget, 'The most that an hour of one machine may cost.', '$40').optional(),
   ask_above: field(
     as.budget,
-    'Dearer offerings are bought only after a person approves them.',
+    'More expensive offerings are bought only after a person approves them.',
     '$5000',
   ).optional(),
   max_spend: field(

@@ -258,7 +258,7 @@ export const jobFile = z
     ).optional(),
     outputs: field(
       as.oneOrMore(innerPath, LIMITS.outputs),
-      'Paths or globs below the working directory to keep as artifacts, besides all of `CRUCIBLE_OUTPUT_DIR`.',
+      'Paths or globs below the working directory to keep as artifacts, in addition to all of `CRUCIBLE_OUTPUT_DIR`.',
       ['weights.bin', 'figures/*.png'],
     ).optional(),
   })

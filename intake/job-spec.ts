@@ -174,7 +174,7 @@ const HALF_CHARACTER = /\p{Surrogate}/u
 function textFaults(value: unknown, path: (string | number)[]): Fault[] {
   if (typeof value === 'string') {
     if (!HALF_CHARACTER.test(value)) return []
-    const message = 'has half of a character (a lone surrogate), which is no text'
+    const message = 'has half of a character (a lone surrogate), which is not text'
     return [{ path, message, remedy: 'remove it, or write the whole character' }]
   }
   if (typeof value !== 'object' || value === null) return []

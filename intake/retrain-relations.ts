@@ -88,7 +88,7 @@ function mixedFaults(change: object, path: (string | number)[]): Fault[] {
     .map((name) => ({
       path: [...path, name],
       isAboutName: true,
-      message: 'is about a reservation, but backends reserve nothing',
+      message: 'applies to reservations, but backends reserve nothing',
       remedy: 'remove one of the two',
     }))
 }
@@ -123,7 +123,7 @@ function stepFaults(fields: Fields, path: (string | number)[]): Fault[] {
 function overrunFaults({ overrun, capacity }: Written): Fault[] {
   if (overrun === undefined) return []
   if (capacity === undefined) {
-    const message = 'is about the end of a reservation, but there is no capacity'
+    const message = 'applies to the end of a reservation, but capacity is missing'
     return [{ path: ['overrun'], isAboutName: true, message, remedy: 'remove it, or add capacity' }]
   }
   const kinds = [capacity.kind, ...(capacity.fallbacks ?? []).map(({ kind }) => kind ?? capacity.kind)]

@@ -48,10 +48,14 @@ const evaluation = z.strictObject({
     '2%',
     0.05,
   ).optional(),
-  limit: field(z.number(), 'The worst acceptable value, whatever is in production.', 2.5).optional(),
+  limit: field(
+    z.number(),
+    'The worst acceptable value, regardless of the model in production.',
+    2.5,
+  ).optional(),
   production: field(
     z.enum(['rerun', 'recorded']),
-    '`rerun` evaluates the model in production on the same data; `recorded` compares with its metric of then (default: `rerun`).',
+    '`rerun` evaluates the model in production on the same data; `recorded` compares with its metric at that time (default: `rerun`).',
     'recorded',
   ).optional(),
 })
@@ -114,7 +118,7 @@ export const retrainFile = z
     ).optional(),
     on_blackout: field(
       z.enum(['next-day', 'skip']),
-      'What becomes of a date in a blackout: the next allowed day, or nothing.',
+      'Whether a date in a blackout moves to the next allowed day or is skipped.',
       'skip',
     ).default(RETRAIN_DEFAULTS.onBlackout),
     lead: field(
@@ -124,7 +128,7 @@ export const retrainFile = z
     ).optional(),
     overlap: field(
       z.enum(OVERLAPS),
-      'If the run before is not over: begin after it, skip the new one, or run both.',
+      'If the previous run is not over: begin after it, skip the new one, or run both.',
       'skip',
     ).default(RETRAIN_DEFAULTS.overlap),
     data: field(
@@ -140,7 +144,7 @@ export const retrainFile = z
     ),
     capacity: field(
       capacity,
-      'Capacity to reserve for each window (default: none; the job takes what it finds).',
+      'Capacity to reserve for each window (default: none; the job uses any available offer).',
       {
         backend: 'ec2',
         types: ['p5.48xlarge'],
@@ -152,7 +156,7 @@ export const retrainFile = z
       z.strictObject({
         extend_max: field(
           as.budget,
-          'Extend a prepaid reservation where that costs at most what moving the rest to `backends` costs, for this much in all; without `backends`, whenever it is too short.',
+          'Extend a prepaid reservation if that costs no more than moving the rest to `backends`, for at most this in all; without `backends`, whenever it is too short.',
           '$6000',
         ).optional(),
         backends: field(backends, 'Otherwise continue here from the newest checkpoint.', [
@@ -203,7 +207,7 @@ export const retrainFile = z
             .string()
             .max(LIMITS.sourceLength)
             .regex(/^https?:\/\/\S+$/, 'must be an http or https URL'),
-          'URL that gets news of runs as JSON.',
+          'URL that gets notifications of runs as JSON.',
           'https://hooks.example.com/retraining',
         ).optional(),
         webhook_secret: field(
@@ -212,7 +216,7 @@ export const retrainFile = z
           'SLACK_WEBHOOK',
         ).optional(),
       }),
-      'Where news go, besides the Temporal page and the record.',
+      'Where notifications are sent, in addition to the Temporal page and the record.',
       { webhook_secret: 'SLACK_WEBHOOK' },
     ).optional(),
   })

@@ -79,7 +79,7 @@ function adjustmentOf(text: string, parse: (text: string) => number): Adjustment
   const percent = /^([+-])\s*(\d+(?:\.\d+)?)\s*%$/.exec(text)
   if (percent !== null) {
     const factor = 1 + (percent[1] === '-' ? -1 : 1) * (Number(percent[2]) / 100)
-    if (factor < 0) throw new UnitError(`${quote(text)} takes away more than everything`, '')
+    if (factor < 0) throw new UnitError(`${quote(text)} subtracts more than the whole`, '')
     return { by: 'factor', value: factor }
   }
   const sign = /^[+-]/.exec(text)?.[0]

@@ -98,7 +98,7 @@ function afterFailure({ interrupted, undisturbed }: Seen, { resumes }: Judged): 
     const early = given.files.map(({ path }) => path).join(', ')
     return [
       inJobFile(
-        `The program was given ${early} without ${missing.join(', ')}. Set checkpoint.complete to the file that makes a checkpoint complete.`,
+        `The program got ${early} without ${missing.join(', ')}. Set checkpoint.complete to the file that makes a checkpoint complete.`,
         'complete',
         globOf(missing[0]!),
       ),
@@ -127,7 +127,7 @@ function howToResume({ checks, resumes }: Judged): Change[] {
   if (resumes.some(({ kind }) => kind === 'ignored'))
     found.push(
       inProgram(
-        'The program did not load the checkpoint that it was given. At its start, load CRUCIBLE_RESUME_FROM and continue after its step.',
+        'The program did not load its checkpoint. At its start, load CRUCIBLE_RESUME_FROM and continue after its step.',
       ),
     )
   if (is('Loss continues', 'bad'))

@@ -175,7 +175,7 @@ function stepCheck(resumes: readonly Resume[]): Check {
     return {
       name,
       outcome: 'bad',
-      text: `it was given the checkpoint of step ${restoredStep} but began at step ${firstStep}`,
+      text: `it got the checkpoint of step ${restoredStep} but began at step ${firstStep}`,
     }
   }
   const lost = resumes.find(({ kind }) => kind === 'lost')

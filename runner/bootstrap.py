@@ -67,10 +67,10 @@ def start(spec):
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            say("another bootstrap is at work here")
+            say("another bootstrap is already running here")
             return 0
         if spec["isService"] and is_at_work():
-            say("the runner is at work already")
+            say("the runner is already running")
             return 0
         told = read_told(root)
         # A limit of 0 seconds would mean no limit.
@@ -96,7 +96,7 @@ def take(spec, root):
     """Writes everything that the runner needs, the note of it last: a bootstrap that dies before finds the document again."""
     body = fetch(spec["url"])
     if body is None:
-        raise Stop("the hand-over was read before, or has expired")
+        raise Stop("the hand-over was already read, or has expired")
     try:
         values = json.loads(open_sealed(json.loads(body.decode("utf-8")), bytes.fromhex(spec["key"])).decode("utf-8"))
         told = json.loads(values["handOver"])

@@ -51,17 +51,17 @@ export const TIMING_SETTINGS: readonly {
   {
     name: 'CRUCIBLE_SILENCE',
     key: 'silenceMs',
-    meaning: 'silence of a running machine after which it is given up',
+    meaning: 'silence of a running machine after which it is replaced',
   },
   {
     name: 'CRUCIBLE_REGISTRY_WITHIN',
     key: 'registryMs',
-    meaning: 'an image download without progress for this long is given up',
+    meaning: 'an image download without progress for this long is aborted',
   },
   {
     name: 'CRUCIBLE_START_WITHIN',
     key: 'startWithinMs',
-    meaning: 'a machine that starts later than this does nothing',
+    meaning: 'a machine that starts later than this does no work',
   },
   {
     name: 'CRUCIBLE_QUEUE_WITHIN',

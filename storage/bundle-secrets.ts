@@ -26,7 +26,7 @@ export function secretReason(path: string, text: string): string | undefined {
   const parts = path.split('/')
   const name = parts.at(-1)!
   const folder = parts.slice(0, -1).find((part) => FOLDERS.has(part))
-  if (folder !== undefined) return `in ${folder}/, where credentials are kept`
+  if (folder !== undefined) return `in ${folder}/, a folder for credentials`
   if (PRIVATE_KEY.test(text) || SERVICE_ACCOUNT.test(text)) return 'holds a private key'
   if (name === '.npmrc' && NPM_TOKEN.test(text)) return 'holds a token'
   if (/\.pem$/i.test(name) && ONLY_PUBLIC.test(text)) return undefined

@@ -74,7 +74,7 @@ export async function packBundle(options: {
     await remove()
     const words = error instanceof ChangedFileError ? error.message : storeErrorOf(error, 'pack it').message
     throw new BundleError(
-      `The folder ${directory} cannot be packed: ${words}. Try again when nothing writes to it.`,
+      `The folder ${directory} cannot be packed: ${words}. Try again when no program writes to it.`,
       {
         cause: error,
       },
@@ -105,9 +105,9 @@ function checkLinks(directory: string, { outsideLinks }: Tree): void {
   if (outsideLinks.length === 0) return
   throw new BundleError(
     [
-      `The folder ${directory} has links that lead out of it, to what the machine will not have:`,
+      `The folder ${directory} has links to files outside it, which the machine will not have:`,
       ...named(outsideLinks.map(({ path, target }) => `${path} -> ${target}`)),
-      `Name them in ${OWN_IGNORE} if the program does not need them, or give what they lead to as inputs.`,
+      `Name them in ${OWN_IGNORE} if the program does not need them, or add their targets as inputs.`,
     ].join('\n'),
   )
 }
@@ -172,9 +172,9 @@ async function checkSecrets(directory: string, files: readonly FileEntry[]): Pro
   if (found.length === 0) return
   throw new BundleError(
     [
-      `The folder ${directory} has files that look like secrets, and what is sent along is not kept secret:`,
+      `The folder ${directory} has files that look like secrets, but files that are sent are not kept secret:`,
       ...named(found.map(({ path, reason }) => `${path} ${reason}`)),
-      `Name them in ${OWN_IGNORE} and give their values as secrets. A line such as !${found[0]!.path} there says that one is no secret.`,
+      `Name them in ${OWN_IGNORE} and give their values as secrets. A line such as !${found[0]!.path} there marks one as harmless.`,
     ].join('\n'),
   )
 }

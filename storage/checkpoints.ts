@@ -129,7 +129,7 @@ export async function readRevision(
     const manifest = parse(text)
     const before = text.slice(0, Math.max(0, text.lastIndexOf('"sha256"')))
     if (manifest.sha256 !== undefined && manifest.sha256 !== sha256(before)) throw new Error('it is damaged')
-    if (manifest.revision !== revision) throw new Error(`it says that it is revision ${manifest.revision}`)
+    if (manifest.revision !== revision) throw new Error(`it claims to be revision ${manifest.revision}`)
     return manifest
   })
 }
@@ -242,7 +242,7 @@ export async function verifyCheckpoint(
       if (reason !== undefined) bad.push({ path: file.path, reason })
     } catch (error) {
       if (!(error instanceof StoreError) || error.code !== CODES.badKey) throw error
-      bad.push({ path: file.path, reason: 'has a path that no checkpoint may have' })
+      bad.push({ path: file.path, reason: 'has an invalid path' })
     } finally {
       await rm(copy, { force: true })
     }

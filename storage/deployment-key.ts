@@ -23,7 +23,7 @@ export async function openDeploymentKey(store: ObjectStore, path: string): Promi
   throw new SecretsError(
     `The key in ${path} is not the one of the deployment of ${store.url}. ` +
       'Copy the right file from another machine of the deployment, or name it in CRUCIBLE_SECRET_KEY_FILE. ' +
-      `If that key is lost, end all jobs, then delete ${layout.deploymentKey()} from the store: stored secrets cannot be opened any more.`,
+      `If that key is lost, end all jobs, then delete ${layout.deploymentKey()} from the store: stored secrets can no longer be opened.`,
   )
 }
 

@@ -18,7 +18,7 @@ export async function ensureDeployment(store: ObjectStore, makeId: () => string)
   if (await putDocumentIfAbsent(store, layout.deployment(), { id })) return id
   const first = await readDeployment(store)
   if (first !== undefined) return first
-  throw new StoreError(`${layout.deployment()} was there and is gone: somebody else deletes in this store.`, {
+  throw new StoreError(`${layout.deployment()} disappeared: another program deletes objects in this store.`, {
     isTransient: true,
   })
 }

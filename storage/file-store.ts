@@ -185,7 +185,7 @@ export class FileStore implements ObjectStore {
     checkKey(key)
     if (key.split('/', 1)[0] === TEMPORARY_FOLDER) {
       throw new StoreError(
-        `The key ${JSON.stringify(key)} is in ${TEMPORARY_FOLDER}/, which the store keeps for itself.`,
+        `The key ${JSON.stringify(key)} is in ${TEMPORARY_FOLDER}/, which is reserved for the store.`,
         {
           isTransient: false,
           code: CODES.badKey,
@@ -258,7 +258,7 @@ export class FileStore implements ObjectStore {
     await stat(this.#root).catch((error: unknown) => {
       if (!hasCode(error, 'ENOENT')) throw storeErrorOf(error, `read ${this.#root}`)
       throw new StoreError(
-        `The folder ${this.#root} of the object store is gone: mount its disk or put it back.`,
+        `The folder ${this.#root} of the object store is missing: mount its disk or restore it.`,
         {
           isTransient: true,
           code: 'ENOENT',

@@ -21,7 +21,7 @@ export async function putRecord<Kind extends RecordKind>(
   const earlier = await readDocument(store, key, parseEntry)
   // Each number is one step of the job, so an earlier entry with it has the same kind.
   if (earlier !== undefined) return earlier as RecordEntryOf<Kind>
-  throw new StoreError(`The record ${key} was there and is gone: somebody else deletes in this store.`, {
+  throw new StoreError(`The record ${key} disappeared: another program deletes objects in this store.`, {
     isTransient: true,
   })
 }

@@ -49,7 +49,7 @@ export function openSecrets(key: Buffer, document: string): SecretValues {
   const { nonce, text, tag } = parseSealed(document)
   const expected = tagOf(key, nonce, text)
   if (tag.length !== expected.length || !timingSafeEqual(tag, expected)) {
-    throw new SecretsError('The sealed secrets were made with another key, or were changed since.')
+    throw new SecretsError('The sealed secrets were made with another key, or modified since.')
   }
   return JSON.parse(xorStream(key, nonce, text).toString('utf8')) as SecretValues
 }
@@ -152,7 +152,7 @@ function parseSealed(document: string): { nonce: Buffer; text: Buffer; tag: Buff
   } catch (error) {
     throw new SecretsError('The sealed secrets are not JSON.', { cause: error })
   }
-  if (sealed?.v !== 1) throw new SecretsError('The sealed secrets are of a version that is not known here.')
+  if (sealed?.v !== 1) throw new SecretsError('The sealed secrets have an unknown version.')
   const [nonce, text, tag] = [sealed.nonce, sealed.text, sealed.tag].map((field) =>
     Buffer.from(typeof field === 'string' ? field : '', 'base64'),
   )

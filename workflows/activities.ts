@@ -145,7 +145,7 @@ export function on(backend: string): {
       startToCloseTimeout: '1 hour',
       scheduleToStartTimeout: SERVED_SOME_DAY,
       retry: RETRY,
-      summary: 'make sure that nothing runs, and total the cost',
+      summary: 'ensure that nothing runs, and total the cost',
     }),
     watching: proxyActivities<WatchActivities>({
       cancellationType: 'WAIT_CANCELLATION_COMPLETED',
@@ -194,7 +194,7 @@ export function pressing(backend: string): Pick<BackendActivities, 'drainMachine
     startToCloseTimeout: '1 minute',
     scheduleToStartTimeout: '10 seconds',
     retry: { maximumAttempts: 2 },
-    summary: 'tell the machine to save and stop',
+    summary: 'ask the machine to save and stop',
   })
 }
 

@@ -37,7 +37,7 @@ export async function reservationsOf(
         if (terms.chargeMicroUsd > 0)
           throw new BackendError({
             class: 'invalid',
-            message: `Giving it back still costs ${formatUsd(terms.chargeMicroUsd)}${terms.chargedUntilMs === undefined ? '' : `, until ${formatInstant(terms.chargedUntilMs)}`}: only a person does that, at the provider.`,
+            message: `Releasing it still costs ${formatUsd(terms.chargeMicroUsd)}${terms.chargedUntilMs === undefined ? '' : `, until ${formatInstant(terms.chargedUntilMs)}`}: only a person can release it, at the provider.`,
           })
         await reserving.release(one, terms, ctx)
       },

@@ -108,7 +108,7 @@ async function launch(deps: BackendDeps, input: LaunchInput, signal: AbortSignal
   return outcome
 }
 
-const CALLED_OFF: Failure = { class: 'transient', message: 'The order was called off before it was sent.' }
+const CALLED_OFF: Failure = { class: 'transient', message: 'The order was cancelled before it was sent.' }
 
 /** Delays later launches after a throttled one. */
 async function slowingDown(

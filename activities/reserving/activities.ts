@@ -144,7 +144,7 @@ async function lookForCapacity(
     const isOwn = verdict.reservation.intent === reservationId
     return isOwn ? { ...verdict, ...(await purchaseOf(deps, reservationId, id)) } : verdict
   }
-  throw new BackendError({ class: 'transient', message: `${owner} has just taken ${id}: looking again.` })
+  throw new BackendError({ class: 'transient', message: `${owner} claimed ${id} first; searching again.` })
 }
 
 async function surveyCapacity(
@@ -193,7 +193,7 @@ function resumed(
   order: ReservationOrder,
   known: Pick<CapacityVerdict, 'account' | 'sends'>,
 ): CapacityVerdict {
-  const message = `Purchase ${order.send} was sent before, and its outcome is not known.`
+  const message = `Purchase ${order.send} was sent before, and its outcome is unknown.`
   return { ...known, kind: 'resume', order, message, alternatives: [], unseen: [] }
 }
 

@@ -96,7 +96,7 @@ async function isBegun({ store, now }: ReservingDeps, { ref, part }: SplitReserv
 }
 
 function taken(intent: string): BackendError {
-  return invalid(`${intent} is another reservation: nothing was split off. Choose another id for the part.`)
+  return invalid(`${intent} already exists; nothing was split. Choose another id for the part.`)
 }
 
 async function held(

@@ -67,7 +67,7 @@ export function whyNotIt(
   if (zone !== quote.zone) return `${id} is in ${zone}, and capacity in ${quote.zone} was ordered.`
   if (isShared) return `${id} belongs to another account.`
   if (mark?.kind === 'sent' && mark.ownedBefore.includes(id))
-    return `${id} was there before the purchase was sent.`
+    return `${id} existed before the purchase was sent.`
   return undefined
 }
 

@@ -63,7 +63,7 @@ function standing(effect: RecordedEffect | undefined, owned: OwnedReservation[])
     kind: 'unconfirmed',
     failure: {
       class: 'unclassified',
-      message: 'This purchase was sent before, and its outcome is not known yet.',
+      message: 'This purchase was sent before, and its outcome is still unknown.',
     },
   }
 }
@@ -86,7 +86,7 @@ function checked(outcome: ReserveOutcome, order: ReservationOrder, ownedBefore: 
   if (outcome.kind !== 'reserved') return outcome
   const why = whyNotAnswer(outcome.reservation, order, ownedBefore)
   if (why === undefined) return outcome
-  const message = `The answer to the purchase is about something else: ${why}`
+  const message = `The answer is about another purchase: ${why}`
   return { kind: 'unconfirmed', failure: { class: 'unclassified', message } }
 }
 
@@ -145,7 +145,7 @@ export async function findPurchase(
 
 const UNPAID_EXTENSION: Failure = {
   class: 'quota',
-  message: 'The extension was bought, and its payment failed: the reservation ends when it did before.',
+  message: 'The extension was bought, and its payment failed: the end of the reservation does not change.',
   hint: "Check the account's means of payment.",
 }
 
@@ -174,7 +174,7 @@ function absent(mark: SentMark, owned: OwnedReservation[], nowMs: number): FindP
   const { id, region } = order.quote
   const saw =
     `${formatInstant(nowMs)}: of ${owned.length} reservations in ${region}, none has the tag of ${order.intent}; ` +
-    `${news.length} appeared since ${id === '' ? 'it' : id} was ordered, ${candidates.length} of them like the order and without tags.`
+    `${news.length} appeared since ${id === '' ? 'it' : id} was ordered, ${candidates.length} of them match the order and have no tags.`
   return { kind: 'absent', sentAtMs: atMs, saw, candidates }
 }
 

@@ -204,12 +204,12 @@ async function readReservation(
       ])
       const { state, message, quote, reservation, spentMicroUsd } = last
       if (!isOpenStatus(status.name) && !isReservationFinal(state))
-        return { id, spentMicroUsd, state: 'unavailable', message: 'Its workflow was ended by hand.' }
+        return { id, spentMicroUsd, state: 'unavailable', message: 'Its workflow was terminated by hand.' }
       return { id, state, message, spentMicroUsd, quote, reservation }
     })
   } catch (error) {
     if (!(error instanceof WorkflowNotFoundError)) throw error
-    return { id, spentMicroUsd: 0, state: 'unavailable', message: 'Its workflow is not there any more.' }
+    return { id, spentMicroUsd: 0, state: 'unavailable', message: 'Its workflow no longer exists.' }
   }
 }
 
@@ -224,7 +224,8 @@ async function updateReservation(
     await client.withAbortSignal(signal, () => handle.executeUpdate(name, { args: [update], updateId }))
   } catch (error) {
     // A repeated request under the same id gets the same answer.
-    if (signal.aborted) throw new BackendError({ class: 'transient', message: 'The answer was not awaited.' })
+    if (signal.aborted)
+      throw new BackendError({ class: 'transient', message: 'The wait for the answer was aborted.' })
     const { class: failureClass, message } = failureFrom(error)
     throw new BackendError({ class: failureClass === 'unclassified' ? 'invalid' : failureClass, message })
   }
@@ -243,5 +244,5 @@ async function releaseCapacity(
   const update: ReleaseUpdate = { by: `${retrainScheduleId(input.schedule)}`, chargeMaxMicroUsd: 0 }
   const updateId = `release/${run.id}/${recordSeq}`
   await updateReservation(client, reservationId, { name: RELEASE_UPDATE, update, updateId, signal })
-  return { message: `The reservation ${reservationId} was given back.` }
+  return { message: `The reservation ${reservationId} was released.` }
 }

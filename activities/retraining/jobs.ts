@@ -77,7 +77,7 @@ export function specOf(task: PrepareJobTask, nowMs: number): JobSpec {
   }
   const read = jobOfTemplate(template, { values, name: input.schedule, nowMs })
   if ('problems' in read) {
-    const message = `The ${part} is no valid job with the dates of this run: ${read.problems.map(formatProblem).join(' ')}`
+    const message = `The ${part} is not a valid job with the dates of this run: ${read.problems.map(formatProblem).join(' ')}`
     throw new BackendError({ class: 'invalid', message })
   }
   const { spec } = read

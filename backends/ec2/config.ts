@@ -112,7 +112,7 @@ export const EC2_SETTINGS = [
   {
     name: 'CRUCIBLE_EC2_BUYER_ROLE',
     default: "the worker's own credentials",
-    meaning: 'ARN of the role with which capacity is bought and held in advance',
+    meaning: 'ARN of the role that buys and changes capacity in advance',
   },
   { name: 'CRUCIBLE_EC2_DISK', default: '100', meaning: 'least disk of a machine, in GiB' },
   {
@@ -123,7 +123,7 @@ export const EC2_SETTINGS = [
   {
     name: 'CRUCIBLE_EC2_STALE_FOR',
     default: '5m',
-    meaning: 'how long the lists of EC2 may lack a new resource',
+    meaning: 'how long EC2 listings may omit a new resource',
   },
   {
     name: 'CRUCIBLE_EC2_TEMPLATES_KEPT',
@@ -134,7 +134,7 @@ export const EC2_SETTINGS = [
     name: 'CRUCIBLE_EC2_GRANTS',
     default: 'yes',
     meaning:
-      'machines get store credentials for their own attempt; with `no` they use the role of their profile, and every job can read and change what the others keep',
+      "machines get store credentials for their own attempt; with `no` they use the role of their profile, and every job can read and change the other jobs' data",
   },
   {
     name: 'AWS_ENDPOINT_URL',

@@ -42,7 +42,7 @@ const KEYS = deploymentWide(
   'Give the worker valid AWS credentials (AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY), and set its clock.',
 )
 const ENDED_KEYS = meaning('transient', 'The AWS credentials of the worker have expired. Renew them.')
-const CLOCK = meaning('transient', 'Set the clock of the worker: it is minutes away from that of AWS.')
+const CLOCK = meaning('transient', "Enable NTP on the worker: its clock differs from AWS's by minutes.")
 /** Applies to one pool only if a policy denies single types, zones or subnets. */
 const RIGHTS = meaning(
   'auth',
@@ -134,7 +134,7 @@ const MEANINGS: Readonly<Record<string, Meaning>> = {
   ConcurrentTagAccess: SHORTLY,
   RequestExpired: meaning(
     'transient',
-    'Renew the AWS credentials of the worker, or set its clock: EC2 says this of both.',
+    'Renew the AWS credentials of the worker, or enable NTP: EC2 reports both this way.',
   ),
   RequestTimeTooSkewed: CLOCK,
   RequestInTheFuture: CLOCK,
@@ -187,7 +187,7 @@ const MEANINGS: Readonly<Record<string, Meaning>> = {
   ValidationError: BUG,
   ValidationException: BUG,
   MalformedQueryString: BUG,
-  UnsupportedOperation: meaning('invalid', 'Type and image do not go together: check CRUCIBLE_EC2_IMAGE.'),
+  UnsupportedOperation: meaning('invalid', 'Type and image do not match: check CRUCIBLE_EC2_IMAGE.'),
   'InvalidSubnetID.NotFound': NETWORK,
   'InvalidVpcID.NotFound': NETWORK,
   InvalidFleetConfiguration: BUG,
@@ -203,10 +203,13 @@ const MEANINGS: Readonly<Record<string, Meaning>> = {
   ),
   'InvalidInstanceID.Malformed': BUG,
   'InvalidPlacementGroup.Unknown': BUG,
-  'InvalidCapacityReservationId.NotFound': meaning('expired', 'The reservation is gone: plan the job again.'),
+  'InvalidCapacityReservationId.NotFound': meaning(
+    'expired',
+    'The reservation no longer exists: plan the job again.',
+  ),
   InvalidCapacityReservationIdNotFoundException: meaning(
     'expired',
-    'The reservation is gone: plan the job again.',
+    'The reservation no longer exists: plan the job again.',
   ),
   InvalidCapacityReservationState: meaning('expired', 'The reservation is over: plan the job again.'),
   // AWS lists this code without the calls that answer it.

@@ -69,7 +69,7 @@ export const LAMBDA_SETTINGS = [
   {
     name: 'CRUCIBLE_LAMBDA_STALE_FOR',
     default: '3m',
-    meaning: "how long Lambda's lists may lack a new instance",
+    meaning: "how long Lambda's lists may omit a new instance",
   },
   {
     name: 'CRUCIBLE_LAMBDA_REQUESTS',

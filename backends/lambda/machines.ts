@@ -155,7 +155,7 @@ export async function observe(
 }
 
 const UNLISTED: Observation = { state: 'pending', detail: 'not in the lists of Lambda yet' }
-const GONE: Observation = { state: 'gone', cause: 'unknown', detail: 'Lambda knows no such machine' }
+const GONE: Observation = { state: 'gone', cause: 'unknown', detail: 'Lambda does not know this machine' }
 
 function isYoung({ deps, config }: Host, { launchedAtMs }: MachineHandle): boolean {
   return deps.clock() - launchedAtMs < config.staleForMs
@@ -203,7 +203,7 @@ export async function terminate(
     const { deployment } = ownerOf(instance)
     throw invalid(
       `machine ${id} belongs to ${deployment === '' ? 'no known deployment' : `deployment ${deployment}`}`,
-      'End it by hand if you are sure that it is yours.',
+      'End it by hand if you are sure that you own it.',
     )
   }
   await host.api.terminate(id, signal).catch((error: unknown) => {

@@ -57,7 +57,7 @@ export const MODAL_SETTINGS = [
   {
     name: 'CRUCIBLE_MODAL_GPUS',
     default: 'all',
-    meaning: `GPUs to offer besides machines without one, separated by commas: ${GPU_NAMES.join(', ')}`,
+    meaning: `GPUs to offer, in addition to machines without one, separated by commas: ${GPU_NAMES.join(', ')}`,
   },
   {
     name: 'CRUCIBLE_MODAL_RUN_MAX',

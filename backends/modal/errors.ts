@@ -39,8 +39,8 @@ const OUTDATED: Meaning = {
 const EXCEPTIONS: Readonly<Record<string, Meaning>> = {
   AuthError: ACCOUNT,
   PermissionDeniedError: ACCOUNT,
-  InvalidError: { class: 'invalid', hint: 'Modal refuses what the job asks for. Change its resources.' },
-  NotFoundError: { class: 'invalid', hint: 'Create what is named here in the workspace at modal.com.' },
+  InvalidError: { class: 'invalid', hint: 'Modal refuses the requested resources. Change its resources.' },
+  NotFoundError: { class: 'invalid', hint: 'Create it in the workspace at modal.com.' },
   ImageBuildError: IMAGE,
   RemoteError: IMAGE,
   // The container ended before its command began.

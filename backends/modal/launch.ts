@@ -69,7 +69,7 @@ function outcomeOf(job: Job, offer: Offer): LaunchOutcome {
 /** Returns why a job has no machine and will get none. */
 function failureOfJob({ phase, error }: Job): Failure {
   if (error !== null && error !== undefined) return launchFailure(error)
-  const words = phase === 'cancelled' ? 'the attempt was ended before it started' : 'the launch was lost'
+  const words = phase === 'cancelled' ? 'the attempt ended before it started' : 'the launch was lost'
   return { class: 'capacity', message: `Modal: ${words}` }
 }
 

@@ -229,10 +229,7 @@ async function untilStep(
 function runningStill(view: JobView): JobView {
   const { id, state, message, attemptsTotal } = view
   if (!isFinal(state)) return view
-  throw new CrucibleError(
-    'failed',
-    `${id} was over too soon (${state}, ${attemptsTotal} attempts): ${message}`,
-  )
+  throw new CrucibleError('failed', `${id} ended too soon (${state}, ${attemptsTotal} attempts): ${message}`)
 }
 
 async function end(telling: StoryTelling, id: string): Promise<JobView> {

@@ -161,7 +161,7 @@ function refuseRealAccounts(
 ): void {
   for (const [name, { isNear }] of backends)
     if (!isNear && !simulated.includes(name))
-      throw new CrucibleError('usage', `The small cloud does not play the provider of ${name}.`, {
+      throw new CrucibleError('usage', `The small cloud does not simulate the provider of ${name}.`, {
         hint: `Leave ${name} out of CRUCIBLE_BACKENDS, or leave out --sim to use the real account.`,
       })
 }

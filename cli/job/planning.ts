@@ -37,9 +37,7 @@ export function showPlan(
   const [best] = placements
   if (best === undefined) {
     const isNowhere = rejections.length === 0 && silentBackends.length === 0
-    out.line(
-      isNowhere ? 'No backend has an offer that fits this job.' : 'There is no place for this job now.',
-    )
+    out.line(isNowhere ? 'No backend has an offer that fits this job.' : 'No offer fits this job now.')
     if (plan.named !== undefined) out.line(namedInWords(plan.named))
   } else {
     const rows = rowsOf([...placements, ...others])

@@ -101,7 +101,7 @@ function budgetOf(
     const reasons = ruledOutInWords(plan.rejections).slice(0, 3).join('; ')
     throw new CrucibleError(
       'capacity',
-      `There is no place on ${where} for ${name} now${reasons === '' ? '' : `: ${reasons}`}.`,
+      `No offer on ${where} for ${name} now${reasons === '' ? '' : `: ${reasons}`}.`,
       {
         hint: `See \`crucible plan\` with --backend ${where}.`,
       },

@@ -44,7 +44,7 @@ function showDecision(out: Output, decision: DecisionExplained): void {
   if (decision.kind === 'plan') showPlanned(out, decision)
   else list(out, 'What would have changed it', decision.otherwise)
   if (decision.replay === 'same')
-    out.line(`   ${out.paint.dim('Decided again from its record, it comes out the same.')}`)
+    out.line(`   ${out.paint.dim('A replay from its record gives the same result.')}`)
 }
 
 function showPlanned(out: Output, plan: PlanExplained): void {
@@ -194,7 +194,7 @@ export function showWhatIf(out: Output, answer: WhatIfAnswer): void {
   out.line()
   if (isUnchanged) {
     out.line('Nothing changes: the same place, at the same cost, in the same time.')
-    if (replay === 'same') out.line(out.paint.dim('Decided again from its record, it comes out the same.'))
+    if (replay === 'same') out.line(out.paint.dim('A replay from its record gives the same result.'))
     return
   }
   out.table(

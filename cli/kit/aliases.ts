@@ -51,7 +51,7 @@ const POINTERS: Readonly<Record<string, string>> = {
   ),
   ...pointers(
     ['ssh', 'exec', 'attach'],
-    'Machines have no way in. To see what a job prints: `crucible logs -f JOB`.',
+    "Machines accept no logins. To see a job's output: `crucible logs -f JOB`.",
   ),
   ...pointers(
     ['login', 'configure', 'init'],

@@ -70,8 +70,8 @@ export async function tell(
       return done(cli, id, await client.rejectReservation(context, id, options.note))
     case 'decide': {
       if ((options.bought === undefined) === (options.notBought === undefined))
-        throw new CrucibleError('usage', 'Say what became of the purchase.', {
-          hint: "Add --bought with the provider's id, or --not-bought once its list and bill certainly do not have it.",
+        throw new CrucibleError('usage', 'State the outcome of the purchase.', {
+          hint: "Add --bought with the provider's id, or --not-bought once it is certainly in neither its list nor its bill.",
         })
       return done(cli, id, await client.decidePurchase(context, id, options.bought ?? null))
     }
@@ -82,7 +82,7 @@ export async function tell(
     case 'split': {
       const { count } = options
       if (count === undefined)
-        throw new CrucibleError('usage', 'Say how many machines to split off.', {
+        throw new CrucibleError('usage', 'Number of machines to split off missing.', {
           hint: 'Such as --count 2.',
         })
       await agree(cli, `Split ${plural(count, 'machine')} off ${id}?`, options)
@@ -97,12 +97,12 @@ export async function tell(
 }
 
 /** Note for hourly capacity: the provider ends no machine with the reservation. */
-const MACHINES_STAY = 'Machines that run in it keep running, at the price on demand.'
+const MACHINES_STAY = 'Machines in it keep running, at the on-demand price.'
 
 async function release(cli: Cli, { status }: ReservationView, options: Options): Promise<void> {
   const { id, state, reservation, wish } = status
   if (state === 'searching' || state === 'awaiting-approval')
-    throw new CrucibleError('usage', `${id} holds nothing yet.`, {
+    throw new CrucibleError('usage', `${id} holds no capacity yet.`, {
       hint: `Stop its search with \`crucible reservations reject ${id}\`.`,
     })
   const what = reservation === undefined ? id : `${id} (${reservation.total} × ${reservation.type})`
@@ -135,7 +135,7 @@ async function extend(cli: Cli, { status }: ReservationView, options: Options): 
 async function resize(cli: Cli, { status }: ReservationView, options: Options): Promise<void> {
   const { count, until, maxSpend: spendMaxMicroUsd, share } = options
   if ([count, until, spendMaxMicroUsd, share].every((one) => one === undefined))
-    throw new CrucibleError('usage', 'Say what to change.', {
+    throw new CrucibleError('usage', 'Nothing to change.', {
       hint: 'Such as --count 4, --until 2027-01-31T18:00:00Z, --until never, --max-spend 500, or --share none.',
     })
   const endsAtMs = until === 'never' ? null : until && instantOf(until, cli.now())

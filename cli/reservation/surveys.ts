@@ -13,7 +13,7 @@ export async function surveysOf(
     return [{ backend, ...(await surveyCapacity(cli.context(), backend)) }]
   } catch (error) {
     const { message } = toCrucibleError(error)
-    cli.out.note(`What the account of ${backend} owns besides is not shown: ${message}`)
+    cli.out.note(`Other reservations of ${backend} are not shown: ${message}`)
     return []
   }
 }

@@ -137,7 +137,7 @@ export function showReservationView(cli: Cli, view: ReservationView): void {
       out.line(`    may be it: ${one.id}, ${one.total} × ${one.type} in ${one.zone}`)
     out.line(
       cli.asCalled(
-        `  Look at the account's reservations and bill, then: \`crucible reservations decide ${id} --bought RESERVATION\` or \`--not-bought\`.`,
+        `  Check the account's reservations and bill, then: \`crucible reservations decide ${id} --bought RESERVATION\` or \`--not-bought\`.`,
       ),
     )
   }
@@ -175,7 +175,7 @@ export function showOffers(cli: Cli, { quotes, unseen }: Pick<CapacitySurvey, 'q
   const { out } = cli
   out.json({ quotes, unseen })
   for (const text of unseen) out.note(out.paintNote.yellow(`Not seen: ${text}`))
-  if (quotes.length === 0) return out.line('Nothing is for sale for this wish now.')
+  if (quotes.length === 0) return out.line('No matching capacity is for sale now.')
   out.table(
     ['MACHINES', 'ZONE', 'FROM (UTC)', 'TO', 'UPFRONT', 'MACHINE-HOUR', 'REMARK'],
     quotes.map(({ quote, machineHourMicro, refusal }) => [

@@ -44,7 +44,7 @@ export function showCreated(cli: Cli, spec: RetrainSpec, created: ScheduleCreate
   out.line(
     isNew
       ? `Schedule ${out.paint.bold(name)}, revision ${revision}. Its next dates:`
-      : `Schedule ${out.paint.bold(name)} is as in the file already (revision ${revision}). Its next dates:`,
+      : `Schedule ${out.paint.bold(name)} already matches the file (revision ${revision}). Its next dates:`,
   )
   table(cli, spec, runs)
   for (const { nominal, reason } of skipped) out.line(`${nominal}: no run. ${reason}`)
@@ -92,15 +92,15 @@ export function showSchedule(cli: Cli, view: ScheduleView): void {
   for (const words of lateInWords(view)) row('dates', words)
   row('production', productionInWords(production))
   for (const status of running) showRunning(cli, status)
-  if (running.length === 0) out.line('No run is under way.')
+  if (running.length === 0) out.line('No run is active.')
 }
 
 function lateInWords({ waiting, skipped }: Pick<ScheduleView, 'waiting' | 'skipped'>): string[] {
   const { overlapped, missed } = skipped
   const words: [number, string][] = [
-    [waiting, 'due: waiting for the run before'],
-    [overlapped, 'skipped: the run before was not over'],
-    [missed, 'missed: the server was away for too long; see `crucible schedule backfill`'],
+    [waiting, 'due: waiting for the previous run'],
+    [overlapped, 'skipped: the previous run was not over'],
+    [missed, 'missed: the server was down for too long; see `crucible schedule backfill`'],
   ]
   return words.filter(([count]) => count > 0).map(([count, what]) => `${count} ${what}`)
 }

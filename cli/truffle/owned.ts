@@ -141,7 +141,7 @@ function notesOf({ kind, owned, asked }: Found, { minCapacity }: CapacityOptions
             'Every instance of an on-demand reservation is billed at the on-demand price, used or not, until the reservation ends or is cancelled.',
           ]
         : [
-            'Machines in a block begin to be ended 30 minutes before its end; a scheduled block cannot be used before its start.',
+            "EC2 begins to end a block's machines 30 minutes before its end; a scheduled block cannot be used before its start.",
           ]
   return [...all, ...together, ...meaning]
 }

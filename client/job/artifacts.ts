@@ -91,9 +91,7 @@ function noneOf(jobId: string, attempt: number, all: StoredArtifact[]): Crucible
   const others = [...new Set(all.map((version) => version.attempt))]
   return new CrucibleError('not-found', `Attempt ${attempt} of ${jobId} has no artifacts.`, {
     hint:
-      others.length === 0
-        ? 'No other attempt has any either.'
-        : `Attempts with artifacts: ${others.join(', ')}.`,
+      others.length === 0 ? 'No attempt has artifacts.' : `Attempts with artifacts: ${others.join(', ')}.`,
   })
 }
 
@@ -249,7 +247,7 @@ async function digestOf(path: string): Promise<string> {
 }
 
 function damaged(path: string): CrucibleError {
-  return new CrucibleError('failed', `The artifact ${path} differs from what the job wrote.`, {
+  return new CrucibleError('failed', `The artifact ${path} differs from the job's file.`, {
     hint: 'The object store was changed or damaged: check its disk.',
   })
 }

@@ -165,12 +165,12 @@ async function drainEvents(store: ObjectStore, jobId: string, attempt: number): 
   const drain = await readDocument(store, layout.drain(jobId, attempt), parseDrain)
   // A drain is also written after the end of every attempt, so that a late machine does not run; that one is not an event.
   if (drain === undefined || drain.reason === 'superseded') return []
-  const text = `Told to save and stop (${drain.reason}) within ${formatDuration(drain.windowMs)}`
+  const text = `Asked to save and stop (${drain.reason}) within ${formatDuration(drain.windowMs)}`
   const events: JobEvent[] = [{ atMs: drain.requestedAtMs, attempt, kind: 'stop-requested', text }]
   for await (const { key } of store.list(layout.shorterDrains(jobId, attempt))) {
     const shorter = await readDocument(store, key, parseDrain)
     if (shorter === undefined) continue
-    const sooner = `Told to stop sooner, within ${formatDuration(shorter.windowMs)}`
+    const sooner = `Asked to stop earlier, within ${formatDuration(shorter.windowMs)}`
     events.push({ atMs: shorter.requestedAtMs, attempt, kind: 'stop-requested', text: sooner })
   }
   return events

@@ -54,7 +54,7 @@ function after(status: JobStatus, { atMs, kind, attempt, data }: RecordEntry): J
     case 'interrupted':
       return status
     case 'resolved':
-      return { ...status, reason: 'planning', message: 'Looking for a place.' }
+      return { ...status, reason: 'planning', message: 'Looking for an offer.' }
     case 'copied':
       return { ...status, checkpoint: data.checkpoint }
     case 'waiting':

@@ -57,7 +57,7 @@ export async function listJobs(context: Context, filter: ListFilter = {}): Promi
   const recorded = await listRecorded(context, { client, filter, reads, jobs })
   if (reads.trouble !== undefined)
     context.note(
-      `The store ${context.config.home.storeUrl} does not answer (${reads.trouble}): progress and cost may be missing, and so are jobs that Temporal has forgotten.`,
+      `The store ${context.config.home.storeUrl} does not answer (${reads.trouble}): progress and cost may be missing, as are jobs that Temporal no longer keeps.`,
     )
   return [...jobs, ...recorded]
 }

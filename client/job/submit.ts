@@ -103,7 +103,7 @@ async function freshId({ store }: Context, name: string): Promise<string> {
 
 function checkId(id: string): void {
   if (JOB_ID_PATTERN.test(id)) return
-  throw new CrucibleError('usage', `"${id}" is not an id of a job.`, {
+  throw new CrucibleError('usage', `"${id}" is not a valid job id.`, {
     hint: 'Begin with a letter and write at most 40 of a-z, 0-9 and inner dashes, such as nightly-2027-01-31.',
   })
 }
@@ -182,7 +182,7 @@ async function start(context: Context, input: JobInput): Promise<string | undefi
   } catch (error) {
     if (isTemporals(error, 'WorkflowExecutionAlreadyStartedError')) return undefined
     if (grpcCodeOf(error) !== GRPC.invalidArgument || !/search attribute/i.test(causesOf(error))) throw error
-    throw new CrucibleError('unavailable', 'This Temporal server has never met a Crucible worker.', {
+    throw new CrucibleError('unavailable', 'No Crucible worker has ever connected to this Temporal server.', {
       hint: 'Start one with `crucible worker`, which prepares the server, then submit again.',
       cause: error,
     })

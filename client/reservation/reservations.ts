@@ -107,7 +107,7 @@ export async function splitReservation(
   checkId(id)
   const source = await findReservation(context, meant)
   const [first] = await readReservationEntries(context.store, id)
-  if (first !== undefined) return { newId: id, message: `${id} exists already: nothing more was split off.` }
+  if (first !== undefined) return { newId: id, message: `${id} already exists; nothing more was split.` }
   const receipt = await tell(context, source, {
     name: SPLIT_RESERVATION_UPDATE,
     update: { count, newId: id },

@@ -87,9 +87,9 @@ export async function reserve(context: Context, request: ReservationRequest): Pr
   if (await isOver()) return { id: reservationId, workflowId, isNew, isOver: true }
   throw new CrucibleError(
     'failed',
-    `${reservationId} exists already, and its workflow was ended by hand: nothing watches it, and nothing was started.`,
+    `${reservationId} already exists, but its workflow was terminated by hand: it is not watched, and nothing was started.`,
     {
-      hint: `Continue it: \`${resetCommand(workflowId)}\`. What it has bought is found again, not bought again.`,
+      hint: `Continue it: \`${resetCommand(workflowId)}\`. It finds its purchases and buys nothing again.`,
     },
   )
 }
@@ -121,7 +121,7 @@ function checkedUrl(webhook: string): string {
   if (username || password)
     throw new CrucibleError(
       'usage',
-      'The webhook has a user name or a password in its URL, and no request can be sent so.',
+      'The webhook has a user name or a password in its URL, which requests cannot contain.',
       {
         hint: 'Leave them out: a webhook is trusted by its path.',
       },
@@ -134,7 +134,7 @@ function checkedUrl(webhook: string): string {
 
 export function checkId(id: string): void {
   if (RESERVATION_ID_PATTERN.test(id)) return
-  throw new CrucibleError('usage', `"${id}" is not an id of a reservation.`, {
+  throw new CrucibleError('usage', `"${id}" is not a valid reservation id.`, {
     hint: 'Write res- and at most 40 of a-z, 0-9 and dashes, such as res-ranker-2027-q1.',
   })
 }

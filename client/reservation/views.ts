@@ -45,7 +45,7 @@ export async function findReservation({ store }: Context, meant: string): Promis
   const found = ids.filter((id) => id.startsWith(meant))
   if (found.length === 1) return found[0]!
   if (found.length === 0) throw unknown(meant)
-  throw new CrucibleError('usage', `${meant} is the beginning of ${found.slice(0, 5).join(', ')}.`, {
+  throw new CrucibleError('usage', `${meant} is a prefix of ${found.slice(0, 5).join(', ')}.`, {
     hint: 'Write more of it.',
   })
 }
@@ -91,7 +91,7 @@ function unwatched(last: ReservationStatus): ReservationStatus {
       : ' `crucible gc` gives hourly capacity back, and lists prepaid capacity.'
   return {
     ...status,
-    trouble: `Its workflow was ended by hand: this is its last state, and nothing watches it now.${held}`,
+    trouble: `Its workflow was terminated by hand; showing its last state. The reservation is not watched.${held}`,
   }
 }
 
@@ -110,7 +110,7 @@ function silentStatus(requested: ReservationEntry, record: readonly ReservationE
     state,
     alternatives: [],
     message: noted?.summary ?? 'Nothing is known to be held.',
-    trouble: 'No worker answers for it: this is what its record says.',
+    trouble: 'No worker responds; showing its record.',
     spentMicroUsd: upfrontMicroUsd + idleMicroUsd,
     idleMicroUsd,
     purpose,

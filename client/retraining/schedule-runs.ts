@@ -170,7 +170,7 @@ export async function resumeSchedule(context: Context, name: string, note: strin
   await handleOf(await context.temporal(), name).unpause(note)
 }
 
-/** Starts a run now, outside of the calendar. */
+/** Starts a run now, outside the calendar. */
 export async function triggerSchedule(context: Context, name: string): Promise<void> {
   await currentOf(context, name)
   await handleOf(await context.temporal(), name).trigger('ALLOW_ALL')
@@ -247,7 +247,7 @@ function notOneRun(
   const ids = meant.map(({ status }) => status.run?.id).filter((id) => id !== undefined)
   if (meant.length > 1)
     return new CrucibleError('usage', `Several runs of ${name} ${many}: ${ids.join(', ')}.`, {
-      hint: `Say which: --run ${ids[0] ?? 'RUN'}.`,
+      hint: `Choose one: --run ${ids[0] ?? 'RUN'}.`,
     })
   const seen = running.map(({ status }) => `${status.run?.id ?? 'a new run'} is ${status.state}`).join(', ')
   const which = run === undefined ? `No run of ${name} ${one}` : `No run ${run} of ${name} ${one}`

@@ -115,7 +115,7 @@ async function revise(context: Context, { kind, input, code, values }: Change): 
     !isGone &&
     isDeepStrictEqual(contentOf(asStored({ ...input, revision: newest.revision })), contentOf(newest.input))
   if (!isGone && !isSame && kind === 'created') {
-    throw new CrucibleError('usage', `A schedule ${name} with another content exists.`, {
+    throw new CrucibleError('usage', `A schedule ${name} already exists with other content.`, {
       hint: `Change it with \`crucible schedule update FILE\`, or give the file another name.`,
     })
   }
@@ -131,7 +131,7 @@ async function revise(context: Context, { kind, input, code, values }: Change): 
     input: asStored({ ...input, revision }),
   }
   if (await putRevision(store, made)) return made
-  throw new CrucibleError('failed', `Somebody else has just changed the schedule ${name}.`, {
+  throw new CrucibleError('failed', `The schedule was changed concurrently: ${name}.`, {
     hint: `Look at it with \`crucible schedule show ${name}\`, then try again.`,
   })
 }
@@ -272,10 +272,10 @@ export function warningsOf(spec: RetrainSpec, runs: readonly ScheduledRun[]): st
   const words = {
     queue: 'it begins when that run is over, with less time to find capacity',
     skip: 'it is skipped unless that run is over',
-    allow: 'both go on side by side',
+    allow: 'both run concurrently',
   }[spec.overlap]
   return [
     ...warnings,
-    `${first.date}: its run begins before the window of the run before it has opened; ${words} (lead, overlap).`,
+    `${first.date}: its run starts before the previous run's window opens; ${words} (lead, overlap).`,
   ]
 }

@@ -18,7 +18,7 @@ const KINDS: Readonly<Record<RejectionCode, Kind>> = {
   'max-price': { of: 'that may cost more per hour than the job allows', change: 'raise `max_price`' },
   backend: { of: 'on backends or capacity types that the job does not allow', change: 'extend `backends`' },
   region: { of: 'outside the Regions that the job allows', change: 'extend `regions`' },
-  isolation: { of: 'on hardware that others use, too', hasDetail: true },
+  isolation: { of: 'on hardware that others also use', hasDetail: true },
   interruptible: {
     of: 'of spot capacity, which can be interrupted at any time',
     change: 'set `interruptible: true` if the job saves checkpoints',
@@ -38,7 +38,7 @@ const KINDS: Readonly<Record<RejectionCode, Kind>> = {
   'gpu-memory': { of: 'with GPUs of another size', hasDetail: true, change: 'change `gpu_memory`' },
   accelerator: { of: 'with other GPU models', hasDetail: true, change: 'extend `accelerators`' },
   image: { of: 'on backends that run no container images', change: 'leave out `image`' },
-  target: { of: 'elsewhere than the migration requested' },
+  target: { of: 'not at the requested target of the migration' },
   'kept-for-gpus': { of: 'in reservations with GPUs, for a job without GPUs', hasDetail: true },
   reservation: {
     of: 'outside the reservation that the job names',

@@ -81,7 +81,7 @@ export interface Gate {
   metric: string
   better: Direction
   tolerance: Tolerance
-  /** The worst acceptable value, whatever is in production. */
+  /** The worst acceptable value, regardless of the model in production. */
   limit?: number
 }
 

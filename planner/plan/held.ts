@@ -26,7 +26,7 @@ export function notFor(
   const share = hold.share ?? SHARE_DEFAULT
   const isOwners = hold.owner !== undefined && hold.owner === owner
   if (!isOwners && share !== 'all') {
-    const whose = hold.owner === undefined ? 'its owner is not on record' : `only for jobs of ${hold.owner}`
+    const whose = hold.owner === undefined ? 'its owner is unknown' : `only for jobs of ${hold.owner}`
     return { code: 'held', reason: `${words}, ${whose}; it was reserved with \`share: ${share}\`` }
   }
   if (name === undefined && share === 'none')

@@ -83,7 +83,7 @@ function failureOfNamed(message: string): Failure {
 /** The backends that were asked, if none had an offer to reject. */
 function whyNoOffer({ spec, target, answers, silentBackends }: PlanRequest): string | undefined {
   if (silentBackends.length > 0 || answers.some(({ offers }) => offers.length > 0)) return undefined
-  if (answers.length > 0) return `no offer came from ${answers.map(({ backend }) => backend).join(', ')}`
+  if (answers.length > 0) return `no offer from ${answers.map(({ backend }) => backend).join(', ')}`
   const wanted = (target === undefined ? spec.backends : [target]).map(({ backend }) => backend)
   return `this deployment has no backend ${[...new Set(wanted)].join(' or ')}`.trimEnd()
 }

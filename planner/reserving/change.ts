@@ -28,7 +28,7 @@ export function whyNotChanged(facts: ChangeFacts): string | undefined {
   const used = total - reservation.free
   const { endsAtMs = reservation.endsAtMs ?? null } = facts
   if (endsAtMs !== null && endsAtMs <= nowMs)
-    return `${formatInstant(endsAtMs)} has passed. To end it now, give it back (crucible reservations release).`
+    return `${formatInstant(endsAtMs)} has passed. To end it now, release it (crucible reservations release).`
   if (count < used)
     return `${used} of the ${plural(total, 'place')} of ${id} ${used === 1 ? 'is' : 'are'} in use, so it cannot have ${count}. Migrate jobs first, or ask for at least ${used}.`
   return count > total ? whyNotMore(facts, { count, endsAtMs }) : undefined
@@ -60,7 +60,7 @@ export function whyNotSplit(reservation: OwnedReservation, count: number): strin
   const { id, total, free } = reservation
   if (count >= total) return `${id} has ${plural(total, 'machine')}, and keeps at least one.`
   if (count > free)
-    return `Only ${free} of the ${plural(total, 'place')} of ${id} ${free === 1 ? 'is' : 'are'} free, and ${count} are wanted. Migrate jobs first, or split fewer off.`
+    return `Only ${free} of the ${plural(total, 'place')} of ${id} ${free === 1 ? 'is' : 'are'} free, and ${count} are requested. Migrate jobs first, or split fewer off.`
   return undefined
 }
 

@@ -77,7 +77,7 @@ export function judgeExtension(facts: ExtensionFacts): ExtensionDecision {
   const isMovable = known.length === moves.length
   if (isMovable && fee > moving)
     return move(`${late}; an extension costs ${formatUsd(fee)}, and moving costs ${formatUsd(moving)}`)
-  const why = isMovable ? `moving costs ${formatUsd(moving)}` : 'there is no other place for all of them'
+  const why = isMovable ? `moving costs ${formatUsd(moving)}` : 'no other offer has room for all of them'
   return {
     kind: 'extend',
     durationMs: best.endsAtMs! - endsAtMs,

@@ -15,7 +15,7 @@ export function unlike(wish: CapacityWish, quote: CapacityQuote): string | undef
   } = wish
   const { latestEndAtMs = Infinity, regions = [], zones = [], extends: extended } = wish
   const { startsAtMs, endsAtMs = Infinity, usableUntilMs = endsAtMs, readAtMs } = quote
-  if (quote.kind !== kind || quote.extends !== extended?.id) return 'it is another kind of reservation'
+  if (quote.kind !== kind || quote.extends !== extended?.id) return 'it is a different kind of reservation'
   if (!types.includes(quote.type)) return `it is for ${quote.type}`
   if (quote.count !== count) return `it has ${plural(quote.count, 'machine')}, not ${count}`
   if (zones.length > 0 && !zones.includes(quote.zone)) return `it is in ${quote.zone}`

@@ -100,7 +100,7 @@ function isLate({ reservation, held: { releasedForMs = Infinity }, elapsedMs }: 
 
 function returned(facts: HoldFacts): HoldOutcome {
   const { reservation, held, elapsedMs } = facts
-  const message = `${reservation!.id} is given back; the provider still lists it.`
+  const message = `${reservation!.id} is released; the provider still lists it.`
   const idleMicroUsd = held.idleMicroUsd + idleCost({ ...facts, reservation: undefined })
   const releasedForMs = held.releasedForMs! + elapsedMs
   return {
@@ -227,9 +227,9 @@ function strayWarning({ strays = [], reservationId }: HoldFacts): { warning: str
   const what = strays.map(({ id, total, type }) => `${id} (${total} × ${type})`).join(', ')
   const how =
     first.kind === 'hourly'
-      ? 'It costs money until it is given back: cancel it at the provider.'
+      ? 'It costs money until it is released: cancel it at the provider.'
       : 'It is paid for: jobs can use it.'
-  return { warning: `${what} was bought for ${reservationId}, too, and is not what it holds. ${how}` }
+  return { warning: `${what} was bought for ${reservationId}, too, in addition to its own. ${how}` }
 }
 
 function idleWarning({ idleMs, idleMicroUsd, reservation }: HeldSoFar): { warning: string } | undefined {

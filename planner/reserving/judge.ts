@@ -45,12 +45,12 @@ export function judgeCapacity(facts: CapacityFacts): CapacityVerdict {
   const adopted = adoptable(facts)
   if (adopted?.kind === 'adopt') {
     const { id, total, type } = adopted.reservation
-    const message = `${id} (${total} × ${type}) is owned already and fits: nothing is bought.`
+    const message = `${id} (${total} × ${type}) is already owned and fits: nothing is bought.`
     return { ...common, kind: 'adopt', message, reservation: adopted.reservation }
   }
   if (adopted?.kind === 'young') {
     const lookInMs = Math.max(MINUTE_MS, adopted.inMs)
-    const message = `${adopted.reservation.id} fits and has just been bought: its tags may not show yet. The next look is in ${formatDuration(lookInMs)}.`
+    const message = `${adopted.reservation.id} fits and has just been bought: its tags may not show yet. The next check is in ${formatDuration(lookInMs)}.`
     return { ...common, kind: 'wait', lookInMs, message }
   }
   if (facts.unsold !== undefined && facts.isFirst)
@@ -79,14 +79,14 @@ export function judgeCapacity(facts: CapacityFacts): CapacityVerdict {
   const why =
     best === undefined
       ? whyNothing(facts, refused)
-      : `${quoteInWords(best.quote)} is for sale, and was not bought in time.`
+      : `${quoteInWords(best.quote)} was for sale, but not bought in time.`
   return isSearchOver(facts)
     ? { ...common, kind: 'give-up', message: `The search is over: ${why}` }
     : {
         ...common,
         kind: 'wait',
         lookInMs,
-        message: `${capital(why)} The next look is in ${formatDuration(lookInMs)}.`,
+        message: `${capital(why)} The next check is in ${formatDuration(lookInMs)}.`,
       }
 }
 

@@ -59,7 +59,7 @@ export function earlyEnd({ reservation, held, nowMs }: HoldFacts): string | unde
   const { id, phase, state, kind, endsAtMs = Infinity } = reservation
   if (phase !== 'ended' || endsAtMs <= nowMs + END_SLACK_MS) return undefined
   const end = endsAtMs === Infinity ? '' : `, before its end at ${formatInstant(endsAtMs)}`
-  const who = kind === 'hourly' ? 'by the provider or by somebody in its account' : 'by the provider'
+  const who = kind === 'hourly' ? 'by the provider or by a person in its account' : 'by the provider'
   return `${id} was taken back ${who}${end}: it is reported as ${state}.`
 }
 
@@ -100,7 +100,7 @@ function idle(
     event: 'idle',
     text:
       `${since} It costs ${formatUsd(total * idleMicroUsdPerHour)} per hour; its unused time has cost ${formatUsd(next.idleMicroUsd)} so far. ` +
-      `Submit jobs, make it smaller (crucible reservations resize ${reservationId} --count N), or give it back (crucible reservations release ${reservationId}).`,
+      `Submit jobs, make it smaller (crucible reservations resize ${reservationId} --count N), or release it (crucible reservations release ${reservationId}).`,
   }
 }
 

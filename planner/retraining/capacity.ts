@@ -135,7 +135,7 @@ function stepInWords(step: CapacityStep): string {
     const where = step.backends.map(formatBackendChoice).join(', ')
     const deadline =
       step.deadlineMs === undefined ? '' : `, to be done within ${formatDuration(step.deadlineMs)}`
-    return `no reservation, the job takes what it finds on ${where}${deadline}`
+    return `no reservation, the job uses any offer on ${where}${deadline}`
   }
   const { kind, types, count, durationMs, regions, startWithinMs, upfrontMaxMicroUsd, spendMaxMicroUsd } =
     step

@@ -118,8 +118,7 @@ function doneOf(
 ): string | undefined {
   if (attempt === undefined || attempt === 1) return undefined
   const left = facts?.leftShare
-  const share =
-    left === undefined ? 'how much work is left is unknown' : `${percent(left)} of the work is left`
+  const share = left === undefined ? 'the remaining work is unknown' : `${percent(left)} of the work is left`
   const saved = facts?.savedBefore
   const checkpoint =
     saved === undefined ? 'no checkpoint' : `newest checkpoint ${formatBytes(saved.totalBytes)}`
@@ -153,7 +152,7 @@ const AVOIDED_MAX = 5
 const WHY_AVOIDED = {
   capacity: 'had no capacity',
   quota: 'was refused for missing quota',
-  preference: 'is used only if there is no other place',
+  preference: 'is used only as a last resort',
   interruption: 'interrupted this job',
 } as const
 

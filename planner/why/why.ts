@@ -135,11 +135,11 @@ function missingOf({ entry, answers }: Recorded, isSame: boolean | undefined): s
   if (answers === undefined) {
     const names = facts.market.map(({ backend, sha256 }) => `market/${backend}/${sha256.slice(0, 12)}`)
     return [
-      `The offers of this plan are no longer in the store (${names.join(', ')}). It cannot be decided again.`,
+      `The offers of this plan are no longer in the store (${names.join(', ')}), so it cannot be replayed.`,
     ]
   }
   if (isSame === false)
-    return ['Other rules made this plan than those of this version, which would plan differently.']
+    return ["Another version's rules made this plan; this version would plan differently."]
   return []
 }
 
@@ -174,8 +174,8 @@ export function explainVerdict(number: number, entry: RecordEntryOf<'decided'>):
 
 const MISSING_OF_VERDICT: Readonly<Record<ReplayVerdict, string[]>> = {
   same: [],
-  different: ['Other rules decided this than those of this version, which would decide differently.'],
-  impossible: ['The inputs of this decision are not on record, so it cannot be decided again.'],
+  different: ["Another version's rules decided this; this version would decide differently."],
+  impossible: ['The inputs of this decision are not on record, so it cannot be replayed.'],
 }
 
 /** The allowances that a job file sets. */
@@ -207,7 +207,7 @@ export function answerWhatIf(
   const missing = missingOf(recorded, undefined)
   if (question === undefined)
     return {
-      problem: missing[0] ?? 'The job waited for older ones, and nothing was planned.',
+      problem: missing[0] ?? 'The job waited for older jobs and made no plan.',
       remedy: 'Choose another decision with --decision.',
     }
   const changed = changedQuestion(question, changes)

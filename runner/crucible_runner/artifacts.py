@@ -47,7 +47,7 @@ def _add(found: Dict[str, str], base: str, top: str, walls: Walls) -> List[str]:
     while waiting:
         path = waiting.pop()
         if os.path.islink(path) and not walls.holds(path):
-            remarks.append("%s is not kept: it leads out of the job's directories" % os.path.relpath(path, base))
+            remarks.append("%s is not kept: it points outside the job's directories" % os.path.relpath(path, base))
         elif os.path.isfile(path):
             found[os.path.relpath(path, base).replace(os.sep, "/")] = path
         elif os.path.isdir(path) and (path == top or not os.path.islink(path)):
@@ -168,7 +168,7 @@ class Keeper:
             if waiting:
                 pauses.wait(is_over)
                 if is_over():
-                    raise GaveUp("there was no time left for %d artifacts" % len(waiting))
+                    raise GaveUp("no time was left for %d artifacts" % len(waiting))
         self._trouble.passed()
 
     def _tell_of(self, name: str, status: os.stat_result) -> None:

@@ -67,7 +67,7 @@ def _parser() -> argparse.ArgumentParser:
         "--grant-file", metavar="FILE", help="credentials for the store to begin with (a grant), where it asks for some"
     )
     run.add_argument(
-        "--power-off", metavar="COMMAND", help="run by sh when the attempt is over, whatever way it ended"
+        "--power-off", metavar="COMMAND", help="run by sh when the attempt is over, however it ended"
     )
     run.add_argument(
         "--notice-file", metavar="FILE", help="where the provider's notice will be, whatever the order says"
@@ -79,7 +79,7 @@ def _parser() -> argparse.ArgumentParser:
         "--job-root", metavar="DIR", help="the only directory that the job may reach"
     )
     run.add_argument(
-        "--notice-kill", action="store_true", help="end everything when the notice's time has come"
+        "--notice-kill", action="store_true", help="end everything at the time of the notice"
     )
     return parser
 

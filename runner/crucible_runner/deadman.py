@@ -61,7 +61,7 @@ class Deadman:
     def _run(self) -> None:
         while self._clock.mono_ms() <= self._end_ms() + _OVERDUE_MS:
             time.sleep(_LOOK_SECONDS)
-        print("the runner hangs and is overdue: ending the machine without it", file=sys.stderr)
+        print("the runner hangs and is overdue: ending the machine", file=sys.stderr)
         sys.stderr.flush()
         self._duties.do()
         os._exit(1)

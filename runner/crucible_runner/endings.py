@@ -47,11 +47,11 @@ DRAIN_WORDS = {
     "cancelled": "the job was cancelled",
     "migrated": "the job moves to another machine",
     "deadline": "the deadline is near",
-    "budget": "the money for this machine is used up",
-    "superseded": "the attempt was given up",
+    "budget": "the budget of this machine is used up",
+    "superseded": "the attempt was abandoned",
     "expired": "the reservation or run limit of this machine ends",
     "interrupted": "the provider takes the machine back",
-    "lease": "the lease has lapsed without a renewal",
+    "lease": "the lease has expired without a renewal",
 }
 
 

@@ -44,7 +44,7 @@ class Metadata:
                 headers = {"X-aws-ec2-metadata-token-ttl-seconds": str(_TOKEN_SECONDS)}
                 status, body = self._ask("PUT", "/latest/api/token", headers)
                 if status != 200:
-                    raise OSError("the instance metadata gives no token but answers %d" % status)
+                    raise OSError("the instance metadata issued no token but answered %d" % status)
                 self._token = body
                 self._token_until = time.monotonic() + _TOKEN_SECONDS - _TOKEN_SLACK_SECONDS
             return self._token
@@ -60,6 +60,6 @@ class Metadata:
             response = connection.getresponse()
             return response.status, response.read(_ANSWER_BYTES_MAX).decode("utf-8").strip()
         except (http.client.HTTPException, UnicodeDecodeError) as error:
-            raise OSError("the instance metadata answers nonsense: %s" % error) from error
+            raise OSError("the instance metadata sent an invalid answer: %s" % error) from error
         finally:
             connection.close()

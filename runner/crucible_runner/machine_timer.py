@@ -99,7 +99,7 @@ def main(root, *told):
             except (OSError, ValueError):
                 pass  # the metadata service starts with the network
         if now_ms() >= end_ms(began_ms, timer or TIMER, read_runner(root)):
-            print("crucible: this machine's time is over", file=sys.stderr, flush=True)
+            print("crucible: this machine's time is up", file=sys.stderr, flush=True)
             subprocess.call(["shutdown", "-h", "now"])
             time.sleep(AGAIN_SECONDS)
         time.sleep(LOOK_SECONDS)

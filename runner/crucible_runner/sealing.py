@@ -11,7 +11,7 @@ def open_sealed(sealed: dict, key: bytes) -> bytes:
     """`sealed` has `nonce`, `text` and `tag` in Base64. Raises `ValueError` when they were not sealed with this key, or were changed since."""
     nonce, text, tag = (base64.b64decode(sealed[name], validate=True) for name in ("nonce", "text", "tag"))
     if not hmac.compare_digest(tag, _mac(_mac(key, b"authenticate"), nonce + text)):
-        raise ValueError("it was sealed with another key, or changed")
+        raise ValueError("it was sealed with another key, or modified")
     stream_key = _mac(key, b"encrypt")
     blocks = range(-(-len(text) // _BLOCK_BYTES))
     stream = b"".join(_mac(stream_key, nonce + index.to_bytes(8, "big")) for index in blocks)

@@ -28,5 +28,5 @@ def unseal(body: bytes, key: bytes) -> Dict[str, str]:
 def unseal_grant(body: bytes, key_path: Optional[str]) -> dict:
     """Raises `ValueError` or `OSError` with the reason if the body contains no grant."""
     if key_path is None:
-        raise ValueError("the machine was given no key to open it")
+        raise ValueError("the machine has no key to open it")
     return parse(GRANT, unseal(body, read_key(key_path)).get("grant", "").encode("utf-8"))

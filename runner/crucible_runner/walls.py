@@ -15,7 +15,7 @@ class OutsideWalls(OSError):
     """A link that leads out of the job's directories."""
 
     def __init__(self, path: str) -> None:
-        super().__init__(errno.EXDEV, "it is a link that leads out of the job's directories", path)
+        super().__init__(errno.EXDEV, "it is a link that points outside the job's directories", path)
 
 
 class Walls:

@@ -17,9 +17,9 @@ const TRANSIENT = [
 
 /** The remedy for each code. People renew credentials while everything waits, so these errors may be transient too. */
 const CREDENTIALS: Readonly<Record<string, string>> = {
-  ExpiredToken: 'the credentials have ended: renew them',
-  ExpiredTokenException: 'the credentials have ended: renew them',
-  TokenRefreshRequired: 'the credentials have ended: renew them',
+  ExpiredToken: 'the credentials have expired: renew them',
+  ExpiredTokenException: 'the credentials have expired: renew them',
+  TokenRefreshRequired: 'the credentials have expired: renew them',
   CredentialsProviderError:
     'there are no credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE, or give the machine a role',
 }
@@ -27,22 +27,22 @@ const CREDENTIALS: Readonly<Record<string, string>> = {
 const REMEDIES: Readonly<Record<string, string>> = {
   AccessDenied: 'permission denied: allow s3:GetObject, PutObject, DeleteObject and ListBucket there',
   Forbidden: 'permission denied: allow s3:GetObject, PutObject, DeleteObject and ListBucket there',
-  NoSuchBucket: 'there is no such bucket: make it, or correct the URL of the store',
-  InvalidAccessKeyId: 'the access key is not known there: correct AWS_ACCESS_KEY_ID or the profile',
+  NoSuchBucket: 'the bucket does not exist: create it, or correct the URL of the store',
+  InvalidAccessKeyId: 'the access key is unknown there: correct AWS_ACCESS_KEY_ID or the profile',
   SignatureDoesNotMatch: 'the secret key is wrong: correct AWS_SECRET_ACCESS_KEY or the profile',
   PermanentRedirect: 'the bucket is in another region: write it into the URL of the store as ?region=...',
   AuthorizationHeaderMalformed:
     'the bucket is in another region: write it into the URL of the store as ?region=...',
-  RequestTimeTooSkewed: 'the clock of this machine is far from that of the store: set it',
-  InvalidBucketName: 'this cannot be a bucket: correct the URL of the store',
-  EntityTooLarge: 'it is larger than the store takes',
+  RequestTimeTooSkewed: 'the clocks of this machine and of the store differ: enable NTP',
+  InvalidBucketName: 'this is not a valid bucket name: correct the URL of the store',
+  EntityTooLarge: 'it is larger than the store accepts',
 }
 
 /** Errors without an answer, which may be transient. */
 const UNANSWERED: Readonly<Record<string, string>> = {
   ECONNREFUSED:
-    'nothing listens there: start it, or correct the endpoint (AWS_ENDPOINT_URL, or that in the URL of the store)',
-  ENOTFOUND: 'there is no such host: correct the endpoint or the region, or look at the network',
+    'no server listens there: start it, or correct the endpoint (AWS_ENDPOINT_URL, or that in the URL of the store)',
+  ENOTFOUND: 'the host does not exist: correct the endpoint or the region, or check the network',
 }
 
 /** Converts a failed request to a store error; `doing` completes "Could not ...". */

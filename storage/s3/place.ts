@@ -14,7 +14,7 @@ export interface S3Place {
 
 const PARAMETERS = ['endpoint', 'region'] as const
 const SHAPE =
-  's3://bucket/prefix?region=eu-west-1, with &endpoint=https://host:port where it is not that of AWS'
+  's3://bucket/prefix?region=eu-west-1, with &endpoint=https://host:port for a server other than AWS'
 /** S3 itself allows fewer names; other servers also allow capitals and underscores. */
 const BUCKET_PATTERN = /^[A-Za-z0-9][A-Za-z0-9._-]{1,62}$/
 
@@ -27,18 +27,16 @@ export function parsePlace(url: URL): S3Place {
     })
   const bucket = decodeURIComponent(url.host)
   if (url.username !== '' || url.password !== '')
-    throw complain(
-      'keys do not belong into it: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or a profile',
-    )
+    throw complain('it must not contain keys: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or a profile')
   if (bucket === '') throw complain('it names no bucket')
-  if (!BUCKET_PATTERN.test(bucket)) throw complain(`${JSON.stringify(bucket)} cannot be a bucket`)
+  if (!BUCKET_PATTERN.test(bucket)) throw complain(`${JSON.stringify(bucket)} is not a valid bucket name`)
   const unknown = [...url.searchParams.keys()].find((name) => !PARAMETERS.some((known) => known === name))
   if (unknown !== undefined) throw complain(`there is no parameter ${JSON.stringify(unknown)}`)
   if (url.hash !== '' || PARAMETERS.some((name) => url.searchParams.getAll(name).length > 1))
-    throw complain('each parameter stands once')
+    throw complain('each parameter may occur once')
   const prefix = decodeURIComponent(url.pathname).replace(/^\/+|\/+$/g, '')
   if (prefix.split('/').some((segment) => ['.', '..'].includes(segment)) || prefix.includes('//'))
-    throw complain(`its prefix ${JSON.stringify(prefix)} is no plain path`)
+    throw complain(`its prefix ${JSON.stringify(prefix)} is not a plain path`)
   const endpoint = url.searchParams.get('endpoint')
   if (endpoint !== null && !isServer(endpoint))
     throw complain(`its endpoint ${JSON.stringify(endpoint)} must begin with http:// or https://`)

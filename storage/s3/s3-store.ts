@@ -78,7 +78,7 @@ export class S3Store implements ObjectStore {
         const standing = await this.#markOf(bucket, Key)
         if (standing !== 'absent') return standing === mark
       }
-      throw new StoreError(`${key} is put and deleted again by others all the time.`, { isTransient: true })
+      throw new StoreError(`${key} is put and deleted by other programs continuously.`, { isTransient: true })
     })
   }
 

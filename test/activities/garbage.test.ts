@@ -14,7 +14,7 @@ const DEPLOYMENT = 'dep-0123456789'
 type Fate = Awaited<ReturnType<OwnerLookup>>
 
 let place: Place
-/** What the server says of each workflow; those not named are unknown to it. */
+/** What the server answered of each workflow; those not named are unknown to it. */
 let fates: Record<string, Fate | Error>
 
 beforeEach(async () => {

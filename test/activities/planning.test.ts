@@ -260,7 +260,7 @@ describe('plan', () => {
     let seq = 2
     const askOffers: AskOffers = async (backend) => ({ ...(await ask('scripted', {})), backend })
     expect(await sentence({ askOffers, backends: ['scripted', 'other'] })).toBe(
-      'No offer fits this job: no offer came from scripted, other.',
+      'No offer fits this job: no offer from scripted, other.',
     )
     expect(await sentence({}, {}, { backends: [{ backend: 'a' }, { backend: 'b' }, { backend: 'a' }] })).toBe(
       'No offer fits this job: this deployment has no backend a or b.',

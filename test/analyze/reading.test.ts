@@ -127,7 +127,7 @@ describe('a project', () => {
       'train.py': `import importlib, sys\nm = importlib.import_module(sys.argv[1])\nEPOCHS = 1\ndata = None\n${LOOP}`,
     })
     expect(analysis.obstacles).toEqual([
-      { file: 'train.py', line: 2, message: 'imports a module whose name is known at run time only' },
+      { file: 'train.py', line: 2, message: 'imports a module whose name is known only at run time' },
     ])
   })
 

@@ -28,7 +28,7 @@ interface Run {
   result: RetrainResult | null
 }
 
-/** What the account of the small cloud has bought. */
+/** Other reservations of the small cloud has bought. */
 interface Bought {
   id: string
   state: string

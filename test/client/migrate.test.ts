@@ -42,14 +42,14 @@ describe('a migration to where the job cannot run', () => {
     })
     await expect(asked()).rejects.toMatchObject({
       kind: 'capacity',
-      message: `${JOB} stays where it is: ec2:reserved is unsuitable (too dear).`,
+      message: `${JOB} does not move: ec2:reserved is unsuitable (too dear).`,
     })
   })
 
   it('does not blame the job for what there is not at all', async () => {
     refusing(other)
     await expect(asked()).rejects.toMatchObject({
-      message: `${JOB} stays where it is: ec2:reserved is not configured in this deployment.`,
+      message: `${JOB} does not move: ec2:reserved is not configured in this deployment.`,
     })
   })
 })

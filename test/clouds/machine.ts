@@ -176,7 +176,7 @@ export class CloudMachine implements Machine {
   }
 
   private start({ jobId, attempt, claim, beganAtMs }: Assignment): string {
-    if (this.runner !== undefined) return 'the runner is at work already\n'
+    if (this.runner !== undefined) return 'the runner is already running\n'
     const { clock, store, behave } = this.options
     const behaviour = behave()
     this.attempt = attempt

@@ -321,11 +321,11 @@ env:
     // What cannot be written as UTF-8
     [
       'run: "echo \\ud800"',
-      '1:6: run has half of a character (a lone surrogate), which is no text. Remove it, or write the whole character.',
+      '1:6: run has half of a character (a lone surrogate), which is not text. Remove it, or write the whole character.',
     ],
     [
       'run: x\nenv: {A: "\\udfff"}',
-      '2:10: env.A has half of a character (a lone surrogate), which is no text. Remove it, or write the whole character.',
+      '2:10: env.A has half of a character (a lone surrogate), which is not text. Remove it, or write the whole character.',
     ],
     [
       'run: x\ninterruptible: constructor',

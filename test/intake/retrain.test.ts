@@ -186,7 +186,7 @@ describe('a retraining file with a mistake', () => {
     ['promotion: {}\n', '1:1: promotion would put every new model into production, without an evaluation'],
     [
       'overrun: {extend_max: $9}\n',
-      '1:1: overrun is about the end of a reservation, but there is no capacity.',
+      '1:1: overrun applies to the end of a reservation, but capacity is missing.',
     ],
     ['evaluation: {run: x}\n', '1:13: evaluation.metric is missing. Write, for example, metric: val_loss.'],
     [
@@ -213,7 +213,7 @@ describe('a retraining file with a mistake', () => {
     [`${CAPACITY}  fallbacks: [{}]\n`, '6:15: capacity.fallbacks[0] changes nothing.'],
     [
       `${CAPACITY}  fallbacks: [{backends: ec2, count: 2}]\n`,
-      '6:31: capacity.fallbacks[0].count is about a reservation, but backends reserve nothing.',
+      '6:31: capacity.fallbacks[0].count applies to reservations, but backends reserve nothing.',
     ],
     [
       `${CAPACITY}  fallbacks: [{deadline: 2d}]\n`,

@@ -193,7 +193,7 @@ describe('a job that only waited in line', () => {
 
   it('has nothing to decide again', () => {
     expect(answerWhatIf(waiting(3), [])).toEqual({
-      problem: 'The job waited for older ones, and nothing was planned.',
+      problem: 'The job waited for older jobs and made no plan.',
       remedy: 'Choose another decision with --decision.',
     })
   })

@@ -167,7 +167,7 @@ describe('the next way to get capacity', () => {
         deadlineMs: 5 * DAY_MS,
       },
       message:
-        'Fallback 3 of 3: no reservation, the job takes what it finds on ec2:spot, to be done within 5d. Nothing was found.',
+        'Fallback 3 of 3: no reservation, the job uses any offer on ec2:spot, to be done within 5d. Nothing was found.',
     })
     expect(nextCapacity({ ...FACTS, tried: 4, last })).toEqual({
       kind: 'give-up',
@@ -253,7 +253,7 @@ describe('the next way to get capacity', () => {
     const plan: CapacityPlan = { ...PLAN, steps: [{ kind: 'unreserved', backends, regions: ['eu-west-1'] }] }
     expect(nextCapacity({ ...FACTS, plan })).toEqual({
       ...{ kind: 'open', index: 0, placement: { kind: 'open', backends, regions: ['eu-west-1'] } },
-      message: 'no reservation, the job takes what it finds on ec2, modal:spot.',
+      message: 'no reservation, the job uses any offer on ec2, modal:spot.',
     })
   })
 

@@ -89,7 +89,7 @@ describe('an explained decision after an attempt', () => {
     })
     const gone = {
       ...{ replay: 'impossible', otherwise: [] },
-      missing: ['The inputs of this decision are not on record, so it cannot be decided again.'],
+      missing: ['The inputs of this decision are not on record, so it cannot be replayed.'],
     }
     for (const some of [undefined, without(facts, 'policy'), without(facts, 'ledger')]) {
       const old = { ...without(entry, 'attempt'), data: { facts: some, verdict } }

@@ -177,7 +177,7 @@ describe('restoring', () => {
     expect(await next.end()).toMatchObject({ outcome: 'succeeded', restoredFrom: { step: 5, attempt: 1 } })
     expect((await next.output())[0]).toBe('beginning after step 5')
     expect(await next.remarks()).toMatch(
-      /checkpoint 000000000010-1 is not good, taking the one before: .*wrong/,
+      /checkpoint 000000000010-1 is damaged, using the previous one: .*wrong/,
     )
     expect(await world.artifact('sum.txt')).toBe(sumOf(20))
   })

@@ -88,7 +88,7 @@ describe('a job in a real container', () => {
     expect(await world.artifact('own-link.txt')).toBe('real\n')
     const remarks = await machine.remarks()
     for (const name of ['stolen.txt', 'stolen-folder', 'key.txt', 'deep/key.txt', 'named.txt', 'environ'])
-      expect(remarks).toContain(`${name} is not kept: it leads out of the job's directories`)
+      expect(remarks).toContain(`${name} is not kept: it points outside the job's directories`)
   })
 
   whereEngine('gets no file of the host into a checkpoint by a link, but keeps its own links', async () => {

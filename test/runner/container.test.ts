@@ -89,7 +89,7 @@ describe('an order with an image', () => {
       'finishing',
     ])
     const remarks = await machine.remarks()
-    expect(remarks).toMatch(/pulling does not work, trying again: .*503 Service Unavailable/)
+    expect(remarks).toMatch(/pulling failed, trying again: .*503 Service Unavailable/)
     expect(remarks).toMatch(/the image shaky:1 is here after .* \(sha256:7{64}\)/)
   })
 

@@ -236,7 +236,7 @@ describe('verifyCheckpoint', () => {
       { path: 'deep/empty', reason: 'is missing' },
       { path: 'short', reason: 'has 7 bytes instead of 9' },
       { path: 'digest', reason: 'has parts that do not make up its digest' },
-      { path: '../../escape', reason: 'has a path that no checkpoint may have' },
+      { path: '../../escape', reason: 'has an invalid path' },
     ])
   })
 

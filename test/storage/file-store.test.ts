@@ -244,7 +244,7 @@ describe('openStore', () => {
     ['store', `write ${pathToFileURL(resolve('store')).href} or `],
     ['', 'write file:///srv/crucible or '],
     ['file://srv/crucible', 'a folder has three slashes: write file:///srv/crucible.'],
-    ['file:///', 'name a folder of its own, such as file:///srv/crucible.'],
+    ['file:///', 'name a separate folder, such as file:///srv/crucible.'],
     ['file:///a?b', 'write ? as %3F and # as %23.'],
     ['file:///a%2Fb', 'write a URL such as file:///srv/crucible.'],
   ])('names the variable and says what to write instead of %j', (url, words) => {

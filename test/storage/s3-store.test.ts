@@ -281,7 +281,7 @@ describe('the URL of an S3 store', () => {
 
   it.each([
     ['s3://', /names no bucket/],
-    ['s3://a', /"a" cannot be a bucket/],
+    ['s3://a', /"a" is not a valid bucket name/],
     ['s3://key:secret@data', /keys do not belong into it/],
     ['s3://data?regoin=x', /no parameter "regoin"/],
     ['s3://data?region=x&region=y', /stands once/],

@@ -177,7 +177,7 @@ describe('a machine that its provider queues', () => {
     expect(await sees({ kind: 'queued' })).toMatchObject({ isQueued: false, isRunning: false })
     expect(status()).toEqual({ state: 'provisioning', reason: 'queued', handle: HANDLE })
     expect(page()[0]).toBe(
-      "**provisioning** (queued): In the provider's queue since 2026-11-28T12:00:00Z, which costs nothing. After 15m another place is tried.",
+      "**provisioning** (queued): In the provider's queue since 2026-11-28T12:00:00Z, which costs nothing. After 15m another offer is tried.",
     )
     const watched = await sees({ kind: 'begun', fromAtMs: NOW_MS - MINUTE_MS })
     expect(watched).toMatchObject({ isQueued: true })

@@ -190,7 +190,7 @@ describe('a hold whose end is near', () => {
     [
       'none is for sale',
       { lookForCapacity: () => ({ kind: 'give-up', sends: 1, alternatives: [], message: 'So.' }) },
-      'cr-1 was not prolonged: none is for sale.',
+      'cr-1 was not extended: none is for sale.',
     ],
     [
       'it is too dear',
@@ -200,7 +200,7 @@ describe('a hold whose end is near', () => {
           alternatives: [{ quote: EXTENSION, refusal: 'it costs more' }],
         }),
       },
-      'cr-1 was not prolonged: it costs more.',
+      'cr-1 was not extended: it costs more.',
     ],
   ])('shows why it was not extended if %s', async (_, more, message) => {
     answers = { ...answers, ...more }

@@ -102,9 +102,14 @@ describe("a job's page in the Temporal UI", () => {
 
   it('has exactly these lines for a job that waits, and for one that has everything', () => {
     const links = ['', 'Progress and logs: `crucible show job-a`, `crucible logs -f job-a`']
-    const waits = { state: 'pending', reason: 'planning', message: 'Looking for a place.' } as const
+    const waits = { state: 'pending', reason: 'planning', message: 'Looking for an offer.' } as const
     expect(linesOf(waits)).toEqual([
-      ...['**pending** (planning): Looking for a place.', '', '- spent on ended attempts: `$0.00`', ...links],
+      ...[
+        '**pending** (planning): Looking for an offer.',
+        '',
+        '- spent on ended attempts: `$0.00`',
+        ...links,
+      ],
     ])
     expect(
       linesOf({

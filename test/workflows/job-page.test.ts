@@ -80,7 +80,7 @@ describe('the page of a job', () => {
   it('changes its words without an event once a checkpoint is copied', () => {
     const checkpoint = { id: '000000000005-0', step: 5, attempt: 0 }
     page.copied({ checkpoint } as never)
-    expect(page.status).toMatchObject({ checkpoint, reason: 'planning', message: 'Looking for a place.' })
+    expect(page.status).toMatchObject({ checkpoint, reason: 'planning', message: 'Looking for an offer.' })
     expect(published).toEqual([])
   })
 

@@ -192,12 +192,12 @@ describe('an extension', () => {
   })
 
   it.each([
-    ['no time', { durationMs: 0 }, '0s is no time to add.'],
+    ['no time', { durationMs: 0 }, '0s is not a valid extension.'],
     ['a negative time', { durationMs: -1 }, 'is no time to add.'],
     ['no number', { durationMs: NaN }, 'is no time to add.'],
     ['no time and no end', { durationMs: undefined }, 'Say either for how long'],
     ['a time and an end', { endsAtMs: NOW_MS }, 'Say either for how long'],
-    ['no price', { upfrontMaxMicroUsd: 0 }, 'Say how much the extension may cost.'],
+    ['no price', { upfrontMaxMicroUsd: 0 }, 'The highest price of the extension is missing.'],
   ])('by %s is refused', (_, changes, words) => {
     page.move('active', 'So.')
     expect(() => validate('extendReservation', { ...extension, ...changes })).toThrow(words)
@@ -238,8 +238,8 @@ describe('a change of the machines', () => {
 
   it.each([
     [{}, 'Say what to change'],
-    [{ count: 0 }, '0 is no number of machines: 1 is the least.'],
-    [{ count: 1.5 }, '1.5 is no number of machines'],
+    [{ count: 0 }, 'Invalid number of machines: 0 (minimum 1).'],
+    [{ count: 1.5 }, 'Invalid number of machines: 1.5 (minimum 1).'],
     [{ spendMaxMicroUsd: microUsd(49) }, 'The limit can only be raised, and it is $50.00 now.'],
   ])('by %j is refused', (change, words) => {
     page.update({ rule: { spendMaxMicroUsd: microUsd(50) } })
@@ -296,9 +296,9 @@ describe('a split', () => {
 
   it.each([
     [{ count: 4, newId: 'res-b' }, 'It has 4 machines, and keeps at least one.'],
-    [{ count: 0, newId: 'res-b' }, '0 is no number of machines'],
-    [{ count: 1, newId: INTENT }, `"${INTENT}" is no id for another reservation.`],
-    [{ count: 1, newId: 'b' }, '"b" is no id for another reservation.'],
+    [{ count: 0, newId: 'res-b' }, 'Invalid number of machines: 0 (minimum 1).'],
+    [{ count: 1, newId: INTENT }, `"${INTENT}" is not a valid id for another reservation.`],
+    [{ count: 1, newId: 'b' }, '"b" is not a valid id for another reservation.'],
   ])('by %j is refused', (split, words) => {
     expect(() => validate('splitReservation', split)).toThrow(words)
   })
@@ -318,9 +318,9 @@ describe('a release', () => {
     page.move(state, 'So.')
     const told = tell('release', release)
     expect(requests.isAny).toBe(true)
-    expect(() => validate('release', release)).toThrow('It is being given back.')
-    requests.release!.done('It is given back.')
-    expect(await told).toEqual({ message: 'It is given back.' })
+    expect(() => validate('release', release)).toThrow('It is being released.')
+    requests.release!.done('It is released.')
+    expect(await told).toEqual({ message: 'It is released.' })
   })
 
   it.each(except('unpaid', 'scheduled', 'active'))('is refused while the reservation is %s', (state) => {

@@ -92,7 +92,7 @@ describe('a request to a reservation whose history is long', () => {
     await turns()
     while (told.length > 0) told.shift()!()
     await end
-    expect(await over(answer)).toBe('refused: cr-1 was not prolonged: none is for sale.')
+    expect(await over(answer)).toBe('refused: cr-1 was not extended: none is for sale.')
   })
 })
 
@@ -108,8 +108,8 @@ describe('a decision about a purchase', () => {
       },
     ]
     await lives()
-    expect(await answer).toBe('refused: That is known meanwhile. It is cr-1.')
-    expect(world.pauses.filter((one) => one === 'until the next look at the reservation')).toHaveLength(2)
+    expect(await answer).toBe('refused: The outcome is already known. It is cr-1.')
+    expect(world.pauses.filter((one) => one === 'until the next check of the reservation')).toHaveLength(2)
   })
 
   describe('about an extension', () => {
@@ -146,7 +146,7 @@ describe('a decision about a purchase', () => {
       ])
       expect(await Promise.all(answers)).toEqual([
         expect.stringMatching(/^refused: An extension of cr-1 for .* unknown whether it was bought/),
-        'Nothing was bought. Its end stays.',
+        'Nothing was bought. Its end does not change.',
       ])
       expect(settledBy()).toEqual([paid, 0])
       expect(status().spentMicroUsd).toBe(paid)
@@ -199,8 +199,8 @@ describe('an extension', () => {
     holds = [in_('scheduled'), asked, asked]
     await lives()
     const [first, second] = await Promise.all(answers)
-    expect(first).toMatch(/^cr-1 is prolonged to 2026-11-06/)
-    expect(second).toMatch(/^It is prolonged already: cr-1 ends 2026-11-06.* Nothing more was bought\.$/)
+    expect(first).toMatch(/^cr-1 is extended to 2026-11-06/)
+    expect(second).toMatch(/^It is already extended: cr-1 ends 2026-11-06.* Nothing more was bought\.$/)
     expect(purchases).toHaveLength(1)
   })
 })
@@ -218,7 +218,7 @@ describe('a reservation that is lost before its start', () => {
     ]
     await lives()
     expect(await answer).toBe('refused: r-1 failed.')
-    expect(world.pauses.filter((one) => one === 'until the next look for capacity')).toHaveLength(2)
+    expect(world.pauses.filter((one) => one === 'until the next search for capacity')).toHaveLength(2)
   })
 
   it('shows nothing of it in the new search', async () => {
@@ -308,7 +308,7 @@ describe('a split', () => {
     await lives(HOURLY)
     expect(await Promise.all(answers)).toEqual([
       '1 machine of cr-1 is r-2 now, held by res-part.',
-      'res-part exists already: nothing more was split off.',
+      'res-part already exists; nothing more was split.',
     ])
     expect(
       world.inputsOf('promiseBudget').map(({ jobId, microUsd, from }) => [jobId, microUsd, from]),

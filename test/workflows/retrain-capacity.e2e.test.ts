@@ -132,7 +132,7 @@ describe('the capacity of a retraining run', () => {
         state: 'trained',
         warnings: [
           expect.stringMatching(
-            /^Fallback 1 of 1: no reservation, the job takes what it finds on scripted:spot\. None of h100 is sold/,
+            /^Fallback 1 of 1: no reservation, the job uses any offer on scripted:spot\. None of h100 is sold/,
           ),
         ],
       })

@@ -269,7 +269,7 @@ describe('hourly capacity', () => {
     }
     void releaseAll(run)
     await settled()
-    expect(run.status.warnings).toEqual(['The capacity res-1 was not given back: no answer'])
+    expect(run.status.warnings).toEqual(['The capacity res-1 was not released: no answer'])
   })
 })
 

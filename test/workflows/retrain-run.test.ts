@@ -145,7 +145,7 @@ describe('a webhook that does not answer', () => {
 
   it('is named once in a row, and again after other warnings', async () => {
     const run = telling()
-    const DEAF = 'The webhook did not take the news.'
+    const DEAF = 'The webhook refused the event.'
     const refuse = async (...indices: number[]): Promise<void> => {
       for (const index of indices) {
         await settled()
@@ -391,7 +391,7 @@ describe('what a person asks of a run', () => {
   it('does not begin a training that is skipped, or that has no place', () => {
     const run = inState('waiting')
     run.placement = undefined
-    expect(() => ask('startNow')).toThrow('There is no capacity yet.')
+    expect(() => ask('startNow')).toThrow('No capacity is available yet.')
     run.placement = { kind: 'open' }
     handlers.get('skipRun')!.handle({ by: 'ada' })
     expect(() => ask('startNow')).toThrow('The run is ending: Skipped by ada.')

@@ -222,7 +222,7 @@ describe('a training in a reservation', () => {
 
   it.each([
     ['later', ENDS_MS + DAY_MS, 2 * DAY_MS, 'The reservation cr-1 now ends 1970-04-13T00:00:00Z.'],
-    ['never', undefined, undefined, 'The reservation cr-1 has no end any more.'],
+    ['never', undefined, undefined, 'The reservation cr-1 no longer has an end.'],
   ])('that now ends %s stays for that long', async (_, endsAtMs, limitMs, warning) => {
     trainings = [leaves, fails]
     const placement = reserved()

@@ -260,7 +260,7 @@ describe('the dates of a run', () => {
     [
       HOUR_MS,
       [
-        'It begins 1h after its date: the run before was not over, the server was away, or the date is made up for.',
+        'It begins 1h after its date: the previous run was not over, the server was down, or it is a backfill.',
       ],
     ],
   ])('are news %s ms later', async (lateMs, warnings) => {
@@ -381,7 +381,7 @@ describe('capacity that is lost', () => {
     expect(names().filter((name) => /prepare|giveBack|train|getCap/.test(name))).toEqual([
       ...['getCapacity', 'prepare', 'train', 'giveBack', 'getCapacity', 'prepare', 'train'],
     ])
-    expect(warnings).toEqual(['The capacity is lost: its place is gone. The next step of the file is tried.'])
+    expect(warnings).toEqual(['The capacity is lost: its place is lost. The next step of the file is tried.'])
   })
 })
 

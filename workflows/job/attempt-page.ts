@@ -46,7 +46,7 @@ export class AttemptPage {
     this.status.handle = handle
     const limit = formatDuration(this.input.order.runner.queueMs ?? 0)
     const since = formatInstant(handle.launchedAtMs)
-    this.story = `In the provider's queue since ${since}, which costs nothing. After ${limit} another place is tried.`
+    this.story = `In the provider's queue since ${since}, which costs nothing. After ${limit} another offer is tried.`
     this.move('provisioning', 'queued')
   }
 

@@ -46,7 +46,7 @@ export class JobPage {
       budgetMicroUsd: spec.budgetMicroUsd,
     }
     this.status.runId = workflowInfo().runId
-    setHandler(statusQuery, () => this.status, { description: 'Where the job is, and why.' })
+    setHandler(statusQuery, () => this.status, { description: 'State of the job, with its reason.' })
     this.show()
   }
 
@@ -89,7 +89,7 @@ export class JobPage {
   /** Notes that the checkpoint to resume from is now among the job's own. */
   copied({ checkpoint }: CopyOutcome): void {
     this.status.checkpoint = checkpoint
-    this.say('planning', 'Looking for a place.')
+    this.say('planning', 'Looking for an offer.')
   }
 
   /**

@@ -33,7 +33,7 @@ export const telling = proxyActivities<Pick<ReservationDocuments, 'tellReservati
   taskQueue: ORCHESTRATOR_QUEUE,
   startToCloseTimeout: MINUTE_MS,
   retry: { ...COMMON.retry, maximumAttempts: 5 },
-  summary: 'post the news',
+  summary: 'post the event',
 })
 
 /** The purchase itself. */

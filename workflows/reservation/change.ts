@@ -87,7 +87,7 @@ export async function splitOnRequest(run: ReservationRun): Promise<void> {
 async function split(run: ReservationRun, update: SplitReservationUpdate): Promise<string> {
   const { page } = run
   const { count, newId } = update
-  if (run.parts.includes(newId)) return `${newId} exists already: nothing more was split off.`
+  if (run.parts.includes(newId)) return `${newId} already exists; nothing more was split.`
   const { wish } = page.status
   const { id, region } = run.held!.reservation!
   const part = partOf(run, update)

@@ -87,9 +87,9 @@ export class ReservationRequests {
         if (page.status.state !== 'undecided' && page.status.undecided === undefined)
           refuse(`Nothing is undecided: the reservation is ${page.status.state}.`)
         if (this.decision !== undefined) refuse('Another decision is being checked.')
-        if (!['bought', 'not-bought'].includes(kind)) refuse('Say whether it was bought or not.')
+        if (!['bought', 'not-bought'].includes(kind)) refuse('State whether it was bought.')
       },
-      description: 'Say what became of a purchase with an unknown outcome.',
+      description: 'State the outcome of a purchase.',
     })
     setHandler(extendUpdate, (update) => (this.extension = new Request(update)).answer, {
       validator: (update: ExtendReservationUpdate) => this.refuseExtension(update),
@@ -101,11 +101,11 @@ export class ReservationRequests {
     })
     setHandler(splitUpdate, (update) => (this.split = new Request(update)).answer, {
       validator: (update: SplitReservationUpdate) => this.refuseSplit(update),
-      description: 'Move free places into a reservation of their own.',
+      description: 'Move free places into a separate reservation.',
     })
     setHandler(releaseUpdate, (update) => (this.release = new Request(update)).answer, {
       validator: (update: ReleaseUpdate) => this.refuseRelease(update),
-      description: 'Give it back.',
+      description: 'Release it.',
     })
   }
 
@@ -127,7 +127,7 @@ export class ReservationRequests {
     if (state !== 'awaiting-approval' || shown === undefined)
       refuse(`Nothing waits for approval: the reservation is ${state}.`)
     if (quoteKey(shown.quote) !== quote)
-      refuse('The offer has changed since you looked: look at it again (crucible reservations show).')
+      refuse('The offer has changed since you saw it: check it again (crucible reservations show).')
   }
 
   private refuseExtension({ durationMs, endsAtMs, upfrontMaxMicroUsd }: ExtendReservationUpdate): void {
@@ -137,17 +137,19 @@ export class ReservationRequests {
     if (wish.kind !== 'prepaid') refuse('Hourly capacity has no fixed time; it lasts until it is released.')
     if (this.extension !== undefined) refuse('Another extension is being bought.')
     if ((durationMs === undefined) === (endsAtMs === undefined))
-      refuse('Say either for how long it is prolonged, or its new end.')
+      refuse('Give either the duration of the extension or the new end.')
     if (durationMs !== undefined && !(durationMs > 0))
-      refuse(`${formatDuration(durationMs)} is no time to add.`)
-    if (!(upfrontMaxMicroUsd > 0)) refuse('Say how much the extension may cost.')
+      refuse(`${formatDuration(durationMs)} is not a valid extension.`)
+    if (!(upfrontMaxMicroUsd > 0)) refuse('The highest price of the extension is missing.')
   }
 
   private refuseResize({ count, endsAtMs, spendMaxMicroUsd, share }: ResizeReservationUpdate): void {
     if (share !== undefined && !SHARES.includes(share)) refuse(`Share it with ${SHARES.join(', ')}.`)
     if ([count, endsAtMs, spendMaxMicroUsd].every((one) => one === undefined)) {
       if (share === undefined)
-        refuse('Say what to change: the number of machines, the end, the limit, or who may use idle places.')
+        refuse(
+          'Nothing to change: give the number of machines, the end, the limit, or the sharing of idle places.',
+        )
       // The provider is not involved in sharing, so it also applies to prepaid reservations, and before they begin.
       return this.refuseShare()
     }
@@ -174,7 +176,7 @@ export class ReservationRequests {
     if (count >= (reservation?.total ?? Infinity))
       refuse(`It has ${plural(reservation!.total, 'machine')}, and keeps at least one.`)
     if (!RESERVATION_ID_PATTERN.test(newId) || newId === id)
-      refuse(`"${newId}" is no id for another reservation.`)
+      refuse(`"${newId}" is not a valid id for another reservation.`)
   }
 
   private refuseChange(): void {
@@ -187,17 +189,17 @@ export class ReservationRequests {
   private refuseRelease({ chargeMaxMicroUsd }: ReleaseUpdate): void {
     const { state, wish } = this.page.status
     if (!Number.isFinite(chargeMaxMicroUsd) || chargeMaxMicroUsd < 0)
-      refuse('Say which charge is accepted: 0 for none.')
+      refuse('State the accepted charge: 0 for none.')
     if (!['unpaid', 'scheduled', 'active'].includes(state))
       refuse(`Nothing is held: the reservation is ${state}.`)
     if (wish.kind !== 'hourly')
-      refuse('Prepaid capacity cannot be given back: it is paid for until its end. Let other jobs use it.')
-    if (this.release !== undefined) refuse('It is being given back.')
+      refuse('Prepaid capacity cannot be released: it is paid for until its end. Let other jobs use it.')
+    if (this.release !== undefined) refuse('It is being released.')
   }
 }
 
 function refuseCount(count: number): void {
-  if (!Number.isInteger(count) || count < 1) refuse(`${count} is no number of machines: 1 is the least.`)
+  if (!Number.isInteger(count) || count < 1) refuse(`Invalid number of machines: ${count} (minimum 1).`)
 }
 
 /** An update whose answer the workflow's main line gives. */

@@ -69,7 +69,7 @@ async function extendAsAsked(
   if (boughtToMs > seenEndsAtMs || (endsAtMs ?? Infinity) <= boughtToMs)
     return {
       isBought: true,
-      message: `It is prolonged already: ${reservation!.id} ends ${formatInstant(boughtToMs)}. Nothing more was bought.`,
+      message: `It is already extended: ${reservation!.id} ends ${formatInstant(boughtToMs)}. Nothing more was bought.`,
     }
   return extend(run, endsAtMs === undefined ? durationMs! : endsAtMs - boughtToMs, upfrontMaxMicroUsd)
 }
@@ -101,7 +101,7 @@ async function extend(
   if (verdict.kind !== 'buy' && verdict.kind !== 'resume') {
     const [nearest] = verdict.alternatives
     const why = nearest === undefined ? 'none is for sale' : nearest.refusal
-    return { isBought: false, message: `${id} was not prolonged: ${why ?? verdict.message}.` }
+    return { isBought: false, message: `${id} was not extended: ${why ?? verdict.message}.` }
   }
   // A purchase of an earlier history is resumed instead.
   const order = verdict.kind === 'resume' ? verdict.order : run.order(verdict.judged.quote)
@@ -150,7 +150,7 @@ async function bought(
   } else await run.settleMoney(microUsd)
   return {
     isBought: true,
-    message: `${id} is prolonged to ${formatInstant(toMs!)}, once ${formatUsd(microUsd)} are paid.`,
+    message: `${id} is extended to ${formatInstant(toMs!)}, once ${formatUsd(microUsd)} are paid.`,
   }
 }
 

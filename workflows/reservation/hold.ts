@@ -17,7 +17,7 @@ export async function holdReservation(run: ReservationRun): Promise<HoldEnd> {
   for (;;) {
     const held = run.held!
     const ref = { id: held.reservation!.id, region: held.reservation!.region }
-    const acts = reservingOn(input.wish.backend, 'look at the reservation')
+    const acts = reservingOn(input.wish.backend, 'check the reservation')
     const { rule } = page.status
     const { wish } = input
     const { lookedAtMs } = run
@@ -41,7 +41,7 @@ export async function holdReservation(run: ReservationRun): Promise<HoldEnd> {
     if (outcome.next === 'release') await releaseByRule(run, outcome)
     else {
       if (outcome.isEndNear === true) await extendByForecast(run)
-      await run.pause(outcome.lookInMs, 'until the next look at the reservation')
+      await run.pause(outcome.lookInMs, 'until the next check of the reservation')
     }
     await checkUndecided(run)
     if (requests.extension !== undefined) await extendOnRequest(run)
@@ -121,7 +121,7 @@ async function releaseByRule(run: ReservationRun, { message, lookInMs }: HoldOut
     run.report('released', message)
   } catch (error) {
     run.page.trouble(failureFrom(error))
-    await run.pause(lookInMs, 'until the reservation may be given back')
+    await run.pause(lookInMs, 'until the reservation may be released')
   }
 }
 
@@ -130,7 +130,7 @@ async function releaseOnRequest(run: ReservationRun): Promise<void> {
   const { by, chargeMaxMicroUsd } = asked.update
   try {
     await release(run, { reason: `${by} asked for it`, chargeMaxMicroUsd })
-    asked.done('It is given back.')
+    asked.done('It is released.')
   } catch (error) {
     asked.refuse(failureFrom(error).message)
   } finally {
@@ -143,7 +143,7 @@ async function release(
   { reason, chargeMaxMicroUsd }: { reason: string; chargeMaxMicroUsd: number },
 ): Promise<void> {
   const { id, region } = run.held!.reservation!
-  const acts = reservingOn(run.input.wish.backend, 'give the reservation back')
+  const acts = reservingOn(run.input.wish.backend, 'release the reservation')
   run.page.move('releasing', reason)
   await acts.releaseReservation({ ...run.task(), ref: { id, region }, reason, chargeMaxMicroUsd })
   run.held = { ...run.held!, releasedForMs: (run.lookedAtMs ?? Date.now()) - Date.now() }

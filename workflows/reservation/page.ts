@@ -46,7 +46,7 @@ export class ReservationPage {
       purpose,
     }
     this.status.runId = workflowInfo().runId
-    setHandler(statusQuery, () => this.status, { description: 'Where the reservation is, and why.' })
+    setHandler(statusQuery, () => this.status, { description: 'State of the reservation, with its reason.' })
     this.show()
   }
 
@@ -150,7 +150,7 @@ function undecidedLines(
     ...account.map((line) => `- ${sentence(line)}`),
     ...candidates.map((each) => `- may be it: ${heldLine(each)}`),
     '',
-    `Look at the account's reservations and bill, then: \`crucible reservations decide ${id} --bought RESERVATION\` or \`--not-bought\`.`,
+    `Check the account's reservations and bill, then: \`crucible reservations decide ${id} --bought RESERVATION\` or \`--not-bought\`.`,
   ]
 }
 

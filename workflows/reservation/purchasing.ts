@@ -53,7 +53,7 @@ export async function send(
       if (error instanceof ChildWorkflowFailure) page.trouble(failureFrom(error))
     }
     await page.retries.pause(buyerPauseMs(tries), {
-      summary: 'another purchase in this account is under way',
+      summary: 'another purchase in this account is in progress',
     })
     page.trouble(undefined)
   }
@@ -92,7 +92,7 @@ export async function lookForUndecided(
     const found =
       update === undefined
         ? await looking(order.backend).findPurchase({ ...run.task(), order, rule: input.rule })
-        : await reservingOn(order.backend, 'check what became of the purchase').decidePurchase({
+        : await reservingOn(order.backend, 'check the outcome of the purchase').decidePurchase({
             ...run.task(),
             order,
             by: update.by,
@@ -105,11 +105,11 @@ export async function lookForUndecided(
       return undefined
     }
     const isExtension = order.quote.extends !== undefined
-    const nothing = isExtension ? 'Its end stays.' : 'The search continues.'
+    const nothing = isExtension ? 'Its end does not change.' : 'The search continues.'
     const words = found.kind === 'found' ? `It is ${found.reservation.id}.` : `Nothing was bought. ${nothing}`
     asked?.done(words)
     // The search found the outcome before the person's decision was needed; decisions that were answered stand.
-    requests.decision?.refuse(`That is known meanwhile. ${words}`)
+    requests.decision?.refuse(`The outcome is already known. ${words}`)
     requests.decision = undefined
     return found.kind === 'found'
       ? { kind: 'reserved', reservation: found.reservation }
@@ -129,6 +129,6 @@ export function whatToDecide({ order }: UndecidedPurchase): string {
   const { quote, intent } = order
   return (
     `Purchase ${order.send} of ${quote.count} × ${quote.type} for ${formatUsd(quote.upfrontMicro)} was sent, and it is unknown whether it was made. ` +
-    `Nothing else is bought meanwhile. Look at the account's reservations and bill, then: crucible reservations decide ${intent} --bought RESERVATION, or --not-bought.`
+    `Nothing else is bought meanwhile. Check the account's reservations and bill, then: crucible reservations decide ${intent} --bought RESERVATION, or --not-bought.`
   )
 }

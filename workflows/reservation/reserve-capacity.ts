@@ -98,7 +98,7 @@ async function acquire(run: ReservationRun): Promise<OwnedReservation | undefine
       case 'wait':
         page.forget('quote')
         page.move('searching', verdict.message)
-        await run.pause(verdict.lookInMs, 'until the next look for capacity')
+        await run.pause(verdict.lookInMs, 'until the next search for capacity')
         break
       case 'ask':
         run.ask(verdict.judged, verdict.message)
@@ -181,7 +181,7 @@ async function settled(
       page.forget('undecided', 'quote', 'decision')
       page.move('searching', `It was not bought: ${result.failure.message}`)
       await run.settleMoney(0)
-      await run.pause(REFUSED_LOOK_MS, 'until the next look for capacity')
+      await run.pause(REFUSED_LOOK_MS, 'until the next search for capacity')
       return undefined
     case 'undecided': {
       const { sentAtMs, account, candidates } = result

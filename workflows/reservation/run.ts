@@ -237,7 +237,7 @@ export class ReservationRun {
         this.page.forget('webhookTrouble')
       } catch (error) {
         this.page.update({
-          webhookTrouble: `The webhook did not take the news: ${failureFrom(error).message}`,
+          webhookTrouble: `The webhook refused the event: ${failureFrom(error).message}`,
         })
       }
     }

@@ -18,14 +18,14 @@ const step = (summary: string): ActivityInterfaceFor<RetrainingActivities> =>
 
 export const retraining = {
   resolveRun: step('determine the dates of the run').resolveRun,
-  readReservation: step('see how the reservation is').readReservation,
+  readReservation: step('read the state of the reservation').readReservation,
   checkRun: step('check what the run needs').checkRun,
   prepareJob: step('prepare a job').prepareJob,
   resultOf: step('read how the job ended').resultOf,
   modelOf: step('identify the model').modelOf,
   readMetric: step('read the metric').readMetric,
   productionOf: step('look up the model in production').productionOf,
-  claimPromotion: step('make sure that no other run promotes').claimPromotion,
+  claimPromotion: step('ensure that no other run promotes').claimPromotion,
   promoteModel: step('move the pointer to the model in production').promoteModel,
   finishRun: step('complete the record').finishRun,
 }

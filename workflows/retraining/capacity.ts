@@ -93,7 +93,7 @@ async function reserve(run: RetrainRun, input: ReservationInput): Promise<void> 
   }
   // Ended by hand: it never said a last word.
   if (notice !== undefined && !isReservationFinal(notice.state))
-    run.noticed({ ...notice, state: 'unavailable', message: 'Its workflow is over, or silent.' })
+    run.noticed({ ...notice, state: 'unavailable', message: 'Its workflow is over or silent.' })
 }
 
 /** Starts a reservation. Returns false if it has already begun, because this history was reset or continues another one. */

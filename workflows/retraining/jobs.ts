@@ -118,7 +118,7 @@ async function adopted(run: RetrainRun, jobId: string): Promise<PartEnd> {
     const cancel = (): Promise<void> => getExternalWorkflowHandle(jobWorkflowId(jobId)).cancel()
     scope.cancelRequested.catch(() => CancellationScope.nonCancellable(cancel)).catch(() => undefined)
     const result = await forever(() => awaited.endOfJob({ jobId }), run)
-    if (result === null) return { jobId, isSucceeded: false, message: 'It was ended by hand.' }
+    if (result === null) return { jobId, isSucceeded: false, message: 'It was terminated by hand.' }
     return { jobId, isSucceeded: result.state === 'succeeded', message: result.message, result }
   })
 }

@@ -6,7 +6,7 @@ import { forever } from '../forever'
 import { attempted, retraining } from './activities'
 import type { RetrainRun } from './run'
 
-/** A provider shows within this time that a reservation was given back. */
+/** A provider shows within this time that a reservation was released. */
 const RELEASE_MS = 10 * MINUTE_MS
 
 /** Releases all hourly capacity of the run, including that of earlier steps, because it costs money until then. Returns its cost. */
@@ -32,7 +32,7 @@ async function release(run: RetrainRun, { id, reservation }: ReservationNotice):
     const released = await attempted.releaseCapacity({ ...run.task(), reservationId: id, kind })
     if (released.message !== '') run.addWarnings(released.message)
   } catch (error) {
-    run.warn(`The capacity ${id} was not given back: ${failureFrom(error).message}`)
+    run.warn(`The capacity ${id} was not released: ${failureFrom(error).message}`)
   }
 }
 

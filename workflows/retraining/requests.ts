@@ -24,7 +24,7 @@ export function listen(run: RetrainRun): void {
       throw refused(`No model waits for approval: the run is ${run.status.state}.`)
     const { decision } = run.status
     if (decision !== undefined) throw refused(`The model was ${decision.kind} by ${decision.by} already.`)
-    if (!run.isAsking) throw refused('No model waits for approval any more: the run is ending.')
+    if (!run.isAsking) throw refused('The run is ending; no model awaits approval.')
   }
   const decide = (kind: 'approved' | 'rejected', { by, reason }: RejectModelUpdate): UpdateReceipt => {
     run.update({ decision: { kind, by, atMs: Date.now(), reason } })
@@ -61,7 +61,7 @@ export function listen(run: RetrainRun): void {
       validator: () => {
         if (run.stop !== undefined) throw refused(`The run is ending: ${run.stop.message}`)
         if (!run.isBeforeTraining) throw refused('The training has begun already.')
-        if (run.placement === undefined) throw refused('There is no capacity yet.')
+        if (run.placement === undefined) throw refused('No capacity is available yet.')
       },
       description: 'Do not wait for the window.',
     },

@@ -78,7 +78,7 @@ async function resolve(run: RetrainRun): Promise<void> {
   run.resolved(await forever(() => retraining.resolveRun(input), run))
   const { notes, isByHand } = run.run.dates
   const lateMs = Date.now() - (scheduledAt?.getTime() ?? Date.now())
-  const late = `It begins ${formatDuration(lateMs)} after its date: the run before was not over, the server was away, or the date is made up for.`
+  const late = `It begins ${formatDuration(lateMs)} after its date: the previous run was not over, the server was down, or it is a backfill.`
   const words = [...(isByHand ? [] : notes), ...(lateMs >= LATE_MS ? [late] : [])]
   run.warn(...words)
 }
@@ -88,7 +88,7 @@ async function lost(run: RetrainRun): Promise<void> {
   run.isChecked = false
   const why = isReservationFinal(run.notice?.state ?? 'searching')
     ? run.notice!.message
-    : 'its place is gone.'
+    : 'its place is lost.'
   run.warn(`The capacity is lost: ${why} The next step of the file is tried.`)
   // Its places may be gone while it is still held, and then it costs money in addition to the next one.
   await giveBack(run)

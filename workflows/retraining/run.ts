@@ -46,7 +46,7 @@ const reservationSignal = defineSignal<[ReservationNotice]>(RESERVATION_SIGNAL)
 const FIRST_FREE_SEQ = 1
 /** Warnings kept in the status. */
 const WARNINGS_KEPT = 50
-const DEAF = 'The webhook did not take the news.'
+const DEAF = 'The webhook refused the event.'
 /** A post is tried for a minute at most, five times. */
 const TOLD_MS = 6 * MINUTE_MS
 /** Reservations kept in the status. */
@@ -120,8 +120,10 @@ export class RetrainRun implements TroublePage {
     this.stepsTried = carry?.stepsTried ?? 0
     this.trainings = carry?.trainings ?? 0
     this.recordSeq = carry?.recordSeq ?? FIRST_FREE_SEQ
-    setHandler(statusQuery, () => this.status, { description: 'Where the run is, and why.' })
-    setHandler(reservationSignal, (notice) => this.noticed(notice), { description: 'News of a reservation.' })
+    setHandler(statusQuery, () => this.status, { description: 'State of the run, with its reason.' })
+    setHandler(reservationSignal, (notice) => this.noticed(notice), {
+      description: 'Event of a reservation.',
+    })
     CancellationScope.current().cancelRequested.catch(() => {
       this.stop ??= { state: 'cancelled', message: 'Cancelled in Temporal.' }
     })
@@ -285,7 +287,7 @@ export class RetrainRun implements TroublePage {
   /** Waits until the events were posted or given up. */
   async told(): Promise<void> {
     const isTold = (): boolean => this.untold === 0
-    if (!isTold()) await condition(isTold, TOLD_MS, { summary: 'until the news are posted' })
+    if (!isTold()) await condition(isTold, TOLD_MS, { summary: 'until the event is posted' })
   }
 
   trouble(failure: Failure | undefined): void {

@@ -101,6 +101,6 @@ class EndWatch {
 
 function movedTo({ id, endsAtMs }: OwnedReservation): string {
   return endsAtMs === undefined
-    ? `The reservation ${id} has no end any more.`
+    ? `The reservation ${id} no longer has an end.`
     : `The reservation ${id} now ends ${formatInstant(endsAtMs)}.`
 }

@@ -47,7 +47,7 @@ export async function treasury(input: TreasuryState): Promise<void> {
     state = next
     setCurrentDetails(detailsOf(state))
   }
-  setHandler(stateQuery, () => state, { description: 'What is reserved, and what is spent.' })
+  setHandler(stateQuery, () => state, { description: 'Reserved and spent money.' })
   setHandler(
     promiseUpdate,
     (request) =>

@@ -84,7 +84,7 @@ function trainingAdvice(wish: AdviceWish): Advice {
     reasons: [
       isScheduled
         ? `A Capacity Block has at most ${BLOCK_COUNT_MAX} instances and lasts ${BLOCK_DAYS_MAX} days at most: the run needs more.`
-        : 'The dates are open, so that a block of fixed dates would be paid for and not used.',
+        : 'The dates are open, so a block with fixed dates would be paid for but unused.',
       'Create the reservation in a cluster placement group, so that several machines train fast together.',
     ],
     corrections: [
@@ -107,9 +107,9 @@ function blockAdvice(wish: AdviceWish): Advice {
     useCase: trainingRow(wish),
     kind: 'capacity-block',
     reasons: [
-      'The dates are fixed, so that a block guarantees the machines for exactly this time.',
+      'The dates are fixed, so a block guarantees the machines for exactly this time.',
       'AWS places every Capacity Block in an UltraCluster.',
-      `A run of ${days} days needs a block of ${sold} days; machines begin to be ended 30 minutes before its end.`,
+      `A run of ${days} days needs a block of ${sold} days; EC2 begins to end machines 30 minutes before its end.`,
     ],
     commands: [
       `truffle validate --instance-type ${type} --count ${machines} --days ${days}`,
@@ -120,7 +120,7 @@ function blockAdvice(wish: AdviceWish): Advice {
       'A block is paid in full when it is bought, and cannot be cancelled.',
       ...(purpose === 'retraining'
         ? [
-            `A block can be booked ${WEEKS_AHEAD_MAX} weeks ahead at most, so that next year's quarters cannot be booked at once.`,
+            `A block can be booked ${WEEKS_AHEAD_MAX} weeks ahead at most, so next year's quarters cannot be booked at once.`,
           ]
         : []),
     ],
@@ -136,7 +136,7 @@ function inferenceAdvice(wish: AdviceWish): Advice {
       'The service has no end, and a launch must not fail for lack of capacity.',
       wish.isScaling === true
         ? 'Reserve the machines of the lowest load; take the rest on demand or as spot, because reserved machines cost the same idle.'
-        : 'Reserve what runs all the time: then it costs the same as without a reservation.',
+        : 'Reserve machines that always run: they cost the same as without a reservation.',
     ],
     corrections: [
       ODCR_IS_BILLED,
@@ -188,8 +188,8 @@ function spotAdvice({ type }: AdviceWish, useCase: string): Advice {
     useCase,
     kind: 'spot',
     reasons: [
-      'It continues from a checkpoint, so that the lowest price counts more than a guarantee.',
-      'AWS takes machines back with a notice of two minutes; several types and zones make that rarer.',
+      'It continues from a checkpoint, so the lowest price matters more than a guarantee.',
+      'AWS interrupts machines with a notice of two minutes; with several types and zones that is rarer.',
     ],
     commands: [`truffle spot ${type} --show-savings --sort-by-price`, 'crucible rehearse train.py'],
     corrections: [

@@ -90,7 +90,7 @@ export class Inquiry {
     const asked = { ...found, unanswered: await this.explained(found.unanswered) }
     if (asked.answers.length > 0) return asked
     const [first] = asked.unanswered
-    if (first === undefined) throw invalid('there is no Region to ask', 'Name Regions with --regions.')
+    if (first === undefined) throw invalid('no Region to ask', 'Name Regions with --regions.')
     throw this.errorOf(first)
   }
 

@@ -125,7 +125,7 @@ export async function onDemandPrices(
     usd.set(type, price)
     isFromCatalog ||= live === undefined
   }
-  const note = `Prices of ${region} are partly not from the price list, which has them not or cannot be read; ${catalog.words}.`
+  const note = `Prices of ${region} are partly missing from the price list, or it cannot be read; ${catalog.words}.`
   return { usd, notes: isFromCatalog ? [note] : [] }
 }
 

@@ -162,13 +162,13 @@ function judgeTime(option: RunOption, wish: RunWish, endsAtMs: number | undefine
   if (!isBlock) {
     if (endsAtMs !== undefined && endsAtMs < neededUntilMs)
       option.conditions.push(
-        `the reservation ends ${instant(endsAtMs)}; machines that run then stay, but a new launch has no reserved room`,
+        `the reservation ends ${instant(endsAtMs)}; running machines continue, but a new launch has no reserved room`,
       )
     return
   }
   const shortMs = neededUntilMs - (option.usableUntilMs ?? Infinity)
   if (shortMs <= CUT_OFF_MAX_MS) return
-  const short = `machines begin to be ended ${instant(option.usableUntilMs!)}, ${hours(shortMs)} before ${inDays(wish.days)} are over`
+  const short = `EC2 begins to end machines ${instant(option.usableUntilMs!)}, ${hours(shortMs)} before ${inDays(wish.days)} are over`
   if (shortMs <= SHORT_BY_MAX_MS) option.conditions.push(short)
   else option.obstacles.push(option.kind === 'offering' ? short : `${short}; extending it may be possible`)
 }
@@ -229,7 +229,7 @@ function onDemandOption(
   const fit = quota === undefined || type === undefined ? undefined : machinesThatFit(quota, type.cpus)
   option.free = fit ?? 0
   option.costUsd = costOnDemand(wish, facts)
-  option.conditions.push('nothing is reserved: whether AWS has machines shows only at the launch')
+  option.conditions.push('nothing is reserved: capacity is unknown until launch')
   if (fit !== undefined && fit < wish.count)
     option.obstacles.push(`the vCPU quota ${quota!.code} of ${facts.region} allows ${fit} more machines`)
   return option

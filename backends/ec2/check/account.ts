@@ -30,7 +30,7 @@ export async function checkSpotRole({ api, config }: Host, signal: AbortSignal):
   return [
     {
       severity: 'warning',
-      message: `the account has no service-linked role for spot machines (${SPOT_ROLE}); AWS makes it with the first one only for who may iam:CreateServiceLinkedRole`,
+      message: `the account has no service-linked role for spot machines (${SPOT_ROLE}); AWS creates it with the first one only for identities that may iam:CreateServiceLinkedRole`,
       remedy: `${MAKE_SPOT_ROLE}; or set CRUCIBLE_EC2_SPOT=no.`,
       failure: 'auth',
     },
@@ -69,7 +69,7 @@ function outOfReach(
 ): Problem {
   const wanted = [...new Set(names.flatMap((name) => [...(zones.get(name) ?? [])]))].sort()
   const more = names.length > NAMED_MAX ? ` and ${names.length - NAMED_MAX} more` : ''
-  const where = wanted.length === 0 ? 'in no zone' : `only in ${wanted.join(', ')}, where no subnet is`
+  const where = wanted.length === 0 ? 'in no zone' : `only in ${wanted.join(', ')}, which has no subnet`
   return {
     severity: isAll ? 'error' : 'warning',
     message: `${names.slice(0, NAMED_MAX).join(', ')}${more}: available ${where}`,

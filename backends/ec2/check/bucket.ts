@@ -31,7 +31,7 @@ function far({ config }: Host, bucket: Bucket, region: string): Problem[] {
     return [
       {
         severity: 'warning',
-        message: `the bucket ${bucket.name} is in ${region}, the machines are in ${config.regions.join(', ')}: traffic between them is slow and costs`,
+        message: `the bucket ${bucket.name} is in ${region}, the machines are in ${config.regions.join(', ')}: traffic between them is slow and costs money`,
         remedy: `Use a bucket in ${config.regions[0]}${isTold ? '' : `; until then set CRUCIBLE_STORE to ${url}`}.`,
       },
     ]
@@ -39,8 +39,8 @@ function far({ config }: Host, bucket: Bucket, region: string): Problem[] {
   return [
     {
       severity: 'warning',
-      message: `the bucket ${bucket.name} is in ${region}, and CRUCIBLE_STORE or AWS_REGION says ${bucket.region}: everybody is sent on from there`,
-      remedy: `Say where it is in CRUCIBLE_STORE: ${url}.`,
+      message: `the bucket ${bucket.name} is in ${region}, and CRUCIBLE_STORE or AWS_REGION says ${bucket.region}: every request is redirected`,
+      remedy: `Write its Region into CRUCIBLE_STORE: ${url}.`,
     },
   ]
 }

@@ -17,7 +17,7 @@ export async function wayOut(host: Host, subnet: Subnet, signal: AbortSignal): P
   if (route === undefined) {
     return {
       severity: 'error',
-      message: `${where} has no way out: no default route, and no endpoints for ${missing.join(', ')}`,
+      message: `${where} has no outbound route: no default route, and no endpoints for ${missing.join(', ')}`,
       remedy: `Give it a route to an internet or NAT gateway, or endpoints for ${missing.join(', ')}, or leave it out of CRUCIBLE_EC2_SUBNETS.`,
     }
   }

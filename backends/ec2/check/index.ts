@@ -121,8 +121,8 @@ async function checkPermissions(
     return [
       {
         severity: 'warning',
-        message: `whether this identity, ${arn}, may do all that is needed cannot be asked: ${message}`,
-        remedy: 'Allow it iam:SimulatePrincipalPolicy, or be sure of its policies.',
+        message: `whether this identity, ${arn}, has all needed permissions cannot be checked: ${message}`,
+        remedy: 'Allow it iam:SimulatePrincipalPolicy, or check its policies.',
       },
     ]
   }

@@ -23,7 +23,7 @@ export async function checkGroups(host: Host, signal: AbortSignal): Promise<Prob
       : [
           {
             severity: 'error' as const,
-            message: `the security groups ${groups.map(({ id }) => id).join(', ')} let nothing out`,
+            message: `the security groups ${groups.map(({ id }) => id).join(', ')} allow no outbound traffic`,
             remedy: 'Allow outbound HTTPS (TCP 443).',
           },
         ]),
@@ -31,7 +31,7 @@ export async function checkGroups(host: Host, signal: AbortSignal): Promise<Prob
       .filter(({ inboundRules }) => inboundRules > 0)
       .map(({ id, name }): Problem => ({
         severity: 'warning',
-        message: `the security group ${name} (${id}) lets something in, and machines need nothing to come in`,
+        message: `the security group ${name} (${id}) allows inbound traffic, which machines do not need`,
         remedy: 'Remove its inbound rules, or set CRUCIBLE_EC2_SECURITY_GROUPS to a group without any.',
       })),
   ]

@@ -50,9 +50,9 @@ export async function checkStoreRights(
 function excessive(role: string, allowed: string[]): Problem {
   return {
     severity: 'warning',
-    message: `the role ${role} of the machines may use the store (${inWords(allowed)}): each job can read and change what the others keep there`,
+    message: `the role ${role} of the machines may use the store (${inWords(allowed)}): each job can read and change the other jobs' data`,
     remedy:
-      'Run `crucible setup aws` again, which takes the store out of the role; of a role of your own, remove these permissions.',
+      'Run `crucible setup aws` again, which removes the store from the role; for your own role, remove these permissions.',
   }
 }
 

@@ -52,7 +52,7 @@ function requestFor(order: Order, hasGrant: boolean): FleetRequest | ReservedReq
   const [first] = order.offers
   const template = first?.data?.template
   if (first === undefined || template === undefined || order.offers.some(({ data }) => !data?.subnet))
-    throw invalid('the order does not say what to launch', 'Plan the job again.')
+    throw invalid('the order names nothing to launch', 'Plan the job again.')
   const tags = tagsOf(order, hasGrant)
   if (order.capacityType === 'reserved') return reservedRequest(order, first, tags)
   const capacityType = CAPACITY_TYPES.find((one) => one === order.capacityType)

@@ -56,7 +56,7 @@ function verdictOn(
   if (isEarly)
     return {
       class: 'transient',
-      message: `The reservation ${id} has just begun, and launches do not know it yet.`,
+      message: `The reservation ${id} has just begun, and launches do not recognise it yet.`,
       retryAfterMs: AGAIN_MS,
     }
   if (free <= 0)

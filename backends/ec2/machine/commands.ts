@@ -113,5 +113,5 @@ async function waitFor(
 function answerOf({ status, details, exitCode, stdout, stderr }: InvocationResult): CommandAnswer {
   // A command that ran to its end reports its own outcome; others may or may not have run.
   if (status === 'Success' || (status === 'Failed' && exitCode > 0)) return { exitCode, stdout, stderr }
-  throw transient(`a command to the machine came to nothing: ${details === '' ? status : details}`)
+  throw transient(`a command to the machine failed: ${details === '' ? status : details}`)
 }

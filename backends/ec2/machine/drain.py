@@ -22,7 +22,7 @@ def seq_at(path):
 
 def main(spec):
     if subprocess.call(["systemctl", "is-active", "--quiet", UNIT]) != 0:
-        print("no runner is at work here")
+        print("no runner is active here")
         return 0
     path = os.path.join(os.environ.get("STATE_DIRECTORY") or "/var/lib/crucible", spec["attemptId"], "drain.json")
     if seq_at(path) >= spec["drain"].get("seq", 1):

@@ -34,7 +34,7 @@ export async function logs(
 }
 
 function agentInWords(agent: { isOnline: boolean } | undefined | 'unknown'): string {
-  if (agent === 'unknown') return 'the provider does not say'
+  if (agent === 'unknown') return 'the provider does not report it'
   if (agent === undefined) return 'is not registered: it never was, or the machine has ended'
   return agent.isOnline ? 'is online' : 'has lost its connection'
 }

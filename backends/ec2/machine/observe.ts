@@ -34,7 +34,7 @@ function unseen(host: Host, { id, launchedAtMs }: MachineHandle): Observation {
   const isYoung = isMachineId(id) && host.deps.clock() - launchedAtMs < host.config.staleForMs
   return isYoung
     ? { state: 'pending', detail: 'not in the lists of EC2 yet' }
-    : { state: 'gone', cause: 'unknown', detail: 'EC2 knows no such machine' }
+    : { state: 'gone', cause: 'unknown', detail: 'EC2 does not know this machine' }
 }
 
 /** Time between two lookups of a machine that may not be listed yet. */

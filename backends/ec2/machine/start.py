@@ -43,19 +43,19 @@ def main(spec):
 
 def start(spec, root):
     if is_at_work():
-        print("the runner is at work already")
+        print("the runner is already running")
         return 0
     program = os.path.join(root, "crucible-runner.pyz")
     if spec.get("seal") is not None:
         key = os.path.join(root, "secret.key")
         if not os.path.exists(key) and not unseal(spec["seal"], os.path.join(root, "exchange"), key):
-            return fail(UNSEALED, "the key of the secrets cannot be opened on this machine")
+            return fail(UNSEALED, "the secret key cannot be opened on this machine")
     if digest_of(program) != spec["runnerSha256"]:
         error = fetch(spec["runnerUrl"], program)
         if error is not None:
-            return fail(UNFETCHED, "the runner program cannot be fetched: %s" % error)
+            return fail(UNFETCHED, "the runner program cannot be downloaded: %s" % error)
         if digest_of(program) != spec["runnerSha256"]:
-            return fail(DAMAGED, "what was fetched is not the runner program of the order")
+            return fail(DAMAGED, "the downloaded file is not the order's runner program")
     if spec.get("grant") is not None:
         # The grant is sealed with the attempt's key.
         write(os.path.join(root, "grant.json"), spec["grant"].encode("ascii"))

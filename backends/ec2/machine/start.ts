@@ -98,7 +98,7 @@ async function publicNumberOf(
     signal,
   )
   assertDone(answer)
-  if (!isNumber(answer)) throw transient('the machine answered nothing that can be sealed for')
+  if (!isNumber(answer)) throw transient("the machine's answer contains no key")
   return answer.stdout.trim()
 }
 
@@ -125,7 +125,7 @@ function askAgainInMs(waitedMs: number): number {
 
 /** Throws `transient` while the machine boots, and another failure if it never will. */
 async function assertReachable(host: Host, handle: MachineHandle, signal: AbortSignal): Promise<void> {
-  if (!isMachineId(handle.id)) throw invalid(`"${handle.id}" is no machine of EC2`, 'Plan the job again.')
+  if (!isMachineId(handle.id)) throw invalid(`"${handle.id}" is not a machine of EC2`, 'Plan the job again.')
   const agent = await host.api.commands.agent(handle.id, signal)
   if (agent?.isOnline === true) return
   const [machine] = await host.api.machines.byId([handle.id], signal)
@@ -141,6 +141,6 @@ async function assertReachable(host: Host, handle: MachineHandle, signal: AbortS
   const waitedMs = host.deps.clock() - handle.launchedAtMs
   // An agent that was online once is silent for another reason; the watch decides.
   if (agent !== undefined || waitedMs < host.config.registerWithinMs)
-    throw transient(`the agent of ${handle.id} is not there yet`, askAgainInMs(waitedMs))
+    throw transient(`the agent of ${handle.id} has not registered yet`, askAgainInMs(waitedMs))
   throw await diagnose(host, handle, signal)
 }

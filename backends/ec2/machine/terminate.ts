@@ -78,6 +78,6 @@ function assertOurs({ deps }: Host, what: string, tags: Record<string, string>):
   if (deps.deployment === undefined || deployment === deps.deployment) return
   throw invalid(
     `${what} belongs to ${deployment === '' ? 'no known deployment' : `deployment ${deployment}`}`,
-    'End it by hand if you are sure that it is yours.',
+    'End it by hand if you are sure that you own it.',
   )
 }

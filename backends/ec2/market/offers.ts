@@ -156,7 +156,7 @@ function bought({ config }: Host, { usageClasses }: MachineType): Bought[] {
 function spotPrice(type: string, zone: string, { spot, onDemand }: Prices): Price | undefined {
   if (spot !== undefined) return spot(type, zone)
   const listed = onDemand(type)
-  const note = 'the spot price cannot be had: this is the most that it may be, the price on demand'
+  const note = 'the spot price is unknown: this is its upper limit, the on-demand price'
   return listed && { ...listed, source: { ...listed.source, kind: 'static' }, note }
 }
 
@@ -192,7 +192,7 @@ function offerOf({ type, zone, diskGiB, notes, data, pins, ...facts }: Facts): O
 
 function imageNote(pinned: string | undefined, { image }: Record<string, string>): string | undefined {
   if (pinned === undefined || pinned === image) return undefined
-  return `the image that the job had before, ${pinned}, is gone: ${image} takes its place`
+  return `the job's previous image, ${pinned}, is gone: ${image} takes its place`
 }
 
 function availabilityOf(

@@ -101,7 +101,7 @@ export function whyUnfit({
   if (platform !== PLATFORM) return `it is for ${platform}, and jobs run on ${PLATFORM}`
   if (tenancy !== TENANCY) return `its tenancy is ${tenancy}, which costs extra`
   // Effectively spot.
-  if (isInterruptible) return 'its owner takes machines back with a notice of two minutes'
+  if (isInterruptible) return 'its owner interrupts machines with a notice of two minutes'
   return undefined
 }
 

@@ -75,7 +75,7 @@ function intentOf({ deps: { deployment } }: Host, { tags = {} }: Reservation): s
 function endNote({ endsAtMs }: Reservation): string[] {
   if (endsAtMs === undefined) return []
   return [
-    `the reservation ends ${formatInstant(endsAtMs)}; its machines run on after that, at the price on demand`,
+    `the reservation ends ${formatInstant(endsAtMs)}; its machines continue after that, at the on-demand price`,
   ]
 }
 

@@ -20,7 +20,7 @@ const METAL_START_MS = 30 * MINUTE_MS
 export function whyUnusable(type: MachineType, settings: Settings): string | undefined {
   const { name, gpus, hasOtherChips } = type
   if (hasOtherChips || OTHER_CHIPS.test(name))
-    return 'its chips are no GPUs of NVIDIA: the image has no driver for them'
+    return 'its chips are not NVIDIA GPUs: the image has no driver for them'
   const foreign = gpus.find(({ manufacturer }) => !/^nvidia$/i.test(manufacturer))
   if (foreign !== undefined)
     return `its GPUs are from ${foreign.manufacturer}, but the image only has an NVIDIA driver`

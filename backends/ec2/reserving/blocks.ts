@@ -21,7 +21,10 @@ export async function blockQuotes(
 ): Promise<CapacityQuote[]> {
   const { durationMs } = wish
   if (durationMs === undefined)
-    throw invalid('a prepaid reservation needs a duration', 'Say for how long the capacity is needed.')
+    throw invalid(
+      'a prepaid reservation needs a duration',
+      'Give the duration for which the capacity is needed.',
+    )
   const found = await offeringsLasting(
     host,
     { wish, lengthsMs: [durationMs, durationMs + CUT_OFF_MS] },
@@ -68,7 +71,7 @@ async function offeringsLasting(
   const usable = found.filter(({ zone }) => zones.has(zone))
   if (usable.length === 0 && found.length > 0)
     throw invalid(
-      `Capacity Blocks are for sale in ${[...new Set(found.map(({ zone }) => zone))].join(', ')} only, where no subnet is for machines`,
+      `Capacity Blocks are for sale in ${[...new Set(found.map(({ zone }) => zone))].join(', ')} only, which has no subnet for machines`,
       'Add a subnet of that zone to CRUCIBLE_EC2_SUBNETS.',
     )
   return [...new Map(usable.map((one) => [one.id, one])).values()]
@@ -150,7 +153,7 @@ const MOVED_MAX_MS = 15 * MINUTE_MS
 /** Limit for a block that begins as soon as AWS can deliver it, which is in half an hour. */
 const SOON_MS = HOUR_MS
 
-/** The start of a block that begins as soon as possible moves on with the clock, and its fee falls with its length. Its end stays. */
+/** The start of a block that begins as soon as possible moves on with the clock, and its fee falls with its length. Its end does not change. */
 function hasMovedOn(one: CapacityQuote, quote: CapacityQuote): boolean {
   const laterMs = one.startsAtMs - quote.startsAtMs
   return (
@@ -181,7 +184,7 @@ export async function extensionQuotes(
   const { extends: { id } = { id: '' }, durationMs = 0, types, count } = wish
   const block = await host.reservations.anew(id, signal)
   if (block === undefined || !isLive(block))
-    throw invalid(`there is no reservation ${id} that could be prolonged`, 'Reserve new capacity.')
+    throw invalid(`there is no reservation ${id} that could be extended`, 'Reserve new capacity.')
   if (!block.isBlock)
     throw invalid(`${id} is not a Capacity Block`, 'Change the end of an on-demand reservation instead.')
   const days = sellable({ count: block.total, days: Math.ceil(durationMs / DAY_MS) }).days

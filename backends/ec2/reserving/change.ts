@@ -67,7 +67,7 @@ export async function releaseTerms(host: Host, id: string, signal: AbortSignal):
   const quote = await host.api.reserving.cancellationQuote({ reservation: id, token }, signal)
   const terms = quote.terms.find(({ type }) => type === 'commitment-wind-down') ?? quote.terms[0]
   if (quote.state === 'pending' || terms === undefined)
-    throw transient(`AWS has not worked out yet what it costs to give ${id} back`, 5 * SECOND_MS)
+    throw transient(`AWS has not computed yet what it costs to release ${id} back`, 5 * SECOND_MS)
   const price = (await host.market.onDemand(signal))(told.type)
   if (price === undefined) throw transient(`the price of ${told.type} cannot be read`)
   const { chargedHours, committedCount, chargedUntilMs } = terms
@@ -104,7 +104,7 @@ async function hourlyOf(host: Host, id: string, signal: AbortSignal): Promise<Re
   const told = await host.reservations.anew(id, signal)
   if (told?.isBlock === true)
     throw invalid(
-      `${id} is a Capacity Block: it is paid for, and can be neither changed nor given back`,
+      `${id} is a Capacity Block: it is paid for, and can be neither changed nor released`,
       'Let it end, or extend it.',
     )
   return told

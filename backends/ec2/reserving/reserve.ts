@@ -94,7 +94,7 @@ async function whyDenied(
   return unconfirmed({
     class: 'unclassified',
     message: 'EC2 answered a trial of the purchase as if it had been made, and nothing more was sent',
-    hint: 'Look in the account whether it was bought.',
+    hint: 'Check in the account whether it was bought.',
   })
 }
 
@@ -162,7 +162,7 @@ function outcomeOf(error: unknown, { isSold }: { isSold: (error: AwsError) => bo
 
 const GONE: Failure = {
   class: 'capacity',
-  message: 'this capacity is not for sale at this price any more',
+  message: 'this capacity is no longer for sale at this price',
   hint: 'Look for another offer.',
 }
 

@@ -28,7 +28,7 @@ export function createCommandsApi({ reading, changing }: Clients): CommandsApi {
           const [information] = InstanceInformationList ?? []
           return information && { isOnline: information.PingStatus === 'Online' }
         } catch (error) {
-          // The filter fails for a machine that has not registered yet.
+          // The filter fails for a machine that is not there yet.
           if ((error as { name?: string }).name === 'InvalidInstanceId') return undefined
           throw error
         }

@@ -29,7 +29,7 @@ export function define(command: Command, cli: Cli): void {
     .option('--local', 'use processes of this host as machines instead of the small cloud')
     .option(
       '--everywhere',
-      'the job begins on a spot machine of EC2, continues on Modal, whose limit of a run it reaches, and ends on Lambda; takes three minutes',
+      'the job begins on a spot machine of EC2, continues on Modal, whose run limit it reaches, and ends on Lambda; takes three minutes',
     )
     .option('--keep', 'keep everything running for inspection, until Ctrl-C')
     .addHelpText(

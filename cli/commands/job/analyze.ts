@@ -9,7 +9,7 @@ export function define(command: Command, cli: Cli): void {
   command
     .description(
       'Read a training script without running it: framework, options, checkpoints, whether it can resume, GPUs, batch size. ' +
-        'Each finding says how sure it is, and where it is written. Starts nothing. Exits with 1 if it cannot tell what the program does, ' +
+        'Each finding says how sure it is, and where it is written. Starts nothing. Exits with 1 if it cannot find out what the program does, ' +
         'or has no change to suggest.',
     )
     .argument('<target>', 'script (.py), notebook (.ipynb), shell script (.sh), folder, or job file (.yaml)')

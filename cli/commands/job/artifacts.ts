@@ -28,7 +28,7 @@ export function define(command: Command, cli: Cli): void {
     .option('--attempt <number>', 'only the artifacts of this attempt', countArgument(ATTEMPT_MAX))
     .option(
       '--only <path>',
-      'only this path, or what is in this folder; may be repeated',
+      'only this path or the contents of this folder; may be repeated',
       (path: string, before: string[] = []) => [...before, path],
     )
     .option('--download <folder>', 'download everything there; existing files with other content are kept')

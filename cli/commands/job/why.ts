@@ -19,12 +19,12 @@ export function define(command: Command, cli: Cli): void {
   const { WHAT_IF_FORMS } = require('../../../client/job/file') as typeof jobFile
   command
     .description(
-      'Explain each decision about a job from its record: what it was made from, the alternatives, the arithmetic, and what would have changed it. With --what-if, decide again from changed inputs; nothing happens to the job.',
+      'Explain each decision about a job from its record: its inputs, the alternatives, the arithmetic, and changes that would have altered it. With --what-if, decide again from changed inputs; nothing happens to the job.',
     )
     .argument('<job>', 'id, beginning of an id, or name')
     .option(
       '--decision <number>',
-      'only this decision; with --what-if the last plan if missing',
+      'only this decision (default: all; with --what-if the last plan)',
       countArgument(DECISIONS_MAX),
     )
     .option(

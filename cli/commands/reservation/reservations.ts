@@ -130,7 +130,7 @@ export function define(command: Command, cli: Cli): void {
     .addOption(
       new Option(
         '--share <jobs>',
-        'reserve, resize: jobs that may use idle places, besides those of its owner that name it (default: owner)',
+        'reserve, resize: jobs that may use idle places, in addition to those of its owner that name it (default: owner)',
       ).choices(SHARES),
     )
     .option(
@@ -140,7 +140,7 @@ export function define(command: Command, cli: Cli): void {
     )
     .option(
       '--notify <url>',
-      'reserve: post news to this webhook: approval, payment, begin, idle time, release',
+      'reserve: post events to this webhook: approval, payment, begin, idle time, release',
     )
     .option('--purpose <text>', 'what it is for')
     .option('--id <id>', 'reserve, split: makes the command repeatable, such as res-ranker-2027-q1')
@@ -150,7 +150,7 @@ export function define(command: Command, cli: Cli): void {
     .option('--max-charge <usd>', 'release: accept what is still charged, up to this', moneyArgument)
     .option('--weeks <weeks>', 'calendar: how many', countArgument(104), WEEKS)
     .option('--ical', 'calendar: print iCalendar')
-    .option('--yes', 'approve, extend, resize, split, release: without asking')
+    .option('--yes', 'approve, extend, resize, split, release: do not ask')
     .addHelpText('after', EXAMPLES())
     .action((action: Action, meant: string | undefined, options: Options) => {
       checkOptions(command, action, ACTIONS_OF)
@@ -240,7 +240,9 @@ function wishOf(cli: Cli, options: Options): CapacityWish {
   const { backend, kind, type = [], count = 1, for: durationMs, from, startBy, endBy, region, zone } = options
   const at = (time: Deadline | undefined): number | undefined => time && instantOf(time, cli.now())
   if (type.length === 0)
-    throw new CrucibleError('usage', 'Say which machines.', { hint: 'Such as --type p5.48xlarge --count 8.' })
+    throw new CrucibleError('usage', 'Machine type missing.', {
+      hint: 'Such as --type p5.48xlarge --count 8.',
+    })
   checkKind(options)
   if (kind === 'prepaid' && durationMs === undefined)
     throw new CrucibleError('usage', 'Prepaid capacity needs a duration.', { hint: 'Such as --for 4d.' })
@@ -286,14 +288,14 @@ async function reserve(cli: Cli, options: Options): Promise<void> {
   const rule = ruleOf(cli, options)
   if (wish.kind === 'hourly' && rule.spendMaxMicroUsd === undefined)
     throw new CrucibleError('usage', 'Hourly capacity costs money until it is released.', {
-      hint: 'Say how much at most: --max-spend 500. It is released before.',
+      hint: 'Set a limit, such as --max-spend 500: it is released before that.',
     })
   if (rule.searchUntilAtMs === undefined && wish.latestStartAtMs === undefined)
     rule.searchUntilAtMs = cli.now() + SEARCH_MS
   const { purpose, id, notify: webhook } = options
   const reserved = await client.reserve(cli.context(), { wish, rule, purpose, id, webhook })
   cli.out.json({ ...reserved })
-  const isOver = 'It exists already and is over, and ids are never reused'
+  const isOver = 'It already exists and is over, and ids are never reused'
   const what = reserved.isNew ? 'Looking for capacity' : reserved.isOver ? isOver : 'It exists already'
   cli.out.line(
     cli.asCalled(`${what}: ${reserved.id}. See it with \`crucible reservations show ${reserved.id}\`.`),

@@ -53,13 +53,13 @@ interface Options {
 export function define(command: Command, cli: Cli): void {
   command
     .description(
-      'Train a model anew on a calendar: create the schedule of a retraining file, preview its dates, and look at its runs. ' +
+      'Retrain a model on a calendar: create the schedule of a retraining file, preview its dates, and look at its runs. ' +
         'The actions approve, reject, skip and start-now are for its current run.',
     )
     .addArgument(new Argument('<action>', 'what to do').choices(ACTIONS))
     .argument('[name]', 'for create and update a file, for next a file or a schedule, otherwise a schedule')
     .option('--count <count>', 'next, history: how many (default: 8)', countArgument(100))
-    .option('--from <date>', 'backfill: the first day whose window is made up for', parseDate)
+    .option('--from <date>', 'backfill: the first day whose window is run late', parseDate)
     .option('--to <date>', 'backfill: the last day (default: the first)', parseDate)
     .option('--note <text>', 'pause, resume, reject: why')
     .option('--run <run>', 'approve, reject, skip, start-now: the id of the run, if there are several')
@@ -71,8 +71,8 @@ export function define(command: Command, cli: Cli): void {
         ['crucible schedule next retrain.yaml', 'preview the dates of a file'],
         ['crucible schedule create retrain.yaml', 'create its schedule; repeating it has no effect'],
         ['crucible schedule history ranker', 'the last runs: model, quality, cost'],
-        ['crucible schedule trigger ranker', 'a run now, outside of the calendar'],
-        ['crucible schedule backfill ranker --from 2026-10-05', 'make up for a date that was missed'],
+        ['crucible schedule trigger ranker', 'a run now, outside the calendar'],
+        ['crucible schedule backfill ranker --from 2026-10-05', 'run a missed date'],
         ['crucible schedule approve ranker', 'put the new model into production'],
         ['HF_TOKEN=... crucible schedule update ranker --secrets', 'replace the stored secrets'],
       ),
@@ -195,14 +195,14 @@ async function pause(
   await (action === 'pause' ? pauseSchedule : resumeSchedule)(cli.context(), name, note ?? by)
   const sentence =
     action === 'pause'
-      ? `Paused ${name}: no run begins until \`crucible schedule resume ${name}\`. Runs that have begun go on.`
+      ? `Paused ${name}: no run begins until \`crucible schedule resume ${name}\`. Runs that have begun continue.`
       : `Resumed ${name}.`
   done(cli, { name, action }, sentence)
 }
 
 async function backfill(cli: Cli, name: string, { from, to }: Options): Promise<void> {
   if (from === undefined) {
-    throw new CrucibleError('usage', 'backfill needs the day whose window is made up for.', {
+    throw new CrucibleError('usage', 'backfill needs the first day to run.', {
       hint: 'Such as --from 2026-10-05.',
     })
   }
@@ -239,7 +239,7 @@ async function remove(cli: Cli, name: string, isSure: boolean): Promise<void> {
   done(
     cli,
     { name, isDeleted: true },
-    `Deleted the schedule ${name}. Runs that have begun go on; its history stays.`,
+    `Deleted the schedule ${name}. Runs that have begun continue; its history stays.`,
   )
 }
 

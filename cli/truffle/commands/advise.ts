@@ -166,7 +166,7 @@ const KINDS: Readonly<Record<Advice['kind'], string>> = {
 function show(session: Session, out: Output, advice: Advice): void {
   out.line(session.title('🧭', `${advice.useCase}: ${KINDS[advice.kind]}`))
   for (const reason of advice.reasons) out.line(`   ${reason}`)
-  out.line('\nOften read otherwise:')
+  out.line('\nCommon misreadings:')
   for (const correction of advice.corrections) out.line(`   ${correction}`)
   out.line('\nNext:')
   for (const one of advice.commands) out.line(`   ${one}`)

@@ -21,7 +21,11 @@ export function define(command: Command, session: Session): void {
     command
       .argument('<pattern...>', 'type, family, glob, regular expression or accelerator')
       .option('--az <list>', 'only Regions and zones among these, such as us-east-1a', listArgument)
-      .option('--min-az-count <count>', 'only Regions with at least so many zones', countArgument(ZONES_MAX))
+      .option(
+        '--min-az-count <count>',
+        'only Regions with at least this many zones',
+        countArgument(ZONES_MAX),
+      )
       .option('--regions-only', 'only the names of the Regions'),
   )
     .addHelpText(

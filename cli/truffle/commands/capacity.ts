@@ -27,7 +27,7 @@ export function define(command: Command, session: Session): void {
       .option('--active-only', 'only active ones, and paid blocks that have not begun')
       .option(
         '--min-capacity <count>',
-        'only with room for so many instances',
+        'only with room for this many instances',
         countArgument(MIN_CAPACITY_MAX),
       )
       .option('--all', 'also those that have ended')
@@ -74,10 +74,14 @@ const OF_OWNED = ['availableOnly', 'activeOnly', 'minCapacity', 'all', 'topology
 async function capacity(session: Session, options: CapacityOptions): Promise<void> {
   if (options.offerings === true) {
     if (options.odcr === true)
-      throw new CrucibleError('usage', '--offerings are Capacity Blocks, and do not go with --odcr.', {
-        hint: 'On-demand reservations are created, not bought: `aws ec2 create-capacity-reservation`.',
-      })
-    refuse(options, OF_OWNED, 'goes with own reservations, not with --offerings')
+      throw new CrucibleError(
+        'usage',
+        '--offerings lists Capacity Blocks and cannot be combined with --odcr.',
+        {
+          hint: 'On-demand reservations are created, not bought: `aws ec2 create-capacity-reservation`.',
+        },
+      )
+    refuse(options, OF_OWNED, 'applies to own reservations, not to --offerings')
     return showOfferings(session, options)
   }
   refuse(

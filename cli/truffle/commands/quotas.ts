@@ -42,7 +42,7 @@ export function define(command: Command, session: Session): void {
       .argument('[types...]', 'only the quotas of these types or families')
       .option('--instance-types <list>', 'the same', listArgument)
       .option('--gpu-only', 'only families with GPUs or other accelerators')
-      .option('--request <vcpus>', 'print the commands that ask AWS for so many', countArgument(VCPUS_MAX)),
+      .option('--request <vcpus>', 'print the commands that ask AWS for this many', countArgument(VCPUS_MAX)),
   )
     .addHelpText(
       'after',

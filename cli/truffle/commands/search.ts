@@ -34,9 +34,9 @@ export function define(command: Command, session: Session): void {
       .argument('<pattern...>', 'type, family, glob, regular expression or accelerator')
       .option('--architecture <name>', 'x86_64 or arm64', architectureArgument)
       .option('--family <list>', 'only these families, such as p5,g6', listArgument)
-      .option('--min-vcpus <count>', 'at least so many vCPUs', countArgument(VCPUS_MAX))
+      .option('--min-vcpus <count>', 'at least this many vCPUs', countArgument(VCPUS_MAX))
       .addOption(new Option('--min-vcpu <count>').argParser(countArgument(VCPUS_MAX)).hideHelp())
-      .option('--min-memory <GiB>', 'at least so much memory', gibArgument)
+      .option('--min-memory <GiB>', 'at least this much memory', gibArgument)
       .option('--gpu-only', 'only types with GPUs or other accelerators')
       .option('--skip-azs', 'do not ask for zones')
       .option('--show-price', 'with the price on demand'),

@@ -70,7 +70,7 @@ export function define(command: Command, session: Session): void {
       .option('--az <list>', 'only these zones', listArgument)
       .option(
         '--scores <count>',
-        'placement scores for so many machines; AWS limits how many different questions it answers in a day',
+        'placement scores for this many machines; AWS limits how many different questions it answers in a day',
         countArgument(MACHINES_MAX),
       )
       .option('--no-interruptions', 'do not read how often AWS interrupts')

@@ -61,11 +61,7 @@ export function define(command: Command, session: Session): void {
       .addOption(new Option('--instance-types <list>').argParser(listArgument).hideHelp())
       .option('--count <n>', 'machines', countArgument(COUNT_MAX), 1)
       .option('--days <n>', 'days of the run', daysArgument, 1)
-      .option(
-        '--start <date>',
-        'when it is to begin, such as 2027-01-15 (default: as soon as possible)',
-        dateArgument,
-      )
+      .option('--start <date>', 'start, such as 2027-01-15 (default: as soon as possible)', dateArgument)
       .addOption(new Option('--start-after <date>').argParser(dateArgument).hideHelp())
       .option('--az <list>', 'only these zones', listArgument),
   )
@@ -221,7 +217,7 @@ function nextCommand({ type, count, days }: RunWish, { options: [best], verdict 
 }
 
 const TITLES = {
-  yes: ['✅', 'Yes: the capacity is there.'],
+  yes: ['✅', 'Yes: the capacity is available.'],
   conditions: ['⚠️ ', 'Yes, with conditions.'],
   no: ['❌', 'No: no capacity fits.'],
 } as const
@@ -272,6 +268,6 @@ function costInWords(kind: RunOption['kind'], usd: number | undefined): string {
   if (kind === 'capacity-block') return 'nothing more; the block is paid for'
   if (usd === undefined) return 'unknown'
   const sum = usdInWords(usd)
-  if (kind === 'odcr') return `${sum}, which the reservation costs also without the run`
+  if (kind === 'odcr') return `${sum}, which the reservation also costs without the run`
   return kind === 'offering' ? `${sum}, at once` : sum
 }

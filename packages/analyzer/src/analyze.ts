@@ -109,7 +109,7 @@ function judged(project: Project, { launch, facts }: { launch: Launch; facts: Fa
       : facts.run.isCut
         ? 'the program is larger than this analysis follows'
         : undefined
-    const message = unread ?? 'nothing in the program trains a model with a known library'
+    const message = unread ?? 'the program trains no model with a known library'
     const findings = { ...nothingFound(message), framework: findFramework(facts), cli: findCli(facts) }
     return report(project, { launch, kind: unread === undefined ? 'not-training' : 'unreadable', findings })
   }

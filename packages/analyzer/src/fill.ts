@@ -201,7 +201,7 @@ function fillInterruptible(filled: Filled, analysis: Analysis): void {
   if (!isKept) {
     const [why] = analysis.findings.checkpointDirectory.missing
     filled.hints.push(
-      `${analysis.entry} can resume, but where it saves is not known${why === undefined ? '' : ` (${why})`}: add --checkpoint-dir and --interruptible to use spot capacity.`,
+      `${analysis.entry} can resume, but where it saves is unknown${why === undefined ? '' : ` (${why})`}: add --checkpoint-dir and --interruptible to use spot capacity.`,
     )
     return
   }

@@ -28,7 +28,7 @@ export function importDynamically(run: Interpreter, node: SyntaxNode, frame: Fra
   run.project.obstacle(
     frame.scope.file.path,
     node.line,
-    'imports a module whose name is known at run time only',
+    'imports a module whose name is known only at run time',
   )
   return unknown()
 }

@@ -76,7 +76,7 @@ export class Project {
       this.obstacle(
         path,
         source.brokenLines[0]!,
-        'has a syntax error: what depends on this line is not known',
+        'has a syntax error: everything that depends on this line is unknown',
       )
     return source
   }

@@ -158,7 +158,7 @@ class Judge:
         if saves.is_minor(shape):
             return Standing(None)
         if now.ended_well:
-            return Standing(Evidence(COMPLETE, "end", "the program ended in good order"))
+            return Standing(Evidence(COMPLETE, "end", "the program ended cleanly"))
         unfinished = unfinished_member(selection.files)
         if unfinished is not None:
             contents = contents._replace(proof=None, missing=contents.missing or unfinished)
@@ -199,7 +199,7 @@ class Judge:
         is_whole = saves.is_first_kind or saves.is_like_complete(whole)
         if is_whole or saves.is_like_before(shape):
             return Standing(Evidence(COMPLETE, "next", "the next checkpoint was begun"))
-        return Standing(None, "it holds far less than the checkpoints before it")
+        return Standing(None, "it is much smaller than earlier checkpoints")
 
     def _by_marker(self, selection: Selection, generation: Generation, now: Circumstances) -> Standing:
         """When the job file names a marker for complete checkpoints, only the marker counts."""

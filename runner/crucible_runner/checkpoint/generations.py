@@ -62,7 +62,7 @@ def unfinished_member(files: Dict[str, FileStamp]) -> Optional[str]:
     if not alike or alike != others or any(each.keys() != alike[0].keys() for each in alike):
         return None
     missing = sorted(alike[0].keys() - parts[newest].keys())[0]
-    return "%s has no counterpart yet" % alike[0][missing]
+    return "%s has no matching file yet" % alike[0][missing]
 
 
 class Generation:

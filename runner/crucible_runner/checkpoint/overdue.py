@@ -88,7 +88,7 @@ class Overdue:
                 return
             found = self._find()
             if found is None and self.warning is not None:
-                self._remark("a checkpoint has come; the warning before is settled")
+                self._remark("a checkpoint was saved; the previous warning is resolved")
                 self.warning = None
             self._warn(found)
 
@@ -104,7 +104,7 @@ class Overdue:
         now_ms = self._clock.mono_ms()
         cause = self._hindrance(now_ms)
         if cause is not None:
-            return "no-checkpoint", "No checkpoint is being taken: %s. See docs/guides/checkpoints.md." % cause
+            return "no-checkpoint", "No checkpoint is saved: %s. See docs/guides/checkpoints.md." % cause
         last_ms = self._checkpoints.complete_at_ms
         found = self._found_outside(_OUTSIDE_WRITES) if self._has_saved_nothing() else None
         if found is not None:
@@ -121,7 +121,7 @@ class Overdue:
         if newest is not None and newest.generation is self._scanner.saves.current:
             cause = "the last one (%s) is only provisional: %s" % (newest.checkpoint.name, newest.evidence.text)
         elif newest is None and self._scanner.saves.current is not None:
-            cause = "%s is written to again and again, and is not quiet for long enough in between" % self._shown
+            cause = "%s is written too often to be quiet for long enough" % self._shown
         else:
             cause = "nothing was written to %s" % self._shown
         since = "since the start, %s ago" if last_ms is None else "for %s"
@@ -141,7 +141,7 @@ class Overdue:
         text = "nothing was written to %s since the start, but ./%s was written %d times"
         told = text % (self._shown, outside.path, outside.writes)
         folder = os.path.dirname(outside.path) or "."
-        return "outside", "No checkpoint is being taken: %s. Set checkpoint.directory to %s." % (told, folder)
+        return "outside", "No checkpoint is saved: %s. Set checkpoint.directory to %s." % (told, folder)
 
     def _hindrance(self, now_ms: int) -> Optional[str]:
         cause = self._checkpoints.hindrance

@@ -156,7 +156,7 @@ class Restorer:
                 remark("restored checkpoint %s: %s" % (candidate.checkpoint.name, why))
                 return found._replace(restored=restored)
             except (Corrupt, DocumentError) as error:
-                remark("checkpoint %s is not good, taking the one before: %s" % (candidate.checkpoint.name, error))
+                remark("checkpoint %s is damaged, using the previous one: %s" % (candidate.checkpoint.name, error))
         return found
 
     def _why(
@@ -188,7 +188,7 @@ class Restorer:
             try:
                 found.append(Candidate(checkpoint, read_manifest(body, self._job_id, checkpoint)))
             except (Corrupt, DocumentError) as error:
-                remark("checkpoint %s is not good, taking the one before: %s" % (checkpoint.name, error))
+                remark("checkpoint %s is damaged, using the previous one: %s" % (checkpoint.name, error))
         return found
 
     def _bring(self, candidate: Candidate, directory: str, folder: str, trouble: Trouble) -> Restored:
@@ -196,7 +196,7 @@ class Restorer:
         # Retention keeps a checkpoint that is noted as wanted, but may have removed it just before.
         key = self._keys.manifest(checkpoint, manifest["revision"])
         if persist(lambda: self._store.get(key), self._patience.is_hopeless, trouble) is None:
-            raise Corrupt("it was removed meanwhile")
+            raise Corrupt("it was removed in the meantime")
         entries = [
             dict(entry, storedAt=entry.get("storedAt") or stored_at(checkpoint, entry["path"]))
             for entry in manifest["files"]

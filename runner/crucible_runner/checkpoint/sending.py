@@ -76,7 +76,7 @@ class Sender:
         manifest_key = self._keys.manifest(checkpoint, revision)
         if revision == 1 and checkpoint.step in self._begun_steps and is_taken(self._store, manifest_key):
             # The files of a manifest must never change.
-            raise Taken("a manifest of a start before this one has come to %s" % manifest_key)
+            raise Taken("an earlier start has written a manifest to %s" % manifest_key)
         kept = self._kept(candidate.seen.selection)
         places = {
             path: stored_at(checkpoint, path, revision) for path in staged.stamps if path not in kept

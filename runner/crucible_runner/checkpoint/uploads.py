@@ -290,12 +290,12 @@ class Checkpoints:
         try:
             stage(staged, seen.directory, seen.selection, self._sender.is_written_in_place, self._scanner.records)
             if not (staged.is_what_was_seen(seen.selection) and self._scanner.is_still(seen)):
-                raise Changed("it changed while it was set aside")
+                raise Changed("it changed while it was copied")
             self._current = candidate
             manifest = self._sender.send(candidate, staged, lambda files: self._is_not_worth_it(files, began_ms))
             self._put(candidate.checkpoint, manifest)
         except FileNotFoundError as error:
-            raise Changed("it was deleted before it was safe (%s)" % error.filename) from error
+            raise Changed("it was deleted before it was stored (%s)" % error.filename) from error
         except Taken:
             self._steps.add(candidate.checkpoint.step)
             raise
@@ -307,7 +307,7 @@ class Checkpoints:
         self.upload_ms = self._clock.mono_ms() - began_ms
         files = "1 file" if len(staged.stamps) == 1 else "%d files" % len(staged.stamps)
         told = (candidate.checkpoint.name, files, manifest["totalBytes"] / 1e6, in_words(self.upload_ms))
-        words = "checkpoint %s is safe (%s, %.1f MB, %s); " % told
+        words = "checkpoint %s is stored (%s, %.1f MB, %s); " % told
         self._remark("%s%s: %s" % (words, _word(candidate.evidence), candidate.evidence.text))
 
     def _remember(self, candidate: Candidate, manifest: dict, began_ms: int) -> None:

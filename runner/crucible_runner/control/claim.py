@@ -60,4 +60,4 @@ def claim(store: Store, key: str, machine: str, send: Optional[str] = None) -> N
     except DocumentError as error:
         raise ClaimedElsewhere("invalid claim at %s: %s" % (key, error)) from error
     if holder != machine:
-        raise ClaimedElsewhere("the attempt belongs to machine %s, and this is %s" % (holder, machine))
+        raise ClaimedElsewhere("the attempt belongs to machine %s, but this is %s" % (holder, machine))

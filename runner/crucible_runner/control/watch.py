@@ -128,7 +128,7 @@ class Watch:
         self._drain_seq = newest.seq
         if drain is not None:
             self._stop.on_document(drain["reason"], drain["windowMs"])
-            self._remark("asked to stop sooner, within %.1f s" % (drain["windowMs"] / 1000))
+            self._remark("asked to stop earlier, within %.1f s" % (drain["windowMs"] / 1000))
 
     def _read(self, key: str, shape: Shape) -> Optional[dict]:
         body = self._store.get(key)
@@ -137,7 +137,7 @@ class Watch:
         try:
             return parse(shape, body)
         except DocumentError as error:
-            self._complain("%s cannot be understood and is ignored: %s" % (key, error))
+            self._complain("%s is invalid and ignored: %s" % (key, error))
             return None
 
     def _complain(self, words: str) -> None:

@@ -49,7 +49,7 @@ def ask_for_login(
     try:
         signed = signed_headers(request, credentials(), region, stamp, "ecr")
     except StoreError as error:
-        raise Refused("the machine has no role, and no keys: %s" % error) from error
+        raise Refused("the machine has neither a role nor keys: %s" % error) from error
     kind = http.client.HTTPSConnection if url.scheme == "https" else http.client.HTTPConnection
     connection = kind(url.netloc, timeout=_TIMEOUT_SECONDS)
     try:
@@ -57,7 +57,7 @@ def ask_for_login(
         response = connection.getresponse()
         answer = response.read(_ANSWER_BYTES_MAX)
     except http.client.HTTPException as error:
-        raise OSError("ECR answers nonsense: %s" % error) from error
+        raise OSError("ECR sent an invalid answer: %s" % error) from error
     finally:
         connection.close()
     return _login_in(response.status, answer)
@@ -71,7 +71,7 @@ def _login_in(status: int, answer: bytes) -> Login:
             username, _, password = token.partition(":")
             return Login(username, password)
     except (ValueError, KeyError, IndexError) as error:
-        raise OSError("ECR answers %d and nothing that can be understood" % status) from error
+        raise OSError("ECR answered %d with an unknown body" % status) from error
     kind = str(told.get("__type", "")).rpartition("#")[2]
     words = "ECR answers %s: %s" % (kind or status, told.get("message") or told.get("Message") or "")
     if 400 <= status < 500 and "Throttl" not in kind and "TooMany" not in kind:

@@ -82,7 +82,7 @@ class Puller:
                 if said is None or self._is_over():
                     break
                 if self._is_there(wanted.image):
-                    self._remark("the image is on this machine, and its registry says: %s" % said.words)
+                    self._remark("the image is on this machine; its registry answered: %s" % said.words)
                     return
                 _raise_if_final(wanted.image, said)
                 here = sum(self._layers.values())
@@ -90,9 +90,9 @@ class Puller:
                     since_ms, most = self._clock.mono_ms(), here
                     pauses.reset()
                 if self._clock.mono_ms() - since_ms >= patience_ms:
-                    raise Failed("registry", "the registry of %s does not give it: %s" % (wanted.image, said.words))
+                    raise Failed("registry", "the registry refuses %s: %s" % (wanted.image, said.words))
                 if not is_told:
-                    self._remark("pulling does not work, trying again: %s" % said.words)
+                    self._remark("pulling failed, trying again: %s" % said.words)
                     is_told = True
                 pauses.wait(self._is_over)
                 if self._is_over():
@@ -111,7 +111,7 @@ class Puller:
         except ecr.Refused as error:
             raise Failed("image-login", "the machine may not read the image %s: %s" % (wanted.image, error)) from error
         except OSError as error:
-            return Said(1, ["the registry gives no token: %s" % error])
+            return Said(1, ["the registry issued no token: %s" % error])
         if login is not None:
             os.makedirs(self._folder, mode=0o700, exist_ok=True)
             own["DOCKER_CONFIG"] = self._folder
@@ -163,7 +163,7 @@ class Puller:
         now_ms = self._clock.mono_ms()
         if now_ms - self._told_ms >= _TELL_MS:
             if self._told_ms:
-                self._remark("pulling: %d of %d layers are here" % (sum(self._layers.values()), len(self._layers)))
+                self._remark("pulling: %d of %d layers are complete" % (sum(self._layers.values()), len(self._layers)))
             self._told_ms = now_ms
 
     def _is_there(self, image: str) -> bool:
@@ -177,7 +177,7 @@ def _raise_if_final(image: str, said: Said) -> None:
     if _FULL.search(text):
         raise Failed("disk-full", "the image %s does not fit on the machine's disk" % image)
     if _DENIED.search(text):
-        raise Failed("image-login", "the registry does not give the image %s to this machine: %s" % (image, said.words))
+        raise Failed("image-login", "the registry refuses the image %s to this machine: %s" % (image, said.words))
     if _ABSENT.search(text):
         raise Failed("image", "the registry has no image %s: %s" % (image, said.words))
 

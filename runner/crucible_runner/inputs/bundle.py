@@ -79,7 +79,7 @@ def unpack(file: BinaryIO, folder: str) -> None:
 def _segments(name: str) -> list:
     segments = [segment for segment in name.split("/") if segment not in ("", ".")]
     if name.startswith("/") or ".." in segments or "\0" in name:
-        raise ValueError("%s leads out of the working directory" % name)
+        raise ValueError("%s points outside the working directory" % name)
     return segments
 
 
@@ -95,7 +95,7 @@ def _check_parents(folder: str, path: str) -> None:
 def _check_target(folder: str, path: str, target: str) -> None:
     led = os.path.normpath(os.path.join(os.path.dirname(path), target))
     if os.path.isabs(target) or not (led + os.sep).startswith(folder + os.sep):
-        raise ValueError("the link %s leads out of the working directory" % os.path.relpath(path, folder))
+        raise ValueError("the link %s points outside the working directory" % os.path.relpath(path, folder))
 
 
 def _write(archive: tarfile.TarFile, member: tarfile.TarInfo, path: str) -> None:

@@ -57,7 +57,7 @@ class WebOrigin(Origin):
         return urllib.request.urlopen(request, timeout=timeout)
 
     def judge(self, error: urllib.error.HTTPError) -> Verdict:
-        words = "the server says %d %s" % (error.code, error.reason)
+        words = "the server answered %d %s" % (error.code, error.reason)
         return Verdict(words, error.code in RETRYABLE_STATUS)
 
 
@@ -86,7 +86,7 @@ class _Partial:
             range_begin = "bytes %d-" % begin
             if headers.get("ETag") != self.etag or not headers.get("Content-Range", "").startswith(range_begin):
                 self.begin(None, None)
-                raise OSError("the server gave a part that was not asked for")
+                raise OSError("the server sent a part that was not requested")
         else:
             begin = 0
             self.begin(headers.get("ETag"), headers.get("Last-Modified"))
@@ -94,7 +94,7 @@ class _Partial:
             file.seek(begin)
             while True:
                 if is_stopped():
-                    raise GaveUp("there was no time left")
+                    raise GaveUp("no time was left")
                 block = response.read(_BLOCK_BYTES)
                 if not block:
                     break
@@ -123,7 +123,7 @@ class Downloads:
                 return
             partial = self._download(origin, target + ".part", None)
         if partial is None:
-            raise self._failed(origin, "the server gave no content")
+            raise self._failed(origin, "the server sent no content")
         os.replace(partial.path, target)
         if partial.etag or partial.modified:
             told = Cached(origin.cache_name, partial.digest.hexdigest(), partial.etag, partial.modified)
@@ -155,7 +155,7 @@ class Downloads:
                     return None
                 if error.code in _CHANGED and partial.size > 0:
                     partial.begin(None, None)
-                    raise OSError("it has changed meanwhile") from error
+                    raise OSError("it has changed in the meantime") from error
                 raise
             with response:
                 partial.receive(response, self._patience.is_stopped)

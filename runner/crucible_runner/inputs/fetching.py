@@ -54,7 +54,7 @@ class Inputs:
             if is_disk_full(error):
                 raise
             raise Failed("input", "the input %s cannot be put at %s: %s" % (source, target, error)) from error
-        self._remark("input %s is here (%s)" % (source, in_words(self._clock.mono_ms() - began_ms)))
+        self._remark("input %s is ready (%s)" % (source, in_words(self._clock.mono_ms() - began_ms)))
 
     def _copy(self, source: str, target: str) -> None:
         path = unquote(urlsplit(source).path)

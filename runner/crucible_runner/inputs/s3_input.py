@@ -69,7 +69,7 @@ class Bucket:
         words = self._advice(error.code, code, key)
         if not words:
             said = " ".join(filter(None, (code, told.get("Message")))) or error.reason
-            words = "the server says %d %s%s" % (error.code, said, self._remedy(error.code, code))
+            words = "the server answered %d %s%s" % (error.code, said, self._remedy(error.code, code))
         return Verdict(words, error.code in RETRYABLE_STATUS or code == "RequestTimeout")
 
     def _advice(self, status: int, code: str, key: str) -> str:
@@ -79,7 +79,7 @@ class Bucket:
         if code == "NoSuchBucket":
             return "the bucket %s does not exist at %s: correct the name" % (self.name, self._access.endpoint or "S3")
         return (
-            "the bucket %s has no object %r: correct the name; everything under a prefix is meant where the URL ends with a slash"
+            "the bucket %s has no object %r: correct the name; a URL that ends with a slash means everything under that prefix"
             % (self.name, key)
         )
 

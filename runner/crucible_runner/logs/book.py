@@ -168,7 +168,7 @@ class LogBook:
             count = 2 if rest and rest[0].lost else 1
             if len(rest) <= count:
                 return
-            self._replace(self._taken, count, "they came faster than the store took them")
+            self._replace(self._taken, count, "they were written faster than the store accepted them")
 
     def _replace(self, at: int, count: int, why: str) -> None:
         dropped = self._waiting[at : at + count]

@@ -60,7 +60,7 @@ def run_guarded(options: Options, run: Callable[[Options, Post], int], arguments
     try:
         lock = _take_lock(options.root)
     except BlockingIOError:
-        print("another runner is at work in %s" % options.root, file=sys.stderr)
+        print("another runner is already running in %s" % options.root, file=sys.stderr)
         return 0
     except OSError as error:
         print("the machine's directory %s cannot be used: %s" % (options.root, error), file=sys.stderr)

@@ -38,7 +38,7 @@ def become(user: int, groups: List[int]) -> None:
     zero = ctypes.c_ulong(0)
     library = ctypes.CDLL(None, use_errno=True)
     if library.prctl(ctypes.c_int(_PR_SET_NO_NEW_PRIVS), ctypes.c_ulong(1), zero, zero, zero) != 0:
-        raise OSError(ctypes.get_errno(), "new privileges cannot be ruled out")
+        raise OSError(ctypes.get_errno(), "new privileges cannot be prevented")
 
 
 def give(top: str, user: int) -> None:
@@ -112,7 +112,7 @@ def hint_of(lines: List[str], user: int) -> Optional[str]:
     if not any(words in line for line in lines for words in _REFUSALS):
         return None
     return (
-        "the commands of this job run as a user of their own (uid %d), not as root, and may write to its directories only; to change "
+        "the commands of this job run as a separate user (uid %d), not as root, and may write to its directories only; to change "
         "the system in setup, name an image, or set %s=no for the workers" % (user, SETTING)
     )
 

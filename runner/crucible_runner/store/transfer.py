@@ -48,7 +48,7 @@ def run_parallel(tasks: Iterable[Callable[[], None]], is_over: IsOver, threads: 
             task = take()
             while task is not None:
                 if is_over():
-                    raise GaveUp("there was no time left")
+                    raise GaveUp("no time was left")
                 task()
                 task = take()
         except BaseException as error:  # passed to the waiting thread
@@ -77,7 +77,7 @@ def _persist_part(action: Callable[[], None], is_over: IsOver, patience: Optiona
                 raise
         pauses.wait(is_over)
         if is_over():
-            raise GaveUp("there was no time left")
+            raise GaveUp("no time was left")
 
 
 class FileUp:
@@ -159,7 +159,7 @@ class FileUp:
             yield block
             offset += len(block)
         if offset < end:
-            raise Changed("%s is shorter than it was" % self._path)
+            raise Changed("%s became shorter" % self._path)
 
     def close(self) -> None:
         """Aborts an upload that is not committed."""
@@ -205,7 +205,7 @@ class FileDown:
     def tasks(self, is_over: IsOver) -> Iterator[Callable[[], None]]:
         digests = b"".join(bytes.fromhex(part) for part in self._entry["parts"])
         if hashlib.sha256(digests).hexdigest() != self._entry["digest"]:
-            raise Corrupt("the digests of %s do not belong together" % self._entry["path"])
+            raise Corrupt("the digests of %s do not match" % self._entry["path"])
         for index in range(self._left):
             yield lambda index=index: self._fetch(index, is_over)
 
@@ -311,7 +311,7 @@ def _sha256_of(path: str, is_over: IsOver, tell: Tell = _tell_no_one) -> str:
     with open(path, "rb", buffering=0) as file:
         for block in Reader(file.fileno()).blocks(0, os.fstat(file.fileno()).st_size):
             if is_over():
-                raise GaveUp("there was no time left")
+                raise GaveUp("no time was left")
             digest.update(block)
             done_bytes += len(block)
             tell("hashing", done_bytes)

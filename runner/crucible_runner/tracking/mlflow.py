@@ -63,7 +63,7 @@ def server_of(own: Mapping[str, str], work: str) -> Optional[Server]:
         raise NoAnswer("MLFLOW_TRACKING_URI is not the address of a server: runs on this machine are lost with it")
     others = [name for name in _OTHER_LOGINS if own.get(name, "").lower() not in ("", "false", "0")]
     if others:
-        raise NoAnswer("%s is a way to log in that needs MLflow itself" % others[0])
+        raise NoAnswer("the login by %s needs MLflow itself" % others[0])
     try:
         parts = urlsplit(uri)
         host = parts.hostname or ""
@@ -126,7 +126,7 @@ def _search(server: Server, job: str) -> List[TrackedRun]:
         }
         for run in _pages(server, "runs", wanted):
             if not all(re.fullmatch(_PLAIN, run["info"][name]) for name in ("run_id", "experiment_id")):
-                raise ValueError("no id of MLflow")
+                raise ValueError("not an id of MLflow")
             tags = {tag.get("key") for tag in run.get("data", {}).get("tags", [])}
             if _PARENT_TAG not in tags:
                 found[run["info"]["run_id"]] = run["info"]

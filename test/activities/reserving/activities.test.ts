@@ -78,7 +78,7 @@ describe('a look for capacity', () => {
     await claimReservation(desk.store, { backend: 'scripted', ownedId: id, intent: 'res-b' })
     await desk.buy()
     expect(desk.market.purchases).toMatchObject([{ id }])
-    await expect(desk.look({ sends: 1 })).rejects.toThrow(`res-b has just taken ${id}: looking again.`)
+    await expect(desk.look({ sends: 1 })).rejects.toThrow(`res-b claimed ${id} first; searching again.`)
   })
 
   it('takes up a purchase that the workflow does not know, and passes those that ended', async () => {

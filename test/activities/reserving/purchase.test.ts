@@ -217,7 +217,7 @@ describe('a purchase with a lost answer', () => {
     await place.clock.advance(10 * MINUTE_MS - 1)
     expect(await place.find(order)).toEqual({
       ...{ kind: 'absent', sentAtMs: START_MS, candidates: [] },
-      saw: `2026-11-02T00:09:59Z: of 0 reservations in east, none has the tag of res-a; 0 appeared since ${order.quote.id} was ordered, 0 of them like the order and without tags.`,
+      saw: `2026-11-02T00:09:59Z: of 0 reservations in east, none has the tag of res-a; 0 appeared since ${order.quote.id} was ordered, 0 of them match the order and have no tags.`,
     })
     await place.clock.advance(1)
     const { id } = place.market.purchases[0]!
@@ -381,7 +381,7 @@ describe('a decision about a purchase', () => {
     const before = place.untagged()
     place.market.faults.add('reserve', NEVER_MADE)
     await place.buy()
-    await expect(place.decide(before)).rejects.toThrow(`${before} was there before the purchase was sent.`)
+    await expect(place.decide(before)).rejects.toThrow(`${before} existed before the purchase was sent.`)
   })
 
   it('that it was not bought is on record with its author', async () => {

@@ -18,7 +18,7 @@ const INPUT = {
 }
 
 let store: MemoryStore
-/** What the server says about the workflow of each run; it does not know others. */
+/** What the server answered about the workflow of each run; it does not know others. */
 let states: Record<string, string>
 let deps: RetrainingDeps
 

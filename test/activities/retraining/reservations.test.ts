@@ -34,7 +34,12 @@ describe('a reservation that another history of the run has asked for', () => {
 
   it.each(['TERMINATED', 'CANCELLED'])('is not available once its workflow is %s', async (status) => {
     expect(await noticeOf(status, 'searching')).toEqual({
-      ...{ id: 'res-1', state: 'unavailable', message: 'Its workflow was ended by hand.', spentMicroUsd: 5 },
+      ...{
+        id: 'res-1',
+        state: 'unavailable',
+        message: 'Its workflow was terminated by hand.',
+        spentMicroUsd: 5,
+      },
     })
   })
 
@@ -43,7 +48,7 @@ describe('a reservation that another history of the run has asked for', () => {
       activitiesOf({ describe: () => Promise.reject(error) }).read()
     expect(await read(new WorkflowNotFoundError('not found', 'id', undefined))).toEqual({
       ...{ id: 'res-1', spentMicroUsd: 0, state: 'unavailable' },
-      message: 'Its workflow is not there any more.',
+      message: 'Its workflow no longer exists.',
     })
     await expect(read(new Error('no answer'))).rejects.toThrow('no answer')
   })
@@ -74,7 +79,7 @@ describe('the capacity of a run that ends', () => {
   it('is given back if it is hourly, with one id for a repeated activity, and for no charge', async () => {
     const updates: unknown[] = []
     const { release } = activitiesOf({ executeUpdate: async (...update: unknown[]) => updates.push(update) })
-    expect(await release('hourly')).toEqual({ message: 'The reservation res-1 was given back.' })
+    expect(await release('hourly')).toEqual({ message: 'The reservation res-1 was released.' })
     expect(updates).toEqual([
       [
         'release',
@@ -107,6 +112,6 @@ describe('the capacity of a run that ends', () => {
         return Promise.reject(new Error('aborted'))
       },
     })
-    await expect(release('hourly')).rejects.toMatchObject({ message: 'The answer was not awaited.' })
+    await expect(release('hourly')).rejects.toMatchObject({ message: 'The wait for the answer was aborted.' })
   })
 })

@@ -131,7 +131,7 @@ describe('a machine whose reservation ends', () => {
     await place.beat(order, { seq: 3 })
     await one.check({ ...RUNNING, usableUntilMs: longerMs }, true)
     expect(await lease()).toMatchObject({ seq: 2 })
-    // Another watch knows it from there, where the provider does not say.
+    // Another watch knows it from there, where the provider does not report it.
     nowMs += noticedAfterMs
     const next = watch({ ...input, isRunning: true })
     await place.beat(order, { seq: 4 })

@@ -57,7 +57,7 @@ describe('what can be learned of a machine of EC2', () => {
     h.aws.fail('console', 'UnauthorizedOperation', { httpStatus: 403, message: 'not you' })
     expect((await logs()).text).toContain('# The console\ncannot be read: not you')
     h.aws.fail('agent', 'InternalServerError', { httpStatus: 500 })
-    expect((await logs()).text).toContain('the provider does not say')
+    expect((await logs()).text).toContain('the provider does not report it')
   })
 
   it('has no keys and no signatures in it', async () => {

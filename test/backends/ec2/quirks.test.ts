@@ -186,7 +186,7 @@ describe('quirk: a Region without the type', () => {
       offered: { [TYPE]: ['us-east-1b'] },
     })
     expect(await check(await open())).toMatchObject([
-      { severity: 'error', message: `${TYPE}: available only in us-east-1b, where no subnet is` },
+      { severity: 'error', message: `${TYPE}: available only in us-east-1b, which has no subnet` },
     ])
   })
 })
@@ -217,7 +217,7 @@ describe('quirk: an expired token', () => {
     ])
     expect(await failureOf(backend.find('job-a-1', patiently()))).toMatchObject({
       ...{ class: 'transient', code: 'RequestExpired' },
-      hint: 'Renew the AWS credentials of the worker, or set its clock: EC2 says this of both.',
+      hint: 'Renew the AWS credentials of the worker, or enable NTP: EC2 reports both this way.',
     })
   })
 })
@@ -242,7 +242,10 @@ describe('quirk: a bucket in another Region', () => {
       { severity: 'warning', message, remedy: 'Use a bucket in us-east-1.' },
     ])
     expect(await check(await open({}, `s3://${BUCKET}?region=eu-west-1`))).toMatchObject([
-      { severity: 'warning', remedy: `Say where it is in CRUCIBLE_STORE: s3://${BUCKET}?region=us-east-1.` },
+      {
+        severity: 'warning',
+        remedy: `Write its Region into CRUCIBLE_STORE: s3://${BUCKET}?region=us-east-1.`,
+      },
     ])
     for (const told of ['?region=us-east-1', '?region=ap-south-1'])
       expect(await check(await open({}, `s3://far-away${told}`))).toMatchObject([
@@ -273,7 +276,7 @@ describe('quirk: a subnet without egress', () => {
     expect(await check(await open())).toMatchObject([
       {
         severity: 'error',
-        message: expect.stringMatching(/has no way out: no default route, and no endpoints for ssm/),
+        message: expect.stringMatching(/has no outbound route: no default route, and no endpoints for ssm/),
         remedy: expect.stringMatching(/^Give it a route to an internet or NAT gateway, or endpoints/),
       },
     ])

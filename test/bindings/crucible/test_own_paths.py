@@ -10,9 +10,9 @@ REFUSES = """#!%s
 import json, pathlib, sys
 folder = json.loads(pathlib.Path(sys.argv[3]).read_text())["workdir"]
 found = [str(one.relative_to(folder)) for one in sorted(pathlib.Path(folder).rglob(".env*"))]
-text = ["The folder %%s has files that look like secrets, and what is sent along is not kept secret:" %% folder]
+text = ["The folder %%s has files that look like secrets, but files that are sent are not kept secret:" %% folder]
 text += ["  %%s has a name for credentials" %% one for one in found]
-text += ["Name them in .crucibleignore and give their values as secrets. A line such as !%%s there says that one is no secret." %% found[0]]
+text += ["Name them in .crucibleignore and give their values as secrets. A line such as !%%s there marks one as harmless." %% found[0]]
 print(json.dumps({"schema": "crucible/1", "error": {"kind": "usage", "message": chr(10).join(text), "hint": None}}))
 sys.exit(2)
 """ % sys.executable

@@ -76,7 +76,7 @@ class TestResults(InNotebook):
             next(steps)
             steps.throw(CommandFailed("1 of 1 files", details={"failed": [{"path": RESULT, "reason": reason}]}))
 
-        reason = "The artifact %s differs from what the job wrote." % RESULT
+        reason = "The artifact %s differs from the job's file." % RESULT
         with self.assertRaisesRegex(ResultError, "stored return value of job-1 differs from what the job recorded"):
             fetched(reason)
         with self.assertRaisesRegex(CommandFailed, "1 of 1 files"):

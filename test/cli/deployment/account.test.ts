@@ -39,12 +39,17 @@ describe('crucible setup aws', () => {
     const { cli, lines, setup } = stage([
       part({}),
       part({ what: 'role', name: 'crucible-worker', state: 'missing' }),
-      part({ what: 'security group', name: 'crucible', state: 'differs', remarks: ['it lets something in'] }),
+      part({
+        what: 'security group',
+        name: 'crucible',
+        state: 'differs',
+        remarks: ['it allows inbound traffic'],
+      }),
     ])
     await applyAccount(cli, { provider: 'aws', flags: ACCOUNT_FLAGS, setup }, { yes: true })
     expect(cli.exitCode).not.toBe(0)
     expect(lines.at(-1)).toMatch(
-      /^The account is not complete\. Missing: role crucible-worker; security group crucible \(differs: it lets something in\)\./,
+      /^The account is not complete\. Missing: role crucible-worker; security group crucible \(differs: it allows inbound traffic\)\./,
     )
   })
 })

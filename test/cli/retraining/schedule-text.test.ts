@@ -40,8 +40,8 @@ describe('what `schedule show` prints', () => {
   it('says of dates how many wait, and how many had no run and why', () => {
     expect(printed({})).not.toMatch(/dates/)
     const text = printed({ waiting: 2, skipped: { overlapped: 3, missed: 1 } })
-    expect(text).toMatch(/dates +2 due: waiting for the run before\n/)
-    expect(text).toMatch(/dates +3 skipped: the run before was not over/)
+    expect(text).toMatch(/dates +2 due: waiting for the previous run\n/)
+    expect(text).toMatch(/dates +3 skipped: the previous run was not over/)
     expect(text).toMatch(/dates +1 missed: .*`crucible schedule backfill`/)
   })
 

@@ -95,7 +95,7 @@ describe('artifacts', () => {
     await finish({ 'a/deep.txt': sha256('other') })
     await expect(downloadArtifacts(world.context, JOB, { toFolder })).rejects.toMatchObject({
       kind: 'failed',
-      message: `1 of 2 files could not be downloaded; 1 is in ${toFolder}.\n  a/deep.txt: The artifact a/deep.txt differs from what the job wrote.`,
+      message: `1 of 2 files could not be downloaded; 1 is in ${toFolder}.\n  a/deep.txt: The artifact a/deep.txt differs from the job's file.`,
       details: { failed: [{ path: 'a/deep.txt', reason: expect.any(String) }], copied: 1, folder: toFolder },
     })
     expect(await filesThere()).toEqual(['weights.json'])

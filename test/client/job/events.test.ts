@@ -58,7 +58,7 @@ describe('the story of a job', () => {
     expect(told.slice(0, 3)).toEqual([
       GOT,
       [20, 1, 'The provider warned that it may interrupt the machine soon (rebalance recommendation)'],
-      [30, 1, 'Told to save and stop (migrated) within 1m 50s'],
+      [30, 1, 'Asked to save and stop (migrated) within 1m 50s'],
     ])
     // The store says when it was put.
     expect(told.slice(3).map(([, , text]) => text)).toEqual([

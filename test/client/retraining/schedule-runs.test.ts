@@ -65,7 +65,7 @@ describe('a word to the runs of a schedule', () => {
     }
     await expect(say('reject')).rejects.toMatchObject({
       message: 'Several runs of ranker wait for approval: 2026-11-27, 2026-11-27b.',
-      hint: 'Say which: --run 2026-11-27.',
+      hint: 'Choose one: --run 2026-11-27.',
     })
     await say('approve', '2026-11-27b')
     expect(told).toEqual([['two', 'approveModel']])

@@ -98,7 +98,7 @@ describe('a retraining schedule in Temporal', () => {
     expect(await createSchedule(context, submission)).toMatchObject({ isNew: false, revision: 1 })
     const other = submissionOf('once', 'every: month')
     await expect(createSchedule(context, other)).rejects.toThrow(
-      'A schedule once with another content exists.',
+      'A schedule once already exists with other content.',
     )
     expect(await updateSchedule(context, other)).toMatchObject({ isNew: true, revision: 2 })
     const revisions = await readRevisions(context.store, 'once')

@@ -243,7 +243,7 @@ describe('places whose owner is not on record', () => {
   it('are not those of a job whose owner is not on record either', () => {
     const hold = { reservation: 'res-1' }
     expect(notFor(reserved('cr-1', { hold }), { spec: SPEC })?.reason).toMatch(
-      /its owner is not on record; it was reserved with `share: owner`$/,
+      /its owner is unknown; it was reserved with `share: owner`$/,
     )
     expect(notFor(reserved('cr-1', { hold: { ...hold, owner: 'bob' } }), { spec: SPEC })?.reason).toMatch(
       /only for jobs of bob; /,

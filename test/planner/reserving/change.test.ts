@@ -85,7 +85,7 @@ describe('a split', () => {
   it('takes free places and leaves one at least', () => {
     expect(whyNotSplit(HELD, 3)).toBeUndefined()
     expect(whyNotSplit({ ...HELD, free: 2 }, 3)).toBe(
-      'Only 2 of the 4 places of cr-1 are free, and 3 are wanted. Migrate jobs first, or split fewer off.',
+      'Only 2 of the 4 places of cr-1 are free, and 3 are requested. Migrate jobs first, or split fewer off.',
     )
     expect(whyNotSplit({ ...HELD, free: 4 }, 4)).toBe('cr-1 has 4 machines, and keeps at least one.')
     expect(whyNotSplit(ownedOf({ phase: 'active', free: 4 }), 1)).toMatch(/is prepaid/)

@@ -136,7 +136,7 @@ describe('an extension', () => {
     for (const elsewhere of [{}, { late: null }] as Record<string, null>[])
       expect(judge({ elsewhere, quotes })).toMatchObject({
         kind: 'extend',
-        message: expect.stringMatching(/because there is no other place for all of them\.$/) as unknown,
+        message: expect.stringMatching(/because no other offer has room for all of them\.$/) as unknown,
       })
     expect(judge({ elsewhere: {}, quotes: [extension(1, 101)] })).toMatchObject({ kind: 'move' })
   })

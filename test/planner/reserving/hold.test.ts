@@ -293,7 +293,7 @@ describe('what was given back', () => {
       held: { state: 'releasing', idleMicroUsd: 0, releasedForMs: 10 * MINUTE_MS },
       next: 'hold',
     })
-    expect(message).toBe('cr-1 is given back; the provider still lists it.')
+    expect(message).toBe('cr-1 is released; the provider still lists it.')
   })
 
   it('is judged again, with what it has cost, once no list can be as late', () => {

@@ -177,7 +177,7 @@ describe('what is owned already', () => {
       expect(judge({ quotes: [quoteOf()], rule: UNASKED, owned: [young], ...changes })).toMatchObject({
         ...{ kind: 'wait', lookInMs: 14.5 * MINUTE_MS },
         message:
-          'young fits and has just been bought: its tags may not show yet. The next look is in 14m 30s.',
+          'young fits and has just been bought: its tags may not show yet. The next check is in 14m 30s.',
       })
     expect(adopted({ owned: [{ ...young, createdAtMs: NOW_MS - 15.5 * MINUTE_MS }] })).toBe('young')
     expect(adopted({ owned: [young, ownedOf()] })).toBe('cr-1')
@@ -200,7 +200,7 @@ describe('what is owned already', () => {
 
   it('is named', () => {
     expect(judge({ owned: [ownedOf({ total: 5 })] }).message).toBe(
-      'cr-1 (5 × p5) is owned already and fits: nothing is bought.',
+      'cr-1 (5 × p5) is already owned and fits: nothing is bought.',
     )
   })
 
@@ -229,14 +229,14 @@ describe('a search', () => {
   it('without an end continues daily', () => {
     expect(judge()).toMatchObject({
       ...{ kind: 'wait', lookInMs: DAY_MS },
-      message: 'Nothing is for sale for 4 × p5 or p4. The next look is in 1d.',
+      message: 'Nothing is for sale for 4 × p5 or p4. The next check is in 1d.',
     })
   })
 
   it('says what is nearest, and why it is not bought', () => {
     const quotes = [quoteOf({ count: 2 }), quoteOf({ count: 3, upfrontMicro: 1 })]
     expect(judge({ quotes }).message).toBe(
-      '2 found for 4 × p5 or p4, and none may be bought; the nearest is 3 × p5 in east-a, 2026-11-03T00:00:00Z to 2026-11-05T00:00:00Z: it has 3 machines, not 4. The next look is in 1d.',
+      '2 found for 4 × p5 or p4, and none may be bought; the nearest is 3 × p5 in east-a, 2026-11-03T00:00:00Z to 2026-11-05T00:00:00Z: it has 3 machines, not 4. The next check is in 1d.',
     )
   })
 
@@ -258,7 +258,7 @@ describe('a search', () => {
     expect(over).toMatchObject({
       kind: 'give-up',
       message:
-        'The search is over: 4 × p5 in east-a, 2026-11-03T00:00:00Z to 2026-11-05T00:00:00Z is for sale, and was not bought in time.',
+        'The search is over: 4 × p5 in east-a, 2026-11-03T00:00:00Z to 2026-11-05T00:00:00Z was for sale, but not bought in time.',
     })
     expect(over).not.toHaveProperty('isInvalid')
     expect(judge({ quotes: [quoteOf()], rule: { searchUntilAtMs: NOW_MS + 1 } }).kind).toBe('ask')
@@ -275,7 +275,7 @@ describe('a search', () => {
       ...{ kind: 'give-up', isInvalid: true, message: 'P5 is not sold here.' },
     })
     expect(judge({ unsold: 'p5 is not sold here!' })).toMatchObject({
-      ...{ kind: 'wait', message: 'P5 is not sold here! The next look is in 1d.' },
+      ...{ kind: 'wait', message: 'P5 is not sold here! The next check is in 1d.' },
     })
   })
 

@@ -39,7 +39,7 @@ describe('news about what is held', () => {
         event: 'idle',
         text:
           'No machine has run in cr-1 for 1h. It costs $8.00 per hour; its unused time has cost $8.33 so far. ' +
-          `Submit jobs, make it smaller (crucible reservations resize ${INTENT} --count N), or give it back (crucible reservations release ${INTENT}).`,
+          `Submit jobs, make it smaller (crucible reservations resize ${INTENT} --count N), or release it (crucible reservations release ${INTENT}).`,
       },
     ])
     expect(look(HOURLY, first.held)).not.toHaveProperty('news')
@@ -127,7 +127,7 @@ describe('capacity that is taken back', () => {
     [
       'by the hour',
       HOURLY,
-      /^cr-1 was taken back by the provider or by somebody in its account: it is reported/,
+      /^cr-1 was taken back by the provider or by a person in its account: it is reported/,
     ],
   ] as const)('is reported, as it is not its end: %s', (_, reservation, text) => {
     const outcome = look({ ...reservation, phase: 'ended', state: 'cancelled' }, { state: 'active' })

@@ -56,13 +56,13 @@ describe('a quote', () => {
   })
 
   it.each<[string, Case, string]>([
-    ['by the hour', { quote: hourlyOf() }, 'it is another kind of reservation'],
-    ['of an extension', { quote: ofExtension }, 'it is another kind of reservation'],
-    ['for a new one', { wish: { extends: extended } }, 'it is another kind of reservation'],
+    ['by the hour', { quote: hourlyOf() }, 'it is a different kind of reservation'],
+    ['of an extension', { quote: ofExtension }, 'it is a different kind of reservation'],
+    ['for a new one', { wish: { extends: extended } }, 'it is a different kind of reservation'],
     [
       'of another extension',
       { wish: { extends: { ...extended, id: 'cr-2' } }, quote: ofExtension },
-      'it is another kind of reservation',
+      'it is a different kind of reservation',
     ],
     ['of another type', { quote: quoteOf({ type: 'p3' }) }, 'it is for p3'],
     ['of fewer machines', { quote: quoteOf({ count: 3 }) }, 'it has 3 machines, not 4'],

@@ -117,8 +117,8 @@ describe('the inputs of a plan', () => {
   it.each<[words: string | undefined, Record]>([
     [undefined, { input: { attempt: 1 } }],
     [undefined, { facts: { leftShare: 0.5 } }],
-    ['attempt 2, how much work is left is unknown, no checkpoint', { input: { attempt: 2 } }],
-    ['attempt 2, how much work is left is unknown, no checkpoint', { input: { attempt: 2 }, facts: null }],
+    ['attempt 2, the remaining work is unknown, no checkpoint', { input: { attempt: 2 } }],
+    ['attempt 2, the remaining work is unknown, no checkpoint', { input: { attempt: 2 }, facts: null }],
     [
       'attempt 3, 62 % of the work is left, newest checkpoint 2 GB, 1 interruption so far',
       {
@@ -199,7 +199,7 @@ describe('the inputs of a plan', () => {
     ]
     const five =
       'a/spot/p4 had no capacity (for another 1h); b/spot/p4/x was refused for missing quota (for another 2h); ' +
-      'c/spot/p4/x is used only if there is no other place (for another 1m); ' +
+      'c/spot/p4/x is used only as a last resort (for another 1m); ' +
       'd/spot/p4/x interrupted this job (for another 1s); e/spot/p4/x had no capacity (for another 1h)'
     expect(told({ input: { avoid } })['avoided']).toBe(five)
     expect(told({ input: { avoid: [...avoid, avoid[0]!, avoid[1]!] } })['avoided']).toBe(

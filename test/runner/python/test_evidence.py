@@ -92,7 +92,7 @@ class JudgeTest(unittest.TestCase):
         all_files = {name: stamp(50, version) for version, name in enumerate(names)}
         self.assert_counts((QUIET, "quiet"), PROOF, before=(100,), all_files=all_files)
         self.assertEqual(
-            self.standing(PROOF, before=(100,), all_files=all_files)[0].text, "20/done has no counterpart yet"
+            self.standing(PROOF, before=(100,), all_files=all_files)[0].text, "20/done has no matching file yet"
         )
         all_files["30/done"] = stamp(0, 9)
         self.assert_counts((COMPLETE, "format"), PROOF, before=(100,), all_files=all_files)
@@ -142,7 +142,7 @@ class JudgeTest(unittest.TestCase):
         before = [{"model.pt": 100, "optimizer.pt": 100}]
         small = Generation(1, {"model.pt": stamp(100)}, 0, None)
         both = {"model.pt": stamp(100), "optimizer.pt": stamp(100)}
-        far_less = "it holds far less than the checkpoints before it"
+        far_less = "it is much smaller than earlier checkpoints"
         for name, facts, expected in (
             ("the first", {}, (COMPLETE, "next")),
             ("one like the earlier ones", {"before": [{"model.pt": 100}]}, (COMPLETE, "next")),

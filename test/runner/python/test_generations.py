@@ -215,7 +215,7 @@ class MembersTest(unittest.TestCase):
         ):
             with self.subTest(name):
                 files = {path: stamp(1, version) for version, path in enumerate(paths.split())}
-                words = missing and "%s has no counterpart yet" % missing
+                words = missing and "%s has no matching file yet" % missing
                 self.assertEqual(unfinished_member(files), words)
 
 

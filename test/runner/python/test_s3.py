@@ -157,7 +157,7 @@ class StoreUrlTest(unittest.TestCase):
         for url, words in (
             ("s3://", "names no bucket"),
             ("s3:///prefix", "names no bucket"),
-            ("s3://a", "'a' cannot be a bucket"),
+            ("s3://a", "'a' is not a valid bucket name"),
             ("s3://key:secret@data", "cannot be a bucket"),
             ("s3://data?regoin=x", "unknown parameter 'regoin'"),
             ("s3://data?region=x&region=y", "stands once"),

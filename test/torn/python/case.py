@@ -372,7 +372,7 @@ def in_turn(case: Case):
         case.dice.shuffle(waiting)
         for task in waiting:
             if is_over():
-                raise GaveUp("there was no time left")
+                raise GaveUp("no time was left")
             task()
 
     def wait(pauses, is_over):

@@ -30,10 +30,10 @@ class Policy:
         if image.reference is not None:
             full = full_reference(image.reference)
             if not any(full.startswith(allowed.rstrip("/") + "/") for allowed in self.registries):
-                return "the registry of the image %s is not among those allowed at deployment: %s" % (image.reference, ", ".join(self.registries))
+                return "the image %s uses a registry that was not allowed at deployment: %s" % (image.reference, ", ".join(self.registries))
         for name in [*request.secrets, *([image.secret] if image.secret else [])]:
             if name not in self.secrets:
-                return "the secret %s is not among those allowed at deployment" % name
+                return "the secret %s was not allowed at deployment" % name
         return next((self.volume_refusal(name) for name in request.volumes.values() if self.volume_refusal(name)), None)
 
     def volume_refusal(self, name: str) -> "str | None":

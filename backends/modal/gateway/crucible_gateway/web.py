@@ -26,7 +26,7 @@ def _problem(status: int, code: str, message: str, type_name: Optional[str] = No
 
 
 def _unknown(key: str) -> JSONResponse:
-    return _problem(404, "unknown-key", "neither the registry nor Modal knows the key %s" % key)
+    return _problem(404, "unknown-key", "the key %s is unknown to the registry and to Modal" % key)
 
 
 def build(runtime: Callable[[], Runtime], policy: Policy, known_rates: Optional[documents.Rates] = None) -> FastAPI:

@@ -91,9 +91,7 @@ function findResume(facts: Facts, saves: readonly Save[], confidence: number): R
   const loads = loadsOf(facts, usable).filter((load) => isOfEarlierRun(load, usable))
   if (loads.length === 0 || usable.length === 0) {
     const missing =
-      usable.length === 0
-        ? ['nothing is saved that a run could continue from']
-        : ['no call restores what was saved']
+      usable.length === 0 ? ['no save is enough for a run to continue'] : ['no call restores a save']
     const evidence = usable.slice(0, 1).map(({ event }) => evidenceOf(event))
     return { canResume: found('no', { confidence, missing, evidence }) }
   }

@@ -37,7 +37,7 @@ export function findDirectory(saves: readonly Save[]): Findings['checkpointDirec
   const folders = saves.map(folderOf)
   const [first, ...others] = folders
   if (first === undefined || others.includes(undefined))
-    return notKnown<string>('the path is known at run time only')
+    return notKnown<string>('the path is known only at run time')
   if (folders.some((folder) => folder![0] === '' || folder![0] === '..'))
     return notKnown<string>(`it saves outside its working directory, to ${first.join('/')}`)
   const common = folders.reduce((left, right) => left!.slice(0, sharedLength(left!, right!)))!

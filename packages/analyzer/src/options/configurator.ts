@@ -9,7 +9,7 @@ export function applyConfigurator(run: Interpreter, event: CallEvent, frame: Fra
   const [code] = event.positional
   const path = code?.kind === 'made' ? textOf(openedPath(code)) : undefined
   if (path === undefined) {
-    run.project.obstacle(event.file.path, event.node.line, 'runs code that is known at run time only')
+    run.project.obstacle(event.file.path, event.node.line, 'runs code that is known only at run time')
     return constant(null)
   }
   for (const arg of run.args) if (!arg.startsWith('-') && arg.endsWith('.py')) run.execFile(arg, frame)

@@ -119,7 +119,7 @@ class MachineRole(Source):
         try:
             answer: Dict[str, str] = json.loads(told)
             if answer.get("Code", "Success") != "Success":
-                raise OSError("the role %s gives no credentials: %s" % (role, answer.get("Message", told)))
+                raise OSError("the role %s has no credentials: %s" % (role, answer.get("Message", told)))
             ends = datetime.strptime(answer["Expiration"].partition(".")[0].rstrip("Z"), "%Y-%m-%dT%H:%M:%S")
             return Credentials(
                 answer["AccessKeyId"],
@@ -129,7 +129,7 @@ class MachineRole(Source):
                 int(ends.replace(tzinfo=timezone.utc).timestamp() * 1000),
             )
         except (ValueError, KeyError) as error:
-            raise OSError("the role %s has no credentials that can be understood: %s" % (role, error)) from error
+            raise OSError("the role %s has invalid credentials: %s" % (role, error)) from error
 
 
 class Keyring:

@@ -58,7 +58,7 @@ class S3Upload(Upload):
         except StoreError as error:
             # A server that refuses a part closes the connection at once, and its reason is often lost.
             if self._is_gone(error):
-                raise Stale("the upload of %s is gone" % self._key) from error
+                raise Stale("the upload of %s no longer exists" % self._key) from error
             raise
         with self._lock:
             self._parts[number] = (answer.headers.get("ETag") or "", part.sha256)
@@ -126,8 +126,8 @@ class S3Upload(Upload):
                 standing = self._client.ask(Ask("HEAD", self._key, accepts=(404,)))
                 if standing.status != 404 and was_put_by(standing, self._mark):
                     return
-                raise Stale("the upload of %s is gone" % self._key)
-        raise StoreError("putting the parts of %s together fails: %s" % (self._key, code))
+                raise Stale("the upload of %s no longer exists" % self._key)
+        raise StoreError("completing the upload of %s failed: %s" % (self._key, code))
 
     def _list_of_parts(self) -> bytes:
         rows = []
@@ -186,7 +186,7 @@ class S3Download(Download):
         reply.close()
         if reply.status in (404, 412):
             raise Stale("%s was replaced or deleted while it was read" % self._key)
-        raise StoreError("the store gave another part of %s than it was asked for" % self._key)
+        raise StoreError("the store sent a different part of %s than requested" % self._key)
 
 
 def _base64(digest: bytes) -> str:

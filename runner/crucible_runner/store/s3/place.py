@@ -5,7 +5,7 @@ from typing import NamedTuple, Optional
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 _PARAMETERS = ("endpoint", "region")
-_SHAPE = "s3://bucket/prefix?region=eu-west-1, with &endpoint=https://host:port where it is not that of AWS"
+_SHAPE = "s3://bucket/prefix?region=eu-west-1, with &endpoint=https://host:port for a server other than AWS"
 # S3 itself allows fewer names; other servers also allow dots, capitals and underscores.
 _BUCKET = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{1,62}")
 # Bucket names that are valid in a host name and match the certificate of S3.
@@ -49,7 +49,7 @@ def parse_store_url(url: str) -> StorePlace:
     """Raises `ValueError` that explains the error in the URL."""
     parts = urlsplit(url)
     if _BUCKET.fullmatch(parts.netloc) is None:
-        raise _bad(url, "it names no bucket" if not parts.netloc else "%r cannot be a bucket" % parts.netloc)
+        raise _bad(url, "it names no bucket" if not parts.netloc else "%r is not a valid bucket name" % parts.netloc)
     told = parse_qsl(parts.query, keep_blank_values=True)
     values = dict(told)
     unknown = [name for name in values if name not in _PARAMETERS]

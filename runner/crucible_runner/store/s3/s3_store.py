@@ -58,7 +58,7 @@ class S3Store(Store):
             standing = self._client.ask(Ask("HEAD", self._key(key), accepts=(404,)))
             if standing.status != 404:
                 return was_put_by(standing, mark)
-        raise StoreError("%s is put and deleted again by others all the time" % key)
+        raise StoreError("other programs put and delete %s continuously" % key)
 
     def upload(self, key: str, size: int) -> Upload:
         return S3Upload(self._client, self._key(key), size, self.part_bytes(size))
@@ -102,7 +102,7 @@ class S3Store(Store):
             try:
                 root = ElementTree.fromstring(answer.body)
             except ElementTree.ParseError as error:
-                raise StoreError("the list of %s cannot be understood: %s" % (prefix, error)) from error
+                raise StoreError("the list of %s is invalid: %s" % (prefix, error)) from error
             told = {local_name(child): child.text or "" for child in root}
             for child in root:
                 for field in child:

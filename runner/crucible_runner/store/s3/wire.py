@@ -57,7 +57,7 @@ class Line:
 
     def words(self, error: BaseException) -> str:
         if self.is_overdue:
-            return "the server is too slow to wait for"
+            return "the server is too slow"
         if isinstance(error, socket.timeout):
             return "the server did not answer in time"
         return str(error) or type(error).__name__
@@ -98,7 +98,7 @@ class Reply:
         for block in self.blocks():
             total += len(block)
             if total > _BODY_BYTES_MAX:
-                raise Broken("the answer is longer than anything that was asked for", False)
+                raise Broken("the answer is longer than any requested content", False)
             blocks.append(block)
         return b"".join(blocks)
 

@@ -57,7 +57,7 @@ describe('the check of EC2', () => {
     [
       'a group that lets nothing in',
       ({ aws }) => (aws.groups = aws.groups.map((group) => ({ ...group, inboundRules: 1 }))),
-      { severity: 'warning', message: expect.stringContaining('lets something in') },
+      { severity: 'warning', message: expect.stringContaining('allows inbound traffic') },
     ],
     [
       'the instance profile',

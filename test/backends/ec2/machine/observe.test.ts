@@ -49,7 +49,11 @@ describe('what EC2 says of machines', () => {
     expect(await look()).toMatchObject({ state: 'running' })
     h.aws.machines.delete(handle.id)
     nowMs += 300_000
-    expect(await look()).toEqual({ state: 'gone', cause: 'unknown', detail: 'EC2 knows no such machine' })
+    expect(await look()).toEqual({
+      state: 'gone',
+      cause: 'unknown',
+      detail: 'EC2 does not know this machine',
+    })
   })
 
   it('takes some time until the absence of an unknown launch is certain', async () => {

@@ -214,7 +214,7 @@ describe('the image of a job', () => {
     const found = await h.open().offers({ accelerators: ['A10G'] }, patiently(), pins)
     expect(found[0]).toMatchObject({
       pins: { 'image/x86_64': NEWER_X86 },
-      note: `the image that the job had before, ${X86}, is gone: ${NEWER_X86} takes its place`,
+      note: `the job's previous image, ${X86}, is gone: ${NEWER_X86} takes its place`,
     })
   })
 })

@@ -150,7 +150,7 @@ class Requirements:
                 continue
             name, value = _SHORT.get(one.name, lambda given: (one.name, amount(given)))(value)
             if name in values and one.name != name or (name != one.name and getattr(self, name) is not None):
-                raise UsageError("%s and %s say the same." % (name, one.name), hint="Give one of them.")
+                raise UsageError("%s and %s have the same meaning." % (name, one.name), hint="Give one of them.")
             values[name] = value
         if "backends" in values:
             backends = values["backends"]

@@ -97,11 +97,11 @@ class Submission:
                 "Nothing to submit.", hint="Give code=, script=, run= or job_file=, or from_job= to continue an earlier job."
             )
         if self.files and self.code is None:
-            raise UsageError("files= belongs to code=.", hint="Otherwise a whole folder is sent: name it with workdir=.")
+            raise UsageError("files= requires code=.", hint="Otherwise a whole folder is sent: name it with workdir=.")
         if self.code is not None and self.workdir is not None:
-            raise UsageError("workdir= does not belong to code=, which has a folder of its own.", hint="Name files=.")
+            raise UsageError("workdir= cannot be combined with code=, which has its own folder.", hint="Name files=.")
         if self.args and self.code is None and self.script is None:
-            raise UsageError("args= belongs to code= or script=.", hint="Write them into the command.")
+            raise UsageError("args= requires code= or script=.", hint="Write them into the command.")
 
     def _sent(self) -> Dict[str, Any]:
         if self.workdir is None or self.workdir is True:

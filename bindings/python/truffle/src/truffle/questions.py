@@ -27,7 +27,7 @@ class Question(Generic[T]):
     read: Callable[[Document], T]
 
     def answer(self, document: Document, exit_code: int) -> T:
-        """Reads a document. Raises if nothing was found and Regions are missing: that is no "nothing"."""
+        """Reads a document. Raises if nothing was found and Regions are missing: that does not mean "none"."""
         kind = EXIT_CODES.get(exit_code, "failed")
         if kind in ("permission", "unavailable"):
             lost = [read(Unanswered, one) for one in document["unanswered"]]
@@ -110,10 +110,10 @@ def capacity_question(reservation_type: Any, options: Mapping[str, Any]) -> Ques
     if "offerings" in own:
         if ReservationType.ODCR in kinds and reservation_type is not None:
             raise errors.UsageError(
-                "offerings=True finds Capacity Blocks, and does not go with ReservationType.ODCR.",
+                "offerings=True finds Capacity Blocks and cannot be combined with ReservationType.ODCR.",
                 hint="On-demand reservations are created, not bought: `aws ec2 create-capacity-reservation`.",
             )
-        _refuse(own, OF_OWNED, "is about own reservations, and does not go with offerings=True")
+        _refuse(own, OF_OWNED, "is for own reservations and cannot be combined with offerings=True")
         return question("capacity", {"blocks": True, **own}, _offerings)
     _refuse(own, OF_OFFERINGS, "needs offerings=True; without it, capacity() lists what the account owns")
     if "topology" in own:

@@ -91,7 +91,7 @@ class _Pickler(pickle.Pickler):
     def reducer_override(self, what: Any) -> Any:
         if _is_here_only(what):
             kind = type(what).__name__
-            raise PackingError("%s cannot be sent: there is a %s, which exists here only." % (self._what, kind), hint=_GIVE)
+            raise PackingError("%s cannot be sent: it contains a %s, which exists only here." % (self._what, kind), hint=_GIVE)
         if _definition(what) is not None:
             self._on_reference(what)
         return NotImplemented
@@ -178,7 +178,7 @@ class _Program:
             self._import(name, value)
         elif _is_here_only(value):
             raise PackingError(
-                "%s, which the function uses, is a %s and exists here only." % (name, type(value).__name__), hint=_GIVE
+                "%s, which the function uses, is a %s and exists only here." % (name, type(value).__name__), hint=_GIVE
             )
         else:
             key = "global-%s" % name

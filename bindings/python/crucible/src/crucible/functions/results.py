@@ -72,7 +72,7 @@ def read_result(job: Job[Any], status: Status, kept: Optional[Kept], *, key: Opt
         ended = yield from job._failure(status)
         if status.state == "succeeded":
             raise ResultError(
-                "%s succeeded and kept no return value." % job.id,
+                "%s succeeded but kept no return value." % job.id,
                 hint="Did its function end the program, with sys.exit(0) or os._exit(0), or replace it with os.exec? A function ends with `return`.",
             )
         raise ended
